@@ -1,0 +1,291 @@
+"""Every error a user can see: a stable code, a place, a cause in words, and a way out.
+
+`Diagnostic` is the value; `CqError` and its subclasses carry one or more of them; `render` draws the picture.
+Codes are registered once, in `CODES`; docs/language.md prints that table.
+"""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+CODES: dict[str, str] = {
+    # 01xx: text
+    "CQ0100": "the text is not a valid statement",
+    "CQ0101": "a character or token has no place here",
+    "CQ0102": "a string, quoted name or comment is never closed",
+    "CQ0103": "the text is over a limit (size, tokens, nesting)",
+    "CQ0104": "a literal cannot be read",
+    "CQ0105": "the text is not valid UTF-8 or holds a forbidden character",
+    # 02xx: names
+    "CQ0201": "unknown stream, table, view or sink",
+    "CQ0202": "a name is defined twice",
+    "CQ0203": "unknown column",
+    "CQ0204": "ambiguous column",
+    "CQ0205": "unknown function",
+    "CQ0206": "unknown parameter",
+    "CQ0207": "unknown option",
+    "CQ0208": "an option has a value it cannot take",
+    # 03xx: types
+    "CQ0301": "operands of these types do not go together",
+    "CQ0302": "a function does not take these arguments",
+    "CQ0303": "a cast between these types does not exist",
+    "CQ0304": "a DECIMAL needs more than 18 digits",
+    "CQ0305": "a condition is not BOOLEAN",
+    "CQ0306": "a constant expression cannot be computed",
+    "CQ0307": "the inputs of a set operation, or of INSERT, do not match",
+    # 04xx: time, windows, aggregates
+    "CQ0401": "a window or time-ordered operator needs a watermark",
+    "CQ0402": "the column is not the event time of its input",
+    "CQ0403": "a window has an impossible size, slide or offset",
+    "CQ0404": "a column is neither grouped nor aggregated",
+    "CQ0405": "an aggregate or window function stands where none can be",
+    "CQ0406": "the result would never be final on an unbounded input",
+    "CQ0407": "state would grow without a bound",
+    "CQ0408": "the right side of a temporal look-up is not keyed as the join needs",
+    "CQ0409": "columns of the output have no unique names",
+    # 05xx: not built
+    "CQ0501": "this statement or clause is not supported yet",
+    "CQ0502": "this combination of supported parts is not supported yet",
+    # 06xx: surroundings
+    "CQ0601": "a file or directory cannot be opened",
+    "CQ0602": "a connector cannot serve this stream",
+    "CQ0603": "the schema of a source does not fit its declaration",
+    "CQ0604": "a needed package is not installed",
+    "CQ0605": "the output cannot be written",
+    "CQ0606": "the command line is wrong",
+    # 07xx: data
+    "CQ0701": "a source file is damaged or not of its format",
+    "CQ0702": "a value cannot be read as its column's type",
+    "CQ0703": "an event time is NULL or cannot be read",
+    "CQ0704": "a NOT NULL column holds NULL",
+    "CQ0705": "arithmetic overflow",
+    "CQ0706": "division by zero",
+    "CQ0707": "a value cannot be cast",
+    "CQ0708": "a function was given a value it has no result for",
+    "CQ0709": "a row is late and the query says `late = 'fail'`",
+    "CQ0710": "a row has the wrong number of fields",
+    # 08xx: limits while running
+    "CQ0801": "memory is exhausted",
+    "CQ0802": "a limit of the engine is reached",
+    # 09xx: engines
+    "CQ0901": "this engine cannot run the query",
+    "CQ0902": "the engine failed",
+    "CQ0999": "internal error: a broken invariant of cq",
+}
+
+Severity = Literal["error", "warning", "data error"]
+
+PICTURE_COLUMNS = 160  # longest source line drawn whole; longer ones are cut around the caret
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a text: lines and columns count from 1, columns in code points; the end is exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    def to(self, other: Span) -> Span:
+        """The stretch from the start of this one to the end of `other`."""
+        return Span(self.line, self.column, other.end_line, other.end_column)
+
+
+NOWHERE = Span(0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """A query text and the name errors show for it (a path as typed, `<stdin>`, `<command>`, `<python>`)."""
+
+    name: str
+    text: str
+
+    def line(self, number: int) -> str:
+        """Line `number` (from 1) without its end; empty when there is none."""
+        lines = self.text.split("\n")
+        return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Words under a second stretch of the text, drawn with dashes."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding.
+
+    code: a key of CODES.  message: the cause, without a final full stop.  span: what the caret marks.  label: words
+    beside the caret.  help: ways out, one line each.  labels: further marked places.  source: the text the span is in,
+    filled in by whoever knows it.  place: used instead of a span for data errors (`file:row`).
+    """
+
+    code: str
+    message: str
+    span: Span = NOWHERE
+    label: str = ""
+    help: tuple[str, ...] = ()
+    labels: tuple[Label, ...] = ()
+    severity: Severity = "error"
+    source: SourceText | None = None
+    place: str = ""
+
+    def __post_init__(self) -> None:
+        assert self.code in CODES, f"unregistered error code {self.code}"
+
+    def at(self, source: SourceText) -> Diagnostic:
+        """The same finding, in `source` unless it already knows its text."""
+        return self if self.source is not None else replace(self, source=source)
+
+
+class CqError(Exception):
+    """Base of all errors cq raises on purpose. Holds at least one diagnostic; `str()` is the drawn picture."""
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        assert diagnostics, "an error without a diagnostic"
+        super().__init__(diagnostics[0].message)
+        self.diagnostics = diagnostics
+
+    @property
+    def first(self) -> Diagnostic:
+        return self.diagnostics[0]
+
+    @property
+    def code(self) -> str:
+        return self.first.code
+
+    @property
+    def line(self) -> int:
+        return self.first.span.line
+
+    @property
+    def column(self) -> int:
+        return self.first.span.column
+
+    @property
+    def span(self) -> Span:
+        return self.first.span
+
+    @property
+    def hint(self) -> str:
+        return self.first.help[0] if self.first.help else ""
+
+    def at(self, source: SourceText) -> CqError:
+        """The same error with every diagnostic placed in `source`."""
+        return type(self)(*(d.at(source) for d in self.diagnostics))
+
+    def __str__(self) -> str:
+        return "\n".join(render(d) for d in self.diagnostics)
+
+
+class CompileError(CqError):
+    """The query text is at fault. Exit code 1."""
+
+
+class DataError(CqError):
+    """The data is at fault: everything before the place was delivered. Exit code 1."""
+
+
+class UsageError(CqError):
+    """Options, files or the installation are at fault. Exit code 2."""
+
+
+class EngineError(CqError):
+    """A limit was reached or an engine failed. Exit code 2."""
+
+
+def compile_error(
+    code: str, message: str, span: Span, *, label: str = "", help: str | Iterable[str] = (), labels: tuple[Label, ...] = ()
+) -> CompileError:
+    """A `CompileError` with one diagnostic; `help` may be one line or several."""
+    ways_out = (help,) if isinstance(help, str) else tuple(help)
+    return CompileError(Diagnostic(code, message, span, label, tuple(h for h in ways_out if h), labels))
+
+
+@dataclass(slots=True)
+class Findings:
+    """Collects diagnostics so that one run reports all mistakes of a file."""
+
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    def add(self, error: CqError) -> None:
+        self.diagnostics.extend(error.diagnostics)
+
+    def raise_if_any(self) -> None:
+        """Raise one `CompileError` with everything collected, in order of place."""
+        if self.diagnostics:
+            raise CompileError(*sorted(self.diagnostics, key=lambda d: (d.span.line, d.span.column)))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`did you mean "x"?` for the nearest known name, or the empty string."""
+    close = difflib.get_close_matches(name.lower(), sorted(set(known)), n=1, cutoff=0.6)
+    return f'did you mean "{close[0]}"?' if close else ""
+
+
+def printable(text: str) -> str:
+    """`text` with control, format and unpaired characters escaped: it cannot move a cursor or forge a line."""
+    return "".join(c if _is_plain(c) else _escape(c) for c in text)
+
+
+def _is_plain(c: str) -> bool:
+    return c == " " or (c.isprintable() and unicodedata.category(c) not in {"Cf", "Co", "Cs"})
+
+
+def _escape(c: str) -> str:
+    return " " if c == "\t" else f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{{{ord(c):x}}}"
+
+
+def render(d: Diagnostic) -> str:
+    """The picture of one diagnostic, several lines, without a final newline."""
+    lines = [f"{d.severity}[{d.code}]: {d.place + ': ' if d.place else ''}{printable(d.message)}"]
+    margin = ""
+    if d.source is not None and d.span != NOWHERE:
+        number = str(d.span.line)
+        margin = " " * len(number)
+        lines.append(f"{margin}--> {printable(d.source.name)}:{d.span.line}:{d.span.column}")
+        lines.append(f"{margin} |")
+        same_line = [x for x in d.labels if x.span.line == d.span.line]
+        lines.extend(_marked_line(d.source, number, margin, d.span, d.label, same_line))
+        for other in d.labels:
+            if other.span.line != d.span.line:
+                lines.append(f"{margin} = note: {printable(other.text)} (line {other.span.line})")
+    lines.extend(f"{margin} = help: {printable(h)}" for h in d.help)
+    return "\n".join(lines)
+
+
+def _marked_line(
+    source: SourceText, number: str, margin: str, span: Span, label: str, others: list[Label]
+) -> list[str]:
+    raw = source.line(span.line)
+    start = max(0, span.column - 1 - PICTURE_COLUMNS // 2) if len(raw) > PICTURE_COLUMNS else 0
+    cut = raw[start : start + PICTURE_COLUMNS]
+    # position of each code point in the escaped line, so that the caret stands under what is shown
+    offsets = [0]
+    for c in cut:
+        offsets.append(offsets[-1] + len(c if _is_plain(c) else _escape(c)))
+
+    def stretch(s: Span) -> tuple[int, int]:
+        first = min(max(s.column - 1 - start, 0), len(cut))
+        last = s.end_column - 1 - start if s.end_line == s.line else len(cut)
+        begin = offsets[first]
+        return begin, max(begin + 1, offsets[min(max(last, first), len(cut))])
+
+    marks = [(*stretch(span), "^", label)] + [(*stretch(x.span), "-", x.text) for x in others]
+    marks.sort(key=lambda m: m[0])
+    under = [" "] * max(m[1] for m in marks)
+    for begin, end, sign, _ in marks:
+        under[begin:end] = sign * (end - begin)
+    *earlier, last_mark = marks
+    out = [f"{number} | {printable(cut)}", f"{margin} | {''.join(under)} {printable(last_mark[3])}".rstrip()]
+    out.extend(f"{margin} | {' ' * begin}{printable(text)}" for begin, _, _, text in reversed(earlier) if text)
+    return out
