@@ -1,0 +1,781 @@
+"""What a query text says, as frozen trees: the vocabulary between the parser and the binder.
+
+Every node is frozen and knows its `span`; equality and hashes ignore spans. Sequences are tuples. Names are plain
+`str`, already folded (unquoted names are lower case). Where a caret must be narrower than the node there is a
+`…_span` field.
+
+The parser has brought other spellings to one form, so a binder meets only these:
+    `!=` is `<>`; `x::t` is Cast; `EMIT ON WINDOW CLOSE` is FINAL, `EMIT ON UPDATE` is CHANGES; RAISE is Signal;
+    `SUBSTRING(x FROM a FOR b)`, `POSITION(a IN b)`, `TRIM(LEADING c FROM x)` are Calls of substring, position, ltrim;
+    CURRENT_TIMESTAMP is a Call without arguments; all interval spellings are (amount, unit) parts;
+    `TUMBLE(s, ts, …)` in FROM is `TUMBLE(TABLE s, DESCRIPTOR(ts), …)`; `ROWS 5 PRECEDING` has both of its bounds;
+    `CREATE STREAM v AS SELECT …` is CreateView; AND and OR are n-ary and never nested in themselves;
+    a parenthesised query that has no clause of its own outside SELECT is its body.
+No tree is higher than `parser.MAX_DEPTH`, so plain recursion over it is safe.
+(One file, though a long one: the node types refer to each other in circles, and this is the list one wants to see.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Literal, TypeAlias
+
+from cq.errors import NOWHERE, Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """Base of all nodes. Two nodes are equal when they say the same, wherever they stand."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Node):
+            return NotImplemented
+        pending: list[tuple[object, object]] = [(self, other)]
+        while pending:  # a loop: the generated comparison needs four C frames a level and fails on high trees
+            a, b = pending.pop()
+            if isinstance(a, Node):
+                if type(a) is not type(b):
+                    return False
+                pending.extend((getattr(a, name), getattr(b, name)) for name in said_fields(type(a)))
+            elif isinstance(a, tuple) and isinstance(b, tuple):
+                if len(a) != len(b):
+                    return False
+                pending.extend(zip(a, b, strict=True))
+            elif a != b:
+                return False
+        return True
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, *(getattr(self, name) for name in said_fields(type(self)))))
+
+
+_SAID_FIELDS: dict[type[Node], tuple[str, ...]] = {}
+
+
+def said_fields(kind: type[Node]) -> tuple[str, ...]:
+    """The fields that make up what a node says: all but places and comments."""
+    known = _SAID_FIELDS.get(kind)
+    if known is None:
+        known = _SAID_FIELDS[kind] = tuple(f.name for f in fields(kind) if f.compare)
+    return known
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly below `node`, in the order of its fields."""
+    for name in said_fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (item for item in value if isinstance(item, Node))
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """`node` and everything below it, parents before children, left to right."""
+    pending = [node]
+    while pending:
+        top = pending.pop()
+        yield top
+        pending.extend(reversed(list(children(top))))
+
+
+# ---------------------------------------------------------------------------------------------------------- types
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SimpleType(Node):
+    """A type by name. name: upper case, as written (`INT` stays INT) but DOUBLE PRECISION is DOUBLE, CHARACTER VARYING
+    is VARCHAR, TIMESTAMP WITH LOCAL TIME ZONE is TIMESTAMP_LTZ.  params: `DECIMAL(12, 2)` has (12, 2)."""
+
+    name: str
+    params: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayType(Node):
+    """`BIGINT ARRAY`, `ARRAY<BIGINT>`, `BIGINT[]`."""
+
+    element: TypeName
+
+
+TypeName: TypeAlias = SimpleType | ArrayType
+
+# ---------------------------------------------------------------------------------------------------- expressions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberLiteral(Node):
+    """An unsigned number exactly as written: `10`, `1.50`, `.5`, `1e-9`."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StringLiteral(Node):
+    """A string by its value: doubled quotes are already single."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BooleanLiteral(Node):
+    value: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NullLiteral(Node):
+    pass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TypedLiteral(Node):
+    """`DATE '2024-01-31'` and its like; the text between the quotes is not yet read."""
+
+    kind: Literal["DATE", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntervalPart(Node):
+    """One summand of an interval. amount: decimal text, perhaps with a leading minus.  unit: one of INTERVAL_UNITS."""
+
+    amount: str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntervalLiteral(Node):
+    """The sum of its parts, at least one; `INTERVAL '1:30' MINUTE TO SECOND` is (1 MINUTE, 30 SECOND)."""
+
+    parts: tuple[IntervalPart, ...]
+
+
+INTERVAL_UNITS = (
+    "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parameter(Node):
+    """`:name`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnRef(Node):
+    """`name` or `qualifier.name`. quoted: the name was written in quotes (a string was perhaps meant)."""
+
+    name: str
+    qualifier: str | None = None
+    quoted: bool = field(default=False, compare=False, repr=False, kw_only=True)
+    name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+UnaryOperator: TypeAlias = Literal["-", "+"]
+BinaryOperator: TypeAlias = Literal[
+    "+", "-", "*", "/", "%", "||", "=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unary(Node):
+    op: UnaryOperator
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binary(Node):
+    """Arithmetic, `||` and comparison. op_span: the operator itself."""
+
+    op: BinaryOperator
+    left: Expr
+    right: Expr
+    op_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Not(Node):
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Logical(Node):
+    """AND or OR of two or more operands, left to right; no operand is a Logical of the same op."""
+
+    op: Literal["AND", "OR"]
+    operands: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IsTest(Node):
+    """`operand IS [NOT] NULL | TRUE | FALSE | UNKNOWN`."""
+
+    operand: Expr
+    what: Literal["NULL", "TRUE", "FALSE", "UNKNOWN"]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Between(Node):
+    operand: Expr
+    low: Expr
+    high: Expr
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InList(Node):
+    operand: Expr
+    items: tuple[Expr, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InQuery(Node):
+    operand: Expr
+    query: Query
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Like(Node):
+    op: Literal["LIKE", "ILIKE"]
+    operand: Expr
+    pattern: Expr
+    escape: Expr | None = None
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exists(Node):
+    query: Query
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScalarQuery(Node):
+    """A parenthesised query where a value stands."""
+
+    query: Query
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cast(Node):
+    """CAST, `::`; with `safe` TRY_CAST."""
+
+    operand: Expr
+    type: TypeName
+    safe: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class When(Node):
+    condition: Expr
+    result: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case(Node):
+    """Searched when `operand` is None, else simple."""
+
+    operand: Expr | None
+    branches: tuple[When, ...]
+    otherwise: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extract(Node):
+    """`EXTRACT(part FROM operand)`; part in upper case, as written."""
+
+    part: str
+    operand: Expr
+    part_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedArgument(Node):
+    """`name => value`, among the arguments of a Call or TableFunction."""
+
+    name: str
+    value: Argument
+    name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Node):
+    """A scalar, aggregate or window function. star: `COUNT(*)` (then no arguments).  over: a window, or one's name."""
+
+    name: str
+    args: tuple[Expr | NamedArgument, ...] = ()
+    star: bool = False
+    distinct: bool = False
+    order_by: tuple[OrderItem, ...] = ()
+    nulls: Literal["IGNORE", "RESPECT"] | None = None
+    filter: Expr | None = None
+    over: WindowSpec | str | None = None
+    name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+    over_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayLiteral(Node):
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subscript(Node):
+    operand: Expr
+    index: Expr
+
+
+Literals: TypeAlias = (
+    NumberLiteral | StringLiteral | BooleanLiteral | NullLiteral | TypedLiteral | IntervalLiteral | ArrayLiteral
+)
+Expr: TypeAlias = (
+    Literals | Parameter | ColumnRef | Unary | Binary | Not | Logical | IsTest | Between | InList | InQuery | Like
+    | Exists | ScalarQuery | Cast | Case | Extract | Call | Subscript
+)  # fmt: skip
+
+# -------------------------------------------------------------------------------------------------------- windows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderItem(Node):
+    """nulls_first: None when the text does not say."""
+
+    expr: Expr
+    descending: bool = False
+    nulls_first: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrameBound(Node):
+    """offset: there exactly when kind is PRECEDING or FOLLOWING."""
+
+    kind: Literal["UNBOUNDED PRECEDING", "PRECEDING", "CURRENT ROW", "FOLLOWING", "UNBOUNDED FOLLOWING"]
+    offset: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame(Node):
+    unit: Literal["ROWS", "RANGE", "GROUPS"]
+    start: FrameBound
+    end: FrameBound
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WindowSpec(Node):
+    """What stands between the parentheses of OVER. base: a named window it refines."""
+
+    partition_by: tuple[Expr, ...] = ()
+    order_by: tuple[OrderItem, ...] = ()
+    frame: Frame | None = None
+    base: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedWindow(Node):
+    """`name AS (…)` in the WINDOW clause."""
+
+    name: str
+    spec: WindowSpec
+
+
+# ------------------------------------------------------------------------------------------------------ relations
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableRef(Node):
+    """A stream, table or view by name. as_of: the time of `FOR SYSTEM_TIME AS OF`."""
+
+    name: str
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+    as_of: Expr | None = None
+    name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+    alias_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DerivedTable(Node):
+    """`[LATERAL] (query) [AS] alias [(columns)]`."""
+
+    query: Query
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+    lateral: bool = False
+    alias_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableArgument(Node):
+    """`TABLE s [PARTITION BY …]` among the arguments of a TableFunction. source: a name or a query."""
+
+    source: str | Query
+    partition_by: tuple[Expr, ...] = ()
+    name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Descriptor(Node):
+    """`DESCRIPTOR(ts)`."""
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowCount(Node):
+    """`ROWS 100` as a window size or slide."""
+
+    count: Expr
+
+
+Argument: TypeAlias = Expr | TableArgument | Descriptor | RowCount
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableFunction(Node):
+    """A function in FROM: TUMBLE, HOP, CUMULATE, SESSION or one of the user's."""
+
+    name: str
+    args: tuple[Argument | NamedArgument, ...] = ()
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+    lateral: bool = False
+    name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+    alias_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unnest(Node):
+    """`UNNEST(arrays) [WITH ORDINALITY] [AS] alias [(columns)]`."""
+
+    arrays: tuple[Expr, ...]
+    ordinality: bool = False
+    alias: str | None = None
+    columns: tuple[str, ...] = ()
+    lateral: bool = False
+    alias_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Join(Node):
+    """Two relations side by side. on or using or (CROSS, and ASOF with `match` alone) neither.  match: the
+    MATCH_CONDITION of an ASOF join."""
+
+    kind: Literal["INNER", "LEFT", "RIGHT", "FULL", "CROSS"]
+    left: Relation
+    right: Relation
+    on: Expr | None = None
+    using: tuple[str, ...] = ()
+    asof: bool = False
+    match: Expr | None = None
+
+
+Relation: TypeAlias = TableRef | DerivedTable | TableFunction | Unnest | Join
+
+# -------------------------------------------------------------------------------------------------------- queries
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SelectItem(Node):
+    expr: Expr
+    alias: str | None = None
+    alias_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Star(Node):
+    """`*` or `qualifier.*` in a select list."""
+
+    qualifier: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Select(Node):
+    """relations: the comma list of FROM, empty without FROM.  distinct is true for DISTINCT ON as well."""
+
+    items: tuple[SelectItem | Star, ...]
+    relations: tuple[Relation, ...] = ()
+    where: Expr | None = None
+    group_by: tuple[Expr, ...] = ()
+    having: Expr | None = None
+    windows: tuple[NamedWindow, ...] = ()
+    qualify: Expr | None = None
+    distinct: bool = False
+    distinct_on: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Values(Node):
+    """`VALUES (…), (…)`: one tuple of expressions per row."""
+
+    rows: tuple[ValuesRow, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValuesRow(Node):
+    values: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetOperation(Node):
+    op: Literal["UNION", "INTERSECT", "EXCEPT"]
+    all: bool
+    left: QueryBody
+    right: QueryBody
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cte(Node):
+    name: str
+    query: Query
+    columns: tuple[str, ...] = ()
+    name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Emit(Node):
+    """every: there exactly when mode is EVERY."""
+
+    mode: Literal["FINAL", "CHANGES", "EVERY"]
+    every: IntervalLiteral | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query(Node):
+    """A whole query. A body that is itself a Query is a parenthesised one with clauses of its own."""
+
+    body: QueryBody
+    ctes: tuple[Cte, ...] = ()
+    order_by: tuple[OrderItem, ...] = ()
+    limit: Expr | None = None
+    offset: Expr | None = None
+    emit: Emit | None = None
+
+
+QueryBody: TypeAlias = Select | Values | SetOperation | Query
+
+# ----------------------------------------------------------------------------------------------------- statements
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Option(Node):
+    """`key = value` in WITH. A bare word as value (`format = csv`) is a StringLiteral."""
+
+    key: str
+    value: OptionValue
+    key_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+OptionValue: TypeAlias = Literals | Unary | Parameter | Call
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnDef(Node):
+    """A column of CREATE. computed: `day AS expr`; then the type may be None."""
+
+    name: str
+    type: TypeName | None
+    computed: Expr | None = None
+    not_null: bool = False
+    primary_key: bool = False
+    default: Expr | None = None
+    checks: tuple[Expr, ...] = ()
+    name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Watermark(Node):
+    """`WATERMARK FOR column [AS bound] [IDLE TIMEOUT idle]`. bound None: no delay."""
+
+    column: str
+    bound: Expr | None = None
+    idle: IntervalLiteral | None = None
+    column_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrimaryKey(Node):
+    """`PRIMARY KEY (a, b)` as an element of its own."""
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check(Node):
+    """`CHECK (condition)` as an element of its own."""
+
+    condition: Expr
+
+
+TableElement: TypeAlias = ColumnDef | Watermark | PrimaryKey | Check
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CreateRelation(Node):
+    """CREATE STREAM, TABLE or SOURCE. elements: in the order written; empty when the schema is left out."""
+
+    kind: Literal["STREAM", "TABLE", "SOURCE"]
+    name: str
+    elements: tuple[TableElement, ...] = ()
+    options: tuple[Option, ...] = ()
+    if_not_exists: bool = False
+    name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+    @property
+    def columns(self) -> tuple[ColumnDef, ...]:
+        return tuple(e for e in self.elements if isinstance(e, ColumnDef))
+
+    @property
+    def watermarks(self) -> tuple[Watermark, ...]:
+        return tuple(e for e in self.elements if isinstance(e, Watermark))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CreateSink(Node):
+    """elements: declared columns and key, empty when the schema comes from what is inserted."""
+
+    name: str
+    elements: tuple[TableElement, ...] = ()
+    options: tuple[Option, ...] = ()
+    if_not_exists: bool = False
+    name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CreateView(Node):
+    name: str
+    query: Query
+    columns: tuple[str, ...] = ()
+    if_not_exists: bool = False
+    name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CreateTrigger(Node):
+    """`AFTER INSERT ON relation`. row: the name REFERENCING NEW ROW gives the event; `new` always works."""
+
+    name: str
+    relation: str
+    body: tuple[TriggerStatement, ...]
+    row: str | None = None
+    when: Expr | None = None
+    if_not_exists: bool = False
+    name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+    relation_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assignment(Node):
+    """`column = value` in SET."""
+
+    column: str
+    value: Expr
+    column_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OnConflict(Node):
+    """`ON CONFLICT [(columns)] DO UPDATE SET assignments [WHERE …]`; without assignments DO NOTHING."""
+
+    columns: tuple[str, ...] = ()
+    assignments: tuple[Assignment, ...] = ()
+    where: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Insert(Node):
+    """`INSERT INTO target [(columns)] query`; a statement of its own or part of a trigger. VALUES is a query."""
+
+    target: str
+    query: Query
+    columns: tuple[str, ...] = ()
+    conflict: OnConflict | None = None
+    target_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Update(Node):
+    """`UPDATE table [AS alias] SET … [FROM relations] [WHERE …]`."""
+
+    table: str
+    assignments: tuple[Assignment, ...]
+    relations: tuple[Relation, ...] = ()
+    where: Expr | None = None
+    alias: str | None = None
+    table_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delete(Node):
+    table: str
+    where: Expr | None = None
+    alias: str | None = None
+    table_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IfBranch(Node):
+    condition: Expr
+    body: tuple[TriggerStatement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class If(Node):
+    """branches: IF and each ELSIF.  otherwise: the body of ELSE."""
+
+    branches: tuple[IfBranch, ...]
+    otherwise: tuple[TriggerStatement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signal(Node):
+    """Reject the event: `SIGNAL SQLSTATE 'sqlstate' [SET MESSAGE_TEXT = message]`."""
+
+    sqlstate: str
+    message: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetOption(Node):
+    """`SET name = value`. A bare word as value is a StringLiteral."""
+
+    name: str
+    value: OptionValue
+    name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explain(Node):
+    """stage: None when the text does not name one."""
+
+    statement: Insert | Query
+    stage: Literal["LOGICAL", "STAGES", "PLACEMENT", "CODE", "CHANGELOG"] | None = None
+
+
+TriggerStatement: TypeAlias = Update | Insert | Delete | If | Signal | Query
+Statement: TypeAlias = (
+    CreateRelation | CreateSink | CreateView | CreateTrigger | Insert | SetOption | Explain | Query
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comment(Node):
+    """A comment as written, with its `--` or `/* */`. alone: no code stands before it on its line."""
+
+    text: str
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Script(Node):
+    """A whole file. description: the first comment block as plain text.  comments: all of them, in order of place;
+    they do not take part in comparison."""
+
+    statements: tuple[Statement, ...]
+    description: str = field(default="", compare=False)
+    comments: tuple[Comment, ...] = field(default=(), compare=False)
