@@ -204,7 +204,13 @@ class EngineError(CqError):
 
 
 def compile_error(
-    code: str, message: str, span: Span, *, label: str = "", help: str | Iterable[str] = (), labels: tuple[Label, ...] = ()
+    code: str,
+    message: str,
+    span: Span,
+    *,
+    label: str = "",
+    help: str | Iterable[str] = (),
+    labels: tuple[Label, ...] = (),
 ) -> CompileError:
     """A `CompileError` with one diagnostic; `help` may be one line or several."""
     ways_out = (help,) if isinstance(help, str) else tuple(help)
