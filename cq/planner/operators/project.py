@@ -7,17 +7,22 @@ from dataclasses import dataclass, replace
 
 from cq.expressions import Column, Expr, columns_of, format_expr
 from cq.planner.logical import LogicalNode, operator
-from cq.schema import Field, Schema
+from cq.schema import Field, Schema, TimeAttribute
 
 
 @operator("project")
 @dataclass(frozen=True, slots=True)
 class Project(LogicalNode):
-    """One row out for each row in, its columns the values of `exprs`. A bare column keeps its time attribute."""
+    """One row out for each row in, its columns the values of `exprs`. A bare column keeps its time attribute.
+
+    time_column: the column that computes the source's event time anew (a WATERMARK over a computed column); the binder
+    vouches that it has the value `SourceDef.event_time` had. It only adds a time attribute: rows do not change.
+    """
 
     input: LogicalNode
     exprs: tuple[Expr, ...]
     names: tuple[str, ...]
+    time_column: int | None = None
 
     def __post_init__(self) -> None:
         assert len(self.exprs) == len(self.names), "a projection with more names than columns, or fewer"
@@ -27,6 +32,8 @@ class Project(LogicalNode):
             time = self.input.schema.time_of(e.index) if isinstance(e, Column) else None
             if time is not None:
                 times.append(replace(time, column=i))
+        if self.time_column is not None:
+            times.append(TimeAttribute(self.time_column))
         named = zip(self.names, self.exprs, strict=True)
         self._set_schema(Schema(tuple(Field(n, e.type, e.nullable) for n, e in named), tuple(times)))
 

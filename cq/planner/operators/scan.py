@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cq.errors import NOWHERE, Span
 from cq.expressions import Column, Expr
@@ -42,8 +42,12 @@ class Scan(LogicalNode):
 
     def __post_init__(self) -> None:
         time = self.source.event_time
-        times = (TimeAttribute(time.index),) if isinstance(time, Column) else ()
-        self._set_schema(Schema(self.source.fields, times))
+        if not isinstance(time, Column):
+            self._set_schema(Schema(self.source.fields))
+            return
+        # rows without an event time are not accepted, whatever the declaration says
+        fields = [replace(f, nullable=f.nullable and i != time.index) for i, f in enumerate(self.source.fields)]
+        self._set_schema(Schema(tuple(fields), (TimeAttribute(time.index),)))
 
     @property
     def bounded(self) -> bool:
