@@ -1,0 +1,90 @@
+"""What Spark raises, as errors of ours: one code, one line of cause, no stack."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+from typing import Final
+
+from cq.errors import CqError, DataError, Diagnostic, EngineError
+from cq.spark.jre import Jvm, log_tail
+
+# Spark's error conditions for faults of the data; sub-conditions (`X.WITH_SUGGESTION`) count as `X`.
+DATA_FAULTS: Final = {
+    "ARITHMETIC_OVERFLOW": "CQ0705",
+    "BINARY_ARITHMETIC_OVERFLOW": "CQ0705",
+    "DATETIME_OVERFLOW": "CQ0705",
+    "INTERVAL_ARITHMETIC_OVERFLOW": "CQ0705",
+    "NUMERIC_VALUE_OUT_OF_RANGE": "CQ0705",
+    "DIVIDE_BY_ZERO": "CQ0706",
+    "INTERVAL_DIVIDED_BY_ZERO": "CQ0706",
+    "REMAINDER_BY_ZERO": "CQ0706",
+    "CANNOT_PARSE_TIMESTAMP": "CQ0707",
+    "CAST_INVALID_INPUT": "CQ0707",
+    "CAST_OVERFLOW": "CQ0707",
+    "INVALID_ARRAY_INDEX": "CQ0708",
+    "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": "CQ0708",
+    "INVALID_PARAMETER_VALUE": "CQ0708",
+}
+LONGEST_CAUSE: Final = 400  # characters of a cause; Spark lists every column of a table in some
+
+DEATH_SECONDS: Final = 5  # from a lost connection until the process can be reaped: a few milliseconds when idle
+OUT_OF_MEMORY_STATUS: Final = 3  # what the JVM ends with under -XX:+ExitOnOutOfMemoryError
+
+
+def translate(error: BaseException, jvm: Jvm | None) -> CqError:
+    """The `DataError` or `EngineError` for what Spark raised. jvm: the one it ran in; its last words may be quoted."""
+    if isinstance(error, CqError):
+        return error
+    if jvm is not None and _is_gone(jvm, error):
+        return _jvm_gone(jvm)
+    condition = _condition(error)
+    code = DATA_FAULTS.get(condition.split(".")[0])
+    if code is not None:
+        return DataError(Diagnostic(code, _cause(error), severity="data error"))
+    label = f"Spark failed with {condition}" if condition else "Spark failed"
+    return EngineError(Diagnostic("CQ0902", f"{label}: {_cause(error)}"))
+
+
+def _is_gone(jvm: Jvm, error: BaseException) -> bool:
+    """Whether the JVM has ended. A lost connection is seen first, so it gets a moment to be reaped."""
+    if isinstance(error, OSError | EOFError) or "Py4JNetworkError" in _names(error):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            jvm.process.wait(DEATH_SECONDS)
+    return jvm.process.poll() is not None
+
+
+def _jvm_gone(jvm: Jvm) -> EngineError:
+    status = jvm.process.returncode
+    said = log_tail(jvm.log)
+    if status == OUT_OF_MEMORY_STATUS or "java.lang.OutOfMemoryError" in said:
+        message = f"Spark's Java process ran out of its heap of {jvm.heap}"
+        return EngineError(Diagnostic("CQ0801", message, help=("set CQ_SPARK_HEAP to more, such as 4g",)))
+    how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+    return EngineError(Diagnostic("CQ0902", f"Spark's Java process {how}: {said}"))
+
+
+def _names(error: BaseException) -> set[str]:
+    return {kind.__name__ for kind in type(error).__mro__}
+
+
+def _condition(error: BaseException) -> str:
+    """Spark's name for the fault, such as `DIVIDE_BY_ZERO`; empty when it gives none."""
+    ask = getattr(error, "getCondition", None)
+    return str(ask() or "") if ask is not None else ""
+
+
+def _cause(error: BaseException) -> str:
+    """The first sentence of what Spark says, on one line: no stack, no advice about Spark's own settings."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if "PythonException" in _names(error):  # a Python function failed: the last line of its traceback says how
+        lines = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Exit)\b", line)][-1:] or lines
+    elif "Py4JJavaError" in _names(error):  # its first line names a call of ours, the second the Java exception
+        lines = [line.removeprefix(":").strip() for line in lines[1:]] or lines
+    first = lines[0] if lines else type(error).__name__
+    first = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", first)
+    first = (
+        re.split(r" Use `try_| If necessary set | To tolerate | SQLSTATE: ", first, maxsplit=1)[0].strip().rstrip(".")
+    )
+    return first if len(first) <= LONGEST_CAUSE else first[: LONGEST_CAUSE - 1] + "…"
