@@ -1,0 +1,96 @@
+"""Generated input: every workload under its name, with its parameters.
+
+`WORKLOADS[name].generate(**parameters)` gives record batches, `write` a file. The `generator`
+connector and `cq gen` look workloads up with `workload_named`.
+"""
+
+from __future__ import annotations
+
+from cq.errors import Diagnostic, UsageError, did_you_mean
+from cq.workloads import bids, sentences
+from cq.workloads.export import FORMATS, write
+from cq.workloads.linear_road import history, stream
+from cq.workloads.linear_road.profiles import PROFILES
+from cq.workloads.registry import MAX_INTERVAL_US, MAX_ROWS, SEED, Parameter, Workload
+
+__all__ = ["FORMATS", "WORKLOADS", "Parameter", "Workload", "workload_named", "write"]
+
+_ROWS = Parameter(int, 1_000_000, "how many rows", 0, MAX_ROWS)
+_THETA = Parameter(float, 0.0, "skew: P(rank) is proportional to rank^-theta; 0 is uniform", 0, 4)
+_EXPRESSWAYS = Parameter(float, 1.0, "L; a half is one direction of the last expressway", 0.5, 1000, step=0.5)
+
+_ALL = (
+    Workload(
+        "linear_road",
+        "position reports and historical queries of vehicles on toll expressways, in order of time",
+        stream.SCHEMA,
+        {
+            "profile": Parameter(str, "light", "how much traffic", choices=tuple(PROFILES)),
+            "rows": Parameter(int, None, "stop after so many rows; left out: when the time is over", 0, MAX_ROWS),
+            "seed": SEED,
+            "expressways": _EXPRESSWAYS,
+            "duration_s": Parameter(
+                int, None, "simulated seconds; left out: the profile's, or as long as `rows` needs", 0, 10**7
+            ),
+            "queries": Parameter(float, 0.01, "share of the reports that bring a historical query along", 0, 1),
+        },
+        stream.generate,
+    ),
+    Workload(
+        "linear_road_history",
+        "daily tolls of the last ten weeks: the table behind Linear Road's daily-expenditure queries",
+        history.HISTORY_SCHEMA,
+        {
+            "vehicles": Parameter(int, 10_000, "vehicles, numbered from 100; 69 rows each", 0, 10**9),
+            "seed": SEED,
+            "expressways": _EXPRESSWAYS,
+        },
+        history.toll_history,
+    ),
+    Workload(
+        "sentences",
+        "lines of random words, for word count",
+        sentences.SCHEMA,
+        {
+            "rows": _ROWS,
+            "seed": SEED,
+            "theta": Parameter(float, 0.5, _THETA.doc, 0, 4),
+            "words_per_line": Parameter(int, 10, "words per line", 1, 1000),
+            "artefact": Parameter(bool, False, "words of 18 random letters, practically all distinct"),
+            "vocabulary": Parameter(int, 100_000, "distinct words", 1, sentences.MAX_VOCABULARY),
+            "interval_us": Parameter(int, 1, "microseconds between event times", 0, MAX_INTERVAL_US),
+        },
+        sentences.sentences,
+    ),
+    Workload(
+        "bids",
+        "auction bids with chosen keys, skew, disorder and NULLs",
+        bids.SCHEMA,
+        {
+            "rows": _ROWS,
+            "seed": SEED,
+            "keys": Parameter(int, 1_000, "number of auctions", 1, 10**7),
+            "theta": _THETA,
+            "scatter": Parameter(bool, False, "auction ids spread over 63 bits instead of dense from 1000"),
+            "bidders": Parameter(int, 10_000, "number of bidders", 1, 10**9),
+            "interval_us": Parameter(int, 100, "microseconds between arrivals", 0, MAX_INTERVAL_US),
+            "delay_us": Parameter(int, 0, "how far an event time may lie before its arrival", 0, 10**9),
+            "nulls": Parameter(float, 0.0, "share of NULLs in bidder, price and channel", 0, 1),
+        },
+        bids.bids,
+    ),
+)
+
+WORKLOADS: dict[str, Workload] = {w.name: w for w in _ALL}
+
+
+def workload_named(name: str) -> Workload:
+    """The workload of that name, or a UsageError that lists them."""
+    found = WORKLOADS.get(name)
+    if found is None:
+        listing = "workloads: " + ", ".join(WORKLOADS)
+        guess = did_you_mean(name, WORKLOADS)
+        raise UsageError(
+            Diagnostic("CQ0208", f'there is no workload "{name}"', help=(guess, listing) if guess else (listing,))
+        )
+    return found
