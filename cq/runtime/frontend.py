@@ -1,0 +1,201 @@
+"""numba as a translator: a native function becomes LLVM assembly that calls ops and other functions by symbol.
+
+Imported only when something has to be compiled. Of numba's pipeline only the passes are used that turn bytecode into
+typed LLVM code; every callee is a declared symbol, so a function is translated once, on its own, whoever calls it, and
+all optimisation happens when `kernel.py` has linked the parts. That keeps compile time linear and small (about 10 to
+30 ms a function; with callees inlined by numba the same code took several times as long).
+"""
+
+from __future__ import annotations
+
+import dis
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, codegen
+from numba.core import types as numba_types
+from numba.core.compiler import CompilerBase, Flags, compile_extra
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager
+from numba.core.errors import NumbaError
+from numba.core.registry import cpu_target
+from numba.core.typed_passes import (
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.typing import signature as numba_signature
+from numba.core.typing.templates import AbstractTemplate
+from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
+
+from cq.runtime.intrinsics import IR_TYPES
+from cq.runtime.signatures import Signature
+
+types: Any = numba_types  # its members are made at run time
+
+_NUMBA_TYPES = {"i64": types.int64, "f64": types.float64, "bool": types.boolean, "void": types.none}
+_BUILTINS: dict[str, Any] = {
+    "range": range, "int": int, "float": float, "bool": bool, "abs": abs, "min": min, "max": max, "math": math,
+}  # fmt: skip
+_PASSES = (
+    TranslateByteCode, FixupArgs, IRProcessing, ReconstructSSA, NopythonTypeInference, PreLowerStripPhis,
+    IRLegalization, NativeLowering, NoPythonBackend,
+)  # fmt: skip
+
+
+class TranslationError(Exception):
+    """A native function is outside the restricted Python; always a mistake of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A symbol that translated code may call, and its signature."""
+
+    symbol: str
+    signature: Signature
+
+
+class _Pipeline(CompilerBase):  # type: ignore[misc]
+    def define_pipelines(self) -> list[PassManager]:
+        manager = PassManager("cq")
+        for compiler_pass in _PASSES:
+            manager.add_pass(compiler_pass, compiler_pass.__name__)
+        manager.finalize()
+        return [manager]
+
+
+class _Text(codegen.CPUCodeLibrary):  # type: ignore[misc]
+    """Keeps the assembly of a function instead of optimising it."""
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        self.text = str(ir_module)
+
+    def add_linking_library(self, library: Any) -> None:
+        if library.name != "nrt":  # numba offers its reference counting to everybody; nothing here has a reference
+            raise TranslationError(f"{self.name} uses {library.name}, which is not an op")
+
+
+class Frontend:
+    """Translates functions; holds the symbols it has declared to numba."""
+
+    def __init__(self) -> None:
+        self._typing, self._target = cpu_target.typing_context, cpu_target.target_context
+        self._typing.refresh()
+        self._target.refresh()
+        self._stubs: dict[Callee, object] = {}
+
+    def translate(
+        self,
+        code: CodeType,
+        signature: Signature,
+        symbol: str,
+        callees: Mapping[str, Callee],
+        constants: Mapping[str, Any],
+    ) -> str:
+        """A module in LLVM assembly that defines `symbol` with a plain C signature.
+
+        callees, constants: what the global names of `code` mean; builtins of the restricted Python are added.
+        """
+        scope = {name: self._known(name, callees, constants) for name in _global_names(code)}
+        function = FunctionType(code, scope, code.co_name)
+        arguments = [_NUMBA_TYPES[kind] for kind in signature.arguments]
+        with global_compiler_lock:
+            library = _Text(self._target.codegen(), code.co_name)
+            try:
+                compiled = compile_extra(
+                    self._typing, self._target, function, arguments, _result_type(signature), _flags(), {},
+                    library=library, pipeline_class=_Pipeline,
+                )  # fmt: skip
+            except NumbaError as why:
+                raise TranslationError(f"{code.co_filename}:{code.co_firstlineno} {code.co_name}: {why}") from why
+        return _plain_c(library.text, compiled.fndesc.llvm_func_name, signature, symbol)
+
+    def _known(self, name: str, callees: Mapping[str, Callee], constants: Mapping[str, Any]) -> Any:
+        if name in callees:
+            return self._stub(callees[name])
+        if name in constants:
+            return constants[name]
+        if name in _BUILTINS:
+            return _BUILTINS[name]
+        raise TranslationError(f"{name} is neither an op, nor a native function, nor a constant")
+
+    def _stub(self, callee: Callee) -> object:
+        """A Python object that numba takes for a function and compiles to a call of the symbol."""
+        if (known := self._stubs.get(callee)) is not None:
+            return known
+        stub = _Symbol()
+        typed = numba_signature(
+            _result_type(callee.signature), *(_NUMBA_TYPES[kind] for kind in callee.signature.arguments)
+        )
+
+        def generic(_: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+            return typed if len(given) == len(typed.args) and not named else None
+
+        def lower(context: Any, builder: Any, called: Any, values: Any) -> Any:
+            void = called.return_type == types.none
+            result = ir.VoidType() if void else context.get_value_type(called.return_type)
+            shape = ir.FunctionType(result, [context.get_value_type(kind) for kind in called.args])
+            made = builder.call(cgutils.get_or_insert_function(builder.module, shape, callee.symbol), values)
+            return context.get_dummy_value() if void else made
+
+        template = type(callee.symbol, (AbstractTemplate,), {"key": stub, "generic": generic})
+        self._typing.insert_global(stub, types.Function(template))
+        self._target.insert_func_defn([(lower, stub, typed.args)])
+        self._stubs[callee] = stub
+        return stub
+
+
+class _Symbol:
+    """Stands for a callee in the globals of a function under translation."""
+
+    __slots__ = ("__weakref__",)
+
+
+def _global_names(code: CodeType) -> list[str]:
+    """The names a function looks up outside itself."""
+    return sorted({step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"})
+
+
+def _result_type(signature: Signature) -> Any:
+    kinds = [_NUMBA_TYPES[kind] for kind in signature.results]
+    return types.none if not kinds else kinds[0] if len(kinds) == 1 else types.Tuple(kinds)
+
+
+def _flags() -> Flags:
+    flags = Flags()
+    flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = flags.no_rewrites = True
+    flags.error_model = "numpy"  # no check that could raise
+    return flags
+
+
+def _plain_c(text: str, inner: str, signature: Signature, symbol: str) -> str:
+    """The translated text with names of ours, and a wrapper that turns numba's convention into a plain function."""
+    text = text.replace(f'@"{inner}"', f'@"{symbol}.body"')
+    text = re.sub(r'^@".*?NumbaEnv.*$\n?', "", text, flags=re.M)
+    arguments = ", ".join(f"{IR_TYPES[kind]} %{n}" for n, kind in enumerate(signature.arguments))
+    passed = "".join(f", {IR_TYPES[kind]} %{n}" for n, kind in enumerate(signature.arguments))
+    result = _ir_result(signature)
+    slot = result if signature.results else "ptr"
+    final = f"%v = load {result}, ptr %r\n  ret {result} %v" if signature.results else "ret void"
+    return f"""{text}
+define {result} @"{symbol}"({arguments}) nounwind {{
+  %r = alloca {slot}
+  %e = alloca ptr
+  %s = call i32 @"{symbol}.body"(ptr %r, ptr %e{passed})
+  {final}
+}}
+"""
+
+
+def _ir_result(signature: Signature) -> str:
+    kinds = [IR_TYPES[kind] for kind in signature.results]
+    if len(kinds) <= 1:
+        return kinds[0] if kinds else "void"
+    return f"[{len(kinds)} x {kinds[0]}]" if len(set(kinds)) == 1 else "{ " + ", ".join(kinds) + " }"

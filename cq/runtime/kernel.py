@@ -1,0 +1,313 @@
+"""Native code: compiled once, kept, loaded by llvmlite alone, and callable by address.
+
+`library()` is the runtime library: every native function of `LIBRARY`, one object. `compile_stage` makes the object of
+one generated stage; it calls the library by symbol. Both are looked up in the object cache first, and only a miss
+imports numba. `interpret_stage` gives the same source as Python functions over the simulated memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib
+import json
+import linecache
+import platform
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import metadata
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import llvmlite
+
+import cq
+from cq.runtime import intrinsics, ops
+from cq.runtime.link import Engine, identity, link, undefined_symbols
+from cq.runtime.native import Native, natives_of, registered
+from cq.runtime.objects import ObjectCache, ObjectCode, default_directory
+from cq.runtime.signatures import Signature
+
+# the modules whose native functions make up the runtime library, in the order of their object code
+LIBRARY: tuple[str, ...] = ("cq.runtime.wide",)
+
+_MAKERS = (
+    "ops",
+    "intrinsics",
+    "signatures",
+    "native",
+    "frontend",
+    "link",
+    "kernel",
+)  # whose sources decide the object code
+_CTYPES: dict[str, Any] = {"i64": ctypes.c_int64, "f64": ctypes.c_double, "void": None}
+
+
+# -- what is compiled ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One function to compile: its code without asserts, its type, its symbol, and what its global names mean."""
+
+    code: CodeType
+    signature: Signature
+    symbol: str
+    scope: Mapping[str, Any]
+
+
+@cache
+def _module_code(module: str) -> dict[str, CodeType]:
+    """Code of the top-level functions of a module, compiled anew without asserts."""
+    path = sys.modules[module].__file__
+    assert path is not None
+    return _functions(Path(path).read_text(encoding="utf-8"), path)
+
+
+def _functions(source: str, path: str) -> dict[str, CodeType]:
+    compiled = compile(source, path, "exec", optimize=1)
+    return {code.co_name: code for code in compiled.co_consts if isinstance(code, CodeType)}
+
+
+def _unit(entry: Native) -> Unit:
+    function = entry.function
+    code = _module_code(function.__module__)[entry.name]
+    return Unit(code, entry.signature, entry.symbol, function.__globals__)
+
+
+def stage_scope(names: Iterable[str] = ()) -> dict[str, Any]:
+    """What generated source may name besides its own functions: the ops, exported and inline natives, `range`."""
+    load_modules(LIBRARY)
+    scope: dict[str, Any] = {name: getattr(ops, name) for name in ops.OPS}
+    for module in LIBRARY:
+        scope.update({n.name: n.function for n in natives_of(module) if n.export or n.inline})
+    scope.update({"range": range, "int": int, "float": float, "bool": bool, "min": min, "max": max, "abs": abs})
+    assert scope.keys().isdisjoint(names), "generated names shadow the runtime"
+    return scope
+
+
+def load_modules(names: Iterable[str]) -> None:
+    """The modules are imported, so that their native functions are registered."""
+    for name in names:
+        importlib.import_module(name)
+
+
+def interpret_stage(source: str, path: str = "<cq stage>") -> dict[str, Callable[..., Any]]:
+    """The functions of a generated source by name, running over the simulated memory."""
+    scope = stage_scope()
+    scope["__builtins__"] = {"AssertionError": AssertionError}
+    lines = source.splitlines(keepends=True)
+    linecache.cache[path] = (len(source), None, lines, path)
+    own = dict(scope)
+    exec(compile(source, path, "exec"), own)  # noqa: S102  the source is generated and verified by codegen
+    return {
+        name: value for name, value in own.items() if isinstance(value, FunctionType) and scope.get(name) is not value
+    }
+
+
+# -- keys ------------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _makers() -> tuple[str, ...]:
+    """What every object depends on: our translation, the versions of all tools, this machine."""
+    here = Path(__file__).parent
+    sources = [hashlib.sha256((here / f"{name}.py").read_bytes()).hexdigest() for name in _MAKERS]
+    versions = [cq.__version__, metadata.version("numba"), llvmlite.__version__, sys.version]
+    return (*sources, *versions, sys.implementation.name, platform.system(), platform.machine(), *identity())
+
+
+def _key(*parts: object) -> str:
+    return hashlib.sha256(json.dumps([*_makers(), *parts]).encode()).hexdigest()
+
+
+# -- compiling -------------------------------------------------------------------------------------------------------
+
+
+class _Translator:
+    """Turns units into LLVM assembly; made only when something is missing from the cache, since it imports numba."""
+
+    def __init__(self) -> None:
+        from cq.runtime.frontend import Callee, Frontend
+
+        self._callee = Callee
+        self._frontend = Frontend()
+
+    def text(self, unit: Unit, own: Mapping[str, Unit]) -> str:
+        """The unit as a module. own: the functions of the same generated source, which scopes do not hold."""
+        callees, constants = {}, {}
+        for name in unit.code.co_names:
+            value = unit.scope.get(name)
+            if name in own:
+                callees[name] = self._callee(own[name].symbol, own[name].signature)
+            elif name in ops.OPS and value is getattr(ops, name):
+                callees[name] = self._callee(intrinsics.symbol(name), Signature.parse(ops.OPS[name]))
+            elif (entry := registered(value)) is not None:
+                callees[name] = self._callee(entry.symbol, entry.signature)
+            elif isinstance(value, int | float):
+                constants[name] = value
+        return self._frontend.translate(unit.code, unit.signature, unit.symbol, callees, constants)
+
+
+@lru_cache(maxsize=1)
+def _translator() -> _Translator:
+    return _Translator()
+
+
+def _object(key: str, texts: list[str], entries: dict[str, str], inline: Mapping[str, str]) -> ObjectCode:
+    """The object of these translated functions with the ops they use inlined."""
+    used = {name for text in texts for name in re.findall(rf'@"?{intrinsics.symbol("")}(\w+)"?', text)}
+    code = link([*texts, intrinsics.prelude(used)], frozenset(entries.values()))
+    return ObjectCode(key, entries, undefined_symbols(code), code, json.dumps(inline, sort_keys=True))
+
+
+def _on_main_thread() -> None:
+    # numba compiles under a global lock that a thread can take while the main thread imports: a deadlock was measured
+    assert threading.current_thread() is threading.main_thread(), "compilation off the main thread"
+
+
+def _compile_natives(natives: list[Native], key: str, everything: bool = False) -> ObjectCode:
+    _on_main_thread()
+    names = [n.symbol for n in natives]
+    assert len(set(names)) == len(names), "two native functions have one name"
+    texts = {n.symbol: _translator().text(_unit(n), {}) for n in natives}
+    entries = {n.name: n.symbol for n in natives if n.export or everything}
+    return _object(key, list(texts.values()), entries, {n.symbol: texts[n.symbol] for n in natives if n.inline})
+
+
+# -- the runtime library ---------------------------------------------------------------------------------------------
+
+
+class Library:
+    """A loaded library of native functions: `address` for native code, `function` for Python."""
+
+    def __init__(self, made: ObjectCode, natives: Iterable[Native], engine: Engine) -> None:
+        self.key = made.key
+        self.engine = engine
+        self.addresses = engine.load(made)
+        self.inline_texts: dict[str, str] = json.loads(made.text)
+        self._signatures = {n.name: n.signature for n in natives}
+
+    def address(self, name: str) -> int:
+        """The address of an exported function."""
+        return self.addresses[name]
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """An exported function as Python calls it; the GIL is released while it runs."""
+        return callable_at(self.addresses[name], self._signatures[name])
+
+
+def callable_at(address: int, signature: Signature | str) -> Callable[..., Any]:
+    """Native code at an address as a Python function; the GIL is released while it runs."""
+    shape = Signature.parse(signature) if isinstance(signature, str) else signature
+    arguments = [_CTYPES[kind] for kind in shape.arguments]
+    return ctypes.CFUNCTYPE(_CTYPES[shape.result], *arguments)(address)
+
+
+@lru_cache(maxsize=1)
+def object_cache() -> ObjectCache:
+    """The object cache of this process."""
+    return ObjectCache(default_directory())
+
+
+@lru_cache(maxsize=1)
+def library() -> Library:
+    """The runtime library, compiled if the cache does not hold it; one for the life of the process."""
+    load_modules(LIBRARY)
+    natives = [n for module in LIBRARY for n in natives_of(module)]
+    key = _key("library", [_source(module) for module in LIBRARY])
+    made = object_cache().get(key)
+    if made is None:
+        made = _compile_natives(natives, key)
+        object_cache().put(made)
+    return Library(made, natives, Engine())
+
+
+def _source(module: str) -> str:
+    path = sys.modules[module].__file__
+    assert path is not None
+    return Path(path).read_text(encoding="utf-8")
+
+
+def compile_functions(*functions: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """These native functions and all they call, compiled apart from the runtime library, as Python functions.
+
+    For tests: nothing is cached and every function is exported.
+    """
+    natives: dict[str, Native] = {}
+    waiting = list(functions)
+    while waiting:
+        entry = registered(waiting.pop())
+        assert entry is not None, "not a native function"
+        if entry.name not in natives:
+            natives[entry.name] = entry
+            scope = entry.function.__globals__
+            waiting.extend(scope[n] for n in entry.function.__code__.co_names if registered(scope.get(n)) is not None)
+    found = list(natives.values())
+    built = Library(_compile_natives(found, _key("test"), everything=True), found, Engine())
+    return {n.name: built.function(n.name) for n in found if len(n.signature.results) <= 1}
+
+
+# -- stages ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A loaded stage: the address of each entry, and where its source can be read."""
+
+    key: str
+    addresses: dict[str, int]
+    source_path: str
+
+
+def compile_stage(source: str, signatures: Mapping[str, str], entries: Iterable[str]) -> Stage:
+    """The functions of a generated source as loaded native code.
+
+    signatures: of every function in the source.  entries: those that are called by address.
+    """
+    runtime = library()
+    callable_names = sorted(entries)
+    key = _key("stage", runtime.key, source, sorted(signatures.items()), callable_names)
+    if (loaded := _stages.get(key)) is not None:
+        return loaded
+    path = object_cache().source_path(key)
+    made = object_cache().get(key)
+    if made is None:
+        made = _compile_source(source, path, signatures, callable_names, key)
+        object_cache().put(made, source)
+    _stages[key] = Stage(key, runtime.engine.load(made), path)
+    return _stages[key]
+
+
+_stages: dict[str, Stage] = {}
+
+
+def _compile_source(source: str, path: str, signatures: Mapping[str, str], entries: list[str], key: str) -> ObjectCode:
+    _on_main_thread()
+    scope = stage_scope(signatures)
+    codes = _functions(source, path)
+    assert codes.keys() == signatures.keys(), "every function of a generated source has a signature"
+    own = {
+        name: Unit(code, Signature.parse(signatures[name]), f"cqst_{key[:16]}_{name}", scope)
+        for name, code in codes.items()
+    }
+    texts = [_translator().text(unit, own) for unit in own.values()]
+    texts += _copied(texts, library().inline_texts)
+    return _object(key, texts, {name: own[name].symbol for name in entries}, {})
+
+
+def _copied(texts: list[str], inline: Mapping[str, str]) -> list[str]:
+    """The inline natives that the texts call, directly or not."""
+    needed: dict[str, str] = {}
+    waiting = list(texts)
+    while waiting:
+        text = waiting.pop()
+        for symbol in set(re.findall(r'declare [^\n]*@"(cqrt_\w+)"', text)) & inline.keys() - needed.keys():
+            needed[symbol] = inline[symbol]
+            waiting.append(inline[symbol])
+    return [needed[symbol] for symbol in sorted(needed)]
