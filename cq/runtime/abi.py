@@ -34,12 +34,13 @@ BATCH_SERIALS = 6  # 0, or -> i64[]: the source serial that caused each row (bat
 BATCH_ROWS = 7  # rows in all segments
 BATCH_WORDS = 8
 
-# -- segment: what happens next, in order -----------------------------------------------------------------------------
+# -- segment: what happens next, in order ----------------------------------------------------------------------------
 SEGMENT_KIND = 0
 SEGMENT_PORT = 1  # which port the rows are from
 SEGMENT_LO = 2  # first row (ROWS, LATE)
 SEGMENT_HI = 3  # one past the last row
-SEGMENT_SERIAL = 4  # serial of row LO (rows of a segment have consecutive serials); CLOSE, END: serial of its cause
+SEGMENT_SERIAL = 4  # serial of the segment's first row, i.e. row LO, or row SELECTION[LO] of a lane's share: the serial of
+# any row of the segment is this plus its distance from that row. CLOSE, END: serial of the cause
 SEGMENT_WATERMARK = 5  # CLOSE: the minimum watermark over all sources, to which event time has now advanced
 SEGMENT_WORDS = 6
 
@@ -48,7 +49,7 @@ SEGMENT_LATE = 1  # rows below the watermark of their source: event-time operato
 SEGMENT_CLOSE = 2  # serve every closing time at or before WATERMARK, ascending
 SEGMENT_END = 3  # all inputs have ended (a CLOSE with NEVER came before)
 
-# -- column of an input port: Arrow buffers by reference ----------------------------------------------------------------
+# -- column of an input port: Arrow buffers by reference -------------------------------------------------------------
 COLUMN_DATA = 0  # -> values, array offset applied (BOOLEAN: -> bits, not applied); VARCHAR: -> bytes
 COLUMN_VALIDITY = 1  # 0 (no NULL), or -> bits
 COLUMN_OFFSETS = 2  # VARCHAR: -> i32[], array offset applied
@@ -83,7 +84,7 @@ STORAGE_BYTES = {
     Storage.I128: 16,
 }
 
-# -- output port: a batch under construction ----------------------------------------------------------------------------
+# -- output port: a batch under construction -------------------------------------------------------------------------
 PORT_ROWS = 0  # rows emitted so far
 PORT_LIMIT = 1  # at or above this many rows the kernel returns MORE at its next step
 PORT_CAPACITY = 2  # rows the buffers have room for; always > LIMIT
@@ -104,7 +105,7 @@ OUT_BYTES_CAPACITY = 4  # VARCHAR: bytes there is room for (STRING_SLACK_BYTES m
 OUT_STORAGE = 5  # a Storage
 OUT_WORDS = 6
 
-# -- position of an output row, compared word by word -------------------------------------------------------------------
+# -- position of an output row, compared word by word ----------------------------------------------------------------
 POSITION_SERIAL = 0
 POSITION_INSTANT = 1  # NEVER for what a row itself causes: instants come before the row
 POSITION_NODE = 2  # place of the closing operator in the plan
@@ -112,9 +113,9 @@ POSITION_START = 3  # window start
 POSITION_ARRIVAL = 4  # serial of the group's first row, or of the released row
 POSITION_WORDS = 5
 
-# -- state: the words every kernel's state begins with ------------------------------------------------------------------
+# -- state: the words every kernel's state begins with ---------------------------------------------------------------
 STATE_SEGMENT = 0  # cursor: the segment to go on with
-STATE_ROW = 1  # cursor: the row to go on with, or -1: the segment has not begun
+STATE_ROW = 1  # cursor: 1 + the row to go on with, or 0: the segment has not begun
 STATE_ERROR_CODE = 2  # ErrorCode
 STATE_ERROR_SITE = 3  # which place of the query: index into Stage.sites
 STATE_ERROR_PORT = 4
@@ -124,6 +125,7 @@ STATE_ERROR_INSTANT = 7
 STATE_LATE_ROWS = 8  # rows dropped as late by event-time operators, each counted once a path
 STATE_SERIAL = 9  # serial of the event under way
 STATE_INSTANT = 10  # closing time under way
+STATE_SCRATCH = 11  # -> bytes that live for one step (cq/runtime/text.py), or 0
 STATE_FIRST_FREE = 16  # operators' words start here
 
 

@@ -123,7 +123,8 @@ class PortSpec:
 class Stage:
     """A compiled-to-be loop.
 
-    module: generated Python source, one file.  entry: its kernel.  lane_entry: for PARTITIONED, a function
+    module: generated Python source, one file.  functions: (name, signature) of all it defines.  entry: its kernel.
+    lane_entry: for PARTITIONED, a function
     `i64 lanes(batch, port, lo, hi, out, constants)` that writes the 32-bit key hash of rows lo..hi of a port's batch
     into out, a u32[hi - lo].  positions: whether the kernel writes PORT_POSITIONS (needed when run in lanes).
     constants: the bytes a kernel reads its literals from (words, then string bytes).  sites: by STATE_ERROR_SITE.
@@ -132,6 +133,7 @@ class Stage:
     name: str
     kind: StageKind
     module: str
+    functions: tuple[tuple[str, str], ...]
     entry: str
     slots: tuple[Slot, ...]
     state_words: int
