@@ -34,7 +34,7 @@ from cq.runtime.objects import ObjectCache, ObjectCode, default_directory
 from cq.runtime.signatures import Signature
 
 # the modules whose native functions make up the runtime library, in the order of their object code
-LIBRARY: tuple[str, ...] = ("cq.runtime.wide",)
+LIBRARY: tuple[str, ...] = ("cq.runtime.memory", "cq.runtime.arena", "cq.runtime.wide")
 
 _MAKERS = (
     "ops",
@@ -171,12 +171,13 @@ def _on_main_thread() -> None:
     assert threading.current_thread() is threading.main_thread(), "compilation off the main thread"
 
 
-def _compile_natives(natives: list[Native], key: str, everything: bool = False) -> ObjectCode:
+def _compile_natives(natives: list[Native], called: list[Native], key: str) -> ObjectCode:
+    """The object of native functions that refer to each other; `called` can be called from outside."""
     _on_main_thread()
-    names = [n.symbol for n in natives]
-    assert len(set(names)) == len(names), "two native functions have one name"
+    symbols = [n.symbol for n in natives]
+    assert len(set(symbols)) == len(symbols), "two native functions have one name"
     texts = {n.symbol: _translator().text(_unit(n), {}) for n in natives}
-    entries = {n.name: n.symbol for n in natives if n.export or everything}
+    entries = {n.name: n.symbol for n in called}
     return _object(key, list(texts.values()), entries, {n.symbol: texts[n.symbol] for n in natives if n.inline})
 
 
@@ -223,7 +224,7 @@ def library() -> Library:
     key = _key("library", [_source(module) for module in LIBRARY])
     made = object_cache().get(key)
     if made is None:
-        made = _compile_natives(natives, key)
+        made = _compile_natives(natives, [n for n in natives if n.export], key)
         object_cache().put(made)
     return Library(made, natives, Engine())
 
@@ -235,22 +236,23 @@ def _source(module: str) -> str:
 
 
 def compile_functions(*functions: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
-    """These native functions and all they call, compiled apart from the runtime library, as Python functions.
+    """These native functions as compiled Python functions by name; all they call is compiled with them.
 
-    For tests: nothing is cached and every function is exported.
+    For tests: apart from the runtime library, and nothing is cached.
     """
-    natives: dict[str, Native] = {}
-    waiting = list(functions)
+    asked = [entry for function in functions if (entry := registered(function)) is not None]
+    assert len(asked) == len(functions), "not a native function"
+    found: dict[str, Native] = {}
+    waiting = list(asked)
     while waiting:
-        entry = registered(waiting.pop())
-        assert entry is not None, "not a native function"
-        if entry.name not in natives:
-            natives[entry.name] = entry
+        entry = waiting.pop()
+        if entry.symbol not in found:
+            found[entry.symbol] = entry
             scope = entry.function.__globals__
-            waiting.extend(scope[n] for n in entry.function.__code__.co_names if registered(scope.get(n)) is not None)
-    found = list(natives.values())
-    built = Library(_compile_natives(found, _key("test"), everything=True), found, Engine())
-    return {n.name: built.function(n.name) for n in found if len(n.signature.results) <= 1}
+            names = entry.function.__code__.co_names
+            waiting.extend(callee for name in names if (callee := registered(scope.get(name))) is not None)
+    built = Library(_compile_natives(list(found.values()), asked, _key("test")), asked, Engine())
+    return {n.name: built.function(n.name) for n in asked}
 
 
 # -- stages ----------------------------------------------------------------------------------------------------------

@@ -31,8 +31,10 @@ class Native:
 
     @property
     def symbol(self) -> str:
-        """Its name in object code."""
-        return f"cqrt_{self.name}"
+        """Its name in object code; those that others can name are unique over all modules."""
+        if self.export or self.inline:
+            return f"cqrt_{self.name}"
+        return f"cqrt_{self.function.__module__.rsplit('.', 1)[-1]}.{self.name}"
 
 
 _REGISTERED: dict[Callable[..., Any], Native] = {}
