@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from cq.errors import Diagnostic, EngineError
@@ -52,6 +53,12 @@ def forget(session: SparkSession, name: str) -> None:
     directory = private_directory()
     for path in directory.glob(f"{name}-*.parquet") if directory is not None else ():
         path.unlink(missing_ok=True)
+
+
+def query(session: SparkSession, text: str, constants: Mapping[str, object] | None = None) -> pa.Table:
+    """The rows of a SQL text. constants: values for its `:names`; they never become text."""
+    with spark_errors():
+        return from_spark(session.sql(text, args=dict(constants or {})))
 
 
 def from_spark(frame: DataFrame) -> pa.Table:

@@ -29,6 +29,10 @@ DATA_FAULTS: Final = {
 }
 LONGEST_CAUSE: Final = 400  # characters of a cause; Spark lists every column of a table in some
 
+# Where Spark stops saying what is wrong and starts advising about its own functions and settings.
+ADVICE: Final = re.compile(
+    r" Use [`']try_| If necessary set | Correct the value | Verify the spelling | To tolerate | ?SQLSTATE: "
+)
 DEATH_SECONDS: Final = 5  # from a lost connection until the process can be reaped: a few milliseconds when idle
 OUT_OF_MEMORY_STATUS: Final = 3  # what the JVM ends with under -XX:+ExitOnOutOfMemoryError
 
@@ -84,7 +88,5 @@ def _cause(error: BaseException) -> str:
         lines = [line.removeprefix(":").strip() for line in lines[1:]] or lines
     first = lines[0] if lines else type(error).__name__
     first = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", first)
-    first = (
-        re.split(r" Use `try_| If necessary set | To tolerate | SQLSTATE: ", first, maxsplit=1)[0].strip().rstrip(".")
-    )
+    first = ADVICE.split(first, maxsplit=1)[0].strip().rstrip(".")
     return first if len(first) <= LONGEST_CAUSE else first[: LONGEST_CAUSE - 1] + "…"

@@ -186,6 +186,7 @@ def _attach(jvm: Jvm, profile: Profile) -> SparkSession:
         conf = SparkConf(loadDefaults=False).setAll(_settings(jvm, profile).items())
         with _interrupt_handler_kept():
             context = SparkContext(conf=conf, gateway=launch_gateway())
+        context._accumulatorServer.handle_error = _say_nothing
         return SparkSession(context)
     finally:
         for name, value in before.items():
@@ -193,6 +194,10 @@ def _attach(jvm: Jvm, profile: Profile) -> SparkSession:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _say_nothing(request: object, address: object) -> None:
+    """The accumulator server's word on a JVM that is gone; the query that needed the JVM reports it."""
 
 
 def _settings(jvm: Jvm, profile: Profile) -> dict[str, str]:

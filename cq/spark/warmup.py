@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cq.errors import Diagnostic, EngineError, UsageError
-from cq.spark.exchange import from_spark, to_spark
+from cq.spark.exchange import query, to_spark
 from cq.spark.jre import AOT_JAVA, aot_cache, find_java
-from cq.spark.session import close_session, open_session, spark_errors
+from cq.spark.session import close_session, open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,8 +46,7 @@ def train_aot() -> Path:
     try:
         session = open_session("small", train=made)
         try:
-            with spark_errors():
-                _exercise(session)
+            _exercise(session)
         finally:
             close_session(TRAIN_SECONDS)
         if not made.exists():
@@ -73,4 +72,4 @@ def _exercise(session: SparkSession) -> None:
     )
     to_spark(session, table, "_training")
     for text in TRAINING:
-        from_spark(session.sql(text))
+        query(session, text)
