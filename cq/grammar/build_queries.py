@@ -1,0 +1,269 @@
+"""Productions of queries and relations to nodes; see build_expressions.py for how."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from cq.errors import NOWHERE, Span
+from cq.grammar import ast
+from cq.grammar.build_expressions import ExpressionBuilder
+from cq.grammar.lexer import Lexed, Token
+
+WINDOW_FUNCTIONS = frozenset(["tumble", "hop", "cumulate", "session"])
+# names of arguments that are a table or its time column, as other systems call them
+TABLE_ARGUMENTS = frozenset(["data", "input", "table"])
+TIME_ARGUMENTS = frozenset(["timecol", "time_col", "timestamp_column", "time"])
+
+
+class QueryBuilder(ExpressionBuilder):
+    """Adds queries."""
+
+    def __init__(self, lexed: Lexed) -> None:
+        super().__init__(lexed)
+        # TABLE s PARTITION BY k without parentheses: the arguments that follow may be further keys
+        self._open_partitions: dict[int, ast.TableArgument] = {}
+
+    def query(self, at: Span, ctes: Any, body: Any, order_by: Any, limits: Any, emit: Any) -> ast.Query:
+        limit, offset = limits or (None, None)
+        if isinstance(body, ast.Query) and not (ctes or order_by or limits or emit):
+            return body
+        return ast.Query(body, ctes or (), order_by or (), limit, offset, emit, span=at)
+
+    def paren_query(self, at: Span, query: Any) -> Any:
+        return query
+
+    def query_in_parentheses(self, at: Span, query: ast.Query) -> ast.QueryBody:
+        plain = query == ast.Query(query.body)
+        return query.body if plain else query
+
+    def with_clause(self, at: Span, *ctes: Any) -> tuple[Any, ...]:
+        return ctes
+
+    def cte(self, at: Span, name: Token, columns: Any, query: Any) -> ast.Cte:
+        return ast.Cte(name.value, query, columns or (), span=at, name_span=self._span(name))
+
+    def union(self, at: Span, left: Any, quantifier: str | None, right: Any) -> ast.SetOperation:
+        return ast.SetOperation("UNION", quantifier == "ALL", left, right, span=at)
+
+    def except_(self, at: Span, left: Any, quantifier: str | None, right: Any) -> ast.SetOperation:
+        return ast.SetOperation("EXCEPT", quantifier == "ALL", left, right, span=at)
+
+    def intersect(self, at: Span, left: Any, quantifier: str | None, right: Any) -> ast.SetOperation:
+        return ast.SetOperation("INTERSECT", quantifier == "ALL", left, right, span=at)
+
+    def select(
+        self, at: Span, quantifier: Any, items: Any, relations: Any, where: Any, group_by: Any, having: Any, rest: Any
+    ) -> ast.Select:
+        windows, qualify = rest or ((), None)
+        kind, keys = quantifier or ("ALL", ())
+        return ast.Select(
+            items, relations or (), where, group_by or (), having, windows, qualify, kind == "DISTINCT", keys, span=at
+        )
+
+    def select_items(self, at: Span, *items: Any) -> tuple[Any, ...]:
+        return items
+
+    def star(self, at: Span) -> ast.Star:
+        return ast.Star(span=at)
+
+    def qualified_star(self, at: Span, qualifier: Token) -> ast.Star:
+        return ast.Star(qualifier.value, span=at)
+
+    def select_expr(self, at: Span, expr: Any, alias: Token | None = None) -> ast.SelectItem:
+        if alias is None:
+            return ast.SelectItem(expr, span=at)
+        return ast.SelectItem(expr, alias.value, span=at, alias_span=self._span(alias))
+
+    def from_clause(self, at: Span, *relations: Any) -> tuple[Any, ...]:
+        return relations
+
+    def where(self, at: Span, condition: Any) -> Any:
+        return condition
+
+    def group_by(self, at: Span, *keys: Any) -> tuple[Any, ...]:
+        return keys
+
+    def having(self, at: Span, condition: Any) -> Any:
+        return condition
+
+    def qualify(self, at: Span, condition: Any) -> Any:
+        return condition
+
+    def windows(self, at: Span, *windows: Any) -> tuple[Any, ...]:
+        return windows
+
+    def windows_first(self, at: Span, windows: Any, qualify: Any) -> tuple[Any, Any]:
+        return windows, qualify
+
+    def qualify_first(self, at: Span, qualify: Any, windows: Any) -> tuple[Any, Any]:
+        return windows or (), qualify
+
+    def named_window(self, at: Span, name: Token, spec: Any) -> ast.NamedWindow:
+        return ast.NamedWindow(name.value, spec, span=at)
+
+    def values(self, at: Span, *rows: Any) -> ast.Values:
+        return ast.Values(rows, span=at)
+
+    def values_row(self, at: Span, *values: Any) -> ast.ValuesRow:
+        return ast.ValuesRow(values, span=at)
+
+    def limit_offset(self, at: Span, limit: Any, offset: Any = None) -> tuple[Any, Any]:
+        return limit, offset
+
+    def offset_limit(self, at: Span, offset: Any, limit: Any = None) -> tuple[Any, Any]:
+        return limit, offset
+
+    def emit_final(self, at: Span) -> ast.Emit:
+        return ast.Emit("FINAL", span=at)
+
+    def emit_changes(self, at: Span) -> ast.Emit:
+        return ast.Emit("CHANGES", span=at)
+
+    def emit_every(self, at: Span, every: Any) -> ast.Emit:
+        return ast.Emit("EVERY", every, span=at)
+
+    # ------------------------------------------------------------------------------------------------ relations
+
+    def joined(self, at: Span, left: Any, kind: Any, right: Any, condition: dict[str, Any]) -> ast.Join:
+        return ast.Join(kind, left, right, span=at, **condition)
+
+    def cross_joined(self, at: Span, left: Any, right: Any) -> ast.Join:
+        return ast.Join("CROSS", left, right, span=at)
+
+    def asof_joined(self, at: Span, left: Any, kind: Any, right: Any, condition: dict[str, Any]) -> ast.Join:
+        return ast.Join(kind, left, right, asof=True, span=at, **condition)
+
+    def inner(self, at: Span) -> str:
+        return "INNER"
+
+    def left(self, at: Span) -> str:
+        return "LEFT"
+
+    def right(self, at: Span) -> str:
+        return "RIGHT"
+
+    def full(self, at: Span) -> str:
+        return "FULL"
+
+    def on_condition(self, at: Span, condition: Any) -> dict[str, Any]:
+        return {"on": condition}
+
+    def using_condition(self, at: Span, names: Any) -> dict[str, Any]:
+        return {"using": names}
+
+    def match_condition(self, at: Span, condition: Any) -> Any:
+        return condition
+
+    def match_only(self, at: Span, match: Any) -> dict[str, Any]:
+        return {"match": match}
+
+    def match_first(self, at: Span, match: Any, condition: dict[str, Any]) -> dict[str, Any]:
+        return {"match": match, **condition}
+
+    def match_last(self, at: Span, condition: dict[str, Any], match: Any) -> dict[str, Any]:
+        return {"match": match, **condition}
+
+    def names(self, at: Span, *names: Token) -> tuple[str, ...]:
+        return tuple(n.value for n in names)
+
+    def alias(self, at: Span, name: Token, columns: Any) -> dict[str, Any]:
+        return {"alias": name.value, "columns": columns or (), "alias_span": self._span(name)}
+
+    def as_of(self, at: Span, time: Any) -> Any:
+        return time
+
+    def table_ref(self, at: Span, name: Token, alias: dict[str, Any] | None) -> ast.TableRef:
+        return ast.TableRef(name.value, span=at, name_span=self._span(name), **alias or {})
+
+    def table_as_of(self, at: Span, name: Token, as_of: Any, alias: dict[str, Any] | None) -> ast.TableRef:
+        return ast.TableRef(name.value, as_of=as_of, span=at, name_span=self._span(name), **alias or {})
+
+    def alias_as_of(self, at: Span, name: Token, alias: dict[str, Any], as_of: Any) -> ast.TableRef:
+        return self.table_as_of(at, name, as_of, alias)
+
+    def derived_table(self, at: Span, lateral: Any, query: Any, alias: dict[str, Any] | None) -> ast.DerivedTable:
+        return ast.DerivedTable(query, lateral=lateral is not None, span=at, **alias or {})
+
+    def with_ordinality(self, at: Span) -> bool:
+        return True
+
+    def unnest(self, at: Span, lateral: Any, *rest: Any) -> ast.Unnest:
+        *arrays, ordinality, alias = rest
+        return ast.Unnest(tuple(arrays), bool(ordinality), lateral=lateral is not None, span=at, **alias or {})
+
+    def table_call(self, at: Span, name: Token, *args: Any) -> tuple[Token, tuple[Any, ...]]:
+        present = tuple(a for a in args if a is not None)
+        return name, self._window_arguments(present) if name.value in WINDOW_FUNCTIONS else present
+
+    def table_function(
+        self, at: Span, lateral: Any, call: tuple[Token, tuple[Any, ...]], alias: dict[str, Any] | None
+    ) -> ast.TableFunction:
+        name, args = call
+        place = self._span(name)
+        return ast.TableFunction(name.value, args, lateral=lateral is not None, span=at, name_span=place, **alias or {})
+
+    def table_argument(self, at: Span, name: Token, partition: Any) -> ast.TableArgument:
+        return self._table_argument(at, name.value, partition, self._span(name))
+
+    def query_argument(self, at: Span, query: Any, partition: Any) -> ast.TableArgument:
+        return self._table_argument(at, query, partition, at)
+
+    def _table_argument(self, at: Span, source: str | ast.Query, partition: Any, place: Span) -> ast.TableArgument:
+        keys, is_open = partition or ((), False)
+        node = ast.TableArgument(source, keys, span=at, name_span=place)
+        if is_open:
+            self._open_partitions[id(node)] = node
+        return node
+
+    def partition(self, at: Span, key: Any) -> tuple[tuple[Any, ...], bool]:
+        return (key,), True
+
+    def closed_partition(self, at: Span, *keys: Any) -> tuple[tuple[Any, ...], bool]:
+        return keys, False
+
+    def descriptor(self, at: Span, names: Any) -> ast.Descriptor:
+        return ast.Descriptor(names, span=at)
+
+    def row_count(self, at: Span, count: Any) -> ast.RowCount:
+        return ast.RowCount(count, span=at)
+
+    # ---------------------------------------------------------------------------- arguments of window functions
+
+    def _window_arguments(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments with TABLE and DESCRIPTOR where they were left out, and all partition keys in their place."""
+        named = [self._named_window_argument(a) if isinstance(a, ast.NamedArgument) else a for a in args]
+        if not named or isinstance(named[0], ast.NamedArgument):
+            return tuple(named)
+        table, rest = _as_table(named[0]), named[1:]
+        keys = self._further_keys(rest) if self._open_partitions.pop(id(named[0]), None) is not None else 0
+        if keys:
+            table = replace(table, partition_by=(*table.partition_by, *rest[:keys]))
+            rest = rest[keys:]
+        return (table, *(_as_descriptor(rest[0]), *rest[1:])) if rest else (table,)
+
+    def _named_window_argument(self, arg: ast.NamedArgument) -> ast.NamedArgument:
+        if arg.name in TABLE_ARGUMENTS:
+            return replace(arg, value=_as_table(arg.value))
+        return replace(arg, value=_as_descriptor(arg.value)) if arg.name in TIME_ARGUMENTS else arg
+
+    def _further_keys(self, args: list[Any]) -> int:
+        """How many of the arguments after `PARTITION BY k` are keys too: all columns before the time column."""
+        plain = next((i for i, a in enumerate(args) if not isinstance(a, ast.ColumnRef)), len(args))
+        following = args[plain] if plain < len(args) else None
+        return plain if isinstance(following, ast.Descriptor | ast.RowCount) else max(0, plain - 1)
+
+
+def _as_table(arg: Any) -> Any:
+    match arg:
+        case ast.ColumnRef(name=name, qualifier=None, span=span):
+            return ast.TableArgument(name, span=span, name_span=span)
+        case ast.ScalarQuery(query=query, span=span):
+            return ast.TableArgument(query, span=span, name_span=span)
+    return arg
+
+
+def _as_descriptor(arg: Any) -> Any:
+    if isinstance(arg, ast.ColumnRef) and arg.qualifier is None:
+        return ast.Descriptor((arg.name,), span=arg.span if arg.span != NOWHERE else NOWHERE)
+    return arg

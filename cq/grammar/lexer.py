@@ -1,0 +1,445 @@
+"""Text into tokens: one regular expression, every limit and every forbidden character checked on the way.
+
+A word may be several things. `Token.kinds` lists them, the most special first: the parser takes the first that can stand
+where the token stands. Thus a keyword that is not RESERVED is a name wherever the keyword has no place.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from cq.errors import Diagnostic, Span
+from cq.grammar.ast import Comment
+
+MAX_TEXT_BYTES = 1 << 20
+MAX_TOKENS = 200_000
+MAX_NESTING = 200  # open parentheses, brackets and CASE at one place
+MAX_NAME_BYTES = 255
+MAX_DIGITS = 400
+
+# Words that are never names unless quoted. Kept short: each one takes a column name from somebody.
+RESERVED = frozenset(
+    ["ALL", "AND", "AS", "BETWEEN", "BY", "CASE", "CREATE", "CROSS", "DISTINCT", "ELSE", "ELSEIF", "ELSIF", "EMIT", "END", "EXCEPT", "EXISTS", "FALSE", "FOR", "FROM", "FULL", "GROUP", "HAVING", "IN", "INNER", "INTERSECT", "INTERVAL", "INTO", "IS", "JOIN", "LATERAL", "LEFT", "LIKE", "LIMIT", "NOT", "NULL", "ON", "OR", "ORDER", "QUALIFY", "RIGHT", "SELECT", "TABLE", "THEN", "TRUE", "UNION", "USING", "VALUES", "WHEN", "WHERE", "WITH"]
+)
+# Words that are calls without parentheses, and so no names either.
+NILADIC = frozenset(["CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"])
+
+# These are keywords only before one of the given words, signs or kinds of token; everywhere else they are names.
+ONLY_BEFORE: dict[str, frozenset[str]] = {
+    word: frozenset(followers.split())
+    for word, followers in {
+        "ASOF": "JOIN LEFT INNER",
+        "CAST": "(",
+        "CHECK": "(",
+        "CURRENT": "ROW",
+        "DATE": "STRING",
+        "DESCRIPTOR": "(",
+        "EXTRACT": "(",
+        "FETCH": "FIRST NEXT",
+        "FILTER": "(",
+        "GENERATED": "ALWAYS",
+        "IDLE": "TIMEOUT",
+        "IGNORE": "NULLS",
+        "MATCH_CONDITION": "(",
+        "OFFSET": "NUMBER PARAMETER (",
+        "PARTITION": "BY",
+        "PRIMARY": "KEY",
+        "RESPECT": "NULLS",
+        "SUBSTRING": "(",
+        "TIME": "STRING ZONE",
+        "TIMESTAMP": "STRING",
+        "TIMESTAMP_LTZ": "STRING",
+        "TRIM": "(",
+        "TRY_CAST": "(",
+        "UNBOUNDED": "PRECEDING FOLLOWING",
+        "UNNEST": "(",
+        "WATERMARK": "FOR",
+        **dict.fromkeys(["GROUPS", "RANGE"], "NUMBER PARAMETER INTERVAL BETWEEN UNBOUNDED CURRENT"),
+        **dict.fromkeys(["CROSS", "FULL", "INNER", "LEFT", "RIGHT"], "JOIN OUTER ASOF SEMI ANTI"),
+    }.items()
+}
+ONLY_AFTER: dict[str, frozenset[str]] = {
+    "PRECISION": frozenset(["DOUBLE"]),
+    "VARYING": frozenset(["CHARACTER", "CHAR"]),
+    "TO": frozenset(["UNIT"]),
+}
+
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\n\f\v]+)
+    | (?P<comment>--[^\n]*|/\*[\s\S]*?\*/)
+    | (?P<open_comment>/\*)
+    | (?P<string>'[^']*(?:''[^']*)*')
+    | (?P<quoted>"[^"\n]*(?:""[^"\n]*)*"|`[^`\n]*(?:``[^`\n]*)*`)
+    | (?P<open_quote>['"`])
+    | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    | (?P<sign>::|\|\||<>|<=|>=|=>|!=|==|\[\s*\]|[-+*/%=<>(),.;\[\]])
+    | (?P<parameter>:[^\W\d]\w*)
+    | (?P<word>[^\W\d]\w*)""",
+    re.VERBOSE,
+)
+_SMART_QUOTES = dict.fromkeys("‘’‚‛′", "'") | dict.fromkeys("“”„‟″«»", '"')
+_LOOKALIKE_SIGNS = {
+    "−": "-",
+    "–": "-",
+    "—": "-",
+    "×": "*",
+    "÷": "/",
+    "≤": "<=",
+    "≥": ">=",
+    "≠": "<>",
+    ",": ",",
+    ";": ";",
+}
+_SIGN_HELP = {
+    "!": "write NOT, or <> for `not equal`",
+    "&": "write AND",
+    "|": "write OR, or || to join strings",
+    "?": "parameters have names: write :name and give it with --var name=value",
+    "$": "parameters are written :name",
+    "@": "parameters are written :name",
+    "^": "write POWER(x, y)",
+    "#": "a comment begins with --",
+    "\\": "nothing is escaped with a backslash; a quote inside a string is doubled: ''",
+    "{": "there are no braces in the language",
+    "}": "there are no braces in the language",
+    ":": "a parameter is written :name, a cast x::type",
+}
+
+
+@dataclass(slots=True)
+class Token:
+    """kinds: what it can be, the most special first.  value: the folded name, the string without quotes, or the text.
+    start, end: offsets into the text."""
+
+    kinds: tuple[str, ...]
+    text: str
+    value: str
+    start: int
+    end: int
+
+    @property
+    def word(self) -> str:
+        """Upper-case text of a bare word, sign or number; a marker for what is quoted."""
+        return "STRING" if self.kinds == ("STRING",) else self.text.upper() if self.text[0] not in '"`' else "NAME"
+
+
+class Places:
+    """From offsets to lines and columns of one text."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0]
+        self._starts.extend(m.end() for m in re.finditer("\n", text))
+
+    def span(self, start: int, end: int) -> Span:
+        first = bisect_right(self._starts, start)
+        last = bisect_right(self._starts, end) if end > start else first
+        return Span(first, start - self._starts[first - 1] + 1, last, end - self._starts[last - 1] + 1)
+
+
+@dataclass(slots=True)
+class Lexed:
+    """The tokens of a text, its comments, and what was wrong: (offset, finding), in order of place. fatal: the text as
+    a whole is refused, there is no point in parsing."""
+
+    places: Places
+    tokens: list[Token] = field(default_factory=list)
+    comments: list[Comment] = field(default_factory=list)
+    faults: list[tuple[int, Diagnostic]] = field(default_factory=list)
+    fatal: bool = False
+
+    def fault(self, code: str, message: str, start: int, end: int, *, label: str = "", help: str = "") -> None:
+        span = self.places.span(start, end)
+        self.faults.append((start, Diagnostic(code, message, span, label, (help,) if help else ())))
+
+
+def tokenize(text: str, keywords: Mapping[str, str]) -> Lexed:
+    """All tokens of `text`, with lexical faults beside them. keywords: word or sign -> name of its terminal."""
+    out = Lexed(Places(text))
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:
+        out.fault(
+            "CQ0103", f"the text is longer than {MAX_TEXT_BYTES >> 20} MiB", 0, 1, help="split it into several files"
+        )
+        out.fatal = True
+        return out
+    at = 1 if text.startswith("\ufeff") else 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            at = _refuse_character(out, text, at)
+            continue
+        start, at = at, match.end()
+        kind = match.lastgroup or ""
+        if kind in ("open_quote", "open_comment"):
+            at = _refuse_open(out, text, start, kind)
+            continue
+        _READERS[kind](out, match.group(), start)
+        if len(out.tokens) > MAX_TOKENS:
+            out.fault(
+                "CQ0103", f"the text has more than {MAX_TOKENS:,} tokens", start, at, help="split it into several files"
+            )
+            out.fatal = True
+            return out
+    for position in range(len(out.tokens)):
+        _classify(out.tokens, position, keywords)
+    _check_nesting(out)
+    out.faults.sort(key=lambda f: f[0])
+    return out
+
+
+# -------------------------------------------------------------------------------------------------- one of a kind
+
+
+def _read_space(out: Lexed, text: str, start: int) -> None:
+    pass
+
+
+def _read_comment(out: Lexed, text: str, start: int) -> None:
+    _check_characters(out, text, start, "a comment")
+    span = out.places.span(start, start + len(text))
+    previous = out.tokens[-1] if out.tokens else None
+    alone = previous is None or out.places.span(previous.start, previous.end).end_line < span.line
+    out.comments.append(Comment(text.rstrip(), alone, span=span))
+
+
+def _read_string(out: Lexed, text: str, start: int) -> None:
+    _check_characters(out, text, start, "a string")
+    out.tokens.append(Token(("STRING",), text, text[1:-1].replace("''", "'"), start, start + len(text)))
+
+
+def _read_quoted(out: Lexed, text: str, start: int) -> None:
+    _check_characters(out, text, start, "a name")
+    name = text[1:-1].replace(text[0] * 2, text[0])
+    if not name:
+        out.fault("CQ0104", "a quoted name is empty", start, start + 2, help="an empty string is written ''")
+    _append_name(out, ("NAME",), text, name, start)
+
+
+def _read_number(out: Lexed, text: str, start: int) -> None:
+    if sum(c.isdigit() for c in text) > MAX_DIGITS:
+        out.fault("CQ0103", f"a number has more than {MAX_DIGITS} digits", start, start + len(text))
+    out.tokens.append(Token(("NUMBER",), text, text, start, start + len(text)))
+
+
+def _read_sign(out: Lexed, text: str, start: int) -> None:
+    if text == "==":
+        out.fault("CQ0101", "`==` is not an SQL operator", start, start + 2, help="write = to compare")
+        text = "="
+    out.tokens.append(Token(("SIGN",), text, text, start, start + len(text)))
+
+
+def _read_parameter(out: Lexed, text: str, start: int) -> None:
+    _check_word(out, text[1:], start + 1)
+    _append_name(out, ("PARAMETER",), text, text[1:].lower(), start)
+
+
+def _read_word(out: Lexed, text: str, start: int) -> None:
+    previous = out.tokens[-1] if out.tokens else None
+    if previous is not None and previous.end == start and previous.kinds == ("NUMBER",):
+        whole = previous.text + text
+        help = "hexadecimal numbers are not part of SQL" if whole[:2].lower() == "0x" else "a name begins with a letter"
+        out.fault(
+            "CQ0104", f"`{whole[:40]}` is neither a number nor a name", previous.start, start + len(text), help=help
+        )
+    _check_word(out, text, start)
+    _append_name(out, ("WORD",), text, text.lower(), start)
+
+
+_READERS: dict[str, Callable[[Lexed, str, int], None]] = {
+    "space": _read_space,
+    "comment": _read_comment,
+    "string": _read_string,
+    "quoted": _read_quoted,
+    "number": _read_number,
+    "sign": _read_sign,
+    "parameter": _read_parameter,
+    "word": _read_word,
+}
+
+
+def _append_name(out: Lexed, kinds: tuple[str, ...], text: str, name: str, start: int) -> None:
+    if len(name) * 4 > MAX_NAME_BYTES and len(name.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES:
+        out.fault("CQ0103", f"a name is longer than {MAX_NAME_BYTES} bytes", start, start + len(text))
+    out.tokens.append(Token(kinds, text, name, start, start + len(text)))
+
+
+# ------------------------------------------------------------------------------------------------ what is refused
+
+
+def _refuse_open(out: Lexed, text: str, start: int, kind: str) -> int:
+    """Report that nothing closes what opens at `start` and return where to go on: a quoted name ends with its line, a
+    string or comment with the text."""
+    if kind == "open_comment":
+        out.fault("CQ0102", "a comment is never closed", start, start + 2, label="opened here", help="close it with */")
+        return len(text)
+    sign = text[start]
+    if sign == "'":
+        opening = next((t.start for t in out.tokens if _looks_unclosed(text, t)), start)
+        help = "close it with '; a quote inside a string is doubled: ''"
+        out.fault("CQ0102", "a string is never closed", opening, opening + 1, label="opened here", help=help)
+        return len(text)
+    line_end = text.find("\n", start)
+    end = line_end if line_end >= 0 else len(text)
+    out.fault(
+        "CQ0102", "a quoted name is never closed", start, start + 1, label="opened here", help=f"close it with {sign}"
+    )
+    out.tokens.append(Token(("NAME",), text[start:end], "?", start, end))
+    return end
+
+
+def _looks_unclosed(text: str, token: Token) -> bool:
+    """A string that runs over a line end or into a word: its own closing quote is probably the missing one."""
+    if token.kinds != ("STRING",):
+        return False
+    following = text[token.end : token.end + 1]
+    return "\n" in token.text or following.isalnum() or following == "_"
+
+
+def _refuse_character(out: Lexed, text: str, at: int) -> int:
+    """Report the character at `at` and return where to go on. What it was meant for stands in for it."""
+    c = text[at]
+    meant = _SMART_QUOTES.get(c)
+    if meant is not None:
+        closing = next((i for i in range(at + 1, min(len(text), at + 1000)) if _SMART_QUOTES.get(text[i]) == meant), at)
+        kind = "STRING" if meant == "'" else "NAME"
+        out.tokens.append(Token((kind,), meant, text[at + 1 : closing], at, closing + 1))
+        what = (
+            "strings stand between ' and '"
+            if meant == "'"
+            else "names stand between \" and \", strings between ' and '"
+        )
+        out.fault("CQ0101", f"`{c}` is a typographic quote", at, at + 1, help=f"type a straight {meant} ({what})")
+        return closing + 1
+    if c in _LOOKALIKE_SIGNS:
+        out.fault("CQ0101", f"`{c}` is not the sign it looks like", at, at + 1, help=f"type {_LOOKALIKE_SIGNS[c]}")
+    elif (problem := _forbidden(c)) is not None or not c.isascii():
+        name = unicodedata.name(c, f"character {ord(c):#x}")
+        out.fault("CQ0105", problem or f"{name} has no place outside strings", at, at + 1, help=_character_help(c))
+    else:
+        out.fault("CQ0101", f"`{c}` means nothing here", at, at + 1, help=_SIGN_HELP.get(c, ""))
+    return at + 1
+
+
+def _forbidden(c: str) -> str | None:
+    """Why `c` may stand nowhere in a text, or None."""
+    category = unicodedata.category(c)
+    name = unicodedata.name(c, f"character {ord(c):#x}")
+    if category == "Cs":
+        return "half of a surrogate pair: the text is not valid Unicode"
+    if category == "Cc" and c not in "\t\n\r\f\v":
+        return f"a control character ({ord(c):#04x})"
+    if (
+        unicodedata.bidirectional(c) in {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+        or c in "\u200e\u200f\u061c"
+    ):
+        return f"{name}: it would show the text in another order than it is read"
+    return None
+
+
+def _character_help(c: str) -> str:
+    if c.isspace() or unicodedata.category(c) in {"Zs", "Zl", "Zp"}:
+        return "replace it by a plain space"
+    return "delete it" if unicodedata.category(c) in {"Cc", "Cf", "Cs"} else ""
+
+
+def _check_characters(out: Lexed, text: str, start: int, where: str) -> None:
+    """Report what may not stand inside a string, quoted name or comment."""
+    if text.isascii() and text.isprintable():
+        return
+    for offset, c in enumerate(text):
+        if c in " \t\n\r\f\v" or (c.isascii() and c.isprintable()):
+            continue
+        problem = _forbidden(c)
+        if problem is None and where == "a name" and not c.isprintable():
+            problem = f"{unicodedata.name(c, 'a character')} cannot be seen"
+        if problem is not None:
+            at = start + offset
+            out.fault(
+                "CQ0105", f"{problem}, inside {where}", at, at + 1, help="delete it, or pass the text as a :parameter"
+            )
+            return
+
+
+def _check_word(out: Lexed, text: str, start: int) -> None:
+    """Report an unquoted name that does not say what it looks like: another form of a letter, or letters of two scripts."""
+    if text.isascii():
+        return
+    if unicodedata.normalize("NFKC", text) != text:
+        help = f"type {unicodedata.normalize('NFKC', text)}, or put the name in double quotes"
+        out.fault("CQ0105", "a name is written with other forms of its letters", start, start + len(text), help=help)
+        return
+    scripts = {unicodedata.name(c, "?").split()[0] for c in text if c.isalpha()}
+    if "LATIN" in scripts and scripts & {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}:
+        odd = next(
+            i for i, c in enumerate(text) if not unicodedata.name(c, "LATIN").startswith("LATIN") and c.isalpha()
+        )
+        message = f"a name mixes scripts: {unicodedata.name(text[odd])} looks like another letter"
+        out.fault(
+            "CQ0105", message, start + odd, start + odd + 1, help="type it again, or put the name in double quotes"
+        )
+
+
+def _check_nesting(out: Lexed) -> None:
+    """Report, once a statement, the place where too much is open."""
+    depth = 0
+    for token in out.tokens:
+        word = token.word
+        if word in ("(", "[", "CASE"):
+            depth += 1
+            if depth == MAX_NESTING + 1:
+                message = f"the statement nests deeper than {MAX_NESTING} levels"
+                out.fault("CQ0103", message, token.start, token.end, help="move inner queries into WITH or CREATE VIEW")
+        elif word in (")", "]", "END"):
+            depth = max(0, depth - 1)
+        elif word == ";":
+            depth = 0
+
+
+# ------------------------------------------------------------------------------------------ what a word can be
+
+
+def _classify(tokens: list[Token], position: int, keywords: Mapping[str, str]) -> None:
+    """Fill in the kinds of the sign or word at `position` from its neighbours."""
+    token = tokens[position]
+    if token.kinds == ("SIGN",):
+        token.kinds = (keywords.get("<>" if token.text == "!=" else token.text, "BRACKETS"),)
+    elif token.kinds == ("WORD",):
+        word = token.text.upper()
+        before = tokens[position - 1] if position else None
+        after = tokens[position + 1 : position + 3]
+        if _is_unit_place(tokens, position) and word not in RESERVED:
+            token.kinds = ("UNIT",)
+        elif word == "ARRAY" and after and after[0].text[0] in "[<":
+            token.kinds = ("ARRAY_START" if after[0].text[0] == "[" else "ARRAY_OF", "NAME")
+        elif word in keywords and _may_be_keyword(word, before, after):
+            token.kinds = (keywords[word],) if word in RESERVED else (keywords[word], "NAME")
+        else:
+            token.kinds = ("NAME",)
+
+
+def _may_be_keyword(word: str, before: Token | None, after: list[Token]) -> bool:
+    following = {after[0].word, after[0].kinds[0]} if after else set()
+    if word == "WINDOW":
+        return "CLOSE" in following or (len(after) == 2 and after[1].word == "AS")
+    if word == "ROWS":
+        counts = before is not None and before.kinds[0] in ("NUMBER", "PARAMETER")
+        return counts or not following.isdisjoint(ONLY_BEFORE["RANGE"])
+    if word in ONLY_AFTER:
+        return before is not None and not ONLY_AFTER[word].isdisjoint((before.word, before.kinds[0]))
+    return word not in ONLY_BEFORE or not following.isdisjoint(ONLY_BEFORE[word])
+
+
+def _is_unit_place(tokens: list[Token], position: int) -> bool:
+    """Whether the word at `position` follows INTERVAL 'number', INTERVAL number, or `unit TO`."""
+    before = tokens[max(0, position - 3) : position]
+    if len(before) >= 2 and before[-1].word == "TO" and before[-2].kinds == ("UNIT",):
+        return True
+    if not before or before[-1].kinds not in (("STRING",), ("NUMBER",)):
+        return False
+    if before[-1].kinds == ("STRING",) and any(c.isalpha() for c in before[-1].value):
+        return False
+    words = [t.word for t in before[:-1]]
+    return words[-1:] == ["INTERVAL"] or words[-2:] == ["INTERVAL", "-"]

@@ -1,0 +1,261 @@
+"""Text to trees: `parse` gives the Script of a file or raises everything that is wrong with it at once.
+
+The grammar is cq.lark; lark turns it into LALR tables, which are kept in tables.json. A run that finds the container
+current does not import lark. `python -m cq.grammar.parser` writes the container anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any
+
+from cq.errors import CompileError, SourceText, compile_error
+from cq.grammar import ast
+from cq.grammar.build import Builder
+from cq.grammar.lexer import Lexed, Token, tokenize
+from cq.grammar.mistakes import explain
+from cq.grammar.tables import END, Machine, Rule, Tables, fingerprint, from_json, to_json
+
+MAX_DEPTH = 200  # levels of a tree: what walks it by plain recursion stays far below Python's limit of 1,000 frames
+START_SYMBOLS = ("statement", "expression", "query")
+
+
+def parse(source: SourceText) -> ast.Script:
+    """The statements of a file, its description and its comments. Raises one CompileError with all syntax errors."""
+    lexed = tokenize(source.text, tables().keywords)
+    findings = [finding for _, finding in lexed.faults]
+    statements: list[ast.Statement] = []
+    if not lexed.fatal:
+        for first, end in _statement_ranges(lexed.tokens):
+            if not _has_fault(lexed, first, end):
+                try:
+                    statements.append(_parse_range(lexed, first, end, "statement"))
+                except CompileError as error:
+                    findings.extend(error.diagnostics)
+    if findings:
+        findings.sort(key=lambda d: (d.span.line, d.span.column))
+        raise CompileError(*(d.at(source) for d in findings))
+    whole = lexed.places.span(0, len(source.text))
+    comments = tuple(lexed.comments)
+    first_token = lexed.places.span(lexed.tokens[0].start, lexed.tokens[0].end).line if lexed.tokens else None
+    return ast.Script(tuple(statements), _description(comments, first_token), comments, span=whole)
+
+
+def parse_expression(text: str) -> ast.Expr:
+    """The tree of one expression. Raises CompileError."""
+    expression: ast.Expr = _parse_alone(text, "expression")
+    return expression
+
+
+def parse_query(text: str) -> ast.Query:
+    """The tree of one query, without a final `;`. Raises CompileError."""
+    query: ast.Query = _parse_alone(text, "query")
+    return query
+
+
+def _parse_alone(text: str, start: str) -> Any:
+    source = SourceText("<text>", text)
+    lexed = tokenize(text, tables().keywords)
+    if lexed.faults:
+        raise CompileError(*(finding.at(source) for _, finding in lexed.faults))
+    try:
+        return _parse_range(lexed, 0, len(lexed.tokens), start)
+    except CompileError as error:
+        raise error.at(source) from None
+
+
+# ---------------------------------------------------------------------------------------------------- statements
+
+
+def _statement_ranges(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
+    """(first token, end) of each statement, without its `;`. A trigger with BEGIN ends after its END."""
+    first = 0
+    while first < len(tokens):
+        end = _statement_end(tokens, first)
+        if end > first:
+            yield first, end
+        first = end + 1
+
+
+def _statement_end(tokens: Sequence[Token], first: int) -> int:
+    plain = next((i for i in range(first, len(tokens)) if tokens[i].text == ";"), len(tokens))
+    words = [t.word for t in tokens[first : first + 4]]
+    if words[:1] != ["CREATE"] or "TRIGGER" not in words:
+        return plain
+    depth = 0
+    for i in range(first, len(tokens)):
+        word = tokens[i].word
+        if word in ("BEGIN", "CASE"):
+            depth += 1
+        elif word == "END" and not (i + 1 < len(tokens) and tokens[i + 1].word == "IF"):
+            depth -= 1
+        elif word == ";" and depth <= 0:
+            return i
+    # BEGIN without END: the trigger takes all that could be part of it
+    for i in range(plain, len(tokens) - 1):
+        if tokens[i].text == ";" and tokens[i + 1].word in ("CREATE", "EXPLAIN"):
+            return i
+    return len(tokens)
+
+
+def _has_fault(lexed: Lexed, first: int, end: int) -> bool:
+    """Whether the lexer has already refused something in this statement: one report is enough."""
+    start = lexed.tokens[first].start
+    stop = lexed.tokens[end].start if end < len(lexed.tokens) else float("inf")
+    return any(start <= offset < stop for offset, _ in lexed.faults)
+
+
+def _parse_range(lexed: Lexed, first: int, end: int, start: str) -> Any:
+    """The tree of the tokens [first, end)."""
+    builder = Builder(lexed)
+    machine = Machine(tables(), start, builder.build)
+    for position in range(first, end):
+        token = lexed.tokens[position]
+        kind = token.kinds[0] if len(token.kinds) == 1 else machine.choose(token.kinds)
+        if kind is None or not machine.feed(kind, token, position):
+            raise _explained(lexed, first, position, end, start)
+        if machine.height > MAX_DEPTH:
+            span = lexed.places.span(token.start, token.end)
+            message = f"the statement nests deeper than {MAX_DEPTH} levels, chains of operators included"
+            help = "add parentheses around halves of a long chain, or move parts into WITH or CREATE VIEW"
+            raise compile_error("CQ0103", message, span, help=help)
+    if not machine.feed(END, None, end):
+        raise _explained(lexed, first, end, end, start)
+    builder.finish()
+    return machine.result()
+
+
+def _explained(lexed: Lexed, first: int, position: int, end: int, start: str) -> CompileError:
+    """The error for the token at `position`, which cannot stand there."""
+    machine = Machine(tables(), start, lambda *_: None)
+    for i in range(first, position):
+        kind = machine.choose(lexed.tokens[i].kinds)
+        assert kind is not None
+        machine.feed(kind, None, i)
+    return CompileError(explain(lexed, first, position, end, machine.expected()))
+
+
+def _description(comments: Sequence[ast.Comment], first_line: int | None) -> str:
+    """The first block of comments: those before the first statement with no empty line between them."""
+    lines: list[str] = []
+    last_line = None
+    for comment in comments:
+        if first_line is not None and comment.span.line >= first_line:
+            break
+        if last_line is not None and comment.span.line > last_line + 1:
+            break
+        last_line = comment.span.end_line
+        text = comment.text.removeprefix("/*").removesuffix("*/") if comment.text.startswith("/*") else comment.text[2:]
+        lines.extend(line.strip().lstrip("*").strip() for line in text.split("\n"))
+    return "\n".join(lines).strip()
+
+
+# -------------------------------------------------------------------------------------------------------- tables
+
+
+@cache
+def tables() -> Tables:
+    """The tables of cq.lark: from the container if it is current, else made now."""
+    grammar = _text("cq.lark")
+    made_from = fingerprint(grammar, _generator())
+    stored = from_json(_text("tables.json"), made_from)
+    return stored if stored is not None else build_tables(grammar)
+
+
+def current_container() -> str:
+    """What tables.json has to hold."""
+    grammar = _text("cq.lark")
+    return to_json(build_tables(grammar), fingerprint(grammar, _generator()))
+
+
+def _text(name: str) -> str:
+    file = resources.files("cq.grammar") / name
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
+
+
+def _generator() -> str:
+    return f"lark {metadata.version('lark')}"
+
+
+def build_tables(grammar: str) -> Tables:
+    """The tables lark computes from a grammar, with states numbered in the order they are reached."""
+    import lark
+    from lark.lexer import PatternStr
+    from lark.parsers.lalr_analysis import Shift
+
+    generator = lark.Lark(grammar, parser="lalr", lexer="basic", start=list(START_SYMBOLS), maybe_placeholders=True)
+    table = generator.parser.parser._parse_table  # type: ignore[attr-defined]
+    numbers: dict[int, int] = {}
+    waiting = [table.start_states[s] for s in START_SYMBOLS]
+    for state in waiting:  # grows while it is walked
+        if state not in numbers:
+            numbers[state] = len(numbers)
+            row = table.states[state]
+            waiting.extend(row[symbol][1] for symbol in sorted(row) if row[symbol][0] is Shift and symbol != END)
+    productions = sorted(
+        {arg for row in table.states.values() for action, arg in row.values() if action is not Shift},
+        key=lambda r: (r.origin.name, r.order, [s.name for s in r.expansion]),
+    )
+    rule_numbers = {production: i for i, production in enumerate(productions)}
+    origins = {production.origin.name for production in productions}
+    actions: list[dict[str, int]] = []
+    default: list[int | None] = []
+    goto: list[dict[str, int]] = []
+    for state in numbers:
+        row = table.states[state]
+        reductions = {rule_numbers[arg] for action, arg in row.values() if action is not Shift}
+        only = (
+            reductions.pop()
+            if len(reductions) == 1 and all(action is not Shift for action, _ in row.values())
+            else None
+        )
+        default.append(only)
+        actions.append(
+            {
+                symbol: numbers.get(arg, 0) if action is Shift else ~rule_numbers[arg]
+                for symbol, (action, arg) in sorted(row.items())
+                if symbol not in origins and only is None
+            }
+        )
+        goto.append({s: numbers[arg] for s, (_, arg) in sorted(row.items()) if s in origins})
+    rules = tuple(_rule(production) for production in productions)
+    return Tables(
+        rules=rules,
+        renames=tuple(rule.renames for rule in rules),
+        actions=tuple(actions),
+        default=tuple(default),
+        goto=tuple(goto),
+        start={s: numbers[table.start_states[s]] for s in START_SYMBOLS},
+        accept={s: numbers[table.end_states[s]] for s in START_SYMBOLS},
+        keywords={t.pattern.value: t.name for t in generator.terminals if isinstance(t.pattern, PatternStr)},
+    )
+
+
+def _rule(production: Any) -> Rule:
+    """A production of lark's as ours: which values it passes on, and to what."""
+    symbols, options = production.expansion, production.options
+    # lark marks the places where an absent [optional] leaves a None: True per None, False per symbol
+    nones_before = [0]
+    for is_none in options.empty_indices or [False] * len(symbols):
+        if is_none:
+            nones_before[-1] += 1
+        else:
+            nones_before.append(0)
+    keep: list[tuple[int, bool, int]] = []
+    nones = 0
+    for i, symbol in enumerate(symbols):
+        nones += nones_before[i]
+        if options.keep_all_tokens or not (symbol.is_term and symbol.filter_out):
+            keep.append((i, not symbol.is_term and symbol.name.startswith("_"), nones))
+            nones = 0
+    origin = production.origin.name
+    call = production.alias or ("" if origin.startswith("_") else origin)
+    single = bool(options.expand1) and not production.alias
+    return Rule(origin, len(symbols), tuple(keep), nones + nones_before[len(symbols)], call, single)
+
+
+if __name__ == "__main__":
+    Path(str(resources.files("cq.grammar") / "tables.json")).write_text(current_container(), encoding="utf-8")

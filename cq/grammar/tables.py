@@ -1,0 +1,244 @@
+"""The LALR tables of cq.lark: their container, and the machine that runs on them.
+
+The container is JSON and holds nothing but names and numbers. It is current when it names the SHA-256 of the grammar
+text and the version of lark it was made with; otherwise the parser builds tables anew, in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cq.grammar.ast import Node
+
+FORMAT = 1
+END = "$END"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One production. keep: (index in the production, spliced, Nones before it) of each value that is passed on.
+    nones: Nones after the last.  call: the builder's method, or empty: the value is the list of values.  single: one
+    value alone is passed on as it is, without a call."""
+
+    origin: str
+    size: int
+    keep: tuple[tuple[int, bool, int], ...]
+    nones: int
+    call: str
+    single: bool
+
+    @property
+    def renames(self) -> bool:
+        """The production only gives one value another name: nothing is to be done but change state."""
+        return self.single and self.size == 1 and self.keep == ((0, False, 0),) and self.nones == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """actions[state][terminal]: n >= 0 shifts to state n, n < 0 reduces by rule ~n.  default[state]: the rule a state
+    reduces by whatever comes, or None.  goto[state][origin]: the state after a reduction.  start, accept: by start
+    symbol.  keywords: word or sign -> terminal.  renames: of each rule, see there."""
+
+    rules: tuple[Rule, ...]
+    renames: tuple[bool, ...]
+    actions: tuple[dict[str, int], ...]
+    default: tuple[int | None, ...]
+    goto: tuple[dict[str, int], ...]
+    start: dict[str, int]
+    accept: dict[str, int]
+    keywords: dict[str, str]
+
+
+def fingerprint(grammar: str, generator: str) -> dict[str, object]:
+    """What the container must say to be current. generator: name and version of what built the tables."""
+    return {"format": FORMAT, "grammar": hashlib.sha256(grammar.encode()).hexdigest(), "generator": generator}
+
+
+def to_json(tables: Tables, made_from: dict[str, object]) -> str:
+    """The container's text: one state or rule a line, so that a diff can be read."""
+    symbols = sorted({s for row in tables.actions for s in row} | {s for row in tables.goto for s in row})
+    number = {s: i for i, s in enumerate(symbols)}
+
+    def row(pairs: dict[str, int]) -> list[int]:
+        return [x for symbol, target in pairs.items() for x in (number[symbol], target)]
+
+    lines = [
+        *(f'"{key}":{_compact(value)},' for key, value in made_from.items()),
+        f'"start":{_compact(tables.start)},"accept":{_compact(tables.accept)},',
+        f'"keywords":{_compact(tables.keywords)},',
+        f'"symbols":{_compact(symbols)},',
+        '"rules":[',
+        ",\n".join(_compact([r.origin, r.size, r.keep, r.nones, r.call, r.single]) for r in tables.rules),
+        '],"states":[',
+        ",\n".join(
+            _compact([row(a), d, row(g)]) for a, d, g in zip(tables.actions, tables.default, tables.goto, strict=True)
+        ),
+        "]",
+    ]
+    return "{" + "\n".join(lines) + "}\n"
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
+
+
+def from_json(text: str, made_from: dict[str, object]) -> Tables | None:
+    """The tables in a container, or None when it is damaged or made from something else."""
+    try:
+        raw = json.loads(text)
+        if any(raw.get(key) != value for key, value in made_from.items()):
+            return None
+        tables = _read(raw)
+        return tables if _is_sound(tables) else None
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+        return None
+
+
+def _read(raw: dict[str, Any]) -> Tables:
+    symbols = raw["symbols"]
+
+    def row(flat: list[int]) -> dict[str, int]:
+        return {symbols[s]: target for s, target in zip(flat[::2], flat[1::2], strict=True)}
+
+    rules = tuple(
+        Rule(origin, size, tuple((i, bool(spliced), nones) for i, spliced, nones in keep), trailing, call, single)
+        for origin, size, keep, trailing, call, single in raw["rules"]
+    )
+    states = raw["states"]
+    return Tables(
+        rules=rules,
+        renames=tuple(rule.renames for rule in rules),
+        actions=tuple(row(s[0]) for s in states),
+        default=tuple(s[1] for s in states),
+        goto=tuple(row(s[2]) for s in states),
+        start=raw["start"],
+        accept=raw["accept"],
+        keywords=raw["keywords"],
+    )
+
+
+def _is_sound(tables: Tables) -> bool:
+    """No number leads out of the tables."""
+    states, rules = range(len(tables.actions)), range(len(tables.rules))
+    return (
+        all((n in states) if n >= 0 else (~n in rules) for row in tables.actions for n in row.values())
+        and all(d is None or d in rules for d in tables.default)
+        and all(n in states for row in tables.goto for n in row.values())
+        and all(n in states for n in (*tables.start.values(), *tables.accept.values()))
+    )
+
+
+class Machine:
+    """The state of one parse. Feeding it never recurses; values are built bottom-up by `build`.
+
+    build(call, first, last, children): first and last are numbers of tokens, last < first for an empty production.
+    """
+
+    def __init__(self, tables: Tables, start: str, build: Callable[[str, int, int, list[Any]], Any]) -> None:
+        self._tables = tables
+        self._build = build
+        self._accept = tables.accept[start]
+        self._states = [tables.start[start]]
+        self._values: list[Any] = []
+        self._firsts: list[int] = []
+        self._heights: list[int] = []
+        self.height = 0  # of the highest tree built so far
+
+    def accepts(self, kind: str) -> bool:
+        """Whether a token of this kind can stand here; found by walking the tables, without building."""
+        tables, pushed, below = self._tables, list[int](), len(self._states)
+        top = self._states[-1]
+        while True:
+            action = tables.actions[top].get(kind)
+            if action is None:
+                default = tables.default[top]
+                if default is None:
+                    return False
+                action = ~default
+            if action >= 0:
+                return True
+            rule = tables.rules[~action]
+            popped_here = min(rule.size, len(pushed))
+            del pushed[len(pushed) - popped_here :]
+            below -= rule.size - popped_here
+            top = tables.goto[pushed[-1] if pushed else self._states[below - 1]][rule.origin]
+            pushed.append(top)
+
+    def choose(self, kinds: Sequence[str]) -> str | None:
+        """The first of `kinds` that can stand here, or None."""
+        return next((kind for kind in kinds if self.accepts(kind)), None)
+
+    def expected(self) -> set[str]:
+        """All terminals that can stand here."""
+        every: Iterable[str] = self._tables.actions[self._states[-1]]
+        if self._tables.default[self._states[-1]] is not None:
+            every = {terminal for row in self._tables.actions for terminal in row}
+        return {terminal for terminal in every if self.accepts(terminal)}
+
+    def feed(self, kind: str, value: Any, position: int) -> bool:
+        """Shift a token, `position` is its number; END completes the parse. False, and the machine is spent, if such a
+        token cannot stand here."""
+        tables, states = self._tables, self._states
+        while True:
+            state = states[-1]
+            action = tables.actions[state].get(kind)
+            if action is None:
+                default = tables.default[state]
+                if default is None:
+                    return False
+                action = ~default
+            if action >= 0:
+                states.append(action)
+                self._values.append(value)
+                self._firsts.append(position)
+                self._heights.append(0)
+                return True
+            if tables.renames[~action]:
+                states.pop()
+                states.append(tables.goto[states[-1]][tables.rules[~action].origin])
+            else:
+                self._reduce(tables.rules[~action], position)
+            if kind == END and states[-1] == self._accept:
+                return True
+
+    def result(self) -> Any:
+        """What the start symbol became, after END was fed."""
+        assert len(self._values) == 1, "the parse is not complete"
+        return self._values[0]
+
+    def _reduce(self, rule: Rule, position: int) -> None:
+        first, height, values = position, 0, list[Any]()
+        if rule.size:
+            bottom = len(self._values) - rule.size
+            values, first, height = self._values[bottom:], self._firsts[bottom], max(self._heights[bottom:])
+            del self._states[bottom + 1 :], self._values[bottom:], self._firsts[bottom:], self._heights[bottom:]
+        self._push(rule, values, first, position - 1, height)
+        self._states.append(self._tables.goto[self._states[-1]][rule.origin])
+
+    def _push(self, rule: Rule, values: list[Any], first: int, last: int, height: int) -> None:
+        kept: list[Any] = []
+        for index, spliced, nones in rule.keep:
+            if nones:
+                kept.extend([None] * nones)
+            if not spliced:
+                kept.append(values[index])
+            elif kept:
+                kept.extend(values[index])
+            else:
+                kept = values[index]  # a left-recursive list grows in place: linear, not quadratic
+        kept.extend([None] * rule.nones)
+        value: Any = kept
+        if rule.single and len(kept) == 1:
+            value = kept[0]
+        elif rule.call:
+            value = self._build(rule.call, first, last, kept)
+            if isinstance(value, Node) and not (kept and value is kept[0]):
+                height += 1
+                self.height = max(self.height, height)
+        self._values.append(value)
+        self._firsts.append(first)
+        self._heights.append(height)
