@@ -15,7 +15,7 @@ from cq.errors import NOWHERE, Span
 from cq.types import BOOLEAN, DataType, Kind
 
 if TYPE_CHECKING:
-    from cq.functions import Scalar
+    from cq.functions import Scalar, Signature
 
 Value = Any  # bool | int | float | str | tuple | None, as cq.types.DataType says
 
@@ -59,6 +59,13 @@ class Call(Expr):
 
     function: Scalar
     args: tuple[Expr, ...]
+
+    @property
+    def signature(self) -> Signature:
+        """The types it was resolved to."""
+        from cq.functions import Signature
+
+        return Signature(tuple(a.type for a in self.args), self.type)
 
     @property
     def children(self) -> tuple[Expr, ...]:
@@ -206,7 +213,7 @@ def conjunction(conditions: Sequence[Expr]) -> Expr:
 def can_fail(expr: Expr) -> bool:
     """Whether evaluating `expr` may end in a data error (overflow, division by zero, a bad cast)."""
     return any(
-        (isinstance(e, Call) and bool(e.function.fails))
+        (isinstance(e, Call) and e.function.can_fail(e.signature))
         or (isinstance(e, Cast) and not e.try_ and cast_can_fail(e.arg.type, e.type))
         for e in walk(expr)
     )

@@ -5,6 +5,7 @@ One physical value per SQL value, the same everywhere: the reference interpreter
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -127,6 +128,11 @@ def integer_range(type_: DataType) -> tuple[int, int]:
     """The smallest and largest value of an integer type."""
     half = 1 << (INTEGER_BITS[type_.kind] - 1)
     return -half, half - 1
+
+
+def round_to_real(value: float) -> float:
+    """The nearest REAL (32 bits), as the double that holds it; infinity beyond their range."""
+    return ctypes.c_float(value).value
 
 
 def common_type(a: DataType, b: DataType) -> DataType | None:
