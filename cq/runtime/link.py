@@ -77,6 +77,9 @@ def function_with(module: Any, name: str) -> str:
     return next(users, name)
 
 
+_ENGINES: list[Engine] = []  # addresses outlive the objects that asked for them, so the code behind them stays
+
+
 class Engine:
     """Holds loaded object code for the life of the process; code that was loaded is never unloaded."""
 
@@ -84,6 +87,7 @@ class Engine:
         self._jit = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
         self._kept: list[Any] = []
         self.addresses: dict[str, int] = {}
+        _ENGINES.append(self)
 
     def load(self, made: ObjectCode) -> dict[str, int]:
         """Address by callable name; `LinkError` when a symbol is missing or one is defined that already was."""

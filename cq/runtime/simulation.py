@@ -249,11 +249,11 @@ class Memory:
         segment, offset = address >> SEGMENT_BITS, address & OFFSET_MASK
         at = call_site()
         entry = self.allocations.get(segment)
-        if address == 0 or segment == 0:
-            what = "null or small address"
+        near = self.allocations.get(segment + 1)
+        if entry is None and near is not None and offset > OFFSET_MASK // 2:
+            what = "before the start of a block from " + near.where
         elif entry is None:
-            near = self.allocations.get(segment + 1)
-            what = "before the start of a block from " + near.where if near else "no such block"
+            what = "null or small address" if segment == 0 else "no such block"
         elif entry.freed_at:
             what = f"block from {entry.where} was already released at {entry.freed_at}"
         elif offset + size > entry.size:
