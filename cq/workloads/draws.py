@@ -2,8 +2,8 @@
 
 Only two things of numpy are used, and both are fixed: the raw 64-bit output of its bit generators and IEEE arithmetic
 that is exact in the last bit (+ - * / sqrt). `Generator.normal` and friends may change between releases, and vectorised
-exp, log, sin differ in the last bit between processors. So every shaped draw here is a look-up in a table made by scalar
-`math`, and what is compared or rounded is far coarser than the last bit of that.
+exp, log, sin differ in the last bit between processors. So every shaped draw here is a look-up in a table made by
+scalar `math`, and what is compared or rounded is far coarser than the last bit of that.
 """
 
 from __future__ import annotations

@@ -92,17 +92,21 @@ def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
 
 
 def toll_of(cars: int, lav: int) -> int:
-    """The toll of a segment with so many cars in the last minute at that average speed; nothing at 50 cars or 40 mph."""
+    """The toll of a segment with so many cars in the last minute at that average speed; 0 at 50 cars or at 40 mph."""
     return 2 * (cars - 50) ** 2 if cars > 50 and lav < 40 else 0
 
 
 @dataclass(slots=True)
 class _Minute:
-    """One segment in one minute: what every vehicle reported, as [sum of speeds, reports]."""
+    """One segment in one minute: sum of speeds and reports, of all and, as [sum, reports], of every vehicle."""
 
+    speeds: int = 0
+    reports: int = 0
     vehicles: dict[int, list[int]] = field(default_factory=dict)
 
     def add(self, vid: int, speed: int) -> None:
+        self.speeds += speed
+        self.reports += 1
         seen = self.vehicles.setdefault(vid, [0, 0])
         seen[0] += speed
         seen[1] += 1
@@ -129,15 +133,14 @@ class _Statistics:
     def lav(self, minute: int, seg: int, mode: LavMode) -> int:
         """Latest average velocity at `minute`: over the five minutes before it, rounded half up, 0 without reports."""
         past = [self._minutes.get(m, {}).get(seg) for m in range(minute - _LAV_MINUTES, minute)]
-        seen = [p.vehicles.values() for p in past if p]
+        seen = [p for p in past if p]
         if not seen:
             return 0
         if mode == "mean":
-            means = [sum((Fraction(s, n) for s, n in vehicles), Fraction(0)) / len(vehicles) for vehicles in seen]
+            means = [sum((Fraction(s, n) for s, n in p.vehicles.values()), Fraction(0)) / len(p.vehicles) for p in seen]
             mean = sum(means, Fraction(0)) / len(means)
             return _half_up(mean.numerator, mean.denominator)
-        total = sum(s for vehicles in seen for s, _ in vehicles)
-        return _half_up(total, sum(n for vehicles in seen for _, n in vehicles))
+        return _half_up(sum(p.speeds for p in seen), sum(p.reports for p in seen))
 
 
 def _half_up(numerator: int, denominator: int) -> int:
