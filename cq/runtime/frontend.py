@@ -37,7 +37,7 @@ from numba.core.typing import signature as numba_signature
 from numba.core.typing.templates import AbstractTemplate
 from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
 
-from cq.runtime.intrinsics import IR_TYPES
+from cq.runtime.intrinsics import IR_TYPES, RAISES
 from cq.runtime.signatures import Signature
 
 types: Any = numba_types  # its members are made at run time
@@ -204,17 +204,26 @@ def _flags() -> Flags:
 def _plain_c(text: str, inner: str, signature: Signature, symbol: str) -> str:
     """The translated text with names of ours, and a wrapper that turns numba's convention into a plain function."""
     text = text.replace(f'@"{inner}"', f'@"{symbol}.body"')
-    text = re.sub(r'^@".*?NumbaEnv.*$\n?', "", text, flags=re.M)
+    text = re.sub(rf'^@".*?NumbaEnv.*$\n?|^declare .*@"{re.escape(symbol)}"\(.*$\n?', "", text, flags=re.M)
     arguments = ", ".join(f"{IR_TYPES[kind]} %{n}" for n, kind in enumerate(signature.arguments))
     passed = "".join(f", {IR_TYPES[kind]} %{n}" for n, kind in enumerate(signature.arguments))
     result = _ir_result(signature)
     slot = result if signature.results else "ptr"
     final = f"%v = load {result}, ptr %r\n  ret {result} %v" if signature.results else "ret void"
     return f"""{text}
+declare void @"{RAISES}{symbol}"()
 define {result} @"{symbol}"({arguments}) nounwind {{
   %r = alloca {slot}
   %e = alloca ptr
   %s = call i32 @"{symbol}.body"(ptr %r, ptr %e{passed})
+  %user = icmp sgt i32 %s, 0
+  %error = icmp eq i32 %s, -1
+  %raised = or i1 %user, %error
+  br i1 %raised, label %raises, label %returns
+raises:
+  call void @"{RAISES}{symbol}"()
+  unreachable
+returns:
   {final}
 }}
 """

@@ -12,6 +12,10 @@ import re
 from cq.runtime.ops import OPS
 from cq.runtime.signatures import Signature
 
+# start of the name of a symbol nobody has; a call of it stands where a function would raise an exception. Optimisation
+# removes most (`range` raises for a step of 0, which a constant step is not); an object in which one is left is refused
+RAISES = "cq_raises."
+
 IR_TYPES = {"i64": "i64", "f64": "double", "bool": "i1", "void": "void"}
 
 # every function that bodies call, and nothing else may be called

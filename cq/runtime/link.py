@@ -13,7 +13,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from cq.runtime.intrinsics import LIBC
+from cq.runtime.intrinsics import LIBC, RAISES
 from cq.runtime.objects import ObjectCode
 
 _OPTIMISE = 3
@@ -46,6 +46,14 @@ def identity() -> list[str]:
 
 def link(texts: Iterable[str], exports: frozenset[str]) -> bytes:
     """One object file of these modules; only `exports` can be called from outside it."""
+    code = bytes(target_machine().emit_object(optimised(texts, exports)))
+    if raising := [name.removeprefix(RAISES) for name in undefined_symbols(code) if name.startswith(RAISES)]:
+        raise LinkError(f"native code cannot raise, but {', '.join(raising)} can")
+    return code
+
+
+def optimised(texts: Iterable[str], exports: frozenset[str]) -> Any:
+    """One optimised module of these modules."""
     machine = target_machine()
     module = llvm.parse_assembly("")
     module.name = "cq"
@@ -65,16 +73,7 @@ def link(texts: Iterable[str], exports: frozenset[str]) -> bytes:
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    if raised := [variable.name for variable in module.global_variables if ".picklebuf" in variable.name]:
-        # numba pickles the exceptions a function can raise; nobody would see them (`range` with a step 0 is removed)
-        raise LinkError(f"{len(raised)} places in native code can raise: {function_with(module, raised[0])}")
-    return bytes(machine.emit_object(module))
-
-
-def function_with(module: Any, name: str) -> str:
-    """The function of a module that mentions a global variable."""
-    users = (function.name for function in module.functions if f"@{name}" in str(function))
-    return next(users, name)
+    return module
 
 
 _ENGINES: list[Engine] = []  # addresses outlive the objects that asked for them, so the code behind them stays
