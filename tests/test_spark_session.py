@@ -442,6 +442,12 @@ def test_literals_passed_as_arguments_never_become_text_of_the_query(spark):  # 
             "CQ0705",
             "1000 cannot be represented as Decimal(3, 1)",
         ),
+        ("SELECT (SELECT SUM(x) FROM VALUES (9223372036854775807), (1) AS t(x)) AS x", "CQ0705", "overflow"),
+        (
+            "SELECT TIMESTAMP_NTZ '294247-01-10 04:00:54.775807' + INTERVAL '1' SECOND AS x FROM RANGE(1)",
+            "CQ0705",
+            "long overflow",
+        ),
         ("SELECT 1 / id AS x FROM RANGE(1)", "CQ0706", "Division by zero"),
         ("SELECT 1 / 0 AS x", "CQ0706", "Division by zero"),
         ("SELECT 1 % id AS x FROM RANGE(1)", "CQ0706", "Remainder by zero"),

@@ -14,6 +14,7 @@ from cq.spark.jre import Jvm, log_tail
 DATA_FAULTS: Final = {
     "ARITHMETIC_OVERFLOW": "CQ0705",
     "BINARY_ARITHMETIC_OVERFLOW": "CQ0705",
+    "DATETIME_FIELD_OUT_OF_BOUNDS": "CQ0708",
     "DATETIME_OVERFLOW": "CQ0705",
     "INTERVAL_ARITHMETIC_OVERFLOW": "CQ0705",
     "NUMERIC_VALUE_OUT_OF_RANGE": "CQ0705",
@@ -24,6 +25,7 @@ DATA_FAULTS: Final = {
     "CAST_INVALID_INPUT": "CQ0707",
     "CAST_OVERFLOW": "CQ0707",
     "INVALID_ARRAY_INDEX": "CQ0708",
+    "INVALID_FORMAT": "CQ0708",
     "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": "CQ0708",
     "INVALID_PARAMETER_VALUE": "CQ0708",
 }
@@ -31,7 +33,8 @@ LONGEST_CAUSE: Final = 400  # characters of a cause; Spark lists every column of
 
 # Where Spark stops saying what is wrong and starts advising about its own functions and settings.
 ADVICE: Final = re.compile(
-    r" Use [`']try_| If necessary set | Correct the value | Verify the spelling | To tolerate | ?SQLSTATE: "
+    r" Use (?:the SQL function )?[`']| If necessary set | Correct the value | Verify the spelling | To tolerate "
+    r"| ?SQLSTATE: "
 )
 DEATH_SECONDS: Final = 5  # from a lost connection until the process can be reaped: a few milliseconds when idle
 OUT_OF_MEMORY_STATUS: Final = 3  # what the JVM ends with under -XX:+ExitOnOutOfMemoryError
@@ -43,12 +46,40 @@ def translate(error: BaseException, jvm: Jvm | None) -> CqError:
         return error
     if jvm is not None and _is_gone(jvm, error):
         return _jvm_gone(jvm)
-    condition = _condition(error)
-    code = DATA_FAULTS.get(condition.split(".")[0])
+    at_fault = _at_fault(error)
+    condition = _condition(at_fault)
+    code = _data_fault(at_fault)
     if code is not None:
-        return DataError(Diagnostic(code, _cause(error), severity="data error"))
+        return DataError(Diagnostic(code, _cause(at_fault), severity="data error"))
     label = f"Spark failed with {condition}" if condition else "Spark failed"
-    return EngineError(Diagnostic("CQ0902", f"{label}: {_cause(error)}"))
+    return EngineError(Diagnostic("CQ0902", f"{label}: {_cause(at_fault)}"))
+
+
+def _at_fault(error: BaseException) -> BaseException:
+    """The one of `error` and its causes that says most: a fault of the data, else the innermost with a condition.
+
+    What fails in a sub-query or a broadcast arrives wrapped in exceptions that only say so.
+    """
+    chain = [error]
+    if "Py4JJavaError" in _names(error):
+        from pyspark.errors.exceptions.captured import convert_exception
+
+        chain = [convert_exception(error.java_exception)]  # type: ignore[attr-defined]
+    while (cause := getattr(chain[-1], "_cause", None)) is not None:
+        chain.append(cause)
+    for tells in (_data_fault, _condition):
+        told = [link for link in chain if tells(link)]
+        if told:
+            return told[-1]
+    return chain[-1]
+
+
+def _data_fault(error: BaseException) -> str | None:
+    """Our code for a fault of the data; None for anything else."""
+    condition = _condition(error)
+    if not condition and "ArithmeticException" in _names(error) and "overflow" in str(error):
+        return "CQ0705"  # Java's own, from the arithmetic of timestamps: it has no condition
+    return DATA_FAULTS.get(condition.split(".")[0])
 
 
 def _is_gone(jvm: Jvm, error: BaseException) -> bool:
@@ -84,8 +115,6 @@ def _cause(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if "PythonException" in _names(error):  # a Python function failed: the last line of its traceback says how
         lines = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Exit)\b", line)][-1:] or lines
-    elif "Py4JJavaError" in _names(error):  # its first line names a call of ours, the second the Java exception
-        lines = [line.removeprefix(":").strip() for line in lines[1:]] or lines
     first = lines[0] if lines else type(error).__name__
     first = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", first)
     first = ADVICE.split(first, maxsplit=1)[0].strip().rstrip(".")
