@@ -10,6 +10,7 @@ from cq.functions import Constants, Failure, Refusal, Signature, scalar
 from cq.functions.arithmetic import half_up, within
 from cq.functions.signatures import converts, decimal_result
 from cq.types import BIGINT, DOUBLE, INTEGER, REAL, DataType, Kind, decimal, round_to_real
+from cq.value_text import write_real
 
 EXACT_DIGITS = 800  # more than any DOUBLE has before or after the point, so that quantising never rounds twice
 _EXACT = Context(prec=EXACT_DIGITS, rounding=ROUND_HALF_UP, Emin=-2000, Emax=2000)
@@ -110,8 +111,8 @@ def _rounded(types: tuple[DataType, ...], constants: Constants) -> Signature | R
     return result if isinstance(result, Refusal) else Signature(params, result)
 
 
-def round_double(x: float, digits: int) -> float:
-    """`x` rounded half up at so many digits after the point, judged on its shortest decimal text. Never -0.0.
+def round_double(x: float, digits: int, text: str) -> float:
+    """`x` rounded half up at so many digits after the point, judged on `text`, its shortest decimal. Never -0.0.
 
     While |x| * 10**(digits + 1) < 1e15 the shortest text reaches a tie exactly when x is not below the DOUBLE nearest
     to it, so a kernel may compare with that DOUBLE.
@@ -120,7 +121,7 @@ def round_double(x: float, digits: int) -> float:
         return x
     if digits < -400:
         return 0.0
-    return float(Decimal(repr(x)).quantize(Decimal((0, (1,), -digits)), context=_EXACT)) + 0.0
+    return float(Decimal(text).quantize(Decimal((0, (1,), -digits)), context=_EXACT)) + 0.0
 
 
 @scalar(
@@ -149,8 +150,9 @@ def round_(signature: Signature, x: Any, digits: int = 0) -> Any:
     """x rounded half up (away from zero) at so many digits after the point, or before it when negative."""
     type_, returns = signature.params[0], signature.returns
     if type_.is_float:
-        rounded = round_double(x, digits)
-        return round_to_real(rounded) if type_ == REAL else rounded
+        if type_ == REAL:
+            return round_to_real(round_double(x, digits, write_real(x)))
+        return round_double(x, digits, repr(x))
     scale = type_.scale
     if digits >= scale:
         return x
