@@ -19,12 +19,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar, dataclass_transform
 
 from cq.errors import NOWHERE, Span
 
+T = TypeVar("T")
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def node(kind: type[T]) -> type[T]:
+    """A frozen dataclass with slots that compares, hashes and shows itself by the methods of Node."""
+    return dataclass(frozen=True, slots=True, eq=False, repr=False)(kind)
+
+
+@node
 class Node:
     """Base of all nodes. Two nodes are equal when they say the same, wherever they stand."""
 
@@ -50,6 +58,14 @@ class Node:
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, *(getattr(self, name) for name in said_fields(type(self)))))
+
+    def __repr__(self) -> str:
+        """The node without places and without what is absent."""
+        said = ((name, getattr(self, name)) for name in said_fields(type(self)))
+        shown = (
+            f"{name}={value!r}" for name, value in said if value is not None and value != () and value is not False
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 _SAID_FIELDS: dict[type[Node], tuple[str, ...]] = {}
@@ -85,7 +101,7 @@ def walk(node: Node) -> Iterator[Node]:
 # ---------------------------------------------------------------------------------------------------------- types
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class SimpleType(Node):
     """A type by name. name: upper case, as written (`INT` stays INT) but DOUBLE PRECISION is DOUBLE, CHARACTER VARYING
     is VARCHAR, TIMESTAMP WITH LOCAL TIME ZONE is TIMESTAMP_LTZ.  params: `DECIMAL(12, 2)` has (12, 2)."""
@@ -94,7 +110,7 @@ class SimpleType(Node):
     params: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class ArrayType(Node):
     """`BIGINT ARRAY`, `ARRAY<BIGINT>`, `BIGINT[]`."""
 
@@ -106,31 +122,33 @@ TypeName: TypeAlias = SimpleType | ArrayType
 # ---------------------------------------------------------------------------------------------------- expressions
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class NumberLiteral(Node):
     """An unsigned number exactly as written: `10`, `1.50`, `.5`, `1e-9`."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class StringLiteral(Node):
     """A string by its value: doubled quotes are already single."""
 
     value: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class BooleanLiteral(Node):
+    """TRUE or FALSE."""
+
     value: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class NullLiteral(Node):
-    pass
+    """NULL."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class TypedLiteral(Node):
     """`DATE '2024-01-31'` and its like; the text between the quotes is not yet read."""
 
@@ -138,7 +156,7 @@ class TypedLiteral(Node):
     text: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class IntervalPart(Node):
     """One summand of an interval. amount: decimal text, perhaps with a leading minus.  unit: one of INTERVAL_UNITS."""
 
@@ -146,7 +164,7 @@ class IntervalPart(Node):
     unit: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class IntervalLiteral(Node):
     """The sum of its parts, at least one; `INTERVAL '1:30' MINUTE TO SECOND` is (1 MINUTE, 30 SECOND)."""
 
@@ -158,14 +176,14 @@ INTERVAL_UNITS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Parameter(Node):
     """`:name`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class ColumnRef(Node):
     """`name` or `qualifier.name`. quoted: the name was written in quotes (a string was perhaps meant)."""
 
@@ -181,13 +199,15 @@ BinaryOperator: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Unary(Node):
+    """A sign before an operand."""
+
     op: UnaryOperator
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Binary(Node):
     """Arithmetic, `||` and comparison. op_span: the operator itself."""
 
@@ -197,12 +217,14 @@ class Binary(Node):
     op_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Not(Node):
+    """`NOT operand`."""
+
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Logical(Node):
     """AND or OR of two or more operands, left to right; no operand is a Logical of the same op."""
 
@@ -210,7 +232,7 @@ class Logical(Node):
     operands: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class IsTest(Node):
     """`operand IS [NOT] NULL | TRUE | FALSE | UNKNOWN`."""
 
@@ -219,30 +241,38 @@ class IsTest(Node):
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Between(Node):
+    """`operand [NOT] BETWEEN low AND high`."""
+
     operand: Expr
     low: Expr
     high: Expr
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class InList(Node):
+    """`operand [NOT] IN (items)`."""
+
     operand: Expr
     items: tuple[Expr, ...]
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class InQuery(Node):
+    """`operand [NOT] IN (query)`."""
+
     operand: Expr
     query: Query
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Like(Node):
+    """`operand [NOT] LIKE pattern [ESCAPE escape]`."""
+
     op: Literal["LIKE", "ILIKE"]
     operand: Expr
     pattern: Expr
@@ -250,19 +280,21 @@ class Like(Node):
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Exists(Node):
+    """`EXISTS (query)`."""
+
     query: Query
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class ScalarQuery(Node):
     """A parenthesised query where a value stands."""
 
     query: Query
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Cast(Node):
     """CAST, `::`; with `safe` TRY_CAST."""
 
@@ -271,13 +303,15 @@ class Cast(Node):
     safe: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class When(Node):
+    """`WHEN condition THEN result`."""
+
     condition: Expr
     result: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Case(Node):
     """Searched when `operand` is None, else simple."""
 
@@ -286,7 +320,7 @@ class Case(Node):
     otherwise: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Extract(Node):
     """`EXTRACT(part FROM operand)`; part in upper case, as written."""
 
@@ -295,7 +329,7 @@ class Extract(Node):
     part_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class NamedArgument(Node):
     """`name => value`, among the arguments of a Call or TableFunction."""
 
@@ -304,7 +338,7 @@ class NamedArgument(Node):
     name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Call(Node):
     """A scalar, aggregate or window function. star: `COUNT(*)` (then no arguments).  over: a window, or one's name."""
 
@@ -320,13 +354,17 @@ class Call(Node):
     over_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class ArrayLiteral(Node):
+    """`ARRAY[items]`."""
+
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Subscript(Node):
+    """`operand[index]`."""
+
     operand: Expr
     index: Expr
 
@@ -342,7 +380,7 @@ Expr: TypeAlias = (
 # -------------------------------------------------------------------------------------------------------- windows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class OrderItem(Node):
     """nulls_first: None when the text does not say."""
 
@@ -351,7 +389,7 @@ class OrderItem(Node):
     nulls_first: bool | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class FrameBound(Node):
     """offset: there exactly when kind is PRECEDING or FOLLOWING."""
 
@@ -359,14 +397,16 @@ class FrameBound(Node):
     offset: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Frame(Node):
+    """`unit BETWEEN start AND end`."""
+
     unit: Literal["ROWS", "RANGE", "GROUPS"]
     start: FrameBound
     end: FrameBound
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class WindowSpec(Node):
     """What stands between the parentheses of OVER. base: a named window it refines."""
 
@@ -376,7 +416,7 @@ class WindowSpec(Node):
     base: str | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class NamedWindow(Node):
     """`name AS (…)` in the WINDOW clause."""
 
@@ -387,7 +427,7 @@ class NamedWindow(Node):
 # ------------------------------------------------------------------------------------------------------ relations
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class TableRef(Node):
     """A stream, table or view by name. as_of: the time of `FOR SYSTEM_TIME AS OF`."""
 
@@ -399,7 +439,7 @@ class TableRef(Node):
     alias_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class DerivedTable(Node):
     """`[LATERAL] (query) [AS] alias [(columns)]`."""
 
@@ -410,7 +450,7 @@ class DerivedTable(Node):
     alias_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class TableArgument(Node):
     """`TABLE s [PARTITION BY …]` among the arguments of a TableFunction. source: a name or a query."""
 
@@ -419,14 +459,14 @@ class TableArgument(Node):
     name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Descriptor(Node):
     """`DESCRIPTOR(ts)`."""
 
     columns: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class RowCount(Node):
     """`ROWS 100` as a window size or slide."""
 
@@ -436,7 +476,7 @@ class RowCount(Node):
 Argument: TypeAlias = Expr | TableArgument | Descriptor | RowCount
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class TableFunction(Node):
     """A function in FROM: TUMBLE, HOP, CUMULATE, SESSION or one of the user's."""
 
@@ -449,7 +489,7 @@ class TableFunction(Node):
     alias_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Unnest(Node):
     """`UNNEST(arrays) [WITH ORDINALITY] [AS] alias [(columns)]`."""
 
@@ -461,7 +501,7 @@ class Unnest(Node):
     alias_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Join(Node):
     """Two relations side by side. on or using or (CROSS, and ASOF with `match` alone) neither.  match: the
     MATCH_CONDITION of an ASOF join."""
@@ -480,21 +520,23 @@ Relation: TypeAlias = TableRef | DerivedTable | TableFunction | Unnest | Join
 # -------------------------------------------------------------------------------------------------------- queries
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class SelectItem(Node):
+    """`expr [AS alias]` in a select list."""
+
     expr: Expr
     alias: str | None = None
     alias_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Star(Node):
     """`*` or `qualifier.*` in a select list."""
 
     qualifier: str | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Select(Node):
     """relations: the comma list of FROM, empty without FROM.  distinct is true for DISTINCT ON as well."""
 
@@ -509,35 +551,41 @@ class Select(Node):
     distinct_on: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Values(Node):
     """`VALUES (…), (…)`: one tuple of expressions per row."""
 
     rows: tuple[ValuesRow, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class ValuesRow(Node):
+    """`(values)` among VALUES."""
+
     values: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class SetOperation(Node):
+    """Two queries joined by UNION, INTERSECT or EXCEPT, with ALL or without."""
+
     op: Literal["UNION", "INTERSECT", "EXCEPT"]
     all: bool
     left: QueryBody
     right: QueryBody
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Cte(Node):
+    """`name [(columns)] AS (query)` in WITH."""
+
     name: str
     query: Query
     columns: tuple[str, ...] = ()
     name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Emit(Node):
     """every: there exactly when mode is EVERY."""
 
@@ -545,7 +593,7 @@ class Emit(Node):
     every: IntervalLiteral | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Query(Node):
     """A whole query. A body that is itself a Query is a parenthesised one with clauses of its own."""
 
@@ -562,7 +610,7 @@ QueryBody: TypeAlias = Select | Values | SetOperation | Query
 # ----------------------------------------------------------------------------------------------------- statements
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Option(Node):
     """`key = value` in WITH. A bare word as value (`format = csv`) is a StringLiteral."""
 
@@ -574,7 +622,7 @@ class Option(Node):
 OptionValue: TypeAlias = Literals | Unary | Parameter | Call
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class ColumnDef(Node):
     """A column of CREATE. computed: `day AS expr`; then the type may be None."""
 
@@ -588,7 +636,7 @@ class ColumnDef(Node):
     name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Watermark(Node):
     """`WATERMARK FOR column [AS bound] [IDLE TIMEOUT idle]`. bound None: no delay."""
 
@@ -598,14 +646,14 @@ class Watermark(Node):
     column_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class PrimaryKey(Node):
     """`PRIMARY KEY (a, b)` as an element of its own."""
 
     columns: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Check(Node):
     """`CHECK (condition)` as an element of its own."""
 
@@ -615,7 +663,7 @@ class Check(Node):
 TableElement: TypeAlias = ColumnDef | Watermark | PrimaryKey | Check
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class CreateRelation(Node):
     """CREATE STREAM, TABLE or SOURCE. elements: in the order written; empty when the schema is left out."""
 
@@ -635,7 +683,7 @@ class CreateRelation(Node):
         return tuple(e for e in self.elements if isinstance(e, Watermark))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class CreateSink(Node):
     """elements: declared columns and key, empty when the schema comes from what is inserted."""
 
@@ -646,8 +694,10 @@ class CreateSink(Node):
     name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class CreateView(Node):
+    """A named query."""
+
     name: str
     query: Query
     columns: tuple[str, ...] = ()
@@ -655,7 +705,7 @@ class CreateView(Node):
     name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class CreateTrigger(Node):
     """`AFTER INSERT ON relation`. row: the name REFERENCING NEW ROW gives the event; `new` always works."""
 
@@ -669,7 +719,7 @@ class CreateTrigger(Node):
     relation_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Assignment(Node):
     """`column = value` in SET."""
 
@@ -678,7 +728,7 @@ class Assignment(Node):
     column_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class OnConflict(Node):
     """`ON CONFLICT [(columns)] DO UPDATE SET assignments [WHERE …]`; without assignments DO NOTHING."""
 
@@ -687,7 +737,7 @@ class OnConflict(Node):
     where: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Insert(Node):
     """`INSERT INTO target [(columns)] query`; a statement of its own or part of a trigger. VALUES is a query."""
 
@@ -698,7 +748,7 @@ class Insert(Node):
     target_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Update(Node):
     """`UPDATE table [AS alias] SET … [FROM relations] [WHERE …]`."""
 
@@ -710,21 +760,25 @@ class Update(Node):
     table_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Delete(Node):
+    """`DELETE FROM table [AS alias] [WHERE …]`."""
+
     table: str
     where: Expr | None = None
     alias: str | None = None
     table_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class IfBranch(Node):
+    """`condition THEN body`."""
+
     condition: Expr
     body: tuple[TriggerStatement, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class If(Node):
     """branches: IF and each ELSIF.  otherwise: the body of ELSE."""
 
@@ -732,7 +786,7 @@ class If(Node):
     otherwise: tuple[TriggerStatement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Signal(Node):
     """Reject the event: `SIGNAL SQLSTATE 'sqlstate' [SET MESSAGE_TEXT = message]`."""
 
@@ -740,7 +794,7 @@ class Signal(Node):
     message: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class SetOption(Node):
     """`SET name = value`. A bare word as value is a StringLiteral."""
 
@@ -749,7 +803,7 @@ class SetOption(Node):
     name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Explain(Node):
     """stage: None when the text does not name one."""
 
@@ -763,7 +817,7 @@ Statement: TypeAlias = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Comment(Node):
     """A comment as written, with its `--` or `/* */`. alone: no code stands before it on its line."""
 
@@ -771,7 +825,7 @@ class Comment(Node):
     alone: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node
 class Script(Node):
     """A whole file. description: the first comment block as plain text.  comments: all of them, in order of place;
     they do not take part in comparison."""

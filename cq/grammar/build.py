@@ -13,7 +13,19 @@ from cq.grammar.lexer import Lexed, Token
 
 # productions whose value is the one keyword or sign they consist of
 KEYWORD_PRODUCTIONS = frozenset(
-    ["relation_kind", "explain_stage", "set_quantifier", "direction", "nulls_place", "truth", "like_op", "trim_side", "typed_kind", "nulls_rule", "frame_unit"]
+    [
+        "relation_kind",
+        "explain_stage",
+        "set_quantifier",
+        "direction",
+        "nulls_place",
+        "truth",
+        "like_op",
+        "trim_side",
+        "typed_kind",
+        "nulls_rule",
+        "frame_unit",
+    ]
 )
 SIGN_PRODUCTIONS = frozenset(["comparator", "concat_op", "additive_op", "term_op"])
 

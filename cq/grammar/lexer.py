@@ -1,7 +1,7 @@
 """Text into tokens: one regular expression, every limit and every forbidden character checked on the way.
 
-A word may be several things. `Token.kinds` lists them, the most special first: the parser takes the first that can stand
-where the token stands. Thus a keyword that is not RESERVED is a name wherever the keyword has no place.
+A word may be several things. `Token.kinds` lists them, the most special first: the parser takes the first that can
+stand where the token stands. Thus a keyword that is not RESERVED is a name wherever the keyword has no place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,26 @@ MAX_DIGITS = 400
 
 # Words that are never names unless quoted. Kept short: each one takes a column name from somebody.
 RESERVED = frozenset(
-    ["ALL", "AND", "AS", "BETWEEN", "BY", "CASE", "CREATE", "CROSS", "DISTINCT", "ELSE", "ELSEIF", "ELSIF", "EMIT", "END", "EXCEPT", "EXISTS", "FALSE", "FOR", "FROM", "FULL", "GROUP", "HAVING", "IN", "INNER", "INTERSECT", "INTERVAL", "INTO", "IS", "JOIN", "LATERAL", "LEFT", "LIKE", "LIMIT", "NOT", "NULL", "ON", "OR", "ORDER", "QUALIFY", "RIGHT", "SELECT", "TABLE", "THEN", "TRUE", "UNION", "USING", "VALUES", "WHEN", "WHERE", "WITH"]
+    [
+        *(
+            "ALL",
+            "AND",
+            "AS",
+            "BETWEEN",
+            "BY",
+            "CASE",
+            "CREATE",
+            "CROSS",
+            "DISTINCT",
+            "ELSE",
+            "ELSEIF",
+            "ELSIF",
+            "EMIT",
+        ),
+        *("END", "EXCEPT", "EXISTS", "FALSE", "FOR", "FROM", "FULL", "GROUP", "HAVING", "IN", "INNER", "INTERSECT"),
+        *("INTERVAL", "INTO", "IS", "JOIN", "LATERAL", "LEFT", "LIKE", "LIMIT", "NOT", "NULL", "ON", "OR", "ORDER"),
+        *("QUALIFY", "RIGHT", "SELECT", "TABLE", "THEN", "TRUE", "UNION", "USING", "VALUES", "WHEN", "WHERE", "WITH"),
+    ]
 )
 # Words that are calls without parentheses, and so no names either.
 NILADIC = frozenset(["CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"])
@@ -364,7 +383,7 @@ def _check_characters(out: Lexed, text: str, start: int, where: str) -> None:
 
 
 def _check_word(out: Lexed, text: str, start: int) -> None:
-    """Report an unquoted name that does not say what it looks like: another form of a letter, or letters of two scripts."""
+    """Report an unquoted name that is not what it looks like: other forms of letters, or letters of two scripts."""
     if text.isascii():
         return
     if unicodedata.normalize("NFKC", text) != text:

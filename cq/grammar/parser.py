@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from cq.grammar.mistakes import explain
 from cq.grammar.tables import END, Machine, Rule, Tables, fingerprint, from_json, to_json
 
 MAX_DEPTH = 200  # levels of a tree: what walks it by plain recursion stays far below Python's limit of 1,000 frames
+HERE = Path(__file__).parent
 START_SYMBOLS = ("statement", "expression", "query")
 
 
@@ -160,24 +160,19 @@ def _description(comments: Sequence[ast.Comment], first_line: int | None) -> str
 def tables() -> Tables:
     """The tables of cq.lark: from the container if it is current, else made now."""
     grammar = _text("cq.lark")
-    made_from = fingerprint(grammar, _generator())
-    stored = from_json(_text("tables.json"), made_from)
+    stored = from_json(_text("tables.json"), fingerprint(grammar))
     return stored if stored is not None else build_tables(grammar)
 
 
 def current_container() -> str:
     """What tables.json has to hold."""
     grammar = _text("cq.lark")
-    return to_json(build_tables(grammar), fingerprint(grammar, _generator()))
+    return to_json(build_tables(grammar), fingerprint(grammar))
 
 
 def _text(name: str) -> str:
-    file = resources.files("cq.grammar") / name
+    file = HERE / name
     return file.read_text(encoding="utf-8") if file.is_file() else ""
-
-
-def _generator() -> str:
-    return f"lark {metadata.version('lark')}"
 
 
 def build_tables(grammar: str) -> Tables:
@@ -187,7 +182,7 @@ def build_tables(grammar: str) -> Tables:
     from lark.parsers.lalr_analysis import Shift
 
     generator = lark.Lark(grammar, parser="lalr", lexer="basic", start=list(START_SYMBOLS), maybe_placeholders=True)
-    table = generator.parser.parser._parse_table  # type: ignore[attr-defined]
+    table = generator.parser.parser._parse_table
     numbers: dict[int, int] = {}
     waiting = [table.start_states[s] for s in START_SYMBOLS]
     for state in waiting:  # grows while it is walked
@@ -258,4 +253,4 @@ def _rule(production: Any) -> Rule:
 
 
 if __name__ == "__main__":
-    Path(str(resources.files("cq.grammar") / "tables.json")).write_text(current_container(), encoding="utf-8")
+    (HERE / "tables.json").write_text(current_container(), encoding="utf-8")

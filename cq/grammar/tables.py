@@ -1,7 +1,8 @@
 """The LALR tables of cq.lark: their container, and the machine that runs on them.
 
 The container is JSON and holds nothing but names and numbers. It is current when it names the SHA-256 of the grammar
-text and the version of lark it was made with; otherwise the parser builds tables anew, in memory.
+text; otherwise the parser has lark build tables anew, in memory. The version of lark does not matter: it only computes
+the tables, the machine that runs on them is ours.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ class Tables:
     keywords: dict[str, str]
 
 
-def fingerprint(grammar: str, generator: str) -> dict[str, object]:
-    """What the container must say to be current. generator: name and version of what built the tables."""
-    return {"format": FORMAT, "grammar": hashlib.sha256(grammar.encode()).hexdigest(), "generator": generator}
+def fingerprint(grammar: str) -> dict[str, object]:
+    """What the container must say to be current."""
+    return {"format": FORMAT, "grammar": hashlib.sha256(grammar.encode()).hexdigest()}
 
 
 def to_json(tables: Tables, made_from: dict[str, object]) -> str:
