@@ -130,21 +130,24 @@ class Zipf:
 
 @lru_cache(maxsize=8)
 def _alias_table(n: int, theta: float) -> tuple[Ints, Ints]:
-    """(acceptance threshold in 2^-32, alias) per column, by Vose's method."""
+    """(acceptance threshold in 2^-32, alias) per column, by Vose's method.
+
+    Weights are rounded to integers first, so that the order of the work cannot hang on the last bit of a power.
+    """
     alias = np.arange(n, dtype=np.int64)
     accept = np.full(n, 1 << 32, dtype=np.int64)
     if theta == 0.0:
         return accept, alias
-    weights = [float(rank) ** -theta for rank in range(1, n + 1)]
-    scale = n / math.fsum(weights)
-    share = [w * scale for w in weights]
-    small = [i for i, s in enumerate(share) if s < 1.0]
-    large = [i for i, s in enumerate(share) if s >= 1.0]
-    while small and large:
+    weights = [max(1, round((1 << 32) * rank**-theta)) for rank in range(1, n + 1)]
+    fair = sum(weights)
+    share = [w * n for w in weights]
+    small = [i for i, s in enumerate(share) if s < fair]
+    large = [i for i, s in enumerate(share) if s >= fair]
+    while small:
         s, g = small.pop(), large[-1]
-        accept[s] = int(share[s] * 4294967296.0)
+        accept[s] = (share[s] << 32) // fair
         alias[s] = g
-        share[g] -= 1.0 - share[s]
-        if share[g] < 1.0:
+        share[g] -= fair - share[s]
+        if share[g] < fair:
             small.append(large.pop())
     return accept, alias

@@ -1,0 +1,297 @@
+"""The registry of workloads, word-count sentences, bids, and exports."""
+
+import hashlib
+import os
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from cq.errors import UsageError
+from cq.workloads import WORKLOADS, workload_named, write
+from cq.workloads.draws import Zipf, mix, mix_columns, normal_table, poisson, splitmix64
+
+SMALL = {
+    "linear_road": {"profile": "tiny", "rows": 20_000},
+    "linear_road_history": {"vehicles": 300},
+    "sentences": {"rows": 20_000},
+    "bids": {"rows": 20_000},
+}
+
+
+def table(name, **parameters):
+    return pa.Table.from_batches(WORKLOADS[name].generate(**parameters), WORKLOADS[name].schema)
+
+
+def digest(rows):
+    text = "\n".join("|".join(map(repr, row.values())) for row in rows.to_pylist())
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+# --- registry -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_workload_yields_its_schema_and_validates(name):
+    for batch in WORKLOADS[name].generate(**SMALL[name]):
+        assert batch.schema.equals(WORKLOADS[name].schema)
+        batch.validate(full=True)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_same_parameters_give_the_same_rows_and_another_seed_others(name):
+    first = table(name, **SMALL[name])
+    assert first.equals(table(name, **SMALL[name]))
+    assert not first.equals(table(name, **SMALL[name], seed=2))
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_default_is_a_value_its_parameter_takes(name):
+    checked = WORKLOADS[name].checked({})
+    assert checked == {n: p.default for n, p in WORKLOADS[name].parameters.items()}
+
+
+def test_parameters_may_be_written_as_text():
+    assert table("sentences", rows="100", theta="1", artefact="FALSE").equals(
+        table("sentences", rows=100, theta=1.0, artefact=False)
+    )
+    assert table("linear_road", profile="TINY", rows=1e2).equals(table("linear_road", profile="tiny", rows=100))
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "message"),
+    [
+        ("linear_road", {"profile": "lite"}, "profile takes one of tiny, light, heavy, classic"),
+        ("linear_road", {"expressways": 0.75}, "a number from 0.5 to 1000 in steps of 0.5"),
+        ("linear_road", {"expressways": "0"}, "a number from 0.5 to 1000"),
+        ("linear_road", {"rows": -1}, "a whole number from 0 to"),
+        ("linear_road", {"rows": "many"}, "a whole number"),
+        ("linear_road", {"seed": 1.5}, "a whole number"),
+        ("linear_road", {"seed": True}, "a whole number"),
+        ("linear_road", {"seed": None}, "a whole number"),
+        ("linear_road", {"queries": float("nan")}, "a number from 0 to 1"),
+        ("linear_road", {"queries": "inf"}, "a number from 0 to 1"),
+        ("sentences", {"artefact": "yes"}, "true or false"),
+        ("sentences", {"rows": "9" * 5000}, "a whole number"),
+        ("bids", {"keys": [1]}, "a whole number from 1"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_what_is_allowed(name, wrong, message):
+    with pytest.raises(UsageError) as caught:
+        WORKLOADS[name].generate(**wrong)
+    assert caught.value.code == "CQ0208"
+    assert message in str(caught.value)
+
+
+def test_an_unknown_parameter_is_refused_with_the_nearest():
+    with pytest.raises(UsageError) as caught:
+        WORKLOADS["linear_road"].generate(profil="tiny")
+    assert caught.value.code == "CQ0207"
+    assert caught.value.first.help[0] == 'did you mean "profile"?'
+    assert "expressways" in caught.value.first.help[1]
+
+
+def test_an_unknown_workload_is_refused_with_the_list():
+    assert workload_named("bids") is WORKLOADS["bids"]
+    with pytest.raises(UsageError) as caught:
+        workload_named("linearroad")
+    assert caught.value.first.help == (
+        'did you mean "linear_road"?',
+        "workloads: linear_road, linear_road_history, sentences, bids",
+    )
+
+
+# --- draws --------------------------------------------------------------------------------------------------------
+
+
+def test_splitmix_is_the_published_function():
+    # first outputs of the reference generator from state 0
+    assert splitmix64(0) == 0xE220A8397B1DCDAF
+    assert splitmix64(0x9E3779B97F4A7C15) == 0x6E789E6AA1B965F4
+
+
+def test_rows_are_mixed_as_single_values_are():
+    a, b = np.array([0, 5, -1, 2**62]), np.array([7, 7, 8, -9])
+    expected = [mix(3, x, y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    assert mix_columns(3, a, b).tolist() == expected
+
+
+def test_poisson_quantiles_have_the_right_mean():
+    n = 2000
+    for rate in (0.01, 0.6, 20.0):
+        assert abs(sum(poisson(rate, (i + 0.5) / n) for i in range(n)) / n / rate - 1) < 0.01
+
+
+def test_normal_quantiles_have_the_right_mean_and_spread():
+    quantiles = normal_table(1_000_000, 60_000.0)
+    assert abs(quantiles.mean() - 1_000_000) < 2
+    assert abs(quantiles.std() - 60_000) < 30
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.5, 1.0])
+def test_zipf_shares_follow_the_law(theta):
+    n, draws = 50, 400_000
+    bits = np.random.PCG64(5).random_raw(draws) >> np.uint64(1)
+    seen = np.bincount(Zipf(n, theta).ranks(bits.view(np.int64)), minlength=n)
+    law = np.arange(1, n + 1) ** -theta
+    expected = draws * law / law.sum()
+    assert (np.abs(seen - expected) < 5 * np.sqrt(expected)).all()
+
+
+# --- sentences ----------------------------------------------------------------------------------------------------
+
+
+def test_a_sentence_is_ten_words_with_one_blank_between_them():
+    lines = table("sentences", rows=2_000)["line"].to_pylist()
+    for line in lines:
+        words = line.split(" ")
+        assert len(words) == 10
+        assert all(3 <= len(w) <= 12 and w.isalpha() and w.islower() and w.isascii() for w in words)
+
+
+def test_words_come_from_the_vocabulary_and_the_frequent_ones_first():
+    lines = table("sentences", rows=5_000, vocabulary=40, theta=1.0)["line"].to_pylist()
+    seen = Counter(w for line in lines for w in line.split(" "))
+    harmonic = sum(1 / r for r in range(1, 41))
+    assert len(seen) == 40
+    assert abs(seen.most_common(1)[0][1] / 50_000 - 1 / harmonic) < 0.01
+
+
+@pytest.mark.parametrize("words_per_line", [1, 3])
+def test_lines_may_have_any_number_of_words(words_per_line):
+    lines = table("sentences", rows=50, words_per_line=words_per_line, vocabulary=1)["line"].to_pylist()
+    assert len(set(lines)) == 1
+    assert len(set(lines[0].split(" "))) == 1
+    assert len(lines[0].split(" ")) == words_per_line
+
+
+def test_artefact_words_are_practically_all_distinct():
+    lines = table("sentences", rows=2_000, artefact=True)["line"].to_pylist()
+    words = [w for line in lines for w in line.split(" ")]
+    assert {len(w) for w in words} == {18}
+    assert len(set(words)) == len(words) == 20_000
+
+
+def test_event_times_are_an_interval_apart():
+    ts = table("sentences", rows=20_000, interval_us=250)["ts"].cast(pa.int64()).to_pylist()
+    assert ts == [250 * i for i in range(20_000)]
+
+
+@pytest.mark.parametrize("options", [{}, {"artefact": True}, {"theta": 0}])
+def test_fewer_sentences_are_a_prefix_of_more(options):
+    more = table("sentences", rows=40_000, **options)
+    for rows in (0, 1, 16_384, 20_001):
+        assert table("sentences", rows=rows, **options).equals(more.slice(0, rows))
+
+
+# --- bids ---------------------------------------------------------------------------------------------------------
+
+
+def test_bids_of_the_default_are_ordered_dense_and_without_null():
+    rows = table("bids", rows=30_000)
+    assert np.diff(rows["ts"].cast(pa.int64()).to_numpy()).tolist() == [100] * 29_999
+    assert set(rows["auction"].to_pylist()) == set(range(1000, 2000))
+    assert all(rows[name].null_count == 0 for name in rows.column_names)
+    prices = rows["price"].to_numpy()
+    assert 100 <= prices.min() < prices.max() <= 10**8
+    assert abs(np.median(np.log10(prices)) - 5) < 0.1
+    hot = Counter(rows["channel"].to_pylist()).most_common(4)
+    assert {c for c, _ in hot} == {"Google", "Facebook", "Baidu", "Apple"}
+
+
+def test_no_bid_is_later_than_its_delay_allows():
+    ts = table("bids", rows=30_000, delay_us=5_000)["ts"].cast(pa.int64()).to_numpy()
+    behind = np.maximum.accumulate(ts) - ts
+    assert 4_000 < behind.max() <= 5_000
+    assert (np.diff(ts) < 0).any()
+
+
+def test_the_asked_share_of_values_is_null():
+    rows = table("bids", rows=30_000, nulls=0.1)
+    for name in ("bidder", "price", "channel"):
+        assert 2_700 < rows[name].null_count < 3_300
+    both = sum(
+        a is None and b is None for a, b in zip(rows["price"].to_pylist(), rows["bidder"].to_pylist(), strict=True)
+    )
+    assert 200 < both < 400
+    assert table("bids", rows=10, nulls=1)["price"].null_count == 10
+
+
+def test_scattered_keys_are_as_many_and_as_skewed_as_dense_ones():
+    dense, scattered = (table("bids", rows=30_000, keys=500, theta=1, scatter=s)["auction"] for s in (False, True))
+    counts = [sorted(Counter(a.to_pylist()).values()) for a in (dense, scattered)]
+    assert counts[0] == counts[1]
+    assert max(scattered.to_pylist()) > 2**60
+
+
+def test_fewer_bids_are_a_prefix_of_more():
+    options = {"nulls": 0.2, "delay_us": 70, "theta": 0.8}
+    more = table("bids", rows=40_000, **options)
+    for rows in (0, 1, 16_384, 20_001):
+        assert table("bids", rows=rows, **options).equals(more.slice(0, rows))
+
+
+# --- golden -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("sentences", {}, "eb97648f1c78e269"),
+        ("sentences", {"theta": 1.0, "seed": 9}, "4be35675c9b6c867"),
+        ("sentences", {"artefact": True}, "92e3c0bbcc02b20c"),
+        ("bids", {}, "073715e47c51b322"),
+        ("bids", {"theta": 0.5, "scatter": True, "delay_us": 900, "nulls": 0.05, "seed": 7}, "48972c9f5c0abdf1"),
+        ("linear_road_history", {"vehicles": 145, "expressways": 2.5}, "a6056f6e22066f2e"),
+    ],
+)
+def test_the_first_ten_thousand_rows_never_change(name, options, expected):
+    rows = {} if name == "linear_road_history" else {"rows": 10_000}
+    assert digest(table(name, **options, **rows)) == expected
+
+
+# --- export -------------------------------------------------------------------------------------------------------
+
+
+def test_every_format_reads_back_as_generated(tmp_path):
+    expected = table("bids", rows=40_000, nulls=0.1)
+    for name in ("a.csv", "a.parquet", "a.arrow"):
+        assert write(WORKLOADS["bids"], tmp_path / name, rows=40_000, nulls=0.1) == 40_000
+    assert parquet.read_table(tmp_path / "a.parquet").equals(expected)
+    with pa.ipc.open_file(tmp_path / "a.arrow") as reader:
+        assert reader.read_all().equals(expected)
+    types = {f.name: f.type for f in expected.schema}
+    read = csv.read_csv(
+        tmp_path / "a.csv", convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=True)
+    )
+    assert read.to_pydict() == expected.to_pydict()
+    assert sorted(os.listdir(tmp_path)) == ["a.arrow", "a.csv", "a.parquet"]
+
+
+def test_a_failed_export_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    def stops(**_):
+        yield next(WORKLOADS["bids"].generate(rows=10))
+        raise KeyboardInterrupt
+
+    (tmp_path / "a.csv").write_text("old")
+    broken = type(WORKLOADS["bids"])("broken", "", WORKLOADS["bids"].schema, {}, stops)
+    with pytest.raises(KeyboardInterrupt):
+        write(broken, tmp_path / "a.csv")
+    assert os.listdir(tmp_path) == ["a.csv"]
+    assert (tmp_path / "a.csv").read_text() == "old"
+
+
+@pytest.mark.parametrize(("name", "code"), [("a.txt", "CQ0208"), ("none/a.csv", "CQ0605"), ("dir.csv", "CQ0605")])
+def test_an_impossible_target_is_refused(tmp_path, name, code):
+    (tmp_path / "dir.csv").mkdir()
+    with pytest.raises(UsageError) as caught:
+        write(WORKLOADS["bids"], tmp_path / name, rows=10)
+    assert caught.value.code == code
+    assert os.listdir(tmp_path) == ["dir.csv"]
+
+
+def test_an_empty_workload_exports_a_file_with_its_schema(tmp_path):
+    assert write(WORKLOADS["bids"], tmp_path / "e.parquet", rows=0) == 0
+    assert parquet.read_schema(tmp_path / "e.parquet").names == ["auction", "bidder", "price", "ts", "channel"]
