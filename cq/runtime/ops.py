@@ -501,7 +501,7 @@ def at_store(address: int, value: int) -> None:
 @op("void(i64, i64)")
 def at_store_rel(address: int, value: int) -> None:
     """The word is `value`; whoever loads it with acquire sees all that was done before."""
-    memory().word(address, read=False, write=True)[0] = value
+    memory().store_release(address, value)
 
 
 @op("i64(i64, i64)")
@@ -553,6 +553,8 @@ def at_cas(address: int, expected: int, new: int) -> bool:
 @op("void()")
 def fence() -> None:
     """No access of this thread passes here in either direction."""
+    if (now := memory()).monitor is not None:
+        now.monitor.hint("fence")
 
 
 @op("void(i64, i64, i64)")

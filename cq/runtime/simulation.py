@@ -32,11 +32,16 @@ class MemoryFault(Exception):
 
 
 class Monitor(Protocol):
-    """What the schedule explorer implements: it sees every access and may switch threads inside `atomic` and `hint`."""
+    """What the schedule explorer implements: it sees every access and may let other threads run inside the call.
+
+    `store` is a release store: true when the monitor keeps it back for now, as a core's store buffer may.
+    """
 
     def plain(self, address: int, size: int, write: bool) -> None: ...
 
     def atomic(self, address: int, read: bool, write: bool) -> None: ...
+
+    def store(self, address: int, value: int) -> bool: ...
 
     def hint(self, kind: str) -> None: ...
 
@@ -243,6 +248,11 @@ class Memory:
         if self.monitor is not None:
             self.monitor.atomic(address, read, write)
         return self.span(address, 8, "write" if write else "read").cast("q")
+
+    def store_release(self, address: int, value: int) -> None:
+        """A release store; the monitor may delay it, so that later loads of this thread overtake it."""
+        if self.monitor is None or not self.monitor.store(address, value):
+            self.word(address, read=False, write=True)[0] = value
 
     def fault(self, address: int, size: int, verb: str) -> None:
         """Raise what is wrong with an access, as precisely as can be told."""
