@@ -1,0 +1,571 @@
+"""Scalar expressions: syntax trees in, typed trees over column positions out.
+
+Conversions that SQL makes silently become explicit casts here, and the shorthands of SQL (BETWEEN, IN, simple CASE,
+NULLIF, IS TRUE, …) become the few kinds of node of `cq.expressions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from cq.aggregates import all_aggregates
+from cq.casts import castable
+from cq.errors import CompileError, Label, Span, compile_error, did_you_mean
+from cq.expressions import And, Call, Case, Coalesce, Expr, IsNull, Literal, Or
+from cq.expressions import Cast as BoundCast
+from cq.functions import EXTRACT_PARTS, TRUNC_UNITS, Refusal, Scalar, Signature, all_names, lookup, resolve
+from cq.grammar import ast
+from cq.planner.bind_literals import (
+    ParameterValue,
+    bind_interval,
+    bind_number,
+    bind_parameter,
+    bind_type,
+    bind_typed,
+    is_numeric_text,
+)
+from cq.planner.conversion import (
+    common,
+    convert,
+    time_text,
+)
+from cq.planner.scope import Relation, finds
+from cq.planner.scope import resolve as resolve_column
+from cq.types import BOOLEAN, NULL, VARCHAR, DataType, Kind
+
+COMPARISONS = {"=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"}
+ARITHMETIC_WORDS = {
+    "+": "add {0} and {1}",
+    "-": "subtract {1} from {0}",
+    "*": "multiply {0} by {1}",
+    "/": "divide {0} by {1}",
+    "%": "take {0} modulo {1}",
+    "||": "concatenate {0} and {1}",
+}
+COALESCE_NAMES = {"coalesce", "ifnull", "nvl"}
+TRUNC_NAMES = {"date_trunc", "time_trunc"}
+NOT_REPEATABLE = {"random", "rand", "randn", "uuid", "gen_random_uuid", "newid", "clock_timestamp"}
+CLOCK_NAMES = {"now", "current_timestamp", "current_date", "localtimestamp", "proctime", "getdate", "today"}
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Where an expression stands, and what may stand there."""
+
+    name: str
+    aggregates: bool = False
+    windows: bool = False
+    advice: str = ""
+
+
+class Calls(Protocol):
+    """What binds the calls that are no scalar functions: aggregates, window functions and parts of windows."""
+
+    def bind_call(self, node: ast.Call, binder: ExprBinder) -> Expr | None:
+        """The value of the call, usually a hole; None when it is a plain scalar function."""
+        ...
+
+    def bind_window_field(self, node: ast.ColumnRef) -> Expr | None:
+        """The value of `window.start` and its like where a GROUP BY made a window; None when it is a plain column."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExprBinder:
+    """Binds expressions over one relation. aliases: names of the select list, used where no column has the name."""
+
+    relation: Relation
+    parameters: Mapping[str, ParameterValue]
+    clause: Clause
+    calls: Calls
+    aliases: Mapping[str, ast.Expr] = field(default_factory=dict)
+    hidden_aliases: frozenset[str] = frozenset()
+
+    def bind(self, node: ast.Expr) -> Expr:
+        """The typed value of `node`."""
+        match node:
+            case ast.ColumnRef():
+                return self.column(node)
+            case ast.Call():
+                return self.function(node)
+            case ast.Binary():
+                return self.binary(node)
+            case ast.Logical():
+                return self.logical(node)
+            case ast.Not():
+                return self.not_(node)
+            case ast.Unary():
+                return self.unary(node)
+            case ast.IsTest():
+                return self.is_test(node)
+            case ast.Between():
+                return self.between(node)
+            case ast.InList():
+                return self.in_list(node)
+            case ast.Like():
+                return self.like(node)
+            case ast.Case():
+                return self.case(node)
+            case ast.Cast():
+                return self.cast(node)
+            case ast.Extract():
+                return self.extract(node)
+            case ast.Parameter():
+                return self.parameter(node)
+            case _:
+                return bind_constant(node)
+
+    def condition(self, node: ast.Expr, what: str) -> Expr:
+        """A BOOLEAN. CQ0305 when it is not."""
+        expr = self.bind(node)
+        if expr.type == NULL:
+            return convert(expr, BOOLEAN)
+        if expr.type != BOOLEAN:
+            raise compile_error(
+                "CQ0305",
+                f"{what} must be BOOLEAN, and this is {expr.type}",
+                node.span,
+                label=str(expr.type),
+                help="compare it with something" if not isinstance(node, ast.Binary) else "",
+            )
+        return expr
+
+    def narrowed(self, clause: Clause) -> ExprBinder:
+        """The same names in another place."""
+        return replace(self, clause=clause)
+
+    # ------------------------------------------------------------------------------------------------------ names
+
+    def column(self, node: ast.ColumnRef) -> Expr:
+        part = self.calls.bind_window_field(node)
+        if part is not None:
+            return part
+        known = finds(self.relation, node.name)
+        if node.qualifier is None and not known and node.name in self.aliases:
+            inner = replace(self, aliases={k: v for k, v in self.aliases.items() if k != node.name})
+            return replace(inner.bind(self.aliases[node.name]), span=node.span)
+        if node.qualifier is None and not known and node.name in self.hidden_aliases:
+            raise compile_error(
+                "CQ0203",
+                f'"{node.name}" is a name of the select list, which {self.clause.name} cannot see',
+                node.span,
+                label="not a column of the input",
+                help="repeat the expression, or put the SELECT into a derived table and filter outside",
+            )
+        return resolve_column(self.relation, node)
+
+    def parameter(self, node: ast.Parameter) -> Expr:
+        if node.name not in self.parameters:
+            raise compile_error(
+                "CQ0206",
+                f'the parameter ":{node.name}" has no value',
+                node.span,
+                help=(did_you_mean(node.name, self.parameters), f"give it one: --var {node.name}=VALUE"),
+            )
+        return bind_parameter(node.name, self.parameters[node.name], node.span)
+
+    # -------------------------------------------------------------------------------------------------- operators
+
+    def unary(self, node: ast.Unary) -> Expr:
+        if isinstance(node.operand, ast.NumberLiteral):
+            return bind_number(node.operand.text, node.span, negative=node.op == "-")
+        operand = self.bind(node.operand)
+        if isinstance(operand, Literal) and operand.type.is_interval and operand.value is not None:
+            return replace(operand, value=-operand.value if node.op == "-" else operand.value, span=node.span)
+        if node.op == "+":
+            if not (operand.type.is_numeric or operand.type.is_interval):
+                raise compile_error("CQ0301", f"+ does not go with {operand.type}", node.span, label=str(operand.type))
+            return operand
+        return self.call(NEGATE, [operand], node.span, [node.operand])
+
+    def binary(self, node: ast.Binary) -> Expr:
+        left, right = self.bind(node.left), self.bind(node.right)
+        if node.op in COMPARISONS:
+            return self.compare(node.op.lower(), left, right, node.span)
+        return self.arithmetic(node.op, left, right, node.span)
+
+    def compare(self, op: str, left: Expr, right: Expr, span: Span) -> Expr:
+        """`left op right`, both converted to their common type."""
+        left, right = time_text(left, right), time_text(right, left)
+        found = resolve_function(op, (left, right))
+        if isinstance(found, Refusal):
+            if found.code == "CQ0304":
+                raise _too_wide(found, left, right)
+            raise _cannot_compare(left, right)
+        return apply(found, (left, right), span)
+
+    def arithmetic(self, op: str, left: Expr, right: Expr, span: Span) -> Expr:
+        found = resolve_function(op, (left, right))
+        if isinstance(found, Refusal):
+            if found.code == "CQ0304":
+                raise _too_wide(found, left, right)
+            raise _cannot_combine(op, left, right)
+        return apply(found, (left, right), span)
+
+    def negated(self, expr: Expr, span: Span) -> Expr:
+        return self.call("not", [convert(expr, BOOLEAN)], span, [])
+
+    def maybe_negated(self, expr: Expr, node: ast.Between | ast.InList | ast.Like | ast.IsTest) -> Expr:
+        return self.negated(expr, node.span) if node.negated else expr
+
+    def not_(self, node: ast.Not) -> Expr:
+        return self.negated(self.condition(node.operand, "the operand of NOT"), node.span)
+
+    def logical(self, node: ast.Logical) -> Expr:
+        args = tuple(self.condition(o, f"an operand of {node.op}") for o in node.operands)
+        kind = And if node.op == "AND" else Or
+        return kind(BOOLEAN, any(a.nullable for a in args), args, span=node.span)
+
+    def is_test(self, node: ast.IsTest) -> Expr:
+        if node.what == "NULL":
+            return self.maybe_negated(IsNull(BOOLEAN, False, self.bind(node.operand), span=node.span), node)
+        operand = self.condition(node.operand, f"the operand of IS {node.what}")
+        match node.what:
+            case "UNKNOWN":
+                test: Expr = IsNull(BOOLEAN, False, operand, span=node.span)
+            case "TRUE":
+                test = Coalesce(BOOLEAN, False, (operand, Literal(BOOLEAN, False, False)), span=node.span)
+            case "FALSE":
+                no = self.negated(operand, node.span)
+                test = Coalesce(BOOLEAN, False, (no, Literal(BOOLEAN, False, False)), span=node.span)
+        return self.maybe_negated(test, node)
+
+    def between(self, node: ast.Between) -> Expr:
+        operand = self.bind(node.operand)
+        parts = (
+            self.compare(">=", operand, self.bind(node.low), node.span),
+            self.compare("<=", operand, self.bind(node.high), node.span),
+        )
+        return self.maybe_negated(And(BOOLEAN, any(p.nullable for p in parts), parts, span=node.span), node)
+
+    def in_list(self, node: ast.InList) -> Expr:
+        operand = self.bind(node.operand)
+        tests = tuple(self.compare("=", operand, self.bind(i), i.span) for i in node.items)
+        if len(tests) == 1:
+            return self.maybe_negated(tests[0], node)
+        return self.maybe_negated(Or(BOOLEAN, any(t.nullable for t in tests), tests, span=node.span), node)
+
+    def like(self, node: ast.Like) -> Expr:
+        parts = [node.operand, node.pattern, *([node.escape] if node.escape is not None else [])]
+        args = [self.bind(p) for p in parts]
+        if node.op == "ILIKE":
+            args[:2] = [self.call("lower", [a], p.span, [p]) for a, p in zip(args[:2], parts[:2], strict=True)]
+        return self.maybe_negated(self.call("like", args, node.span, parts), node)
+
+    # ------------------------------------------------------------------------------------- conditionals and casts
+
+    def case(self, node: ast.Case) -> Expr:
+        if node.operand is None:
+            conditions = [self.condition(w.condition, "a condition of CASE") for w in node.branches]
+        else:
+            operand = self.bind(node.operand)
+            conditions = [self.compare("=", operand, self.bind(w.condition), w.span) for w in node.branches]
+        values = [self.bind(w.result) for w in node.branches]
+        default = self.bind(node.otherwise) if node.otherwise is not None else Literal(NULL, True, None)
+        return self.conditional(conditions, [*values, default], node.span)
+
+    def conditional(self, conditions: Sequence[Expr], values: Sequence[Expr], span: Span) -> Expr:
+        """CASE over `conditions` with one value more, the default; all values brought to one type."""
+        aligned = self.aligned(values, "the results of CASE")
+        *results, default = aligned
+        branches = tuple(zip(conditions, results, strict=True))
+        return Case(default.type, any(v.nullable for v in aligned), branches, default, span=span)
+
+    def aligned(self, values: Sequence[Expr], what: str) -> list[Expr]:
+        """The values converted to the one type that holds them all. CQ0301 when there is none."""
+        widest = values[0]
+        for value in values[1:]:
+            type_ = common(widest, value)
+            if type_ is None:
+                raise compile_error(
+                    "CQ0301",
+                    f"{what} are {widest.type} and {value.type}, which have no common type",
+                    value.span,
+                    label=str(value.type),
+                    labels=(Label(widest.span, str(widest.type)),),
+                    help=_meeting_help(widest, value),
+                )
+            widest = widest if type_ == widest.type else Literal(type_, True, None, span=value.span)
+        return [convert(v, widest.type) for v in values]
+
+    def coalesce(self, node: ast.Call) -> Expr:
+        args = self.aligned(self.positional(node, 1), f"the arguments of {node.name.upper()}")
+        if len(args) == 1:
+            return args[0]
+        return Coalesce(args[0].type, all(a.nullable for a in args), tuple(args), span=node.span)
+
+    def nullif(self, node: ast.Call) -> Expr:
+        first, second = self.exactly(node, 2)
+        equal = self.compare("=", first, second, node.span)
+        null = Literal(first.type, True, None)
+        return Case(first.type, True, ((equal, null),), first, span=node.span)
+
+    def if_(self, node: ast.Call) -> Expr:
+        _, yes, no = self.exactly(node, 3)
+        argument = node.args[0]
+        assert not isinstance(argument, ast.NamedArgument)
+        return self.conditional([self.condition(argument, "the condition of IF")], [yes, no], node.span)
+
+    def cast(self, node: ast.Cast) -> Expr:
+        return self.bind_cast(self.bind(node.operand), bind_type(node.type), node.span, node.safe)
+
+    def bind_cast(self, arg: Expr, type_: DataType, span: Span, safe: bool = False) -> Expr:
+        """`arg` as `type_`, as CAST does it. CQ0303 when there is no such cast."""
+        if arg.type in {NULL, type_}:
+            return replace(convert(arg, type_), span=span)
+        if not castable(arg.type, type_):
+            raise compile_error(
+                "CQ0303",
+                f"{arg.type} cannot be cast to {type_}",
+                arg.span,
+                label=str(arg.type),
+                help=_cast_help(arg.type, type_),
+            )
+        return BoundCast(type_, arg.nullable or safe, arg, safe, span=span)
+
+    def extract(self, node: ast.Extract) -> Expr:
+        return self.part_of(node.part, node.part_span, EXTRACT_PARTS, node.operand, node.span)
+
+    def by_unit(self, node: ast.Call) -> Expr:
+        """DATE_TRUNC('unit', x) and DATE_PART('part', x): the unit decides which entry computes it."""
+        known = TRUNC_UNITS if node.name in TRUNC_NAMES else EXTRACT_PARTS
+        if len(node.args) != 2 or not isinstance(unit := node.args[0], ast.StringLiteral):
+            raise compile_error(
+                "CQ0302",
+                f"{node.name.upper()} takes a unit as a constant, and a time",
+                node.span,
+                help=(f"write {node.name.upper()}('hour', ts)", f"units: {', '.join(known)}"),
+            )
+        operand = node.args[1]
+        if isinstance(operand, ast.NamedArgument):
+            raise compile_error("CQ0302", f"{node.name.upper()} takes no named arguments", operand.span)
+        return self.part_of(unit.value, unit.span, known, operand, node.span)
+
+    def part_of(self, part: str, part_span: Span, known: Mapping[str, str], operand: ast.Expr, span: Span) -> Expr:
+        word = part.lower()
+        name = known.get(word) or known.get(word.removesuffix("s"))
+        if name is None:
+            raise compile_error(
+                "CQ0302",
+                f'there is no unit "{part}" here',
+                part_span,
+                help=f"{did_you_mean(word, known)} units: {', '.join(known)}".strip(),
+            )
+        return self.call(name, [self.bind(operand)], span, [operand])
+
+    # ------------------------------------------------------------------------------------------------------ calls
+
+    def function(self, node: ast.Call) -> Expr:
+        other = self.calls.bind_call(node, self)
+        if other is not None:
+            return other
+        match node.name:
+            case name if name in COALESCE_NAMES:
+                return self.coalesce(node)
+            case "nullif":
+                return self.nullif(node)
+            case "if" | "iff":
+                return self.if_(node)
+            case "date_trunc" | "time_trunc" | "date_part":
+                return self.by_unit(node)
+        if lookup(node.name) is None:
+            raise self.unknown_function(node)
+        if node.star or node.distinct or node.order_by or node.filter is not None or node.nulls is not None:
+            raise compile_error(
+                "CQ0302",
+                f"{node.name.upper()} is no aggregate: it takes no *, DISTINCT, ORDER BY, FILTER or NULLS",
+                node.span,
+            )
+        args = self.positional(node, 0)
+        return self.call(node.name, args, node.span, list(node.args), node.name_span)
+
+    def positional(self, node: ast.Call, least: int) -> list[Expr]:
+        """The bound arguments of a function that takes no named ones."""
+        out = []
+        for a in node.args:
+            if isinstance(a, ast.NamedArgument):
+                raise compile_error(
+                    "CQ0302",
+                    f"{node.name.upper()} takes no named arguments",
+                    a.span,
+                    help="write the values alone, in order",
+                )
+            out.append(self.bind(a))
+        if len(out) < least:
+            raise compile_error("CQ0302", f"{node.name.upper()} needs an argument", node.span)
+        return out
+
+    def exactly(self, node: ast.Call, count: int) -> list[Expr]:
+        args = self.positional(node, 0)
+        if len(args) != count:
+            raise compile_error(
+                "CQ0302", f"{node.name.upper()} takes {count} arguments, and here are {len(args)}", node.span
+            )
+        return args
+
+    def call(
+        self, name: str, args: Sequence[Expr], span: Span, nodes: Sequence[ast.Node], name_span: Span | None = None
+    ) -> Expr:
+        """A scalar function over bound arguments. CQ0302 when it does not take them."""
+        found = resolve_function(name, args)
+        if isinstance(found, Refusal):
+            entry = lookup(name)
+            assert entry is not None, f"the function {name} is not in the registry"
+            raise compile_error(
+                found.code,
+                found.message,
+                name_span or span,
+                labels=tuple(Label(n.span, str(a.type)) for n, a in zip(nodes, args, strict=False)),
+                help=(found.help or f"it is {entry.shape}", *(f"example: {e}" for e in entry.examples[:1])),
+            )
+        return apply(found, args, span)
+
+    def unknown_function(self, node: ast.Call) -> CompileError:
+        span = node.name_span
+        if node.name in NOT_REPEATABLE:
+            return compile_error(
+                "CQ0501",
+                f"{node.name.upper()} gives another value each time, and a query must give the same rows each time",
+                span,
+                help="compute it from a column, or bring the values with the data",
+            )
+        if node.name in CLOCK_NAMES:
+            return compile_error(
+                "CQ0501",
+                f"{node.name.upper()} is not supported yet: no operator reads a clock",
+                span,
+                help="use the event time of the row, or a parameter: --var now='2024-01-31 10:00:00'",
+            )
+        return compile_error(
+            "CQ0205",
+            f'unknown function "{node.name}"',
+            span,
+            label="no such function",
+            help=did_you_mean(node.name, known_functions()) or "docs/language.md lists all functions",
+        )
+
+
+def known_functions() -> list[str]:
+    """All names a call can have, for `did you mean`."""
+    names = {n for n in all_names() if n.isidentifier()} | set(all_aggregates())
+    return sorted(
+        names | COALESCE_NAMES | {"nullif", "if", "lag", "tumble_start", "tumble_end", "hop_start", "hop_end"}
+    )
+
+
+def resolve_function(name: str, args: Sequence[Expr]) -> tuple[Scalar, Signature] | Refusal:
+    """The registry's entry for these arguments, constants included, or its refusal."""
+    constants = tuple(a.value if isinstance(a, Literal) else None for a in args)
+    return resolve(name, tuple(a.type for a in args), constants)
+
+
+def apply(found: tuple[Scalar, Signature], args: Sequence[Expr], span: Span) -> Call:
+    """The call, its arguments converted to the parameter types; whether it can be NULL is derived."""
+    entry, signature = found
+    converted = tuple(convert(a, t) for a, t in zip(args, signature.params, strict=True))
+    return Call(signature.returns, entry.nullable([a.nullable for a in converted]), entry, converted, span=span)
+
+
+def bind_constant(node: ast.Expr) -> Literal:
+    """The value of a literal. CQ0501 for an expression that is not supported."""
+    match node:
+        case ast.NumberLiteral(text=text):
+            return bind_number(text, node.span)
+        case ast.StringLiteral(value=value):
+            return Literal(VARCHAR, False, value, span=node.span)
+        case ast.BooleanLiteral(value=truth):
+            return Literal(BOOLEAN, False, truth, span=node.span)
+        case ast.NullLiteral():
+            return Literal(NULL, True, None, span=node.span)
+        case ast.TypedLiteral():
+            return bind_typed(node)
+        case ast.IntervalLiteral():
+            return bind_interval(node)
+        case _:
+            raise _refused(node)
+
+
+NEGATE = "negate"
+
+_REFUSALS: dict[type[ast.Node], tuple[str, str]] = {
+    ast.InQuery: ("IN (SELECT …)", "write the values out: x IN (1, 2, 3)"),
+    ast.Exists: ("EXISTS", "join by [LEFT] JOIN view FOR SYSTEM_TIME AS OF s.ts ON its keys"),
+    ast.ScalarQuery: ("a query as a value", "join by LEFT JOIN view FOR SYSTEM_TIME AS OF s.ts ON its keys"),
+    ast.ArrayLiteral: ("an array constant", "SPLIT('a,b', ',') makes an array of text"),
+    ast.Subscript: ("an array subscript", "UNNEST(SPLIT(…)) gives one row for each element"),
+}
+
+
+def _refused(node: ast.Node) -> CompileError:
+    what, way = _REFUSALS.get(type(node), (type(node).__name__, ""))
+    return compile_error("CQ0501", f"{what} is not supported yet", node.span, help=way)
+
+
+def _cannot_compare(left: Expr, right: Expr) -> CompileError:
+    return compile_error(
+        "CQ0301",
+        f"cannot compare {left.type} with {right.type}",
+        left.span,
+        label=str(left.type),
+        labels=(Label(right.span, str(right.type)),),
+        help=_meeting_help(left, right),
+    )
+
+
+def _too_wide(refusal: Refusal, left: Expr, right: Expr) -> CompileError:
+    return compile_error(
+        refusal.code,
+        refusal.message,
+        left.span,
+        label=str(left.type),
+        labels=(Label(right.span, str(right.type)),),
+        help=refusal.help,
+    )
+
+
+def _cannot_combine(op: str, left: Expr, right: Expr) -> CompileError:
+    return compile_error(
+        "CQ0301",
+        "cannot " + ARITHMETIC_WORDS[op].format(left.type, right.type),
+        left.span,
+        label=str(left.type),
+        labels=(Label(right.span, str(right.type)),),
+        help=_combining_help(op, left, right),
+    )
+
+
+def _meeting_help(a: Expr, b: Expr) -> str:
+    """How two types that do not go together are brought together."""
+    for text, other in ((a, b), (b, a)):
+        if text.type == VARCHAR and other.type.is_numeric:
+            if isinstance(text, Literal) and is_numeric_text(text.value):
+                return f"write {text.value.strip()} without quotes, or CAST('{text.value}' AS {other.type})"
+            return f"CAST the text to {other.type}, or TRY_CAST it to get NULL where it holds no number"
+        if text.type == VARCHAR and other.type.kind in {Kind.DATE, Kind.TIMESTAMP}:
+            return f"CAST the text to {other.type}"
+        if text.type.kind is Kind.INTERVAL and other.type.is_integer:
+            return "write the number as an interval, such as INTERVAL '5' SECOND"
+        if text.type.kind is Kind.TIMESTAMP and other.type.is_numeric:
+            return "write the time as TIMESTAMP '2024-01-31 10:00:00'"
+    return f"CAST one of them to the type of the other: {a.type} or {b.type}"
+
+
+def _combining_help(op: str, a: Expr, b: Expr) -> str:
+    kinds = {a.type.kind, b.type.kind}
+    if op == "+" and a.type == VARCHAR and b.type == VARCHAR:
+        return "text is put together with ||"
+    if op in "+-" and kinds & {Kind.TIMESTAMP, Kind.DATE} and (a.type.is_numeric or b.type.is_numeric):
+        return "add an interval: ts + INTERVAL '5' SECOND"
+    if op == "||":
+        return "CAST the other operand to VARCHAR"
+    return _meeting_help(a, b) if VARCHAR in {a.type, b.type} else ""
+
+
+def _cast_help(source: DataType, target: DataType) -> str:
+    if source.kind is Kind.TIMESTAMP and target.is_numeric:
+        return "take a part of it: EXTRACT(HOUR FROM ts), or the difference of two times"
+    if target.kind is Kind.TIMESTAMP and source.is_numeric:
+        return "add it to a time: TIMESTAMP '1970-01-01' + n * INTERVAL '1' SECOND"
+    return f"go by way of text: CAST(CAST(x AS VARCHAR) AS {target})" if target != VARCHAR else ""

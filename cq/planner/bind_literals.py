@@ -1,0 +1,319 @@
+"""Types and constants: what `DECIMAL(12,2)`, `1.50`, `DATE '2024-01-31'` and `INTERVAL '1' MINUTE` mean."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+from cq.errors import CompileError, Span, compile_error, did_you_mean
+from cq.expressions import Literal
+from cq.grammar import ast
+from cq.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT64_MAX,
+    INT64_MIN,
+    INTEGER,
+    INTERVAL,
+    INTERVAL_MONTH,
+    MAX_DECIMAL_DIGITS,
+    NULL,
+    REAL,
+    SMALLINT,
+    TIMESTAMP,
+    TINYINT,
+    VARCHAR,
+    DataType,
+    array,
+    decimal,
+    integer_range,
+)
+
+TYPE_NAMES: dict[str, DataType] = {
+    "BOOLEAN": BOOLEAN,
+    "BOOL": BOOLEAN,
+    "TINYINT": TINYINT,
+    "SMALLINT": SMALLINT,
+    "INT": INTEGER,
+    "INTEGER": INTEGER,
+    "BIGINT": BIGINT,
+    "LONG": BIGINT,
+    "REAL": REAL,
+    "FLOAT": REAL,
+    "DOUBLE": DOUBLE,
+    "VARCHAR": VARCHAR,
+    "STRING": VARCHAR,
+    "TEXT": VARCHAR,
+    "DATE": DATE,
+    "TIMESTAMP": TIMESTAMP,
+    "DATETIME": TIMESTAMP,
+    "INTERVAL": INTERVAL,
+}
+DECIMAL_NAMES = {"DECIMAL", "NUMERIC", "DEC"}
+DEFAULT_DECIMAL = (10, 0)  # what a bare DECIMAL is, as in Spark
+NOT_BUILT = {
+    "TIME": "keep a time of day as INTERVAL since midnight, or inside a TIMESTAMP",
+    "TIMESTAMP_LTZ": "use TIMESTAMP (no zone) and convert to UTC before the stream",
+    "TIMESTAMPTZ": "use TIMESTAMP (no zone) and convert to UTC before the stream",
+    "CHAR": "use VARCHAR",
+    "CHARACTER": "use VARCHAR",
+    "BYTES": "use VARCHAR for text",
+    "BINARY": "use VARCHAR for text",
+    "VARBINARY": "use VARCHAR for text",
+    "BLOB": "use VARCHAR for text",
+    "MAP": "use one column for each key",
+    "ROW": "use one column for each field",
+    "STRUCT": "use one column for each field",
+    "JSON": "use VARCHAR, or one column for each field",
+    "UUID": "use VARCHAR",
+    "HUGEINT": "use BIGINT, or DECIMAL(18,0)",
+}
+WITHOUT_LENGTH = {"VARCHAR", "TIMESTAMP", "DATETIME", "FLOAT"}  # their (n) is read and has no effect
+MICROSECONDS = 6
+
+UNIT_US = {
+    "WEEK": 7 * 86_400_000_000,
+    "DAY": 86_400_000_000,
+    "HOUR": 3_600_000_000,
+    "MINUTE": 60_000_000,
+    "SECOND": 1_000_000,
+    "MILLISECOND": 1_000,
+    "MICROSECOND": 1,
+}
+UNIT_MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
+
+EPOCH = datetime.date(1970, 1, 1).toordinal()
+_TIMESTAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?", re.ASCII)
+_AMOUNT = re.compile(r"-?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})", re.ASCII)
+_INTEGER_TEXT = re.compile(r"\d+", re.ASCII)
+
+
+def bind_type(type_: ast.TypeName) -> DataType:
+    """The type a type name means. CQ0304 for a DECIMAL over 18 digits, CQ0501 for a type not built yet."""
+    if isinstance(type_, ast.ArrayType):
+        return array(bind_type(type_.element))
+    name = type_.name
+    if name in DECIMAL_NAMES:
+        return _decimal_type(type_)
+    if name in NOT_BUILT:
+        raise compile_error("CQ0501", f"the type {name} is not supported yet", type_.span, help=NOT_BUILT[name])
+    known = TYPE_NAMES.get(name)
+    if known is None:
+        raise compile_error(
+            "CQ0501",
+            f'there is no type "{name}"',
+            type_.span,
+            help=(
+                did_you_mean(name.lower(), [n.lower() for n in TYPE_NAMES]),
+                f"types: {', '.join(TYPE_NAMES)}, DECIMAL",
+            ),
+        )
+    if type_.params and name not in WITHOUT_LENGTH:
+        raise compile_error("CQ0501", f"{name} takes no length", type_.span, help=f"write {name}")
+    if known == TIMESTAMP and type_.params and type_.params[0] > MICROSECONDS:
+        raise compile_error(
+            "CQ0501",
+            "a TIMESTAMP holds microseconds, not more",
+            type_.span,
+            help="write TIMESTAMP(6); further digits are cut when a value is read",
+        )
+    return known
+
+
+def _decimal_type(type_: ast.SimpleType) -> DataType:
+    precision, scale = (*type_.params, 0)[:2] if type_.params else DEFAULT_DECIMAL
+    if len(type_.params) > 2 or precision < 1 or scale > precision:
+        raise compile_error(
+            "CQ0304",
+            f"DECIMAL({', '.join(map(str, type_.params))}) is impossible",
+            type_.span,
+            help="write DECIMAL(digits, digits after the point), such as DECIMAL(12,2)",
+        )
+    if precision > MAX_DECIMAL_DIGITS:
+        raise too_many_digits(f"DECIMAL({precision},{scale})", precision, type_.span, min(scale, 6))
+    return decimal(precision, scale)
+
+
+def too_many_digits(what: str, digits: int, span: Span, scale: int = 2) -> CompileError:
+    """The refusal of a DECIMAL that does not fit one 64-bit word, with its way out."""
+    return compile_error(
+        "CQ0304",
+        f"{what} needs {digits} digits, and a DECIMAL holds {MAX_DECIMAL_DIGITS}",
+        span,
+        label=f"{digits} digits",
+        help=(
+            f"CAST the operands to fewer digits, such as DECIMAL({MAX_DECIMAL_DIGITS // 2},{scale})",
+            "or CAST to DOUBLE where rounding does no harm",
+        ),
+    )
+
+
+def bind_number(text: str, span: Span, negative: bool = False) -> Literal:
+    """A number as written: INTEGER or BIGINT by size, DECIMAL with a point, DOUBLE with an exponent."""
+    sign = -1 if negative else 1
+    if "e" in text.lower():
+        value = float(text) * sign
+        if value in (float("inf"), float("-inf")):
+            raise compile_error("CQ0104", f"{text} is larger than any DOUBLE", span)
+        return Literal(DOUBLE, False, value, span=span)
+    if "." in text:
+        whole, _, fraction = text.partition(".")
+        digits = (whole + fraction).lstrip("0")
+        precision = max(len(digits), len(fraction), 1)
+        if precision > MAX_DECIMAL_DIGITS:
+            raise compile_error(
+                "CQ0304",
+                f"{text} has {precision} digits, and a DECIMAL holds {MAX_DECIMAL_DIGITS}",
+                span,
+                help=f"write fewer digits, or {text}e0 for a DOUBLE",
+            )
+        return Literal(decimal(precision, len(fraction)), False, sign * int(digits or "0"), span=span)
+    return integer_literal(sign * int(text), span)
+
+
+def integer_literal(value: int, span: Span) -> Literal:
+    """INTEGER when it fits, else BIGINT."""
+    if not INT64_MIN <= value <= INT64_MAX:
+        raise compile_error("CQ0104", f"{value} does not fit BIGINT", span, help=f"write {value}e0 for a DOUBLE")
+    low, high = integer_range(INTEGER)
+    return Literal(INTEGER if low <= value <= high else BIGINT, False, value, span=span)
+
+
+def read_date(text: str) -> int | None:
+    """Days since 1970-01-01 of `YYYY-MM-DD`; None when it is no date."""
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None or match[4] is not None:
+        return None
+    return _days(match)
+
+
+def read_timestamp(text: str) -> int | None:
+    """Microseconds since 1970-01-01 of `YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`; None when it is no such time."""
+    match = _TIMESTAMP.fullmatch(text)
+    days = _days(match) if match else None
+    if match is None or days is None:
+        return None
+    hour, minute, second = (int(match[i] or 0) for i in (4, 5, 6))
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    fraction = int(((match[7] or "") + "000000")[:6])
+    return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + fraction
+
+
+def _days(match: re.Match[str]) -> int | None:
+    try:
+        return datetime.date(int(match[1]), int(match[2]), int(match[3])).toordinal() - EPOCH
+    except ValueError:
+        return None
+
+
+def bind_typed(node: ast.TypedLiteral) -> Literal:
+    """`DATE '…'` and `TIMESTAMP '…'`."""
+    if node.kind not in {"DATE", "TIMESTAMP"}:
+        raise compile_error(
+            "CQ0501", f"the type {node.kind} is not supported yet", node.span, help=NOT_BUILT[node.kind]
+        )
+    is_date = node.kind == "DATE"
+    value = read_date(node.text) if is_date else read_timestamp(node.text)
+    if value is None:
+        raise compile_error(
+            "CQ0104",
+            f"'{node.text}' is not a {node.kind}",
+            node.span,
+            help="write DATE '2024-01-31'" if is_date else "write TIMESTAMP '2024-01-31 10:20:30.000'",
+        )
+    return Literal(DATE if is_date else TIMESTAMP, False, value, span=node.span)
+
+
+def bind_interval(node: ast.IntervalLiteral) -> Literal:
+    """An interval constant: microseconds, or months when its units are YEAR, QUARTER or MONTH."""
+    months = [p for p in node.parts if p.unit in UNIT_MONTHS]
+    if months and len(months) < len(node.parts):
+        raise compile_error(
+            "CQ0501",
+            "an interval of both months and days or smaller units is not supported yet",
+            node.span,
+            help="write two intervals, one added after the other",
+        )
+    total = sum((_amount(p, node.span) * (UNIT_MONTHS if months else UNIT_US)[p.unit] for p in node.parts), Fraction(0))
+    if total.denominator != 1:
+        raise compile_error(
+            "CQ0104",
+            "the interval is not a whole number of " + ("months" if months else "microseconds"),
+            node.span,
+            help="write it with a smaller unit" if months else "a microsecond is the smallest step of time",
+        )
+    limit = integer_range(INTEGER)[1] if months else INT64_MAX
+    if abs(total) > limit:
+        raise compile_error("CQ0104", "the interval is too long for 64 bits of microseconds", node.span)
+    return Literal(INTERVAL_MONTH if months else INTERVAL, False, int(total), span=node.span)
+
+
+def _amount(part: ast.IntervalPart, span: Span) -> Fraction:
+    amount = part.amount.strip()
+    if _AMOUNT.fullmatch(amount) is None:
+        raise compile_error(
+            "CQ0104",
+            f"'{part.amount}' is not an amount of {part.unit}",
+            span,
+            help=f"write INTERVAL '10' {part.unit}",
+        )
+    return Fraction(amount)
+
+
+def read_parameter(text: str) -> bool | int | float | Decimal | str:
+    """A parameter's value from the command line: a number when it reads as one, TRUE or FALSE, else text."""
+    if text.lower() in {"true", "false"}:
+        return text.lower() == "true"
+    digits = text.removeprefix("-")
+    if _INTEGER_TEXT.fullmatch(digits) and INT64_MIN <= int(text) <= INT64_MAX:
+        return int(text)
+    if re.fullmatch(r"\d*\.\d+|\d+\.", digits, re.ASCII):
+        return Decimal(text)
+    if re.fullmatch(r"(\d+\.?\d*|\.\d+)[eE][+-]?\d+", digits, re.ASCII):
+        return float(text)
+    return text
+
+
+ParameterValue = bool | int | float | Decimal | str | datetime.datetime | datetime.date | datetime.timedelta | None
+
+
+def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
+    """The constant a parameter stands for."""
+    match value:
+        case None:
+            return Literal(NULL, True, None, span=span)
+        case bool():
+            return Literal(BOOLEAN, False, value, span=span)
+        case int():
+            return integer_literal(value, span)
+        case float():
+            return Literal(DOUBLE, False, value, span=span)
+        case Decimal() if value.is_finite():
+            text = format(abs(value), "f")
+            return bind_number(text if "." in text else text + ".", span, negative=value < 0)
+        case str():
+            return Literal(VARCHAR, False, value, span=span)
+        case datetime.datetime() if value.tzinfo is None:
+            us = (value - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
+            return Literal(TIMESTAMP, False, us, span=span)
+        case datetime.timedelta():
+            return Literal(INTERVAL, False, value // datetime.timedelta(microseconds=1), span=span)
+        case datetime.date() if not isinstance(value, datetime.datetime):
+            return Literal(DATE, False, value.toordinal() - EPOCH, span=span)
+        case _:
+            raise compile_error(
+                "CQ0206",
+                f'the parameter "{name}" has a value of type {type(value).__name__}, which no SQL type holds',
+                span,
+                help="pass a number, text, date, datetime without zone or timedelta",
+            )
+
+
+def is_numeric_text(text: str) -> bool:
+    """Whether a string holds a number, so that it was perhaps meant to be one."""
+    return not isinstance(read_parameter(text.strip()), str | bool)
