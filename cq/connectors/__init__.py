@@ -1,0 +1,21 @@
+"""Where rows come from and where they go.
+
+`open_source` and `infer` for streams, `open_sink` for outputs; what they take and give is in `protocol.py`, the options
+of every connector in `options.py`. Nothing here knows plans or engines. Names are loaded when used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cq.connectors.access import Access
+    from cq.schema import Field
+
+
+def infer(options: Mapping[str, str], access: Access | None = None) -> tuple[Field, ...]:
+    """The columns of a source declared without any: see `inference.py`."""
+    from cq.connectors import inference
+
+    return inference.infer(options, access)

@@ -1,0 +1,144 @@
+"""Which files a query may touch, and how they are opened: regular files under allowed directories, by descriptor.
+
+Paths typed on the command line or given from Python are the user's own word and are not confined; paths in the text of
+a query are: to the directory of the query file, the working directory and what `--allow-path` adds.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from cq.errors import Diagnostic, UsageError
+
+MAX_FILES = 100_000  # a pattern that matches more is a mistake (`cq limits`)
+STDIN = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """base: where relative paths start.  roots: directories files must lie in; None allows every path.
+
+    special: whether devices, pipes and sockets may be opened as files.
+    """
+
+    base: Path
+    roots: tuple[Path, ...] | None = None
+    special: bool = False
+
+    def trusted(self) -> Access:
+        """The same for a path the user typed: relative to the working directory, anywhere."""
+        return Access(Path.cwd(), None, self.special)
+
+    def resolve(self, path: str) -> Path:
+        """The real path behind `path`, links followed; refused when it lies outside the roots."""
+        real = Path(os.path.realpath(self.base / path))
+        if self.roots is not None and not any(real.is_relative_to(os.path.realpath(r)) for r in self.roots):
+            raise UsageError(
+                Diagnostic(
+                    "CQ0601",
+                    f'"{path}" lies outside the directories this query may use',
+                    help=("put it beside the query file, or allow its directory: --allow-path DIR",),
+                )
+            )
+        return real
+
+    def expand(self, pattern: str) -> tuple[str, ...]:
+        """The files of a path or pattern as errors will show them, sorted by name; at least one."""
+        if not _is_pattern(pattern) or os.path.lexists(self.base / pattern):
+            return (pattern,)
+        found: list[str] = []
+        for name in glob.iglob(pattern, root_dir=self.base, recursive=True):
+            if not os.path.isdir(self.base / name):
+                found.append(name)
+            if len(found) > MAX_FILES:
+                raise UsageError(Diagnostic("CQ0601", f'"{pattern}" matches more than {MAX_FILES:,} files'))
+        if not found:
+            raise UsageError(
+                Diagnostic(
+                    "CQ0601",
+                    f'no file matches "{pattern}"',
+                    help=(f"patterns start from {self.base}; write ** to go into directories",),
+                )
+            )
+        return tuple(sorted(found, key=os.fsencode))
+
+    def open(self, path: str) -> BinaryIO:
+        """`path` opened for reading: a regular file inside the roots, or a UsageError that says why not."""
+        real = self.resolve(path)
+        try:
+            # O_NONBLOCK: opening a pipe nobody writes to must not wait for ever; it means nothing to a regular file
+            descriptor = os.open(real, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError as e:
+            raise self._cannot_open(path, e) from None
+        try:
+            self._check_kind(path, os.fstat(descriptor))
+            self._check_place(path, descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.set_blocking(descriptor, True)
+        return os.fdopen(descriptor, "rb", buffering=0)
+
+    def _check_kind(self, path: str, status: os.stat_result) -> None:
+        if stat.S_ISDIR(status.st_mode):
+            raise UsageError(
+                Diagnostic("CQ0601", f'"{path}" is a directory', help=(f"name its files: {path.rstrip('/')}/*.csv",))
+            )
+        if not stat.S_ISREG(status.st_mode) and not self.special:
+            raise UsageError(
+                Diagnostic(
+                    "CQ0601",
+                    f'"{path}" is not a regular file but a {_kind(status.st_mode)}',
+                    help=("pass it as standard input: stream=-", "or allow such files: --allow-special"),
+                )
+            )
+
+    def _check_place(self, path: str, descriptor: int) -> None:
+        """A link swapped in between resolving and opening shows in where the descriptor really is."""
+        link = f"/proc/self/fd/{descriptor}"
+        if self.roots is not None and os.path.islink(link):
+            self.resolve(os.readlink(link))
+
+    def _cannot_open(self, path: str, error: OSError) -> UsageError:
+        help: tuple[str, ...] = ()
+        if isinstance(error, FileNotFoundError):
+            near = _nearest(self.base / path)
+            help = (f'did you mean "{near}"?',) if near else (f"relative paths start from {self.base}",)
+        return UsageError(
+            Diagnostic("CQ0601", f'cannot open "{path}": {(error.strerror or str(error)).lower()}', help=help)
+        )
+
+
+def _is_pattern(path: str) -> bool:
+    return any(c in path for c in "*?[")
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFIFO: "pipe", stat.S_IFCHR: "device", stat.S_IFBLK: "device", stat.S_IFSOCK: "socket"}
+    return kinds.get(stat.S_IFMT(mode), "special file")
+
+
+def _nearest(path: Path) -> str:
+    """The name beside a missing file that looks most like it."""
+    import difflib
+
+    try:
+        names = os.listdir(path.parent)[:1000]
+    except OSError:
+        return ""
+    close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.6)
+    return close[0] if close else ""
+
+
+def identity(path: str | os.PathLike[str]) -> tuple[int, int] | None:
+    """(device, inode) of a file, to tell one file under two names; None when it is not there."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,88 @@
+"""A thread that reads ahead: decoding a source overlaps with everything after it, a bounded distance ahead.
+
+Shared    items  at most AHEAD_ITEMS entries, in order.  stopped  set once by whoever reads.
+Progress  the thread waits only for room and ends at the next entry after `stopped`; the reader waits only for entries.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+# Entries waiting at most. One is enough to overlap; the rest hides uneven entries. At 4 MB each this is 24 MB a source.
+AHEAD_ITEMS = 6
+
+
+class Ahead(Generic[T]):
+    """Iterates over `items` from a thread of its own; errors come out at their place in the order."""
+
+    def __init__(self, items: Iterator[T], name: str) -> None:
+        self._items = items
+        self._waiting: deque[T | _End] = deque()
+        self._changed = threading.Condition()
+        self._stopped = False
+        # a daemon: a read of a silent pipe cannot be called back, and must not keep the process alive
+        self._thread = threading.Thread(target=self._run, name=f"cq-read-{name}", daemon=True)
+        self._started = False
+
+    def __iter__(self) -> Iterator[T]:
+        if not self._started:
+            self._started = True
+            self._thread.start()
+        while True:
+            with self._changed:
+                while not self._waiting and not self._stopped:
+                    self._changed.wait()
+                if self._stopped:
+                    return
+                item = self._waiting.popleft()
+                self._changed.notify_all()
+            if isinstance(item, _End):
+                if item.error is not None:
+                    raise item.error
+                return
+            yield item
+
+    def stop(self, wait_s: float = 1.0) -> None:
+        """The thread has been told to end, and has ended unless it waits for input that does not come."""
+        with self._changed:
+            self._stopped = True
+            self._waiting.clear()
+            self._changed.notify_all()
+        if self._started and self._thread is not threading.current_thread():
+            self._thread.join(wait_s)
+
+    def _run(self) -> None:
+        end = _End(None)
+        try:
+            for item in self._items:
+                if not self._put(item):
+                    return
+        except BaseException as e:  # crosses to the thread that reads, which raises it
+            end = _End(e)
+        finally:
+            close = getattr(self._items, "close", None)
+            if close is not None:
+                close()
+            self._put(end)
+
+    def _put(self, item: T | _End) -> bool:
+        with self._changed:
+            while len(self._waiting) >= AHEAD_ITEMS and not self._stopped:
+                self._changed.wait()
+            if self._stopped:
+                return False
+            self._waiting.append(item)
+            self._changed.notify_all()
+            return True
+
+
+class _End:
+    """After the last entry: the end, or what went wrong."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error

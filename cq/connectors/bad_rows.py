@@ -1,0 +1,79 @@
+"""What becomes of rows that cannot be read: the query stops, or they are counted, or counted and written down."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from cq.connectors.protocol import BadRow
+from cq.errors import DataError, Diagnostic, EngineError, UsageError
+
+MAX_BYTES = 1 << 30  # of one file of bad rows (`cq limits`): a wrong delimiter must not fill the disk
+
+
+@dataclass(slots=True)
+class BadRows:
+    """The verdict on bad rows of one source.
+
+    policy: fail, skip or dead_letter.  path: where dead letters go; the file is made at the first one.
+    """
+
+    policy: str
+    path: Path | None = None
+    count: int = 0
+    _file: IO[bytes] | None = field(default=None, repr=False)
+    _bytes: int = 0
+
+    @property
+    def fails(self) -> bool:
+        return self.policy == "fail"
+
+    def take(self, file: str, rows: tuple[BadRow, ...]) -> None:
+        """Count bad rows, in order, and write them down when asked; the first one is raised when the policy is fail."""
+        for row in rows:
+            if self.fails:
+                raise DataError(row.diagnostic(file))
+            self.count += 1
+            if self.policy == "dead_letter":
+                self._write(file, row)
+
+    def _write(self, file: str, row: BadRow) -> None:
+        try:
+            if self._file is None:
+                self._file = self._open()
+            line = dead_letter(file, row)
+            self._bytes += len(line)
+            if self._bytes > MAX_BYTES:
+                raise EngineError(
+                    Diagnostic("CQ0802", f"the file of bad rows {self.path} is over {MAX_BYTES >> 20} MiB")
+                )
+            self._file.write(line)
+        except OSError as e:
+            cause = f"cannot write bad rows to {self.path}: {(e.strerror or str(e)).lower()}"
+            raise UsageError(Diagnostic("CQ0605", cause)) from None
+
+    def _open(self) -> IO[bytes]:
+        assert self.path is not None, "dead letters without a path"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.fdopen(os.open(self.path, flags, 0o600), "wb")
+
+    def close(self) -> None:
+        """What was written is in the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def dead_letter(file: str, row: BadRow) -> bytes:
+    """One line of JSON; the record as text, or in base64 when it is not UTF-8."""
+    letter: dict[str, object] = {"file": file, "record": row.line, "column": row.column or None, "code": row.code}
+    letter["cause"] = row.message
+    try:
+        letter["raw"] = row.raw.decode("utf-8")
+    except UnicodeDecodeError:
+        letter["raw_base64"] = base64.b64encode(row.raw).decode()
+    return json.dumps(letter, ensure_ascii=True).encode() + b"\n"

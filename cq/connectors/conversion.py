@@ -1,0 +1,113 @@
+"""From the Arrow types of a self-describing input to the declared types: which conversions there are.
+
+A conversion changes no value: what has no exact place in the declared type is a bad row. Two exceptions, both in
+docs/language.md: times are cut to microseconds (downwards), and a timestamp with a zone becomes its UTC value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as t
+
+from cq.connectors.protocol import field_of
+from cq.connectors.rules import Convert, TypedColumn
+from cq.errors import DataError, Diagnostic, did_you_mean
+from cq.schema import Field
+from cq.types import DataType, Kind, from_arrow, to_arrow
+
+# what a source of integers, by bits, may be declared as without a look at the values being needed
+_WIDER = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint8": 9, "uint16": 17, "uint32": 33, "uint64": 65}
+_BITS = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64}
+
+
+def match_columns(name: str, schema: pa.Schema, fields: Sequence[Field]) -> list[tuple[int, TypedColumn]]:
+    """For each declared column: where it stands in the input and how it is converted. CQ0603 when it cannot be."""
+    there = tuple(Field(n, fields[0].type) for n in schema.names)
+    out = []
+    for i, field in enumerate(fields):
+        at = field_of(there, field.name)
+        if at is None or schema.names.count(schema.names[at]) > 1:
+            cause = f"{name} has {'no column' if at is None else 'several columns'} {field.name!r}"
+            listing = "its columns: " + ", ".join(schema.names[:50])
+            raise DataError(_misfit(cause, did_you_mean(field.name, schema.names), listing))
+        arrow = schema.field(at).type
+        convert, fits = conversion(arrow, field.type)
+        if not fits:
+            read_as = from_arrow(arrow)
+            cause = f"column {field.name} of {name} is {read_as or arrow} and is declared {field.type}"
+            raise DataError(_misfit(cause, f"declare it {read_as}" if read_as else "leave the column out"))
+        out.append((at, TypedColumn(i, convert)))
+    return out
+
+
+def _misfit(cause: str, *help: str) -> Diagnostic:
+    return Diagnostic("CQ0603", cause, help=tuple(h for h in help if h))
+
+
+def never_fails(arrow: pa.DataType, type_: DataType) -> bool:
+    """Whether every value of the input type has a place in the declared type, so that nobody has to look."""
+    if arrow == to_arrow(type_):
+        return True
+    bits = _WIDER.get(str(arrow))
+    return bits is not None and type_.is_integer and bits <= _BITS[type_.kind]
+
+
+def conversion(arrow: pa.DataType, type_: DataType) -> tuple[Convert | None, bool]:
+    """(what converts a column, whether there is a way at all); None converts nothing because nothing is needed."""
+    target = to_arrow(type_)
+    if arrow == target:
+        return None, True
+    if t.is_dictionary(arrow):
+        inner, fits = conversion(arrow.value_type, type_)
+        return _then(_decoded, inner), fits
+    kind = type_.kind
+    if t.is_timestamp(arrow) and kind is Kind.TIMESTAMP:
+        return _microseconds, True
+    if t.is_duration(arrow) and kind is Kind.INTERVAL:
+        return lambda a: _floored(a, pa.duration("us")), True
+    fits = (
+        t.is_null(arrow)
+        or (t.is_integer(arrow) and (type_.is_integer or kind is Kind.DECIMAL))
+        or (t.is_integer(arrow) and arrow.bit_width <= 32 and kind is Kind.DOUBLE)
+        or (t.is_integer(arrow) and arrow.bit_width <= 16 and kind is Kind.REAL)
+        or (t.is_floating(arrow) and kind is Kind.DOUBLE)
+        or (t.is_float16(arrow) and kind is Kind.REAL)
+        or (t.is_decimal(arrow) and (kind is Kind.DECIMAL or type_.is_integer))
+        or (kind is Kind.VARCHAR and (t.is_large_string(arrow) or _is_bytes(arrow) or str(arrow) == "string_view"))
+        or (t.is_date(arrow) and kind is Kind.DATE)
+        or ((t.is_list(arrow) or t.is_large_list(arrow)) and kind is Kind.ARRAY)
+    )
+    return (lambda a: a.cast(target)), fits
+
+
+def _is_bytes(arrow: pa.DataType) -> bool:
+    return bool(t.is_binary(arrow) or t.is_large_binary(arrow) or t.is_fixed_size_binary(arrow))
+
+
+def _decoded(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if t.is_dictionary(array.type) else array
+
+
+def _then(first: Convert, second: Convert | None) -> Convert:
+    return first if second is None else lambda a: second(first(a))
+
+
+def _microseconds(array: pa.Array) -> pa.Array:
+    return _floored(array, pa.timestamp("us"))
+
+
+def _floored(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Times of any unit in microseconds, cut downwards; ArrowInvalid when one is out of range."""
+    unit = array.type.unit
+    if unit != "ns":
+        stripped = array.cast(pa.int64()).cast(pa.timestamp(unit) if t.is_timestamp(target) else pa.duration(unit))
+        return stripped.cast(target)
+    valid = array.is_valid()
+    nanoseconds = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    floored = pa.array(np.floor_divide(nanoseconds, 1_000))
+    mask = None if array.null_count == 0 else valid
+    return (floored if mask is None else pc.if_else(mask, floored, pa.scalar(None, pa.int64()))).cast(target)

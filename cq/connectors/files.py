@@ -1,0 +1,137 @@
+"""The file connector: one file, or those a pattern names, in order of name, in any format cq reads."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from cq.connectors.access import Access
+from cq.connectors.arrow_file import read_arrow
+from cq.connectors.csv_file import CsvOptions, Reads, read_csv
+from cq.connectors.parquet_file import read_parquet
+from cq.connectors.protocol import Piece, damaged
+from cq.connectors.rules import Rules
+from cq.errors import Diagnostic, UsageError
+
+ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+# A file may become this many times larger when unpacked, once it is past the free part: text packs 3 to 30 times.
+MAX_RATIO = 200
+FREE_BYTES = 64 << 20
+
+
+def ending_format(path: str) -> str:
+    """The format the ending of a name stands for; empty when it stands for none."""
+    stem, ending = os.path.splitext(path.lower())
+    return ENDINGS.get(os.path.splitext(stem)[1] if ending in CODECS else ending, "")
+
+
+def format_of(path: str, given: str = "") -> str:
+    """csv, parquet or arrow: as given, else by the ending of the name; CQ0602 when neither says."""
+    found = given.lower() or ending_format(path)
+    if not found:
+        cause = f'the ending of "{path}" names no format'
+        raise UsageError(Diagnostic("CQ0602", cause, help=("set the option format = 'csv', 'parquet' or 'arrow'",)))
+    return found
+
+
+class Files:
+    """The pieces of all files of a path or pattern, and how far reading has come."""
+
+    def __init__(self, pattern: str, options: Mapping[str, str], rules: Rules, access: Access) -> None:
+        self.paths = access.expand(pattern)
+        self._options, self._rules, self._access = dict(options), rules, access
+        if self._options.get("format", "") == "" and self.paths[0].lower().endswith((".tsv", ".tsv.gz", ".tsv.zst")):
+            self._options.setdefault("delimiter", "\t")
+        self._formats = [format_of(p, self._options.get("format", "")) for p in self.paths]
+        self._csv = CsvOptions.of(self._options)
+        # the first is opened now so that a missing file is said before anything runs
+        self._next: BinaryIO | None = access.open(self.paths[0])
+        self._sizes = [_size(access, p) for p in self.paths]
+        self._done_bytes = 0
+        self._current: BinaryIO | None = self._next
+
+    def pieces(self) -> Iterator[Piece]:
+        """Every file from its beginning to its end, one after the other."""
+        for path, kind, size in zip(self.paths, self._formats, self._sizes, strict=True):
+            file = self._next or self._access.open(path)
+            self._next, self._current = None, file
+            with file:
+                yield from self._read(file, path, kind)
+                self._current = None
+            self._done_bytes += size
+
+    def _read(self, file: BinaryIO, path: str, kind: str) -> Iterator[Piece]:
+        if kind == "csv":
+            try:
+                yield from read_csv(unpacked(file, path), path, self._csv, self._rules)
+            except OSError as e:
+                raise damaged(path, f"it cannot be read: {e.strerror or str(e)[:200]}") from None
+            return
+        if os.fstat(file.fileno()).st_size == 0:
+            raise damaged(path, f"the file is empty, so it is no {kind.capitalize()} file")
+        reads = read_parquet if kind == "parquet" else read_arrow
+        yield from reads(file, path, self._rules)
+
+    def share_done(self) -> float | None:
+        """Bytes read over bytes there are."""
+        total, current = sum(self._sizes), self._current
+        if total == 0:
+            return None
+        try:
+            at = current.tell() if current is not None else 0
+        except ValueError:  # closed meanwhile
+            at = 0
+        return min(1.0, (self._done_bytes + at) / total)
+
+    def close(self) -> None:
+        if self._next is not None:
+            self._next.close()
+            self._next = None
+
+
+def _size(access: Access, path: str) -> int:
+    try:
+        return os.stat(access.base / path).st_size
+    except OSError:
+        return 0
+
+
+def unpacked(file: BinaryIO, path: str) -> Reads:
+    """The text of a file, unpacked when the ending of its name says it is packed."""
+    codec = CODECS.get(os.path.splitext(path.lower())[1])
+    return file if codec is None else _Unpacked(file, codec, path)
+
+
+class _Unpacked(io.RawIOBase):
+    """Reads a packed file and stops when it grows beyond reason."""
+
+    def __init__(self, file: BinaryIO, codec: str, path: str) -> None:
+        super().__init__()
+        self._packed, self._path = file, path
+        self._stream = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), codec)
+        self._bytes = 0
+
+    def read(self, size: int = -1, /) -> bytes:
+        try:
+            found: bytes = self._stream.read(size)
+        except (pa.ArrowException, OSError) as e:
+            raise damaged(self._path, f"it cannot be unpacked: {str(e)[:200]}") from None
+        self._bytes += len(found)
+        if self._bytes > FREE_BYTES and self._bytes > MAX_RATIO * self._packed.tell():
+            raise damaged(self._path, f"it unpacks to more than {MAX_RATIO} times its size")
+        return found

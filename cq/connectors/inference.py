@@ -1,0 +1,121 @@
+"""The schema of a source that was declared without columns: what its own description, or its first rows, say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from cq.connectors import texts
+from cq.connectors.access import Access
+from cq.connectors.arrow_file import ipc_batches
+from cq.connectors.csv_file import BLOCK_BYTES, BYTE_ORDER_MARK, CsvOptions, check_encoding, header_names
+from cq.connectors.csv_rows import complete, rows
+from cq.connectors.files import format_of, unpacked
+from cq.connectors.generator import generate
+from cq.connectors.memory import as_reader
+from cq.connectors.protocol import damaged
+from cq.errors import DataError, Diagnostic, UsageError
+from cq.schema import Field
+from cq.types import VARCHAR, from_arrow
+
+
+def infer(options: Mapping[str, str], access: Access | None = None) -> tuple[Field, ...]:
+    """The columns of the source a WITH clause describes. CSV is guessed from its first block."""
+    allowed = access or Access(Path.cwd())
+    match options.get("connector", "file"):
+        case "file" if options.get("path"):
+            return infer_file(options["path"], options, allowed)
+        case "generator":
+            return fields_of(generate(options)[0], "the generator")
+        case other:
+            raise UsageError(
+                Diagnostic("CQ0602", f"a stream from {other} has no schema of its own", help=("declare its columns",))
+            )
+
+
+def infer_given(given: Any, name: str) -> tuple[Field, ...]:
+    """The columns of an object in memory."""
+    return fields_of(as_reader(given, None, name).schema, name)
+
+
+def infer_file(path: str, options: Mapping[str, str], access: Access) -> tuple[Field, ...]:
+    """The columns of a file, or of the first file of a pattern."""
+    first = access.expand(path)[0]
+    kind = format_of(first, options.get("format", ""))
+    with access.open(first) as file:
+        if kind == "csv":
+            return fields_of(_csv_schema(file, first, options), first)
+        return fields_of(_own_schema(file, first, kind), first)
+
+
+def _own_schema(file: BinaryIO, name: str, kind: str) -> pa.Schema:
+    if kind == "arrow":
+        return ipc_batches(file, name, seekable=True)[0]
+    try:
+        return parquet.ParquetFile(file).schema_arrow
+    except (pa.ArrowException, OSError) as e:
+        raise damaged(name, f"not a readable Parquet file: {str(e).splitlines()[0][:200]}") from None
+
+
+def _csv_schema(file: BinaryIO, name: str, options: Mapping[str, str]) -> pa.Schema:
+    """Names from the header, types by pyarrow's guess over the first block: the narrowest all its values fit."""
+    csv_options = CsvOptions.of(options)
+    text = unpacked(file, name).read(BLOCK_BYTES)
+    check_encoding(text, name)
+    text = text.removeprefix(BYTE_ORDER_MARK)
+    text = text[: complete(text, csv_options.dialect, last=len(text) < BLOCK_BYTES)]
+    first = next(rows(text, csv_options.dialect), None)
+    if first is None:
+        raise damaged(name, "the file is empty, so its columns cannot be known", "declare the columns")
+    names = header_names(first) if csv_options.header else [f"c{i + 1}" for i in range(len(first.cells))]
+    body = text[first.end :].lstrip(b"\r\n") if csv_options.header else text
+    if not body:
+        return pa.schema([(n, pa.string()) for n in names])
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(body),
+            csv.ReadOptions(
+                use_threads=False, block_size=len(body) + 1, column_names=[f"c{i}" for i in range(len(names))]
+            ),
+            csv.ParseOptions(
+                delimiter=csv_options.dialect.delimiter.decode(),
+                quote_char=csv_options.dialect.quote.decode() or False,
+                newlines_in_values=True,
+                invalid_row_handler=lambda _: "skip",
+            ),
+            csv.ConvertOptions(
+                null_values=[csv_options.null],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+                true_values=list(texts.TRUE_TEXTS),
+                false_values=list(texts.FALSE_TEXTS),
+                timestamp_parsers=[csv.ISO8601],
+            ),
+        )
+    except pa.ArrowInvalid as e:
+        raise damaged(
+            name, f"its columns cannot be guessed: {str(e).splitlines()[0][:200]}", "declare the columns"
+        ) from None
+    types = [pa.string() if pa.types.is_null(f.type) or pa.types.is_time(f.type) else f.type for f in table.schema]
+    return pa.schema(list(zip(names, types, strict=True)))
+
+
+def fields_of(schema: pa.Schema, name: str) -> tuple[Field, ...]:
+    """The columns of an Arrow schema as SQL columns; CQ0603 when one has a type cq does not hold."""
+    fields = []
+    for f in schema:
+        type_ = from_arrow(f.type) if not pa.types.is_binary(f.type) else VARCHAR
+        if type_ is None:
+            raise DataError(
+                Diagnostic(
+                    "CQ0603",
+                    f"column {f.name} of {name} is {f.type}, which cq does not hold",
+                    help=("declare the columns you need and leave this one out",),
+                )
+            )
+        fields.append(Field(f.name, type_, f.nullable))
+    return tuple(fields)

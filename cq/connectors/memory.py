@@ -1,0 +1,90 @@
+"""Inputs that are already in memory: Arrow, pandas, polars, anything with `__arrow_c_stream__`, lists of dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from cq.connectors.arrow_file import arrow_pieces
+from cq.connectors.protocol import Piece
+from cq.connectors.rules import Rules
+from cq.errors import Diagnostic, UsageError
+from cq.schema import Field
+from cq.types import to_arrow
+
+
+def as_reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
+    """A reader over whatever was handed in; CQ0602 names what is accepted."""
+    match given:
+        case pa.RecordBatchReader():
+            return given
+        case pa.Table():
+            return given.to_reader()
+        case pa.RecordBatch():
+            return pa.RecordBatchReader.from_batches(given.schema, [given])
+    if hasattr(given, "__arrow_c_stream__") and type(given).__module__.split(".")[0] != "pandas":
+        return pa.RecordBatchReader.from_stream(given)
+    if type(given).__module__.split(".")[0] == "pandas":
+        return pa.Table.from_pandas(given, preserve_index=False).to_reader()
+    if isinstance(given, Mapping):
+        return _from_rows(_columns_to_rows(given, name), fields, name)
+    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
+        if given and all(isinstance(b, pa.RecordBatch) for b in given):
+            return pa.RecordBatchReader.from_batches(given[0].schema, given)
+        if all(isinstance(r, Mapping) for r in given):
+            return _from_rows(given, fields, name)
+    raise UsageError(
+        Diagnostic(
+            "CQ0602",
+            f"stream {name} cannot be read from a {type(given).__name__}",
+            help=("pass a path, an Arrow table, batch or reader, a pandas or polars frame, or a list of dicts",),
+        )
+    )
+
+
+def _columns_to_rows(columns: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    try:
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    except (TypeError, ValueError):
+        raise UsageError(Diagnostic("CQ0602", f"stream {name}: the columns of the dict differ in length")) from None
+
+
+def _from_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
+    """Rows as a table; with a declaration its columns in its types where Arrow can, without one as Arrow guesses."""
+    if fields is None:
+        try:
+            return pa.Table.from_pylist(list(rows)).to_reader()
+        except (pa.ArrowException, TypeError) as e:
+            raise UsageError(Diagnostic("CQ0602", f"stream {name}: {str(e).splitlines()[0]}")) from None
+    columns = []
+    for f in fields:
+        values = [r.get(f.name) for r in rows]
+        try:
+            columns.append(pa.array(values, to_arrow(f.type)))
+        except (pa.ArrowException, TypeError, OverflowError, ValueError):
+            columns.append(_guessed(values, f, name))
+    return pa.Table.from_arrays(columns, names=[f.name for f in fields]).to_reader()
+
+
+def _guessed(values: list[Any], field: Field, name: str) -> pa.Array:
+    """The values in a type of their own, for the checks to find which of them do not fit."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, TypeError, OverflowError) as e:
+        cause = f"stream {name}: column {field.name} is no {field.type}: {str(e).splitlines()[0][:200]}"
+        raise UsageError(Diagnostic("CQ0602", cause)) from None
+
+
+def read_memory(given: Any, name: str, rules: Rules) -> Iterator[Piece]:
+    """The rows of an object in memory as pieces; their place is `<name>:row`."""
+    reader = as_reader(given, rules.fields, name)
+    yield from arrow_pieces(reader.schema, _checked(reader), f"<{name}>", rules)
+
+
+def _checked(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """The caller's own memory is trusted as the caller is; only lengths and sizes are looked at."""
+    for batch in reader:
+        batch.validate()
+        yield batch

@@ -1,0 +1,95 @@
+"""Parquet sources: row group by row group, only the columns that are wanted or whose values must be looked at.
+
+A declared column that no one reads is still checked: by its type, and by the file's own statistics where it is NOT NULL
+or must be converted; it is decoded when those prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.types as t
+from pyarrow import parquet
+
+from cq.connectors.conversion import match_columns, never_fails
+from cq.connectors.protocol import BATCH_ROWS, Piece, Place, damaged
+from cq.connectors.rules import Rules, TypedColumn, typed_piece
+from cq.errors import DataError
+
+
+def read_parquet(file: BinaryIO, name: str, rules: Rules) -> Iterator[Piece]:
+    """The rows of one file as pieces; CQ0701 when it is damaged, CQ0603 when it does not fit the declaration."""
+    try:
+        opened = parquet.ParquetFile(file, pre_buffer=True, page_checksum_verification=True)
+        schema = opened.schema_arrow
+    except (pa.ArrowException, OSError) as e:
+        raise damaged(name, _cause(e, "Parquet")) from None
+    matched = match_columns(name, schema, rules.fields)
+    looked_at = [
+        (at, column)
+        for at, column in matched
+        if column.column in rules.wanted or _must_look(opened, schema, at, column.column, rules)
+    ]
+    row = 1
+    try:
+        for batch in _batches(opened, schema, [at for at, _ in looked_at]):
+            yield _piece(batch, [c for _, c in looked_at], rules, Place(name, row))
+            row += batch.num_rows
+    except DataError:
+        raise
+    except (pa.ArrowException, OSError) as e:
+        raise damaged(name, f"{_cause(e, 'Parquet')} (after row {row - 1:,})") from None
+
+
+def _batches(opened: parquet.ParquetFile, schema: pa.Schema, at: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    """Batches with the columns at these places, in this order. Without columns only their lengths count."""
+    names = [schema.names[i] for i in at]
+    if not names:
+        rows = opened.metadata.num_rows
+        for start in range(0, rows, BATCH_ROWS):
+            empty = pa.StructArray.from_buffers(pa.struct([]), min(BATCH_ROWS, rows - start), [None])
+            yield pa.RecordBatch.from_struct_array(empty)
+        return
+    order: list[int] | None = None
+    for batch in opened.iter_batches(batch_size=BATCH_ROWS, columns=names):
+        if order is None:
+            order = [batch.schema.get_field_index(n) for n in names]
+        yield batch.select(order)
+
+
+def _piece(batch: pa.RecordBatch, columns: Sequence[TypedColumn], rules: Rules, place: Place) -> Piece:
+    if not columns:
+        return Piece(rules.deliver({}, batch.num_rows), place)
+    arrays = {c.column: batch.column(k) for k, c in enumerate(columns)}
+    for array in arrays.values():
+        check_text(array)
+    return typed_piece(rules, arrays, columns, place)
+
+
+def check_text(array: pa.Array) -> None:
+    """Text from outside is UTF-8 and its offsets stay inside its bytes; ArrowInvalid else."""
+    kind = array.type
+    if kind.num_fields or any(is_a(kind) for is_a in (t.is_string, t.is_large_string, t.is_dictionary, t.is_decimal)):
+        array.validate(full=True)
+
+
+def _must_look(opened: parquet.ParquetFile, schema: pa.Schema, at: int, column: int, rules: Rules) -> bool:
+    """Whether an unwanted column may hold a value the declaration forbids."""
+    if not never_fails(schema.field(at).type, rules.fields[column].type):
+        return True
+    if not rules.demands_value(column):
+        return False
+    leaf = next((i for i, c in enumerate(opened.schema) if c.path == schema.names[at]), None)
+    if leaf is None:
+        return True
+    groups = (opened.metadata.row_group(g).column(leaf) for g in range(opened.metadata.num_row_groups))
+    return not all(
+        g.statistics is not None and g.statistics.has_null_count and g.statistics.null_count == 0 for g in groups
+    )
+
+
+def _cause(error: Exception, what: str) -> str:
+    """The reader's own words, one line, without paths of this machine."""
+    return f"not a readable {what} file: {str(error).splitlines()[0][:200]}" if str(error) else f"not a {what} file"

@@ -1,0 +1,173 @@
+"""What the declaration of a stream demands of its rows, checked on whole batches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cq.connectors.protocol import BadRow, Declared, Piece, Place
+from cq.errors import printable
+from cq.expressions import columns_of
+from cq.schema import Field
+from cq.types import Kind, to_arrow
+
+SHOWN_CHARS = 60  # of a value in a message
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """fields: as declared.  wanted: positions that are delivered, in that order.  times: columns of the event time."""
+
+    fields: tuple[Field, ...]
+    wanted: tuple[int, ...]
+    times: frozenset[int]
+
+    @classmethod
+    def of(cls, stream: Declared, wanted: Sequence[int] | None = None) -> Rules:
+        """The rules of a stream; without `wanted`, every column is delivered."""
+        times = frozenset(columns_of(stream.event_time)) if stream.event_time is not None else frozenset[int]()
+        chosen = tuple(range(len(stream.fields))) if wanted is None else tuple(wanted)
+        return cls(stream.fields, chosen, times)
+
+    def demands_value(self, column: int) -> bool:
+        """Whether NULL in this column makes a row bad."""
+        return column in self.times or not self.fields[column].nullable
+
+    def null(self, column: int) -> tuple[str, str]:
+        """(code, message) for a NULL in a column that demands a value."""
+        name = printable(self.fields[column].name)
+        if column in self.times:
+            return "CQ0703", f"the event time is NULL: column {name}"
+        return "CQ0704", f"column {name} is NOT NULL and has no value here"
+
+    def unreadable(self, column: int, shown: str, why: str = "") -> tuple[str, str]:
+        """(code, message) for a value that is not of its column's type."""
+        field = self.fields[column]
+        tail = f": {why}" if why else ""
+        message = f"cannot read '{shown}' as {field.type} in column {printable(field.name)}{tail}"
+        return ("CQ0703" if column in self.times else "CQ0702"), message
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of what is delivered."""
+        return pa.schema([pa.field(self.fields[i].name, to_arrow(self.fields[i].type)) for i in self.wanted])
+
+    def deliver(self, columns: dict[int, pa.Array], rows: int) -> pa.RecordBatch:
+        """The wanted columns as a batch; without columns it still has its number of rows."""
+        if not self.wanted:
+            return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
+        return pa.RecordBatch.from_arrays([columns[i] for i in self.wanted], schema=self.schema)
+
+
+def shown(value: bytes | str) -> str:
+    """A value as messages show it: short, one line, nothing a terminal would act on."""
+    text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
+    return printable(text[:SHOWN_CHARS]) + ("…" if len(text) > SHOWN_CHARS else "")
+
+
+Convert = Callable[[pa.Array], pa.Array]
+
+
+@dataclass(frozen=True, slots=True)
+class TypedColumn:
+    """A column of a self-describing input on its way to its declared type.
+
+    column: position in the declaration.  convert: raises ArrowInvalid or OverflowError when some value has no place in
+    the declared type; None when the column has that type already.
+    """
+
+    column: int
+    convert: Convert | None = None
+
+
+def typed_piece(rules: Rules, columns: dict[int, pa.Array], typed: Sequence[TypedColumn], place: Place) -> Piece:
+    """Convert and check the columns of one batch: bad rows leave it, the rest is delivered."""
+    rows = len(next(iter(columns.values()))) if columns else 0
+    good = dict(columns)
+    faults: dict[int, tuple[int, str, str]] = {}  # row -> (column, code, message): the first column at fault
+    for t in typed:
+        array = columns[t.column]
+        if t.convert is not None:
+            good[t.column], failed = _convert(array, t.convert)
+            for row in failed:
+                code, message = rules.unreadable(t.column, shown(str(array[row].as_py())))
+                _note(faults, row, t.column, code, message)
+        if rules.demands_value(t.column) and good[t.column].null_count:
+            failed_before = {row for row, fault in faults.items() if fault[0] == t.column}
+            for row in np.flatnonzero(_nulls(good[t.column])).tolist():
+                if row not in failed_before:
+                    _note(faults, row, t.column, *rules.null(t.column))
+    if not faults:
+        return Piece(rules.deliver(good, rows), place)
+    return _without(rules, good, columns, faults, rows, place)
+
+
+def _note(faults: dict[int, tuple[int, str, str]], row: int, column: int, code: str, message: str) -> None:
+    if row not in faults or column < faults[row][0]:
+        faults[row] = (column, code, message)
+
+
+def _nulls(array: pa.Array) -> npt.NDArray[np.bool_]:
+    flags: npt.NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
+    return flags
+
+
+def _without(
+    rules: Rules,
+    good: dict[int, pa.Array],
+    columns: dict[int, pa.Array],
+    faults: dict[int, tuple[int, str, str]],
+    rows: int,
+    place: Place,
+) -> Piece:
+    at_fault = np.array(sorted(faults), np.int64)
+    keep = np.setdiff1d(np.arange(rows, dtype=np.int64), at_fault)
+    bad = []
+    for order, row in enumerate(at_fault.tolist()):
+        column, code, message = faults[row]
+        record = {rules.fields[i].name: columns[i][row].as_py() for i in sorted(columns)}
+        raw = json.dumps(record, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        bad.append(BadRow(row - order, place.line(row), code, message, rules.fields[column].name, raw))
+    kept = {i: array.take(pa.array(keep)) for i, array in good.items()}
+    return Piece(rules.deliver(kept, len(keep)), place.take(keep), tuple(bad))
+
+
+def _convert(array: pa.Array, convert: Convert) -> tuple[pa.Array, list[int]]:
+    """The converted column and the rows whose values could not be; those are NULL in it."""
+    try:
+        return convert(array), []
+    except (pa.ArrowInvalid, OverflowError, UnicodeDecodeError):
+        pass
+    pieces: list[pa.Array] = []
+    failed: list[int] = []
+    todo = [(0, len(array))]
+    target = convert(array.slice(0, 0)).type
+    while todo:  # halves that convert are taken whole, the others are halved again, first half first
+        start, stop = todo.pop()
+        try:
+            pieces.append(convert(array.slice(start, stop - start)))
+        except (pa.ArrowInvalid, OverflowError, UnicodeDecodeError):
+            if stop - start == 1:
+                failed.append(start)
+                pieces.append(pa.nulls(1, target))
+            else:
+                middle = (start + stop) // 2
+                todo += [(middle, stop), (start, middle)]
+    return pa.concat_arrays(pieces), failed
+
+
+def has_text_form(kind: Kind) -> bool:
+    """Whether a column of this kind can be read from CSV."""
+    return kind not in {Kind.ARRAY, Kind.INTERVAL, Kind.INTERVAL_MONTH, Kind.NULL}
+
+
+def pylist(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows of a batch as Python values."""
+    rows: list[dict[str, Any]] = batch.to_pylist()
+    return rows

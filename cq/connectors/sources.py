@@ -1,0 +1,146 @@
+"""Opening a source: which connector reads a stream, what its rows must obey, and who reads ahead."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cq.connectors.access import STDIN, Access
+from cq.connectors.ahead import Ahead
+from cq.connectors.arrow_file import read_arrow
+from cq.connectors.bad_rows import BadRows
+from cq.connectors.csv_file import CsvOptions, read_csv
+from cq.connectors.files import Files, ending_format
+from cq.connectors.generator import read_generator
+from cq.connectors.memory import read_memory
+from cq.connectors.protocol import Declared, Piece, Source, SourceBatch
+from cq.connectors.rules import Rules
+from cq.errors import DataError, Diagnostic, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a run binds to its streams, and what it may touch.
+
+    given: stream -> a path, `-`, or an object in memory; overrides the connector of the declaration.
+    access: for paths in the text of the query.  dead_letters: the start of the default name for files of bad rows.
+    """
+
+    access: Access
+    given: dict[str, Any] = field(default_factory=dict)
+    dead_letters: str = "query"
+
+    def paths(self, streams: Sequence[Declared]) -> set[Path]:
+        """Every file the streams are read from: no sink may write onto one of them."""
+        found: set[Path] = set()
+        for stream in streams:
+            path, access = self._path_of(stream)
+            if path is not None:
+                found |= {Path(os.path.realpath(access.base / p)) for p in access.expand(path)}
+        return found
+
+    def _path_of(self, stream: Declared) -> tuple[str | None, Access]:
+        given = self.given.get(stream.name)
+        if isinstance(given, str | os.PathLike):
+            path = os.fspath(given)
+            return (None if path == STDIN else path), self.access.trusted()
+        options = dict(stream.options)
+        if given is None and options.get("connector", "file") == "file" and "path" in options:
+            return options["path"], self.access
+        return None, self.access
+
+
+def open_source(stream: Declared, inputs: Inputs, wanted: Sequence[int] | None = None) -> Source:
+    """The rows of a stream. Files are found and opened here, so what is missing is said at once.
+
+    wanted: positions of the columns to deliver, all when left out. Rows are checked against every declared column.
+    """
+    options = dict(stream.options)
+    rules = Rules.of(stream, wanted)
+    bad = BadRows(options.get("on_error", "fail").lower(), _dead_letter_path(stream, inputs))
+    path, access = inputs._path_of(stream)
+    if path is not None:
+        files = Files(path, _settings(options, path, stream.name in inputs.given), rules, access)
+        return PiecedSource(stream.name, files.pieces(), bad, files)
+    given = inputs.given.get(stream.name)
+    if given is not None and given != STDIN:
+        return PiecedSource(stream.name, read_memory(given, stream.name, rules), bad, None, ahead=False)
+    match STDIN if given == STDIN else options.get("connector", ""):
+        case "generator":
+            return PiecedSource(stream.name, read_generator(options, stream.name, rules), bad, None)
+        case "stdin" | "-":
+            return PiecedSource(stream.name, _read_stdin(options, rules), bad, None)
+        case _:
+            raise UsageError(
+                Diagnostic(
+                    "CQ0602",
+                    f"nothing says where stream {stream.name} comes from",
+                    help=(f"name a file: {stream.name}=PATH", "or say it in the query: WITH (path = '…')"),
+                )
+            )
+
+
+def _settings(options: dict[str, str], path: str, is_given: bool) -> dict[str, str]:
+    """A path given for this run says its own format by its ending; the declared one is for when it says nothing."""
+    if is_given and "format" in options and ending_format(path):
+        return {k: v for k, v in options.items() if k != "format"}
+    return options
+
+
+def _read_stdin(options: dict[str, str], rules: Rules) -> Iterator[Piece]:
+    name = "<stdin>"
+    file = sys.stdin.buffer
+    if options.get("format", "csv").lower() == "arrow":
+        yield from read_arrow(file, name, rules, seekable=False)
+    else:
+        yield from read_csv(file, name, CsvOptions.of(options), rules)
+
+
+def _dead_letter_path(stream: Declared, inputs: Inputs) -> Path | None:
+    options = dict(stream.options)
+    if options.get("on_error", "fail").lower() != "dead_letter":
+        return None
+    written = options.get("bad_rows")
+    if written:
+        return inputs.access.resolve(written)
+    return Path.cwd() / f"{inputs.dead_letters}.{stream.name}.bad.jsonl"
+
+
+class PiecedSource:
+    """A source over pieces: bad rows are dealt with in order, by whoever takes the batches."""
+
+    def __init__(
+        self, name: str, pieces: Iterator[Piece], bad: BadRows, files: Files | None, ahead: bool = True
+    ) -> None:
+        self._bad, self._files = bad, files
+        self._ahead = Ahead(pieces, name) if ahead else None
+        self._pieces = pieces
+
+    @property
+    def bad_rows(self) -> int:
+        return self._bad.count
+
+    def batches(self) -> Iterator[SourceBatch]:
+        for piece in self._ahead or self._pieces:
+            if piece.bad and self._bad.fails:
+                before = piece.bad[0].before
+                if before:
+                    yield SourceBatch(piece.batch.slice(0, before), piece.place.slice(0, before), 0)
+                raise DataError(piece.bad[0].diagnostic(piece.place.file))
+            self._bad.take(piece.place.file, piece.bad)
+            if piece.batch.num_rows:
+                yield SourceBatch(piece.batch, piece.place, self._bad.count)
+
+    def share_done(self) -> float | None:
+        return self._files.share_done() if self._files is not None else None
+
+    def close(self) -> None:
+        if self._ahead is not None:
+            self._ahead.stop()
+        if self._files is not None:
+            self._files.close()
+        self._bad.close()
