@@ -219,7 +219,7 @@ class Binding:
         order = [names.index(f.name) for f in fields]
         if order == list(range(len(order))):
             return rows
-            exprs = [c.expr for c in visible_columns(rows, None)]
+        exprs = [c.expr for c in visible_columns(rows, None)]
         return Project(rows, tuple(exprs[i] for i in order), tuple(f.name for f in fields), span=node.span)
 
     def set_option(self, node: ast.SetOption) -> None:
