@@ -264,6 +264,9 @@ def test_a_block_is_in_one_place_in_every_schedule():
         again = [memory.block_alloc(shared[1], 64) for _ in range(4)]
         assert not set(again) & set(taken)
         assert len(set(again)) == 4
+        for block in [*taken, *again]:
+            memory.block_free(shared[1], block)
+        assert memory.heap_close(shared[0]) == 0
 
     assert explore(heap(), [owner, releaser(0, 1), releaser(2)], check, preemptions=2).complete
 
