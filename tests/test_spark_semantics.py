@@ -14,6 +14,7 @@ from spark_fixture import spark  # noqa: F401
 
 from cq.errors import CqError
 from cq.spark.exchange import from_spark
+from cq.spark.jre import find_java
 from cq.spark.session import spark_errors
 
 pytestmark = pytest.mark.spark
@@ -34,6 +35,8 @@ def read_page() -> dict[str, list[tuple[str, str]]]:
 
 
 PAGE = read_page()
+# Java before 19 does not print the shortest text of every double (JDK-4511638); native and reference do.
+SHORTEST_SINCE_JAVA_19 = {"CAST(2.0E23D AS STRING)"}
 
 
 def shown(value: Any) -> str:
@@ -82,13 +85,14 @@ def outcome_alone(session: Any, expression: str) -> str:
 
 @pytest.mark.parametrize("topic", PAGE)
 def test_spark_computes_what_the_page_says(spark, topic):  # noqa: F811
-    has_value = [e for e, outcome in PAGE[topic] if not re.match(r"error |refused |\?", outcome)]
+    page = [line for line in PAGE[topic] if line[0] not in SHORTEST_SINCE_JAVA_19 or (find_java().major or 0) >= 19]
+    has_value = [e for e, outcome in page if not re.match(r"error |refused |\?", outcome)]
     try:
         seen = dict(zip(has_value, outcomes(spark, has_value), strict=True))
     except CqError:  # one of them fails: find out which
         seen = {}
-    now = [(e, seen[e] if e in seen else outcome_alone(spark, e)) for e, _ in PAGE[topic]]
-    assert now == PAGE[topic]
+    now = [(e, seen[e] if e in seen else outcome_alone(spark, e)) for e, _ in page]
+    assert now == page
 
 
 def test_no_expression_stands_on_the_page_twice():

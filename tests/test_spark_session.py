@@ -288,6 +288,36 @@ def test_a_session_leaves_no_files_and_nothing_on_stderr(story):
     assert (story["left"], story["files"], story["stderr"]) == ([False, False], [], "")
 
 
+def test_a_session_of_somebody_else_is_used_with_our_settings_and_left_open(spark, monkeypatch):  # noqa: F811
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        monkeypatch.setattr(session, "_open", [])
+        guest = session.open_session()
+        table = pa.table({"t": pa.array(range(30_000), pa.timestamp("us"))})
+        assert from_spark(to_spark(guest, table, "guests")).schema == table.schema
+        assert guest.conf.get("spark.sql.ansi.enabled") == "true" and not spark.catalog.tableExists("guests")
+        session.close_session()
+    finally:
+        monkeypatch.undo()
+        spark.conf.set("spark.sql.ansi.enabled", "true")
+    assert query(spark, "SELECT 1 AS n")["n"].to_pylist() == [1]
+
+
+@pytest.mark.long
+def test_the_training_run_writes_a_cache_that_the_next_start_uses(monkeypatch, tmp_path):
+    monkeypatch.setenv("CQ_CACHE_DIR", str(tmp_path))
+    java = jre.find_java()
+    cache = jre.aot_cache(java)
+    if cache is None:
+        pytest.skip("this Java makes no ahead-of-time cache")
+    train = "from cq.spark.warmup import train_aot; print(train_aot())"
+    done = subprocess.run([sys.executable, "-c", train], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (f"{cache}\n", "")
+    jvm = jre.start_jvm()
+    jvm.close()
+    assert f"-XX:AOTCache={cache}" in jvm.process.args
+
+
 def test_ctrl_c_in_a_query_ends_the_query_and_the_jvm():
     script = """
         from cq.spark import session
