@@ -144,6 +144,24 @@ def test_natives_call_each_other_with_several_results_and_themselves():
     assert made["factorial"](20) == factorial(20)
 
 
+@native("i64(i64, i64, i64)", export=True)
+def between(low: int, x: int, high: int) -> int:
+    """x, kept within its bounds."""
+    return max(low, min(x, high))
+
+
+def test_min_and_max_of_integers_are_ops():
+    made = kernel.compile_functions(between)["between"]
+    for given in [(0, 5, 9), (0, -5, 9), (0, 50, 9), (ops.MIN64, ops.MAX64, ops.MAX64)]:
+        assert made(*given) == between(*given)
+
+
+def test_a_double_is_not_silently_made_an_integer():
+    with pytest.raises(Exception, match="float64") as caught:
+        kernel.compile_stage("def f(a):\n    return shl(a * 0.5, 1)\n", {"f": "i64(i64)"}, ["f"])
+    assert type(caught.value).__name__ == "TranslationError"
+
+
 # -- what the machine code looks like --------------------------------------------------------------------------------
 
 

@@ -44,7 +44,7 @@ types: Any = numba_types  # its members are made at run time
 
 _NUMBA_TYPES = {"i64": types.int64, "f64": types.float64, "bool": types.boolean, "void": types.none}
 _BUILTINS: dict[str, Any] = {
-    "range": range, "int": int, "float": float, "bool": bool, "abs": abs, "min": min, "max": max, "math": math,
+    "range": range, "int": int, "float": float, "bool": bool, "abs": abs, "math": math,
 }  # fmt: skip
 _PASSES = (
     TranslateByteCode, FixupArgs, IRProcessing, ReconstructSSA, NopythonTypeInference, PreLowerStripPhis,
@@ -162,7 +162,13 @@ class Frontend:
         )
 
         def generic(_: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-            return typed if len(given) == len(typed.args) and not named else None
+            if len(given) != len(typed.args) or named:
+                return None
+            cut = any(
+                isinstance(a, types.Float) and not isinstance(b, types.Float)
+                for a, b in zip(given, typed.args, strict=True)
+            )
+            return None if cut else typed  # numba would make an integer of a double without a word
 
         def lower(context: Any, builder: Any, called: Any, values: Any) -> Any:
             void = called.return_type == types.none

@@ -34,7 +34,13 @@ from cq.runtime.objects import ObjectCache, ObjectCode, default_directory
 from cq.runtime.signatures import Signature
 
 # the modules whose native functions make up the runtime library, in the order of their object code
-LIBRARY: tuple[str, ...] = ("cq.runtime.memory", "cq.runtime.arena", "cq.runtime.wide")
+LIBRARY: tuple[str, ...] = (
+    "cq.runtime.memory",
+    "cq.runtime.arena",
+    "cq.runtime.wide",
+    "cq.runtime.tables",
+    "cq.runtime.panes",
+)
 
 _MAKERS = (
     "ops",
@@ -129,6 +135,18 @@ def _key(*parts: object) -> str:
 # -- compiling -------------------------------------------------------------------------------------------------------
 
 
+# builtins that are ops when compiled, on two i64; numba's own would draw in code that is compiled on its own each time
+_BUILTIN_OPS = {"min": min, "max": max}
+
+
+def _op_name(value: object) -> str | None:
+    """The op a global value is, if it is one."""
+    if value is min or value is max:
+        return f"{value.__name__}_i64"
+    name = getattr(value, "__name__", "")
+    return name if name in ops.OPS and getattr(ops, name) is value else None
+
+
 class _Translator:
     """Turns units into LLVM assembly; made only when something is missing from the cache, since it imports numba."""
 
@@ -142,11 +160,11 @@ class _Translator:
         """The unit as a module. own: the functions of the same generated source, which scopes do not hold."""
         callees, constants = {}, {}
         for name in unit.code.co_names:
-            value = unit.scope.get(name)
+            value = unit.scope.get(name, _BUILTIN_OPS.get(name))
             if name in own:
                 callees[name] = self._callee(own[name].symbol, own[name].signature)
-            elif name in ops.OPS and value is getattr(ops, name):
-                callees[name] = self._callee(intrinsics.symbol(name), Signature.parse(ops.OPS[name]))
+            elif (op := _op_name(value)) is not None:
+                callees[name] = self._callee(intrinsics.symbol(op), Signature.parse(ops.OPS[op]))
             elif (entry := registered(value)) is not None:
                 callees[name] = self._callee(entry.symbol, entry.signature)
             elif isinstance(value, int | float):
