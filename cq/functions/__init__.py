@@ -20,6 +20,7 @@ from inspect import cleandoc
 from types import FunctionType
 from typing import Any, TypeVar
 
+from cq.errors import NOWHERE
 from cq.types import DataType
 
 
@@ -48,12 +49,17 @@ SignatureRule = Callable[[tuple[DataType, ...], Constants], Signature | Refusal 
 
 
 class Failure(Exception):
-    """A body has no result for these values: a data error with this code at the row's place."""
+    """A body has no result for these values: a data error with this code at the row's place.
+
+    Whoever knows more on the way up fills it in: `span`, the expression; `place`, the window and group.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
+        self.span = NOWHERE
+        self.place = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -244,7 +250,7 @@ def body_functions(entry: Scalar) -> tuple[FunctionType, ...]:
 
 
 def _load() -> None:
-    if not SCALARS:
-        from cq.functions import library
+    # not "if not SCALARS": whoever imports one module of entries alone has registered those and no others
+    from cq.functions import library
 
-        assert library.LOADED
+    assert library.LOADED
