@@ -18,7 +18,7 @@ from cq.grammar.lexer import Lexed, Token, tokenize
 from cq.grammar.mistakes import explain
 from cq.grammar.tables import END, Machine, Rule, Tables, fingerprint, from_json, to_json
 
-MAX_DEPTH = 200  # levels of a tree: what walks it by plain recursion stays far below Python's limit of 1,000 frames
+MAX_DEPTH = 128  # levels of a tree: plain recursion over it, five frames a level, stays below Python's 1,000 frames
 HERE = Path(__file__).parent
 START_SYMBOLS = ("statement", "expression", "query")
 

@@ -1,0 +1,401 @@
+"""Nodes as one line of canonical text: expressions, types, relations and whole queries, with the fewest parentheses.
+
+Law: parsing the text gives an equal node. printer.py lays statements out over several lines and calls this for the
+parts that stay on one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from cq.grammar import ast
+from cq.grammar.lexer import NILADIC, RESERVED
+
+# How tightly an expression binds; the levels of cq.lark.
+OR, AND, NOT, IS, COMPARISON, PREDICATE, CONCAT, ADDITIVE, TERM, UNARY, POSTFIX, PRIMARY = range(12)
+
+_BINARY_LEVEL = {
+    "IS DISTINCT FROM": (IS, IS, PREDICATE),
+    "IS NOT DISTINCT FROM": (IS, IS, PREDICATE),
+    **dict.fromkeys(["=", "<>", "<", "<=", ">", ">="], (COMPARISON, COMPARISON, PREDICATE)),
+    "||": (CONCAT, CONCAT, ADDITIVE),
+    **dict.fromkeys(["+", "-"], (ADDITIVE, ADDITIVE, TERM)),
+    **dict.fromkeys(["*", "/", "%"], (TERM, TERM, UNARY)),
+}
+
+# Names that mean something else without quotes although they are not reserved.
+_AMBIGUOUS = frozenset(["ARRAY"])
+# Functions with a syntax of their own: a plain call of that name needs quotes.
+_SPECIAL_CALLS = frozenset(["CAST", "TRY_CAST", "EXTRACT", "DESCRIPTOR"])
+# Functions with both: quotes only where the call has what the special syntax has not.
+_HALF_SPECIAL_CALLS = frozenset(["SUBSTRING", "TRIM"])
+# Reserved words that are functions before a parenthesis.
+_CALLABLE = frozenset(["LEFT", "RIGHT", "FULL", "INNER", "CROSS"])
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
+
+
+def string(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def quoted(name: str) -> str:
+    """A name in quotes. A line end cannot stand in a quoted name, and the lexer gives none."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name can stand without quotes wherever names can."""
+    upper = name.upper()
+    return _PLAIN.fullmatch(name) is not None and not (upper in RESERVED or upper in NILADIC or upper in _AMBIGUOUS)
+
+
+def name(value: str) -> str:
+    return value if is_plain(value) else quoted(value)
+
+
+def names(values: Iterable[str]) -> str:
+    return "(" + ", ".join(name(v) for v in values) + ")"
+
+
+def option_key(key: str) -> str:
+    return key if all(is_plain(part) for part in key.split(".")) else string(key)
+
+
+def type_name(node: ast.TypeName) -> str:
+    match node:
+        case ast.ArrayType(element):
+            return f"{type_name(element)} ARRAY"
+        case ast.SimpleType(text, params):
+            plain = _PLAIN.fullmatch(text.lower()) is not None and (text not in RESERVED or text == "INTERVAL")
+            shown = text if plain else quoted(text)
+            return shown + (f"({', '.join(map(str, params))})" if params else "")
+
+
+# ---------------------------------------------------------------------------------------------------- expressions
+
+
+def level(node: ast.Expr) -> int:
+    """How tightly `node` binds."""
+    match node:
+        case ast.Logical(op):
+            return OR if op == "OR" else AND
+        case ast.Not():
+            return NOT
+        case ast.IsTest():
+            return IS
+        case ast.Binary(op):
+            return _BINARY_LEVEL[op][0]
+        case ast.Between() | ast.InList() | ast.InQuery() | ast.Like():
+            return PREDICATE
+        case ast.Unary():
+            return UNARY
+        case ast.Subscript():
+            return POSTFIX
+        case _:
+            return PRIMARY
+
+
+def expr(node: ast.Expr, at_least: int = OR) -> str:
+    """The text of an expression, in parentheses if it binds less tightly than its surroundings ask."""
+    text = _operator(node) if level(node) < PRIMARY else _primary(node)
+    return f"({text})" if level(node) < at_least else text
+
+
+def exprs(nodes: Iterable[ast.Expr]) -> str:
+    return ", ".join(expr(n) for n in nodes)
+
+
+def _operator(node: ast.Expr) -> str:
+    match node:
+        case ast.Logical(op, operands):
+            return f" {op} ".join(expr(o, level(node) + 1) for o in operands)
+        case ast.Not(operand):
+            return f"NOT {expr(operand, NOT)}"
+        case ast.IsTest(operand, what, negated):
+            return f"{expr(operand, IS)} IS {_not(negated)}{what}"
+        case ast.Binary(op, left, right):
+            _, left_level, right_level = _BINARY_LEVEL[op]
+            return f"{expr(left, left_level)} {op} {expr(right, right_level)}"
+        case ast.Between(operand, low, high, negated):
+            bounds = f"{expr(low, CONCAT)} AND {expr(high, CONCAT)}"
+            return f"{expr(operand, CONCAT)} {_not(negated)}BETWEEN {bounds}"
+        case ast.InList(operand, items, negated):
+            return f"{expr(operand, CONCAT)} {_not(negated)}IN ({exprs(items)})"
+        case ast.InQuery(operand, inner, negated):
+            return f"{expr(operand, CONCAT)} {_not(negated)}IN ({query(inner)})"
+        case ast.Like(op, operand, pattern, escape, negated):
+            ending = f" ESCAPE {expr(escape, CONCAT)}" if escape is not None else ""
+            return f"{expr(operand, CONCAT)} {_not(negated)}{op} {expr(pattern, CONCAT)}{ending}"
+        case ast.Unary(op, operand):
+            text = expr(operand, UNARY)
+            return f"{op} {text}" if text[0] == op else op + text
+        case ast.Subscript(operand, index):
+            return f"{expr(operand, POSTFIX)}[{expr(index)}]"
+    raise AssertionError(f"{type(node).__name__} is not an operator")
+
+
+def _not(negated: bool) -> str:
+    return "NOT " if negated else ""
+
+
+def _primary(node: ast.Expr) -> str:
+    match node:
+        case ast.NumberLiteral(text):
+            return text
+        case ast.StringLiteral(value):
+            return string(value)
+        case ast.BooleanLiteral(value):
+            return "TRUE" if value else "FALSE"
+        case ast.NullLiteral():
+            return "NULL"
+        case ast.TypedLiteral(kind, text):
+            return f"{kind} {string(text)}"
+        case ast.IntervalLiteral(parts):
+            return interval(parts)
+        case ast.Parameter(text):
+            return f":{text}"
+        case ast.ColumnRef(column, qualifier):
+            return name(column) if qualifier is None else f"{name(qualifier)}.{name(column)}"
+        case ast.Exists(inner):
+            return f"EXISTS ({query(inner)})"
+        case ast.ScalarQuery(inner):
+            return f"({query(inner)})"
+        case ast.Cast(operand, to, safe):
+            return f"{'TRY_CAST' if safe else 'CAST'}({expr(operand)} AS {type_name(to)})"
+        case ast.Case(operand, branches, otherwise):
+            words = ["CASE", *([expr(operand)] if operand is not None else [])]
+            words.extend(f"WHEN {expr(b.condition)} THEN {expr(b.result)}" for b in branches)
+            words.extend([f"ELSE {expr(otherwise)}"] if otherwise is not None else [])
+            return " ".join([*words, "END"])
+        case ast.Extract(part, operand):
+            plain = _PLAIN.fullmatch(part.lower()) is not None and part not in RESERVED
+            return f"EXTRACT({part if plain else string(part)} FROM {expr(operand)})"
+        case ast.ArrayLiteral(items):
+            return f"ARRAY[{exprs(items)}]"
+        case ast.Call():
+            return call(node)
+    raise AssertionError(f"{type(node).__name__} is not an expression")
+
+
+def interval(parts: tuple[ast.IntervalPart, ...]) -> str:
+    if len(parts) == 1:
+        return f"INTERVAL '{parts[0].amount}' {parts[0].unit}"
+    return f"INTERVAL '{' '.join(f'{p.amount} {p.unit}' for p in parts)}'"
+
+
+def call(node: ast.Call) -> str:
+    bare = node == ast.Call(node.name)
+    if bare and node.name.upper() in NILADIC:
+        return node.name.upper()
+    inside = "*" if node.star else ", ".join(argument(a) for a in node.args)
+    if node.distinct:
+        inside = f"DISTINCT {inside}".rstrip()
+    if node.order_by:
+        inside = f"{inside} {order_by(node.order_by)}".lstrip()
+    text = f"{_function(node)}({inside})"
+    if node.filter is not None:
+        text += f" FILTER (WHERE {expr(node.filter)})"
+    if node.nulls is not None:
+        text += f" {node.nulls} NULLS"
+    match node.over:
+        case str():
+            text += f" OVER {name(node.over)}"
+        case ast.WindowSpec():
+            text += f" OVER ({window(node.over)})"
+    return text
+
+
+def _function(node: ast.Call) -> str:
+    """The name of a called function: upper case, or quoted where a bare name would be read otherwise."""
+    upper = node.name.upper()
+    if _PLAIN.fullmatch(node.name) is None or upper in _SPECIAL_CALLS or (upper in RESERVED and upper not in _CALLABLE):
+        return quoted(node.name)
+    if upper in _HALF_SPECIAL_CALLS and (node != ast.Call(node.name, node.args) or not node.args):
+        return quoted(node.name)
+    if upper in _HALF_SPECIAL_CALLS and any(isinstance(a, ast.NamedArgument) for a in node.args):
+        return quoted(node.name)
+    match node:
+        case ast.Call("position", (ast.InList(_, (_,), False),)):
+            return quoted(node.name)
+    return upper
+
+
+def argument(node: ast.Argument | ast.NamedArgument) -> str:
+    match node:
+        case ast.NamedArgument(key, value):
+            return f"{key.upper() if is_plain(key) else quoted(key)} => {argument(value)}"
+        case ast.TableArgument(source, keys):
+            table = f"TABLE {name(source) if isinstance(source, str) else f'({query(source)})'}"
+            if not keys:
+                return table
+            return f"{table} PARTITION BY {expr(keys[0]) if len(keys) == 1 else f'({exprs(keys)})'}"
+        case ast.Descriptor(columns):
+            return f"DESCRIPTOR{names(columns)}"
+        case ast.RowCount(count):
+            return f"ROWS {expr(count, ADDITIVE)}"
+    return expr(node)
+
+
+# -------------------------------------------------------------------------------------------------------- windows
+
+
+def order_by(items: Iterable[ast.OrderItem]) -> str:
+    return "ORDER BY " + ", ".join(order_item(i) for i in items)
+
+
+def order_item(item: ast.OrderItem) -> str:
+    nulls = "" if item.nulls_first is None else " NULLS FIRST" if item.nulls_first else " NULLS LAST"
+    return f"{expr(item.expr)}{' DESC' if item.descending else ''}{nulls}"
+
+
+def window(spec: ast.WindowSpec) -> str:
+    """What stands between the parentheses of OVER."""
+    parts = [name(spec.base)] if spec.base is not None else []
+    parts.extend([f"PARTITION BY {exprs(spec.partition_by)}"] if spec.partition_by else [])
+    parts.extend([order_by(spec.order_by)] if spec.order_by else [])
+    if spec.frame is not None:
+        parts.append(f"{spec.frame.unit} BETWEEN {_bound(spec.frame.start)} AND {_bound(spec.frame.end)}")
+    return " ".join(parts)
+
+
+def _bound(bound: ast.FrameBound) -> str:
+    return bound.kind if bound.offset is None else f"{expr(bound.offset, ADDITIVE)} {bound.kind}"
+
+
+# ------------------------------------------------------------------------------------------------------ relations
+
+
+def relation(node: ast.Relation) -> str:
+    match node:
+        case ast.TableRef(table, _, _, as_of):
+            time = f" FOR SYSTEM_TIME AS OF {expr(as_of, ADDITIVE)}" if as_of is not None else ""
+            return f"{name(table)}{time}{alias(node)}"
+        case ast.DerivedTable(inner, lateral=lateral):
+            return f"{_lateral(lateral)}({query(inner)}){alias(node)}"
+        case ast.TableFunction(function, args, lateral=lateral):
+            shown = function.upper() if is_plain(function) and function.upper() != "UNNEST" else quoted(function)
+            return f"{_lateral(lateral)}{shown}({', '.join(argument(a) for a in args)}){alias(node)}"
+        case ast.Unnest(arrays, ordinality, lateral=lateral):
+            with_ordinality = " WITH ORDINALITY" if ordinality else ""
+            return f"{_lateral(lateral)}UNNEST({exprs(arrays)}){with_ordinality}{alias(node)}"
+        case ast.Join(left=left):
+            return f"{relation(left)} {join_words(node)} {join_right(node)}{join_condition(node)}"
+
+
+def _lateral(lateral: bool) -> str:
+    return "LATERAL " if lateral else ""
+
+
+def alias(node: ast.TableRef | ast.DerivedTable | ast.TableFunction | ast.Unnest) -> str:
+    if node.alias is None:
+        return ""
+    return f" AS {name(node.alias)}{f' {names(node.columns)}' if node.columns else ''}"
+
+
+def join_words(node: ast.Join) -> str:
+    kind = "" if node.kind == "INNER" else f"{node.kind} "
+    return f"{'ASOF ' if node.asof else ''}{kind}JOIN"
+
+
+def join_right(node: ast.Join) -> str:
+    text = relation(node.right)
+    return f"({text})" if isinstance(node.right, ast.Join) else text
+
+
+def join_condition(node: ast.Join) -> str:
+    match = f" MATCH_CONDITION ({expr(node.match)})" if node.match is not None else ""
+    on = f" ON {expr(node.on)}" if node.on is not None else ""
+    return match + on + (f" USING {names(node.using)}" if node.using else "")
+
+
+# -------------------------------------------------------------------------------------------------------- queries
+
+
+def query(node: ast.Query) -> str:
+    """A whole query on one line."""
+    parts = [f"WITH {', '.join(f'{cte_head(c)} ({query(c.query)})' for c in node.ctes)}"] if node.ctes else []
+    parts.append(body(node.body))
+    parts.extend(tail_clauses(node))
+    return " ".join(parts)
+
+
+def cte_head(node: ast.Cte) -> str:
+    return f"{name(node.name)}{f' {names(node.columns)}' if node.columns else ''} AS"
+
+
+def tail_clauses(node: ast.Query) -> list[str]:
+    """ORDER BY, LIMIT, OFFSET and EMIT, as far as they are there."""
+    clauses = [order_by(node.order_by)] if node.order_by else []
+    clauses.extend([f"LIMIT {expr(node.limit)}"] if node.limit is not None else [])
+    clauses.extend([f"OFFSET {offset(node.offset)}"] if node.offset is not None else [])
+    clauses.extend([emit(node.emit)] if node.emit is not None else [])
+    return clauses
+
+
+def offset(node: ast.Expr) -> str:
+    """The number of rows; in parentheses unless it begins in a way that makes OFFSET a keyword."""
+    return expr(node) if isinstance(node, ast.NumberLiteral | ast.Parameter) else f"({expr(node)})"
+
+
+def emit(node: ast.Emit) -> str:
+    return f"EMIT EVERY {interval(node.every.parts)}" if node.every is not None else f"EMIT {node.mode}"
+
+
+def body(node: ast.QueryBody) -> str:
+    match node:
+        case ast.Query():
+            return f"({query(node)})"
+        case ast.Values(rows):
+            return f"VALUES {', '.join(f'({exprs(r.values)})' for r in rows)}"
+        case ast.SetOperation(left=left, right=right):
+            return f"{set_side(node, left, False)} {set_words(node)} {set_side(node, right, True)}"
+        case ast.Select():
+            return " ".join([f"{select_words(node)} {', '.join(select_item(i) for i in node.items)}", *clauses(node)])
+
+
+def set_words(node: ast.SetOperation) -> str:
+    return f"{node.op} ALL" if node.all else node.op
+
+
+def needs_parentheses(node: ast.SetOperation, side: ast.QueryBody, is_right: bool) -> bool:
+    """Whether a set operation under another one is told apart by parentheses only: INTERSECT binds tighter, and all
+    group to the left."""
+    if not isinstance(side, ast.SetOperation):
+        return False
+    return (is_right and not (side.op == "INTERSECT" and node.op != "INTERSECT")) or (
+        node.op == "INTERSECT" and side.op != "INTERSECT"
+    )
+
+
+def set_side(node: ast.SetOperation, side: ast.QueryBody, is_right: bool) -> str:
+    return f"({body(side)})" if needs_parentheses(node, side, is_right) else body(side)
+
+
+def select_words(node: ast.Select) -> str:
+    if node.distinct_on:
+        return f"SELECT DISTINCT ON ({exprs(node.distinct_on)})"
+    return "SELECT DISTINCT" if node.distinct else "SELECT"
+
+
+def select_item(node: ast.SelectItem | ast.Star) -> str:
+    match node:
+        case ast.Star(qualifier):
+            return "*" if qualifier is None else f"{name(qualifier)}.*"
+        case ast.SelectItem(value, alias):
+            return expr(value) if alias is None else f"{expr(value)} AS {name(alias)}"
+
+
+def named_window(node: ast.NamedWindow) -> str:
+    return f"{name(node.name)} AS ({window(node.spec)})"
+
+
+def clauses(node: ast.Select) -> list[str]:
+    """The clauses after the select list, as far as they are there."""
+    out = [f"FROM {', '.join(relation(r) for r in node.relations)}"] if node.relations else []
+    out.extend([f"WHERE {expr(node.where)}"] if node.where is not None else [])
+    out.extend([f"GROUP BY {exprs(node.group_by)}"] if node.group_by else [])
+    out.extend([f"HAVING {expr(node.having)}"] if node.having is not None else [])
+    out.extend([f"WINDOW {', '.join(named_window(w) for w in node.windows)}"] if node.windows else [])
+    out.extend([f"QUALIFY {expr(node.qualify)}"] if node.qualify is not None else [])
+    return out
