@@ -154,7 +154,7 @@ def _to_integer(source: DataType, target: DataType) -> Caster:
         if source.is_float:
             if not math.isfinite(value):
                 raise refuse(value, source, target)
-            whole = int(math.trunc(value))
+            whole: int = math.trunc(value)
         elif source.kind is Kind.DECIMAL:
             whole = int(abs(value) // 10**source.scale * (-1 if value < 0 else 1))
         else:

@@ -1,0 +1,243 @@
+"""The reference engine: a bound plan over finite inputs, in plain Python, row by row. It defines what a query means.
+
+`run` takes whole inputs; `Session` takes one row after another and shows what it causes. Outputs that share no source
+are queries of their own: each connected part of the plan has its own serials and its own watermark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cq.errors import DataError, Diagnostic, UsageError
+from cq.functions import Failure
+from cq.planner.logical import LogicalNode, LogicalPlan
+from cq.planner.operators import Scan, SourceDef
+from cq.reference.evaluate import Row, evaluator
+from cq.reference.graph import Delivered, Graph, Position, Stopped
+from cq.reference.merge import Arrival, Merge
+from cq.reference.operator import BEFORE_ALL, NEVER
+from cq.value_text import write_timestamp
+
+__all__ = ["Delivered", "Placed", "Position", "ReferenceResult", "Session", "SourceCounts", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A source row with the place errors should show for it, such as `txn/03.jsonl:18842`."""
+
+    row: Row
+    place: str
+
+
+@dataclass(slots=True)
+class SourceCounts:
+    """rows: given to the engine.  without_time: dropped, their event time was NULL.  late: below the watermark."""
+
+    rows: int = 0
+    without_time: int = 0
+    late: int = 0
+
+
+@dataclass(slots=True)
+class ReferenceResult:
+    """What a run gave.
+
+    outputs: by name, the rows in order with their positions.  sources: counts by source.  late: for each operator that
+    dropped late rows, how many.  error: the first data error, whose predecessors are all in `outputs`; or None.
+    """
+
+    outputs: dict[str, list[Delivered]]
+    sources: dict[str, SourceCounts] = field(default_factory=dict)
+    late: list[tuple[LogicalNode, int]] = field(default_factory=list)
+    error: DataError | None = None
+
+    def rows(self, name: str | None = None) -> list[Row]:
+        """The rows of an output, of the only one without a name."""
+        if name is None:
+            (name,) = self.outputs
+        return [d.row for d in self.outputs[name]]
+
+    def raise_if_failed(self) -> ReferenceResult:
+        if self.error is not None:
+            raise self.error
+        return self
+
+
+class Session:
+    """A plan that is fed row by row. Rows wait until the order of admission is known (see `cq.reference.merge`).
+
+    push(source, row), end(source), in any interleaving of the sources; `finish` ends what is still open. Each returns
+    what the call caused: the new rows of every output.
+    """
+
+    def __init__(self, plan: LogicalPlan) -> None:
+        self._parts = [_Part(nodes, plan) for nodes in _connected(plan)]
+        self._part_of = {name: part for part in self._parts for name in part.sources}
+        self.result = ReferenceResult({o.name: [] for o in plan.outputs})
+        for part in self._parts:
+            part.share(self.result)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the sources the plan reads, by position in the file."""
+        found = sorted((d.position, name) for part in self._parts for name, d in part.sources.items())
+        return tuple(name for _, name in found)
+
+    def push(self, source: str, row: Row | Placed) -> dict[str, list[Delivered]]:
+        """One more row of a source."""
+        return self._seen(self._part_of[source], lambda part: part.push(source, row))
+
+    def end(self, source: str) -> dict[str, list[Delivered]]:
+        """The source has ended; after the last one the query has."""
+        return self._seen(self._part_of[source], lambda part: part.end(source))
+
+    def finish(self) -> ReferenceResult:
+        """End every source that has not, in order of position, and give the whole result."""
+        for part in self._parts:
+            part.finish()
+        return self.result
+
+    def watermark(self, source: str) -> int:
+        """The watermark of the part of the plan that reads the source; `BEFORE_ALL` and `NEVER` at its ends."""
+        return self._part_of[source].graph.watermark
+
+    def _seen(self, part: _Part, act: Any) -> dict[str, list[Delivered]]:
+        before = {name: len(rows) for name, rows in part.graph.results.items()}
+        act(part)
+        return {name: rows[before[name] :] for name, rows in part.graph.results.items()}
+
+    def feed(self, inputs: Mapping[str, Iterable[Row | Placed]]) -> ReferenceResult:
+        """Run every part over its whole inputs."""
+        for part in self._parts:
+            part.run({name: iter(inputs[name]) for name in part.sources})
+        return self.result
+
+
+class _Part:
+    """A connected part of the plan: its own merge, serials and watermark."""
+
+    def __init__(self, nodes: Sequence[LogicalNode], plan: LogicalPlan) -> None:
+        found = {n.source.name: n.source for n in nodes if isinstance(n, Scan)}
+        self.sources: dict[str, SourceDef] = dict(sorted(found.items(), key=lambda item: item[1].position))
+        members = {id(n) for n in nodes}
+        self.graph = Graph(nodes, [o for o in plan.outputs if id(o.node) in members], list(self.sources.values()))
+        self._merge = Merge(list(self.sources.values()))
+        self._time = {n: evaluator(s.event_time) if s.event_time else None for n, s in self.sources.items()}
+        self._counts = {name: SourceCounts() for name in self.sources}
+        self._ended: set[str] = set()
+        self._result = ReferenceResult({})
+
+    def share(self, result: ReferenceResult) -> None:
+        """Let `result` hold what this part gives."""
+        result.outputs.update(self.graph.results)
+        result.sources.update(self._counts)
+        self._result = result
+
+    def run(self, inputs: Mapping[str, Iterator[Row | Placed]]) -> None:
+        """Pull from whichever source decides, until all have ended or a row fails."""
+        while (source := self._merge.waits_for()) is not None and not self._failed():
+            for row in inputs[source]:
+                self.push(source, row)
+                if self._merge.waits_for() != source or self._failed():
+                    break
+            else:
+                self.end(source)
+
+    def push(self, source: str, given: Row | Placed) -> None:
+        counts = self._counts[source]
+        counts.rows += 1
+        row, place = (given.row, given.place) if isinstance(given, Placed) else (given, f"{source}:{counts.rows}")
+        time_of = self._time[source]
+        time: int | None = BEFORE_ALL
+        failed: Failure | None = None
+        if time_of is not None:
+            try:
+                time = time_of(row)
+            except Failure as failure:
+                failed = failure
+        if time is None:
+            counts.without_time += 1
+        elif not self._failed():
+            self._merge.put(Arrival(source, row, time, place, failed))
+            self._admit()
+
+    def end(self, source: str) -> None:
+        if not self._failed():
+            self._ended.add(source)
+            self._merge.put(Arrival(source, None))
+            self._admit()
+
+    def finish(self) -> None:
+        for source in self.sources:
+            if source not in self._ended:
+                self.end(source)
+
+    def _admit(self) -> None:
+        while (arrival := self._merge.take()) is not None:
+            if arrival.failure is not None:
+                self._fail(arrival.failure, arrival.place)
+                return
+            try:
+                if arrival.row is not None:
+                    self._counts[arrival.source].late += self.graph.row(arrival.source, arrival.row, arrival.time)
+                    continue
+                self.graph.end(arrival.source)
+                if self._merge.waits_for() is None:
+                    self.graph.finish()
+                    self._tell_late()
+            except Stopped as stop:
+                if stop.instant < NEVER:
+                    place = f"instant {write_timestamp(stop.instant)}"
+                else:
+                    place = arrival.place or "the end of the input"
+                self._fail(stop.failure, stop.failure.place or place)
+                return
+
+    def _tell_late(self) -> None:
+        self._result.late.extend((o.node, o.late_rows) for o in self.graph.operators if o.late_rows)
+
+    def _failed(self) -> bool:
+        return self._result.error is not None
+
+    def _fail(self, failure: Failure, place: str) -> None:
+        self._result.error = DataError(
+            Diagnostic(failure.code, failure.message, failure.span, severity="data error", place=place)
+        )
+        self._tell_late()
+
+
+def _connected(plan: LogicalPlan) -> list[list[LogicalNode]]:
+    """The nodes of the plan in visiting order, apart where no node reads two sources together, directly or not."""
+    part_of: dict[object, object] = {}
+
+    def root(item: object) -> object:
+        while part_of.setdefault(item, item) != item:
+            item = part_of[item]
+        return item
+
+    nodes = plan.nodes()
+    for node in nodes:
+        joined: list[object] = (
+            [f"source {node.source.name}"] if isinstance(node, Scan) else [id(i) for i in node.inputs]
+        )
+        for other in joined:
+            part_of[root(other)] = root(id(node))
+    parts: dict[object, list[LogicalNode]] = {}
+    for node in nodes:
+        parts.setdefault(root(id(node)), []).append(node)
+    return list(parts.values())
+
+
+def run(plan: LogicalPlan, inputs: Mapping[str, Iterable[Row | Placed]]) -> ReferenceResult:
+    """The whole result of a plan over finite inputs, by source name: rows of physical values (`cq.types.DataType`).
+
+    A data error stops the run; it is in `error`, and everything before its position is delivered. The parts of a plan
+    that share no source run one after the other; those after a failed one give nothing.
+    """
+    session = Session(plan)
+    missing = [name for name in session.sources if name not in inputs]
+    if missing:
+        raise UsageError(Diagnostic("CQ0602", f"no input is given for {', '.join(missing)}"))
+    return session.feed(inputs)

@@ -1,0 +1,69 @@
+"""What every operator of the reference is: rows in by port, rows out, and instants at which it has something to do."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from cq.planner.logical import LogicalNode
+from cq.reference.evaluate import Row
+
+# Instants and watermarks before and after all 64-bit times; still integers, so that they compare as such.
+BEFORE_ALL = -(2**63) - 1
+NEVER = 2**63
+
+
+class Clock:
+    """The event being processed, as operators may see it.
+
+    now: the watermark; while an instant is served, that instant.  late: whether the source row was late.
+    arrivals: rows that operators have numbered so far; a later row has a greater number.
+    """
+
+    __slots__ = ("arrivals", "late", "now")
+
+    def __init__(self) -> None:
+        self.now = BEFORE_ALL
+        self.late = False
+        self.arrivals = 0
+
+    def arrival(self) -> int:
+        """The next number: rows numbered within one operator are ordered by position."""
+        self.arrivals += 1
+        return self.arrivals
+
+
+class RowOperator:
+    """Base of the operators. `out` collects the rows of the event being processed; the graph empties it."""
+
+    timed: ClassVar[bool] = False  # whether it ever has an instant
+
+    def __init__(self, node: LogicalNode, clock: Clock) -> None:
+        self.node = node
+        self.clock = clock
+        self.out: list[Row] = []
+        self.late_rows = 0
+
+    def on_row(self, port: int, row: Row) -> None:
+        """Take a row of input `port`, counted as `node.inputs` are."""
+        raise AssertionError(f"{type(self).__name__} takes no rows")
+
+    def next_instant(self) -> int:
+        """The earliest instant at which something closes or leaves; NEVER when there is none."""
+        return NEVER
+
+    def on_instant(self, instant: int) -> None:
+        """Do what is due at `instant`. The inputs' rows of this instant have already arrived."""
+
+    def on_end(self) -> None:
+        """The input has ended; all instants are over."""
+
+    def drop_if_late(self) -> bool:
+        """Whether the row is late and was counted and dropped: what every event-time operator does first."""
+        if self.clock.late:
+            self.late_rows += 1
+        return self.clock.late
+
+
+def nulls(width: int) -> tuple[Any, ...]:
+    """A row of NULLs."""
+    return (None,) * width

@@ -1,0 +1,143 @@
+"""WindowAggregate: panes filled as rows arrive, windows put together from them when the watermark passes their end."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+from cq.functions import Failure
+from cq.planner.operators import WindowAggregate, WindowKind
+from cq.reference.evaluate import Row, keys_of
+from cq.reference.fold import fold
+from cq.reference.operator import NEVER, Clock, RowOperator
+from cq.value_text import write_timestamp
+
+Group = list[Any]  # [arrival of its first row, a state for each aggregate]
+
+
+class WindowRows(RowOperator):
+    """Common to all windows: groups, and results at the close."""
+
+    timed = True
+
+    def __init__(self, node: WindowAggregate, clock: Clock) -> None:
+        super().__init__(node, clock)
+        self._window = node.window
+        self._key = keys_of(node.keys) if node.keys else lambda row: ()
+        self._folds = [fold(call) for call in node.aggregates]
+
+    def _add(self, groups: dict[Row, Group], row: Row) -> None:
+        key = self._key(row)
+        group = groups.get(key)
+        if group is None:
+            group = groups[key] = [self.clock.arrival(), *[f.zero for f in self._folds]]
+        for i, f in enumerate(self._folds, 1):
+            group[i] = f.add(group[i], row)
+
+    def _emit(self, start: int, end: int, groups: dict[Row, Group]) -> None:
+        for key, group in sorted(groups.items(), key=lambda item: item[1][0]):
+            try:
+                values = [f.value(state) for f, state in zip(self._folds, group[1:], strict=True)]
+            except Failure as failure:
+                window = f"window {write_timestamp(start)} to {write_timestamp(end)}"
+                failure.place = f"{window}, group {key}" if key else window
+                raise
+            self.out.append((start, end, end - 1, *key, *values))
+
+
+class GridWindowRows(WindowRows):
+    """TUMBLE and HOP: a row goes into the pane it falls in; a window is the panes between its ends, left to right."""
+
+    def __init__(self, node: WindowAggregate, clock: Clock) -> None:
+        super().__init__(node, clock)
+        w = node.window
+        self._column, self._shift = w.time.column, w.time.shift_us - w.offset_us
+        self._pane_us = w.pane_us
+        self._size_panes, self._slide_panes = w.size_us // w.pane_us, w.slide_us // w.pane_us
+        self._panes: dict[int, dict[Row, Group]] = {}
+        self._open: list[int] = []  # a heap: the first pane of each window a row has come to
+        self._known: set[int] = set()
+
+    def on_row(self, port: int, row: Row) -> None:
+        if self.drop_if_late():
+            return
+        pane = (row[self._column] + self._shift) // self._pane_us
+        groups = self._panes.get(pane)
+        if groups is None:
+            if pane % self._slide_panes >= self._size_panes:
+                return  # between two windows
+            groups = self._panes[pane] = {}
+            self._open_windows(pane)
+        self._add(groups, row)
+
+    def _open_windows(self, pane: int) -> None:
+        first = pane - pane % self._slide_panes
+        while first + self._size_panes > pane:
+            if first not in self._known:
+                self._known.add(first)
+                heapq.heappush(self._open, first)
+            first -= self._slide_panes
+
+    def _end_of(self, first: int) -> int:
+        return self._window.offset_us + (first + self._size_panes) * self._pane_us
+
+    def next_instant(self) -> int:
+        return self._end_of(self._open[0]) if self._open else NEVER
+
+    def on_instant(self, instant: int) -> None:
+        while self._open and self._end_of(self._open[0]) <= instant:
+            first = heapq.heappop(self._open)
+            self._known.discard(first)
+            groups = self._merged([self._panes[p] for p in range(first, first + self._size_panes) if p in self._panes])
+            end = self._end_of(first)
+            for pane in range(first, first + min(self._slide_panes, self._size_panes)):
+                self._panes.pop(pane, None)  # no later window reaches back to it
+            self._emit(end - self._window.size_us, end, groups)
+
+    def _merged(self, panes: list[dict[Row, Group]]) -> dict[Row, Group]:
+        if len(panes) == 1:
+            return panes[0]
+        merged: dict[Row, Group] = {}
+        for groups in panes:
+            for key, group in groups.items():
+                before = merged.get(key)
+                if before is None:
+                    merged[key] = group
+                else:
+                    states = zip(self._folds, before[1:], group[1:], strict=True)
+                    merged[key] = [min(before[0], group[0]), *[f.merge(a, b) for f, a, b in states]]
+        return merged
+
+
+class AttachedWindowRows(WindowRows):
+    """The window each row already belongs to: its columns say which."""
+
+    def __init__(self, node: WindowAggregate, clock: Clock) -> None:
+        super().__init__(node, clock)
+        self._end_column, self._start_column = node.window.time.column, node.window.start_column
+        self._windows: dict[tuple[int, int], dict[Row, Group]] = {}
+        self._open: list[tuple[int, int]] = []  # a heap of (end, start)
+
+    def on_row(self, port: int, row: Row) -> None:
+        if self.drop_if_late():
+            return
+        window = (row[self._end_column], row[self._start_column])
+        groups = self._windows.get(window)
+        if groups is None:
+            groups = self._windows[window] = {}
+            heapq.heappush(self._open, window)
+        self._add(groups, row)
+
+    def next_instant(self) -> int:
+        return self._open[0][0] if self._open else NEVER
+
+    def on_instant(self, instant: int) -> None:
+        while self._open and self._open[0][0] <= instant:
+            end, start = window = heapq.heappop(self._open)
+            self._emit(start, end, self._windows.pop(window))
+
+
+def window_rows(node: WindowAggregate, clock: Clock) -> WindowRows:
+    """The operator for the node's kind of window."""
+    kind = AttachedWindowRows if node.window.kind is WindowKind.ATTACHED else GridWindowRows
+    return kind(node, clock)
