@@ -7,6 +7,7 @@ Python's int() and float() see text only after it has passed a pattern.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
@@ -100,7 +101,7 @@ def _real(text: bytes) -> float:
     value = _double(text)
     with np.errstate(over="ignore"):
         near = np.float32(value)
-    if value in (float(near), 0.0) or value != value or abs(value) == float("inf"):
+    if value in (float(near), 0.0) or not math.isfinite(value):
         return float(near)
     return _nearest_real(Fraction(Decimal(text.strip(_SPACE).decode())), near)
 

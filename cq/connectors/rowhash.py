@@ -1,0 +1,153 @@
+"""A 64-bit hash of an output: equal for equal rows in equal order, however they were cut into batches.
+
+Every value becomes a word, every row a word of its values' words, and the hash is the sum over rows of a mix of that
+word with the row's number: so batches may be hashed as they come, with no state but the sum and the count of rows.
+It tells results apart, it does not withstand an adversary. Constants are those of well-known 64-bit finalisers.
+
+NaN is one value; -0.0 is not 0.0; NULL is no value of any type; a string is its bytes and its length.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.types as t
+
+Words = npt.NDArray[np.uint64]
+
+_MULTIPLY = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_HALF, _THIRD = np.uint64(32), np.uint64(29)
+_NULL = np.uint64(0xD6E8FEB86659FD93)
+_NAN = np.uint64(0x7FF8000000000000)
+CHUNK_ROWS = 8_192  # words of a few columns stay in the second-level cache
+LONG_BYTES = 256  # strings longer than this are hashed one by one
+
+
+class RowHash:
+    """The hash of the rows given so far."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._sum = 0
+
+    def update(self, batch: pa.RecordBatch) -> None:
+        """Take the rows of a batch in, after all earlier ones."""
+        for start in range(0, batch.num_rows, CHUNK_ROWS):
+            part = batch.slice(start, CHUNK_ROWS)
+            with np.errstate(over="ignore"):
+                rows = np.full(part.num_rows, 0x243F6A8885A308D3, np.uint64)
+                for column in part.columns:
+                    rows = _mixed(rows ^ _words(column))
+                numbers = np.arange(self.rows + 1, self.rows + 1 + part.num_rows, dtype=np.uint64)
+                total = np.sum(_mixed(rows ^ (numbers * _MULTIPLY)), dtype=np.uint64)
+            self._sum = (self._sum + int(total)) & (2**64 - 1)
+            self.rows += part.num_rows
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits."""
+        with np.errstate(over="ignore"):
+            return f"{int(_mixed(np.array([self._sum ^ self.rows], np.uint64))[0]):016x}"
+
+
+def _mixed(words: Words) -> Words:
+    """Each word with its bits spread over the whole word; two multiplications, three shifts, in place."""
+    words ^= words >> _HALF
+    words *= _MIX_1
+    words ^= words >> _THIRD
+    words *= _MIX_2
+    words ^= words >> _HALF
+    return words
+
+
+def _words(column: pa.Array) -> Words:
+    """One word for each value."""
+    words = _value_words(column)
+    if column.null_count:
+        words = np.where(_valid(column), words, _NULL)
+    return words
+
+
+def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
+    valid: npt.NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
+    return valid
+
+
+def _value_words(column: pa.Array) -> Words:
+    kind = column.type
+    rows = len(column)
+    if t.is_null(kind) or rows == 0:
+        return np.full(rows, _NULL, np.uint64)
+    if t.is_boolean(kind):
+        return np.asarray(column.fill_null(False).to_numpy(zero_copy_only=False), np.uint64)
+    if t.is_decimal(kind):
+        both = np.frombuffer(column.buffers()[1], np.uint64)[2 * column.offset : 2 * (column.offset + rows)]
+        return both[0::2]  # up to 18 digits: the high word is the sign of the low one
+    if t.is_float32(kind):
+        return _float_words(_fixed(column, np.float32).astype(np.float64))
+    if t.is_float64(kind):
+        return _float_words(_fixed(column, np.float64))
+    if t.is_string(kind):
+        return _string_words(column)
+    if t.is_integer(kind) or t.is_temporal(kind):
+        signed = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}[kind.bit_width]
+        return _fixed(column, signed).astype(np.int64).view(np.uint64)
+    return np.array([_bytes_word(repr(v).encode()) for v in column.to_pylist()], np.uint64)
+
+
+def _fixed(column: pa.Array, kind: Any) -> npt.NDArray[Any]:
+    return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]
+
+
+def _float_words(values: npt.NDArray[np.float64]) -> Words:
+    words = values.view(np.uint64)
+    nan = np.isnan(values)
+    return np.where(nan, _NAN, words) if nan.any() else words
+
+
+def _bytes_word(value: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(value, digest_size=8).digest(), "little")
+
+
+def _string_words(column: pa.Array) -> Words:
+    """Strings eight bytes at a time: pass k adds the k-th word of all strings that are that long."""
+    _, offset_buffer, data_buffer = column.buffers()
+    rows = len(column)
+    offsets = np.frombuffer(offset_buffer, np.int32)[column.offset : column.offset + rows + 1].astype(np.int64)
+    starts, sizes = offsets[:-1], np.diff(offsets)
+    if column.null_count:
+        sizes = np.where(_valid(column), sizes, 0)
+    words = _mixed(sizes.astype(np.uint64) * _MULTIPLY)
+    used = int(offsets[-1] - offsets[0])
+    if data_buffer is None or used == 0:
+        return words
+    # a copy with room behind it, so that whole words can be loaded at the end
+    data = np.zeros(used + 8, np.uint8)
+    data[:used] = np.frombuffer(data_buffer, np.uint8)[offsets[0] : offsets[-1]]
+    starts = starts - offsets[0]
+    loads = np.ndarray((used + 1,), np.dtype("<u8"), data, strides=(1,))
+    long = np.flatnonzero(sizes > LONG_BYTES)
+    for row in long.tolist():
+        words[row] ^= np.uint64(_bytes_word(data[starts[row] : starts[row] + sizes[row]].tobytes()))
+    live = np.flatnonzero((sizes > 0) & (sizes <= LONG_BYTES))
+    step = 0
+    while len(live):
+        every = len(live) == rows
+        at = (starts if every else starts[live]) + step
+        left = (sizes if every else sizes[live]) - step
+        loaded = loads[at] & _TAIL_MASKS[np.minimum(left, 8)]
+        if every:
+            words = _mixed(words ^ loaded)
+        else:
+            words[live] = _mixed(words[live] ^ loaded)
+        step += 8
+        live = live[left > 8]
+    return words
+
+
+_TAIL_MASKS = np.array([(1 << (8 * n)) - 1 for n in range(9)], np.uint64)

@@ -1,0 +1,221 @@
+"""Sinks: CSV, JSON lines, Parquet and Arrow to a file or standard output, memory, and nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from cq.connectors.access import STDIN, Access
+from cq.connectors.cell_text import csv_header, csv_rows, json_rows
+from cq.connectors.protocol import Sink
+from cq.connectors.targets import OutputClosed, Target, cannot_write, open_target, silence_stdout
+from cq.errors import Diagnostic, UsageError
+from cq.schema import Field
+from cq.types import to_arrow
+
+FORMATS = ("csv", "json", "parquet", "arrow")
+ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+}
+ROW_GROUP_ROWS = 131_072  # of a Parquet file: engines read row groups in parallel, and each costs some kilobytes
+
+
+def result_schema(fields: Sequence[Field]) -> pa.Schema:
+    """The Arrow schema results with these columns have."""
+    return pa.schema([pa.field(f.name, to_arrow(f.type), f.nullable) for f in fields])
+
+
+def format_for(path: str, given: str = "") -> str:
+    """The format as given, else by the ending of the name, else CSV for standard output; CQ0602 when neither says."""
+    if given:
+        return given.lower()
+    if path == STDIN:
+        return "csv"
+    ending = next((e for e in ENDINGS if path.lower().endswith(e)), "")
+    if not ending:
+        cause = f'the ending of "{path}" names no format'
+        raise UsageError(Diagnostic("CQ0602", cause, help=(f"say which: -f {', '.join(FORMATS)}",)))
+    return ENDINGS[ending]
+
+
+def open_sink(
+    fields: Sequence[Field],
+    options: Mapping[str, str],
+    access: Access,
+    reserved: frozenset[tuple[int, int]] = frozenset(),
+) -> Sink:
+    """The sink a WITH clause describes.  reserved: files that must not be written, by (device, inode)."""
+    schema = result_schema(fields)
+    match options.get("connector", "file" if "path" in options else "stdout"):
+        case "discard":
+            return Discard()
+        case "memory":
+            return Memory(schema)
+        case "stdout":
+            path = STDIN
+        case _:
+            path = options["path"]
+    kind = format_for(path, options.get("format", ""))
+    target = open_target(path, access, reserved)
+    match kind:
+        case "csv":
+            delimiter = options.get("delimiter", "\t" if path.lower().endswith(".tsv") else ",")
+            return Csv(schema, target, delimiter, options.get("header", "true").lower() == "true")
+        case "json":
+            return JsonLines(target)
+        case "parquet" if path == STDIN:
+            raise UsageError(Diagnostic("CQ0605", "Parquet cannot be written to a pipe", help=("use -f arrow",)))
+        case "parquet":
+            return Parquet(schema, target, path)
+        case "arrow":
+            return Arrow(schema, target, path)
+        case _:
+            raise UsageError(
+                Diagnostic("CQ0208", f'there is no format "{kind}"', help=("formats: " + ", ".join(FORMATS),))
+            )
+
+
+class Csv:
+    """Lines of CSV after a header."""
+
+    def __init__(self, schema: pa.Schema, target: Target, delimiter: str, header: bool) -> None:
+        self._target, self._delimiter = target, delimiter
+        if header:
+            target.write(csv_header(schema.names, delimiter))
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._target.write(csv_rows(batch, self._delimiter))
+
+    def close(self) -> None:
+        self._target.close()
+
+    def abort(self) -> None:
+        self._target.abort()
+
+
+class JsonLines:
+    """One JSON object a line."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._target.write(json_rows(batch))
+
+    def close(self) -> None:
+        self._target.close()
+
+    def abort(self) -> None:
+        self._target.abort()
+
+
+class Parquet:
+    """A Parquet file with checksums; rows are gathered into row groups."""
+
+    def __init__(self, schema: pa.Schema, target: Target, path: str) -> None:
+        self._target, self._path, self._schema = target, path, schema
+        self._writer = parquet.ParquetWriter(target.file, schema, compression="zstd", write_page_checksum=True)
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._waiting.append(batch.cast(self._schema))
+        self._rows += batch.num_rows
+        if self._rows >= ROW_GROUP_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        try:
+            if self._waiting:
+                self._writer.write_table(pa.Table.from_batches(self._waiting), row_group_size=ROW_GROUP_ROWS)
+        except OSError as e:
+            raise cannot_write(self._path, e) from None
+        self._waiting, self._rows = [], 0
+
+    def close(self) -> None:
+        self._flush()
+        try:
+            self._writer.close()
+        except OSError as e:
+            self.abort()
+            raise cannot_write(self._path, e) from None
+        self._target.close()
+
+    def abort(self) -> None:
+        self._target.abort()
+
+
+class Arrow:
+    """Arrow IPC: the file format in a file, the stream format on standard output."""
+
+    def __init__(self, schema: pa.Schema, target: Target, path: str) -> None:
+        self._target, self._path, self._schema = target, path, schema
+        self._writer = pa.ipc.new_stream(target.file, schema) if path == STDIN else pa.ipc.new_file(target.file, schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        try:
+            self._writer.write_batch(batch.cast(self._schema))
+        except BrokenPipeError:
+            silence_stdout()
+            raise OutputClosed from None
+        except OSError as e:
+            raise cannot_write(self._path, e) from None
+
+    def close(self) -> None:
+        try:
+            self._writer.close()
+        except BrokenPipeError:
+            silence_stdout()
+            raise OutputClosed from None
+        except OSError as e:
+            self.abort()
+            raise cannot_write(self._path, e) from None
+        self._target.close()
+
+    def abort(self) -> None:
+        self._target.abort()
+
+
+class Memory:
+    """Keeps the batches, for the Python API and for comparing."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.batches: list[pa.RecordBatch] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.batches.append(batch)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def abort(self) -> None:
+        """What came stays: everything before an error is delivered."""
+
+    def table(self) -> pa.Table:
+        """All rows so far."""
+        return pa.Table.from_batches([b.cast(self.schema) for b in self.batches], schema=self.schema)
+
+
+class Discard:
+    """Takes rows and forgets them."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Forgotten."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def abort(self) -> None:
+        """Nothing stays anyway."""
