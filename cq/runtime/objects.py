@@ -97,6 +97,7 @@ class ObjectCache:
         self.directory = directory
         self.limit_bytes = limit_bytes
         self.refused = ""
+        self._bytes = limit_bytes  # of the directory, as far as we know: unknown counts as full, so it gets measured
 
     def get(self, key: str) -> ObjectCode | None:
         """The intact container of this key; None when there is none (then compile and `put`)."""
@@ -123,8 +124,11 @@ class ObjectCache:
             try:
                 if source:
                     _write_file(directory, made.key + ".py", source.encode())
-                _write_file(directory, made.key + SUFFIX, made.pack())
-                self._evict(directory)
+                container = made.pack()
+                _write_file(directory, made.key + SUFFIX, container)
+                self._bytes += len(container) + len(source)
+                if self._bytes > self.limit_bytes:
+                    self._bytes = self._evict(directory)
             except OSError as why:
                 self._refuse(f"cannot write to {self.directory}: {why.strerror}")
 
@@ -153,8 +157,8 @@ class ObjectCache:
             self.refused = why
             log.warning("compiled code is not kept: %s", why)
 
-    def _evict(self, directory: int) -> None:
-        """Files are removed, longest unused first, until the directory is within its limit."""
+    def _evict(self, directory: int) -> int:
+        """Files are removed, longest unused first, until the directory is within its limit; returns its bytes."""
         found = []
         for name in os.listdir(directory):
             with suppress(OSError):
@@ -163,10 +167,11 @@ class ObjectCache:
         total = sum(size for _, _, size in found)
         for _, name, size in sorted(found):
             if total <= self.limit_bytes:
-                return
+                break
             with suppress(OSError):
                 os.unlink(name, dir_fd=directory)
                 total -= size
+        return total
 
 
 def default_directory() -> Path | None:
