@@ -15,7 +15,7 @@ from cq.errors import CompileError, SourceText, compile_error
 from cq.grammar import ast
 from cq.grammar.build import Builder
 from cq.grammar.lexer import Lexed, Token, tokenize
-from cq.grammar.mistakes import explain
+from cq.grammar.mistakes import Fault, explain
 from cq.grammar.tables import END, Machine, Rule, Tables, fingerprint, from_json, to_json
 
 MAX_DEPTH = 128  # levels of a tree: plain recursion over it, five frames a level, stays below Python's 1,000 frames
@@ -130,12 +130,19 @@ def _parse_range(lexed: Lexed, first: int, end: int, start: str) -> Any:
 
 def _explained(lexed: Lexed, first: int, position: int, end: int, start: str) -> CompileError:
     """The error for the token at `position`, which cannot stand there."""
-    machine = Machine(tables(), start, lambda *_: None)
-    for i in range(first, position):
-        kind = machine.choose(lexed.tokens[i].kinds)
-        assert kind is not None
-        machine.feed(kind, None, i)
-    return CompileError(explain(lexed, first, position, end, machine.expected()))
+
+    def replay(replaced: dict[int, str], upto: int) -> frozenset[str] | None:
+        machine = Machine(tables(), start, lambda *_: None)
+        for i in range(first, upto):
+            kind = replaced.get(i) or machine.choose(lexed.tokens[i].kinds)
+            if kind is None or not machine.feed(kind, None, i):
+                return None
+        return frozenset(machine.expected())
+
+    expected = replay({}, position)
+    assert expected is not None, "the tokens before a fault have been accepted once"
+    starts = frozenset(Machine(tables(), "expression", lambda *_: None).expected())
+    return CompileError(explain(Fault(lexed, first, position, end, expected, starts, replay, tables().keywords)))
 
 
 def _description(comments: Sequence[ast.Comment], first_line: int | None) -> str:

@@ -2,9 +2,9 @@
 
 Laws: parse(print_script(s)) == s, and printing what was parsed from it gives the same text again.
 
-A statement becomes rows. A row knows the stretch of the source it was made from, so comments find their place: one that
-stood behind code stays behind the row before it, one alone on its line (or inside what is now one row) gets a row of its
-own. A list is broken over several rows when it is too wide or has a comment inside.
+A statement becomes rows. A row knows the stretch of the source it was made from, so comments find their place: one
+that stood behind code stays behind the row before it, one alone on its line (or inside what is now one row) gets a row
+of its own. A list is broken over several rows when it is too wide or has a comment inside.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _end(span: Span) -> Place:
 
 
 def _take_comments(comments: list[ast.Comment], node: ast.Node, following: ast.Node | None) -> list[ast.Comment]:
-    """Remove and return the comments that go with `node`: those before its end, and those behind it on its last line."""
+    """Remove and return the comments of `node`: those before its end, and those behind it on its last line."""
     taken: list[ast.Comment] = []
     while comments:
         place = _start(comments[0].span)

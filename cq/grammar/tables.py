@@ -168,6 +168,8 @@ class Machine:
             below -= rule.size - popped_here
             top = tables.goto[pushed[-1] if pushed else self._states[below - 1]][rule.origin]
             pushed.append(top)
+            if kind == END and top == self._accept:
+                return True
 
     def choose(self, kinds: Sequence[str]) -> str | None:
         """The first of `kinds` that can stand here, or None."""
@@ -175,9 +177,9 @@ class Machine:
 
     def expected(self) -> set[str]:
         """All terminals that can stand here."""
-        every: Iterable[str] = self._tables.actions[self._states[-1]]
+        every: Iterable[str] = {*self._tables.actions[self._states[-1]], END}
         if self._tables.default[self._states[-1]] is not None:
-            every = {terminal for row in self._tables.actions for terminal in row}
+            every = {terminal for row in self._tables.actions for terminal in row} | {END}
         return {terminal for terminal in every if self.accepts(terminal)}
 
     def feed(self, kind: str, value: Any, position: int) -> bool:

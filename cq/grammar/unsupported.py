@@ -1,0 +1,121 @@
+"""What users of other systems write and cq does not take: phrases, the reason in words, the nearest form that works."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words and signs as they follow each other, what to say about them, and the way out. anywhere: it is the cause of
+    whatever goes wrong behind it."""
+
+    words: tuple[str, ...]
+    message: str
+    help: str
+    anywhere: bool = False
+
+
+def _phrases(message: str, help: str, *texts: str) -> list[Phrase]:
+    return [Phrase(tuple(text.split()), message.replace("{}", text), help) for text in texts]
+
+
+_PYTHON = "write it in Python with @cq.udf or @cq.udaf and name its file: SET python_module = 'functions.py'"
+_TRIGGER = "state is changed by triggers: CREATE TRIGGER t AFTER INSERT ON s BEGIN ATOMIC … END"
+_NO_CATALOG = "a file says everything it uses: there is no catalog; take the CREATE statement out or change it"
+
+# Recognised at the start of a statement.
+STATEMENTS: tuple[Phrase, ...] = (
+    *_phrases("{} stands inside a trigger only", _TRIGGER, "DELETE", "UPDATE", "MERGE", "UPSERT", "TRUNCATE"),
+    *_phrases("{} is not a statement of cq", _NO_CATALOG, "ALTER", "DROP", "USE", "GRANT", "REVOKE", "REFRESH"),
+    *_phrases(
+        "{} is not a statement of cq", "cq schema FILE shows columns, cq explain shows plans", "SHOW", "DESCRIBE"
+    ),
+    *_phrases("{} is not a statement of cq", "each event of a trigger is a transaction", "BEGIN", "COMMIT", "ROLLBACK"),
+    *_phrases(
+        "{} is not a statement of cq", "write CREATE STREAM … WITH (connector = 'file', path = …)", "COPY", "LOAD"
+    ),
+    *_phrases(
+        "{} is not a statement of cq", "write SET name = value, or give --var name=value", "DECLARE", "LET", "PRAGMA"
+    ),
+    *_phrases("{} is not a statement of cq", _PYTHON, "CALL", "EXECUTE"),
+    *_phrases(
+        "{} is not supported", _PYTHON, "CREATE FUNCTION", "CREATE AGGREGATE", "CREATE PROCEDURE", "CREATE MACRO"
+    ),
+    *_phrases(
+        "{} is not supported", "CREATE TABLE with a PRIMARY KEY is indexed by it", "CREATE INDEX", "CREATE UNIQUE"
+    ),
+    *_phrases("{} is not supported", "arrays need no type: BIGINT ARRAY", "CREATE TYPE", "CREATE DOMAIN"),
+    *_phrases(
+        "{} is not supported", _NO_CATALOG, "CREATE DATABASE", "CREATE SCHEMA", "CREATE CATALOG", "CREATE SEQUENCE"
+    ),
+    *_phrases(
+        "{} is not supported",
+        "leave the word out: everything a file creates lasts as long as the run",
+        *("CREATE TEMPORARY", "CREATE TEMP", "CREATE OR REPLACE", "CREATE OR", "CREATE EXTERNAL", "CREATE GLOBAL"),
+    ),
+    *_phrases(
+        "{} is not supported",
+        "write CREATE VIEW, and INSERT INTO a sink what is to be stored",
+        *("CREATE MATERIALIZED VIEW", "CREATE MATERIALIZED", "CREATE RECURSIVE"),
+    ),
+)
+
+# Recognised where the error is: the phrase holds the token at fault, or ends right before it.
+CLAUSES: tuple[Phrase, ...] = (
+    Phrase(
+        ("MATCH_RECOGNIZE",),
+        "MATCH_RECOGNIZE is not supported yet",
+        "LAG, OVER frames and self joins reach part of it",
+        anywhere=True,
+    ),
+    *_phrases("{} is not supported yet", "write one query per grouping and join them with UNION ALL", "GROUPING SETS"),
+    *_phrases("WITH RECURSIVE is not supported", "a continuous query cannot call itself", "WITH RECURSIVE"),
+    *_phrases("{} is not supported", "name the columns: JOIN t USING (a, b)", "NATURAL JOIN"),
+    *_phrases(
+        "{} is not supported", "write WHERE EXISTS (SELECT …) or WHERE a IN (SELECT …)", "LEFT SEMI", "SEMI JOIN"
+    ),
+    *_phrases("{} is not supported", "write WHERE NOT EXISTS (SELECT …)", "LEFT ANTI", "ANTI JOIN"),
+    *_phrases("{} is not supported", "order inside the call: STRING_AGG(x ORDER BY y)", "WITHIN GROUP"),
+    *_phrases("{} is not supported", "TIMESTAMP has no zone; use TIMESTAMP_LTZ and a session zone", "AT TIME ZONE"),
+    *_phrases("{} is not an operator of cq", "write LIKE", "RLIKE", "REGEXP", "SIMILAR TO"),
+    *_phrases("{} is not an operator of cq", "write a % b", "MOD"),
+    *_phrases("{} is not an operator of cq", "write a / b: on integers it is the integer quotient", "DIV"),
+    *_phrases("{} …) is not supported", "write IN, EXISTS, or a MIN or MAX in a sub-query", "ANY (", "SOME (", "ALL ("),
+    *_phrases("INSERT OVERWRITE is not supported", "write INSERT INTO; a sink starts empty", "INSERT OVERWRITE"),
+    *_phrases("SELECT TOP is not SQL", "write LIMIT n at the end", "SELECT TOP"),
+    *_phrases("{} is not supported", "rows are locked by the trigger that touches them", "FOR UPDATE"),
+    *_phrases("{} is not a statement", "cq explain FILE --analyze runs the query and shows rates", "EXPLAIN ANALYZE"),
+    *_phrases("{} is not a statement", "write EXPLAIN or EXPLAIN LOGICAL", "EXPLAIN PLAN", "EXPLAIN EXTENDED"),
+    *_phrases("{} is not supported here", "a partition key is given where it is used: OVER, SESSION", "PARTITIONED BY"),
+    *_phrases("{} is not supported", "write SUM(x) FILTER (WHERE k = …) for each column", "PIVOT", "UNPIVOT"),
+    *_phrases("{} is not supported", "filter by a hash of the key", "TABLESAMPLE"),
+    *_phrases("{} is not supported", "write CROSS JOIN UNNEST(array) AS t(x)", "LATERAL VIEW"),
+    *_phrases("{} is not supported", "write ON CONFLICT (key) DO UPDATE SET …", "ON DUPLICATE"),
+    *_phrases(
+        "{} types are not supported yet", "give each field a column of its own, or use an ARRAY", "MAP", "STRUCT"
+    ),
+    *_phrases("ROW types are not supported yet", "give each field a column of its own", "ROW ("),
+    *_phrases("{} is not supported", "a table has one key: PRIMARY KEY", "UNIQUE"),
+    *_phrases(
+        "{} is not supported", "look the key up in a trigger and SIGNAL if it is missing", "REFERENCES", "FOREIGN KEY"
+    ),
+    *_phrases("{} is not supported", "a SELECT in the trigger gives its output", "RETURNING"),
+    *_phrases(
+        "{} is not supported", "the order inside a key: OVER (PARTITION BY … ORDER BY …)", "SORT BY", "CLUSTER BY"
+    ),
+    *_phrases("{} is not supported", "rows are routed by the keys of the operators", "DISTRIBUTE BY"),
+    *_phrases("JSON paths are not supported yet", "declare the field as a column", "- >"),
+    *_phrases(
+        "{} is the syntax of another system",
+        "write FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE), and so for HOP and SESSION",
+        *("WINDOW TUMBLING", "WINDOW HOPPING", "WINDOW SESSION", "TUMBLING (", "HOPPING ("),
+    ),
+    *_phrases("{} is the syntax of another system", "join with ON a.k = b.k AND b.ts BETWEEN … AND …", "WITHIN"),
+    *_phrases("{} is the syntax of another system", "the delay stands in WATERMARK FOR ts AS ts - …", "GRACE PERIOD"),
+    *_phrases("{} triggers are not supported", "a trigger runs AFTER INSERT and may reject the event", "BEFORE INSERT"),
+    *_phrases(
+        "{} triggers are not supported", "a trigger runs AFTER INSERT", "AFTER UPDATE", "AFTER DELETE", "INSTEAD OF"
+    ),
+    *_phrases("{} triggers are not supported", "a trigger runs FOR EACH ROW", "FOR EACH STATEMENT"),
+)
