@@ -35,7 +35,7 @@ from cq.planner.scope import Relation, finds
 from cq.planner.scope import resolve as resolve_column
 from cq.types import BOOLEAN, NULL, VARCHAR, DataType, Kind
 
-COMPARISONS = {"=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"}
+COMPARISONS = {"=", "<>", "<", "<=", ">", ">="}
 ARITHMETIC_WORDS = {
     "+": "add {0} and {1}",
     "-": "subtract {1} from {0}",
@@ -182,8 +182,11 @@ class ExprBinder:
 
     def binary(self, node: ast.Binary) -> Expr:
         left, right = self.bind(node.left), self.bind(node.right)
+        if node.op in {"IS DISTINCT FROM", "IS NOT DISTINCT FROM"}:
+            same = self.not_distinct(left, right, node.span)
+            return self.negated(same, node.span) if node.op == "IS DISTINCT FROM" else same
         if node.op in COMPARISONS:
-            return self.compare(node.op.lower(), left, right, node.span)
+            return self.compare(node.op, left, right, node.span)
         return self.arithmetic(node.op, left, right, node.span)
 
     def compare(self, op: str, left: Expr, right: Expr, span: Span) -> Expr:
@@ -195,6 +198,17 @@ class ExprBinder:
                 raise _too_wide(found, left, right)
             raise _cannot_compare(left, right)
         return apply(found, (left, right), span)
+
+    def not_distinct(self, left: Expr, right: Expr, span: Span) -> Expr:
+        """TRUE when both are NULL or equal, never NULL."""
+        equal = self.compare("=", left, right, span)
+        nulls = tuple(IsNull(BOOLEAN, False, e, span=span) for e in (left, right) if e.nullable)
+        if not nulls:
+            return equal
+        known = Coalesce(BOOLEAN, False, (equal, Literal(BOOLEAN, False, False)), span=span)
+        if len(nulls) == 1:
+            return known
+        return Or(BOOLEAN, False, (And(BOOLEAN, False, nulls, span=span), known), span=span)
 
     def arithmetic(self, op: str, left: Expr, right: Expr, span: Span) -> Expr:
         found = resolve_function(op, (left, right))
