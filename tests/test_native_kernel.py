@@ -13,7 +13,8 @@ from dataclasses import replace
 import pytest
 
 from cq.runtime import intrinsics, kernel, link, ops
-from cq.runtime.native import native
+from cq.runtime.interpret import interpret_stage, stage_scope
+from cq.runtime.native import native, registered
 from cq.runtime.objects import BadContainer, ObjectCache, ObjectCode
 from cq.runtime.ops import add_ovf, ld_i64, st_f64, st_i64, wadd
 from cq.runtime.simulation import Memory
@@ -53,21 +54,21 @@ def test_a_stage_computes_the_same_compiled_and_interpreted():
     with Memory() as memory:
         batch = memory.place(bytes((ctypes.c_int64 * 4)(3, 10, 20, 33)))
         state = ops.alloc(8)
-        assert kernel.interpret_stage(STAGE)["k"](state, batch) == 63
+        assert interpret_stage(STAGE)["k"](state, batch) == 63
         assert ops.ld_f64(state, 0) == 31.5
 
 
 def test_interpreted_errors_show_the_generated_line():
     with Memory(), pytest.raises(Exception, match="read of 8 bytes") as caught:
-        kernel.interpret_stage(STAGE, "<stage 7>")["k"](0, 0)
+        interpret_stage(STAGE, "<stage 7>")["k"](0, 0)
     assert any(entry.path == "<stage 7>" or str(entry.path) == "<stage 7>" for entry in caught.traceback)
 
 
 def test_generated_source_sees_ops_and_exports_and_nothing_else():
-    scope = kernel.stage_scope()
+    scope = stage_scope()
     assert {"ld_i64", "block_alloc", "arena_at", "range"} <= scope.keys()
     assert not {"open", "__import__", "print", "_take", "eval"} & scope.keys()
-    functions = kernel.interpret_stage("def f():\n    return open('/etc/passwd')\n")
+    functions = interpret_stage("def f():\n    return open('/etc/passwd')\n")
     with pytest.raises(NameError):
         functions["f"]()
 
@@ -187,7 +188,7 @@ def scale(source: int, target: int, rows: int) -> None:
 
 def assembly(*functions: object) -> str:
     """The x86 assembly of native functions, optimised as for real."""
-    entries = [entry for f in functions if (entry := kernel.registered(f)) is not None]
+    entries = [entry for f in functions if (entry := registered(f)) is not None]
     texts = [kernel._translator().text(kernel._unit(n), {}) for n in entries]
     used = {name for text in texts for name in re.findall(r'@"?cqop_(\w+)"?', text)}
     module = link.optimised([*texts, intrinsics.prelude(used)], frozenset(n.symbol for n in entries))
@@ -211,9 +212,10 @@ def test_object_code_is_the_same_in_every_process():
     script = """if True:
         import hashlib
         from cq.runtime import kernel
+        from cq.runtime.interpret import LIBRARY, load_modules
         from cq.runtime.native import natives_of
-        kernel.load_modules(kernel.LIBRARY[:2])
-        found = [n for m in kernel.LIBRARY[:2] for n in natives_of(m)]
+        load_modules(LIBRARY[:2])
+        found = [n for m in LIBRARY[:2] for n in natives_of(m)]
         print(hashlib.sha256(kernel._compile_natives(found, found, 'k').pack()).hexdigest())
     """
     made = {

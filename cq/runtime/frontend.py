@@ -106,7 +106,8 @@ class Frontend:
 
         callees, constants: what the global names of `code` mean; builtins of the restricted Python are added.
         """
-        scope = {name: self._known(name, callees, constants) for name in _global_names(code)}
+        where = f"{code.co_filename}:{code.co_firstlineno} {code.co_name}"
+        scope = {name: self._known(name, callees, constants, where) for name in _global_names(code)}
         function = FunctionType(code, scope, code.co_name)
         arguments = [_NUMBA_TYPES[kind] for kind in signature.arguments]
         with global_compiler_lock, self._fast():
@@ -117,7 +118,7 @@ class Frontend:
                     library=library, pipeline_class=_Pipeline,
                 )  # fmt: skip
             except NumbaError as why:
-                raise TranslationError(f"{code.co_filename}:{code.co_firstlineno} {code.co_name}: {why}") from why
+                raise TranslationError(f"{where}: {why}") from why
         return _plain_c(library.text, compiled.fndesc.llvm_func_name, signature, symbol)
 
     @contextmanager
@@ -143,14 +144,14 @@ class Frontend:
             if collecting:
                 gc.enable()
 
-    def _known(self, name: str, callees: Mapping[str, Callee], constants: Mapping[str, Any]) -> Any:
+    def _known(self, name: str, callees: Mapping[str, Callee], constants: Mapping[str, Any], where: str) -> Any:
         if name in callees:
             return self._stub(callees[name])
         if name in constants:
             return constants[name]
         if name in _BUILTINS:
             return _BUILTINS[name]
-        raise TranslationError(f"{name} is neither an op, nor a native function, nor a constant")
+        raise TranslationError(f"{where}: {name} is neither an op, nor a native function, nor a constant")
 
     def _stub(self, callee: Callee) -> object:
         """A Python object that numba takes for a function and compiles to a call of the symbol."""

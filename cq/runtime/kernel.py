@@ -2,16 +2,14 @@
 
 `library()` is the runtime library: every native function of `LIBRARY`, one object. `compile_stage` makes the object of
 one generated stage; it calls the library by symbol. Both are looked up in the object cache first, and only a miss
-imports numba. `interpret_stage` gives the same source as Python functions over the simulated memory.
+imports numba. `interpret.py` runs the same sources as Python over the simulated memory.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
-import importlib
 import json
-import linecache
 import platform
 import re
 import sys
@@ -21,26 +19,18 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType
 from typing import Any
 
 import llvmlite
 
 import cq
 from cq.runtime import intrinsics, ops
+from cq.runtime.interpret import LIBRARY, load_modules, stage_scope
 from cq.runtime.link import Engine, identity, link, undefined_symbols
 from cq.runtime.native import Native, natives_of, registered
 from cq.runtime.objects import ObjectCache, ObjectCode, default_directory
 from cq.runtime.signatures import Signature
-
-# the modules whose native functions make up the runtime library, in the order of their object code
-LIBRARY: tuple[str, ...] = (
-    "cq.runtime.memory",
-    "cq.runtime.arena",
-    "cq.runtime.wide",
-    "cq.runtime.tables",
-    "cq.runtime.panes",
-)
 
 _MAKERS = (
     "ops",
@@ -84,36 +74,6 @@ def _unit(entry: Native) -> Unit:
     function = entry.function
     code = _module_code(function.__module__)[entry.name]
     return Unit(code, entry.signature, entry.symbol, function.__globals__)
-
-
-def stage_scope(names: Iterable[str] = ()) -> dict[str, Any]:
-    """What generated source may name besides its own functions: the ops, exported and inline natives, `range`."""
-    load_modules(LIBRARY)
-    scope: dict[str, Any] = {name: getattr(ops, name) for name in ops.OPS}
-    for module in LIBRARY:
-        scope.update({n.name: n.function for n in natives_of(module) if n.export or n.inline})
-    scope.update({"range": range, "int": int, "float": float, "bool": bool, "min": min, "max": max, "abs": abs})
-    assert scope.keys().isdisjoint(names), "generated names shadow the runtime"
-    return scope
-
-
-def load_modules(names: Iterable[str]) -> None:
-    """The modules are imported, so that their native functions are registered."""
-    for name in names:
-        importlib.import_module(name)
-
-
-def interpret_stage(source: str, path: str = "<cq stage>") -> dict[str, Callable[..., Any]]:
-    """The functions of a generated source by name, running over the simulated memory."""
-    scope = stage_scope()
-    scope["__builtins__"] = {"AssertionError": AssertionError}
-    lines = source.splitlines(keepends=True)
-    linecache.cache[path] = (len(source), None, lines, path)
-    own = dict(scope)
-    exec(compile(source, path, "exec"), own)  # noqa: S102  the source is generated and verified by codegen
-    return {
-        name: value for name, value in own.items() if isinstance(value, FunctionType) and scope.get(name) is not value
-    }
 
 
 # -- keys ------------------------------------------------------------------------------------------------------------
