@@ -107,7 +107,6 @@ def register(entry: Aggregate, *aliases: str) -> Aggregate:
 
 
 def _load() -> None:
-    if not AGGREGATES:
-        from cq import aggregate_library
+    from cq import aggregate_library
 
-        assert aggregate_library.LOADED
+    assert aggregate_library.LOADED

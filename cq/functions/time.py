@@ -35,7 +35,7 @@ def _of_date(types: tuple[DataType, ...], _: object) -> Signature | None:
     examples=[
         "year(DATE '2024-02-29') = 2024",
         "year(TIMESTAMP '1969-12-31 23:59:59') = 1969",
-        "year(DATE '0000-03-01') = 0",
+        "year(CAST('0000-03-01' AS DATE)) = 0",
         "year(null) = null",
     ],
 )
