@@ -107,7 +107,7 @@ class Access:
     def _cannot_open(self, path: str, error: OSError) -> UsageError:
         help: tuple[str, ...] = ()
         if isinstance(error, FileNotFoundError):
-            near = _nearest(self.base / path)
+            near = nearest(self.base / path)
             help = (f'did you mean "{near}"?',) if near else (f"relative paths start from {self.base}",)
         return UsageError(
             Diagnostic("CQ0601", f'cannot open "{path}": {(error.strerror or str(error)).lower()}', help=help)
@@ -123,7 +123,7 @@ def _kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "special file")
 
 
-def _nearest(path: Path) -> str:
+def nearest(path: Path) -> str:
     """The name beside a missing file that looks most like it."""
     import difflib
 

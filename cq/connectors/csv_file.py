@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -18,6 +17,7 @@ from pyarrow import csv
 
 from cq.connectors import texts
 from cq.connectors.csv_rows import STANDARD, Cell, Dialect, Positions, Row, complete, count_lines, lines_of_rows, rows
+from cq.connectors.physical import array_of
 from cq.connectors.protocol import RECORD_BYTES, BadRow, Piece, Place, damaged, field_of
 from cq.connectors.rules import Rules, has_text_form, shown
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean
@@ -312,7 +312,7 @@ class _ByRow:
     def pieces(self) -> Iterator[Piece]:
         for row in rows(self.block.text, self.layout.options.dialect):
             self._take(row)
-        columns = {i: _array(v, self.rules.fields[i]) for i, v in self.values.items()}
+        columns = {i: array_of(v, self.rules.fields[i].type) for i, v in self.values.items()}
         import numpy as np
 
         place = Place(self.layout.name, self.block.first_line, np.array(self.lines, np.int64))
@@ -352,18 +352,3 @@ class _ByRow:
             return self.scan[column](cell.text), None
         except texts.Unreadable as e:
             return None, (*self.rules.unreadable(column, shown(cell.text), str(e)), name)
-
-
-def _array(values: list[Any], field: Field) -> pa.Array:
-    """Physical values as the canonical Arrow array of a column."""
-    arrow = to_arrow(field.type)
-    match field.type.kind:
-        case Kind.DECIMAL:
-            scaled = [None if v is None else Decimal(v).scaleb(-field.type.scale) for v in values]
-            return pa.array(scaled, arrow)
-        case Kind.TIMESTAMP:
-            return pa.array(values, pa.int64()).cast(arrow)
-        case Kind.DATE:
-            return pa.array(values, pa.int32()).cast(arrow)
-        case _:
-            return pa.array(values, arrow)

@@ -2,56 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from cq.connectors.access import STDIN, Access
+from cq.connectors.access import STDIN
 from cq.connectors.ahead import Ahead
 from cq.connectors.arrow_file import read_arrow
 from cq.connectors.bad_rows import BadRows
 from cq.connectors.csv_file import CsvOptions, read_csv
 from cq.connectors.files import Files, ending_format
 from cq.connectors.generator import read_generator
+from cq.connectors.inputs import Inputs, is_path
 from cq.connectors.memory import read_memory
 from cq.connectors.protocol import Declared, Piece, Source, SourceBatch
 from cq.connectors.rules import Rules
 from cq.errors import DataError, Diagnostic, UsageError
-
-
-@dataclass(frozen=True, slots=True)
-class Inputs:
-    """What a run binds to its streams, and what it may touch.
-
-    given: stream -> a path, `-`, or an object in memory; overrides the connector of the declaration.
-    access: for paths in the text of the query.  dead_letters: the start of the default name for files of bad rows.
-    """
-
-    access: Access
-    given: dict[str, Any] = field(default_factory=dict)
-    dead_letters: str = "query"
-
-    def paths(self, streams: Sequence[Declared]) -> set[Path]:
-        """Every file the streams are read from: no sink may write onto one of them."""
-        found: set[Path] = set()
-        for stream in streams:
-            path, access = self._path_of(stream)
-            if path is not None:
-                found |= {Path(os.path.realpath(access.base / p)) for p in access.expand(path)}
-        return found
-
-    def _path_of(self, stream: Declared) -> tuple[str | None, Access]:
-        given = self.given.get(stream.name)
-        if isinstance(given, str | os.PathLike):
-            path = os.fspath(given)
-            return (None if path == STDIN else path), self.access.trusted()
-        options = dict(stream.options)
-        if given is None and options.get("connector", "file") == "file" and "path" in options:
-            return options["path"], self.access
-        return None, self.access
 
 
 def open_source(stream: Declared, inputs: Inputs, wanted: Sequence[int] | None = None) -> Source:
@@ -62,14 +28,14 @@ def open_source(stream: Declared, inputs: Inputs, wanted: Sequence[int] | None =
     options = dict(stream.options)
     rules = Rules.of(stream, wanted)
     bad = BadRows(options.get("on_error", "fail").lower(), _dead_letter_path(stream, inputs))
-    path, access = inputs._path_of(stream)
+    path, access = inputs.path_of(stream)
     if path is not None:
         files = Files(path, _settings(options, path, stream.name in inputs.given), rules, access)
         return PiecedSource(stream.name, files.pieces(), bad, files)
     given = inputs.given.get(stream.name)
-    if given is not None and given != STDIN:
+    if given is not None and not is_path(given):
         return PiecedSource(stream.name, read_memory(given, stream.name, rules), bad, None, ahead=False)
-    match STDIN if given == STDIN else options.get("connector", ""):
+    match STDIN if is_path(given) else options.get("connector", ""):
         case "generator":
             return PiecedSource(stream.name, read_generator(options, stream.name, rules), bad, None)
         case "stdin" | "-":

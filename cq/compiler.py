@@ -1,0 +1,228 @@
+"""From text to Job: every pass of the compiler, in order, as one list.
+
+`Compiled` runs passes when their result is asked for, and keeps what each gave: `check` stops after bind, `explain` at
+the stage it shows, the reference and Spark run the bound plan, only the native engine needs the Job.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cq.connectors.access import Access
+from cq.connectors.inputs import Inputs, is_path
+from cq.errors import CompileError, Diagnostic, SourceText, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from cq.grammar.ast import Script
+    from cq.planner.binder import BoundScript
+    from cq.planner.logical import LogicalPlan, Output
+    from cq.planner.operators import SourceDef
+    from cq.schema import Field
+
+MAX_TEXT_BYTES = 1 << 20  # of a query file (`cq limits`)
+MAX_NUMBER_CHARACTERS = 40  # of a parameter that is taken for a number
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A query text and everything its compilation depends on. settings: override what the text SETs."""
+
+    source: SourceText
+    inputs: Inputs
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One step. run: the request and the result of the step before to this one's.  dump: its result for people."""
+
+    name: str
+    doc: str
+    run: Callable[[Request, Any], Any]
+    dump: Callable[[Any], str]
+
+
+def _parse(request: Request, before: None) -> Script:
+    from cq.grammar.parser import parse
+
+    return parse(request.source)
+
+
+def _bind(request: Request, script: Script) -> BoundScript:
+    from cq.planner.binder import bind
+    from cq.planner.catalog import Environment
+
+    environment = Environment(request.variables, request.inputs.options(), lambda n, o: _infer(request.inputs, n, o))
+    try:
+        return bind(script, environment)
+    except CompileError as error:
+        raise error.at(request.source) from None
+
+
+def _infer(inputs: Inputs, name: str, options: Mapping[str, str]) -> tuple[Field, ...]:
+    """The columns of a stream that declares none."""
+    from cq.connectors.inference import infer, infer_file, infer_given
+
+    given = inputs.given.get(name)
+    if given is None or options.get("connector") == "stdin":
+        return infer(options, inputs.access)
+    if is_path(given):
+        return infer_file(options["path"], options, inputs.access.trusted())
+    return infer_given(given, name)
+
+
+def _dump_script(script: Script) -> str:
+    from cq.grammar.printer import print_script
+
+    return print_script(script)
+
+
+def _dump_bound(bound: BoundScript) -> str:
+    """The plan as a tree: an output, what it reads, what that reads; a shared node is drawn once."""
+    lines: list[str] = []
+    drawn: set[int] = set()
+    for output in bound.plan.outputs:
+        lines.append(f"output {output.name}" + (f" limit {output.limit}" if output.limit is not None else ""))
+        waiting = [(output.node, 1)]
+        while waiting:
+            node, depth = waiting.pop()
+            again = " (as above)" if id(node) in drawn and node.inputs else ""
+            lines.append("  " * depth + f"{node.operator} {node.describe()}".rstrip() + again)
+            if not again:
+                drawn.add(id(node))
+                waiting += [(i, depth + 1) for i in reversed(node.inputs)]
+    return "\n".join(lines)
+
+
+PASSES: tuple[Pass, ...] = (
+    Pass("parse", "text to syntax tree; all syntax errors at once", _parse, _dump_script),
+    Pass("bind", "names, types, time attributes: the plan that defines the meaning", _bind, _dump_bound),
+)
+
+
+class Compiled:
+    """A query on its way to a Job. What failed once fails again with the same error."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self._done: dict[str, Any] = {}
+
+    def after(self, name: str) -> Any:
+        """The result of the pass `name`, all passes before it included."""
+        result: Any = None
+        for step in PASSES:
+            if step.name not in self._done:
+                self._done[step.name] = step.run(self.request, result)
+            result = self._done[step.name]
+            if step.name == name:
+                return result
+        raise AssertionError(f"no pass {name}")
+
+    def dump(self, name: str) -> str:
+        """The result of a pass as text."""
+        step = next(p for p in PASSES if p.name == name)
+        return step.dump(self.after(name))
+
+    @property
+    def script(self) -> Script:
+        script: Script = self.after("parse")
+        return script
+
+    @property
+    def bound(self) -> BoundScript:
+        bound: BoundScript = self.after("bind")
+        return bound
+
+    @property
+    def plan(self) -> LogicalPlan:
+        """The bound plan: what the reference and Spark run."""
+        return self.bound.plan
+
+    @property
+    def sources(self) -> tuple[SourceDef, ...]:
+        return self.bound.sources
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        return self.plan.outputs
+
+    def wanted(self, stream: SourceDef) -> tuple[int, ...]:
+        """The columns of a stream that its connector has to deliver, by position in its declaration."""
+        return tuple(range(len(stream.fields)))
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """Findings that stop nothing, placed in the text."""
+        return tuple(w.at(self.request.source) for w in self.bound.warnings)
+
+    def setting(self, name: str, default: int) -> int:
+        """A setting: as asked for this run, else as SET in the text, else the default."""
+        return self.request.settings.get(name, self.bound.settings.get(name, default))
+
+
+def compile(
+    text: str,
+    name: str = "<text>",
+    variables: Mapping[str, Any] | None = None,
+    inputs: Inputs | None = None,
+    settings: Mapping[str, int] | None = None,
+) -> Compiled:
+    """The query bound: its mistakes have been raised, nothing has been run.
+
+    name: what errors call the text.  variables: values of its parameters.  inputs: what its streams read.
+    """
+    unchecked = dict(settings or {})
+    request = Request(SourceText(name, text), inputs or Inputs(Access(Path.cwd())), dict(variables or {}), unchecked)
+    compiled = Compiled(request)
+    compiled.after("bind")
+    _check_settings(unchecked)
+    return compiled
+
+
+def _check_settings(settings: Mapping[str, int]) -> None:
+    from cq.planner.binder import SETTINGS
+
+    for name in settings:
+        if name not in SETTINGS:
+            help = (did_you_mean(name, SETTINGS), "settings: " + ", ".join(SETTINGS))
+            raise UsageError(Diagnostic("CQ0207", f'there is no setting "{name}"', help=tuple(h for h in help if h)))
+
+
+def read_text(path: Path) -> str:
+    """The text of a query file; CQ0601 when it cannot be read, CQ0103 or CQ0105 when it is no query text."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_TEXT_BYTES + 1)
+    except OSError as e:
+        from cq.connectors.access import nearest
+
+        near = nearest(path)
+        help = (f'did you mean "{near}"?',) if near and isinstance(e, FileNotFoundError) else ()
+        cause = f'cannot open "{path}": {(e.strerror or str(e)).lower()}'
+        raise UsageError(Diagnostic("CQ0601", cause, help=help)) from None
+    if len(raw) > MAX_TEXT_BYTES:
+        raise CompileError(Diagnostic("CQ0103", f"{path} is longer than {MAX_TEXT_BYTES >> 20} MiB"))
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        line = raw.count(b"\n", 0, e.start) + 1
+        raise CompileError(Diagnostic("CQ0105", f"{path}:{line}: the text is not UTF-8")) from None
+
+
+def variable(text: str) -> bool | int | float | Decimal | str | None:
+    """The value of `--var name=text`: a number, true, false or null when it is written as one, else the text itself."""
+    words = {"true": True, "false": False, "null": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    if len(text) > MAX_NUMBER_CHARACTERS or not _NUMBER.fullmatch(text):
+        return text
+    if "e" in text.lower():
+        return float(text)
+    return Decimal(text) if "." in text else int(text)

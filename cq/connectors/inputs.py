@@ -1,0 +1,57 @@
+"""What one run binds to the streams of a query, and what that run may touch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cq.connectors.access import STDIN, Access, identity
+from cq.connectors.protocol import Declared
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """given: stream -> a path, `-`, or an object in memory; overrides the connector of the declaration.
+
+    access: for paths in the text of the query.  dead_letters: the start of the default name for files of bad rows.
+    """
+
+    access: Access
+    given: Mapping[str, Any] = field(default_factory=dict)
+    dead_letters: str = "query"
+
+    def options(self) -> dict[str, dict[str, str]]:
+        """What was given as options of a WITH clause, for the binder."""
+        return {name: _as_options(value) for name, value in self.given.items()}
+
+    def path_of(self, stream: Declared) -> tuple[str | None, Access]:
+        """The path or pattern a stream is read from, if it is read from files, and what confines it."""
+        given: Any = self.given.get(stream.name)
+        if is_path(given):
+            return (None if given == STDIN else os.fspath(given)), self.access.trusted()
+        options = dict(stream.options)
+        if given is None and options.get("connector", "file") == "file" and "path" in options:
+            return options["path"], self.access
+        return None, self.access
+
+    def reserved(self, streams: Sequence[Declared]) -> frozenset[tuple[int, int]]:
+        """Every file the streams are read from, by (device, inode): no sink may write onto one of them."""
+        found: set[tuple[int, int]] = set()
+        for stream in streams:
+            path, access = self.path_of(stream)
+            if path is not None:
+                found |= {i for p in access.expand(path) if (i := identity(access.base / p)) is not None}
+        return frozenset(found)
+
+
+def is_path(given: Any) -> bool:
+    """Whether an input was given as a path."""
+    return isinstance(given, str | os.PathLike)
+
+
+def _as_options(given: Any) -> dict[str, str]:
+    if isinstance(given, str) and given == STDIN:
+        return {"connector": "stdin"}
+    return {"connector": "file", "path": os.fspath(given)} if is_path(given) else {"connector": "memory"}

@@ -1,0 +1,231 @@
+"""Running a compiled query: one protocol, several engines, one summary.
+
+`run_query` opens the sources and sinks, lets an engine carry rows from one to the other, and counts and hashes what
+comes out. An engine is a function (`ENGINES`) that reads the `Feed`s in any way it likes and hands record batches of
+each output, in order, to `Delivery.rows`; it returns what only it can know: how many rows were late.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cq.compiler import Compiled
+from cq.connectors.physical import batch_of, rows_of
+from cq.connectors.protocol import BATCH_ROWS, Sink, Source, SourceBatch
+from cq.connectors.rowhash import RowHash
+from cq.connectors.sources import open_source
+from cq.connectors.targets import OutputClosed
+from cq.errors import CqError, DataError, Diagnostic, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cq.planner.operators import SourceDef
+
+
+class Interrupted(Exception):
+    """Somebody asked the run to stop; what has been delivered stands."""
+
+
+class Enough(Exception):
+    """Every output has the rows it was limited to."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """threads: workers of the native engine; 0 runs everything in the calling thread.  limit: rows of each output."""
+
+    threads: int | None = None
+    batch_rows: int | None = None
+    limit: int | None = None
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a run has done so far; read by others while it runs, written by the thread that runs it."""
+
+    rows_in: dict[str, int] = field(default_factory=dict)
+    rows_out: dict[str, int] = field(default_factory=dict)
+    shares: dict[str, Callable[[], float | None]] = field(default_factory=dict)
+    stop: bool = False
+
+
+@dataclass(slots=True)
+class RunSummary:
+    """What a run did: rows by stream and by output, the hash of every output, and how it ended."""
+
+    engine: str
+    rows_in: dict[str, int] = field(default_factory=dict)
+    bad_rows: dict[str, int] = field(default_factory=dict)
+    late_rows: int = 0
+    rows_out: dict[str, int] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    interrupted: bool = False
+    limited: bool = False
+
+
+class Feed:
+    """One source as engines see it: batches of the columns asked for, counted as they are taken."""
+
+    def __init__(self, stream: SourceDef, source: Source, progress: Progress) -> None:
+        self.stream, self.name, self.source = stream, stream.name, source
+        self._progress = progress
+        name = self.name
+        progress.rows_in[name] = 0
+        progress.shares[name] = source.share_done
+
+    def __iter__(self) -> Iterator[SourceBatch]:
+        for batch in self.source.batches():
+            if self._progress.stop:
+                raise Interrupted
+            self._progress.rows_in[self.name] += batch.batch.num_rows
+            yield batch
+
+
+class Delivery:
+    """The outputs of a run: rows are cut to the limit, counted, hashed and written."""
+
+    def __init__(self, sinks: Mapping[str, Sink], limit: int | None, progress: Progress) -> None:
+        self.hashes = {name: RowHash() for name in sinks}
+        self._sinks, self._limit, self._progress = sinks, limit, progress
+        progress.rows_out.update(dict.fromkeys(sinks, 0))
+
+    def rows(self, output: str, batch: pa.RecordBatch) -> None:
+        """The next rows of an output. Raises Enough once no output takes more."""
+        if self._limit is not None:
+            batch = batch.slice(0, max(0, self._limit - self.hashes[output].rows))
+        if batch.num_rows:
+            self.hashes[output].update(batch)
+            self._sinks[output].write(batch)
+            self._progress.rows_out[output] = self.hashes[output].rows
+        if self._limit is not None and all(h.rows >= self._limit for h in self.hashes.values()):
+            raise Enough
+
+
+Engine = Callable[[Compiled, Sequence[Feed], Delivery, RunOptions], int]
+"""Carries the rows of all feeds through the query to the delivery; returns how many were late."""
+
+
+def run_query(
+    compiled: Compiled,
+    sinks: Mapping[str, Sink],
+    engine: str = "native",
+    options: RunOptions | None = None,
+    progress: Progress | None = None,
+) -> RunSummary:
+    """Run a query to its end, or until interrupted, and return the summary.
+
+    sinks: one for every output, by name. When it returns they are closed and whole. When it raises they are aborted:
+    rows written to a terminal or pipe are everything before the error's position, files are as before.
+    """
+    run = engine_named(engine)
+    progress, options = progress or Progress(), options or RunOptions()
+    delivery = Delivery(sinks, options.limit, progress)
+    summary = RunSummary(engine)
+    feeds: list[Feed] = []
+    began = time.perf_counter()
+    try:
+        feeds = open_feeds(compiled, progress)
+        summary.late_rows, summary.limited, summary.interrupted = _carry(run, compiled, feeds, delivery, options)
+        # a part of a bounded result must not look whole; of an unbounded one there are only parts
+        _end(sinks, whole=not summary.interrupted or not all(s.bounded for s in compiled.sources))
+    except OutputClosed:
+        _end(sinks, whole=False)
+    except BaseException:
+        _end(sinks, whole=False)
+        raise
+    finally:
+        for feed in feeds:
+            summary.bad_rows[feed.name] = feed.source.bad_rows
+            feed.source.close()
+        summary.seconds = time.perf_counter() - began
+        summary.rows_in = dict(progress.rows_in)
+        summary.rows_out = {name: h.rows for name, h in delivery.hashes.items()}
+        summary.hashes = {name: h.digest for name, h in delivery.hashes.items()}
+    return summary
+
+
+def open_feeds(compiled: Compiled, progress: Progress) -> list[Feed]:
+    """All sources of the query, opened; when one cannot be, none stays open."""
+    feeds: list[Feed] = []
+    try:
+        for stream in compiled.sources:
+            source = open_source(stream, compiled.request.inputs, compiled.wanted(stream))
+            feeds.append(Feed(stream, source, progress))
+    except BaseException:
+        for feed in feeds:
+            feed.source.close()
+        raise
+    return feeds
+
+
+def _carry(
+    run: Engine, compiled: Compiled, feeds: list[Feed], delivery: Delivery, options: RunOptions
+) -> tuple[int, bool, bool]:
+    """(late rows, stopped at the limit, interrupted)."""
+    try:
+        return run(compiled, feeds, delivery, options), False, False
+    except Enough:
+        return 0, True, False
+    except Interrupted:
+        return 0, False, True
+
+
+def _end(sinks: Mapping[str, Sink], whole: bool) -> None:
+    """Every sink is closed, or, when its rows are not all there, aborted; one that fails aborts those after it."""
+    waiting = list(sinks.values())
+    try:
+        while waiting and whole:
+            waiting[0].close()
+            waiting.pop(0)
+    finally:
+        for sink in waiting:
+            with suppress(CqError, OutputClosed, OSError):
+                sink.abort()
+
+
+# ------------------------------------------------------------------------------------------------------------ engines
+
+
+def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
+    """The bound plan, row by row. It gives its rows at the end, also when that is an error."""
+    from cq.reference.engine import Placed, Session
+
+    session = Session(compiled.plan)
+
+    def rows(feed: Feed) -> Iterator[Placed]:
+        types = [f.type for f in feed.stream.fields]
+        for taken in feed:
+            for k, row in enumerate(rows_of(taken.batch, types)):
+                yield Placed(row, taken.place.of(k))
+
+    failed: BaseException | None = None
+    try:
+        session.feed({feed.stream.name: rows(feed) for feed in feeds})
+        failed = session.result.error
+    except (DataError, Interrupted) as error:
+        failed = error
+    for output in compiled.outputs:
+        delivered = [d.row for d in session.result.outputs[output.name]]
+        for start in range(0, len(delivered), BATCH_ROWS):
+            with suppress(Enough):
+                delivery.rows(output.name, batch_of(delivered[start : start + BATCH_ROWS], output.node.schema.fields))
+    if failed is not None:
+        raise failed
+    return sum(rows for _, rows in session.result.late)
+
+
+ENGINES: dict[str, Engine] = {"reference": _run_reference}
+
+
+def engine_named(name: str) -> Engine:
+    """The engine of that name; CQ0901 lists them."""
+    if name not in ENGINES:
+        help = (did_you_mean(name, ENGINES), "engines: " + ", ".join(ENGINES))
+        raise UsageError(Diagnostic("CQ0901", f'there is no engine "{name}"', help=tuple(h for h in help if h)))
+    return ENGINES[name]
