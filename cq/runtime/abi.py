@@ -126,6 +126,7 @@ STATE_LATE_ROWS = 8  # rows dropped as late by event-time operators, each counte
 STATE_SERIAL = 9  # serial of the event under way
 STATE_INSTANT = 10  # closing time under way
 STATE_SCRATCH = 11  # -> bytes that live for one step (cq/runtime/text.py), or 0
+STATE_RESULT = 12  # where a library function leaves a second result
 STATE_FIRST_FREE = 16  # operators' words start here
 
 

@@ -266,9 +266,7 @@ def table_arena(table: int, extra: int) -> int:
     capacity = ld_i64(table, TABLE_ARENA_CAPACITY)
     if used + extra <= capacity:
         return 1
-    wanted = capacity * 2
-    if wanted < ARENA_FIRST_BYTES:
-        wanted = ARENA_FIRST_BYTES
+    wanted = max(capacity * 2, ARENA_FIRST_BYTES)
     while wanted < used + extra:
         wanted *= 2
     arena = zalloc(wanted + ARENA_SLACK_BYTES)
@@ -300,11 +298,10 @@ def string_store(table: int, entry: int, word: int, address: int, length: int) -
         for n in range(length):
             st_u8(entry + word * 8 + 4, n, ld_u8(address, n))
         return 1
-    if ld_i64(table, TABLE_GARBAGE) > COMPACT_FROM_BYTES and ld_i64(table, TABLE_GARBAGE) * 2 > ld_i64(
-        table, TABLE_ARENA_USED
-    ):
-        if table_compact(table) == 0:
-            return 0
+    garbage = ld_i64(table, TABLE_GARBAGE)
+    wasteful = garbage > COMPACT_FROM_BYTES and garbage * 2 > ld_i64(table, TABLE_ARENA_USED)
+    if wasteful and table_compact(table) == 0:
+        return 0
     if table_arena(table, length) == 0:
         return 0
     used = ld_i64(table, TABLE_ARENA_USED)
@@ -318,7 +315,7 @@ def string_store(table: int, entry: int, word: int, address: int, length: int) -
 
 @native("i64(i64)")
 def table_compact(table: int) -> int:
-    """Copy the strings still in use to a new arena; 1, or 0 without memory. Every word of TABLE_STRINGS must be valid."""
+    """Copy the strings still in use to a new arena; 1, or 0 without memory. Every string slot must be valid."""
     capacity = ld_i64(table, TABLE_ARENA_CAPACITY)
     old = ld_i64(table, TABLE_ARENA)
     arena = zalloc(capacity + ARENA_SLACK_BYTES)
@@ -351,39 +348,51 @@ def table_compact(table: int) -> int:
 
 @native("i64(i64)", export=True)
 def table_sort_births(table: int) -> int:
-    """Put the birth log into the order of first-arrival serials (heap sort, in place): groups merged out of order."""
+    """Put the birth log into the order of first-arrival serials, equal ones as they are; 1, or 0 without memory.
+
+    Groups merged from panes are out of order only where rows were: mostly one look is all. Bottom-up merge sort.
+    """
     entries = ld_i64(table, TABLE_ENTRIES)
     births = ld_i64(table, TABLE_BIRTHS)
     log_bytes = ld_i64(table, TABLE_LOG_BYTES)
     count = ld_i64(table, TABLE_COUNT)
-    start = shr_u(count, 1) - 1
-    while start >= 0:
-        _sift(entries, births, log_bytes, start, count)
-        start -= 1
-    end = count - 1
-    while end > 0:
-        top = ld_i32(births, 0)
-        st_i32(births, 0, ld_i32(births, end))
-        st_i32(births, end, top)
-        _sift(entries, births, log_bytes, 0, end)
-        end -= 1
-    return 0
+    n = 1
+    while n < count and _born(entries, births, log_bytes, n - 1) <= _born(entries, births, log_bytes, n):
+        n += 1
+    if n >= count:
+        return 1
+    spare = alloc(count * 4 + 8)
+    if spare == 0:
+        return 0
+    width = 1
+    while width < count:
+        left = 0
+        while left < count:
+            _merge_births(entries, births, spare, log_bytes, left, min(left + width, count), min(left + 2 * width, count))
+            left += 2 * width
+        copy(births, spare, count * 4)
+        width *= 2
+    release(spare)
+    return 1
 
 
-@native("void(i64, i64, i64, i64, i64)")
-def _sift(entries: int, births: int, log_bytes: int, root: int, count: int) -> None:
-    """Restore the heap below `root` in births[:count], largest serial on top."""
-    moving = ld_i32(births, root)
-    serial = ld_i64(entries + shl(moving, log_bytes), ENTRY_FIRST)
-    child = root * 2 + 1
-    while child < count:
-        if child + 1 < count and ld_i64(entries + shl(ld_i32(births, child + 1), log_bytes), ENTRY_FIRST) > ld_i64(
-            entries + shl(ld_i32(births, child), log_bytes), ENTRY_FIRST
+@native("i64(i64, i64, i64, i64)", inline=True)
+def _born(entries: int, births: int, log_bytes: int, n: int) -> int:
+    """First-arrival serial of the n-th group of the log."""
+    return ld_i64(entries + shl(ld_i32(births, n), log_bytes), ENTRY_FIRST)
+
+
+@native("void(i64, i64, i64, i64, i64, i64, i64)")
+def _merge_births(entries: int, births: int, spare: int, log_bytes: int, left: int, middle: int, end: int) -> None:
+    """Merge births[left:middle] and births[middle:end] into the same place of `spare`."""
+    i = left
+    j = middle
+    for k in range(left, end):
+        if i < middle and (
+            j >= end or _born(entries, births, log_bytes, i) <= _born(entries, births, log_bytes, j)
         ):
-            child += 1
-        if ld_i64(entries + shl(ld_i32(births, child), log_bytes), ENTRY_FIRST) <= serial:
-            break
-        st_i32(births, root, ld_i32(births, child))
-        root = child
-        child = root * 2 + 1
-    st_i32(births, root, moving)
+            st_i32(spare, k, ld_i32(births, i))
+            i += 1
+        else:
+            st_i32(spare, k, ld_i32(births, j))
+            j += 1

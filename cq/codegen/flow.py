@@ -1,0 +1,270 @@
+"""How a row travels through the operators of a stage while code is written: depth first, one event at a time.
+
+A `Flow` is one function of the stage being written: its scope, its open ports, and what is known of the event (its
+serial, whether it may be late, the instant when a window is closing). `deliver` hands a node's row to the ports and
+nodes that read it, in plan order, each of which writes its code in place; an operator's own file says what that is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from cq.codegen.ports import Port, Position
+from cq.codegen.probe import TableLocals
+from cq.codegen.values import Constants, Row, Scope, Sites, Val
+from cq.codegen.writer import Writer, expr
+from cq.expressions import Expr, can_fail
+from cq.planner.logical import LogicalNode, LogicalPlan
+from cq.runtime import abi
+from cq.runtime.abi import ErrorCode
+from cq.runtime.job import Grid, PortSpec, Slot
+
+ROW_POSITION_NODE = 0
+
+
+@dataclass(slots=True)
+class StagePlan:
+    """What the functions of one stage share: the plan, who reads whom, the state's layout, the constants."""
+
+    plan: LogicalPlan
+    ports: tuple[PortSpec, ...]
+    identity: dict[int, str]
+    lanes: bool  # the kernel runs as one lane of several: rows by selection, positions on outputs
+    final: bool  # the ports are sinks
+    writer: Writer = field(default_factory=Writer)
+    constants: Constants = field(default_factory=Constants)
+    sites: Sites = field(default_factory=Sites)
+    slots: list[Slot] = field(default_factory=list)
+    grids: list[Grid] = field(default_factory=list)
+    every_advance: bool = False
+    closers: list[Closer] = field(default_factory=list)
+    watermark: Slot | None = None
+    uses_step_bytes: bool = False
+    columns: dict[int, dict[int, int]] = field(default_factory=dict)  # port -> column of the plan -> place in its batch
+    _next_word: int = abi.STATE_FIRST_FREE
+    _slot_of: dict[tuple[int, str], Slot] = field(default_factory=dict)
+    order: dict[int, int] = field(default_factory=dict)
+    readers: dict[int, list[tuple[LogicalNode, int]]] = field(default_factory=dict)
+    outputs: dict[int, list[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        nodes = self.plan.nodes()
+        self.order = {id(n): i for i, n in enumerate(nodes)}
+        for node in nodes:
+            for port, source in enumerate(node.inputs):
+                self.readers.setdefault(id(source), []).append((node, port))
+        for number, output in enumerate(self.plan.outputs):
+            self.outputs.setdefault(id(output.node), []).append(number)
+
+    def slot(self, node: LogicalNode, name: str, make: Callable[[int], Slot]) -> Slot:
+        """The described state word `name` of a node, made at first asking."""
+        key = (id(node), name)
+        if key not in self._slot_of:
+            made = make(self._next_word)
+            self._next_word += 1
+            self.slots.append(made)
+            self._slot_of[key] = made
+        return self._slot_of[key]
+
+    def watermark_word(self) -> int:
+        """The state word that holds the watermark last served."""
+        if self.watermark is None:
+            self.watermark = Slot("watermark", self._next_word, initial=abi.BEFORE_ALL)
+            self._next_word += 1
+            self.slots.append(self.watermark)
+        return self.watermark.offset
+
+    @property
+    def state_words(self) -> int:
+        return self._next_word
+
+
+@dataclass(frozen=True, slots=True)
+class Closer:
+    """A function of the stage that serves closing times: `next_end` computes the next one from the state."""
+
+    function: str
+    next_end: ast.expr
+    order: int
+
+
+@dataclass(slots=True)
+class Flow:
+    """One function being written; see the module."""
+
+    stage: StagePlan
+    scope: Scope
+    ports: dict[int, Port]
+    serial: ast.expr
+    late: ast.expr | None  # nonzero: the row is late; None: it is not, or was dropped
+    roomy: bool  # the caller has made sure that the ports have room for everything one row can emit
+    position: Position | None
+    failed: ast.expr  # what the function returns on an error
+    tables: dict[int, TableLocals] = field(default_factory=dict)
+
+    @property
+    def writer(self) -> Writer:
+        return self.stage.writer
+
+    def flush(self) -> None:
+        """Everything kept in locals is written back."""
+        for port in self.ports.values():
+            port.flush()
+
+    def no_memory(self, what: str) -> None:
+        from cq.errors import NOWHERE
+
+        self.scope.fail(ErrorCode.NO_MEMORY, what, NOWHERE)
+
+    def leave(self, result: ast.expr) -> None:
+        """Return from the function with everything written back."""
+        self.flush()
+        self.writer.code("return X", X=result)
+
+    @contextmanager
+    def on_time(self) -> Iterator[None]:
+        """Inside, the row is not late; a late one has been counted instead."""
+        if self.late is None:
+            yield
+            return
+        late, self.late = self.late, None
+        with self.scope.when(expr("L != 0", L=late)):
+            self.writer.code("st_i64(state, W, ld_i64(state, W) + 1)", W=abi.STATE_LATE_ROWS)
+        with self.scope.otherwise():
+            yield
+        self.late = late
+
+    def deliver(self, node: LogicalNode, row: Row) -> None:
+        """Hand a row of `node` to whoever reads it, in plan order."""
+        for number in self.stage.outputs.get(id(node), ()):
+            values = [row.column(i) for i in range(len(node.schema))]
+            self.ports[number].append(values, self.serial, self.position, self.roomy)
+        for reader, port in self.stage.readers.get(id(node), ()):
+            with self.scope.block():
+                if reader.span.line:
+                    self.writer.line(reader.span.line, reader.operator)
+                CONSUME[reader.operator](self, reader, port, row)
+
+
+Consume = Callable[[Flow, LogicalNode, int, Row], None]
+CONSUME: dict[str, Consume] = {}
+
+
+def consumes(operator: str) -> Callable[[Consume], Consume]:
+    """Register what an operator does with a row of input `port`."""
+
+    def register(function: Consume) -> Consume:
+        CONSUME[operator] = function
+        return function
+
+    return register
+
+
+Close = Callable[[StagePlan, LogicalNode], None]
+CLOSE: dict[str, Close] = {}
+FINISH: dict[str, Close] = {}
+
+
+def closes(operator: str) -> Callable[[Close], Close]:
+    """Register what writes the function that serves an operator's closing times."""
+
+    def register(function: Close) -> Close:
+        CLOSE[operator] = function
+        return function
+
+    return register
+
+
+def finishes(operator: str) -> Callable[[Close], Close]:
+    """Register what writes the function an operator runs when all inputs have ended."""
+
+    def register(function: Close) -> Close:
+        FINISH[operator] = function
+        return function
+
+    return register
+
+
+def row_of(scope: Scope, values: list[Val]) -> Row:
+    """A row whose values are at hand."""
+
+    def given(value: Val) -> Callable[[], Val]:
+        return lambda: value
+
+    return Row(scope, [given(v) for v in values])
+
+
+def computed(flow: Flow, exprs: tuple[Expr, ...], row: Row) -> Row:
+    """A row of expressions over another row: what can fail is computed now, in order, the rest when it is asked for."""
+    from cq.codegen.expressions import emit
+
+    def late(e: Expr) -> Callable[[], Val]:
+        return lambda: emit(flow.scope, row, e)
+
+    made = Row(flow.scope, [late(e) for e in exprs])
+    for index, e in enumerate(exprs):
+        if can_fail(e):
+            made.column(index)
+    return made
+
+
+@contextmanager
+def function(
+    stage: StagePlan,
+    name: str,
+    arguments: tuple[str, ...],
+    *,
+    reaches: set[int],
+    serial: ast.expr,
+    late: ast.expr | None,
+    roomy: bool,
+    position: Position | None,
+    failed: ast.expr,
+    error_row: ast.expr,
+    error_port: int,
+) -> Iterator[Flow]:
+    """Write a function of the stage; inside, its Flow. reaches: the ports its rows can get to."""
+    from cq.errors import NOWHERE
+
+    def fail(code: ErrorCode, site: int) -> None:
+        flow.flush()
+        stage.writer.code(
+            "failed(state, CODE, SITE, PORT, ROW, SERIAL)",
+            CODE=int(code), SITE=site, PORT=error_port, ROW=error_row, SERIAL=serial,
+        )  # fmt: skip
+        stage.writer.code("return X", X=failed)
+
+    assert NOWHERE.line == 0
+    with stage.writer.function(name, arguments):
+        scope = Scope(stage.writer, stage.constants, stage.sites, fail)
+        ports = {
+            n: Port(n, stage.ports[n], scope, serials=not stage.final, positions=stage.lanes) for n in sorted(reaches)
+        }
+        flow = Flow(stage, scope, ports, serial, late, roomy, position, failed)
+        for port in ports.values():
+            port.open()
+        yield flow
+
+
+def reachable_ports(stage: StagePlan, node: LogicalNode, *, through_state: bool = False) -> set[int]:
+    """Ports that rows of `node` can reach within one event: not past operators that keep them for later."""
+    found: set[int] = set()
+    todo, seen = [node], set()
+    while todo:
+        at = todo.pop()
+        if id(at) in seen:
+            continue
+        seen.add(id(at))
+        found.update(stage.outputs.get(id(at), ()))
+        for reader, port in stage.readers.get(id(at), ()):
+            if through_state or not holds_back(reader, port):
+                todo.append(reader)
+    return found
+
+
+def holds_back(node: LogicalNode, port: int) -> bool:
+    """Whether rows of this input never cause rows of the same event: aggregates, the right side of a temporal join."""
+    return node.operator in {"window", "aggregate"} or (node.operator == "temporal_join" and port == 0)

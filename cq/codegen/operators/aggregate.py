@@ -1,0 +1,100 @@
+"""aggregate: one table over the whole input, emitted when all inputs have ended."""
+
+from __future__ import annotations
+
+import ast
+
+from cq.codegen.aggregates import Entry, nothing
+from cq.codegen.flow import Flow, StagePlan, consumes, finishes, function, reachable_ports, row_of
+from cq.codegen.operators.window import Layout, add_row, as_minus_one, group_layout
+from cq.codegen.ports import Position
+from cq.codegen.probe import TableLocals, load_field, log_bytes_of
+from cq.codegen.values import Row
+from cq.codegen.writer import expr
+from cq.planner.logical import LogicalNode
+from cq.planner.operators import Aggregate
+from cq.runtime import abi, panes, tables
+from cq.runtime.job import Container, Slot
+
+
+def _slots(stage: StagePlan, node: Aggregate, layout: Layout) -> tuple[Slot, Slot]:
+    """One pane that never ends, and the cursor of the final emission."""
+    identity = stage.identity[id(node)]
+    pane = stage.slot(
+        node, "groups",
+        lambda offset: Slot(
+            f"groups{offset}", offset, Container.PANES, identity, shapes=layout.shapes, parameters=(0, 0, 0, 0)
+        ),
+    )  # fmt: skip
+    cursor = stage.slot(node, "cursor", lambda offset: Slot(f"cursor{offset}", offset, node=identity))
+    return pane, cursor
+
+
+@consumes("aggregate")
+def consume_aggregate(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
+    """Into the one pane there is; late rows too."""
+    assert isinstance(node, Aggregate)
+    layout = group_layout(node.keys, node.aggregates)
+    slot, _ = _slots(flow.stage, node, layout)
+    record = flow.writer.hoist(
+        expr("panes_attach(ld_i64(state, W), NEVER, 0)", W=slot.offset, NEVER=abi.NEVER), "record"
+    )
+    with flow.scope.when(expr("R == 0", R=record)):
+        flow.no_memory("groups")
+    local = TableLocals.declare(flow.scope, layout.shape.entry_words)
+    local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
+    late, flow.late = flow.late, None
+    add_row(flow, node.keys, layout, local, record, row)
+    flow.late = late
+
+
+@finishes("aggregate")
+def finish_aggregate(stage: StagePlan, node: LogicalNode) -> None:
+    """A function that emits the groups by first arrival, or the one row over nothing."""
+    assert isinstance(node, Aggregate)
+    layout = group_layout(node.keys, node.aggregates)
+    slot, cursor = _slots(stage, node, layout)
+    never = ast.Constant(abi.NEVER)
+    position = Position(never, stage.order[id(node)] + 1, ast.Constant(0), ast.Name("arrival", ast.Load()))
+    with function(
+        stage, f"finish_{slot.offset}", ("state", "out", "constants", "serial"),
+        reaches=reachable_ports(stage, node), serial=ast.Name("serial", ast.Load()), late=None, roomy=False,
+        position=position, failed=ast.Constant(abi.ERROR), error_row=as_minus_one(), error_port=0,
+    ) as flow:  # fmt: skip
+        _emit(flow, node, layout, slot, cursor)
+
+
+def _emit(flow: Flow, node: Aggregate, layout: Layout, slot: Slot, cursor: Slot) -> None:
+    writer, scope = flow.writer, flow.scope
+    writer.code("arrival = 0")
+    record = writer.let(expr("panes_attach(ld_i64(state, W), NEVER, 0)", W=slot.offset, NEVER=abi.NEVER), "record")
+    with scope.when(expr("R == 0", R=record)):
+        flow.no_memory("groups")
+    table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")
+    births = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_BIRTHS), "births")
+    entries = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_ENTRIES), "entries")
+    count = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_COUNT), "n")
+    first = writer.let(expr("ld_i64(state, W)", W=cursor.offset), "from_")
+    if not node.keys:
+        with scope.when(expr("N == 0 and F == 0", N=count, F=first)):
+            flow.deliver(node, row_of(scope, [nothing(c) for c in node.aggregates]))
+            writer.code("st_i64(state, W, 1)", W=cursor.offset)
+    group = writer.fresh("g")
+    with writer.for_(group, first, count), scope.block():
+        for port in flow.ports.values():
+            with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
+                writer.code("st_i64(state, W, G)", W=cursor.offset, G=group)
+                flow.leave(ast.Constant(abi.MORE))
+        place = expr(
+            "E + shl(ld_i32(B, G), LOG)", E=entries, B=births, G=group, LOG=log_bytes_of(layout.shape.entry_words)
+        )
+        entry = Entry(scope.let(place, "e"), ast.Name(table, ast.Load()))
+        writer.code("arrival = ld_i64(E, W)", E=entry.address, W=tables.ENTRY_FIRST)
+        nulls = None
+        if layout.keys.null_word >= 0:
+            nulls = scope.let(expr("ld_i64(E, W)", E=entry.address, W=layout.keys.null_word), "nulls")
+        values = [load_field(scope, f, entry.address, entry.table, nulls) for f in layout.keys.fields]
+        values += layout.parts.values(scope, entry)
+        flow.deliver(node, row_of(scope, values))
+    writer.code("st_i64(state, W, N)", W=cursor.offset, N=count)
+    flow.leave(ast.Constant(abi.DONE))

@@ -1,0 +1,157 @@
+"""over: one entry a partition, holding the values LAG will ask for and the running aggregates."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from cq.codegen.aggregates import Entry, Parts
+from cq.codegen.expressions import emit
+from cq.codegen.flow import Flow, StagePlan, consumes
+from cq.codegen.operators.buffer import waits, when_due
+from cq.codegen.probe import Field, Keys, TableLocals, load_field, store_field, string_words, words_of
+from cq.codegen.values import Row, Val
+from cq.codegen.writer import expr
+from cq.planner.logical import AggregateCall, LogicalNode
+from cq.planner.operators import Lag, Over
+from cq.runtime.job import Container, Slot, TableShape
+from cq.runtime.tables import ENTRY_KEYS
+from cq.types import Physical
+
+
+@dataclass(frozen=True, slots=True)
+class LagRing:
+    """The last `offset` values of a LAG's argument: a counting word, then for each a NULL word and the value."""
+
+    call: Lag
+    word: int
+
+    @property
+    def stride(self) -> int:
+        return 1 + words_of(self.call.arg.type)
+
+    @property
+    def words(self) -> int:
+        return 1 + self.stride * self.call.offset
+
+    @property
+    def string_words(self) -> tuple[int, ...]:
+        if self.call.arg.type.physical is not Physical.BYTES:
+            return ()
+        return tuple(self.word + 2 + n * self.stride for n in range(self.call.offset))
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where a partition's things are in its entry."""
+
+    keys: Keys
+    lags: tuple[LagRing, ...]
+    parts: Parts
+    shape: TableShape
+
+
+MOST_LAG = 64  # rows back: each takes words in every partition's entry and code in the kernel
+
+
+def layout_of(node: Over) -> Layout:
+    keys = Keys.of([(k.type, k.nullable) for k in node.partition])
+    word = keys.next_word
+    lags: list[LagRing] = []
+    for call in node.calls:
+        if isinstance(call, Lag):
+            lags.append(LagRing(call, word))
+            word += lags[-1].words
+    parts = Parts.of([c for c in node.calls if isinstance(c, AggregateCall)], word)
+    strings = (*string_words(keys.fields), *(w for ring in lags for w in ring.string_words), *parts.strings)
+    shape = TableShape(parts.next_word, keys.next_word - ENTRY_KEYS, strings)
+    return Layout(keys, tuple(lags), parts, shape)
+
+
+@consumes("over")
+def consume_over(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
+    """With a delay the row waits for the watermark; else it is taken at once."""
+    assert isinstance(node, Over)
+    if node.order is None:
+        take(flow, node, row)
+        return
+    with flow.on_time():
+        if waits(flow.stage, node.input):
+            when_due(flow, node, node.input, node.order, row)
+        else:
+            take(flow, node, row)
+
+
+def take(flow: Flow, node: Over, row: Row) -> None:
+    """Look the partition up, answer the calls, remember the row, hand it on."""
+    scope, stage = flow.scope, flow.stage
+    layout = layout_of(node)
+    slot = table_slot(stage, node, "partitions", layout.shape)
+    local = flow.tables.get(slot.offset)
+    if local is None:
+        table = expr("ld_i64(state, W)", W=slot.offset)
+        local = flow.tables[slot.offset] = TableLocals.fixed(scope, layout.shape.entry_words, table)
+    values = [emit(scope, row, k) for k in node.partition]
+
+    def fresh(e: ast.expr) -> None:
+        layout.parts.start(scope, Entry(e, local.address))
+
+    entry = Entry(layout.keys.probe(local, values, flow.serial, fresh), local.address)
+    lagged = iter([_lag(flow, ring, entry, row) for ring in layout.lags])
+    layout.parts.add(scope, entry, row)
+    running = iter(layout.parts.values(scope, entry))
+    results = [next(lagged) if isinstance(call, Lag) else next(running) for call in node.calls]
+    width = len(node.input.schema)
+
+    def column(i: int) -> Val:
+        return row.column(i) if i < width else results[i - width]
+
+    made = Row(scope, [lambda i=i: column(i) for i in range(len(node.schema))])  # type: ignore[misc]
+    flow.deliver(node, made)
+
+
+def _lag(flow: Flow, ring: LagRing, entry: Entry, row: Row) -> Val:
+    """The value `offset` rows back, then the ring moves on. The oldest value's place takes the new one."""
+    scope, call, writer = flow.scope, ring.call, flow.writer
+    result = scope.variables(call.type, call.nullable)
+    seen = scope.let(expr("ld_i64(E, W)", E=entry.address, W=ring.word), "seen")
+    place: ast.expr = ast.Constant(0)
+    if call.offset > 1:
+        place = scope.let(expr("srem(S, N)", S=seen, N=call.offset), "place")
+    value = emit(scope, row, call.arg)
+    held = Field(call.arg.type, 1, 0)
+    inside = expr("E + (W + P * STRIDE) * 8", E=entry.address, W=ring.word + 1, P=place, STRIDE=ring.stride)
+    at = scope.let(inside, "at")
+    with scope.when(expr("S >= N", S=seen, N=call.offset)):
+        nulls = scope.let(expr("ld_i64(A, 0)", A=at), "nulls")
+        old = load_field(scope, held, at, entry.table, nulls)
+        copied = _outlives(flow, old)
+        scope.assign(result, copied if result.null is not None else Val(call.type, copied.parts))
+    if call.default is not None:
+        with scope.otherwise():
+            scope.assign(result, emit(scope, row, call.default))
+    writer.code("st_i64(A, 0, N)", A=at, N=expr("int(N)", N=value.null) if value.null is not None else 0)
+    store_field(scope, held, at, entry.table, value)
+    writer.code("st_i64(E, W, S + 1)", E=entry.address, W=ring.word, S=seen)
+    return result
+
+
+def _outlives(flow: Flow, value: Val) -> Val:
+    """A string about to be overwritten in its entry is copied to bytes that live for the step."""
+    if value.type.physical is not Physical.BYTES:
+        return value
+    scope = flow.scope
+    address, length = value.parts
+    kept = scope.let(expr("step_bytes(state, L)", L=length), "kept")
+    with scope.when(expr("K == 0", K=kept)):
+        flow.no_memory("text of a step")
+    flow.writer.code("copy(K, A, L)", K=kept, A=address, L=length)
+    return Val(value.type, (kept, length), value.null)
+
+
+def table_slot(stage: StagePlan, node: LogicalNode, name: str, shape: TableShape) -> Slot:
+    """The state word of a node's table."""
+    identity = stage.identity[id(node)]
+    return stage.slot(
+        node, name, lambda offset: Slot(f"{name}{offset}", offset, Container.TABLE, identity, shapes=(shape,))
+    )

@@ -1,0 +1,152 @@
+"""temporal_join: right rows replace their key's entry, left rows look it up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cq.codegen.expressions import emit
+from cq.codegen.flow import Flow, consumes
+from cq.codegen.operators.buffer import waits, when_due
+from cq.codegen.operators.over import table_slot
+from cq.codegen.probe import (
+    Field,
+    Keys,
+    TableLocals,
+    lay_out,
+    load_field,
+    null_bits,
+    store_field,
+    string_words,
+)
+from cq.codegen.values import Row, Val, any_null, is_true
+from cq.codegen.writer import expr
+from cq.planner.logical import LogicalNode
+from cq.planner.operators import TemporalJoin
+from cq.runtime.job import Slot, TableShape
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """An entry: the key, then the right columns anybody reads, then their null word."""
+
+    keys: Keys
+    kept: tuple[int, ...]
+    fields: tuple[Field, ...]
+    null_word: int
+    shape: TableShape
+
+
+def layout_of(node: TemporalJoin) -> Layout:
+    keys = Keys.of([(k.type, False) for k in node.right_keys])
+    kept = tuple(range(len(node.right.schema)))
+    columns = [node.right.schema.fields[i] for i in kept]
+    fields, null_word, end = lay_out([(c.type, c.nullable) for c in columns], keys.next_word)
+    strings = (*string_words(keys.fields), *string_words(fields))
+    return Layout(keys, kept, fields, null_word, TableShape(end, keys.next_word - 2, strings))
+
+
+def _table(flow: Flow, slot: Slot, layout: Layout) -> TableLocals:
+    local = flow.tables.get(slot.offset)
+    if local is None:
+        table = expr("ld_i64(state, W)", W=slot.offset)
+        local = flow.tables[slot.offset] = TableLocals.fixed(flow.scope, layout.shape.entry_words, table)
+    return local
+
+
+@consumes("temporal_join")
+def consume_temporal_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
+    """Port 0 is the right side: it takes effect first within an event."""
+    assert isinstance(node, TemporalJoin)
+    layout = layout_of(node)
+    slot = table_slot(flow.stage, node, "versions", layout.shape)
+    if port == 0:
+        with flow.on_time():
+            _replace(flow, node, layout, _table(flow, slot, layout), row)
+        return
+    with flow.on_time():
+        if waits(flow.stage, node.left):
+            when_due(flow, node, node.left, node.left_time, row)
+        else:
+            look_up(flow, node, row)
+
+
+def _replace(flow: Flow, node: TemporalJoin, layout: Layout, local: TableLocals, row: Row) -> None:
+    """The right row becomes its key's latest; a NULL in the key matches nothing and is not kept."""
+    scope = flow.scope
+    keys = [emit(scope, row, k) for k in node.right_keys]
+    null = any_null(keys)
+    if null is not None:
+        with scope.when(expr("not N", N=null)):
+            _write(flow, layout, local, [Val(k.type, k.parts) for k in keys], row)
+    else:
+        _write(flow, layout, local, keys, row)
+
+
+def _write(flow: Flow, layout: Layout, local: TableLocals, keys: list[Val], row: Row) -> None:
+    scope = flow.scope
+    entry = layout.keys.probe(local, keys, flow.serial, lambda e: None)
+    values = [row.column(i) for i in layout.kept]
+    for f, value in zip(layout.fields, values, strict=True):
+        store_field(scope, f, entry, local.address, value)
+    if layout.null_word >= 0:
+        nulls = null_bits(values, layout.fields)
+        flow.writer.code("st_i64(E, W, N)", E=entry, W=layout.null_word, N=nulls)
+
+
+def look_up(flow: Flow, node: TemporalJoin, row: Row) -> None:
+    """The left row beside its key's latest right row, or beside NULLs, or not at all."""
+    scope = flow.scope
+    layout = layout_of(node)
+    local = _table(flow, table_slot(flow.stage, node, "versions", layout.shape), layout)
+    keys = [emit(scope, row, k) for k in node.left_keys]
+    null = any_null(keys)
+    entry = flow.writer.let(expr("0"), "match")
+    if null is None:
+        flow.writer.set(entry, layout.keys.find(local, keys))
+    else:
+        with scope.when(expr("not N", N=null)):
+            flow.writer.set(entry, layout.keys.find(local, [Val(k.type, k.parts) for k in keys]))
+    if node.left_outer:
+        _left_outer(flow, node, layout, local, entry, row)
+        return
+    with scope.when(expr("E != 0", E=entry)):
+        joined = _joined(flow, node, row, _values(flow, layout, local, entry))
+        if node.residual is None:
+            flow.deliver(node, joined)
+        else:
+            with scope.when(is_true(emit(scope, joined, node.residual))):
+                flow.deliver(node, joined)
+
+
+def _values(flow: Flow, layout: Layout, local: TableLocals, entry: str) -> list[Val]:
+    nulls = None
+    place = expr("E", E=entry)
+    if layout.null_word >= 0:
+        nulls = flow.scope.let(expr("ld_i64(E, W)", E=entry, W=layout.null_word), "nulls")
+    return [load_field(flow.scope, f, place, local.address, nulls) for f in layout.fields]
+
+
+def _left_outer(flow: Flow, node: TemporalJoin, layout: Layout, local: TableLocals, entry: str, row: Row) -> None:
+    """Right columns in variables, NULL unless the match holds."""
+    scope = flow.scope
+    right = [scope.variables(f.type, True) for f in layout.fields]
+    with scope.when(expr("E != 0", E=entry)):
+        values = _values(flow, layout, local, entry)
+        if node.residual is None:
+            for target, value in zip(right, values, strict=True):
+                scope.assign(target, value)
+        else:
+            candidate = _joined(flow, node, row, values)
+            with scope.when(is_true(emit(scope, candidate, node.residual))):
+                for target, value in zip(right, values, strict=True):
+                    scope.assign(target, value)
+    flow.deliver(node, _joined(flow, node, row, right))
+
+
+def _joined(flow: Flow, node: TemporalJoin, row: Row, right: list[Val]) -> Row:
+    width = len(node.left.schema)
+
+    def column(i: int) -> Val:
+        return row.column(i) if i < width else right[i - width]
+
+    return Row(flow.scope, [lambda i=i: column(i) for i in range(len(node.schema))])  # type: ignore[misc]

@@ -1,0 +1,271 @@
+"""window: rows into the groups of their pane; at a closing time the window's panes merged and its groups emitted."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cq.codegen.aggregates import Entry, Part, Parts
+from cq.codegen.expressions import emit
+from cq.codegen.flow import Closer, Flow, StagePlan, closes, consumes, function, reachable_ports, row_of
+from cq.codegen.ports import Position
+from cq.codegen.probe import Keys, TableLocals, load_field, log_bytes_of, string_words
+from cq.codegen.values import Row, Val
+from cq.codegen.writer import expr
+from cq.expressions import Expr
+from cq.planner.logical import AggregateCall, LogicalNode
+from cq.planner.operators import WindowAggregate, WindowKind
+from cq.runtime import abi, panes, tables
+from cq.runtime.job import Container, Grid, Slot, TableShape
+from cq.types import BIGINT, TIMESTAMP
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where a group's things are in its entry. number_word: its number in the pane, for DISTINCT sets, or -1."""
+
+    keys: Keys
+    number_word: int
+    parts: Parts
+    shape: TableShape
+    sets: tuple[Keys, ...]  # one for each distinct part: (group number, argument)
+
+    @property
+    def shapes(self) -> tuple[TableShape, ...]:
+        return (self.shape, *(TableShape(k.next_word, k.next_word - 2, string_words(k.fields)) for k in self.sets))
+
+
+def group_layout(keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> Layout:
+    """The entry of a group: keys, its number where there are DISTINCT sets, the parts of the aggregates."""
+    key = Keys.of([(k.type, k.nullable) for k in keys])
+    counted = any(c.distinct for c in calls)
+    parts = Parts.of(calls, key.next_word + counted)
+    strings = (*string_words(key.fields), *parts.strings)
+    shape = TableShape(parts.next_word, key.next_word - tables.ENTRY_KEYS, strings)
+    sets = tuple(Keys.of([(BIGINT, False), (p.arg.type, False)]) for p in parts.parts if p.distinct and p.arg)
+    return Layout(key, key.next_word if counted else -1, parts, shape, sets)
+
+
+def layout_of(node: WindowAggregate) -> Layout:
+    return group_layout(node.keys, node.aggregates)
+
+
+def _slot(stage: StagePlan, node: WindowAggregate, layout: Layout) -> Slot:
+    w = node.window
+    pane = (w.pane_us, w.offset_us, w.size_us, w.slide_us) if w.kind is not WindowKind.ATTACHED else (0, 0, 0, 0)
+    return stage.slot(
+        node, "panes",
+        lambda offset: Slot(
+            f"panes{offset}", offset, Container.PANES, stage.identity[id(node)], shapes=layout.shapes, parameters=pane
+        ),
+    )  # fmt: skip
+
+
+@consumes("window")
+def consume_window(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
+    """Find the row's pane and group, add to it."""
+    assert isinstance(node, WindowAggregate)
+    with flow.on_time():
+        layout = layout_of(node)
+        slot = _slot(flow.stage, node, layout)
+        state = flow.scope.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "panes")
+        record = _attached(flow, node, row, state) if node.window.kind is WindowKind.ATTACHED else None
+        if record is None:
+            _on_grid(flow, node, row, layout, state)
+        else:
+            local = TableLocals.declare(flow.scope, layout.shape.entry_words)
+            local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
+            add_row(flow, node.keys, layout, local, record, row)
+
+
+def _attached(flow: Flow, node: WindowAggregate, row: Row, state: str) -> str:
+    """The record of the window the row belongs to already."""
+    end = row.column(node.window.time.column).it
+    start = row.column(node.window.start_column).it
+    record = flow.writer.let(expr("panes_attach(P, END, START)", P=state, END=end, START=start), "record")
+    with flow.scope.when(expr("R == 0", R=record)):
+        flow.no_memory("open windows")
+    return record
+
+
+def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: Layout, state: str) -> None:
+    """The pane of the last row is kept at hand; another one costs a call."""
+    hoist, writer = flow.writer.hoist, flow.writer
+    local = TableLocals.declare(flow.scope, layout.shape.entry_words)
+    lo, hi, record = (hoist(ast.Constant(0), h) for h in ("lo", "hi", "record"))
+    time = row.column(node.window.time.column).it
+    if node.window.time.shift_us:
+        time = flow.scope.let(expr("T + S", T=time, S=node.window.time.shift_us), "t")
+    with flow.scope.when(expr("T < LO or T >= HI", T=time, LO=lo, HI=hi)):
+        writer.set(record, expr("panes_find(P, T)", P=state, T=time))
+        with flow.scope.when(expr("R == 0", R=record)):
+            flow.no_memory("open panes")
+        writer.set(lo, expr("ld_i64(P, W)", P=state, W=panes.PANES_LO))
+        writer.set(hi, expr("ld_i64(P, W)", P=state, W=panes.PANES_HI))
+        with flow.scope.when(expr("R != -1", R=record)):
+            local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
+    if node.window.slide_us > node.window.size_us:
+        with flow.scope.when(expr("R != -1", R=record)):
+            add_row(flow, node.keys, layout, local, record, row)
+    else:
+        add_row(flow, node.keys, layout, local, record, row)
+
+
+def add_row(flow: Flow, keys: Sequence[Expr], layout: Layout, local: TableLocals, record: str, row: Row) -> None:
+    """Find or make the row's group and count the row into every aggregate."""
+    scope = flow.scope
+    key_values = [emit(scope, row, k) for k in keys]
+    found = layout.keys.probe(local, key_values, flow.serial, lambda e: _start(flow, layout, local, e))
+    entry = Entry(found, local.address)
+    distinct = [p for p in layout.parts.parts if p.distinct]
+
+    def once(part: Part, value: Val, then: Callable[[], None]) -> None:
+        index = distinct.index(part)
+        members = TableLocals.declare(scope, layout.sets[index].next_word)
+        members.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES + 1 + index))
+        number = Val(BIGINT, (scope.let(expr("ld_i64(E, W)", E=entry.address, W=layout.number_word)),))
+        layout.sets[index].probe(members, [number, value], flow.serial, lambda e: then())
+
+    layout.parts.add(scope, entry, row, once)
+
+
+def _start(flow: Flow, layout: Layout, local: TableLocals, entry: ast.expr) -> None:
+    """A fresh group has no rows yet, and the next number of its pane."""
+    if layout.number_word >= 0:
+        number = expr("ld_i64(T, W) - 1", T=local.table, W=tables.TABLE_COUNT)
+        flow.writer.code("st_i64(E, W, N)", E=entry, W=layout.number_word, N=number)
+    layout.parts.start(flow.scope, Entry(entry, local.address))
+
+
+@closes("window")
+def close_window(stage: StagePlan, node: LogicalNode) -> None:
+    """A function that emits the groups of the window that is due; it goes on where a full port stopped it."""
+    assert isinstance(node, WindowAggregate)
+    layout = layout_of(node)
+    slot = _slot(stage, node, layout)
+    if node.window.kind is not WindowKind.ATTACHED:
+        stage.grids.append(Grid(node.window.slide_us, node.window.offset_us + node.window.size_us))
+    name = f"close_{slot.offset}"
+    due = expr("ld_i64(ld_i64(state, W), NEXT)", W=slot.offset, NEXT=panes.PANES_NEXT_END)
+    stage.closers.append(Closer(name, due, stage.order[id(node)]))
+    arrival, start = ast.Name("arrival", ast.Load()), ast.Name("start", ast.Load())
+    position = Position(ast.Name("instant", ast.Load()), stage.order[id(node)] + 1, start, arrival)
+    with function(
+        stage, name, ("state", "out", "constants", "instant", "serial"),
+        reaches=reachable_ports(stage, node), serial=ast.Name("serial", ast.Load()), late=None, roomy=False,
+        position=position, failed=ast.Constant(abi.ERROR), error_row=as_minus_one(), error_port=0,
+    ) as flow:  # fmt: skip
+        state = flow.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "panes")
+        flow.writer.code("if ld_i64(P, NEXT) != instant:\n    return 0", P=state, NEXT=panes.PANES_NEXT_END)
+        if node.window.kind is WindowKind.ATTACHED:
+            _close_attached(flow, node, layout, state)
+        else:
+            _close_on_grid(flow, node, layout, state)
+
+
+def as_minus_one() -> ast.expr:
+    return ast.UnaryOp(ast.USub(), ast.Constant(1))
+
+
+def _close_on_grid(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> None:
+    writer = flow.writer
+    writer.code("start = instant - SIZE", SIZE=node.window.size_us)
+    if node.window.size_us == node.window.pane_us:
+        record = writer.let(expr("ld_i64(ld_i64(P, W), 0)", P=state, W=panes.PANES_LIST), "record")
+        table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")
+    else:
+        table = _merged(flow, node, layout, state)
+    _emit_groups(flow, node, layout, state, table)
+    writer.code("panes_closed(P)", P=state)
+    flow.leave(ast.Constant(abi.DONE))
+
+
+def _merged(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> str:
+    """The scratch table with the window's panes merged left to right; done once a window, not at every resume."""
+    writer, scope = flow.writer, flow.scope
+    table = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_SCRATCH), "table")
+    target = TableLocals.declare(scope, layout.shape.entry_words)
+    with scope.when(expr("ld_i64(P, W) < 0", P=state, W=panes.PANES_CURSOR)):
+        writer.set(table, expr("panes_scratch(P)", P=state))
+        with scope.when(expr("T == 0", T=table)):
+            flow.no_memory("merging panes")
+        target.use(ast.Name(table, ast.Load()))
+        records = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_LIST), "records")
+        count = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_COUNT), "n")
+        index = writer.fresh("p")
+        with writer.for_(index, 0, count), scope.block():
+            record = writer.let(expr("ld_i64(R, P)", R=records, P=index), "record")
+            first = writer.let(expr("ld_i64(R, 0)", R=record), "first")
+            with scope.when(expr("F >= start and F < instant", F=first)):
+                _merge_pane(flow, layout, target, record)
+        with scope.when(expr("table_sort_births(T) == 0", T=table)):
+            flow.no_memory("ordering groups")
+    return table
+
+
+def _merge_pane(flow: Flow, layout: Layout, target: TableLocals, record: str) -> None:
+    """Count every group of a pane into the scratch table, in first-arrival order."""
+    writer, scope = flow.writer, flow.scope
+    source = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "source")
+    births = writer.let(expr("ld_i64(T, W)", T=source, W=tables.TABLE_BIRTHS), "births")
+    entries = writer.let(expr("ld_i64(T, W)", T=source, W=tables.TABLE_ENTRIES), "entries")
+    count = writer.let(expr("ld_i64(T, W)", T=source, W=tables.TABLE_COUNT), "n")
+    group = writer.fresh("g")
+    with writer.for_(group, 0, count), scope.block():
+        place = expr(
+            "E + shl(ld_i32(B, G), LOG)", E=entries, B=births, G=group, LOG=log_bytes_of(layout.shape.entry_words)
+        )
+        from_entry = Entry(scope.let(place, "from_"), ast.Name(source, ast.Load()))
+        values = _load_keys(flow, layout.keys, from_entry)
+        first = scope.let(expr("ld_i64(E, W)", E=from_entry.address, W=tables.ENTRY_FIRST), "first")
+        found = layout.keys.probe(target, values, first, lambda e: _start(flow, layout, target, e))
+        with scope.when(expr("F < ld_i64(E, W)", F=first, E=found, W=tables.ENTRY_FIRST)):
+            writer.code("st_i64(E, W, F)", E=found, W=tables.ENTRY_FIRST, F=first)
+        layout.parts.merge(scope, Entry(found, target.address), from_entry)
+
+
+def _load_keys(flow: Flow, keys: Keys, entry: Entry) -> list[Val]:
+    nulls: ast.expr | None = None
+    if keys.null_word >= 0:
+        nulls = flow.scope.let(expr("ld_i64(E, W)", E=entry.address, W=keys.null_word), "nulls")
+    return [load_field(flow.scope, f, entry.address, entry.table, nulls) for f in keys.fields]
+
+
+def _emit_groups(flow: Flow, node: WindowAggregate, layout: Layout, state: str, table: str) -> None:
+    """Every group from the cursor on; with a full port the cursor is kept and the function says MORE."""
+    writer, scope = flow.writer, flow.scope
+    start = ast.Name("start", ast.Load())
+    instant = ast.Name("instant", ast.Load())
+    births = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_BIRTHS), "births")
+    entries = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_ENTRIES), "entries")
+    count = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_COUNT), "n")
+    cursor = writer.let(expr("max(ld_i64(P, W), 0)", P=state, W=panes.PANES_CURSOR), "from_")
+    group = writer.fresh("g")
+    with writer.for_(group, cursor, count), scope.block():
+        for port in flow.ports.values():
+            with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
+                writer.code("st_i64(P, W, G)", P=state, W=panes.PANES_CURSOR, G=group)
+                flow.leave(ast.Constant(abi.MORE))
+        place = expr(
+            "E + shl(ld_i32(B, G), LOG)", E=entries, B=births, G=group, LOG=log_bytes_of(layout.shape.entry_words)
+        )
+        entry = Entry(scope.let(place, "e"), ast.Name(table, ast.Load()))
+        writer.code("arrival = ld_i64(E, W)", E=entry.address, W=tables.ENTRY_FIRST)
+        times = [Val(TIMESTAMP, (start,)), Val(TIMESTAMP, (instant,))]
+        times.append(Val(TIMESTAMP, (scope.let(expr("instant - 1")),)))
+        values = [*times, *_load_keys(flow, layout.keys, entry)]
+        values += layout.parts.values(scope, entry)
+        flow.deliver(node, row_of(scope, values))
+
+
+def _close_attached(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> None:
+    """Every window that ends now, by start; each is one record."""
+    writer = flow.writer
+    with writer.while_(expr("ld_i64(P, W) == instant", P=state, W=panes.PANES_NEXT_END)), flow.scope.block():
+        record = writer.let(expr("ld_i64(ld_i64(P, W), 0)", P=state, W=panes.PANES_LIST), "record")
+        writer.code("start = ld_i64(R, W)", R=record, W=panes.PANE_SECOND)
+        table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")
+        _emit_groups(flow, node, layout, state, table)
+        writer.code("panes_closed(P)", P=state)
+    flow.leave(ast.Constant(abi.DONE))

@@ -1,0 +1,182 @@
+"""Output ports in generated code: how a row's values reach the buffers of a port.
+
+While a function runs, a port's row count, buffer addresses and string fill levels live in locals (`open`); whoever
+leaves the function, or calls something that may move buffers, writes them back first (`flush`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cq.codegen.values import Scope, Val
+from cq.codegen.writer import expr
+from cq.errors import NOWHERE
+from cq.runtime import abi
+from cq.runtime.abi import ErrorCode, Storage
+from cq.runtime.job import ColumnSpec, PortSpec
+from cq.schema import Schema
+from cq.types import DataType, Kind
+
+_STORAGE = {
+    Kind.BOOLEAN: Storage.BIT,
+    Kind.TINYINT: Storage.I8,
+    Kind.SMALLINT: Storage.I16,
+    Kind.INTEGER: Storage.I32,
+    Kind.DATE: Storage.I32,
+    Kind.INTERVAL_MONTH: Storage.I32,
+    Kind.REAL: Storage.F32,
+    Kind.DOUBLE: Storage.F64,
+    Kind.DECIMAL: Storage.I128,
+    Kind.VARCHAR: Storage.UTF8,
+    Kind.NULL: Storage.BIT,
+}
+_STORE = {
+    Storage.BIT: "st_bit(D, R, V)",
+    Storage.I8: "st_i8(D, R, V)",
+    Storage.I16: "st_i16(D, R, V)",
+    Storage.I32: "st_i32(D, R, V)",
+    Storage.I64: "st_i64(D, R, V)",
+    Storage.F32: "st_f32(D, R, V)",
+    Storage.F64: "st_f64(D, R, V)",
+}
+
+
+def storage(type_: DataType) -> Storage:
+    """How a column of this type lies in memory."""
+    return _STORAGE.get(type_.kind, Storage.I64)
+
+
+def column_specs(schema: Schema) -> tuple[ColumnSpec, ...]:
+    """The columns of a schema as they cross a port."""
+    return tuple(ColumnSpec(f.name, storage(f.type), f.nullable) for f in schema.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """What orders a row against other lanes' rows of the same ticket."""
+
+    instant: ast.expr
+    node: int
+    start: ast.expr
+    arrival: ast.expr
+
+
+@dataclass(slots=True)
+class Port:
+    """One port in the function being written."""
+
+    number: int
+    spec: PortSpec
+    scope: Scope
+    serials: bool  # its rows go to another stage
+    positions: bool  # its rows come from one lane of several
+    rows: str = ""
+    capacity: str = ""
+    place: str = ""
+    columns: str = ""
+    data: list[str] = field(default_factory=list)
+    validity: list[str] = field(default_factory=list)
+    offsets: list[str] = field(default_factory=list)
+    used: list[str] = field(default_factory=list)
+    room: list[str] = field(default_factory=list)
+    serial_list: str = ""
+    position_list: str = ""
+
+    def open(self) -> None:
+        """Put the port's words into locals at the start of the function."""
+        hoist = self.scope.writer.hoist
+        self.place = hoist(expr("out + N", N=self.number * abi.PORT_WORDS * 8), "port")
+        self.rows = hoist(self._word(abi.PORT_ROWS), "r")
+        self.capacity = hoist(self._word(abi.PORT_CAPACITY), "cap")
+        self.columns = hoist(self._word(abi.PORT_COLUMNS), "cols")
+        if self.serials:
+            self.serial_list = hoist(self._word(abi.PORT_SERIALS), "ser")
+        if self.positions:
+            self.position_list = hoist(self._word(abi.PORT_POSITIONS), "pos")
+        for n, column in enumerate(self.spec.columns):
+            text = column.storage is Storage.UTF8
+            self.data.append(hoist(self._column(n, abi.OUT_DATA), "d"))
+            self.validity.append(hoist(self._column(n, abi.OUT_VALIDITY), "val") if column.nullable else "")
+            self.offsets.append(hoist(self._column(n, abi.OUT_OFFSETS), "off") if text else "")
+            self.used.append(hoist(self._column(n, abi.OUT_BYTES), "used") if text else "")
+            self.room.append(hoist(self._column(n, abi.OUT_BYTES_CAPACITY), "room") if text else "")
+
+    def _word(self, word: int) -> ast.expr:
+        return expr("ld_i64(P, W)", P=self.place, W=word)
+
+    def _column(self, n: int, word: int) -> ast.expr:
+        return expr("ld_i64(C, W)", C=self.columns, W=n * abi.OUT_WORDS + word)
+
+    def flush(self) -> None:
+        """Write row count and string fill levels back."""
+        code = self.scope.writer.code
+        code("st_i64(P, W, R)", P=self.place, W=abi.PORT_ROWS, R=self.rows)
+        for n, used in enumerate(self.used):
+            if used:
+                code("st_i64(C, W, U)", C=self.columns, W=n * abi.OUT_WORDS + abi.OUT_BYTES, U=used)
+
+    def reload(self) -> None:
+        """Read again what a call may have moved."""
+        set_ = self.scope.writer.set
+        set_(self.capacity, self._word(abi.PORT_CAPACITY))
+        set_(self.columns, self._word(abi.PORT_COLUMNS))
+        if self.serials:
+            set_(self.serial_list, self._word(abi.PORT_SERIALS))
+        if self.positions:
+            set_(self.position_list, self._word(abi.PORT_POSITIONS))
+        for n in range(len(self.data)):
+            set_(self.data[n], self._column(n, abi.OUT_DATA))
+            if self.validity[n]:
+                set_(self.validity[n], self._column(n, abi.OUT_VALIDITY))
+            if self.used[n]:
+                set_(self.offsets[n], self._column(n, abi.OUT_OFFSETS))
+                set_(self.room[n], self._column(n, abi.OUT_BYTES_CAPACITY))
+
+    def append(self, values: Sequence[Val], serial: ast.expr, position: Position | None, roomy: bool) -> None:
+        """One more row. roomy: the caller has made sure that there is room for it."""
+        scope, code = self.scope, self.scope.writer.code
+        if not roomy:
+            with scope.when(expr("R >= CAP", R=self.rows, CAP=self.capacity)):
+                self.flush()
+                with scope.when(expr("port_grow(out, N) == 0", N=self.number)):
+                    scope.fail(ErrorCode.NO_MEMORY, "result rows", NOWHERE)
+                self.reload()
+        for n, (column, value) in enumerate(zip(self.spec.columns, values, strict=True)):
+            self._store(n, column, value)
+        if self.serials:
+            code("st_i64(S, R, V)", S=self.serial_list, R=self.rows, V=serial)
+        if self.positions:
+            assert position is not None
+            words = (serial, position.instant, ast.Constant(position.node), position.start, position.arrival)
+            at = scope.let(expr("P + R * SIZE", P=self.position_list, R=self.rows, SIZE=abi.POSITION_WORDS * 8), "at")
+            for word, value_ in enumerate(words):
+                code("st_i64(A, W, V)", A=at, W=word, V=value_)
+        code("R = R + 1", R=self.rows)
+
+    def _store(self, n: int, column: ColumnSpec, value: Val) -> None:
+        code = self.scope.writer.code
+        if self.validity[n]:
+            valid = expr("not N", N=value.null) if value.null is not None else ast.Constant(True)
+            code("st_bit(B, R, V)", B=self.validity[n], R=self.rows, V=valid)
+        match column.storage:
+            case Storage.UTF8:
+                self._store_text(n, value)
+            case Storage.I128:
+                code("st_i64(D, R * 2, V)", D=self.data[n], R=self.rows, V=value.it)
+                code("st_i64(D, R * 2 + 1, V >> 63)", D=self.data[n], R=self.rows, V=value.it)
+            case storage_:
+                code(_STORE[storage_], D=self.data[n], R=self.rows, V=value.it)
+
+    def _store_text(self, n: int, value: Val) -> None:
+        scope, code = self.scope, self.scope.writer.code
+        address, length = value.parts
+        with scope.when(expr("U + L > ROOM", U=self.used[n], L=length, ROOM=self.room[n])):
+            self.flush()
+            with scope.when(expr("port_bytes(out, N, C, L) == 0", N=self.number, C=n, L=length)):
+                scope.fail(ErrorCode.NO_MEMORY, "result text", NOWHERE)
+            self.reload()
+        code("copy(D + U, A, L)", D=self.data[n], U=self.used[n], A=address, L=length)
+        code("U = U + L", U=self.used[n], L=length)
+        code("st_i32(OFF, R + 1, U)", OFF=self.offsets[n], R=self.rows, U=self.used[n])

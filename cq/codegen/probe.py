@@ -1,0 +1,311 @@
+"""Hash tables in generated code: key words, hashes, and the probe loop.
+
+`Keys` turns SQL values into the words an entry holds and compares with (cq/runtime/tables.py). `TableLocals` keeps a
+table's words in locals while a function runs; what may move entries is followed by `reload`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cq.codegen.values import Scope, Val
+from cq.codegen.writer import expr
+from cq.errors import NOWHERE
+from cq.runtime.abi import ErrorCode
+from cq.runtime.job import TableShape
+from cq.runtime.tables import (
+    ENTRY_KEYS,
+    HASH_FACTOR,
+    INLINE_STRING_BYTES,
+    TABLE_ENTRIES,
+    TABLE_EPOCH,
+    TABLE_MASK,
+    TABLE_SHIFT,
+)
+from cq.types import DataType, Kind, Physical
+
+_NAN_BITS = 0x7FF8000000000000
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A SQL value inside an entry: its first word, and the bit of the null word that says it is NULL (-1: never)."""
+
+    type: DataType
+    word: int
+    null_bit: int = -1
+
+    @property
+    def words(self) -> int:
+        return words_of(self.type)
+
+
+def words_of(type_: DataType) -> int:
+    """How many words of an entry a value takes."""
+    return 2 if type_.physical is Physical.BYTES else 1
+
+
+def lay_out(columns: Sequence[tuple[DataType, bool]], first_word: int) -> tuple[tuple[Field, ...], int, int]:
+    """Fields of (type, nullable) columns from `first_word` on; the null word (or -1) and the next free word."""
+    fields: list[Field] = []
+    word, bit = first_word, 0
+    for type_, nullable in columns:
+        fields.append(Field(type_, word, bit if nullable else -1))
+        word += words_of(type_)
+        bit += nullable
+    assert bit <= 62, "more than 62 nullable columns in one entry"
+    null_word = word if bit else -1
+    return tuple(fields), null_word, word + (1 if bit else 0)
+
+
+def string_words(fields: Sequence[Field]) -> tuple[int, ...]:
+    """The words where strings begin."""
+    return tuple(f.word for f in fields if f.type.physical is Physical.BYTES)
+
+
+def string_bits(shape: TableShape) -> int:
+    """TABLE_STRINGS of a shape."""
+    return sum(1 << w for w in shape.string_words)
+
+
+def as_word(scope: Scope, value: Val) -> ast.expr:
+    """The one word of a value that is no string; doubles as bits, -0.0 as 0.0 and every NaN alike; NULL is 0."""
+    match value.type:
+        case t if t.is_float:
+            bits = expr("pick(X == X, f64_bits(X + 0.0), NAN)", X=value.it, NAN=_NAN_BITS)
+            word = scope.let(bits)
+        case t if t.kind is Kind.BOOLEAN:
+            word = scope.let(expr("int(X)", X=value.it))
+        case _:
+            word = value.it
+    if value.null is not None:
+        word = scope.let(expr("pick(N, 0, W)", N=value.null, W=word))
+    return word
+
+
+def plain_word(scope: Scope, value: Val) -> ast.expr:
+    """The word of a value that is kept rather than compared: doubles bit by bit."""
+    if value.type.is_float:
+        return expr("f64_bits(X)", X=value.it)
+    return expr("int(X)", X=value.it) if value.type.kind is Kind.BOOLEAN else value.it
+
+
+def null_bits(values: Sequence[Val], fields: Sequence[Field]) -> ast.expr:
+    """The null word of the fields."""
+    total: ast.expr = ast.Constant(0)
+    for value, f in zip(values, fields, strict=True):
+        if f.null_bit >= 0 and value.null is not None:
+            total = expr("T | pick(N, BIT, 0)", T=total, N=value.null, BIT=1 << f.null_bit)
+    return total
+
+
+def load_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, nulls: ast.expr | None) -> Val:
+    """The SQL value of a field of an entry. nulls: the entry's null word, where the field may be NULL."""
+    word = expr("ld_i64(E, W)", E=entry, W=f.word)
+    null: ast.expr | None = None
+    if f.null_bit >= 0:
+        assert nulls is not None
+        null = scope.let(expr("N & BIT != 0", N=nulls, BIT=1 << f.null_bit), "n")
+    if f.type.physical is Physical.BYTES:
+        length = scope.let(expr("string_length(E, W)", E=entry, W=f.word))
+        address = scope.let(expr("string_address(T, E, W)", T=table, E=entry, W=f.word))
+        return Val(f.type, (address, length), null)
+    if f.type.is_float:
+        return Val(f.type, (scope.let(expr("ld_f64(E, W)", E=entry, W=f.word)),), null)
+    if f.type.kind is Kind.BOOLEAN:
+        return Val(f.type, (scope.let(expr("W != 0", W=word)),), null)
+    return Val(f.type, (scope.let(word),), null)
+
+
+def store_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, value: Val) -> None:
+    """Write the value's words (not its null bit) into an entry; the entry stays where it is."""
+    if f.type.physical is Physical.BYTES:
+        address, length = value.parts
+        if value.null is not None:
+            length = scope.let(expr("pick(N, 0, L)", N=value.null, L=length))
+        stored = expr("string_store(T, E, W, A, L) == 0", T=table, E=entry, W=f.word, A=address, L=length)
+        with scope.when(stored):
+            scope.fail(ErrorCode.NO_MEMORY, "text in state", NOWHERE)
+    else:
+        scope.writer.code("st_i64(E, W, V)", E=entry, W=f.word, V=plain_word(scope, value))
+
+
+@dataclass(slots=True)
+class TableLocals:
+    """A table's words in locals of the function being written."""
+
+    scope: Scope
+    log_bytes: int
+    table: str
+    entries: str
+    mask: str
+    shift: str
+    epoch: str
+
+    @staticmethod
+    def declare(scope: Scope, entry_words: int) -> TableLocals:
+        """Locals without a table: `use` gives them one."""
+        zero = ast.Constant(0)
+        table, *words = (scope.writer.hoist(zero, h) for h in ("table", *(hint for hint, _ in _WORDS)))
+        return TableLocals(scope, log_bytes_of(entry_words), table, *words)
+
+    @staticmethod
+    def fixed(scope: Scope, entry_words: int, table: ast.expr) -> TableLocals:
+        """Locals of the table whose address `table` is, for the whole function."""
+        name = scope.writer.hoist(table, "table")
+        words = (scope.writer.hoist(expr("ld_i64(T, W)", T=name, W=word), hint) for hint, word in _WORDS)
+        return TableLocals(scope, log_bytes_of(entry_words), name, *words)
+
+    def use(self, table: ast.expr) -> None:
+        """Work on this table from here on."""
+        self.scope.writer.set(self.table, table)
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the table's words again."""
+        for name, (_, word) in zip((self.entries, self.mask, self.shift, self.epoch), _WORDS, strict=True):
+            self.scope.writer.set(name, expr("ld_i64(T, W)", T=self.table, W=word))
+
+    @property
+    def address(self) -> ast.expr:
+        return ast.Name(self.table, ast.Load())
+
+
+_WORDS = (("entries", TABLE_ENTRIES), ("mask", TABLE_MASK), ("shift", TABLE_SHIFT), ("epoch", TABLE_EPOCH))
+
+
+def log_bytes_of(entry_words: int) -> int:
+    """The power of two an entry of this many words takes, as `table_new` computes it."""
+    log = 4
+    while 1 << log < entry_words * 8:
+        log += 1
+    return log
+
+
+@dataclass(slots=True)
+class Keys:
+    """The key of an entry: fields from ENTRY_KEYS on, and the null word when one may be NULL."""
+
+    fields: tuple[Field, ...]
+    null_word: int
+    next_word: int
+
+    @staticmethod
+    def of(columns: Sequence[tuple[DataType, bool]]) -> Keys:
+        return Keys(*lay_out(columns, ENTRY_KEYS))
+
+    def find(self, t: TableLocals, values: Sequence[Val]) -> ast.expr:
+        """Write the search for the entry with these key values: its address, or 0."""
+        return _search(self, t, values, None, None)
+
+    def probe(
+        self, t: TableLocals, values: Sequence[Val], serial: ast.expr, fresh: Callable[[ast.expr], None]
+    ) -> ast.expr:
+        """Write the search for the entry with these key values, made if missing: its address.
+
+        serial: of the row that causes it.  fresh(entry): writes what happens to an entry just made, its keys set.
+        """
+        return _search(self, t, values, serial, fresh)
+
+
+def _search(
+    keys: Keys, t: TableLocals, values: Sequence[Val], serial: ast.expr | None,
+    fresh: Callable[[ast.expr], None] | None,
+) -> ast.expr:  # fmt: skip
+    scope, writer = t.scope, t.scope.writer
+    words = _key_words(scope, keys, values)
+    hash32 = _hash(scope, words)
+    want = scope.let(expr("EPOCH | H", EPOCH=t.epoch, H=hash32), "want")
+    slot = writer.let(expr("shr_u(H, S)", H=hash32, S=t.shift), "slot")
+    entry = writer.let(ast.Constant(0), "e")
+    place: ast.expr = ast.Name(entry, ast.Load())
+    with writer.while_(True), scope.block():
+        writer.set(entry, expr("E + shl(S, LOG)", E=t.entries, S=slot, LOG=t.log_bytes))
+        tag = writer.let(expr("ld_i64(E, 0)", E=entry), "tag")
+        same: list[ast.expr] = [expr("T == W", T=tag, W=want)]
+        same += [w.equals(t, entry) for w in words]
+        writer.code("if SAME:\n    break", SAME=same[0] if len(same) == 1 else ast.BoolOp(ast.And(), same))
+        with writer.if_(expr("T < EPOCH", T=tag, EPOCH=t.epoch)):
+            if serial is None or fresh is None:
+                writer.set(entry, 0)
+            else:
+                writer.set(entry, expr("table_insert(T, H, S)", T=t.table, H=hash32, S=serial))
+                with scope.when(expr("E == 0", E=entry)):
+                    scope.fail(ErrorCode.NO_MEMORY, "groups", NOWHERE)
+                t.reload()
+                _store_keys(scope, keys, t, entry, values, words)
+                fresh(place)
+            writer.code("break")
+        writer.set(slot, expr("(S + 1) & M", S=slot, M=t.mask))
+    return place
+
+
+@dataclass(slots=True)
+class _Word:
+    """One word to compare; strings take two, of which the second may need a look at the bytes."""
+
+    word: int
+    value: ast.expr
+    tail: ast.expr | None = None
+    length: ast.expr | None = None
+    address: ast.expr | None = None
+
+    def equals(self, t: TableLocals, entry: str) -> ast.expr:
+        first = expr("ld_i64(E, W) == V", E=entry, W=self.word, V=self.value)
+        if self.tail is None:
+            return first
+        return expr(
+            "F and (L <= SHORT and ld_i64(E, W) == T or L > SHORT and string_is(TABLE, E, W0, A) == 1)",
+            F=first, L=self.length or 0, SHORT=INLINE_STRING_BYTES, E=entry, W=self.word + 1, T=self.tail,
+            TABLE=t.table, W0=self.word, A=self.address or 0,
+        )  # fmt: skip
+
+
+def _key_words(scope: Scope, keys: Keys, values: Sequence[Val]) -> list[_Word]:
+    words: list[_Word] = []
+    for f, value in zip(keys.fields, values, strict=True):
+        if f.type.physical is not Physical.BYTES:
+            words.append(_Word(f.word, scope.let(as_word(scope, value))))
+            continue
+        address, length = value.parts
+        if value.null is not None:
+            length = scope.let(expr("pick(N, 0, L)", N=value.null, L=length))
+        head = ast.Name(scope.writer.let(ast.Constant(0)), ast.Load())
+        tail = ast.Name(scope.writer.let(ast.Constant(0)), ast.Load())
+        with scope.when(expr("L > 0", L=length)):
+            scope.writer.set(head.id, expr("string_head(A, L)", A=address, L=length))
+            scope.writer.set(tail.id, expr("string_tail(A, L)", A=address, L=length))
+            with scope.when(expr("L > SHORT", L=length, SHORT=INLINE_STRING_BYTES)):
+                scope.writer.set(tail.id, expr("hash_bytes(A, L)", A=address, L=length))
+        words.append(_Word(f.word, head, tail, length, address))
+    if keys.null_word >= 0:
+        words.append(_Word(keys.null_word, scope.let(null_bits(values, keys.fields))))
+    return words
+
+
+def _hash(scope: Scope, words: list[_Word]) -> ast.expr:
+    """The 32-bit hash: Fibonacci for one word, a multiplicative mix for more, 0 for none."""
+    parts = [p for w in words for p in (w.value, w.tail) if p is not None]
+    if not parts:
+        return ast.Constant(0)
+    if len(parts) == 1:
+        return scope.let(expr("hash_word(K)", K=parts[0]), "h")
+    state: ast.expr = expr("wmul(K, F)", K=parts[0], F=HASH_FACTOR)
+    for part in parts[1:]:
+        state = expr("hash_mix(S, K)", S=state, K=part)
+    return scope.let(expr("shr_u(S, 32)", S=state), "h")
+
+
+def _store_keys(
+    scope: Scope, keys: Keys, t: TableLocals, entry: str, values: Sequence[Val], words: list[_Word]
+) -> None:
+    place: ast.expr = ast.Name(entry, ast.Load())
+    for f, value, word in zip(keys.fields, values, words, strict=False):
+        if f.type.physical is Physical.BYTES:
+            store_field(scope, f, place, t.address, value)
+        else:
+            scope.writer.code("st_i64(E, W, V)", E=entry, W=f.word, V=word.value)
+    if keys.null_word >= 0:
+        scope.writer.code("st_i64(E, W, V)", E=entry, W=keys.null_word, V=words[-1].value)

@@ -1,0 +1,150 @@
+"""The loop over the rows of a source: columns by reference, one turn a row."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from cq.codegen.flow import StagePlan, function, holds_back, reachable_ports
+from cq.codegen.ports import Position, storage
+from cq.codegen.values import Row, Scope, Val
+from cq.codegen.writer import expr
+from cq.planner.logical import LogicalNode
+from cq.planner.operators import UnionAll, Unnest
+from cq.runtime import abi
+from cq.runtime.abi import Storage
+from cq.schema import Field, Schema
+from cq.types import BIGINT
+
+ROWS_ARGUMENTS = ("state", "batch", "out", "constants", "lo", "hi", "base", "late")
+
+_LOADS = {
+    Storage.I8: "ld_i8(D, R)",
+    Storage.I16: "ld_i16(D, R)",
+    Storage.I32: "ld_i32(D, R)",
+    Storage.I64: "ld_i64(D, R)",
+    Storage.F32: "ld_f32(D, R)",
+    Storage.F64: "ld_f64(D, R)",
+    Storage.I128: "ld_i64(D, R * 2)",
+}
+
+
+def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -> str:
+    """Write the function that takes rows lo..hi of a port through the stage; its name.
+
+    It returns the row to go on with: hi, or an earlier one when a port is full, or -1 after an error. `base` is what
+    to add to a row number to get its serial.
+    """
+    name = f"rows_{port}"
+    row_number = ast.Name("i", ast.Load())
+    serial = ast.Name("serial", ast.Load())
+    fan_out = bounded_fan_out(stage, node)
+    never = ast.Constant(abi.NEVER)
+    with function(
+        stage, name, ROWS_ARGUMENTS,
+        reaches=reachable_ports(stage, node), serial=serial, late=ast.Name("late", ast.Load()),
+        roomy=fan_out is not None, position=Position(never, 0, ast.Constant(0), ast.Constant(0)),
+        failed=ast.UnaryOp(ast.USub(), ast.Constant(1)), error_row=row_number, error_port=port,
+    ) as flow:  # fmt: skip
+        row = source_row(flow.scope, schema, stage.columns.setdefault(port, {}), port, row_number)
+        writer = flow.writer
+        if stage.lanes:
+            selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
+        serials = "" if node.operator == "scan" else writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SERIALS), "sers")
+        writer.code("end = hi")
+        if fan_out is not None:
+            for p in flow.ports.values():
+                room = "CAP - R" if fan_out <= 1 else "shr_u(CAP - R, LOG)"
+                log = max(0, (fan_out - 1).bit_length())
+                writer.code(f"end = min(end, lo + ({room}))", CAP=p.capacity, R=p.rows, LOG=log)
+        step = "j" if stage.lanes else "i"
+        with writer.for_(step, "lo", "end"), flow.scope.block():
+            if fan_out is None:
+                for p in flow.ports.values():
+                    with flow.scope.when(expr("R >= ld_i64(P, W)", R=p.rows, P=p.place, W=abi.PORT_LIMIT)):
+                        flow.leave(ast.Name(step, ast.Load()))
+            if stage.lanes:
+                writer.code("i = ld_i32(SEL, j)", SEL=selection)
+            if serials:
+                writer.code("serial = ld_i64(S, i)", S=serials)
+            else:
+                writer.code("serial = base + i")
+            if stage.uses_step_bytes:
+                writer.code("step_reset(state)")
+            flow.deliver(node, row)
+        flow.leave(ast.Name("end", ast.Load()))
+    return name
+
+
+def source_row(scope: Scope, schema: Schema, places: dict[int, int], port: int, number: ast.expr) -> Row:
+    """Row `number` of a port's batch: a column is loaded where it is first needed, its buffers found once a call.
+
+    places: where columns of the schema lie in the port's batch; one that is first needed now gets the next place.
+    """
+
+    def loader(index: int, column: Field) -> Callable[[], Val]:
+        return lambda: _load(scope, places.setdefault(index, len(places)), column, port, number)
+
+    return Row(scope, [loader(i, f) for i, f in enumerate(schema.fields)])
+
+
+def _load(scope: Scope, index: int, column: Field, port: int, number: ast.expr) -> Val:
+    kind = storage(column.type)
+    data = _column_word(scope, port, index, abi.COLUMN_DATA, "data")
+    null: ast.expr | None = None
+    if column.nullable:
+        validity = _column_word(scope, port, index, abi.COLUMN_VALIDITY, "valid")
+        bit = _column_word(scope, port, index, abi.COLUMN_BIT, "bit")
+        null = scope.let(expr("V != 0 and not ld_bit(V, B + R)", V=validity, B=bit, R=number), "n")
+    if kind is Storage.UTF8:
+        offsets = _column_word(scope, port, index, abi.COLUMN_OFFSETS, "offs")
+        start = scope.let(expr("ld_i32(O, R)", O=offsets, R=number))
+        address = scope.let(expr("D + S", D=data, S=start))
+        length = scope.let(expr("ld_i32(O, R + 1) - S", O=offsets, R=number, S=start))
+        return Val(column.type, (address, length), null)
+    if kind is Storage.BIT:
+        bit = _column_word(scope, port, index, abi.COLUMN_BIT, "bit")
+        return Val(column.type, (scope.let(expr("ld_bit(D, B + R)", D=data, B=bit, R=number)),), null)
+    return Val(column.type, (scope.let(expr(_LOADS[kind], D=data, R=number)),), null)
+
+
+def _column_word(scope: Scope, port: int, index: int, word: int, hint: str) -> str:
+    """A word of the port's column table, in a local for the whole function."""
+    key = ("column", port, index, word)
+    if key not in scope.prologue:
+        table = ("columns", port)
+        if table not in scope.prologue:
+            place = expr("ld_i64(ld_i64(batch, W), P)", W=abi.BATCH_PORTS, P=port)
+            name = scope.writer.hoist(place, "columns")
+            scope.prologue[table] = Val(BIGINT, (ast.Name(name, ast.Load()),))
+        columns = scope.prologue[table].it
+        made = scope.writer.hoist(expr("ld_i64(C, W)", C=columns, W=index * abi.COLUMN_WORDS + word), hint)
+        scope.prologue[key] = Val(BIGINT, (ast.Name(made, ast.Load()),))
+    it = scope.prologue[key].it
+    assert isinstance(it, ast.Name)
+    return it.id
+
+
+def bounded_fan_out(stage: StagePlan, node: LogicalNode) -> int | None:
+    """The most rows one row of `node` can put into a port; None when that is not known beforehand."""
+    most = 1
+    for n in reachable(stage, node):
+        if isinstance(n, Unnest):
+            return None
+        if isinstance(n, UnionAll):
+            most *= len(n.branches)
+    outputs = [len(stage.outputs.get(id(n), ())) for n in reachable(stage, node)]
+    return most if sum(outputs) else 1
+
+
+def reachable(stage: StagePlan, node: LogicalNode) -> list[LogicalNode]:
+    """The nodes a row of `node` can reach within its own event."""
+    found, todo, seen = [], [node], {id(node)}
+    while todo:
+        at = todo.pop()
+        found.append(at)
+        for reader, port in stage.readers.get(id(at), ()):
+            if id(reader) not in seen and not holds_back(reader, port):
+                seen.add(id(reader))
+                todo.append(reader)
+    return found

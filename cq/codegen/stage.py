@@ -1,0 +1,213 @@
+"""A stage's module: the kernel, the row loops of its inputs, the functions that serve closing times and the end.
+
+`write_stage` turns the part of a plan that one stage runs into a `Stage`: generated source, described state, constants,
+sites. The kernel walks the segments of a batch (cq/runtime/abi.py) and keeps a cursor, so that it can stop at any step.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+from cq.codegen import casts, expressions, numbers
+from cq.codegen.flow import CLOSE, FINISH, StagePlan
+from cq.codegen.operators import aggregate, buffer, over, rowwise, temporal_join, unnest, window
+from cq.codegen.ports import column_specs
+from cq.codegen.scan import write_rows
+from cq.codegen.writer import expr
+from cq.expressions import Call, Cast, Expr, walk
+from cq.planner.logical import AggregateCall, LogicalNode, LogicalPlan, identities
+from cq.planner.operators import Lag, Over, Scan, SourceDef, TemporalJoin
+from cq.runtime import abi
+from cq.runtime.job import Grid, PortSpec, Stage, StageKind
+from cq.types import Physical
+
+_PARTS = (aggregate, buffer, casts, expressions, numbers, over, rowwise, temporal_join, unnest, window)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenStage:
+    """A stage, what admission has to know for it, and the columns it reads: port -> plan column -> place."""
+
+    stage: Stage
+    grids: tuple[Grid, ...]
+    every_advance: bool
+    columns: dict[int, dict[int, int]]
+
+
+def sources_of(plan: LogicalPlan) -> tuple[SourceDef, ...]:
+    """The sources a plan reads, by their place in the file: their number is their port."""
+    found = {n.source.name: n.source for n in plan.nodes() if isinstance(n, Scan)}
+    return tuple(sorted(found.values(), key=lambda s: (s.position, s.name)))
+
+
+def write_stage(
+    plan: LogicalPlan, name: str, kind: StageKind, globals_: tuple[str, ...], *, lanes: bool = False, final: bool = True
+) -> WrittenStage:
+    """The whole plan as one stage over its sources."""
+    ports = tuple(PortSpec(o.name, column_specs(o.node.schema), o.limit) for o in plan.outputs)
+    stage = StagePlan(plan, ports, identities(plan), lanes, final)
+    stage.uses_step_bytes = _uses_step_bytes(plan)
+    _write_failed(stage)
+    nodes = plan.nodes()
+    loops: list[tuple[int, list[str]]] = []
+    for port, source in enumerate(sources_of(plan)):
+        scans = [n for n in nodes if isinstance(n, Scan) and n.source.name == source.name]
+        assert len(scans) == 1, f"two scans of {source.name}: sub-plans are shared before stages are written"
+        loops.append((port, [write_rows(stage, scans[0], scans[0].schema, port)]))
+    for node in nodes:
+        if isinstance(node, Over) and node.order and buffer.waits(stage, node.input):
+            buffer.close_buffer(stage, node, node.input)
+        if isinstance(node, TemporalJoin) and buffer.waits(stage, node.left):
+            buffer.close_buffer(stage, node, node.left)
+        if node.operator in CLOSE:
+            CLOSE[node.operator](stage, node)
+    finishers = _write_finishers(stage, nodes)
+    _write_serve(stage)
+    _write_kernel(stage, [name for _, names in loops for name in names], finishers)
+    source_text = stage.writer.finish(globals_)
+    made = Stage(
+        name=name,
+        kind=kind,
+        module=source_text,
+        functions=tuple(stage.writer.signatures.items()),
+        entry="kernel",
+        slots=tuple(stage.slots),
+        state_words=stage.state_words,
+        constants=stage.constants.pack(),
+        ports=ports,
+        sites=tuple(stage.sites.sites),
+    )
+    return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), stage.every_advance, stage.columns)
+
+
+def _uses_step_bytes(plan: LogicalPlan) -> bool:
+    """Whether some expression makes text of its own."""
+    for node in plan.nodes():
+        if isinstance(node, Over) and any(c.type.physical is Physical.BYTES for c in node.calls):
+            return True
+        for e in expressions_of(node):
+            if any(isinstance(x, Call | Cast) and x.type.physical is Physical.BYTES for x in walk(e)):
+                return True
+    return False
+
+
+def expressions_of(node: LogicalNode) -> Iterator[Expr]:
+    """Every scalar expression among a node's parameters."""
+    todo: list[object] = [getattr(node, f.name) for f in fields(node) if f.compare]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, Expr):
+            yield value
+        elif isinstance(value, tuple):
+            todo.extend(value)
+        elif isinstance(value, AggregateCall | Lag):
+            todo.extend(getattr(value, f.name) for f in fields(value))
+
+
+def _write_failed(stage: StagePlan) -> None:
+    """Notes what went wrong and where."""
+    with stage.writer.function("failed", ("state", "code", "site", "port", "row", "serial")):
+        for word, value in (
+            (abi.STATE_ERROR_CODE, "code"),
+            (abi.STATE_ERROR_SITE, "site"),
+            (abi.STATE_ERROR_PORT, "port"),
+            (abi.STATE_ERROR_ROW, "row"),
+            (abi.STATE_ERROR_SERIAL, "serial"),
+        ):
+            stage.writer.code("st_i64(state, W, V)", W=word, V=value)
+        stage.writer.code("st_i64(state, E, ld_i64(state, I))", E=abi.STATE_ERROR_INSTANT, I=abi.STATE_INSTANT)
+        stage.writer.code("return 0")
+
+
+def _write_finishers(stage: StagePlan, nodes: tuple[LogicalNode, ...]) -> list[str]:
+    names = []
+    for node in nodes:
+        if node.operator in FINISH:
+            FINISH[node.operator](stage, node)
+            names.append(stage.writer.functions[-1].name)
+    return names
+
+
+def _write_serve(stage: StagePlan) -> None:
+    """Serve every closing time up to the watermark, ascending, each through the closers in plan order."""
+    writer = stage.writer
+    closers = sorted(stage.closers, key=lambda c: c.order)
+    with writer.function("serve", ("state", "out", "constants", "watermark", "serial")):
+        if closers:
+            with writer.while_(True):
+                writer.code("instant = NEVER", NEVER=abi.NEVER)
+                for closer in closers:
+                    writer.code("instant = min(instant, DUE)", DUE=closer.next_end)
+                writer.code("if instant > watermark or instant == NEVER:\n    break", NEVER=abi.NEVER)
+                writer.code("st_i64(state, W, instant)", W=abi.STATE_INSTANT)
+                for closer in closers:
+                    writer.code("status = F(state, out, constants, instant, serial)", F=closer.function)
+                    writer.code("if status != DONE:\n    return status", DONE=abi.DONE)
+        if stage.watermark is not None:
+            writer.code("st_i64(state, W, watermark)", W=stage.watermark.offset)
+        writer.code("st_i64(state, W, NEVER)", W=abi.STATE_INSTANT, NEVER=abi.NEVER)
+        writer.code("return DONE", DONE=abi.DONE)
+
+
+def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) -> None:
+    """Walk the segments from the cursor on."""
+    writer = stage.writer
+    with writer.function("kernel", ("state", "batch", "out", "constants")):
+        writer.code("segments = ld_i64(batch, W)", W=abi.BATCH_SEGMENTS)
+        writer.code("count = ld_i64(batch, W)", W=abi.BATCH_SEGMENT_COUNT)
+        writer.code("at = ld_i64(state, W)", W=abi.STATE_SEGMENT)
+        writer.code("row = ld_i64(state, W) - 1", W=abi.STATE_ROW)
+        with writer.while_(expr("at < count")):
+            writer.code("segment = segments + at * SIZE", SIZE=abi.SEGMENT_WORDS * 8)
+            writer.code("kind = ld_i64(segment, W)", W=abi.SEGMENT_KIND)
+            writer.code("serial = ld_i64(segment, W)", W=abi.SEGMENT_SERIAL)
+            writer.code("status = DONE", DONE=abi.DONE)
+            with writer.if_(expr("kind <= LATE", LATE=abi.SEGMENT_LATE)):
+                _write_rows_step(stage, row_loops)
+            with writer.otherwise():
+                with writer.if_(expr("kind == CLOSE", CLOSE=abi.SEGMENT_CLOSE)):
+                    writer.code(
+                        "status = serve(state, out, constants, ld_i64(segment, W), serial)", W=abi.SEGMENT_WATERMARK
+                    )
+                with writer.otherwise():
+                    for name in finishers:
+                        with writer.if_(expr("status == DONE", DONE=abi.DONE)):
+                            writer.code("status = F(state, out, constants, serial)", F=name)
+                with writer.if_(expr("status != DONE", DONE=abi.DONE)):
+                    writer.code("st_i64(state, W, at)", W=abi.STATE_SEGMENT)
+                    writer.code("return status")
+            writer.code("at = at + 1")
+            writer.code("row = -1")
+        writer.code("st_i64(state, W, 0)", W=abi.STATE_SEGMENT)
+        writer.code("st_i64(state, W, 0)", W=abi.STATE_ROW)
+        writer.code("return DONE", DONE=abi.DONE)
+
+
+def _write_rows_step(stage: StagePlan, row_loops: list[str]) -> None:
+    """One ROWS or LATE segment, from its cursor on; leaves the kernel when a port is full or something failed."""
+    writer = stage.writer
+    writer.code("lo = ld_i64(segment, W)", W=abi.SEGMENT_LO)
+    writer.code("hi = ld_i64(segment, W)", W=abi.SEGMENT_HI)
+    if stage.lanes:
+        writer.code("base = serial - ld_i32(ld_i64(batch, W), lo)", W=abi.BATCH_SELECTION)
+    else:
+        writer.code("base = serial - lo")
+    with writer.if_(expr("row >= 0")):
+        writer.code("lo = row")
+    writer.code("following = hi")
+    for port, name in enumerate(row_loops):
+        call = ast.Call(
+            ast.Name(name, ast.Load()),
+            [ast.Name(a, ast.Load()) for a in ("state", "batch", "out", "constants", "lo", "hi", "base", "kind")],
+            [],
+        )
+        with writer.if_(expr("ld_i64(segment, W) == P", W=abi.SEGMENT_PORT, P=port)):
+            writer.set("following", call)
+    with writer.if_(expr("following < 0")):
+        writer.code("return ERROR", ERROR=abi.ERROR)
+    with writer.if_(expr("following < hi")):
+        writer.code("st_i64(state, W, at)", W=abi.STATE_SEGMENT)
+        writer.code("st_i64(state, W, following + 1)", W=abi.STATE_ROW)
+        writer.code("return MORE", MORE=abi.MORE)

@@ -1,0 +1,206 @@
+"""What generated code computes with: SQL values in locals, and the scope that makes them.
+
+A `Val` names the locals that hold a value. Its null is a bool local, or None when the value is never NULL; where it is
+NULL the other parts hold something harmless of the right type. A `Scope` writes one function: it knows where the row
+comes from, what was computed already in the enclosing blocks, and how to stop with an error.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from cq.codegen.writer import Fill, Writer, expr
+from cq.errors import Span
+from cq.expressions import Expr
+from cq.runtime.abi import ErrorCode
+from cq.runtime.job import Site
+from cq.types import DataType, Kind, Physical
+
+
+@dataclass(frozen=True, slots=True)
+class Val:
+    """A SQL value in generated code.
+
+    parts: one local (BOOLEAN: a bool; REAL, DOUBLE: a float; VARCHAR: address and length; others: an int).
+    """
+
+    type: DataType
+    parts: tuple[ast.expr, ...]
+    null: ast.expr | None = None
+
+    @property
+    def it(self) -> ast.expr:
+        """The one part of a value that has one."""
+        (only,) = self.parts
+        return only
+
+
+def default_parts(type_: DataType) -> tuple[ast.expr, ...]:
+    """What stands in the parts of a NULL."""
+    match type_.physical:
+        case Physical.F64:
+            return (ast.Constant(0.0),)
+        case Physical.BYTES:
+            return (ast.Constant(0), ast.Constant(0))
+        case _:
+            return (ast.Constant(False if type_.kind is Kind.BOOLEAN else 0),)
+
+
+def null_of(type_: DataType) -> Val:
+    """NULL of a type."""
+    return Val(type_, default_parts(type_), ast.Constant(True))
+
+
+def any_null(values: Sequence[Val]) -> ast.expr | None:
+    """TRUE when one of the values is NULL; None when none can be."""
+    nulls = [v.null for v in values if v.null is not None]
+    return None if not nulls else nulls[0] if len(nulls) == 1 else ast.BoolOp(ast.Or(), nulls)
+
+
+def is_true(value: Val) -> ast.expr:
+    """Whether a BOOLEAN is TRUE, rather than FALSE or NULL."""
+    return value.it if value.null is None else expr("not N and IT", N=value.null, IT=value.it)
+
+
+@dataclass(slots=True)
+class Constants:
+    """The bytes a kernel reads its literals from: words first, then the bytes of strings."""
+
+    words: list[int] = field(default_factory=list)
+    texts: list[bytes] = field(default_factory=list)
+    _place: dict[object, int] = field(default_factory=dict)
+
+    def word(self, bits: int) -> int:
+        """Index of a word with this value."""
+        if bits not in self._place:
+            self._place[bits] = len(self.words)
+            self.words.append(bits)
+        return self._place[bits]
+
+    def text(self, value: str) -> int:
+        """Index of two words: the offset of the string's bytes from the table's start, and their length."""
+        key = ("text", value)
+        if key not in self._place:
+            self._place[key] = len(self.words)
+            self.words += [-1 - len(self.texts), len(value.encode())]
+            self.texts.append(value.encode())
+        return self._place[key]
+
+    def pack(self) -> bytes:
+        """The table; readable some bytes past the last string."""
+        start = len(self.words) * 8
+        offsets = []
+        for text in self.texts:
+            offsets.append(start)
+            start += len(text)
+        numbered = (w if not self._is_offset(i) else offsets[-1 - w] for i, w in enumerate(self.words))
+        head = b"".join((w & (2**64 - 1)).to_bytes(8, "little") for w in numbered)
+        return head + b"".join(self.texts) + bytes(32)
+
+    def _is_offset(self, index: int) -> bool:
+        return any(isinstance(k, tuple) and place == index for k, place in self._place.items())
+
+
+@dataclass(slots=True)
+class Sites:
+    """The places of the query where data errors can happen, by number."""
+
+    sites: list[Site] = field(default_factory=list)
+
+    def number(self, text: str, span: Span) -> int:
+        site = Site(text, span.line, span.column, span.end_line, span.end_column)
+        if site not in self.sites:
+            self.sites.append(site)
+        return self.sites.index(site)
+
+
+Fail = Callable[[ErrorCode, int], None]
+"""Writes what a function does when it stops with an error: (code, site)."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """One function being written: the writer, the current row, values at hand, and the way out on an error."""
+
+    writer: Writer
+    constants: Constants
+    sites: Sites
+    fail_with: Fail
+    known: list[dict[object, Val]] = field(default_factory=lambda: [{}])
+    prologue: dict[object, Val] = field(default_factory=dict)
+
+    def fail(self, code: ErrorCode, text: str, span: Span) -> None:
+        """Write the way out with an error at this place of the query."""
+        self.fail_with(code, self.sites.number(text, span))
+
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """Values computed inside are not at hand afterwards: for what happens only sometimes."""
+        self.known.append({})
+        yield
+        self.known.pop()
+
+    @contextmanager
+    def when(self, condition: Fill) -> Iterator[None]:
+        """Code for when the condition holds."""
+        with self.writer.if_(condition), self.block():
+            yield
+
+    @contextmanager
+    def otherwise(self) -> Iterator[None]:
+        """Code for when the last condition did not."""
+        with self.writer.otherwise(), self.block():
+            yield
+
+    def at_hand(self, key: object) -> Val | None:
+        """A value computed before on every way to here."""
+        return next((level[key] for level in reversed(self.known) if key in level), None)
+
+    def remember(self, key: object, value: Val) -> Val:
+        self.known[-1][key] = value
+        return value
+
+    def let(self, value: ast.expr, hint: str = "v") -> ast.expr:
+        """The value in a local; names and constants stay as they are."""
+        if isinstance(value, ast.Name | ast.Constant):
+            return value
+        return ast.Name(self.writer.let(value, hint), ast.Load())
+
+    def variables(self, type_: DataType, nullable: bool) -> Val:
+        """Fresh locals for a value of this type, set to NULL's parts (and to NULL, if it can be)."""
+        parts = []
+        for part in default_parts(type_):
+            parts.append(ast.Name(self.writer.let(part), ast.Load()))
+        null = ast.Name(self.writer.let(ast.Constant(True), "n"), ast.Load()) if nullable else None
+        return Val(type_, tuple(parts), null)
+
+    def assign(self, target: Val, value: Val) -> None:
+        """Copy a value into variables made by `variables`."""
+        for to, part in zip(target.parts, value.parts, strict=True):
+            assert isinstance(to, ast.Name)
+            self.writer.set(to.id, part)
+        if target.null is not None:
+            assert isinstance(target.null, ast.Name)
+            self.writer.set(target.null.id, value.null if value.null is not None else False)
+        else:
+            assert value.null is None or target.null is not None, "a NULL in a variable that cannot hold it"
+
+
+@dataclass(slots=True)
+class Row:
+    """The columns of the row at hand: computed when first asked for, once on every way."""
+
+    scope: Scope
+    make: list[Callable[[], Val]]
+    key: object = None
+
+    def column(self, index: int) -> Val:
+        key = (id(self), index)
+        found = self.scope.at_hand(key)
+        return found if found is not None else self.scope.remember(key, self.make[index]())
+
+
+EmitExpr = Callable[[Scope, Row, Expr], Val]

@@ -1,0 +1,237 @@
+"""Writes the source of a stage: Python statements as an `ast`, from templates of ours, verified before they leave.
+
+A template is a literal in this package. Upper-case names in it are holes; what fills them are `ast` expressions, ints,
+or names this writer made. Nothing of a query ever passes through a template: literals and strings reach a kernel
+through its constants, identifiers are made here (`fresh`), and `verify` checks the finished module against lists of
+what it may contain. Marks (`line`) become comments with the query's line numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+Fill = ast.expr | int | float | bool | str  # a str is a name of ours
+
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,63}")
+_HOLE = re.compile(r"[A-Z][A-Z0-9_]*")
+_MARK = "line_mark"
+_MARK_TEXT = re.compile(rf"^(\s*){_MARK}\((\d+), (\d+)\)$", re.M)
+
+# what the verifier lets through
+_NODES = (
+    ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.For, ast.While,
+    ast.If, ast.Break, ast.Continue, ast.Pass, ast.Expr, ast.Call, ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp,
+    ast.BoolOp, ast.Compare, ast.IfExp, ast.Tuple, ast.Load, ast.Store, ast.Add, ast.Sub, ast.Mult, ast.BitAnd,
+    ast.BitOr, ast.BitXor, ast.RShift, ast.USub, ast.Invert, ast.Not, ast.And, ast.Or, ast.Eq, ast.NotEq, ast.Lt,
+    ast.LtE, ast.Gt, ast.GtE,
+)  # fmt: skip
+MOST_NODES = 400_000  # of one stage; beyond it compiling would take minutes
+
+
+class GeneratedTooMuch(Exception):
+    """The stage is larger than `MOST_NODES`."""
+
+
+@lru_cache(maxsize=4096)
+def _template(text: str) -> tuple[ast.stmt, ...]:
+    return tuple(ast.parse(text).body)
+
+
+class _Filler(ast.NodeTransformer):
+    """Copies a template with its holes filled."""
+
+    def __init__(self, fills: Mapping[str, Fill]) -> None:
+        self._fills = fills
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if _HOLE.fullmatch(node.id):
+            made = as_expr(self._fills[node.id])
+            return ast.Name(made.id, node.ctx) if isinstance(made, ast.Name) else made
+        return ast.Name(node.id, node.ctx)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        fresh = type(node)(**{name: getattr(node, name) for name in node._fields if hasattr(node, name)})
+        for name, value in ast.iter_fields(fresh):
+            if isinstance(value, list):
+                setattr(fresh, name, [self.visit(v) if isinstance(v, ast.AST) else v for v in value])
+            elif isinstance(value, ast.AST):
+                setattr(fresh, name, self.visit(value))
+        return fresh
+
+
+def as_expr(fill: Fill) -> ast.expr:
+    """What fills a hole, as an expression. A str must be a name as `fresh` makes them."""
+    if isinstance(fill, ast.expr):
+        return fill
+    if isinstance(fill, str):
+        assert _NAME.fullmatch(fill), f"not a name of ours: {fill!r}"
+        return ast.Name(fill, ast.Load())
+    if isinstance(fill, int) and not isinstance(fill, bool) and fill < 0:
+        return ast.UnaryOp(ast.USub(), ast.Constant(-fill)) if fill > -(2**63) else _lowest()
+    return ast.Constant(fill)
+
+
+def _lowest() -> ast.expr:
+    """-2^63: its positive counterpart is not an i64."""
+    return ast.BinOp(ast.UnaryOp(ast.USub(), ast.Constant(2**63 - 1)), ast.Sub(), ast.Constant(1))
+
+
+def expr(template: str, **fills: Fill) -> ast.expr:
+    """One expression from a template."""
+    (statement,) = _template(template)
+    assert isinstance(statement, ast.Expr)
+    made = _Filler(fills).visit(statement.value)
+    assert isinstance(made, ast.expr)
+    return made
+
+
+@dataclass(slots=True)
+class Writer:
+    """Collects the functions of one module. `names` counts identifiers, so equal input gives equal text."""
+
+    functions: list[ast.FunctionDef] = field(default_factory=list)
+    signatures: dict[str, str] = field(default_factory=dict)
+    marks: list[str] = field(default_factory=list)
+    _blocks: list[list[ast.stmt]] = field(default_factory=list)
+    _prologue: list[ast.stmt] = field(default_factory=list)
+    _count: int = 0
+
+    def fresh(self, hint: str = "v") -> str:
+        """A name not used before: the hint, a word of ours, and a number."""
+        self._count += 1
+        return f"{hint}{self._count}"
+
+    @contextmanager
+    def function(self, name: str, arguments: Iterable[str]) -> Iterator[None]:
+        """What is written inside becomes a function of i64s that returns an i64."""
+        names = list(arguments)
+        body: list[ast.stmt] = []
+        assert not self._blocks, "a function inside a function"
+        prologue: list[ast.stmt] = []
+        self._prologue = prologue
+        self._blocks.append(body)
+        yield
+        self._blocks.pop()
+        body[:0] = prologue
+        spec = ast.arguments(
+            posonlyargs=[], args=[ast.arg(a) for a in names], kwonlyargs=[], kw_defaults=[], defaults=[]
+        )
+        self.functions.append(ast.FunctionDef(name, spec, body, decorator_list=[], lineno=0))
+        self.signatures[name] = f"i64({', '.join(['i64'] * len(names))})"
+
+    def adopt(self, definition: ast.FunctionDef, signature: str) -> None:
+        """Take in a function written elsewhere: the body of a registry entry. It is verified with the rest."""
+        self.functions.append(definition)
+        self.signatures[definition.name] = signature
+
+    def code(self, template: str, **fills: Fill) -> None:
+        """Append the statements of a template to the current block."""
+        filler = _Filler(fills)
+        self._blocks[-1].extend(filler.visit(statement) for statement in _template(template))
+
+    def let(self, value: ast.expr, hint: str = "v") -> str:
+        """Append an assignment of `value` to a fresh name; the name."""
+        name = self.fresh(hint)
+        self._blocks[-1].append(ast.Assign([ast.Name(name, ast.Store())], value, lineno=0))
+        return name
+
+    def hoist(self, value: ast.expr, hint: str = "v") -> str:
+        """Assign `value` to a fresh name at the start of the current function; the name."""
+        name = self.fresh(hint)
+        self._prologue.append(ast.Assign([ast.Name(name, ast.Store())], value, lineno=0))
+        return name
+
+    def set(self, name: str, value: Fill) -> None:
+        """Append an assignment to a name that exists."""
+        self._blocks[-1].append(ast.Assign([ast.Name(name, ast.Store())], as_expr(value), lineno=0))
+
+    @contextmanager
+    def _block(self, body: list[ast.stmt]) -> Iterator[None]:
+        self._blocks.append(body)
+        yield
+        self._blocks.pop()
+        if not body:
+            body.append(ast.Pass())
+
+    @contextmanager
+    def if_(self, condition: Fill) -> Iterator[None]:
+        """What is written inside happens when `condition` holds."""
+        statement = ast.If(as_expr(condition), [], [])
+        self._blocks[-1].append(statement)
+        with self._block(statement.body):
+            yield
+
+    @contextmanager
+    def otherwise(self) -> Iterator[None]:
+        """The other side of the `if_` just written."""
+        statement = self._blocks[-1][-1]
+        assert isinstance(statement, ast.If) and not statement.orelse
+        with self._block(statement.orelse):
+            yield
+
+    @contextmanager
+    def while_(self, condition: Fill) -> Iterator[None]:
+        """What is written inside repeats while `condition` holds."""
+        statement = ast.While(as_expr(condition), [], [])
+        self._blocks[-1].append(statement)
+        with self._block(statement.body):
+            yield
+
+    @contextmanager
+    def for_(self, name: str, first: Fill, last: Fill) -> Iterator[None]:
+        """What is written inside happens for `name` = first .. last - 1."""
+        steps = ast.Call(ast.Name("range", ast.Load()), [as_expr(first), as_expr(last)], [])
+        statement = ast.For(ast.Name(name, ast.Store()), steps, [], [], lineno=0)
+        self._blocks[-1].append(statement)
+        with self._block(statement.body):
+            yield
+
+    def line(self, number: int, what: str) -> None:
+        """Mark what follows as made for this line of the query; `what` is a word of ours."""
+        assert _NAME.fullmatch(what), what
+        if what not in self.marks:
+            self.marks.append(what)
+        self.code(f"{_MARK}(NUMBER, WHAT)", NUMBER=number, WHAT=self.marks.index(what))
+
+    def finish(self, globals_: Iterable[str]) -> str:
+        """The module's source, verified: only `globals_`, own functions and own locals are named."""
+        module = ast.Module(list(self.functions), type_ignores=[])
+        verify(module, {*globals_, "range", "int", "float", "bool", _MARK, *(f.name for f in self.functions)})
+        text = ast.unparse(ast.fix_missing_locations(module))
+        return _MARK_TEXT.sub(lambda m: f"{m[1]}# line {m[2]}: {self.marks[int(m[3])]}", text).rstrip() + "\n"
+
+
+def verify(module: ast.Module, globals_: set[str]) -> None:
+    """Assert that the module holds nothing but what kernels are made of.
+
+    Node types are on the list; names are plain and either global (called only) or local; constants are numbers; calls
+    go to globals by name with plain positional arguments. Raises `GeneratedTooMuch` when it is too large.
+    """
+    count = 0
+    for function in module.body:
+        assert isinstance(function, ast.FunctionDef) and not function.decorator_list, "a module of functions only"
+        local = {a.arg for a in function.args.args}
+        local |= {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        assert not local & globals_, f"locals hide globals: {sorted(local & globals_)}"
+        for node in ast.walk(function):
+            count += 1
+            assert isinstance(node, _NODES), f"{type(node).__name__} in generated code"
+            match node:
+                case ast.Call(func=ast.Name(id=name), keywords=[]):
+                    assert name in globals_, f"generated code calls {name}"
+                case ast.Call():
+                    raise AssertionError("generated code calls something computed")
+                case ast.Name(id=name):
+                    assert _NAME.fullmatch(name) and name in local | globals_, f"generated code names {name}"
+                case ast.Constant(value=value):
+                    assert isinstance(value, int | float), "generated code holds text"
+                    assert isinstance(value, float) or abs(value) < 2**63, "a constant beyond 64 bits"
+                case _:
+                    pass
+    if count > MOST_NODES:
+        raise GeneratedTooMuch

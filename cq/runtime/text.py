@@ -1,0 +1,128 @@
+"""Text in kernels: comparison, SPLIT, and bytes that live for one step.
+
+Strings are (address, length) in UTF-8. A function that makes a new string takes its bytes from the step memory of the
+state (`step_bytes`), a chain of blocks that the next step reuses.
+
+Sharing: none. Step memory belongs to the kernel whose state holds it.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.abi import STATE_SCRATCH
+from cq.runtime.native import native
+from cq.runtime.ops import alloc, compare, ld_i64, ld_u8, max_i64, mem_eq, min_i64, release, st_i64
+
+STEP_CAPACITY = 0
+STEP_USED = 1
+STEP_OLDER = 2  # -> the block before, freed at the next reset
+STEP_HEADER_BYTES = 24
+STEP_FIRST_BYTES = 4096
+STEP_SLACK_BYTES = 16
+
+
+@native("i64(i64, i64)", export=True)
+def step_bytes(state: int, size: int) -> int:
+    """Room for `size` bytes until the next `step_reset`; 0 without memory. Never 0 for size 0."""
+    block = ld_i64(state, STATE_SCRATCH)
+    if block != 0:
+        used = ld_i64(block, STEP_USED)
+        if used + size <= ld_i64(block, STEP_CAPACITY):
+            st_i64(block, STEP_USED, used + size)
+            return block + STEP_HEADER_BYTES + used
+    capacity = max_i64(STEP_FIRST_BYTES, size)
+    if block != 0:
+        capacity = max_i64(ld_i64(block, STEP_CAPACITY) * 2, size)
+    fresh = alloc(STEP_HEADER_BYTES + capacity + STEP_SLACK_BYTES)
+    if fresh == 0:
+        return 0
+    st_i64(fresh, STEP_CAPACITY, capacity)
+    st_i64(fresh, STEP_USED, size)
+    st_i64(fresh, STEP_OLDER, block)
+    st_i64(state, STATE_SCRATCH, fresh)
+    return fresh + STEP_HEADER_BYTES
+
+
+@native("i64(i64)", export=True)
+def step_reset(state: int) -> int:
+    """The bytes given since the last reset may be given again."""
+    block = ld_i64(state, STATE_SCRATCH)
+    if block != 0:
+        _drop_older(block)
+        st_i64(block, STEP_USED, 0)
+    return 0
+
+
+@native("i64(i64)", export=True)
+def step_drop(state: int) -> int:
+    """Free the step memory."""
+    block = ld_i64(state, STATE_SCRATCH)
+    if block != 0:
+        _drop_older(block)
+        release(block)
+        st_i64(state, STATE_SCRATCH, 0)
+    return 0
+
+
+@native("void(i64)")
+def _drop_older(block: int) -> None:
+    older = ld_i64(block, STEP_OLDER)
+    while older != 0:
+        following = ld_i64(older, STEP_OLDER)
+        release(older)
+        older = following
+    st_i64(block, STEP_OLDER, 0)
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def text_compare(a: int, a_length: int, b: int, b_length: int) -> int:
+    """Below, at or above 0 as a sorts before, with or after b, byte by byte."""
+    shorter = min_i64(a_length, b_length)
+    order = 0
+    if shorter > 0:
+        order = compare(a, b, shorter)
+    if order == 0:
+        order = a_length - b_length
+    return order
+
+
+@native("i64(i64)", inline=True)
+def character_bytes(first: int) -> int:
+    """How many bytes a UTF-8 character takes, by its first byte."""
+    size = 1
+    if first >= 240:
+        size = 4
+    elif first >= 224:
+        size = 3
+    elif first >= 192:
+        size = 2
+    return size
+
+
+@native("i64(i64, i64, i64, i64, i64)", export=True)
+def split_end(text: int, length: int, at: int, separator: int, separator_length: int) -> int:
+    """Where the piece that begins at `at` ends: at the next separator or the end; without one, after one character."""
+    if separator_length == 0:
+        if at >= length:
+            return length
+        return min_i64(length, at + character_bytes(ld_u8(text, at)))
+    if separator_length == 1:
+        wanted = ld_u8(separator, 0)
+        end = at
+        while end < length and ld_u8(text, end) != wanted:
+            end += 1
+        return end
+    end = at
+    while end + separator_length <= length:
+        if mem_eq(text + end, separator, separator_length):
+            return end
+        end += 1
+    return length
+
+
+@native("i64(i64, i64, i64, i64)", inline=True)
+def split_next(length: int, end: int, separator_length: int, size: int) -> int:
+    """Where the piece after the one that ended at `end` begins; beyond `length` when there is none."""
+    following = end + separator_length
+    if end >= length:
+        following = length + 1
+    return following
