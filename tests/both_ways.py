@@ -13,11 +13,26 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from cq.runtime import kernel
+import pytest
+
+from cq.runtime import interpret, kernel
 from cq.runtime.simulation import Memory, function_address
+
+
+@contextmanager
+def small_library() -> Iterator[None]:
+    """The runtime library is memory, arenas and 128-bit arithmetic only: tests of compilation need no more."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (interpret, kernel):
+            patch.setattr(module, "LIBRARY", interpret.LIBRARY[:3])
+        kernel.library.cache_clear()
+        patch.setattr(kernel, "_stages", {})
+        yield
+    kernel.library.cache_clear()
 
 
 class Interpreted:

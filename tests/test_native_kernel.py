@@ -11,6 +11,7 @@ import threading
 from dataclasses import replace
 
 import pytest
+from both_ways import small_library
 
 from cq.runtime import intrinsics, kernel, link, ops
 from cq.runtime.interpret import interpret_stage, stage_scope
@@ -32,6 +33,13 @@ def k(state, batch):
     return total
 """
 SIGNATURES = {"k": "i64(i64, i64)", "half": "f64(f64)"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def library():
+    """Little to compile before the stages of these tests."""
+    with small_library():
+        yield
 
 
 @pytest.fixture

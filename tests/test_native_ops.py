@@ -8,6 +8,7 @@ import random
 import struct
 
 import pytest
+from both_ways import small_library
 
 from cq.runtime import intrinsics, kernel, ops
 from cq.runtime.signatures import Signature
@@ -28,6 +29,13 @@ PURE = sorted(
     if not name.startswith(("ld_", "st_", "at_", "futex", "call", "set_bit"))
     and name not in {"release", "copy", "move", "fill", "compare", "mem_eq"}
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def library():
+    """Little to compile before the stages of these tests."""
+    with small_library():
+        yield
 
 
 @pytest.fixture(scope="module")
