@@ -129,7 +129,7 @@ class Graph:
         self.watermark = NEVER
         self._serve_instants()
         self.clock.now = NEVER
-        self._visit(self._steps, NEVER, RowOperator.on_end)
+        self._visit(self._steps, NEVER, lambda operator: operator.on_end())
 
     def _move_watermark(self) -> None:
         watermark = min(p.watermark() for p in self._progress.values())
