@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import enum
 import os
 import re
 import subprocess
@@ -13,9 +14,9 @@ from dataclasses import replace
 import pytest
 from both_ways import small_library
 
-from cq.runtime import intrinsics, kernel, link, ops
-from cq.runtime.interpret import interpret_stage, stage_scope
-from cq.runtime.native import native, registered
+from cq.runtime import interpret, intrinsics, kernel, link, ops
+from cq.runtime.interpret import interpret_stage, load_modules, stage_scope
+from cq.runtime.native import native, natives_of, registered
 from cq.runtime.objects import BadContainer, ObjectCache, ObjectCode
 from cq.runtime.ops import add_ovf, ld_i64, st_f64, st_i64, wadd
 from cq.runtime.simulation import Memory
@@ -84,6 +85,40 @@ def test_generated_source_sees_ops_and_exports_and_nothing_else():
 def test_a_global_that_is_not_an_op_does_not_compile():
     with pytest.raises(Exception, match="frobnicate is neither an op"):
         kernel.compile_stage("def f(a):\n    return frobnicate(a)\n", {"f": "i64(i64)"}, ["f"])
+
+
+def test_native_functions_of_the_library_name_only_what_compiles():
+    from dis import get_instructions
+
+    load_modules(interpret.LIBRARY)
+    for entry in (n for module in interpret.LIBRARY for n in natives_of(module)):
+        for step in get_instructions(entry.function):
+            if step.opname == "LOAD_GLOBAL" and step.argval not in {
+                "range",
+                "min",
+                "max",
+                "abs",
+                "int",
+                "float",
+                "AssertionError",
+            }:
+                value = entry.function.__globals__[step.argval]
+                known = isinstance(value, int | float) or registered(value) or value is getattr(ops, step.argval, None)
+                assert known, f"{entry.function.__module__}.{entry.name}: {step.argval}"
+
+
+COLOUR = enum.IntEnum("Colour", ["RED", "BLUE"])
+BLUE = COLOUR.BLUE  # type: ignore[attr-defined]
+
+
+@native("i64(i64)", export=True)
+def plus_blue(a: int) -> int:
+    """a + 2, by an enum member."""
+    return a + BLUE
+
+
+def test_an_enum_member_is_a_number():
+    assert kernel.compile_functions(plus_blue)["plus_blue"](40) == 42
 
 
 def test_code_that_could_raise_does_not_compile():

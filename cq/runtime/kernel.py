@@ -118,7 +118,8 @@ class _Translator:
 
     def text(self, unit: Unit, own: Mapping[str, Unit]) -> str:
         """The unit as a module. own: the functions of the same generated source, which scopes do not hold."""
-        callees, constants = {}, {}
+        callees: dict[str, Any] = {}
+        constants: dict[str, int | float] = {}
         for name in unit.code.co_names:
             value = unit.scope.get(name, _BUILTIN_OPS.get(name))
             if name in own:
@@ -127,7 +128,10 @@ class _Translator:
                 callees[name] = self._callee(intrinsics.symbol(op), Signature.parse(ops.OPS[op]))
             elif (entry := registered(value)) is not None:
                 callees[name] = self._callee(entry.symbol, entry.signature)
-            elif isinstance(value, int | float):
+            elif isinstance(value, int):
+                assert ops.MIN64 <= value <= ops.MAX64, f"{name} does not fit 64 bits"
+                constants[name] = int(value)  # an enum member becomes its number
+            elif isinstance(value, float):
                 constants[name] = value
         return self._frontend.translate(unit.code, unit.signature, unit.symbol, callees, constants)
 
