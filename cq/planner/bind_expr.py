@@ -234,7 +234,9 @@ class ExprBinder:
 
     def is_test(self, node: ast.IsTest) -> Expr:
         if node.what == "NULL":
-            return self.maybe_negated(IsNull(BOOLEAN, False, self.bind(node.operand), span=node.span), node)
+            arg = self.bind(node.operand)
+            arg = convert(arg, BOOLEAN) if arg.type == NULL else arg
+            return self.maybe_negated(IsNull(BOOLEAN, False, arg, span=node.span), node)
         operand = self.condition(node.operand, f"the operand of IS {node.what}")
         match node.what:
             case "UNKNOWN":
