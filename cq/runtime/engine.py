@@ -1,0 +1,296 @@
+"""The engine: runs a Job over record batches and gives back record batches, in the one order the query defines.
+
+    engine = Engine(job, threads=2)
+    failure = engine.run([batches_of_source_0, batches_of_source_1], on_batch)
+
+or step by step: `push`, `end`, then `drain` or `results`. With `threads=0` everything happens inside these calls, on
+the calling thread; otherwise that many daemon threads stay inside one native loop each and these calls only feed and
+drain. They wait in slices, so Ctrl-C is seen within SLICE_NS.
+
+Roles     one feeder: the thread that calls the engine.  `threads` workers (cq/runtime/worker.py).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from cq.runtime import stage as s
+from cq.runtime.abi import ErrorCode
+from cq.runtime.arrow import adopt, lend, plain_schema
+from cq.runtime.batch import ITEM_STAGE, LOAN_FIRST
+from cq.runtime.build import build, close
+from cq.runtime.host import CompiledHost, InterpretedHost
+from cq.runtime.job import Job
+from cq.runtime.merge import ADMISSION_LATE_ROWS, ADMISSION_SERIAL, END_OF_SOURCE, SOURCE_RING
+from cq.runtime.schedule import HEURISTICS
+
+SLICE_NS = 50_000_000  # how long the feeder waits before it looks at signals again
+INLINE_STEPS = 64  # threads=0: visits between two looks at the results
+BATCH_ROWS = 16384  # columns of 128 KiB: several fit the second-level cache (measured best from 4k to 16k)
+
+OnBatch = Callable[[int, pa.RecordBatch], None]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFailure:
+    """Why a run stopped: an error at a place of the query and at a position; all rows before it were delivered.
+
+    site: index into the stage's sites; -1 when no place of the query has caused it.
+    source, row: the row of that source (from 0) that was under way; -1 when unknown or when a window was closing.
+    serial, instant: the position.
+    """
+
+    code: ErrorCode
+    stage: int
+    site: int
+    source: int
+    row: int
+    serial: int
+    instant: int
+
+
+class Engine:
+    """One run of a job. Methods are called by one thread at a time; `close` (or `with`) ends it."""
+
+    def __init__(
+        self,
+        job: Job,
+        *,
+        threads: int = 0,
+        batch_rows: int = BATCH_ROWS,
+        heuristic: str = "ct",
+        schemas: Sequence[pa.Schema] | None = None,
+        interpreted: bool = False,
+    ) -> None:
+        assert batch_rows > 0 and threads >= 0 and not (interpreted and threads), "engine options"
+        self.job = job
+        self._host = InterpretedHost() if interpreted else CompiledHost()
+        self._schemas = list(schemas) if schemas is not None else [plain_schema(p.columns) for p in job.sinks]
+        self._inline = threads == 0
+        with self._host.active():
+            self._plant = build(self._host, job, threads, batch_rows, HEURISTICS[heuristic])
+        self._loans: list[deque[int]] = [deque() for _ in job.sources]
+        self._pushed_rows = [0] * len(job.sources)
+        self._ended = [False] * len(job.sources)
+        self._stashed: list[deque[pa.RecordBatch]] = [deque() for _ in job.sinks]
+        self._threads = [self._start(number) for number in range(threads)]
+        self._closed = False
+
+    def _start(self, number: int) -> threading.Thread:
+        loop = self._host.function("worker_loop")
+        thread = threading.Thread(
+            target=loop, args=(self._plant.engine, number), name=f"cq worker {number}", daemon=True
+        )
+        thread.start()
+        return thread
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- feeding -----------------------------------------------------------------------------------------------------
+
+    def push(self, source: int, batch: pa.RecordBatch) -> None:
+        """The batch is behind all earlier ones of its source. Waits for room; results meanwhile wait for `drain`."""
+        assert not self._ended[source], "a batch after the end of its source"
+        with self._host.active():
+            self._wait_until(lambda: self._offer(source, batch))
+
+    def end(self, source: int) -> None:
+        """The source has no more rows."""
+        assert not self._ended[source], "a source ends once"
+        with self._host.active():
+            self._wait_until(lambda: self._offer_end(source))
+
+    def _offer(self, source: int, batch: pa.RecordBatch) -> bool:
+        """Whether the source has room for the batch, or needs no more; it is then taken."""
+        if self._outcome() != s.RUNNING or batch.num_rows == 0:
+            return True
+        ring = self._host.word(self._plant.sources[source], SOURCE_RING)
+        if not self._host.function("ring_has_room")(ring):
+            return False
+        assert batch.num_columns == len(self.job.sources[source].columns), "columns of a source"
+        loan = lend(self._host, batch, self._plant.storages[source])
+        self._host.set_word(loan, LOAN_FIRST, self._pushed_rows[source])
+        self._pushed_rows[source] += batch.num_rows
+        self._loans[source].append(loan)
+        self._host.function("ring_push")(ring, loan)
+        self._wake()
+        return True
+
+    def _offer_end(self, source: int) -> bool:
+        ring = self._host.word(self._plant.sources[source], SOURCE_RING)
+        if self._outcome() == s.RUNNING and not self._host.function("ring_push")(ring, END_OF_SOURCE):
+            return False
+        self._ended[source] = True
+        self._wake()
+        return True
+
+    def _wake(self) -> None:
+        if self._threads:
+            self._host.function("wake_workers")(self._plant.engine, len(self._threads))
+
+    def _wait_until(self, done: Callable[[], bool]) -> None:
+        while True:
+            seen = self._signal()
+            if done():
+                return
+            if not self._advance():
+                self._rest(seen)
+
+    def _advance(self) -> bool:
+        """Whether something moved: work done inline, results taken, batches given back."""
+        moved = self._inline and self._host.function("run_inline")(self._plant.engine, INLINE_STEPS) > 0
+        moved = self._take_results() or moved
+        self._return_loans()
+        return moved
+
+    def _return_loans(self) -> None:
+        in_use, give_back = self._host.function("loan_in_use"), self._host.function("loan_return")
+        for loans in self._loans:
+            while loans and in_use(loans[0]) == 0:
+                give_back(loans.popleft())
+
+    # -- draining ----------------------------------------------------------------------------------------------------
+
+    def _take_results(self) -> bool:
+        """Whether there were results; they are stashed in the order of each sink."""
+        pop, found = self._host.function("ring_pop"), False
+        for number, sink in enumerate(self._plant.sinks):
+            ring = self._host.word(sink, s.SINK_RING)
+            while (parcel := pop(ring)) != 0:
+                columns = self.job.sinks[number].columns
+                self._stashed[number].append(adopt(self._host, parcel, columns, self._schemas[number]))
+                found = True
+        if found:
+            self._wake()  # a worker may have waited for room
+        return found
+
+    def drain(self) -> list[tuple[int, pa.RecordBatch]]:
+        """(sink, batch) of all results of the rows pushed so far, as far as they can be known; then nothing moves."""
+        with self._host.active():
+            while True:
+                seen = self._signal()
+                if not self._advance() and (self.finished or self._idle()):
+                    break
+                if not self._inline and not self.finished:
+                    self._rest(seen)
+            self._advance()
+        return [(n, stash.popleft()) for n, stash in enumerate(self._stashed) for _ in range(len(stash))]
+
+    def results(self, sink: int) -> Iterator[pa.RecordBatch]:
+        """The batches of a sink, to the end of the run. All sources have ended, or another generator pushes."""
+        while True:
+            with self._host.active():
+                seen = self._signal()
+                over = self.finished
+                moved = self._advance()
+            while self._stashed[sink]:
+                yield self._stashed[sink].popleft()
+            if over:
+                return
+            if not moved:
+                self._rest(seen)
+
+    def run(self, sources: Sequence[Iterator[pa.RecordBatch]], on_batch: OnBatch) -> EngineFailure | None:
+        """All results of the sources went to `on_batch(sink, batch)`; the failure that ended the run, if one did."""
+        waiting: list[pa.RecordBatch | None] = [None] * len(sources)
+        while True:
+            with self._host.active():
+                seen = self._signal()
+                over = self.finished
+                moved = not over and self._feed(sources, waiting)
+                moved = self._advance() or moved
+            for number, stash in enumerate(self._stashed):
+                while stash:
+                    on_batch(number, stash.popleft())
+            if over:
+                return self.failure
+            if not moved:
+                self._rest(seen)
+
+    def _feed(self, sources: Sequence[Iterator[pa.RecordBatch]], waiting: list[pa.RecordBatch | None]) -> bool:
+        """Whether a source had room for one more batch. waiting: what was read and found no room."""
+        moved = False
+        for number, batches in enumerate(sources):
+            if self._ended[number]:
+                continue
+            if waiting[number] is None:
+                waiting[number] = next(batches, None)
+            batch = waiting[number]
+            if batch is None:
+                moved = self._offer_end(number) or moved
+            elif self._offer(number, batch):
+                waiting[number] = None
+                moved = True
+        return moved
+
+    # -- state of the run --------------------------------------------------------------------------------------------
+
+    def _outcome(self) -> int:
+        return self._host.word(self._plant.engine, s.ENGINE_OUTCOME)
+
+    def _signal(self) -> int:
+        return self._host.word(self._plant.engine, s.ENGINE_SIGNAL)
+
+    def _rest(self, seen: int) -> None:
+        """A slice of waiting for the workers; the inline engine has nobody to wait for."""
+        assert not self._inline, "the inline engine stands still: its feeder waits for something it must do itself"
+        self._host.function("feeder_wait")(self._plant.engine, seen, SLICE_NS)
+
+    def _idle(self) -> bool:
+        """Whether all that was pushed is processed and sent."""
+        return bool(self._host.function("engine_idle")(self._plant.engine))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run is over: no further results will come, though some may not be taken yet."""
+        with self._host.active():
+            return self._outcome() != s.RUNNING
+
+    @property
+    def failure(self) -> EngineFailure | None:
+        """What ended the run, unless it is not over or all went well."""
+        with self._host.active():
+            outcome = self._outcome()
+            if outcome in {s.RUNNING, s.FINISHED}:
+                return None
+            stage = self._host.word(outcome, ITEM_STAGE)
+            code, site, source, row, serial, instant = (self._host.word(stage, s.STAGE_ERROR + n) for n in range(6))
+            number = self._host.word(stage, s.STAGE_NUMBER)
+        return EngineFailure(ErrorCode(code), number, site, source, row, serial, instant)
+
+    @property
+    def late_rows(self) -> int:
+        """Rows that came below the watermark of their source."""
+        with self._host.active():
+            return self._host.word(self._plant.admission, ADMISSION_LATE_ROWS)
+
+    @property
+    def serial(self) -> int:
+        """Rows admitted so far: the serial of the next one."""
+        with self._host.active():
+            return self._host.word(self._plant.admission, ADMISSION_SERIAL)
+
+    def close(self) -> None:
+        """Workers have stopped and everything is freed; results handed out stay good. May be called again."""
+        if self._closed:
+            return
+        self._closed = True
+        with self._host.active():
+            self._host.set_word(self._plant.engine, s.ENGINE_STOP, 1)
+            while any(thread.is_alive() for thread in self._threads):
+                self._wake()
+                for thread in self._threads:
+                    thread.join(0.01)
+            for loans in self._loans:
+                while loans:
+                    self._host.function("loan_return")(loans.popleft())
+            close(self._plant)

@@ -1,0 +1,123 @@
+"""The engine from Arrow to Arrow: order, batches, limits, failures, for inline and threaded runs."""
+
+from __future__ import annotations
+
+import pytest
+from engine_kernels import batch, job, pairs, stage
+
+from cq.runtime.abi import NEVER, ErrorCode
+from cq.runtime.engine import Engine, EngineFailure
+
+ROWS = [(n % 5, n - 3, n * 10) for n in range(40)]
+
+
+def cut(rows, size):
+    return [batch(rows[n : n + size]) for n in range(0, len(rows), size)]
+
+
+def run(plan, *sources, **options):
+    """(rows of the only sink, failure)"""
+    found = []
+    with Engine(plan, **options) as engine:
+        failure = engine.run([iter(s) for s in sources], lambda _, b: found.append(b))
+    return pairs(found), failure
+
+
+WAYS = [
+    {"interpreted": True},
+    {"threads": 0},
+    {"threads": 1},
+    {"threads": 3},
+]
+
+
+@pytest.fixture(params=WAYS, ids=["interpreted", "inline", "one", "three"])
+def way(request):
+    return request.param
+
+
+@pytest.mark.parametrize("batch_rows", [1, 7, 4096])
+def test_rows_pass_through_in_order(way, batch_rows):
+    found, failure = run(job(stage("passthrough")), cut(ROWS, 11), batch_rows=batch_rows, **way)
+    assert failure is None
+    assert found == [(k, v) for k, v, _ in ROWS if v >= 0]
+
+
+@pytest.mark.parametrize("batch_rows", [1, 7])
+def test_state_goes_on_from_ticket_to_ticket(way, batch_rows):
+    found, _ = run(job(stage("running")), cut(ROWS, 3), batch_rows=batch_rows, **way)
+    assert found == [(n % 5, n // 5 + 1) for n in range(40)]
+
+
+def test_a_kernel_that_fills_its_port_is_called_again(way):
+    rows = [(1, 3, 0), (2, 0, 1), (3, 20, 2)]
+    found, _ = run(job(stage("repeat")), [batch(rows)], batch_rows=4, **way)
+    assert found == [(k, n) for k, v, _ in rows for n in range(v)]
+
+
+def test_closing_times_come_before_the_row_that_passed_them(way):
+    # time     0 10 20 30 40 | 50 ... grid 50, no delay
+    found, _ = run(job(stage("windows"), grid_us=50), cut(ROWS[:8], 3), batch_rows=2, **way)
+    assert found == [(0, 0), (50, 5), (NEVER, 3)]
+
+
+def test_rows_before_a_failure_are_delivered_then_it_is_told_with_source_and_row(way):
+    rows = [(n, n, n) for n in range(30)] + [(7, -1, 30), (8, -1, 31)]
+    found, failure = run(job(stage("strict")), cut(rows, 9), batch_rows=4, **way)
+    assert found == [(n, n) for n in range(30)]
+    assert failure == EngineFailure(ErrorCode.OVERFLOW, stage=0, site=0, source=0, row=30, serial=30, instant=0)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 5, 100])
+def test_a_limit_takes_the_first_rows_and_ends_the_run(way, limit):
+    rows = [(n, n, n) for n in range(20)]
+    found, failure = run(job(stage("passthrough", limit=limit)), cut(rows, 3), batch_rows=4, **way)
+    assert failure is None
+    assert found == [(n, n) for n in range(min(limit, 20))]
+
+
+def test_a_failure_behind_the_limit_is_not_seen(way):
+    rows = [(n, n, n) for n in range(5)] + [(9, -1, 9)]
+    found, failure = run(job(stage("strict", limit=5)), [batch(rows)], batch_rows=64, **way)
+    assert (len(found), failure) == (5, None)
+
+
+def test_an_empty_run_still_sees_its_end(way):
+    found, failure = run(job(stage("windows"), grid_us=50), [], **way)
+    assert (found, failure) == ([(NEVER, 0)], None)
+
+
+def test_results_outlive_the_engine():
+    found = []
+    with Engine(job(stage("passthrough"))) as engine:
+        engine.run([iter([batch([(n, n, n) for n in range(10_000)])])], lambda _, b: found.append(b))
+    assert sum(sum(b["a"].to_pylist()) for b in found) == sum(range(10_000))
+
+
+def test_nothing_is_left_allocated_after_close():
+    engine = Engine(job(stage("repeat"), stage("running", last=True)), batch_rows=4, interpreted=True)
+    engine.push(0, batch([(1, 9, 0)]))
+    engine.close()
+    engine._host.memory.check_no_leaks()
+
+
+def test_pushed_rows_come_out_at_once(way):
+    with Engine(job(stage("passthrough")), **way) as engine:
+        for n in range(5):
+            engine.push(0, batch([(n, n, n)]))
+            assert pairs([b for _, b in engine.drain()]) == [(n, n)]
+        engine.end(0)
+        assert engine.drain() == []
+        assert engine.finished
+
+
+def test_stages_in_a_chain_run_in_order(way):
+    first = stage("repeat", last=False)
+    found, _ = run(job(first, stage("running")), cut([(n % 5, 3, n) for n in range(50)], 7), batch_rows=4, **way)
+    counts = dict.fromkeys(range(5), 0)
+    expected = []
+    for n in range(50):
+        for _ in range(3):
+            counts[n % 5] += 1
+            expected.append((n % 5, counts[n % 5]))
+    assert found == expected
