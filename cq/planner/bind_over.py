@@ -26,7 +26,7 @@ def add_overs(
         time = _time_of(node, relation, order) if order is not None else None
         first = len(node.schema)
         calls = tuple(overs[i].call for i in mine)
-        names = tuple(f"{_name(o.call)}{first + n}" for n, o in enumerate(overs[i] for i in mine))
+        names = _names(node, [_name(overs[i].call) for i in mine])
         node = Over(node, partition, time, calls, names, span=overs[mine[0]].span)
         for n, i in enumerate(mine):
             f = node.schema.fields[first + n]
@@ -36,6 +36,18 @@ def add_overs(
         return transform(expr, lambda e: columns[e.index] if isinstance(e, Hole) and e.room is Room.OVER else e)
 
     return node, fill
+
+
+def _names(node: LogicalNode, wanted: Sequence[str]) -> tuple[str, ...]:
+    """The wanted names, numbered where the row has them already."""
+    taken = list(node.schema.names)
+    for name in wanted:
+        unique, number = name, 1
+        while unique in taken:
+            number += 1
+            unique = f"{name}_{number}"
+        taken.append(unique)
+    return tuple(taken[len(node.schema) :])
 
 
 def _name(call: object) -> str:

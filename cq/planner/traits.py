@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from cq.errors import Span, compile_error
 from cq.expressions import Column
-from cq.planner.logical import LogicalNode
+from cq.planner.logical import LogicalNode, topological
 from cq.planner.operators import Filter, Over, Project, TemporalJoin, UnionAll, Unnest, WindowAggregate
 
 WINDOW_START, WINDOW_END, WINDOW_TIME, FIRST_KEY = 0, 1, 2, 3  # columns of a WindowAggregate
-MAX_PLAN_DEPTH = 400  # nodes above each other; walks that recurse need far fewer Python frames than there are
+MAX_PLAN_DEPTH = 200  # nodes above each other; walks that recurse need far fewer Python frames than there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,11 @@ class Origin:
     column: int
 
 
-def origin(node: LogicalNode, column: int, one_row_each: bool = False) -> Origin | None:
+Known = dict[tuple[int, int], "Origin | None"]
+"""(id(node), column) -> its origin, so that a union of unions is followed once."""
+
+
+def origin(node: LogicalNode, column: int, one_row_each: bool = False, known: Known | None = None) -> Origin | None:
     """Where a column comes from when its value was only carried along; None when it was computed or is no window's.
 
     one_row_each: stop at operators that may give several rows for one of the window's (unnest, joins, unions), so that
@@ -58,6 +62,15 @@ def origin(node: LogicalNode, column: int, one_row_each: bool = False) -> Origin
                 return None
 
 
+def _common_origin(node: UnionAll, column: int, known: Known) -> Origin | None:
+    """The origin in the first branch, if every branch has one in a window of the same kind."""
+    first, *others = [origin(b, column, known=known) for b in node.branches]
+    alike = first is not None and all(
+        o is not None and (o.node.window, o.column) == (first.node.window, first.column) for o in others
+    )
+    return first if alike else None
+
+
 def window_bound(node: LogicalNode, column: int) -> int | None:
     """Which bound of its window a column is (WINDOW_START, WINDOW_END or WINDOW_TIME); None when it is none."""
     found = origin(node, column)
@@ -80,8 +93,6 @@ def key_columns(node: LogicalNode) -> tuple[WindowAggregate, dict[int, int]] | N
 
 def check_depth(node: LogicalNode, known: dict[int, int], span: Span) -> None:
     """Refuse a plan with too many operators above each other. known: depths found before, by id(node)."""
-    from cq.planner.logical import topological
-
     for n in topological([node]):
         known[id(n)] = 1 + max((known[id(i)] for i in n.inputs), default=0)
     if known[id(node)] > MAX_PLAN_DEPTH:

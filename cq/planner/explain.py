@@ -1,0 +1,262 @@
+"""Explain: a plan and its stages as text, JSON, dot or mermaid, with what is known of every operator.
+
+`plan_facts` and `stage_facts` collect the facts once, as plain dictionaries (that is the JSON); the pictures are drawn
+from them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from cq.errors import NOWHERE, printable
+from cq.expressions import Column, Expr, format_expr
+from cq.planner.classify import Classified, classify
+from cq.planner.logical import LogicalNode, LogicalPlan, identities
+from cq.planner.operators import Scan
+from cq.planner.stages import StageGraph
+from cq.schema import Schema
+
+Facts = dict[str, Any]
+IDENTITY_DIGITS = 8  # of a node's stable identity, as shown in trees; JSON has all
+
+
+def explain(plan: LogicalPlan, graph: StageGraph | None = None, format: str = "tree") -> str:
+    """The plan, or with `graph` its stages. format: tree, json, dot or mermaid."""
+    facts = plan_facts(plan) if graph is None else stage_facts(graph)
+    match format:
+        case "json":
+            return json.dumps(facts, indent=2)
+        case "dot":
+            return draw_dot(facts)
+        case "mermaid":
+            return draw_mermaid(facts)
+        case "tree":
+            return draw_stages(facts) if "stages" in facts else draw_tree(facts)
+        case _:
+            raise AssertionError(f"no format {format}")
+
+
+# -------------------------------------------------------------------------------------------------------------- facts
+
+
+def plan_facts(plan: LogicalPlan) -> Facts:
+    """Everything known of a plan. Nodes are numbered, inputs first."""
+    nodes = plan.nodes()
+    numbers = {id(n): i for i, n in enumerate(nodes)}
+    classes, ids = classify(plan), identities(plan)
+    late = late_counters(plan)
+    return {
+        "nodes": [
+            node_facts(n, numbers, classes[id(n)], ids[id(n)]) | {"counts_late": sorted(late.get(id(n), ()))}
+            for n in nodes
+        ],
+        "outputs": [
+            {
+                "name": o.name,
+                "node": numbers[id(o.node)],
+                "sink": dict(o.sink.options) if o.sink is not None else None,
+                "limit": o.limit,
+                "columns": [column_facts(o.node.schema, i) for i in range(len(o.node.schema))],
+            }
+            for o in plan.outputs
+        ],
+    }
+
+
+def node_facts(node: LogicalNode, numbers: dict[int, int], known: Classified, identity: str) -> Facts:
+    """What is known of one operator."""
+    facts: Facts = {
+        "number": numbers[id(node)],
+        "operator": node.operator,
+        "what": node.describe(),
+        "inputs": [numbers[id(i)] for i in node.inputs],
+        "class": known.op_class.value,
+        "keys": [
+            [format_expr(e, i.schema.names) for e in key] for key, i in zip(known.keys, node.inputs, strict=False)
+        ],
+        "merges_partials": known.mergeable,
+        "columns": [column_facts(node.schema, i) for i in range(len(node.schema))],
+        "times": [
+            {"column": node.schema.names[t.column], "shift_us": t.shift_us, "lag_us": t.lag_us}
+            for t in node.schema.times
+        ],
+        "emits": "changelog" if node.changelog else "append",
+        "ends": node.bounded,
+        "state": node.state.text,
+        "state_bounded": node.state.bounded,
+        "identity": identity,
+        "line": node.span.line if node.span != NOWHERE else None,
+    }
+    if isinstance(node, Scan):
+        source = node.source
+        facts["source"] = {
+            "options": dict(source.options),
+            "event_time": format_expr(source.event_time, node.schema.names) if source.event_time is not None else None,
+            "delay_us": source.delay_us,
+            "position": source.position,
+        }
+    return facts
+
+
+def column_facts(schema: Schema, index: int) -> Facts:
+    """One column: its name, type and whether it may be NULL."""
+    f = schema.fields[index]
+    return {"name": f.name, "type": str(f.type), "nullable": f.nullable}
+
+
+def late_counters(plan: LogicalPlan) -> dict[int, set[str]]:
+    """Which operators drop and count late rows, and of which sources: the first on each path that needs event time."""
+    reach: dict[int, set[str]] = {}
+    counts: dict[int, set[str]] = {}
+    for n in plan.nodes():
+        below = {n.source.name} if isinstance(n, Scan) and n.source.event_time is not None else set()
+        for i in n.inputs:
+            below |= reach[id(i)]
+        if n.uses_time:
+            counts[id(n)], below = below, set()
+        reach[id(n)] = below
+    return counts
+
+
+def stage_facts(graph: StageGraph) -> Facts:
+    """The facts of the plan, and those of its stages."""
+    numbers = {id(n): i for i, n in enumerate(graph.plan.nodes())}
+    stages = [
+        {
+            "name": s.name,
+            "class": s.op_class.value,
+            "keys": [[show_key(e, i) for e in key] for key, i in zip(s.keys, s.inputs, strict=False)],
+            "nodes": [numbers[id(n)] for n in s.nodes],
+            "inputs": [numbers[id(n)] for n in s.inputs],
+            "outputs": [numbers[id(n)] for n in s.outputs],
+            "merges_partials": [numbers[id(n)] for n in s.mergeable],
+        }
+        for s in graph.stages
+    ]
+    return {**plan_facts(graph.plan), "stages": stages}
+
+
+def show_key(expr: Expr, node: LogicalNode) -> str:
+    """A part of a key over the rows of `node`."""
+    return node.schema.names[expr.index] if isinstance(expr, Column) else format_expr(expr, node.schema.names)
+
+
+# ----------------------------------------------------------------------------------------------------------- pictures
+
+
+def draw_tree(facts: Facts) -> str:
+    """Each output with the operators below it; one that is read twice is drawn once and named after that."""
+    nodes = facts["nodes"]
+    lines: list[str] = []
+    drawn: set[int] = set()
+
+    def draw(number: int, first: str, rest: str) -> None:
+        node = nodes[number]
+        head = f"#{number} {node['operator']}  {printable(node['what'])}".rstrip()
+        if number in drawn:
+            lines.append(f"{first}#{number} {node['operator']}  (above)")
+            return
+        drawn.add(number)
+        lines.append(first + head)
+        bar = "│ " if node["inputs"] else "  "
+        lines.append(rest + bar + "    " + " · ".join(summary(node)))
+        for i in node["inputs"]:
+            last = i == node["inputs"][-1]
+            draw(i, rest + ("└ " if last else "├ "), rest + ("  " if last else "│ "))
+
+    for output in facts["outputs"]:
+        columns = ", ".join(
+            f"{printable(c['name'])} {c['type']}{'' if c['nullable'] else ' NOT NULL'}" for c in output["columns"]
+        )
+        limit = f" limit {output['limit']}" if output["limit"] is not None else ""
+        lines.append(f"{printable(output['name'])}{limit}: {columns}")
+        draw(output["node"], "└ ", "  ")
+    return "\n".join(lines)
+
+
+def summary(node: Facts) -> list[str]:
+    """The facts of an operator worth a line of a tree."""
+    out = [node["class"]]
+    if node["keys"]:
+        out[0] += " by " + " = ".join(f"({printable(', '.join(k))})" for k in node["keys"])
+    out += [describe_time(t) for t in node["times"][:1]]
+    if source := node.get("source"):
+        if source["event_time"] is not None:
+            out.append(f"delay {source['delay_us']} us")
+        else:
+            out.append("no watermark")
+    out.append(node["emits"] if node["ends"] else node["emits"] + ", unbounded")
+    if node["state"] != "nothing":
+        out.append("keeps " + node["state"] + ("" if node["state_bounded"] else " (grows)"))
+    if node["counts_late"]:
+        out.append("counts late rows of " + printable(", ".join(node["counts_late"])))
+    out.append(node["identity"][:IDENTITY_DIGITS])
+    return out
+
+
+def describe_time(time: Facts) -> str:
+    """`time window_end - 1 us, 5 us late`."""
+    shift = f" {'-' if time['shift_us'] < 0 else '+'} {abs(time['shift_us'])} us" if time["shift_us"] else ""
+    lag = f", lag {time['lag_us']} us" if time["lag_us"] else ""
+    return f"time {printable(time['column'])}{shift}{lag}"
+
+
+def draw_stages(facts: Facts) -> str:
+    """Each stage with its class, key and operators."""
+    nodes = facts["nodes"]
+    lines: list[str] = []
+    for stage in facts["stages"]:
+        head = f"{stage['name']}  {stage['class']}"
+        if stage["keys"]:
+            head += " by " + " = ".join(f"({printable(', '.join(k))})" for k in stage["keys"])
+        if stage["merges_partials"]:
+            head += ", or by partial tables merged at the close"
+        lines.append(head)
+        if stage["inputs"]:
+            lines.append("  reads " + ", ".join(f"#{i}" for i in stage["inputs"]))
+        for n in stage["nodes"]:
+            inputs = " ".join(f"#{i}" for i in nodes[n]["inputs"])
+            mark = " -> out" if n in stage["outputs"] else ""
+            text = f"  #{n} {nodes[n]['operator']}  {printable(nodes[n]['what'])}"
+            lines.append(f"{text}{'  (' + inputs + ')' if inputs else ''}{mark}")
+    return "\n".join(lines)
+
+
+def draw_dot(facts: Facts) -> str:
+    """The plan as a Graphviz graph, stages as clusters."""
+    lines = ["digraph plan {", "  rankdir=BT; node [shape=box, fontname=monospace];"]
+    for n in facts["nodes"]:
+        lines.append(f"  n{n['number']} [label={_quoted(_label(n))}];")
+        lines += [f"  n{i} -> n{n['number']};" for i in n["inputs"]]
+    for s in facts.get("stages", ()):
+        members = " ".join(f"n{n};" for n in s["nodes"])
+        lines.append(f"  subgraph cluster_{s['name']} {{ label={_quoted(s['name'] + ' ' + s['class'])}; {members} }}")
+    for i, o in enumerate(facts["outputs"]):
+        lines.append(f"  out{i} [label={_quoted(o['name'])}, shape=ellipse]; n{o['node']} -> out{i};")
+    return "\n".join([*lines, "}"])
+
+
+def draw_mermaid(facts: Facts) -> str:
+    """The plan as a mermaid flowchart."""
+    lines = ["flowchart BT"]
+    for n in facts["nodes"]:
+        lines.append(f"  n{n['number']}[{_quoted(_label(n))}]")
+        lines += [f"  n{i} --> n{n['number']}" for i in n["inputs"]]
+    for s in facts.get("stages", ()):
+        lines += [f"  subgraph {s['name']}", *(f"    n{n}" for n in s["nodes"]), "  end"]
+    for i, o in enumerate(facts["outputs"]):
+        lines.append(f"  n{o['node']} --> out{i}(({_quoted(o['name'])}))")
+    return "\n".join(lines)
+
+
+def _label(node: Facts) -> str:
+    return f"#{node['number']} {node['operator']} {node['what']}"
+
+
+def _quoted(text: str) -> str:
+    """A label that cannot leave its quotes: what would end it, or start markup, is written as an entity."""
+    safe = printable(text)
+    for c, entity in (("&", "&amp;"), ('"', "&quot;"), ("<", "&lt;"), (">", "&gt;"), ("\\", "&#92;")):
+        safe = safe.replace(c, entity)
+    return f'"{safe}"'
