@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cq.planner.binder import BoundScript
     from cq.planner.logical import LogicalPlan, Output
     from cq.planner.operators import SourceDef
+    from cq.runtime.job import Job
     from cq.schema import Field
 
 MAX_TEXT_BYTES = 1 << 20  # of a query file (`cq limits`)
@@ -78,6 +79,19 @@ def _infer(inputs: Inputs, name: str, options: Mapping[str, str]) -> tuple[Field
     return infer_given(given, name)
 
 
+def _emit(request: Request, bound: BoundScript) -> Job:
+    from cq.codegen.job import write_job
+
+    try:
+        return write_job(bound.plan)
+    except CompileError as error:
+        raise error.at(request.source) from None
+
+
+def _dump_job(job: Job) -> str:
+    return "\n".join(f"# stage {stage.name}: {stage.kind.value}\n{stage.module}" for stage in job.stages)
+
+
 def _dump_script(script: Script) -> str:
     from cq.grammar.printer import print_script
 
@@ -104,6 +118,7 @@ def _dump_bound(bound: BoundScript) -> str:
 PASSES: tuple[Pass, ...] = (
     Pass("parse", "text to syntax tree; all syntax errors at once", _parse, _dump_script),
     Pass("bind", "names, types, time attributes: the plan that defines the meaning", _bind, _dump_bound),
+    Pass("emit", "the Job the native engine runs: generated stages, described state", _emit, _dump_job),
 )
 
 

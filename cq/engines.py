@@ -52,6 +52,13 @@ class Progress:
     rows_out: dict[str, int] = field(default_factory=dict)
     shares: dict[str, Callable[[], float | None]] = field(default_factory=dict)
     stop: bool = False
+    on_stop: list[Callable[[], None]] = field(default_factory=list)
+
+    def interrupt(self) -> None:
+        """Ask the run to stop. Safe in a signal handler: it sets flags and takes no lock."""
+        self.stop = True
+        for stop in self.on_stop:
+            stop()
 
 
 @dataclass(slots=True)
@@ -78,13 +85,16 @@ class Feed:
         name = self.name
         progress.rows_in[name] = 0
         progress.shares[name] = source.share_done
+        progress.on_stop.append(source.interrupt)
 
     def __iter__(self) -> Iterator[SourceBatch]:
         for batch in self.source.batches():
             if self._progress.stop:
-                raise Interrupted
+                break
             self._progress.rows_in[self.name] += batch.batch.num_rows
             yield batch
+        if self._progress.stop:
+            raise Interrupted
 
 
 class Delivery:
@@ -220,7 +230,13 @@ def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery
     return sum(rows for _, rows in session.result.late)
 
 
-ENGINES: dict[str, Engine] = {"reference": _run_reference}
+def _run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
+    from cq.native import run_native
+
+    return run_native(compiled, feeds, delivery, options)
+
+
+ENGINES: dict[str, Engine] = {"native": _run_native, "reference": _run_reference}
 
 
 def engine_named(name: str) -> Engine:

@@ -79,7 +79,7 @@ def _quotient(scope: Scope, call: Strict) -> None:
         _decimal_quotient(scope, call)
     else:
         low, _ = integer_range(call.type)
-        overflow(scope, call, expr("A == LOW and B == -1", A=a, LOW=low))
+        overflow(scope, call, expr("A == LOW and B == -1", A=a, B=b, LOW=low))
         call.give(scope, scope.let(expr("sdiv(A, B)", A=a, B=b)))
 
 
