@@ -1,6 +1,6 @@
 """A thread that reads ahead: decoding a source overlaps with everything after it, a bounded distance ahead.
 
-Shared    items  at most AHEAD_ITEMS entries, in order.  stopped  set once by whoever reads.
+Shared    waiting  at most AHEAD_ITEMS entries, in order.  stopped  set once by whoever reads.
 Progress  the thread waits only for room and ends at the next entry after `stopped`; the reader waits only for entries.
 """
 
@@ -15,6 +15,7 @@ T = TypeVar("T")
 
 # Entries waiting at most. One is enough to overlap; the rest hides uneven entries. At 4 MB each this is 24 MB a source.
 AHEAD_ITEMS = 6
+LOOK_EVERY_S = 0.1  # how soon a reader that waits sees that it was interrupted
 
 
 class Ahead(Generic[T]):
@@ -25,6 +26,7 @@ class Ahead(Generic[T]):
         self._waiting: deque[T | _End] = deque()
         self._changed = threading.Condition()
         self._stopped = False
+        self.interrupted = False  # set by a signal handler, which must not take the lock
         # a daemon: a read of a silent pipe cannot be called back, and must not keep the process alive
         self._thread = threading.Thread(target=self._run, name=f"cq-read-{name}", daemon=True)
         self._started = False
@@ -35,9 +37,9 @@ class Ahead(Generic[T]):
             self._thread.start()
         while True:
             with self._changed:
-                while not self._waiting and not self._stopped:
-                    self._changed.wait()
-                if self._stopped:
+                while not self._waiting and not self._stopped and not self.interrupted:
+                    self._changed.wait(LOOK_EVERY_S)
+                if self._stopped or self.interrupted:
                     return
                 item = self._waiting.popleft()
                 self._changed.notify_all()

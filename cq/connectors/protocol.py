@@ -120,6 +120,10 @@ class Source(Protocol):
         """How much of the input was read, from 0 to 1; None when nobody knows."""
         ...
 
+    def interrupt(self) -> None:
+        """`batches` ends soon, though the input has not; takes no lock, so a signal handler may call it."""
+        ...
+
     def close(self) -> None:
         """Files are closed and the reading thread has ended; may be called twice, and in the middle."""
         ...

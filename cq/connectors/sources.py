@@ -104,6 +104,10 @@ class PiecedSource:
     def share_done(self) -> float | None:
         return self._files.share_done() if self._files is not None else None
 
+    def interrupt(self) -> None:
+        if self._ahead is not None:
+            self._ahead.interrupted = True
+
     def close(self) -> None:
         if self._ahead is not None:
             self._ahead.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO
 
@@ -28,6 +29,7 @@ class Screen:
     colour: bool
     titles: bool = False
     current: str = ""
+    before_write: Callable[[], None] = lambda: None
 
     @classmethod
     def stdout(cls, titles: bool) -> Screen:
@@ -36,6 +38,7 @@ class Screen:
         return cls(sys.stdout, colour, titles)
 
     def write(self, text: str) -> None:
+        self.before_write()
         try:
             self.stream.write(text)
             self.stream.flush()

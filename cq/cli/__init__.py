@@ -1,0 +1,158 @@
+"""The command line: `cq COMMAND …`. Every command is a function in a file here; a command's file loads when it is used.
+
+Exit codes: 0 done; 1 the query or the data is at fault; 2 usage or an internal fault; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from types import TracebackType
+from typing import Any
+
+import click
+
+from cq.errors import CompileError, CqError, DataError, Diagnostic, did_you_mean, render
+
+DONE, AT_FAULT, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("running", "Run a query."),
+    "check": ("reading", "Parse and bind a query; show what is wrong with it."),
+    "explain": ("reading", "Show the plan of a query."),
+    "fmt": ("reading", "Format query files."),
+    "schema": ("reading", "Print the CREATE STREAM that reads a file."),
+    "gen": ("surroundings", "Generate a workload."),
+    "machine": ("surroundings", "Show what cq sees of this machine."),
+    "limits": ("surroundings", "Show every limit."),
+}
+
+
+class Commands(click.Group):
+    """The commands by name; only the one that is used is imported."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"cq.cli.{COMMANDS[name][0]}")
+        command: click.Command = getattr(module, name)
+        return command
+
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            guess = did_you_mean(args[0], COMMANDS)
+            if not guess and args[0].endswith(".cq"):
+                guess = f"to run a query: cq run {args[0]}"
+            raise click.UsageError(f'there is no command "{args[0]}"' + (f"; {guess}" if guess else ""), context)
+        return super().resolve_command(context, args)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, doc) for name, (_, doc) in COMMANDS.items()])
+
+
+@click.group(
+    cls=Commands,
+    no_args_is_help=False,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+@click.option("--version", is_flag=True, help="Show the version.")
+@click.pass_context
+def cli(context: click.Context, debug: bool, version: bool) -> None:
+    """Continuous queries in SQL, on one machine or on Spark.
+
+    \b
+    cq run query.cq                     run it; rows to the terminal
+    cq run query.cq txn=today.parquet   with a file for a stream
+    cq run -c 'SELECT …' t=data.csv     a query without a file
+    """
+    if version:
+        from importlib.metadata import version as installed
+
+        click.echo(f"cq {installed('cq')}")
+    elif context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The `cq` command: run it and leave the process with its exit code."""
+    sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
+
+
+def execute(arguments: list[str]) -> int:
+    """Run one command line and return its exit code; everything that goes wrong has been said on stderr."""
+    debug = "--debug" in arguments
+    arguments = [a for a in arguments if a != "--debug"]
+    try:
+        result: Any = cli.main(args=arguments, prog_name="cq", standalone_mode=False)
+        return result if isinstance(result, int) else DONE
+    except click.exceptions.Exit as e:
+        return e.exit_code
+    except click.ClickException as e:
+        say(_usage_picture(e))
+        return USAGE
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        from cq.connectors.targets import silence_stdout
+
+        silence_stdout()
+        return DONE
+    except CqError as e:
+        if debug:
+            traceback.print_exc()
+        say(str(e))
+        return AT_FAULT if isinstance(e, CompileError | DataError) else USAGE
+    except Exception as e:
+        if debug:
+            traceback.print_exc()
+        say(render(internal_error(e)))
+        return USAGE
+
+
+def say(text: str) -> None:
+    """A line or more on stderr, whoever reads it."""
+    try:
+        click.echo(text, err=True)
+    except (OSError, UnicodeError):
+        os.write(2, text.encode("ascii", "backslashreplace") + b"\n")
+
+
+def _usage_picture(error: click.ClickException) -> str:
+    help = ""
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        help = f"{error.ctx.command_path} --help"
+    message = error.format_message().rstrip(".")
+    return render(Diagnostic("CQ0606", message[:1].lower() + message[1:], help=(help,) if help else ()))
+
+
+def internal_error(error: BaseException) -> Diagnostic:
+    """What a user sees of a mistake of ours: one line with its cause and place, and how to report it."""
+    if isinstance(error, MemoryError):
+        return Diagnostic("CQ0801", "there is no memory left", help=("use a smaller batch: -s batch_rows=1024",))
+    place = _innermost(error.__traceback__)
+    cause = str(error).splitlines()[0][:300] if str(error) else ""
+    message = f"{type(error).__name__}{': ' + cause if cause else ''}{' in ' + place if place else ''}"
+    return Diagnostic(
+        "CQ0999", message, help=("this is a mistake in cq: please report it with the query and the output of --debug",)
+    )
+
+
+def _innermost(trace: TracebackType | None) -> str:
+    """The last place of ours the error went through, as module:line."""
+    place = ""
+    while trace is not None:
+        name = trace.tb_frame.f_globals.get("__name__", "")
+        if isinstance(name, str) and name.split(".")[0] == "cq":
+            place = f"{name}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place

@@ -1,0 +1,90 @@
+"""What several commands share: the query argument, bindings of streams, and the options that go with them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from cq.compiler import MAX_TEXT_BYTES, Compiled, compile, read_text, variable
+from cq.connectors.access import STDIN, Access
+from cq.connectors.inputs import Inputs
+from cq.errors import Diagnostic, UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def query_options(command: F) -> F:
+    """QUERY [STREAM=PATH …], -c, --var, -s and what the query may touch."""
+    for decorate in reversed(
+        (
+            click.argument("arguments", nargs=-1, metavar="[QUERY] [STREAM=PATH]..."),
+            click.option("-c", "--command", "text", metavar="TEXT", help="The query itself instead of a file."),
+            click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="The value of :NAME."),
+            click.option("-s", "--set", "settings", multiple=True, metavar="NAME=N", help="A setting, as SET does."),
+            click.option("--allow-path", multiple=True, metavar="DIR", help="Let the query use files below DIR."),
+            click.option("--allow-special", is_flag=True, help="Let streams read pipes and devices."),
+        )
+    ):
+        command = decorate(command)
+    return command
+
+
+def compiled_query(
+    arguments: Sequence[str],
+    text: str | None,
+    variables: Sequence[str],
+    settings: Sequence[str],
+    allow_path: Sequence[str],
+    allow_special: bool,
+) -> Compiled:
+    """The query of a command line, bound."""
+    bindings = list(arguments)
+    path: Path | None = None
+    if text is None:
+        if not bindings:
+            raise _usage("no query is given", "name a file, or write it: -c 'SELECT …'")
+        first = bindings.pop(0)
+        if "=" in first and not os.path.exists(first):
+            raise _usage(f'"{first}" is given before the query', "the query file comes first")
+        text, path = (_stdin_text(), None) if first == STDIN else (read_text(Path(first)), Path(first))
+        name = "<stdin>" if path is None else first
+    else:
+        name = "<command>"
+    given = dict(_pair(b, "a stream", "STREAM=PATH") for b in bindings)
+    base = path.parent if path is not None else Path()
+    roots = (base, Path.cwd(), *(Path(p) for p in allow_path))
+    access = Access(base.absolute(), tuple(r.absolute() for r in roots), allow_special)
+    inputs = Inputs(access, given, dead_letters=path.stem if path is not None else "query")
+    values = {k: variable(v) for k, v in (_pair(x, "--var", "NAME=VALUE") for x in variables)}
+    numbers = {k: _number(k, v) for k, v in (_pair(x, "-s", "NAME=N") for x in settings)}
+    return compile(text, name, values, inputs, numbers)
+
+
+def _pair(text: str, what: str, shape: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise _usage(f'{what} is given as {shape}, not as "{text}"', "a path with = in it goes after the first =")
+    return name, value
+
+
+def _number(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise UsageError(Diagnostic("CQ0208", f'{name} takes a whole number, not "{text}"'))
+    return int(text)
+
+
+def _stdin_text() -> str:
+    raw = sys.stdin.buffer.read(MAX_TEXT_BYTES + 1)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(Diagnostic("CQ0105", "<stdin>: the text is not UTF-8")) from None
+
+
+def _usage(cause: str, help: str) -> UsageError:
+    return UsageError(Diagnostic("CQ0606", cause, help=(help,)))

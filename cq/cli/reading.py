@@ -1,0 +1,197 @@
+"""Commands that read a query or a file and run nothing: `cq check`, `explain`, `fmt`, `schema`."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import secrets
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cq.cli import AT_FAULT, DONE, say
+from cq.cli.options import compiled_query, query_options
+from cq.compiler import PASSES, Compiled, read_text
+from cq.connectors.access import STDIN, Access
+from cq.errors import CompileError, CqError, DataError, Diagnostic, SourceText, UsageError, render
+
+
+@click.command()
+@query_options
+@click.option("--strict", is_flag=True, help="Warnings count as errors.")
+@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+def check(strict: bool, format_: str, **query: Any) -> int:
+    """Parse and bind QUERY: every mistake and every warning, with its place. Nothing is run."""
+    findings: tuple[Diagnostic, ...]
+    compiled: Compiled | None = None
+    try:
+        compiled = compiled_query(**query)
+        findings = lint(compiled)
+    except (CompileError, DataError) as error:
+        findings = error.diagnostics
+    if format_ == "json":
+        click.echo(json.dumps([as_json(d) for d in findings], indent=2, ensure_ascii=False))
+    else:
+        for d in findings:
+            say(render(d))
+        if compiled is not None:
+            click.echo(_reads_and_gives(compiled))
+    failed = any(d.severity != "warning" or strict for d in findings)
+    return AT_FAULT if failed else DONE
+
+
+def lint(compiled: Compiled) -> tuple[Diagnostic, ...]:
+    """Warnings of the binder, and operators whose state grows with the input."""
+    growing = [
+        Diagnostic(
+            "CQ0407",
+            f"{node.operator} keeps {node.state.text}, however long the input is",
+            node.span,
+            severity="warning",
+            help=("on an unbounded stream this fills the memory: use a window",),
+        ).at(compiled.request.source)
+        for node in compiled.plan.nodes()
+        if not node.state.bounded and not all(s.bounded for s in compiled.sources)
+    ]
+    return (*compiled.warnings, *growing)
+
+
+def _reads_and_gives(compiled: Compiled) -> str:
+    streams = ", ".join(s.name for s in compiled.sources) or "nothing"
+    outputs = "; ".join(f"{o.name} ({o.node.schema})" for o in compiled.outputs) or "nothing"
+    return f"ok: reads {streams}; gives {outputs}"
+
+
+def as_json(d: Diagnostic) -> dict[str, Any]:
+    """A finding for editors: 1-based lines and columns, the end exclusive."""
+    return {
+        "severity": d.severity,
+        "code": d.code,
+        "message": d.message,
+        "file": d.source.name if d.source is not None else None,
+        "line": d.span.line,
+        "column": d.span.column,
+        "end_line": d.span.end_line,
+        "end_column": d.span.end_column,
+        "place": d.place or None,
+        "help": list(d.help),
+    }
+
+
+STAGES: Mapping[str, str] = {"text": "parse", "logical": "bind", **{p.name: p.name for p in PASSES}}
+
+
+@click.command()
+@query_options
+@click.option("--stage", type=click.Choice(tuple(STAGES)), default="logical", show_default=True)
+def explain(stage: str, **query: Any) -> int:
+    """Show what QUERY becomes: its plan after a step of compilation."""
+    compiled = compiled_query(**query)
+    for warning in compiled.warnings:
+        say(render(warning))
+    click.echo(compiled.dump(STAGES[stage]).rstrip("\n"))
+    return DONE
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--check", "only_check", is_flag=True, help="Change nothing; show what would change and exit with 1.")
+def fmt(files: Sequence[str], only_check: bool) -> int:
+    """Format query files in place; - formats standard input to standard output."""
+    result = DONE
+    for name in files:
+        text = sys.stdin.read() if name == STDIN else read_text(Path(name))
+        try:
+            formatted = formatted_text(text, "<stdin>" if name == STDIN else name)
+        except CompileError as error:
+            say(str(error))
+            result = AT_FAULT
+            continue
+        if only_check:
+            if formatted != text:
+                result = AT_FAULT
+                lines = difflib.unified_diff(
+                    text.splitlines(True), formatted.splitlines(True), name, f"{name} (formatted)"
+                )
+                click.echo("".join(lines), nl=False)
+        elif name == STDIN:
+            click.echo(formatted, nl=False)
+        elif formatted != text:
+            _replace(Path(name), formatted)
+            say(f"formatted {name}")
+    return result
+
+
+def formatted_text(text: str, name: str) -> str:
+    """The canonical text of a query file."""
+    from cq.grammar.parser import parse
+    from cq.grammar.printer import print_script
+
+    return print_script(parse(SourceText(name, text)))
+
+
+def _replace(path: Path, text: str) -> None:
+    """The file has the new text, or, when that fails, the old one; its mode stays."""
+    real = Path(os.path.realpath(path))
+    part = real.with_name(f".{real.name}.{secrets.token_hex(4)}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.chmod(real.stat().st_mode & 0o777)
+        part.replace(real)
+    except OSError as e:
+        part.unlink(missing_ok=True)
+        cause = f'cannot write "{path}": {(e.strerror or str(e)).lower()}'
+        raise UsageError(Diagnostic("CQ0605", cause)) from None
+
+
+@click.command()
+@click.argument("file")
+@click.option("--name", help="The name of the stream; left out: from the name of the file.")
+@click.option("-f", "--format", "format_", type=click.Choice(("csv", "parquet", "arrow")), help="The file's format.")
+@click.option("--delimiter", help="CSV: what stands between two fields.")
+@click.option("--no-header", is_flag=True, help="CSV: the first line is a row.")
+def schema(file: str, name: str | None, format_: str | None, delimiter: str | None, no_header: bool) -> int:
+    """Print a CREATE STREAM that reads FILE, with the columns it has."""
+    from cq.connectors.inference import infer_file
+
+    options = {"path": file}
+    options |= {"format": format_} if format_ else {}
+    options |= {"delimiter": delimiter} if delimiter else {}
+    options |= {"header": "false"} if no_header else {}
+    fields = infer_file(file, options, Access(Path.cwd()))
+    columns = [f"  {_identifier(f.name)} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in fields]
+    times = [f.name for f in fields if str(f.type) == "TIMESTAMP"]
+    if times:
+        columns.append(f"  WATERMARK FOR {_identifier(times[0])}")
+    written = ", ".join(f"{k} = {_literal(v)}" for k, v in options.items())
+    stream = name or re.sub(r"\W+", "_", Path(file).name.split(".")[0].lower()).strip("_") or "stream"
+    body = ",\n".join(columns)
+    text = f"CREATE STREAM {_identifier(stream)} (\n{body}\n) WITH (connector = 'file', {written});"
+    try:
+        formatted_text(text, "<schema>")
+    except CqError as error:
+        raise AssertionError(f"the printed statement does not parse: {error.first.message}") from error
+    click.echo(text)
+    return DONE
+
+
+def _identifier(name: str) -> str:
+    """A name as the language writes it: plain when that means the same, else quoted."""
+    from cq.grammar.parser import parse_expression
+
+    if re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+        try:
+            parse_expression(name)
+            return name
+        except CompileError:
+            pass
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

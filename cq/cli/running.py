@@ -1,0 +1,151 @@
+"""`cq run`."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from cq.cli import DONE, INTERRUPTED, say
+from cq.cli.options import compiled_query, query_options
+from cq.compiler import Compiled
+from cq.connectors.access import STDIN, identity
+from cq.connectors.protocol import Sink
+from cq.connectors.sinks import open_sink
+from cq.connectors.terminal import Screen, Table
+from cq.engines import ENGINES, Progress, RunOptions, run_query
+from cq.errors import Diagnostic, UsageError, did_you_mean
+from cq.progress import ProgressLine, summary_text
+
+FORMATS = ("table", "csv", "json", "arrow", "parquet")
+
+
+@click.command()
+@query_options
+@click.option("-o", "--output", "outputs", multiple=True, metavar="[NAME=]PATH", help="Where rows go; - is stdout.")
+@click.option("-f", "--format", "format_", type=click.Choice(FORMATS), help="How rows are written.")
+@click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Workers; 0 runs everything in one thread.")
+@click.option("--engine", default=next(iter(ENGINES)), show_default=True, help=f"One of {', '.join(ENGINES)}.")
+@click.option("--limit", type=click.IntRange(0), help="Only the first rows of every output.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no summary.")
+def run(
+    outputs: Sequence[str],
+    format_: str | None,
+    threads: int | None,
+    engine: str,
+    limit: int | None,
+    quiet: bool,
+    **query: Any,
+) -> int:
+    """Run QUERY, or the text of -c.
+
+    Streams are read from where the query says, or from a path given here (- is standard input). Rows of a query
+    without a sink go to the terminal as a table and to a pipe as CSV.
+    """
+    compiled = compiled_query(**query)
+    for warning in compiled.warnings:
+        from cq.errors import render
+
+        say(render(warning))
+    if not compiled.outputs:
+        raise UsageError(
+            Diagnostic("CQ0606", "the query has no output", help=("end it with a SELECT, or INSERT INTO a sink",))
+        )
+    progress = Progress()
+    screen = Screen.stdout(titles=len(compiled.outputs) > 1)
+    sinks = open_sinks(compiled, outputs, format_, screen)
+    options = RunOptions(threads, compiled.request.settings.get("batch_rows"), limit)
+    with stopping(progress), _progress_line(progress, screen, quiet):
+        summary = run_query(compiled, sinks, engine, options, progress)
+    if not quiet:
+        say(summary_text(summary))
+    return INTERRUPTED if summary.interrupted else DONE
+
+
+def open_sinks(compiled: Compiled, given: Sequence[str], format_: str | None, screen: Screen) -> dict[str, Sink]:
+    """A sink for every output: as given on the command line, else as declared, else standard output."""
+    names = [o.name for o in compiled.outputs]
+    paths = dict(_target(g, names) for g in given)
+    to_stdout = [
+        o.name for o in compiled.outputs if paths.get(o.name, STDIN) == STDIN and (o.sink is None or o.name in paths)
+    ]
+    tabular = format_ == "table" or (format_ is None and sys.stdout.isatty())
+    if len(to_stdout) > 1 and not tabular:
+        names_of = ", ".join(to_stdout)
+        raise UsageError(
+            Diagnostic(
+                "CQ0606",
+                f"{len(to_stdout)} outputs cannot share standard output: {names_of}",
+                help=(
+                    f"give each a file: -o {to_stdout[0]}=PATH",
+                    "or write them as one table after another: -f table",
+                ),
+            )
+        )
+    reserved = compiled.request.inputs.reserved(compiled.sources)
+    query = identity(compiled.request.source.name)
+    reserved |= frozenset() if query is None else {query}
+    access = compiled.request.inputs.access
+    sinks: dict[str, Sink] = {}
+    try:
+        for output in compiled.outputs:
+            fields = output.node.schema.fields
+            if output.sink is not None and output.name not in paths:
+                sinks[output.name] = open_sink(fields, dict(output.sink.options), access, reserved)
+                continue
+            path = paths.get(output.name, STDIN)
+            if path == STDIN and tabular:
+                sinks[output.name] = Table(output.name, [f.name for f in fields], screen)
+                continue
+            if format_ == "table":
+                raise UsageError(Diagnostic("CQ0606", "a table goes to the terminal only", help=("write -f csv",)))
+            options = {"path": path, **({"format": format_} if format_ else {})}
+            sinks[output.name] = open_sink(fields, options, access.trusted(), reserved)
+    except BaseException:
+        for sink in sinks.values():
+            sink.abort()
+        raise
+    return sinks
+
+
+def _target(given: str, names: Sequence[str]) -> tuple[str, str]:
+    """(output, path) of `-o`."""
+    name, equals, path = given.partition("=")
+    if equals and name in names:
+        return name, path
+    if len(names) == 1 and not (equals and name.isidentifier()):
+        return names[0], given
+    guess = did_you_mean(name, names) if equals else ""
+    help = (guess, f"outputs: {', '.join(names)}", "write -o NAME=PATH")
+    cause = f'there is no output "{name}"' if equals else f"the query has {len(names)} outputs"
+    raise UsageError(Diagnostic("CQ0606", cause, help=tuple(h for h in help if h)))
+
+
+@contextlib.contextmanager
+def stopping(progress: Progress) -> Iterator[None]:
+    """The first Ctrl-C lets the run drain and say what it did; the second one ends it."""
+
+    def on_signal(*_: object) -> None:
+        if progress.stop:
+            raise KeyboardInterrupt
+        progress.interrupt()
+
+    before = signal.signal(signal.SIGINT, on_signal)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _progress_line(progress: Progress, screen: Screen, quiet: bool) -> Iterator[None]:
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    with ProgressLine(progress, sys.stderr) as line:
+        screen.before_write = line.clear
+        yield

@@ -1,0 +1,112 @@
+"""What a run tells the person who waits: one redrawn line while it runs, one closing line when it is over."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from cq.errors import printable
+
+if TYPE_CHECKING:
+    from cq.engines import Progress, RunSummary
+
+FIRST_AFTER_S = 2.0  # a shorter run shows nothing
+EVERY_S = 0.25
+CLEAR = "\r\x1b[K"
+
+
+class ProgressLine:
+    """Redraws a line on a terminal from a thread of its own; `clear` takes it away before something else is written."""
+
+    def __init__(self, progress: Progress, stream: TextIO) -> None:
+        self._progress, self._stream = progress, stream
+        self._began = time.perf_counter()
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._shown = False
+        self._thread = threading.Thread(target=self._run, name="cq-progress", daemon=True)
+
+    def __enter__(self) -> ProgressLine:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self.clear()
+
+    def clear(self) -> None:
+        """The line is gone."""
+        with self._lock:
+            if self._shown:
+                self._shown = False
+                self._stream.write(CLEAR)
+                self._stream.flush()
+
+    def _run(self) -> None:
+        if self._over.wait(FIRST_AFTER_S):
+            return
+        while True:
+            text = progress_text(self._progress, time.perf_counter() - self._began)
+            with self._lock:
+                self._stream.write(CLEAR + text[: _columns(self._stream)])
+                self._stream.flush()
+                self._shown = True
+            if self._over.wait(EVERY_S):
+                return
+
+
+def _columns(stream: TextIO) -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns - 1
+
+
+def progress_text(progress: Progress, seconds: float) -> str:
+    """Sources with the share done, rows in and out, rows/s, and the time it may still take."""
+    rows = sum(progress.rows_in.values())
+    parts = []
+    shares = []
+    for name, read in progress.rows_in.items():
+        share = progress.shares[name]()
+        shares.append(share)
+        parts.append(f"{printable(name)} {'' if share is None else f'{share:.0%} '}{read:,}")
+    parts.append(f"out {sum(progress.rows_out.values()):,}")
+    parts.append(f"{rows / max(seconds, 1e-9):,.0f} rows/s")
+    known = [s for s in shares if s is not None]
+    if known and min(known) > 0.01:
+        parts.append(f"eta {_duration(seconds * (1 - min(known)) / min(known))}")
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6_000 else f"{seconds / 3600:.1f} h"
+
+
+def summary_text(summary: RunSummary) -> str:
+    """The closing line: rows in by stream, out by output, late, bad, time, rate, and the hash of every output."""
+    rows = sum(summary.rows_in.values())
+    parts = [
+        _list("in", summary.rows_in),
+        _list("out", summary.rows_out),
+        f"late {summary.late_rows:,}",
+        f"bad {sum(summary.bad_rows.values()):,}",
+        f"{summary.seconds:.2f} s",
+        f"{rows / max(summary.seconds, 1e-9):,.0f} rows/s",
+        "hash " + " ".join(_hashes(summary.hashes)),
+    ]
+    if summary.interrupted:
+        parts.append("interrupted")
+    return " · ".join(parts)
+
+
+def _list(word: str, counts: dict[str, int]) -> str:
+    return f"{word} " + ", ".join(f"{printable(n)} {c:,}" for n, c in counts.items())
+
+
+def _hashes(hashes: dict[str, str]) -> Sequence[str]:
+    return list(hashes.values()) if len(hashes) == 1 else [f"{printable(n)} {h}" for n, h in hashes.items()]
