@@ -224,7 +224,7 @@ class ExpressionBuilder:
     def call_args(self, at: Span, *args: Any) -> tuple[Any, ...]:
         return args
 
-    def named_argument(self, at: Span, name: Token, _: Token, value: Any) -> ast.NamedArgument:
+    def named_argument(self, at: Span, name: Token, value: Any) -> ast.NamedArgument:
         return ast.NamedArgument(name.value, value, span=at, name_span=self._span(name))
 
     def distinct(self, at: Span) -> tuple[str, tuple[ast.Expr, ...]]:

@@ -25,7 +25,7 @@ _BINARY_LEVEL = {
 }
 
 # Names that mean something else without quotes although they are not reserved.
-_AMBIGUOUS = frozenset(["ARRAY"])
+_AMBIGUOUS = frozenset(["ARRAY", "CONSTRAINT", "IF"])
 # Functions with a syntax of their own: a plain call of that name needs quotes.
 _SPECIAL_CALLS = frozenset(["CAST", "TRY_CAST", "EXTRACT", "DESCRIPTOR"])
 # Functions with both: quotes only where the call has what the special syntax has not.

@@ -443,6 +443,8 @@ def _may_be_keyword(word: str, before: Token | None, after: list[Token]) -> bool
     following = {after[0].word, after[0].kinds[0]} if after else set()
     if word == "WINDOW":
         return "CLOSE" in following or (len(after) == 2 and after[1].word == "AS")
+    if word == "CONSTRAINT":
+        return len(after) == 2 and after[1].word in ("PRIMARY", "CHECK")
     if word == "ROWS":
         counts = before is not None and before.kinds[0] in ("NUMBER", "PARAMETER")
         return counts or not following.isdisjoint(ONLY_BEFORE["RANGE"])

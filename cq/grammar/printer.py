@@ -27,22 +27,16 @@ def print_script(script: ast.Script) -> str:
     blocks: list[str] = []
     for i, statement in enumerate(script.statements):
         following = script.statements[i + 1] if i + 1 < len(script.statements) else None
-        own = _take_comments(comments, statement, following)
-        leading, inside = _split(own, statement)
+        leading, inside = _split(_take_comments(comments, statement, following), statement)
         rows = Layout(inside).statement(statement)
         rows[-1].text += ";"
         lines, left_over = _with_comments(rows, inside)
         comments[:0] = left_over
-        if following is None:
-            leading_of_end, comments = comments, []
-        else:
-            leading_of_end = []
-        close = i > 0 and isinstance(statement, ast.SetOption) and isinstance(script.statements[i - 1], ast.SetOption)
-        blocks.append(("" if close and not leading else "\n" if blocks else "") + _leading(leading, statement) + lines)
-        if leading_of_end:
-            blocks.append("\n" + _comment_lines(leading_of_end))
-    if not script.statements:
-        blocks.append(_comment_lines(comments))
+        block = _leading(leading, statement) + lines
+        settings = bool(blocks) and all(b.lstrip("\n").startswith("SET ") for b in (blocks[-1], block))
+        blocks.append(("" if settings or not blocks else "\n") + block)
+    if comments:
+        blocks.append(("\n" if blocks else "") + _comment_lines(comments))
     return "".join(blocks)
 
 
@@ -112,18 +106,22 @@ def _with_comments(rows: list[Row], comments: Sequence[ast.Comment]) -> tuple[st
             inside = row.start is not None and _start(comment.span) >= row.start
             _append_comment(lines, comment, row.indent, own_line=comment.alone or inside)
         lines.append(INDENT * row.indent + row.text)
-    while waiting and not waiting[0].alone:
-        _append_comment(lines, waiting.pop(0), 0, own_line=False)
+    while waiting and not waiting[0].alone and _fits_behind(lines, waiting[0]):
+        lines[-1] += f" {waiting.pop(0).text}"
     return "\n".join(lines) + "\n", waiting
 
 
 def _append_comment(lines: list[str], comment: ast.Comment, indent: int, *, own_line: bool) -> None:
     """Put a comment behind the last line where that is possible, else on a line of its own."""
-    behind_comment = lines and ("--" in lines[-1] or "/*" in lines[-1])
-    if own_line or not lines or behind_comment or "\n" in comment.text:
+    if own_line or not _fits_behind(lines, comment):
         lines.append(INDENT * indent + comment.text)
     else:
         lines[-1] += f" {comment.text}"
+
+
+def _fits_behind(lines: Sequence[str], comment: ast.Comment) -> bool:
+    """Whether a comment can end the last line: there is one, without a comment, and the comment has one line."""
+    return bool(lines) and "\n" not in comment.text and not ("--" in lines[-1] or "/*" in lines[-1])
 
 
 # ---------------------------------------------------------------------------------------------------------- rows
@@ -151,6 +149,10 @@ def _items(nodes: Iterable[ast.Node], texts: Iterable[str]) -> list[Item]:
     return [Item(text, node.span) for node, text in zip(nodes, texts, strict=True)]
 
 
+def _joined(items: Iterable[Item]) -> str:
+    return ", ".join(i.text for i in items)
+
+
 class Layout:
     """The rows of one statement. comments: those inside and behind it."""
 
@@ -165,7 +167,7 @@ class Layout:
         return self._rows
 
     def _row(self, indent: int, text: str, span: Span = NOWHERE) -> None:
-        if span == NOWHERE:
+        if span.line == 0:
             self._rows.append(Row(indent, text))
         else:
             self._rows.append(Row(indent, text, _start(span), _end(span)))
@@ -175,26 +177,31 @@ class Layout:
         """Whether `text`, made of what lies between two nodes, can be one row: narrow, and no comment inside."""
         if len(INDENT * indent + text) > WIDTH:
             return False
-        for comment in self._comments:
-            place = _start(comment.span)
-            behind_last_row = not comment.alone and place[0] == self._reached[0] and place < _start(start)
-            if self._reached <= place < _end(end) and not behind_last_row:
-                return False
-        return True
+        inside = [c for c in self._comments if self._reached <= _start(c.span) < _end(end)]
+        if inside and self._goes_behind_last_row(inside[0]) and _start(inside[0].span) < _start(start):
+            del inside[0]
+        return not inside
+
+    def _goes_behind_last_row(self, comment: ast.Comment) -> bool:
+        lines = [row.text for row in self._rows]
+        return not comment.alone and comment.span.line == self._reached[0] and _fits_behind(lines, comment)
 
     def _list(self, indent: int, opening: str, items: Sequence[Item], closing: str = "", last: Span = NOWHERE) -> None:
         """A list on one row if it fits or has one item, else a row for each item. last: where its `)` stands."""
-        text = opening + ", ".join(i.text for i in items) + closing
+        text = opening + _joined(items) + closing
         whole = items[0].span.to(items[-1].span)
-        one_row = self._fits(indent, text, items[0].span, items[-1].span)
+        one_row = self._fits(indent, text, items[0].span, last if closing else items[-1].span)
         if one_row or (len(items) == 1 and not closing):
             self._row(indent, text, whole)
             return
+        self._broken(indent, opening, items)
+        if closing:
+            self._row(indent, closing, last)
+
+    def _broken(self, indent: int, opening: str, items: Sequence[Item]) -> None:
         self._row(indent, opening.rstrip(" "))
         for item in items:
             self._row(indent + 1, item.text + ("," if item is not items[-1] else ""), item.span)
-        if closing:
-            self._row(indent, closing, last)
 
     def _condition(
         self, indent: int, opening: str, node: ast.Expr, closing: str = "", start: Span | None = None
@@ -239,26 +246,23 @@ class Layout:
     def _relation(
         self, head: str, elements: Sequence[ast.TableElement], options: Sequence[ast.Option], span: Span
     ) -> None:
-        closing = Span(span.end_line, max(1, span.end_column - 1), span.end_line, span.end_column)
-        option_items = _items(options, (f"{inline.option_key(o.key)} = {inline.expr(o.value)}" for o in options))
-        if elements:
-            items = _items(elements, (_element(e) for e in elements))
-            with_options = " WITH (" if options else ""
-            self._list(0, f"{head} (", items, f"){with_options}", NOWHERE if options else closing)
-            if options:
-                opening = self._rows.pop()
-                self._list(0, opening.text, option_items, ")", closing)
-                self._keep_place(opening)
-        elif options:
-            self._list(0, f"{head} WITH (", option_items, ")", closing)
+        closing = _last_character(span)
+        given = _items(options, (f"{inline.option_key(o.key)} = {inline.expr(o.value)}" for o in options))
+        declared = _items(elements, (_element(e) for e in elements))
+        text = head + "".join(
+            [f" ({_joined(declared)})"] * bool(declared) + [f" WITH ({_joined(given)})"] * bool(given)
+        )
+        if self._fits(0, text, span, span):
+            self._row(0, text, span)
+            return
+        opening = head
+        if declared:
+            self._broken(0, f"{head} (", declared)
+            opening = ")"
+        if given:
+            self._list(0, f"{opening} WITH (", given, ")", closing)
         else:
-            self._row(0, head, span)
-
-    def _keep_place(self, opening: Row) -> None:
-        """Give the row that continues `opening` its stretch of the source too."""
-        row = next(r for r in self._rows if r.text.startswith(opening.text.rstrip(" ")) and r.indent == opening.indent)
-        if opening.start is not None and opening.end is not None:
-            row.start, row.end = opening.start, max(opening.end, row.end or opening.end)
+            self._row(0, opening, closing)
 
     def _trigger(self, node: ast.CreateTrigger) -> None:
         name = f"{_guard(node.if_not_exists)}{inline.name(node.name)}"
@@ -273,8 +277,7 @@ class Layout:
             self._row(0, " ".join(head), node.relation_span)
         self._row(0, "BEGIN ATOMIC")
         self._body(node.body, 1)
-        end = Span(node.span.end_line, max(1, node.span.end_column - 3), node.span.end_line, node.span.end_column)
-        self._row(0, "END", end if node.span != NOWHERE else NOWHERE)
+        self._row(0, "END", _last_character(node.span, len("END")))
 
     def _body(self, statements: Sequence[ast.TriggerStatement], indent: int) -> None:
         for statement in statements:
@@ -416,21 +419,27 @@ class Layout:
                 if isinstance(right, ast.DerivedTable) and not self._fits(
                     indent + 1, words + inline.join_right(node) + condition, right.span, node.span
                 ):
-                    self._derived(words, right, indent + 1, condition)
+                    self._derived(words, right, indent + 1, condition, node.span)
                 elif node.on is not None and node.match is None:
                     joined = f"{words}{inline.join_right(node)} ON "
                     self._condition(indent + 1, joined, node.on, closing, right.span)
                 else:
                     self._row(indent + 1, words + inline.join_right(node) + condition, right.span.to(node.span))
             case ast.DerivedTable() if not self._fits(indent, text, node.span, node.span):
-                self._derived(opening, node, indent, closing)
+                self._derived(opening, node, indent, closing, node.span)
             case _:
                 self._row(indent, text, node.span)
 
-    def _derived(self, opening: str, node: ast.DerivedTable, indent: int, closing: str) -> None:
+    def _derived(self, opening: str, node: ast.DerivedTable, indent: int, closing: str, whole: Span) -> None:
         self._row(indent, f"{opening}{'LATERAL ' if node.lateral else ''}(")
         self._query(node.query, indent + 1)
-        self._row(indent, f"){inline.alias(node)}{closing}")
+        end = node.alias_span if node.alias is not None else _last_character(node.span)
+        self._row(indent, f"){inline.alias(node)}{closing}", end.to(whole) if whole != NOWHERE else NOWHERE)
+
+
+def _last_character(span: Span, length: int = 1) -> Span:
+    """Where the closing bracket (or word) of a node stands that ends with one."""
+    return Span(span.end_line, max(1, span.end_column - length), span.end_line, span.end_column)
 
 
 def _guard(if_not_exists: bool) -> str:
