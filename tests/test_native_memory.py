@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from both_ways import Compiled, Interpreted
 
 from cq.runtime import arena, memory, ops
+from cq.runtime.memory import block_alloc, block_release
 from cq.runtime.native import native
-from cq.runtime.ops import fill
+from cq.runtime.ops import at_load, at_store_rel, at_xchg, fill, ld_i64, sched_yield, st_i64
 from cq.runtime.simulation import Memory, MemoryFault
 
 BLOCKS = (
@@ -28,6 +30,53 @@ PLENTY = 1 << 40
 def fill_bytes(address: int, byte: int, size: int) -> None:
     """Bytes at the address, written by native code."""
     fill(address, byte, size)
+
+
+@native("i64(i64, i64, i64)", export=True)
+def hand_out(pool: int, slots: int, rounds: int) -> int:
+    """Allocates blocks of several sizes, marks them and puts them into 16 slots; returns how many were bad."""
+    bad = 0
+    for n in range(rounds):
+        block = block_alloc(pool, 64 + (n & 15) * 100)
+        st_i64(block, 1, block)
+        while at_load(slots + (n & 15) * 8) != 0:
+            sched_yield()
+        bad += ld_i64(block, 1) != block
+        at_store_rel(slots + (n & 15) * 8, block)
+    return bad
+
+
+@native("i64(i64, i64)", export=True)
+def take_back(slots: int, rounds: int) -> int:
+    """Takes blocks out of the slots, checks their marks, and releases them; returns how many were bad."""
+    bad = 0
+    taken = 0
+    n = 0
+    while taken < rounds:
+        n += 1
+        block = at_xchg(slots + (n & 15) * 8, 0)
+        if block == 0:
+            sched_yield()
+        else:
+            bad += ld_i64(block, 1) != block
+            st_i64(block, 1, 0)
+            block_release(block)
+            taken += 1
+    return bad
+
+
+def test_blocks_released_by_other_threads_are_intact_under_stress():
+    rounds = 100_000
+    with Compiled(*BLOCKS, hand_out, take_back) as run, ThreadPoolExecutor(4) as threads:
+        heap = run.heap_new(PLENTY, 2, 1)
+        work = []
+        for number in range(2):
+            slots = run.zeros(16 * 8)
+            work.append(threads.submit(run.hand_out, run.heap_pool(heap, number), slots, rounds))
+            work.append(threads.submit(run.take_back, slots, rounds))
+        assert [w.result() for w in work] == [0, 0, 0, 0]
+        assert run.heap_used(heap) < 1000 * K  # recycled, not taken anew 200,000 times
+        assert run.heap_close(heap) == 0
 
 
 @pytest.fixture(params=[Interpreted, Compiled], ids=lambda way: way.__name__.lower())

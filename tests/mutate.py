@@ -1,0 +1,54 @@
+"""Plants a bug in one module and says whether given tests see it.
+
+The tests run in a process of their own where the module is loaded from an altered copy, so interpreted and compiled
+forms both carry the bug (object code is keyed by source) and the tree stays as it is.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+
+_RUN = """
+import importlib, importlib.util, sys
+sys.path.insert(0, {tests!r})
+name = {module!r}
+package, _, last = name.rpartition(".")
+spec = importlib.util.spec_from_file_location(name, {path!r})
+module = importlib.util.module_from_spec(spec)
+sys.modules[name] = module
+spec.loader.exec_module(module)
+setattr(importlib.import_module(package), last, module)
+import pytest
+sys.exit(pytest.main(["-q", "-x", "--no-header", "-p", "no:cacheprovider", *{arguments!r}]))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """In `module`, the one place that reads `old` reads `new`; `tests` (and `select`, as pytest -k) should fail."""
+
+    module: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    select: str = ""
+
+    def verdict(self) -> tuple[bool, str]:
+        """Whether a test failed, and the end of what pytest said."""
+        source = (ROOT / (self.module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
+        assert source.count(self.old) == 1, f"{self.module} has {source.count(self.old)} places like {self.old!r}"
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "mutant.py"
+            path.write_text(source.replace(self.old, self.new), encoding="utf-8")
+            arguments = [str(TESTS / name) for name in self.tests] + (["-k", self.select] if self.select else [])
+            script = _RUN.format(tests=str(TESTS), module=self.module, path=str(path), arguments=arguments)
+            done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+        # 1: tests failed.  A crash or a hang of the mutant would count too, but 2 to 5 mean that nothing was tested
+        return done.returncode == 1 or done.returncode < 0, (done.stdout + done.stderr)[-2000:]
