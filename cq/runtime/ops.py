@@ -184,13 +184,6 @@ def shr_u(a: int, n: int) -> int:
     return _wrap((a & MASK64) >> (n & 63))
 
 
-@op("i64(i64, i64)")
-def rotl(a: int, n: int) -> int:
-    """The bits of a rotated left by n modulo 64."""
-    bits, n = a & MASK64, n & 63
-    return _wrap(bits << n | bits >> (64 - n))
-
-
 @op("bool(i64, i64)")
 def ult(a: int, b: int) -> bool:
     """a < b, both as unsigned bits."""
@@ -404,12 +397,6 @@ def _whole(x: float) -> bool:
     return not -4503599627370496.0 < x < 4503599627370496.0
 
 
-@op("f64(f64, f64)")
-def f64_copysign(x: float, sign: float) -> float:
-    """|x| with the sign bit of `sign`."""
-    return math.copysign(x, sign)
-
-
 # -- memory -----------------------------------------------------------------------------------------------------------
 
 
@@ -510,24 +497,6 @@ def at_add(address: int, value: int) -> int:
     word = memory().word(address, read=True, write=True)
     old = int(word[0])
     word[0] = _wrap(old + value)
-    return old
-
-
-@op("i64(i64, i64)")
-def at_or(address: int, value: int) -> int:
-    """The word has the bits of `value` set as well; returns what it was."""
-    word = memory().word(address, read=True, write=True)
-    old = int(word[0])
-    word[0] = old | value
-    return old
-
-
-@op("i64(i64, i64)")
-def at_and(address: int, value: int) -> int:
-    """The word keeps only the bits of `value`; returns what it was."""
-    word = memory().word(address, read=True, write=True)
-    old = int(word[0])
-    word[0] = old & value
     return old
 
 
