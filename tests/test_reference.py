@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from reference_fixture import S, caused_by, plan_of, result_of, seconds, session_of, stream, timed
 
 from cq.errors import UsageError
+from cq.expressions import Column
+from cq.planner.logical import LogicalPlan, Output
+from cq.planner.operators import Scan, SourceDef, TemporalJoin
 from cq.reference.engine import Placed, run
 from cq.reference.operator import BEFORE_ALL, NEVER
+from cq.schema import Field, TimeAttribute
+from cq.types import BIGINT, TIMESTAMP, VARCHAR
 
 TUMBLING = """SELECT window_start, window_end, k, COUNT(*) AS n, SUM(v) AS total
 FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '10' SECOND) GROUP BY window_start, window_end, k;"""
@@ -398,3 +405,60 @@ def test_an_argument_that_is_not_needed_does_not_fail() -> None:
 def test_a_missing_input_is_named() -> None:
     with pytest.raises(UsageError, match="no input is given for s"):
         run(plan_of(S_STREAM + TUMBLING), {})
+
+
+# ------------------------------------------------- a look-up in a plain stream: the binder asks for a window so far
+
+
+def as_of(delay: int) -> LogicalPlan:
+    """l (k, v, ts) beside the row of r (k, v, ts) with its key as of its time."""
+    sides = []
+    for position, name in enumerate("lr"):
+        fields = (Field("k", VARCHAR), Field("v", BIGINT), Field("ts", TIMESTAMP, False))
+        time = Column(TIMESTAMP, False, 2)
+        sides.append(Scan(SourceDef(name, fields, event_time=time, delay_us=delay * S, position=position)))
+    left, right = sides
+    keys = (Column(VARCHAR, True, 0),)
+    join = TemporalJoin(left, right, TimeAttribute(2), keys, keys, left_outer=True)
+    return LogicalPlan((Output("out", join),))
+
+
+def looked_up(delay: int, left: list[tuple[Any, ...]], right: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    rows = run(as_of(delay), {"l": timed(left), "r": timed(right)}).rows()
+    return [(row[1], row[4]) for row in rows]
+
+
+def test_a_look_up_does_not_see_versions_after_the_time_of_the_row() -> None:
+    # r  --1---5--9--   l at 2, 4, 6, 8
+    left = [("a", 10, 2), ("a", 11, 4), ("a", 12, 6), ("a", 13, 8)]
+    assert looked_up(0, left, [("a", 1, 1), ("a", 2, 5), ("a", 3, 9)]) == [(10, 1), (11, 1), (12, 2), (13, 2)]
+
+
+def test_a_version_at_the_very_time_of_the_row_counts_if_it_came_before_the_row_left() -> None:
+    # both at 5. Without a delay l, the first source, leaves at the instant 5, before the row of r that brings it
+    left, right = [("a", 10, 5), ("a", 11, 90)], [("a", 1, 1), ("a", 2, 5), ("a", 3, 95)]
+    assert looked_up(0, left, right) == [(10, 1), (11, 2)]
+    assert looked_up(1, left, right) == [(10, 2), (11, 2)]
+
+
+def test_versions_may_come_out_of_order_and_of_equal_times_the_later_arrival_counts() -> None:
+    left = [("a", 10, 3), ("a", 11, 6), ("a", 12, 30)]
+    right = [("a", 1, 6), ("a", 2, 2), ("a", 3, 6), ("a", 4, 3), ("a", 5, 40)]
+    assert looked_up(9, left, right) == [(10, 4), (11, 3), (12, 3)]
+
+
+def test_old_versions_go_only_when_no_row_can_look_at_them() -> None:
+    # watermark 5 when the version at 6 comes: a row at 5 may still come and sees the one at 4
+    left = [("a", 10, 10), ("a", 11, 5), ("a", 12, 6)]
+    right = [("a", 1, 1), ("a", 2, 4), ("a", 3, 10), ("a", 4, 6)]
+    assert looked_up(5, left, right) == [(11, 2), (12, 4), (10, 3)]
+
+
+def test_an_event_time_that_cannot_be_computed_is_an_error_at_its_row() -> None:
+    query = """CREATE STREAM s (v BIGINT, at AS TIMESTAMP_SECONDS(v), WATERMARK FOR at) WITH (connector = 'memory');
+        SELECT window_end, COUNT(*) AS n FROM TUMBLE(TABLE s, DESCRIPTOR(at), INTERVAL '10' SECOND)
+        GROUP BY window_start, window_end;"""
+    result = run(plan_of(query), {"s": [(1,), (None,), (11,), (2**62,), (30,)]})
+    assert seconds(result.rows(), 0) == [(10, 1)]
+    assert result.error is not None and result.error.code == "CQ0705" and result.error.first.place == "s:4"
+    assert result.sources["s"].without_time == 1
