@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cq.planner.binder import BoundScript
     from cq.planner.logical import LogicalPlan, Output
     from cq.planner.operators import SourceDef
+    from cq.planner.stages import StageGraph
     from cq.runtime.job import Job
     from cq.schema import Field
 
@@ -38,6 +39,7 @@ class Request:
     inputs: Inputs
     variables: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, int] = field(default_factory=dict)
+    workers: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +81,35 @@ def _infer(inputs: Inputs, name: str, options: Mapping[str, str]) -> tuple[Field
     return infer_given(given, name)
 
 
-def _emit(request: Request, bound: BoundScript) -> Job:
+def _rewrite(request: Request, bound: BoundScript) -> LogicalPlan:
+    from cq.planner.rewrite import rewrite
+
+    return rewrite(bound.plan)
+
+
+def _fuse(request: Request, plan: LogicalPlan) -> StageGraph:
+    from cq.planner.stages import fuse
+
+    return fuse(plan, request.workers)
+
+
+def _emit(request: Request, graph: StageGraph) -> Job:
     from cq.codegen.job import write_job
 
     try:
-        return write_job(bound.plan)
+        return write_job(graph)
     except CompileError as error:
         raise error.at(request.source) from None
+
+
+def _dump_plan(plan: LogicalPlan) -> str:
+    from cq.planner.explain import explain
+
+    return explain(plan)
+
+
+def _dump_graph(graph: StageGraph) -> str:
+    return "\n".join(f"{s.name} {s.op_class.value}: {', '.join(n.operator for n in s.nodes)}" for s in graph.stages)
 
 
 def _dump_job(job: Job) -> str:
@@ -118,6 +142,8 @@ def _dump_bound(bound: BoundScript) -> str:
 PASSES: tuple[Pass, ...] = (
     Pass("parse", "text to syntax tree; all syntax errors at once", _parse, _dump_script),
     Pass("bind", "names, types, time attributes: the plan that defines the meaning", _bind, _dump_bound),
+    Pass("rewrite", "the same meaning with less work", _rewrite, _dump_plan),
+    Pass("fuse", "which operators share a loop, for the number of workers", _fuse, _dump_graph),
     Pass("emit", "the Job the native engine runs: generated stages, described state", _emit, _dump_job),
 )
 
@@ -139,6 +165,12 @@ class Compiled:
             if step.name == name:
                 return result
         raise AssertionError(f"no pass {name}")
+
+    def for_workers(self, workers: int) -> Compiled:
+        """The same query, on its way to a Job for so many workers; passes that do not depend on it are kept."""
+        other = Compiled(replace(self.request, workers=workers))
+        other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
+        return other
 
     def dump(self, name: str) -> str:
         """The result of a pass as text."""

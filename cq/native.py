@@ -59,10 +59,10 @@ class Reading:
 
 def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
     """Run the job of a compiled query; returns how many rows event-time operators dropped as late."""
-    job: Job = compiled.after("emit")
+    threads = options.threads if options.threads is not None else compiled.setting("parallelism", os.cpu_count() or 1)
+    job: Job = compiled.for_workers(threads).after("emit")
     by_name = {feed.name: feed for feed in feeds}
     readings = [Reading(by_name[spec.name], spec) for spec in job.sources]
-    threads = options.threads if options.threads is not None else compiled.setting("parallelism", os.cpu_count() or 1)
     batch_rows = options.batch_rows if options.batch_rows is not None else compiled.setting("batch_rows", BATCH_ROWS)
     outputs = compiled.outputs
     with Engine(job, threads=threads, batch_rows=batch_rows, schemas=[arrow_schema(o) for o in outputs]) as engine:

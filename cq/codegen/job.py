@@ -2,25 +2,119 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cq.codegen.operators.buffer import waits
 from cq.codegen.ports import storage
-from cq.codegen.stage import WrittenStage, sources_of, write_stage
+from cq.codegen.scan import StageInput
+from cq.codegen.stage import Shape, WrittenStage, inputs_of, sources_of, write_stage
 from cq.errors import compile_error
-from cq.expressions import Call, Column, Expr
-from cq.planner.logical import LogicalPlan
-from cq.planner.operators import SourceDef
+from cq.expressions import Call, Column, Expr, can_fail, substitute
+from cq.planner.logical import LogicalNode, LogicalPlan, OpClass, Output, identities
+from cq.planner.operators import Filter, Project, Scan, SourceDef, Unnest
+from cq.planner.stages import Stage, StageGraph
 from cq.runtime.job import ColumnSpec, EventTime, Job, SourceSpec, StageKind
-from cq.runtime.kernel import stage_scope
+from cq.runtime.interpret import stage_scope
 from cq.types import Kind
 
+ROUTED = False  # whether the engine splits tickets into lanes
 _EPOCH_UNITS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1_000, "timestamp_micros": 1}
 _DAY_US = 86_400_000_000
+_KINDS = {
+    OpClass.STATELESS: StageKind.STATELESS,
+    OpClass.PARTITIONED: StageKind.PARTITIONED,
+    OpClass.STATEFUL: StageKind.STATEFUL,
+}
 
 
-def write_job(plan: LogicalPlan) -> Job:
-    """The whole plan as one fused stage. Raises CompileError where the engine cannot follow the plan."""
-    written = write_stage(plan, "query", StageKind.STATEFUL, tuple(stage_scope()))
-    sources = tuple(source_spec(s, port, written) for port, s in enumerate(sources_of(plan)))
-    return Job(sources, (written.stage,), written.grids, written.every_advance)
+def write_job(graph: StageGraph) -> Job:
+    """The stages of a plan as a Job. Raises CompileError where the engine cannot follow the plan.
+
+    A stateless stage before a stage with state stays apart only where it makes many rows of one (UNNEST) and has one
+    way out; else its operators run in the loop of the stage with state, and keys are computed from source columns.
+    """
+    plan, waiting = graph.plan, waits(graph.plan)
+    identity = identities(plan)
+    if len(graph.stages) == 1:
+        (only,) = graph.stages
+        kind = _KINDS[only.op_class]
+        return _job(plan, [write_stage(plan, identity, Shape("query", kind, waiting), stage_scope())])
+    first, second = graph.stages
+    if len(second.inputs) == 1 and first.outputs == second.inputs and any(isinstance(n, Unnest) for n in first.nodes):
+        return _chain(graph, first, second, identity, waiting)
+    keys = _source_keys(plan, second)
+    kind = StageKind.PARTITIONED if keys else StageKind.STATEFUL
+    return _job(plan, [write_stage(plan, identity, Shape("query", kind, waiting, keys), stage_scope())])
+
+
+def _chain(graph: StageGraph, first: Stage, second: Stage, identity: dict[int, str], waiting: bool) -> Job:
+    """Two stages: rows are made by any worker, then go to the state."""
+    (edge,) = second.inputs
+    before = LogicalPlan((Output("rows", edge),))
+    given = StageInput(edge)
+    after = replaced(graph.plan, edge, given)
+    after_identity = identities_of(after, given, identity[id(edge)])
+    keys = tuple(k for k in second.keys if ROUTED and not any(can_fail(e) for e in k))
+    kind = StageKind.PARTITIONED if keys else StageKind.STATEFUL
+    return _job(
+        graph.plan,
+        [
+            write_stage(before, identity, Shape("rows", StageKind.STATELESS, waiting, final=False), stage_scope()),
+            write_stage(after, after_identity, Shape("state", kind, waiting, keys), stage_scope()),
+        ],
+    )
+
+
+def replaced(plan: LogicalPlan, old: LogicalNode, new: LogicalNode) -> LogicalPlan:
+    """The plan with another node in the place of `old`; what is only below it is gone."""
+    made: dict[int, LogicalNode] = {id(old): new}
+    for node in plan.nodes():
+        if id(node) not in made:
+            inputs = [made[id(i)] for i in node.inputs]
+            same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+            made[id(node)] = node if same else node.with_inputs(inputs)
+    return LogicalPlan(tuple(replace(o, node=made[id(o.node)]) for o in plan.outputs))
+
+
+def identities_of(plan: LogicalPlan, given: StageInput, identity: str) -> dict[int, str]:
+    """Identities in a plan over a stage input: the same as with the node it stands for."""
+    made = identities(plan)
+    made[id(given)] = identity
+    return made
+
+
+def _source_keys(plan: LogicalPlan, stage: Stage) -> tuple[tuple[Expr, ...], ...]:
+    """The stage's key over the columns of each source, by port; nothing when it cannot be had that way."""
+    if not stage.keys or not ROUTED:
+        return ()
+    found: dict[int, tuple[Expr, ...]] = {}
+    for edge, key in zip(stage.inputs, stage.keys, strict=True):
+        down = _to_source(edge, key)
+        if down is None or any(can_fail(e) for e in down[1]) or found.setdefault(id(down[0]), down[1]) != down[1]:
+            return ()
+    inputs = inputs_of(plan)
+    return tuple(found[id(n)] for n in inputs) if all(id(n) in found for n in inputs) else ()
+
+
+def _to_source(node: LogicalNode, key: tuple[Expr, ...]) -> tuple[Scan, tuple[Expr, ...]] | None:
+    """The key over the columns of the scan below a chain of filters and projections."""
+    while not isinstance(node, Scan):
+        match node:
+            case Filter(input=below):
+                node = below
+            case Project(input=below, exprs=exprs):
+                key = tuple(substitute(k, exprs) for k in key)
+                node = below
+            case _:
+                return None
+    return node, key
+
+
+def _job(plan: LogicalPlan, stages: Sequence[WrittenStage]) -> Job:
+    sources = tuple(source_spec(s, port, stages[0]) for port, s in enumerate(sources_of(plan)))
+    grids = tuple(dict.fromkeys(g for s in stages for g in s.grids))
+    return Job(sources, tuple(s.stage for s in stages), grids, any(s.every_advance for s in stages))
 
 
 def source_spec(source: SourceDef, port: int, written: WrittenStage) -> SourceSpec:

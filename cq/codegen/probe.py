@@ -196,6 +196,10 @@ class Keys:
     def of(columns: Sequence[tuple[DataType, bool]]) -> Keys:
         return Keys(*lay_out(columns, ENTRY_KEYS))
 
+    def hash(self, scope: Scope, values: Sequence[Val]) -> ast.expr:
+        """The 32-bit hash of key values."""
+        return _hash(scope, _key_words(scope, self, values))
+
     def find(self, t: TableLocals, values: Sequence[Val]) -> ast.expr:
         """Write the search for the entry with these key values: its address, or 0."""
         return _search(self, t, values, None, None)

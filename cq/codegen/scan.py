@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from cq.codegen.expressions import emit
 from cq.codegen.flow import StagePlan, function, holds_back, reachable_ports
 from cq.codegen.ports import Position, storage
+from cq.codegen.probe import Keys
 from cq.codegen.values import Row, Scope, Val
 from cq.codegen.writer import expr
-from cq.planner.logical import LogicalNode
+from cq.expressions import Expr
+from cq.planner.logical import LogicalNode, operator
 from cq.planner.operators import UnionAll, Unnest
 from cq.runtime import abi
-from cq.runtime.abi import Storage
+from cq.runtime.abi import ErrorCode, Storage
 from cq.schema import Field, Schema
 from cq.types import BIGINT
+
+
+@operator("stage_input")
+@dataclass(frozen=True, slots=True)
+class StageInput(LogicalNode):
+    """Rows of the stage before, in place of the node of the plan that makes them. Exists in stages only."""
+
+    node: LogicalNode
+
+    def __post_init__(self) -> None:
+        self._set_schema(self.node.schema)
+
 
 ROWS_ARGUMENTS = ("state", "batch", "out", "constants", "lo", "hi", "base", "late")
 
@@ -50,7 +66,11 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
         writer = flow.writer
         if stage.lanes:
             selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
-        serials = "" if node.operator == "scan" else writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SERIALS), "sers")
+        serials = (
+            ""
+            if not isinstance(node, StageInput)
+            else writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SERIALS), "sers")
+        )
         writer.code("end = hi")
         if fan_out is not None:
             for p in flow.ports.values():
@@ -74,6 +94,35 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
             flow.deliver(node, row)
         flow.leave(ast.Name("end", ast.Load()))
     return name
+
+
+LANES_ARGUMENTS = ("batch", "port", "lo", "hi", "out", "constants")
+
+
+def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], keys: tuple[tuple[Expr, ...], ...]) -> None:
+    """Write the function that gives the 32-bit key hash of rows lo..hi of a port. Keys cannot fail.
+
+    Tables take a slot from a hash's top bits; lanes are to be taken from its low ones.
+    """
+    for port, (node, key) in enumerate(zip(inputs, keys, strict=True)):
+        with stage.writer.function(f"lanes_{port}", LANES_ARGUMENTS):
+            scope = Scope(stage.writer, stage.constants, stage.sites, _cannot_fail)
+            number = ast.Name("i", ast.Load())
+            row = source_row(scope, node.schema, stage.columns.setdefault(port, {}), port, number)
+            with stage.writer.for_("i", "lo", "hi"), scope.block():
+                values = [emit(scope, row, k) for k in key]
+                hash32 = Keys.of([(k.type, k.nullable) for k in key]).hash(scope, values)
+                stage.writer.code("st_i32(out, i - lo, H)", H=hash32)
+            stage.writer.code("return 0")
+    with stage.writer.function("lanes", LANES_ARGUMENTS):
+        for port in range(len(inputs)):
+            with stage.writer.if_(expr("port == P", P=port)):
+                stage.writer.code("lanes_p(batch, port, lo, hi, out, constants)".replace("lanes_p", f"lanes_{port}"))
+        stage.writer.code("return 0")
+
+
+def _cannot_fail(code: ErrorCode, site: int) -> None:
+    raise AssertionError("a key that can fail decides a lane")
 
 
 def source_row(scope: Scope, schema: Schema, places: dict[int, int], port: int, number: ast.expr) -> Row:

@@ -7,19 +7,20 @@ sites. The kernel walks the segments of a batch (cq/runtime/abi.py) and keeps a 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 
 from cq.codegen import casts, expressions, numbers
 from cq.codegen.flow import CLOSE, FINISH, StagePlan
 from cq.codegen.operators import aggregate, buffer, over, rowwise, temporal_join, unnest, window
 from cq.codegen.ports import column_specs
-from cq.codegen.scan import write_rows
+from cq.codegen.scan import StageInput, write_lanes, write_rows
 from cq.codegen.writer import expr
 from cq.expressions import Call, Cast, Expr, walk
-from cq.planner.logical import AggregateCall, LogicalNode, LogicalPlan, identities
+from cq.planner.logical import AggregateCall, LogicalNode, LogicalPlan
 from cq.planner.operators import Lag, Over, Scan, SourceDef, TemporalJoin
 from cq.runtime import abi
+from cq.runtime.abi import ErrorCode
 from cq.runtime.job import Grid, PortSpec, Stage, StageKind
 from cq.types import Physical
 
@@ -42,35 +43,39 @@ def sources_of(plan: LogicalPlan) -> tuple[SourceDef, ...]:
     return tuple(sorted(found.values(), key=lambda s: (s.position, s.name)))
 
 
-def write_stage(
-    plan: LogicalPlan, name: str, kind: StageKind, globals_: tuple[str, ...], *, lanes: bool = False, final: bool = True
-) -> WrittenStage:
-    """The whole plan as one stage over its sources."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a stage runs. routed: for lanes, the key of each input port's rows.
+
+    waits: whether rows can arrive before the watermark reaches their time (cq/codegen/operators/buffer.py).
+    final: its ports are sinks; else its one port feeds the next stage.
+    """
+
+    name: str
+    kind: StageKind
+    waits: bool
+    routed: tuple[tuple[Expr, ...], ...] = ()
+    final: bool = True
+
+
+def write_stage(plan: LogicalPlan, identity: dict[int, str], shape: Shape, globals_: Iterable[str]) -> WrittenStage:
+    """A plan as one stage over its sources, or over the rows of the stage before (a plan over a StageInput)."""
     ports = tuple(PortSpec(o.name, column_specs(o.node.schema), o.limit) for o in plan.outputs)
-    stage = StagePlan(plan, ports, identities(plan), lanes, final)
+    stage = StagePlan(plan, ports, identity, bool(shape.routed), shape.final, shape.waits)
     stage.uses_step_bytes = _uses_step_bytes(plan)
     _write_failed(stage)
-    nodes = plan.nodes()
-    loops: list[tuple[int, list[str]]] = []
-    for port, source in enumerate(sources_of(plan)):
-        scans = [n for n in nodes if isinstance(n, Scan) and n.source.name == source.name]
-        assert len(scans) == 1, f"two scans of {source.name}: sub-plans are shared before stages are written"
-        loops.append((port, [write_rows(stage, scans[0], scans[0].schema, port)]))
-    for node in nodes:
-        if isinstance(node, Over) and node.order and buffer.waits(stage, node.input):
-            buffer.close_buffer(stage, node, node.input)
-        if isinstance(node, TemporalJoin) and buffer.waits(stage, node.left):
-            buffer.close_buffer(stage, node, node.left)
-        if node.operator in CLOSE:
-            CLOSE[node.operator](stage, node)
-    finishers = _write_finishers(stage, nodes)
+    inputs = inputs_of(plan)
+    loops = [write_rows(stage, node, node.schema, port) for port, node in enumerate(inputs)]
+    _write_closers(stage)
+    finishers = _write_finishers(stage)
     _write_serve(stage)
-    _write_kernel(stage, [name for _, names in loops for name in names], finishers)
-    source_text = stage.writer.finish(globals_)
+    _write_kernel(stage, loops, finishers)
+    if shape.routed:
+        write_lanes(stage, inputs, shape.routed)
     made = Stage(
-        name=name,
-        kind=kind,
-        module=source_text,
+        name=shape.name,
+        kind=shape.kind,
+        module=stage.writer.finish(globals_),
         functions=tuple(stage.writer.signatures.items()),
         entry="kernel",
         slots=tuple(stage.slots),
@@ -78,8 +83,30 @@ def write_stage(
         constants=stage.constants.pack(),
         ports=ports,
         sites=tuple(stage.sites.sites),
+        lane_entry="lanes" if shape.routed else None,
     )
     return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), stage.every_advance, stage.columns)
+
+
+def inputs_of(plan: LogicalPlan) -> tuple[LogicalNode, ...]:
+    """The nodes whose rows come from outside, by port: one scan a source, or the stage before."""
+    nodes = plan.nodes()
+    given = [n for n in nodes if isinstance(n, StageInput)]
+    scans = [n for n in nodes if isinstance(n, Scan)]
+    assert not (given and scans), "a stage that reads both sources and another stage"
+    by_source = {n.source.name: n for n in scans}
+    assert len(by_source) == len(scans), "a source scanned twice: sub-plans are shared before stages are written"
+    return tuple(given) or tuple(by_source[s.name] for s in sources_of(plan))
+
+
+def _write_closers(stage: StagePlan) -> None:
+    for node in stage.plan.nodes():
+        if isinstance(node, Over) and node.order and stage.waits:
+            buffer.close_buffer(stage, node, node.input)
+        if isinstance(node, TemporalJoin) and stage.waits:
+            buffer.close_buffer(stage, node, node.left)
+        if node.operator in CLOSE:
+            CLOSE[node.operator](stage, node)
 
 
 def _uses_step_bytes(plan: LogicalPlan) -> bool:
@@ -121,9 +148,9 @@ def _write_failed(stage: StagePlan) -> None:
         stage.writer.code("return 0")
 
 
-def _write_finishers(stage: StagePlan, nodes: tuple[LogicalNode, ...]) -> list[str]:
+def _write_finishers(stage: StagePlan) -> list[str]:
     names = []
-    for node in nodes:
+    for node in stage.plan.nodes():
         if node.operator in FINISH:
             FINISH[node.operator](stage, node)
             names.append(stage.writer.functions[-1].name)
@@ -178,6 +205,7 @@ def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) 
                 with writer.if_(expr("status != DONE", DONE=abi.DONE)):
                     writer.code("st_i64(state, W, at)", W=abi.STATE_SEGMENT)
                     writer.code("return status")
+                _pass_segment(stage, expr("ld_i64(segment, W)", W=abi.SEGMENT_WATERMARK))
             writer.code("at = at + 1")
             writer.code("row = -1")
         writer.code("st_i64(state, W, 0)", W=abi.STATE_SEGMENT)
@@ -207,7 +235,18 @@ def _write_rows_step(stage: StagePlan, row_loops: list[str]) -> None:
             writer.set("following", call)
     with writer.if_(expr("following < 0")):
         writer.code("return ERROR", ERROR=abi.ERROR)
+    _pass_segment(stage, ast.Constant(0))
     with writer.if_(expr("following < hi")):
         writer.code("st_i64(state, W, at)", W=abi.STATE_SEGMENT)
         writer.code("st_i64(state, W, following + 1)", W=abi.STATE_ROW)
         writer.code("return MORE", MORE=abi.MORE)
+
+
+def _pass_segment(stage: StagePlan, watermark: ast.expr) -> None:
+    """The next stage sees this segment over the rows just emitted."""
+    if stage.final:
+        return
+    with stage.writer.if_(expr("port_segment(out, 0, kind, serial, W) == 0", W=watermark)):
+        stage.writer.code(
+            "failed(state, CODE, 0, 0, -1, serial)\nreturn ERROR", CODE=int(ErrorCode.NO_MEMORY), ERROR=abi.ERROR
+        )

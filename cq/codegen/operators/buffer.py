@@ -9,7 +9,7 @@ from cq.codegen.ports import Position
 from cq.codegen.probe import Field, lay_out, load_field, null_bits, plain_word, string_words
 from cq.codegen.values import Row
 from cq.codegen.writer import expr
-from cq.planner.logical import LogicalNode, topological
+from cq.planner.logical import LogicalNode, LogicalPlan
 from cq.planner.operators import Over, Scan, TemporalJoin
 from cq.runtime import abi, buffers
 from cq.runtime.job import Container, Slot, TableShape
@@ -17,14 +17,13 @@ from cq.schema import TimeAttribute
 from cq.types import Physical
 
 
-def waits(stage: StagePlan, input: LogicalNode) -> bool:
-    """Whether a row of this input can arrive before the watermark reaches its time.
+def waits(plan: LogicalPlan) -> bool:
+    """Whether a row can arrive before the watermark reaches its time.
 
     With one source and no delay the row itself moves the watermark there; with several the slowest one counts.
     """
-    sources = {n.source.name: n.source for n in stage.plan.nodes() if isinstance(n, Scan)}
-    below = [n.source for n in topological([input]) if isinstance(n, Scan)]
-    return len(sources) > 1 or any(s.delay_us > 0 for s in below)
+    sources = {n.source.name: n.source for n in plan.nodes() if isinstance(n, Scan)}
+    return len(sources) > 1 or any(s.delay_us > 0 for s in sources.values())
 
 
 def _layout(input: LogicalNode) -> tuple[tuple[Field, ...], int, TableShape]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cq.codegen.aggregates import Entry, Parts
 from cq.codegen.expressions import emit
 from cq.codegen.flow import Flow, StagePlan, consumes
-from cq.codegen.operators.buffer import waits, when_due
+from cq.codegen.operators.buffer import when_due
 from cq.codegen.probe import Field, Keys, TableLocals, load_field, store_field, string_words, words_of
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
@@ -76,7 +76,7 @@ def consume_over(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         take(flow, node, row)
         return
     with flow.on_time():
-        if waits(flow.stage, node.input):
+        if flow.stage.waits:
             when_due(flow, node, node.input, node.order, row)
         else:
             take(flow, node, row)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cq.codegen.expressions import emit
 from cq.codegen.flow import Flow, consumes
-from cq.codegen.operators.buffer import waits, when_due
+from cq.codegen.operators.buffer import when_due
 from cq.codegen.operators.over import table_slot
 from cq.codegen.probe import (
     Field,
@@ -64,7 +64,7 @@ def consume_temporal_join(flow: Flow, node: LogicalNode, port: int, row: Row) ->
             _replace(flow, node, layout, _table(flow, slot, layout), row)
         return
     with flow.on_time():
-        if waits(flow.stage, node.left):
+        if flow.stage.waits:
             when_due(flow, node, node.left, node.left_time, row)
         else:
             look_up(flow, node, row)
