@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
@@ -38,11 +39,21 @@ def _whole_double(x: float, rounded: Any, name: str) -> int:
     return within(BIGINT, rounded(x), f"{name}({x})")
 
 
+def _spark_whole(name: str) -> Callable[[Signature, tuple[str, ...]], str]:
+    """Spark gives 0 for NaN; its cast fails as we do."""
+
+    def text(signature: Signature, args: tuple[str, ...]) -> str:
+        plain = f"{name}({args[0]})"
+        return f"if(isnan({args[0]}), cast({args[0]} as BIGINT), {plain})" if signature.params[0] == DOUBLE else plain
+
+    return text
+
+
 @scalar(
     "ceil",
     "ceil(number)",
     _to_whole,
-    spark="ceil({0})",
+    spark=_spark_whole("ceil"),
     native="ceil",
     typed=True,
     aliases=("ceiling",),
@@ -70,7 +81,7 @@ def ceil(signature: Signature, x: Any) -> int:
     "floor",
     "floor(number)",
     _to_whole,
-    spark="floor({0})",
+    spark=_spark_whole("floor"),
     native="floor",
     typed=True,
     fails=("CQ0705",),
