@@ -14,8 +14,8 @@ from cq.expressions import Call, Column, Expr, can_fail, substitute
 from cq.planner.logical import LogicalNode, LogicalPlan, OpClass, Output, identities
 from cq.planner.operators import Filter, Project, Scan, SourceDef, Unnest
 from cq.planner.stages import Stage, StageGraph
-from cq.runtime.job import ColumnSpec, EventTime, Job, SourceSpec, StageKind
 from cq.runtime.interpret import stage_scope
+from cq.runtime.job import ColumnSpec, EventTime, Job, SourceSpec, StageKind
 from cq.types import Kind
 
 ROUTED = False  # whether the engine splits tickets into lanes
@@ -51,19 +51,22 @@ def write_job(graph: StageGraph) -> Job:
 def _chain(graph: StageGraph, first: Stage, second: Stage, identity: dict[int, str], waiting: bool) -> Job:
     """Two stages: rows are made by any worker, then go to the state."""
     (edge,) = second.inputs
-    before = LogicalPlan((Output("rows", edge),))
     given = StageInput(edge)
     after = replaced(graph.plan, edge, given)
-    after_identity = identities_of(after, given, identity[id(edge)])
     keys = tuple(k for k in second.keys if ROUTED and not any(can_fail(e) for e in k))
     kind = StageKind.PARTITIONED if keys else StageKind.STATEFUL
-    return _job(
-        graph.plan,
-        [
-            write_stage(before, identity, Shape("rows", StageKind.STATELESS, waiting, final=False), stage_scope()),
-            write_stage(after, after_identity, Shape("state", kind, waiting, keys), stage_scope()),
-        ],
-    )
+    known = {**identity, id(given): identity[id(edge)], **identities(after)}
+    state = write_stage(after, known, Shape("state", kind, waiting, keys), stage_scope())
+    before = LogicalPlan((Output("rows", _only(edge, state.columns.get(0, {}))),))
+    shape = Shape("rows", StageKind.STATELESS, waiting, final=False)
+    return _job(graph.plan, [write_stage(before, identities(before), shape, stage_scope()), state])
+
+
+def _only(edge: LogicalNode, places: dict[int, int]) -> LogicalNode:
+    """The columns of `edge` that the next stage reads, in the places where it looks for them."""
+    fields = edge.schema.fields
+    exprs = tuple(Column(fields[i].type, fields[i].nullable, i, fields[i].name) for i in places)
+    return Project(edge, exprs, tuple(fields[i].name for i in places))
 
 
 def replaced(plan: LogicalPlan, old: LogicalNode, new: LogicalNode) -> LogicalPlan:
@@ -75,13 +78,6 @@ def replaced(plan: LogicalPlan, old: LogicalNode, new: LogicalNode) -> LogicalPl
             same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
             made[id(node)] = node if same else node.with_inputs(inputs)
     return LogicalPlan(tuple(replace(o, node=made[id(o.node)]) for o in plan.outputs))
-
-
-def identities_of(plan: LogicalPlan, given: StageInput, identity: str) -> dict[int, str]:
-    """Identities in a plan over a stage input: the same as with the node it stands for."""
-    made = identities(plan)
-    made[id(given)] = identity
-    return made
 
 
 def _source_keys(plan: LogicalPlan, stage: Stage) -> tuple[tuple[Expr, ...], ...]:
