@@ -115,6 +115,15 @@ _BODIES = {
     emit(out, k, v, serial)
     return 0
 """,
+    "brittle": """    if k == 7:
+        st_i64(state, 2, 2)
+        st_i64(state, 4, port)
+        st_i64(state, 5, row)
+        st_i64(state, 6, serial)
+        return 2
+    emit(out, k, v, serial)
+    return 0
+""",
     "windows": f"""    if kind == 0:
         st_i64(state, {STATE_FIRST_FREE}, ld_i64(state, {STATE_FIRST_FREE}) + 1)
     return 0

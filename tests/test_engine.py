@@ -7,6 +7,7 @@ from engine_kernels import batch, job, pairs, stage
 
 from cq.runtime.abi import NEVER, ErrorCode
 from cq.runtime.engine import Engine, EngineFailure
+from cq.runtime.job import StageKind
 
 ROWS = [(n % 5, n - 3, n * 10) for n in range(40)]
 
@@ -121,3 +122,63 @@ def test_stages_in_a_chain_run_in_order(way):
             counts[n % 5] += 1
             expected.append((n % 5, counts[n % 5]))
     assert found == expected
+
+
+@pytest.mark.parametrize("kinds", [("passthrough", "repeat"), ("repeat", "passthrough", "running")])
+@pytest.mark.parametrize("batch_rows", [2, 50])
+def test_stateless_stages_keep_the_order(way, kinds, batch_rows):
+    rows = [(n, n % 9, n) for n in range(300)]
+    stages = [
+        stage(name, StageKind.STATEFUL if name == "running" else StageKind.STATELESS, last=n == len(kinds) - 1)
+        for n, name in enumerate(kinds)
+    ]
+    expected, _ = run(job(*stages), cut(rows, 64), interpreted=True)
+    found, failure = run(job(*stages), cut(rows, 64), batch_rows=batch_rows, **way)
+    assert failure is None
+    assert len(found) > 1000
+    assert found == expected
+
+
+def test_the_first_failure_by_position_wins_though_a_later_ticket_failed_first(way):
+    rows = [(n, -1 if n in {40, 90, 200} else n, n) for n in range(300)]
+    first = stage("strict", StageKind.STATELESS, last=False)
+    found, failure = run(job(first, stage("running")), cut(rows, 100), batch_rows=5, **way)
+    assert [k for k, _ in found] == list(range(40))
+    assert (failure.stage, failure.row, failure.serial) == (0, 40, 40)
+
+
+def test_a_later_stage_that_fails_on_an_earlier_row_wins(way):
+    rows = [(n, -1 if n == 60 else 1, n) for n in range(100)]
+    plan = job(stage("strict", last=False), stage("brittle"))
+    found, failure = run(plan, cut(rows, 100), batch_rows=50, **way)
+    assert [k for k, _ in found] == list(range(7))
+    assert (failure.stage, failure.code, failure.serial) == (1, ErrorCode.DIVISION_BY_ZERO, 7)
+
+
+@pytest.mark.parametrize("heuristic", ["ct", "lp", "et", "qst"])
+def test_every_heuristic_gives_the_same_rows(heuristic):
+    stages = [stage("passthrough", StageKind.STATELESS, last=False), stage("running", last=False), stage("passthrough")]
+    rows = [(n % 7, n, n) for n in range(5000)]
+    expected, _ = run(job(*stages), cut(rows, 500), interpreted=True)
+    assert run(job(*stages), cut(rows, 500), batch_rows=64, threads=3, heuristic=heuristic)[0] == expected
+
+
+def test_a_slow_feeder_and_many_small_batches_lose_no_wakeup():
+    with Engine(job(stage("running")), threads=2) as engine:
+        for n in range(300):
+            engine.push(0, batch([(n % 5, n, n)]))
+            if n % 3 == 0:
+                engine.drain()
+        engine.end(0)
+        rest = pairs([b for _, b in engine.drain()])
+    assert rest[-1] == (4, 60)
+
+
+def test_a_sink_that_is_not_drained_stops_the_source():
+    with Engine(job(stage("repeat")), threads=1, batch_rows=4) as engine:
+        found = engine.results(0)
+        engine.push(0, batch([(1, 100_000, 0)]))
+        engine.end(0)
+        first = next(found)
+        assert engine._plant.host.function("ring_size")(engine._host.word(engine._plant.sinks[0], 0)) <= 64
+        assert pairs([first, *found]) == [(1, n) for n in range(100_000)]

@@ -30,6 +30,7 @@ from cq.runtime.merge import ADMISSION_LATE_ROWS, ADMISSION_SERIAL, END_OF_SOURC
 from cq.runtime.schedule import HEURISTICS
 
 SLICE_NS = 50_000_000  # how long the feeder waits before it looks at signals again
+IDLE_SLICE_NS = 200_000  # the same while it waits for the workers to have nothing to do, which they do not announce
 INLINE_STEPS = 64  # threads=0: visits between two looks at the results
 BATCH_ROWS = 16384  # columns of 128 KiB: several fit the second-level cache (measured best from 4k to 16k)
 
@@ -178,10 +179,12 @@ class Engine:
         with self._host.active():
             while True:
                 seen = self._signal()
-                if not self._advance() and (self.finished or self._idle()):
+                if self._advance():
+                    continue
+                if self.finished or self._idle():
                     break
-                if not self._inline and not self.finished:
-                    self._rest(seen)
+                if not self._inline:
+                    self._rest(seen, IDLE_SLICE_NS)
             self._advance()
         return [(n, stash.popleft()) for n, stash in enumerate(self._stashed) for _ in range(len(stash))]
 
@@ -240,10 +243,10 @@ class Engine:
     def _signal(self) -> int:
         return self._host.word(self._plant.engine, s.ENGINE_SIGNAL)
 
-    def _rest(self, seen: int) -> None:
+    def _rest(self, seen: int, slice_ns: int = SLICE_NS) -> None:
         """A slice of waiting for the workers; the inline engine has nobody to wait for."""
         assert not self._inline, "the inline engine stands still: its feeder waits for something it must do itself"
-        self._host.function("feeder_wait")(self._plant.engine, seen, SLICE_NS)
+        self._host.function("feeder_wait")(self._plant.engine, seen, slice_ns)
 
     def _idle(self) -> bool:
         """Whether all that was pushed is processed and sent."""
@@ -266,6 +269,15 @@ class Engine:
             code, site, source, row, serial, instant = (self._host.word(stage, s.STAGE_ERROR + n) for n in range(6))
             number = self._host.word(stage, s.STAGE_NUMBER)
         return EngineFailure(ErrorCode(code), number, site, source, row, serial, instant)
+
+    def ended(self, source: int) -> bool:
+        """Whether the source has been told to have no more rows."""
+        return self._ended[source]
+
+    def state_sum(self, word: int) -> int:
+        """A counting word of the state, over all states of all stages. Nothing may run meanwhile but idle workers."""
+        with self._host.active():
+            return sum(self._host.word(state, word) for states in self._plant.states for state in states)
 
     @property
     def late_rows(self) -> int:

@@ -57,7 +57,7 @@ from cq.runtime.ops import (
     zalloc,
 )
 from cq.runtime.parcel import PARCEL_PORT, parcel_count, parcel_get, parcel_return, parcel_to_batch, port_segment
-from cq.runtime.ring import ring_has_room, ring_push
+from cq.runtime.ring import ring_has_room, ring_push, ring_size
 
 # words of the engine; those that workers write have lines of their own
 ENGINE_STOP = 0  # 1: workers leave
@@ -74,7 +74,11 @@ ENGINE_SINK_TABLE = 52  # -> addresses
 ENGINE_HEURISTIC = 53
 ENGINE_WORKERS = 54
 ENGINE_WINDOW = 56  # when the scheduling window began
-ENGINE_WORDS = 64
+ENGINE_UNHEARD = 64  # when the first result the feeder was not told of was sent; 0: it was told of all
+ENGINE_WORDS = 72
+
+MANY_RESULTS = 8
+UNHEARD_NS = 200_000  # four wake-ups' worth: a result waits no longer than this and a kernel call
 
 RUNNING, FINISHED = 0, 1
 
@@ -149,9 +153,29 @@ def wake_workers(engine: int, count: int) -> None:
 @native("void(i64)")
 def signal_feeder(engine: int) -> None:
     """The feeder looks again at results, room and outcome."""
+    at_store(engine + ENGINE_UNHEARD * 8, 0)  # first: who still finds it set has sent before the signal moves
     at_add(engine + ENGINE_SIGNAL * 8, 1)
     if at_load(engine + ENGINE_LISTENERS * 8) > 0:
         futex_wake(engine + ENGINE_SIGNAL * 8, 1)
+
+
+@native("void(i64, i64)")
+def announce_results(engine: int, waiting: int) -> None:
+    """The feeder knows of the results, at once or soon: a wake-up for each would cost more than many kernels.
+
+    At once when many wait or the last announcement is a while ago; else when a worker finds nothing more to do.
+    """
+    if at_load(engine + ENGINE_UNHEARD * 8) == 0:
+        at_store(engine + ENGINE_UNHEARD * 8, clock_ns())
+    if waiting >= MANY_RESULTS or clock_ns() - at_load(engine + ENGINE_UNHEARD * 8) > UNHEARD_NS:
+        signal_feeder(engine)
+
+
+@native("void(i64)")
+def call_feeder(engine: int) -> None:
+    """The feeder knows of all results."""
+    if at_load(engine + ENGINE_UNHEARD * 8) != 0:
+        signal_feeder(engine)
 
 
 @native("void(i64, i64)")
@@ -336,7 +360,7 @@ def _send_to_sink(engine: int, sink: int, parcel: int) -> None:
     st_i64(sink, SINK_ROWS, ld_i64(sink, SINK_ROWS) + rows)
     st_i64(sink, SINK_BATCHES, ld_i64(sink, SINK_BATCHES) + 1)
     ring_push(ld_i64(sink, SINK_RING), parcel_compact(parcel))
-    signal_feeder(engine)
+    announce_results(engine, ring_size(ld_i64(sink, SINK_RING)))
     if left >= 0 and left == rows:
         conclude_if_satisfied(engine)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from cq.runtime.abi import DONE, ERROR, MORE, PORT_LIMIT, PORT_ROWS, PORT_WORDS
 from cq.runtime.batch import FAILURE, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_PORT
-from cq.runtime.merge import ADMISSION_BUSY, ADMISSION_ENDED, admit
+from cq.runtime.merge import ADMISSION_BUSY, ADMISSION_ENDED, ADMISSION_LOANS, admit
 from cq.runtime.native import native
 from cq.runtime.ops import (
     at_add,
@@ -71,6 +71,7 @@ from cq.runtime.stage import (
     TASK_STATE,
     TASK_STATUS,
     TASK_TICKET,
+    call_feeder,
     can_send,
     collect_emitted,
     fail,
@@ -283,13 +284,14 @@ def serve_admission(engine: int) -> int:
     admission = ld_i64(engine, ENGINE_ADMISSION)
     if ld_i64(admission, ADMISSION_ENDED) == 1 or not at_cas(admission + ADMISSION_BUSY * 8, 0, 1):
         return 0
-    workers = ld_i64(engine, ENGINE_WORKERS)
-    made = admit(admission, workers)
+    loans = ld_i64(admission, ADMISSION_LOANS)
+    made = admit(admission, ld_i64(engine, ENGINE_WORKERS))
+    taken = ld_i64(admission, ADMISSION_LOANS) - loans
     at_store(admission + ADMISSION_BUSY * 8, 0)
-    if made > 0:
+    if taken > 0:
         signal_feeder(engine)
-        if made > 1:
-            wake_workers(engine, made - 1)
+    if made > 1:
+        wake_workers(engine, made - 1)
     return made
 
 
@@ -322,6 +324,7 @@ def work_once(engine: int) -> int:
     for number in range(count):
         if send_held(ld_i64(table, number)) == 1:
             return 1
+    call_feeder(engine)
     return 0
 
 
