@@ -27,7 +27,7 @@ PURE = sorted(
     name
     for name in set(ops.OPS) - {"prefetch", "fence", "pause", "sched_yield", "clock_ns", "alloc", "zalloc", "realloc"}
     if not name.startswith(("ld_", "st_", "at_", "futex", "call", "set_bit"))
-    and name not in {"release", "copy", "move", "fill", "compare", "mem_eq"}
+    and name not in {"release", "copy", "move", "fill", "compare", "mem_eq", "mem_find", "print_f64", "scan_f64"}
 )
 
 
@@ -281,3 +281,33 @@ def test_memories_do_not_see_each_other():
         assert ops.ld_i64(outer, 0) == 0
     with pytest.raises(MemoryFault, match="no simulated memory"):
         ops.alloc(8)
+
+
+def test_a_part_is_found_where_it_first_stands_both_ways(compiled):
+    r = random.Random(4)
+    with Memory() as memory:
+        for _ in range(400):
+            text = bytes(r.choices(b"ab", k=r.randint(0, 40)))
+            part = bytes(r.choices(b"ab", k=r.randint(0, 4)))
+            buffer, other = ctypes.create_string_buffer(text), ctypes.create_string_buffer(part)
+            given = (ctypes.addressof(buffer), len(text), ctypes.addressof(other), len(part))
+            found = ops.mem_find(memory.place(text), len(text), memory.place(part), len(part))
+            assert found == compiled["mem_find"](*given) == text.find(part)
+        assert compiled["mem_find"](0, 0, 0, 0) == ops.mem_find(0, 0, 0, 0) == 0
+
+
+def test_doubles_are_printed_and_scanned_the_same_both_ways(compiled):
+    r = random.Random(5)
+    with Memory() as memory:
+        simulated = memory.place(bytes(ops.PRINTED_BYTES), writable=True)
+        buffer = ctypes.create_string_buffer(ops.PRINTED_BYTES)
+        for _ in range(2000):
+            x, digits = MAKE["f64"](r), r.randint(1, 17)
+            if not math.isfinite(x):
+                continue
+            size = ops.print_f64(x, digits, simulated)
+            assert size == compiled["print_f64"](x, digits, ctypes.addressof(buffer))
+            assert memory.read(simulated, size) == buffer.value
+            text = f"{r.randint(0, 10 ** r.randint(1, 25))}e{r.randint(-340, 320)}".encode() + b"\0"
+            number = ctypes.create_string_buffer(text)
+            assert same(ops.scan_f64(memory.place(text)), compiled["scan_f64"](ctypes.addressof(number)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import re
 
-from cq.runtime.ops import OPS
+from cq.runtime.ops import OPS, PRINTED_BYTES
 from cq.runtime.signatures import Signature
 
 # start of the name of a symbol nobody has; a call of it stands where a function would raise an exception. Optimisation
@@ -46,16 +46,23 @@ DECLARATIONS = {
     "free": "declare void @free(ptr)",
     "memcmp": "declare i32 @memcmp(ptr, ptr, i64) memory(argmem: read) nounwind",
     "bcmp": "declare i32 @bcmp(ptr, ptr, i64) memory(argmem: read) nounwind",
+    "memmem": "declare ptr @memmem(ptr, i64, ptr, i64) memory(argmem: read) nounwind",
     "fmod": "declare double @fmod(double, double)",
+    "exp": "declare double @exp(double)",
+    "log": "declare double @log(double)",
+    "log10": "declare double @log10(double)",
+    "pow": "declare double @pow(double, double)",
+    "snprintf": "declare i32 @snprintf(ptr, i64, ptr, ...)",
+    "strtod": "declare double @strtod(ptr, ptr)",
     "syscall": "declare i64 @syscall(i64, ...)",
     "sched_yield": "declare i32 @sched_yield()",
     "clock_gettime": "declare i32 @clock_gettime(i32, ptr)",
 }
 
 # symbols of the C library that object code may refer to; LLVM makes the memory functions out of loops by itself
-_LIBC_NAMES = """malloc calloc realloc free memcpy memmove memset memcmp bcmp fmod floor ceil trunc rint sqrt
+_LIBC_NAMES = """malloc calloc realloc free memcpy memmove memset memcmp bcmp memmem fmod floor ceil trunc rint sqrt
 syscall sched_yield clock_gettime pow exp exp2 log log2 log10 log1p expm1 sin cos tan asin acos atan atan2
-sinh cosh tanh cbrt hypot"""
+sinh cosh tanh cbrt hypot snprintf strtod"""
 LIBC = frozenset(_LIBC_NAMES.split())
 
 _MACHINE = platform.machine()
@@ -170,6 +177,13 @@ def _float(name: str) -> str:
     return f"%v = call double @llvm.{name}.f64(double %0)\nret double %v"
 
 
+def _libc(name: str) -> str:
+    return f"%v = call double @{name}(double %0)\nret double %v"
+
+
+_PRINT_FORMAT = int.from_bytes(b"%.*e", "little")  # with the zero bytes above it
+
+
 def _atomic(instruction: str, kind: str = "i64") -> str:
     answer = f"ret {kind} %v" if kind != "void" else "ret void"
     return f"%p = inttoptr i64 %0 to ptr\n{instruction}\n{answer}"
@@ -184,6 +198,7 @@ def _call(arity: int) -> str:
     return f"%f = inttoptr i64 %0 to ptr\n%v = call i64 %f({arguments})\nret i64 %v"
 
 
+_TWO_ADDRESSES = "%p = inttoptr i64 %0 to ptr\n%q = inttoptr i64 %2 to ptr\n"
 _TWO_POINTERS = "%p = inttoptr i64 %0 to ptr\n%q = inttoptr i64 %1 to ptr\n"
 
 BODIES: dict[str, str] = {
@@ -241,6 +256,19 @@ ret void""",
     "f64_ceil": _float("ceil"),
     "f64_trunc": _float("trunc"),
     "f64_rint": _float("rint"),
+    "f64_exp": _libc("exp"),
+    "f64_ln": _libc("log"),
+    "f64_log10": _libc("log10"),
+    "f64_pow": "%v = call double @pow(double %0, double %1)\nret double %v",
+    "print_f64": f"""%f = alloca i64, align 8
+store i64 {_PRINT_FORMAT}, ptr %f, align 8
+%m = sub i64 %1, 1
+%n = trunc i64 %m to i32
+%p = inttoptr i64 %2 to ptr
+%r = call i32 (ptr, i64, ptr, ...) @snprintf(ptr %p, i64 {PRINTED_BYTES}, ptr %f, i32 %n, double %0)
+%v = sext i32 %r to i64
+ret i64 %v""",
+    "scan_f64": "%p = inttoptr i64 %0 to ptr\n%v = call double @strtod(ptr %p, ptr null)\nret double %v",
     "prefetch": "%p = inttoptr i64 %0 to ptr\ncall void @llvm.prefetch.p0(ptr %p, i32 0, i32 3, i32 1)\nret void",
     "alloc": "%p = call ptr @malloc(i64 %0)\n%v = ptrtoint ptr %p to i64\nret i64 %v",
     "zalloc": "%p = call ptr @calloc(i64 %0, i64 1)\n%v = ptrtoint ptr %p to i64\nret i64 %v",
@@ -260,6 +288,15 @@ ret void""",
 %v = sub i64 %x, %y
 ret i64 %v""",
     "mem_eq": _TWO_POINTERS + "%r = call i32 @bcmp(ptr %p, ptr %q, i64 %2)\n%v = icmp eq i32 %r, 0\nret i1 %v",
+    "mem_find": _TWO_ADDRESSES
+    + """%r = call ptr @memmem(ptr %p, i64 %1, ptr %q, i64 %3)
+%a = ptrtoint ptr %r to i64
+%o = sub i64 %a, %0
+%none = icmp eq ptr %r, null
+%w = select i1 %none, i64 -1, i64 %o
+%empty = icmp eq i64 %3, 0
+%v = select i1 %empty, i64 0, i64 %w
+ret i64 %v""",
     "at_load": _atomic("%v = load atomic i64, ptr %p seq_cst, align 8"),
     "at_load_acq": _atomic("%v = load atomic i64, ptr %p acquire, align 8"),
     "at_store": _atomic("store atomic i64 %1, ptr %p seq_cst, align 8", "void"),

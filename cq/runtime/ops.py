@@ -397,6 +397,69 @@ def _whole(x: float) -> bool:
     return not -4503599627370496.0 < x < 4503599627370496.0
 
 
+@op("f64(f64)")
+def f64_exp(x: float) -> float:
+    """e to the power x; infinite beyond the doubles."""
+    try:
+        return math.exp(x)
+    except OverflowError:
+        return math.inf
+
+
+@op("f64(f64)")
+def f64_ln(x: float) -> float:
+    """The natural logarithm of x > 0 or NaN."""
+    assert not x <= 0.0, f"f64_ln({x})"
+    return math.log(x)
+
+
+@op("f64(f64)")
+def f64_log10(x: float) -> float:
+    """The decimal logarithm of x > 0 or NaN."""
+    assert not x <= 0.0, f"f64_log10({x})"
+    return math.log10(x)
+
+
+@op("f64(f64, f64)")
+def f64_pow(x: float, y: float) -> float:
+    """C `pow`: never an error, NaN for a negative base to a fraction, infinite beyond the doubles."""
+    odd = y % 2.0 == 1.0
+    try:
+        return math.pow(x, y)
+    except OverflowError:
+        return -math.inf if x < 0.0 and odd else math.inf
+    except ValueError:
+        return math.nan if x != 0.0 else math.copysign(math.inf, x) if odd else math.inf
+
+
+# -- numbers as text, by the C library --------------------------------------------------------------------------------
+
+PRINTED_BYTES = 40  # room that `print_f64` needs
+
+
+@op("i64(f64, i64, i64)")
+def print_f64(x: float, digits: int, out: int) -> int:
+    """Writes finite x as `d.ddde+xx` with 1 to 17 digits, rounded exactly, and a zero byte; the bytes before the zero.
+
+    What stands between the first digit and the others is the locale's, and `out` has room for PRINTED_BYTES.
+    """
+    assert math.isfinite(x) and 1 <= digits <= 17, f"print_f64({x}, {digits})"
+    text = f"{x:.{digits - 1}e}".encode()
+    memory().block_access(out, PRINTED_BYTES, "write")[: len(text) + 1] = text + b"\0"
+    return len(text)
+
+
+@op("f64(i64)")
+def scan_f64(text: int) -> float:
+    """The double nearest to the number in zero-terminated text: digits, `e`, exponent; the point is the locale's."""
+    size = 0
+    while ld_u8(text, size) != 0:
+        size += 1
+    number = bytes(memory().block_access(text, size, "read")).decode()
+    assert number.replace("e", "", 1).replace("-", "", 1).isdigit(), f"scan_f64({number!r})"
+    return float(number)
+
+
 # -- memory -----------------------------------------------------------------------------------------------------------
 
 
@@ -462,6 +525,13 @@ def compare(a: int, b: int, size: int) -> int:
 def mem_eq(a: int, b: int, size: int) -> bool:
     """Whether the `size` bytes at a and at b are the same."""
     return compare(a, b, size) == 0
+
+
+@op("i64(i64, i64, i64, i64)")
+def mem_find(text: int, size: int, part: int, part_size: int) -> int:
+    """Where the `part_size` bytes at part first stand in the `size` bytes at text; -1 when they do not. Linear."""
+    now = memory()
+    return bytes(now.block_access(text, size, "read")).find(bytes(now.block_access(part, part_size, "read")))
 
 
 # -- shared words: 64 bits, aligned; sequentially consistent unless the name says acquire or release ------------------
