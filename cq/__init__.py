@@ -1,3 +1,49 @@
-"""cq: declarative continuous queries on one machine."""
+"""cq: declarative continuous queries on one machine, and the same text on Spark.
+
+    q = cq.load("hot.cq")
+    r = q.run(inputs={"bid": table})
+    r["result"].to_pandas()
+
+Importing this loads nothing else: names come from `cq.api` and `cq.errors` when they are used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cq.api import Job, Output, Query, Result, diff, load, run, sql
+    from cq.errors import CompileError, CqError, DataError, EngineError, UsageError
 
 __version__ = "0.1.0"
+__all__ = [
+    "CompileError",
+    "CqError",
+    "DataError",
+    "EngineError",
+    "Job",
+    "Output",
+    "Query",
+    "Result",
+    "UsageError",
+    "diff",
+    "load",
+    "run",
+    "sql",
+]
+
+_ERRORS = {"CompileError", "CqError", "DataError", "EngineError", "UsageError"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'cq' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module("cq.errors" if name in _ERRORS else "cq.api"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -17,6 +17,7 @@ from cq.compiler import Compiled
 from cq.connectors.physical import batch_of, rows_of
 from cq.connectors.protocol import BATCH_ROWS, Sink, Source, SourceBatch
 from cq.connectors.rowhash import RowHash
+from cq.connectors.sinks import Memory, result_schema
 from cq.connectors.sources import open_source
 from cq.connectors.targets import OutputClosed
 from cq.errors import CqError, DataError, Diagnostic, UsageError, did_you_mean
@@ -158,6 +159,26 @@ def run_query(
         summary.rows_out = {name: h.rows for name, h in delivery.hashes.items()}
         summary.hashes = {name: h.digest for name, h in delivery.hashes.items()}
     return summary
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """The rows of every output, in order, and the data error that stopped the run, if one did."""
+
+    tables: dict[str, pa.Table]
+    summary: RunSummary
+    error: DataError | None = None
+
+
+def collect(compiled: Compiled, engine: str = "native", options: RunOptions | None = None) -> Collected:
+    """Run a query into memory, whatever sinks it declares."""
+    sinks = {o.name: Memory(result_schema(o.node.schema.fields)) for o in compiled.outputs}
+    error, summary = None, RunSummary(engine)
+    try:
+        summary = run_query(compiled, sinks, engine, options)
+    except DataError as e:
+        error = e
+    return Collected({name: sink.table() for name, sink in sinks.items()}, summary, error)
 
 
 def open_feeds(compiled: Compiled, progress: Progress) -> list[Feed]:

@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("running", "Run a query."),
     "check": ("reading", "Parse and bind a query; show what is wrong with it."),
     "explain": ("reading", "Show the plan of a query."),
+    "diff": ("diffing", "Run a query on two engines and compare the results."),
     "fmt": ("reading", "Format query files."),
     "schema": ("reading", "Print the CREATE STREAM that reads a file."),
     "gen": ("surroundings", "Generate a workload."),

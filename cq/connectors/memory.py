@@ -77,10 +77,10 @@ def _guessed(values: list[Any], field: Field, name: str) -> pa.Array:
         raise UsageError(Diagnostic("CQ0602", cause)) from None
 
 
-def read_memory(given: Any, name: str, rules: Rules) -> Iterator[Piece]:
-    """The rows of an object in memory as pieces; their place is `<name>:row`."""
+def read_memory(given: Any, name: str, rules: Rules, first: int = 1) -> Iterator[Piece]:
+    """The rows of an object in memory as pieces; their place is `<name>:row`, the first one `first`."""
     reader = as_reader(given, rules.fields, name)
-    yield from arrow_pieces(reader.schema, _checked(reader), f"<{name}>", rules)
+    yield from arrow_pieces(reader.schema, _checked(reader), f"<{name}>", rules, first)
 
 
 def _checked(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:

@@ -39,10 +39,8 @@ class RowHash:
         """Take the rows of a batch in, after all earlier ones."""
         for start in range(0, batch.num_rows, CHUNK_ROWS):
             part = batch.slice(start, CHUNK_ROWS)
+            rows = row_words(part)
             with np.errstate(over="ignore"):
-                rows = np.full(part.num_rows, 0x243F6A8885A308D3, np.uint64)
-                for column in part.columns:
-                    rows = _mixed(rows ^ _words(column))
                 numbers = np.arange(self.rows + 1, self.rows + 1 + part.num_rows, dtype=np.uint64)
                 total = np.sum(_mixed(rows ^ (numbers * _MULTIPLY)), dtype=np.uint64)
             self._sum = (self._sum + int(total)) & (2**64 - 1)
@@ -53,6 +51,15 @@ class RowHash:
         """16 hexadecimal digits."""
         with np.errstate(over="ignore"):
             return f"{int(_mixed(np.array([self._sum ^ self.rows], np.uint64))[0]):016x}"
+
+
+def row_words(batch: pa.RecordBatch) -> Words:
+    """One word for each row: equal rows have equal words, different ones practically never."""
+    with np.errstate(over="ignore"):
+        rows = np.full(batch.num_rows, 0x243F6A8885A308D3, np.uint64)
+        for column in batch.columns:
+            rows = _mixed(rows ^ _words(column))
+    return rows
 
 
 def _mixed(words: Words) -> Words:

@@ -1,0 +1,406 @@
+"""The Python face of cq: load a query, run it over tables and files, or feed it row by row.
+
+Errors are those of `cq.errors`; nothing else is raised on purpose. Results are Arrow underneath and become pandas or
+polars frames when asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import os
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+
+from cq import stepping
+from cq.compare import DEFAULT_TOLERANCE, Difference, compare_runs
+from cq.compiler import Compiled, compile, read_text
+from cq.connectors.access import Access
+from cq.connectors.bad_rows import BadRows
+from cq.connectors.inputs import Inputs, is_path
+from cq.connectors.memory import as_reader, read_memory
+from cq.connectors.protocol import Sink
+from cq.connectors.rules import Rules
+from cq.connectors.sinks import Memory, open_sink, result_schema
+from cq.connectors.sources import PiecedSource
+from cq.engines import RunOptions, RunSummary, collect, run_query
+from cq.errors import Diagnostic, UsageError, did_you_mean, printable
+
+HTML_ROWS = 20  # of a result in a notebook
+
+
+def load(path: str | os.PathLike[str], **variables: Any) -> Query:
+    """The query in a file. variables: values of its parameters (`:name`). Paths in it start at its directory."""
+    file = Path(path)
+    return Query(read_text(file), str(path), file.parent, variables=variables)
+
+
+def sql(text: str, **inputs: Any) -> Query:
+    """The query of a text. inputs: what its streams read: paths, Arrow, pandas or polars tables, lists of dicts."""
+    return Query(text, "<python>", Path(), inputs=inputs)
+
+
+def run(query: str | os.PathLike[str] | Query, inputs: Mapping[str, Any] | None = None, **options: Any) -> Result:
+    """Run a query, the file of one, or the text of one; options as of `Query.run`."""
+    return _as_query(query).run(inputs, **options)
+
+
+def diff(
+    query: str | os.PathLike[str] | Query,
+    inputs: Mapping[str, Any] | None = None,
+    against: str = "reference",
+    *,
+    engine: str = "native",
+    order: str | None = None,
+    tolerance: float = DEFAULT_TOLERANCE,
+    threads: int | None = None,
+) -> Difference:
+    """Run a query on two engines and compare; `.raise_if_different()`, `.equal`, `str()`.
+
+    order: "strict" or "ignore"; left out, rows must be in the same order unless one side is Spark.
+    """
+    prepared = _as_query(query).bound({k: _reusable(v, k) for k, v in (inputs or {}).items()})
+    options = RunOptions(threads)
+    sides = [(name, collect(prepared, name, options)) for name in (engine, against)]
+    strict = order == "strict" if order is not None else "spark" not in engine + against
+    (left, a), (right, b) = sides
+    return compare_runs((left, a.tables, a.error), (right, b.tables, b.error), strict, tolerance)
+
+
+def _as_query(query: str | os.PathLike[str] | Query) -> Query:
+    if isinstance(query, Query):
+        return query
+    text = os.fspath(query)
+    return load(text) if not isinstance(query, str) or (text.endswith(".cq") and "\n" not in text) else sql(text)
+
+
+def _reusable(given: Any, name: str) -> Any:
+    """An input that can be read twice."""
+    return (
+        given
+        if is_path(given) or isinstance(given, pa.Table | list | dict)
+        else as_reader(given, None, name).read_all()
+    )
+
+
+class Query:
+    """A query text with what it is given. Compiled when first needed, so that schemas may come from its inputs."""
+
+    def __init__(
+        self,
+        text: str,
+        name: str = "<python>",
+        directory: Path | None = None,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.text, self.name = text, name
+        self._directory = (directory or Path()).absolute()
+        self._inputs, self._variables = dict(inputs or {}), dict(variables or {})
+
+    def bound(self, inputs: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None) -> Compiled:
+        """The query bound to its inputs, every mistake in it raised."""
+        access = Access(self._directory, (self._directory, Path.cwd()))
+        stem = Path(self.name).stem if self.name != "<python>" else "query"
+        given = Inputs(access, {**self._inputs, **(inputs or {})}, dead_letters=stem)
+        return compile(self.text, self.name, self._variables, given, settings)
+
+    def with_variables(self, **variables: Any) -> Query:
+        """The same query with these parameter values."""
+        return Query(
+            self.text,
+            self.name,
+            self._directory,
+            inputs=self._inputs,
+            variables={**self._variables, **variables},
+        )
+
+    def check(self, inputs: Mapping[str, Any] | None = None) -> tuple[Diagnostic, ...]:
+        """Raise a CompileError with every mistake, or return the warnings."""
+        return self.bound(inputs).warnings
+
+    def explain(self, stage: str = "bind", inputs: Mapping[str, Any] | None = None) -> str:
+        """What the query is after a pass of the compiler (`cq.compiler.PASSES`), as text."""
+        return self.bound(inputs).dump(stage)
+
+    def run(
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        engine: str = "native",
+        threads: int | None = None,
+        batch_rows: int | None = None,
+        limit: int | None = None,
+    ) -> Result:
+        """Run to the end of the inputs. Outputs with a sink are written there, the others are in the Result."""
+        compiled = self.bound(inputs)
+        request = compiled.request
+        reserved = request.inputs.reserved(compiled.sources)
+        sinks: dict[str, Sink] = {}
+        kept: dict[str, Memory] = {}
+        for output in compiled.outputs:
+            fields = output.node.schema.fields
+            if output.sink is not None and dict(output.sink.options).get("connector") != "memory":
+                sinks[output.name] = open_sink(fields, dict(output.sink.options), request.inputs.access, reserved)
+            else:
+                sinks[output.name] = kept[output.name] = Memory(result_schema(fields))
+        stats = run_query(compiled, sinks, engine, RunOptions(threads, batch_rows, limit))
+        return Result({name: Output(name, sink.table()) for name, sink in kept.items()}, stats)
+
+    def start(self, *, engine: str = "native", threads: int = 0, batch_rows: int | None = None) -> Job:
+        """A run that waits for `push`. With threads=0 all work happens inside the calls."""
+        streams = dict.fromkeys(self._inputs, None)
+        if streams:
+            names = ", ".join(streams)
+            raise UsageError(Diagnostic("CQ0602", f"rows of a started query are pushed: no input for {names}"))
+        return Job(self.bound(), engine, threads, batch_rows)
+
+    def __repr__(self) -> str:
+        first = next((line for line in self.text.splitlines() if line.strip()), "")
+        return f"<cq.Query {self.name}: {printable(first[:60])}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
+
+
+class Output:
+    """The rows of one output, in the order the query defines."""
+
+    def __init__(self, name: str, table: pa.Table) -> None:
+        self.name, self._table = name, table
+
+    def to_arrow(self) -> pa.Table:
+        return self._table
+
+    def to_pandas(self) -> Any:
+        """A pandas frame; needs pandas."""
+        return self._table.to_pandas()
+
+    def to_polars(self) -> Any:
+        """A polars frame; needs polars."""
+        try:
+            import polars
+        except ImportError:
+            raise UsageError(Diagnostic("CQ0604", "polars is not installed", help=("pip install polars",))) from None
+        return polars.from_arrow(self._table)
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The rows as dicts of Python values."""
+        rows: list[dict[str, Any]] = self._table.to_pylist()
+        return rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __repr__(self) -> str:
+        return f"<cq.Output {self.name}: {len(self):,} rows of {', '.join(self._table.column_names)}>"
+
+    def _repr_html_(self) -> str:
+        from cq.connectors.cell_text import column_text
+
+        head = self._table.slice(0, HTML_ROWS).combine_chunks()
+        columns = [column_text(c.combine_chunks()).to_pylist() for c in head.columns] if len(head) else []
+        names = "".join(f"<th>{html.escape(printable(n))}</th>" for n in head.column_names)
+        rows = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in zip(*columns, strict=True))
+        more = f"<p>{len(self) - HTML_ROWS:,} more rows</p>" if len(self) > HTML_ROWS else ""
+        return f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>{more}"
+
+
+def _html_cell(value: str | None) -> str:
+    return "<td><i>NULL</i></td>" if value is None else f"<td>{html.escape(printable(value))}</td>"
+
+
+class Result(Mapping[str, Output]):
+    """The outputs of a run by name, and what it did (`stats`)."""
+
+    def __init__(self, outputs: dict[str, Output], stats: RunSummary) -> None:
+        self._outputs, self.stats = outputs, stats
+
+    def __getitem__(self, name: str) -> Output:
+        if name not in self._outputs:
+            help = tuple(h for h in (did_you_mean(name, self._outputs), "outputs: " + ", ".join(self._outputs)) if h)
+            raise UsageError(Diagnostic("CQ0201", f'there is no output "{name}"', help=help))
+        return self._outputs[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._outputs)
+
+    def __len__(self) -> int:
+        return len(self._outputs)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._outputs
+
+    def __repr__(self) -> str:
+        return "<cq.Result " + ", ".join(f"{n}: {len(o):,} rows" for n, o in self._outputs.items()) + ">"
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<h4>{html.escape(printable(n))}</h4>{o._repr_html_()}" for n, o in self._outputs.items())
+
+
+class Job:
+    """A started query. Threads may share it: calls take turns.
+
+    `results(name)` gives what the rows pushed so far have caused and nobody took yet, then stops; `async for` over it
+    waits for more until the job has ended. An error ends the job: it is raised once everything before it was taken.
+    """
+
+    def __init__(self, compiled: Compiled, engine: str, threads: int, batch_rows: int | None) -> None:
+        self._streams = {s.name: s for s in compiled.sources}
+        self._steps = stepping.start(compiled, engine, threads, batch_rows)
+        self._waiting: dict[str, deque[pa.RecordBatch]] = {o.name: deque() for o in compiled.outputs}
+        self._open = dict.fromkeys(self._streams)
+        self._rows = dict.fromkeys(self._streams, 0)
+        self._bad = {n: _bad_rows(s.option("on_error", "fail")) for n, s in self._streams.items()}
+        self._lock = threading.RLock()
+        self._closed = False
+        self._changes = 0
+        self._sleepers: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+
+    def push(self, stream: str, data: Any) -> None:
+        """Rows of a stream, behind all earlier ones: an Arrow batch or table, a frame, a list of dicts."""
+        with self._lock:
+            self._demand_open(stream)
+            declared = self._streams[stream]
+            pieces = read_memory(data, stream, Rules.of(declared), first=self._rows[stream] + 1)
+            source = PiecedSource(stream, pieces, self._bad[stream], None, ahead=False)
+            for batch in source.batches():
+                self._rows[stream] += batch.batch.num_rows
+                self._steps.push(stream, batch)
+        self._wake()
+
+    def end(self, stream: str | None = None) -> None:
+        """A stream, or every stream, has no more rows: what only the end decides is decided."""
+        with self._lock:
+            if stream is not None:
+                self._demand_open(stream)
+            for name in [stream] if stream is not None else list(self._open):
+                self._steps.end(name)
+                del self._open[name]
+        self._wake()
+
+    def results(self, output: str = "result") -> Batches:
+        """The record batches of an output, in the order the query defines."""
+        if output not in self._waiting:
+            help = tuple(h for h in (did_you_mean(output, self._waiting), "outputs: " + ", ".join(self._waiting)) if h)
+            raise UsageError(Diagnostic("CQ0201", f'there is no output "{output}"', help=help))
+        return Batches(self, output)
+
+    @property
+    def bad_rows(self) -> dict[str, int]:
+        """How many rows of each stream could not be read."""
+        return {name: bad.count for name, bad in self._bad.items()}
+
+    @property
+    def ended(self) -> bool:
+        """Whether no stream can get rows any more."""
+        return not self._open or self._closed
+
+    def close(self) -> None:
+        """The job has stopped; results that are ready can still be taken. May be called twice."""
+        with self._lock:
+            if not self._closed:
+                try:
+                    self._collect()
+                finally:
+                    self._closed = True
+                    self._steps.close()
+        self._wake()
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if kind is None and not self._closed:
+            self.end()
+        self.close()
+
+    def take(self, output: str) -> pa.RecordBatch | None:
+        """The next batch of an output that is ready; None when there is none now. Raises the error that ended the job
+        when nothing is left before it."""
+        with self._lock:
+            if not self._waiting[output] and not self._closed:
+                self._collect()
+            if self._waiting[output]:
+                return self._waiting[output].popleft()
+            failure = None if self._closed else self._steps.failure()
+        if failure is not None:
+            raise failure
+        return None
+
+    @property
+    def changes(self) -> int:
+        """How often rows were pushed, or a stream or the job ended."""
+        return self._changes
+
+    async def sleep_until_changed(self, seen: int) -> None:
+        """`changes` is no longer `seen`."""
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        with self._lock:
+            if self._changes != seen:
+                return
+            self._sleepers.append((loop, future))
+        await future
+
+    def _collect(self) -> None:
+        for name, batch in self._steps.ready():
+            self._waiting[name].append(batch)
+
+    def _wake(self) -> None:
+        with self._lock:
+            sleepers, self._sleepers = self._sleepers, []
+            self._changes += 1
+        for loop, future in sleepers:
+            loop.call_soon_threadsafe(_finish, future)
+
+    def _demand_open(self, stream: str) -> None:
+        if stream not in self._streams:
+            help = (did_you_mean(stream, self._streams), "streams: " + ", ".join(self._streams))
+            raise UsageError(
+                Diagnostic("CQ0201", f'the query reads no stream "{stream}"', help=tuple(h for h in help if h))
+            )
+        if stream not in self._open or self._closed:
+            raise UsageError(Diagnostic("CQ0602", f"stream {stream} has ended"))
+
+
+def _finish(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _bad_rows(policy: str) -> BadRows:
+    """Pushed rows have no file for dead letters: they are counted."""
+    return BadRows("fail" if policy == "fail" else "skip")
+
+
+class Batches:
+    """The record batches of one output of a job."""
+
+    def __init__(self, job: Job, output: str) -> None:
+        self._job, self._output = job, output
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while (batch := self._job.take(self._output)) is not None:
+            yield batch
+
+    async def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        while True:
+            over, seen = self._job.ended, self._job.changes
+            batch = self._job.take(self._output)
+            if batch is not None:
+                yield batch
+            elif over:
+                return
+            else:
+                await self._job.sleep_until_changed(seen)
