@@ -9,6 +9,7 @@ Values are i64 (Python int within 64 bits), f64 (float) and bool. Plain `+ - *` 
 `wsub`, `wmul` where they may. `& | ^ ~ >>` and comparisons are the plain Python operators; `//` and `%` are not used
 (see `sdiv`, `srem`), nor are `<<` (see `shl`) and `/` (see `f64_div`).
 An address is an i64; typed loads and stores take a base and an index, so that loops over them vectorise.
+This file is over 600 lines because it is one flat list: whoever writes native code sees here all there is.
 A 128-bit value is two words, hi (signed) and lo (unsigned bits); its low word is made by `wadd`, `wsub`, `wmul`.
 """
 
