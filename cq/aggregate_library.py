@@ -7,6 +7,7 @@ greatest number) and give 0.0 for -0.0, so that no order of merging shows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from cq.aggregates import Aggregate, register
@@ -53,7 +54,7 @@ register(
         remove=lambda _, state, *values: state - 1,
         never_null=True,
         doc="The number of rows whose argument is not NULL; without an argument of all rows.",
-        spark="count({0})",
+        spark="count({0}){1}",
         native="count",
         examples=("count over 1, null, 2 = 2", "count over null = 0", "count over nothing = 0", "count over '' = 1"),
     )
@@ -99,14 +100,19 @@ def _sum(signature: Signature, state: tuple[Any, int]) -> Any:
     return total
 
 
-def _spark_sum(signature: Signature, argument: str) -> str:
+def _spark_sum(signature: Signature, argument: str, over: str) -> str:
+    returns = signature.returns
+    if returns == BIGINT:
+        total = _spark_exact_sum(argument, over)
+        # the second cast fails, as an overflow, for every total that the first has no BIGINT for
+        return f"coalesce(try_cast({total} as BIGINT), cast(cast({total} as DECIMAL(18,0)) as BIGINT))"
     # Spark's own type is wider where 18 digits cap ours
-    return cast_to(f"sum({argument})", signature.returns, unless=None if _capped(signature) else signature.returns)
+    return cast_to(f"sum({argument}){over}", returns, unless=None if returns.kind is Kind.DECIMAL else returns)
 
 
-def _capped(signature: Signature) -> bool:
-    (t,) = signature.params
-    return t.kind is Kind.DECIMAL and t.precision + SUM_DIGITS > MAX_DECIMAL_DIGITS
+def _spark_exact_sum(argument: str, over: str) -> str:
+    # as BIGINT, whether partial sums overflow would depend on how the rows are spread
+    return f"sum(cast({argument} as DECIMAL(38,0))){over}"
 
 
 register(
@@ -158,6 +164,12 @@ def _avg(signature: Signature, state: tuple[Any, int]) -> Any:
     return state[0] / state[1]  # of integers: one correctly rounded division
 
 
+def _spark_avg(signature: Signature, argument: str, over: str) -> str:
+    if not signature.params[0].is_integer:
+        return f"avg({argument}){over}"
+    return f"(cast({_spark_exact_sum(argument, over)} as DOUBLE) / count({argument}){over})"
+
+
 register(
     Aggregate(
         name="avg",
@@ -172,7 +184,7 @@ register(
         remove=_remove_from_sum,
         doc="The mean of the non-null values, NULL without any. Integers: the exact sum, divided once, as DOUBLE.\n"
         "DECIMAL(p,s): DECIMAL(p + 4, s + 4), rounded half up.",
-        spark="avg({0})",
+        spark=_spark_avg,
         native="avg",
         examples=(
             "avg over 1, 2, null = 1.5e0",
@@ -201,6 +213,16 @@ def _greatest(signature: Signature, state: Any, value: Any) -> Any:
     return without_negative_zero(signature, value) if state is None or precedes(state, value) else state
 
 
+def _spark_extreme(name: str) -> Callable[[Signature, str, str], str]:
+    def text(signature: Signature, argument: str, over: str) -> str:
+        plain = f"{name}({argument}){over}"
+        if not signature.params[0].is_float:
+            return plain
+        return cast_to(f"({plain} + 0D)", signature.returns, unless=DOUBLE)  # 0.0 for -0.0
+
+    return text
+
+
 register(
     Aggregate(
         name="min",
@@ -213,7 +235,7 @@ register(
         result=lambda _, state: state,
         exact_merge=always,
         doc="The least non-null value, NULL without any. NaN is greater than every number.",
-        spark="min({0})",
+        spark=_spark_extreme("min"),
         native="min",
         examples=(
             "min over 2, null, 1 = 1",
@@ -236,7 +258,7 @@ register(
         result=lambda _, state: state,
         exact_merge=always,
         doc="The greatest non-null value, NULL without any. NaN is greater than every number.",
-        spark="max({0})",
+        spark=_spark_extreme("max"),
         native="max",
         examples=(
             "max over 2, null, 1 = 2",
@@ -264,7 +286,7 @@ for _name, _other, _stops_at, _doc in (
             result=lambda _, state: state,
             exact_merge=always,
             doc=_doc,
-            spark=_name + "({0})",
+            spark=_name + "({0}){1}",
             native=_name,
             examples=(
                 f"{_name} over true, false = {str(_stops_at).lower()}",

@@ -29,7 +29,8 @@ class Aggregate:
     several workers may be merged.
     remove(signature, state, *values): undoes `add` wherever `exact_merge`; None where nothing can (MIN, MAX).
     native: the kernel form in cq/codegen/operators/aggregates.py.
-    spark: text with {0} for the argument (`{0}` is `1` for COUNT(*)), or a function of the signature and that text.
+    spark: text with {0} for the argument (`1` for COUNT(*)) and {1} behind every aggregate for an OVER clause, or a
+    function of the signature and these two texts.
     examples: `sum over 1, 2, null = 3`; `over nothing` for no rows.
     """
 
@@ -43,7 +44,7 @@ class Aggregate:
     result: Callable[[Signature, State], Any]
     exact_merge: Callable[[Signature], bool]
     doc: str
-    spark: str | Callable[[Signature, str], str]
+    spark: str | Callable[[Signature, str, str], str]
     native: str
     remove: Callable[..., State] | None = None
     never_null: bool = False
@@ -64,9 +65,12 @@ class Aggregate:
         """The result of a state: NULL when nothing was added, unless it is never NULL."""
         return None if self.empty(state) and not self.never_null else self.result(signature, state)
 
-    def spark_text(self, signature: Signature, argument: str) -> str:
-        """The call in Spark SQL, around the text of its argument (`1` for COUNT(*), `DISTINCT x` works too)."""
-        return self.spark(signature, argument) if callable(self.spark) else self.spark.format(argument)
+    def spark_text(self, signature: Signature, argument: str, over: str = "") -> str:
+        """The call in Spark SQL, around the text of its argument: `1` for COUNT(*); COUNT takes `DISTINCT x` too.
+
+        over: an OVER clause that makes it a window function, with a space before it.
+        """
+        return self.spark(signature, argument, over) if callable(self.spark) else self.spark.format(argument, over)
 
 
 AGGREGATES: dict[str, Aggregate] = {}

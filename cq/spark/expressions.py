@@ -1,0 +1,185 @@
+"""Bound expressions as Spark SQL text.
+
+Numbers, TRUE, FALSE and NULL are written out; every other literal is a parameter (`:k0`, `:k1`, …), so that no text of
+the query becomes SQL. Types are always spelled out: a NULL is cast, a parameter is cast, a cast is never left to Spark.
+Functions stand in the registry with their Spark text. Casts stand here: `cq.casts` says what each means.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final
+
+from cq.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, IsNull, Literal, Or
+from cq.functions.spark_text import spark_type
+from cq.types import BIGINT, DOUBLE, REAL, DataType, Kind
+
+INTEGER_SUFFIXES: Final = {Kind.TINYINT: "Y", Kind.SMALLINT: "S", Kind.INTEGER: "", Kind.BIGINT: "L"}
+
+# What cq.value_text reads as a time: the day, then the clock, then a zone that is UTC. White space around it is not
+# part of it. Spark takes more: a year alone, any zone (which it drops), anything after the day.
+_WHITE: Final = r"[\x00-\x20]*"
+_DAY: Final = r"[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}"
+_ZONE: Final = r"[ ]?(?:Z|z|UTC|[+-]00:?00)?"
+_CLOCK: Final = r"[0-9]{1,2}:[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]{0,9})?)?"
+_HOUR_AND_MINUTE: Final = r"(?:[01]?[0-9]|2[0-3]):[0-5]?[0-9](?::[0-9]{1,2}(?:\.[0-9]{0,9})?)?"
+TIMESTAMP_PATTERN: Final = rf"\A{_WHITE}({_DAY}(?:[ Tt]{_CLOCK}(?={_ZONE}{_WHITE}\z))?){_ZONE}{_WHITE}\z"
+DATE_PATTERN: Final = rf"\A{_WHITE}({_DAY})(?:[ Tt]{_HOUR_AND_MINUTE}{_ZONE})?{_WHITE}\z"
+
+
+@dataclass(slots=True)
+class Constants:
+    """The values of the parameters of a text, by name; equal values of one type share a name."""
+
+    values: dict[str, object] = field(default_factory=dict)
+    _names: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def name(self, value: object) -> str:
+        """`:k3` for a value."""
+        key = (type(value).__name__, repr(value))  # not the value: 1.0 equals 1, and NaN nothing
+        if key not in self._names:
+            self._names[key] = f"k{len(self.values)}"
+            self.values[self._names[key]] = value
+        return f":{self._names[key]}"
+
+
+@dataclass(slots=True)
+class Expressions:
+    """Writes expressions, collecting their constants."""
+
+    constants: Constants = field(default_factory=Constants)
+    _variables: int = 0
+
+    def text(self, expr: Expr, columns: Sequence[str]) -> str:
+        """`expr` over a row whose columns are written as `columns`; it may stand anywhere in a larger expression."""
+        match expr:
+            case Column(index=i):
+                return columns[i]
+            case Literal():
+                return self.literal(expr)
+            case Call(function=f, args=args):
+                shown = [self.text(a, columns) for a in args]
+                return self.once(shown, lambda texts: f.spark_text(expr.signature, texts))
+            case Cast(arg=arg, type=type_, try_=soft):
+                shown = [self.text(arg, columns)]
+                return self.once(shown, lambda texts: cast_text(texts[0], arg.type, type_, soft))
+            case And(args=args):
+                return "(" + " and ".join(self.text(a, columns) for a in args) + ")"
+            case Or(args=args):
+                return "(" + " or ".join(self.text(a, columns) for a in args) + ")"
+            case IsNull(arg=arg):
+                return f"({self.text(arg, columns)} is null)"
+            case Coalesce(args=args):
+                return f"coalesce({', '.join(self.text(a, columns) for a in args)})"
+            case Case(branches=branches, default=default):
+                whens = " ".join(f"when {self.text(c, columns)} then {self.text(v, columns)}" for c, v in branches)
+                return f"(case {whens} else {self.text(default, columns)} end)"
+            case _:
+                raise AssertionError(f"an expression of unknown kind: {type(expr).__name__}")
+
+    def literal(self, expr: Literal) -> str:
+        """A constant of the expression's type."""
+        value, type_ = expr.value, expr.type
+        name = spark_type(type_)
+        if value is None:
+            return f"cast(null as {name})"
+        match type_.kind:
+            case Kind.BOOLEAN:
+                return "true" if value else "false"
+            case Kind.TINYINT | Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
+                digits = f"{int(value)}{INTEGER_SUFFIXES[type_.kind]}"
+                return digits if value >= 0 else f"({digits})"
+            case Kind.DATE:
+                return f"date_from_unix_date({int(value)})"
+            case Kind.TIMESTAMP:
+                return f"cast(timestamp_micros({int(value)}L) as TIMESTAMP_NTZ)"
+            case Kind.INTERVAL_MONTH:
+                return f"make_ym_interval(0, {int(value)})"
+            case Kind.DECIMAL:
+                return f"cast({self.constants.name(Decimal(value).scaleb(-type_.scale))} as {name})"
+            case Kind.INTERVAL:
+                return f"cast({self.constants.name(datetime.timedelta(microseconds=value))} as {name})"
+            case Kind.REAL | Kind.DOUBLE:
+                return f"cast({self.constants.name(float(value))} as {name})"
+            case Kind.ARRAY:
+                assert type_.element is not None
+                elements = [self.literal(Literal(type_.element, v is None, v)) for v in value]
+                return f"cast(array({', '.join(elements)}) as {name})"
+            case _:
+                return self.constants.name(value)
+
+    def once(self, texts: list[str], write: Callable[[list[str]], str]) -> str:
+        """`write(texts)`, where a long text that it uses several times is computed, and stands, only once.
+
+        Without it the text of nested calls would grow with a power of their depth.
+        """
+        marks = [f"\x00{i}\x00" for i in range(len(texts))]
+        draft = write(marks)
+        bound = {i for i, t in enumerate(texts) if not is_simple(t) and draft.count(marks[i]) > 1}
+        if not bound:
+            return write(texts)
+        names = {}
+        for i in bound:
+            self._variables += 1
+            names[i] = f"v{self._variables}"
+        out = write([names.get(i, t) for i, t in enumerate(texts)])
+        for i in sorted(bound, reverse=True):
+            out = f"transform(array({texts[i]}), {names[i]} -> {out})[0]"
+        return out
+
+
+def is_simple(text: str) -> bool:
+    """Whether a text is so short that it may stand several times."""
+    return len(text) <= 24
+
+
+def cast_text(text: str, source: DataType, target: DataType, soft: bool) -> str:
+    """CAST or TRY_CAST as `cq.casts` defines it, around Spark's."""
+    name = spark_type(target)
+    cast = "try_cast" if soft else "cast"
+    if source == target:
+        return text
+    if source.kind is Kind.VARCHAR:
+        return _from_text(text, target, cast)
+    if source.kind is Kind.INTERVAL and target.kind is Kind.VARCHAR:
+        return f"cast(cast({text} as {spark_type(source)}) as STRING)"  # a narrower interval would show fewer fields
+    if source == REAL and (target.is_integer or target.kind is Kind.DECIMAL):
+        # Spark compares a REAL with the range as REALs; and ours counts by its shortest text
+        text, source = (f"cast({text} as DOUBLE)", DOUBLE) if target.is_integer else (f"cast({text} as STRING)", source)
+    if source == DOUBLE and target == BIGINT:
+        text = f"nullif({text}, 9223372036854775807D)" if soft else _below_two_to_63(text)
+    if target.kind is Kind.DECIMAL and not soft:
+        return _to_decimal(text, source, name)
+    return f"{cast}({text} as {name})"
+
+
+def _below_two_to_63(text: str) -> str:
+    # 2**63 is the one DOUBLE out of range that Spark clamps; infinity instead of it fails
+    return f"if({text} = 9223372036854775807D, cast('Infinity' as DOUBLE), {text})"
+
+
+def _to_decimal(text: str, source: DataType, name: str) -> str:
+    """A value out of range is a bad cast (for Spark an overflow); so are NaN and infinity (for Spark NULL)."""
+    if source.kind is Kind.BOOLEAN or source.kind is Kind.NULL:
+        return f"cast({text} as {name})"
+    return f"coalesce(try_cast({text} as {name}), cast(concat('?', cast({text} as STRING)) as {name}))"
+
+
+def _from_text(text: str, target: DataType, cast: str) -> str:
+    name = spark_type(target)
+    match target.kind:
+        case Kind.TIMESTAMP:
+            return f"{cast}(upper(regexp_extract({text}, r'{TIMESTAMP_PATTERN}', 1)) as {name})"
+        case Kind.DATE:
+            return f"{cast}(regexp_extract({text}, r'{DATE_PATTERN}', 1) as {name})"
+        case Kind.DOUBLE:
+            return f"{cast}(translate({text}, 'xX', '??') as {name})"  # Spark reads 0x1p3
+        case Kind.REAL:
+            return f"cast({cast}(translate({text}, 'xX', '??') as DOUBLE) as {name})"
+        case Kind.DECIMAL if cast == "cast":
+            return _to_decimal(text, DataType(Kind.VARCHAR), name)
+        case _:
+            return f"{cast}({text} as {name})"

@@ -1,0 +1,169 @@
+"""Admission for Spark: what the reference does row by row at its door, computed for whole sources with numpy.
+
+Every source row gets its serial `_s`, the watermark after it `_w`, and whether it was late `_late`; rows without an
+event time are dropped. A part of the plan is what reads common sources, directly or not: it has its own serials and
+watermark.
+
+Serials: the sources of a part are merged by (running maximum of the event time, position of the source, row number); a
+source without a WATERMARK has no event time and goes before all that have one. Late: the event time is below the
+watermark that its own source had before the row. Watermark: the minimum over the sources that have not ended of running
+maximum - delay; a source ends right after its last row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from cq.planner.logical import LogicalNode, LogicalPlan
+from cq.planner.operators import Scan, SourceDef
+from cq.types import INT64_MAX, INT64_MIN, DataType, Kind
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+BEFORE_ALL: Final = INT64_MIN  # stands for a watermark before all times
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Nodes that are connected, and their sources by position."""
+
+    nodes: tuple[LogicalNode, ...]
+    sources: tuple[SourceDef, ...]
+
+    @property
+    def waits(self) -> bool:
+        """Whether a row that is not late can come before the watermark has reached its time."""
+        timed = [s for s in self.sources if s.event_time is not None]
+        return len(timed) > 1 or any(s.delay_us for s in timed)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """One source's accepted rows: which rows of its table they are, and for each its serial, watermark and lateness."""
+
+    rows: np.ndarray[Any, Any]
+    serial: np.ndarray[Any, Any]
+    watermark: np.ndarray[Any, Any]
+    late: np.ndarray[Any, Any]
+
+
+def parts(plan: LogicalPlan) -> tuple[Part, ...]:
+    """The parts of a plan that share no source."""
+    part_of: dict[object, object] = {}
+
+    def root(item: object) -> object:
+        while part_of.setdefault(item, item) != item:
+            item = part_of[item]
+        return item
+
+    nodes = plan.nodes()
+    for node in nodes:
+        near: list[object] = [id(i) for i in node.inputs]
+        if isinstance(node, Scan):
+            near.append(node.source.name)
+        for other in near:
+            part_of[root(other)] = root(id(node))
+    found: dict[object, list[LogicalNode]] = {}
+    for node in nodes:
+        found.setdefault(root(id(node)), []).append(node)
+    return tuple(Part(tuple(members), _sources(members)) for members in found.values())
+
+
+def _sources(nodes: Sequence[LogicalNode]) -> tuple[SourceDef, ...]:
+    by_position = {n.source.position: n.source for n in nodes if isinstance(n, Scan)}
+    return tuple(by_position[p] for p in sorted(by_position))
+
+
+def admit(sources: Sequence[SourceDef], times: Mapping[str, pa.Array | int]) -> dict[str, Admission]:
+    """The accepted rows of every source of one part.
+
+    sources: by position.  times: for each by name the event times of its rows in microseconds, in order, as an int64
+    array; for a source without a WATERMARK its number of rows.
+    """
+    import numpy as np
+
+    lanes = [_lane(s, times[s.name]) for s in sources]
+    rank = np.concatenate([np.full(len(x.rows), x.timed, np.int8) for x in lanes])
+    greatest = np.concatenate([x.greatest for x in lanes])
+    position = np.repeat(np.arange(len(lanes)), [len(x.rows) for x in lanes])
+    order = np.lexsort((np.arange(len(position)), position, greatest, rank))
+    serial = np.empty(len(order), np.int64)
+    serial[order] = np.arange(len(order))
+    starts = np.cumsum([0, *(len(x.rows) for x in lanes)])
+    serials = [serial[a:b] for a, b in pairwise(starts)]
+    watermark = _watermark(lanes, serials, len(order))
+    return {
+        s.name: Admission(lane.rows, own, watermark[own], lane.late)
+        for s, lane, own in zip(sources, lanes, serials, strict=True)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    rows: np.ndarray[Any, Any]
+    timed: bool
+    greatest: np.ndarray[Any, Any]
+    own: np.ndarray[Any, Any]  # the source's own watermark after each row
+    late: np.ndarray[Any, Any]
+
+
+def _lane(source: SourceDef, times: pa.Array | int) -> _Lane:
+    import numpy as np
+
+    if isinstance(times, int):
+        before = np.full(times, BEFORE_ALL, np.int64)
+        return _Lane(np.arange(times), False, before, before, np.zeros(times, bool))
+    there = np.asarray(times.is_valid())
+    time = np.asarray(times.drop_null(), dtype=np.int64)
+    greatest = np.maximum.accumulate(time) if len(time) else time
+    least = INT64_MIN + source.delay_us
+    own = np.where(greatest < least, INT64_MIN, greatest - source.delay_us) if source.delay_us else greatest
+    late = np.zeros(len(time), bool)
+    late[1:] = time[1:] < own[:-1]
+    return _Lane(np.flatnonzero(there), True, greatest, own, late)
+
+
+def _watermark(lanes: Sequence[_Lane], serials: Sequence[np.ndarray[Any, Any]], rows: int) -> np.ndarray[Any, Any]:
+    """The watermark after each row of the merged sequence."""
+    import numpy as np
+
+    merged = np.full(rows, INT64_MAX if any(x.timed for x in lanes) else BEFORE_ALL, np.int64)
+    for lane, serial in zip(lanes, serials, strict=True):
+        if not lane.timed:
+            continue
+        held = np.full(rows, BEFORE_ALL if len(serial) else INT64_MAX, np.int64)
+        held[serial] = lane.own
+        if len(serial):
+            held[serial[-1] + 1 :] = INT64_MAX
+        merged = np.minimum(merged, np.maximum.accumulate(held))
+    return np.maximum.accumulate(merged) if rows else merged
+
+
+def stored_type(type_: DataType) -> pa.DataType:
+    """The Arrow type a column of this type has in a view: intervals cross to Spark as integers."""
+    import pyarrow as pa
+
+    from cq.types import to_arrow
+
+    return pa.int64() if type_.kind is Kind.INTERVAL else to_arrow(type_)
+
+
+def from_view(column: str, type_: DataType) -> str:
+    """A column of a view as Spark's type for it."""
+    match type_.kind:
+        case Kind.INTERVAL:
+            return f"timestamp_micros({column}) - timestamp_micros(0L)"
+        case Kind.INTERVAL_MONTH:
+            return f"make_ym_interval(0, {column})"
+        case _:
+            return column
+
+
+def to_result(column: str, type_: DataType) -> str:
+    """A column of a result as a type that crosses back to Arrow."""
+    return f"cast({column} as INT)" if type_.kind is Kind.INTERVAL_MONTH else column

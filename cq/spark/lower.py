@@ -1,0 +1,93 @@
+"""Lowering: the bound plan as Spark SQL text, one CTE for each operator, over one temp view for each source.
+
+`lower` gives a text for every output. Operators that several others read stand once in it. What the columns that begin
+with `_` mean is said in `cq.spark.position`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from cq.errors import compile_error
+from cq.planner.logical import LogicalNode, LogicalPlan, Output, topological
+from cq.planner.operators import Scan, SourceDef
+from cq.schema import Schema
+from cq.spark.context import Context
+from cq.spark.ingest import parts, to_result
+from cq.spark.operators import OPERATORS
+from cq.spark.position import Rows, select_list
+
+MAX_EXPANDED: Final = 400  # Spark puts a CTE in wherever it is named; planning takes seconds at a few hundred operators
+
+
+@dataclass(frozen=True, slots=True)
+class SparkQuery:
+    """One output. text: its SQL, with parameters; constants: their values.  schema: what the columns c0, c1, … are."""
+
+    name: str
+    text: str
+    constants: Mapping[str, object]
+    schema: Schema
+
+    def __str__(self) -> str:
+        """The text for people: with the names of the columns and the values of the constants."""
+        shown = [f"c{i} is {f}" for i, f in enumerate(self.schema.fields)]
+        shown += [f":{name} is {value!r}" for name, value in self.constants.items()]
+        return "\n".join([self.text, *shown])
+
+
+def lower(plan: LogicalPlan, views: Mapping[str, str] | None = None, ordered: bool = False) -> tuple[SparkQuery, ...]:
+    """The text of every output. CompileError CQ0901 when Spark cannot run one.
+
+    views: the temp view of each source, by the source's name; by default `source_0`, `source_1`, … by position.
+    ordered: whether rows are to come in the order of their positions; without it they come in any order.
+    """
+    sources = [n.source for n in plan.nodes() if isinstance(n, Scan)]
+    names = views if views is not None else default_views(sources)
+    waiting = {id(n) for part in parts(plan) if part.waits for n in part.nodes}
+    return tuple(_lower_output(o, names, waiting, ordered) for o in plan.outputs)
+
+
+def default_views(sources: list[SourceDef]) -> dict[str, str]:
+    """A view name for each source."""
+    return {s.name: f"source_{s.position}" for s in sources}
+
+
+def _lower_output(output: Output, views: Mapping[str, str], waiting: set[int], ordered: bool) -> SparkQuery:
+    nodes = topological([output.node])
+    _demand_small(nodes, output)
+    context = Context(views)
+    done: dict[int, Rows] = {}
+    ctes = []
+    for number, node in enumerate(nodes):
+        context.waits = id(node) in waiting
+        lowered = OPERATORS[node.operator](node, tuple(done[id(i)] for i in node.inputs), context)
+        rows = done[id(node)] = Rows(f"n{number}", len(node.schema), lowered.late)
+        place = f", line {node.span.line}" if node.span.line else ""
+        ctes.append(f"-- {node.operator}{place}\n{rows.name} as (\n  {lowered.text}\n)")
+    rows = done[id(output.node)]
+    columns = [to_result(c, t) for c, t in zip(rows.columns, output.node.schema.types, strict=True)]
+    with_clause = ",\n".join(ctes)
+    text = f"with\n{with_clause}\nselect {select_list(columns)} from {rows.name}"
+    if ordered or output.limit is not None:
+        text += "\norder by _w, _s, _o"
+    if output.limit is not None:
+        text += f"\nlimit {int(output.limit)}"
+    return SparkQuery(output.name, text, context.expressions.constants.values, output.node.schema)
+
+
+def _demand_small(nodes: tuple[LogicalNode, ...], output: Output) -> None:
+    """Refuse a plan that would be too large once every shared sub-plan is put in wherever it is read."""
+    size: dict[int, int] = {}
+    for node in nodes:
+        size[id(node)] = 1 + sum(size[id(i)] for i in node.inputs)
+    if size[id(output.node)] > MAX_EXPANDED:
+        raise compile_error(
+            "CQ0901",
+            f"Spark would run {size[id(output.node)]} operators for {output.name}, more than {MAX_EXPANDED}, "
+            "because it computes a view again for everything that reads it",
+            output.span,
+            help="read each view fewer times, or run natively",
+        )

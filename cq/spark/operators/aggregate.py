@@ -1,0 +1,20 @@
+"""Aggregate: GROUP BY; its rows stand at the end of the input."""
+
+from __future__ import annotations
+
+from cq.planner.operators import Aggregate
+from cq.spark.context import Context
+from cq.spark.grouping import Grouping, place_of_group
+from cq.spark.position import END, NO_ORDINAL, Lowered, Rows, select_list
+
+
+def lower_aggregate(node: Aggregate, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+    (rows,) = inputs
+    grouping = Grouping(node.keys, node.aggregates, rows, context)
+    place = place_of_group() if node.keys else NO_ORDINAL
+    by = f"\n  group by {', '.join(grouping.keys)}" if node.keys else ""
+    return Lowered(
+        f"select {select_list(grouping.results)},\n"
+        f"         {END} as _w, {END} as _s, {place} as _o\n"
+        f"  from (select {grouping.inner} from {rows.name}){by}"
+    )

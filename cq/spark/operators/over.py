@@ -1,0 +1,38 @@
+"""Over: window functions over the partition's rows up to this one, in the order in which they leave."""
+
+from __future__ import annotations
+
+from cq.planner.operators import Lag, Over
+from cq.spark.context import Context, aggregate, argument
+from cq.spark.position import Lowered, Rows, event_time, released
+
+RUNNING = "rows between unbounded preceding and current row"
+
+
+def lower_over(node: Over, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+    (rows,) = inputs
+    columns = rows.columns
+    keys = [f"{context.text(p, columns)} as _k{i}" for i, p in enumerate(node.partition)]
+    partition = f"partition by {', '.join(f'_k{i}' for i in range(len(keys)))} " if keys else ""
+    window = f"{partition}order by _w, _s, _o"
+    arguments: list[str] = []
+    calls: list[str] = []
+    for i, call in enumerate(node.calls):
+        if isinstance(call, Lag):
+            arguments.append(f"{context.text(call.arg, columns)} as _a{i}")
+            default = ""
+            if call.default is not None:
+                arguments.append(f"{context.text(call.default, columns)} as _d{i}")
+                default = f", _d{i}"
+            calls.append(f"lag(_a{i}, {call.offset}{default}) over ({window})")
+        else:
+            arguments.append(f"{argument(call, columns, context)} as _a{i}")
+            calls.append(aggregate(call, f"_a{i}", f" over ({window} {RUNNING})"))
+    more = ", ".join((*columns, *keys, *arguments))
+    if node.order is None:
+        late, below = rows.late, f"select {more}, {rows.position} from {rows.name}"
+    else:
+        late, below = False, released(rows, event_time(node.order, columns), more, context.waits)
+    added = ",\n         ".join(f"{text} as c{i}" for i, text in enumerate(calls, rows.width))
+    position = "_w, _s, _o, _late" if late else "_w, _s, _o"
+    return Lowered(f"select {', '.join(columns)},\n         {added},\n         {position}\n  from ({below})", late)

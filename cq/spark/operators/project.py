@@ -1,0 +1,13 @@
+"""Project: the expressions of SELECT."""
+
+from __future__ import annotations
+
+from cq.planner.operators import Project
+from cq.spark.context import Context
+from cq.spark.position import Lowered, Rows, select_list
+
+
+def lower_project(node: Project, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+    (rows,) = inputs
+    columns = [context.text(e, rows.columns) for e in node.exprs]
+    return Lowered(f"select {select_list(columns)}, {rows.position}\n  from {rows.name}", rows.late)

@@ -1,0 +1,21 @@
+"""Unnest: POSEXPLODE, which gives no row for NULL and for an empty array."""
+
+from __future__ import annotations
+
+from cq.planner.operators import Unnest
+from cq.spark.context import Context
+from cq.spark.position import Lowered, Rows, column_names
+
+
+def lower_unnest(node: Unnest, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+    (rows,) = inputs
+    width = rows.width
+    array = context.text(node.array, rows.columns)
+    number = f", _n + 1L as c{width + 1}" if node.ordinality_name is not None else ""
+    position = rows.position.replace("_o", "concat(_o, array(cast(_n as BIGINT))) as _o")
+    own = "".join(f"{c}, " for c in column_names(width))
+    return Lowered(
+        f"select {own}_e as c{width}{number}, {position}\n"
+        f"  from (select *, posexplode({array}) as (_n, _e) from {rows.name})",
+        rows.late,
+    )

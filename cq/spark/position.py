@@ -1,0 +1,107 @@
+"""Positions in Spark: the columns that every CTE carries beside its own, and what they mean.
+
+All order is by position (`docs/language.md`, "Meaning"). A row belongs to an event: a source row, or an instant that
+the watermark passed. Three columns hold its position; sorted by them, rows are in the reference's order:
+    _w  BIGINT         the watermark at the event: for an instant the instant, for a row the watermark after it
+    _s  BIGINT         for a row its serial, for an instant -1: every instant up to a watermark is served before the row
+                       that moved the watermark there. The end of the input is END, END
+    _o  ARRAY<BIGINT>  the place within the event; arrays compare element by element. It grows on the way down:
+                       a union puts the number of the branch before it, unnest the number of the element behind it
+Watermarks never decrease, so no operator has to look up which row moved the watermark over an instant: a window that
+closes at `e` emits at (e, -1), and a row that waits until the watermark reaches its time `t` leaves at (t, -1).
+    _late BOOLEAN      whether the source row that caused the row was late; only where that can be (`Rows.late`). What
+                       an instant causes is never late
+
+The columns of the operator itself are c0, c1, … . Names from the query never stand in the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cq.schema import TimeAttribute
+
+END = "9223372036854775807L"  # the watermark, and the serial, of the end of the input
+NO_ORDINAL = "cast(array() as ARRAY<BIGINT>)"  # the place of what is alone in its event
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a CTE as the operators above it see them. late: whether it has the column `_late`."""
+
+    name: str
+    width: int
+    late: bool
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Its own columns."""
+        return column_names(self.width)
+
+    @property
+    def position(self) -> str:
+        """The position columns and `_late` where it has one, as a list to select."""
+        return "_w, _s, _o, _late" if self.late else "_w, _s, _o"
+
+    @property
+    def on_time(self) -> str:
+        """The WHERE clause of an event-time operator, with a space before it; empty where nothing is late."""
+        return " where not _late" if self.late else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """What an operator becomes: a SELECT over the CTEs of its inputs. late: whether it has a column `_late`."""
+
+    text: str
+    late: bool = False
+
+
+def column_names(width: int) -> tuple[str, ...]:
+    """c0, c1, …"""
+    return tuple(f"c{i}" for i in range(width))
+
+
+def select_list(texts: list[str] | tuple[str, ...], first: int = 0) -> str:
+    """Expressions as the columns c<first>, c<first + 1>, …; a column that keeps its name stands alone."""
+    named = [(text, f"c{i}") for i, text in enumerate(texts, first)]
+    long = sum(len(text) for text in texts) > 100
+    return (",\n         " if long else ", ").join(
+        text if text == name else f"{text} as {name}" for text, name in named
+    )
+
+
+def micros(text: str) -> str:
+    """A TIMESTAMP as the count of microseconds since 1970."""
+    return f"unix_micros(cast({text} as TIMESTAMP_LTZ))"
+
+
+def timestamp(text: str) -> str:
+    """A count of microseconds since 1970 as a TIMESTAMP."""
+    return f"cast(timestamp_micros({text}) as TIMESTAMP_NTZ)"
+
+
+def event_time(time: TimeAttribute, columns: tuple[str, ...]) -> str:
+    """The event time of a row in microseconds."""
+    return plus(micros(columns[time.column]), time.shift_us)
+
+
+def plus(text: str, amount: int) -> str:
+    """A sum with a constant; nothing is added for 0."""
+    return text if amount == 0 else f"{text} {'+' if amount > 0 else '-'} {abs(amount)}L"
+
+
+def released(rows: Rows, time: str, more: str, waits: bool) -> str:
+    """A SELECT of `rows` without the late ones, each at the position where it leaves in order of event time.
+
+    A row leaves at once when the watermark has reached its time, else at the instant of its time, behind what leaves
+    there at once, by arrival. time: its event time in microseconds.  more: what else to select.  waits: whether any
+    row has to; without a delay, with one source, none does.
+    """
+    if not waits:
+        return f"select {more}, _w, _s, _o from {rows.name}{rows.on_time}"
+    return (
+        f"select {more}, greatest(_w, _t) as _w, if(_t <= _w, _s, -1L) as _s,"
+        f"\n           if(_t <= _w, concat(array(0L), _o), concat(array(1L, _w, _s), _o)) as _o"
+        f"\n    from (select *, {time} as _t from {rows.name}{rows.on_time})"
+    )

@@ -1,0 +1,120 @@
+"""Run a bound plan on Spark: sources in, numbered and judged; one query for each output; Arrow tables out."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from cq.errors import Diagnostic, UsageError
+from cq.expressions import Column, Expr
+from cq.planner.logical import LogicalPlan
+from cq.planner.operators import SourceDef
+from cq.schema import Schema
+from cq.spark.exchange import forget, query, to_spark
+from cq.spark.expressions import Expressions
+from cq.spark.ingest import Admission, admit, from_view, parts, stored_type
+from cq.spark.lower import lower
+from cq.spark.position import column_names, micros
+from cq.spark.session import open_session
+from cq.types import TIMESTAMP, to_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+
+def run_spark(
+    plan: LogicalPlan,
+    inputs: Mapping[str, pa.Table],
+    *,
+    ordered: bool = False,
+    session: SparkSession | None = None,
+) -> dict[str, pa.Table]:
+    """The result of every output, by name, for whole inputs by source name.
+
+    inputs: the rows of each source in order, with its declared columns.  ordered: whether rows come in the order of
+    their positions; without it in any order.  session: by default the session of this process, opened if there is none.
+    A data error is raised as `DataError`, without the rows before it; a plan Spark cannot run as `CompileError`.
+    """
+    lower(plan)  # refuses what Spark cannot run before a JVM is started
+    session = session if session is not None else open_session()
+    views: dict[str, str] = {}
+    try:
+        for part in parts(plan):
+            missing = [s.name for s in part.sources if s.name not in inputs]
+            if missing:
+                raise UsageError(Diagnostic("CQ0602", f"no input is given for {', '.join(missing)}"))
+            tables = {s.name: _stored(s, inputs[s.name]) for s in part.sources}
+            times = {s.name: _event_times(session, s, tables[s.name]) for s in part.sources}
+            admitted = admit(part.sources, times)
+            for source in part.sources:
+                views[source.name] = view = f"cq_{uuid.uuid4().hex}"
+                to_spark(session, _numbered(tables[source.name], admitted[source.name]), view)
+        return {q.name: _result(query(session, q.text, q.constants), q.schema) for q in lower(plan, views, ordered)}
+    finally:
+        for view in views.values():
+            forget(session, view)
+
+
+def _stored(source: SourceDef, table: pa.Table) -> pa.Table:
+    """The declared columns as c0, c1, …, of the types they have in a view."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    absent = [f.name for f in source.fields if f.name not in table.column_names]
+    if absent:
+        raise UsageError(Diagnostic("CQ0603", f"the input for {source.name} has no column {', '.join(absent)}"))
+    columns = []
+    for f in source.fields:
+        options = pc.CastOptions(target_type=stored_type(f.type), allow_time_truncate=True)
+        columns.append(table.column(f.name).cast(options=options))
+    return pa.table(columns, names=list(column_names(len(columns))))
+
+
+def _event_times(session: SparkSession, source: SourceDef, stored: pa.Table) -> pa.Array | int:
+    """The event time of every row in microseconds; a computed one is computed by Spark. Without one: how many rows."""
+    import pyarrow as pa
+
+    match source.event_time:
+        case None:
+            return int(stored.num_rows)
+        case Column(index=i, type=type_) if type_ == TIMESTAMP:
+            return stored.column(i).cast(pa.int64()).combine_chunks()
+        case computed:
+            return _computed_times(session, source, computed, stored)
+
+
+def _computed_times(session: SparkSession, source: SourceDef, time: Expr, stored: pa.Table) -> pa.Array:
+    import pyarrow as pa
+
+    types = [f.type for f in source.fields]
+    columns = [f"({from_view(c, t)})" for c, t in zip(column_names(len(types)), types, strict=True)]
+    write = Expressions()
+    text = f"select _n, {micros(write.text(time, columns))} as _u from "
+    view = f"cq_{uuid.uuid4().hex}"
+    numbered = stored.append_column("_n", pa.array(range(stored.num_rows), pa.int64()))
+    to_spark(session, numbered, view)
+    try:
+        times = query(session, text + view, write.constants.values)
+    finally:
+        forget(session, view)
+    return times.sort_by("_n").column("_u").combine_chunks()  # Spark keeps no order
+
+
+def _numbered(stored: pa.Table, admitted: Admission) -> pa.Table:
+    """The accepted rows with their serial, watermark and lateness."""
+    import pyarrow as pa
+
+    out = stored if len(admitted.rows) == stored.num_rows else stored.take(pa.array(admitted.rows))
+    for name, values in (("_s", admitted.serial), ("_w", admitted.watermark), ("_late", admitted.late)):
+        out = out.append_column(name, pa.array(values))
+    return out
+
+
+def _result(table: pa.Table, schema: Schema) -> pa.Table:
+    """A result with the names and types of its schema."""
+    import pyarrow as pa
+
+    columns = [table.column(i).cast(to_arrow(f.type)) for i, f in enumerate(schema.fields)]
+    return pa.table(columns, schema=pa.schema([pa.field(f.name, to_arrow(f.type)) for f in schema.fields]))
