@@ -20,6 +20,7 @@ MAX_TOKENS = 200_000
 MAX_NESTING = 200  # open parentheses, brackets and CASE at one place
 MAX_NAME_BYTES = 255
 MAX_DIGITS = 400
+MAX_FINDINGS = 100  # a text with more mistakes than that is no query; explaining one costs about a millisecond
 
 # Words that are never names unless quoted. Kept short: each one takes a column name from somebody.
 RESERVED = frozenset(
@@ -86,6 +87,8 @@ ONLY_AFTER: dict[str, frozenset[str]] = {
     "VARYING": frozenset(["CHARACTER", "CHAR"]),
     "TO": frozenset(["UNIT"]),
 }
+
+_JOINS_OF_OTHERS = frozenset(["ANTI", "NATURAL", "POSITIONAL", "SEMI"])
 
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n\f\v]+)
@@ -173,6 +176,7 @@ class Lexed:
     def fault(self, code: str, message: str, start: int, end: int, *, label: str = "", help: str = "") -> None:
         span = self.places.span(start, end)
         self.faults.append((start, Diagnostic(code, message, span, label, (help,) if help else ())))
+        self.fatal = self.fatal or len(self.faults) >= MAX_FINDINGS
 
 
 def tokenize(text: str, keywords: Mapping[str, str]) -> Lexed:
@@ -185,7 +189,7 @@ def tokenize(text: str, keywords: Mapping[str, str]) -> Lexed:
         out.fatal = True
         return out
     at = 1 if text.startswith("\ufeff") else 0
-    while at < len(text):
+    while at < len(text) and not out.fatal:
         match = _TOKEN.match(text, at)
         if match is None:
             at = _refuse_character(out, text, at)
@@ -201,7 +205,6 @@ def tokenize(text: str, keywords: Mapping[str, str]) -> Lexed:
                 "CQ0103", f"the text has more than {MAX_TOKENS:,} tokens", start, at, help="split it into several files"
             )
             out.fatal = True
-            return out
     for position in range(len(out.tokens)):
         _classify(out.tokens, position, keywords)
     _check_nesting(out)
@@ -338,7 +341,9 @@ def _refuse_character(out: Lexed, text: str, at: int) -> int:
         name = unicodedata.name(c, f"character {ord(c):#x}")
         out.fault("CQ0105", problem or f"{name} has no place outside strings", at, at + 1, help=_character_help(c))
     else:
-        out.fault("CQ0101", f"`{c}` means nothing here", at, at + 1, help=_SIGN_HELP.get(c, ""))
+        end = at + 2 if text[at : at + 2] in ("&&", "@@", "$$") else at + 1
+        out.fault("CQ0101", f"`{text[at:end]}` means nothing here", at, end, help=_SIGN_HELP.get(c, ""))
+        return end
     return at + 1
 
 
@@ -433,10 +438,20 @@ def _classify(tokens: list[Token], position: int, keywords: Mapping[str, str]) -
             token.kinds = ("UNIT",)
         elif word == "ARRAY" and after and after[0].text[0] in "[<":
             token.kinds = ("ARRAY_START" if after[0].text[0] == "[" else "ARRAY_OF", "NAME")
+        elif word in _JOINS_OF_OTHERS and _follows(tokens, position, "JOIN"):
+            token.kinds = (word,)  # no alias: `t SEMI JOIN u ON …` must not become an inner join
         elif word in keywords and _may_be_keyword(word, before, after):
             token.kinds = (keywords[word],) if word in RESERVED else (keywords[word], "NAME")
         else:
             token.kinds = ("NAME",)
+
+
+def _follows(tokens: list[Token], position: int, word: str) -> bool:
+    """Whether `word` stands behind the one at `position`, and that one does not stand where a relation is named."""
+    before = tokens[position - 1].word if position else ""
+    return (
+        position + 1 < len(tokens) and tokens[position + 1].word == word and before not in ("FROM", "JOIN", ",", "AS")
+    )
 
 
 def _may_be_keyword(word: str, before: Token | None, after: list[Token]) -> bool:

@@ -182,9 +182,10 @@ def _trailing_comma(fault: Fault) -> Diagnostic | None:
         return None
     if token is not None and not (token.text in (")", "]") or token.word in (*_CLAUSES, "END", "THEN", "UNION")):
         return None
-    if token is not None and fault.after is not None and fault.after.text in (",", ".", "="):
+    names_follow = "WATERMARK" in fault.expected or (fault.after is not None and fault.after.text in (",", ".", "="))
+    if token is not None and token.text != ")" and names_follow:
         return None  # `SELECT a, order, b`: a reserved word, not the end of the list
-    what = f"before {token.text.upper()}" if token is not None else "at the end of the statement"
+    what = f"before `{token.text.upper()}`" if token is not None else "at the end of the statement"
     return Diagnostic("CQ0100", f"a comma stands {what}", fault.span(comma), "nothing follows", ("delete the comma",))
 
 

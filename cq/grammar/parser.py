@@ -14,7 +14,7 @@ from typing import Any
 from cq.errors import CompileError, SourceText, compile_error
 from cq.grammar import ast
 from cq.grammar.build import Builder
-from cq.grammar.lexer import Lexed, Token, tokenize
+from cq.grammar.lexer import MAX_FINDINGS, Lexed, Token, tokenize
 from cq.grammar.mistakes import Fault, explain
 from cq.grammar.tables import END, Machine, Rule, Tables, fingerprint, from_json, to_json
 
@@ -30,6 +30,8 @@ def parse(source: SourceText) -> ast.Script:
     statements: list[ast.Statement] = []
     if not lexed.fatal:
         for first, end in _statement_ranges(lexed.tokens):
+            if len(findings) >= MAX_FINDINGS:
+                break
             if not _has_fault(lexed, first, end):
                 try:
                     statements.append(_parse_range(lexed, first, end, "statement"))
@@ -118,14 +120,20 @@ def _parse_range(lexed: Lexed, first: int, end: int, start: str) -> Any:
         if kind is None or not machine.feed(kind, token, position):
             raise _explained(lexed, first, position, end, start)
         if machine.height > MAX_DEPTH:
-            span = lexed.places.span(token.start, token.end)
-            message = f"the statement nests deeper than {MAX_DEPTH} levels, chains of operators included"
-            help = "add parentheses around halves of a long chain, or move parts into WITH or CREATE VIEW"
-            raise compile_error("CQ0103", message, span, help=help)
+            raise _too_high(lexed, token)
     if not machine.feed(END, None, end):
         raise _explained(lexed, first, end, end, start)
+    if machine.height > MAX_DEPTH:
+        raise _too_high(lexed, lexed.tokens[end - 1])
     builder.finish()
     return machine.result()
+
+
+def _too_high(lexed: Lexed, token: Token) -> CompileError:
+    span = lexed.places.span(token.start, token.end)
+    message = f"the statement nests deeper than {MAX_DEPTH} levels, chains of operators included"
+    help = "add parentheses around halves of a long chain, or move parts into WITH or CREATE VIEW"
+    return compile_error("CQ0103", message, span, help=help)
 
 
 def _explained(lexed: Lexed, first: int, position: int, end: int, start: str) -> CompileError:

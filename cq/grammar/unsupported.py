@@ -17,7 +17,7 @@ class Phrase:
 
 
 def _phrases(message: str, help: str, *texts: str) -> list[Phrase]:
-    return [Phrase(tuple(text.split()), message.replace("{}", text), help) for text in texts]
+    return [Phrase(tuple(text.split()), message.replace("{}", text.removesuffix(" (")), help) for text in texts]
 
 
 _PYTHON = "write it in Python with @cq.udf or @cq.udaf and name its file: SET python_module = 'functions.py'"
@@ -81,7 +81,9 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("{} is not an operator of cq", "write LIKE", "RLIKE", "REGEXP", "SIMILAR TO"),
     *_phrases("{} is not an operator of cq", "write a % b", "MOD"),
     *_phrases("{} is not an operator of cq", "write a / b: on integers it is the integer quotient", "DIV"),
-    *_phrases("{} …) is not supported", "write IN, EXISTS, or a MIN or MAX in a sub-query", "ANY (", "SOME (", "ALL ("),
+    *_phrases(
+        "{} (…) is not supported", "write IN, EXISTS, or a MIN or MAX in a sub-query", "ANY (", "SOME (", "ALL ("
+    ),
     *_phrases("INSERT OVERWRITE is not supported", "write INSERT INTO; a sink starts empty", "INSERT OVERWRITE"),
     *_phrases("SELECT TOP is not SQL", "write LIMIT n at the end", "SELECT TOP"),
     *_phrases("{} is not supported", "rows are locked by the trigger that touches them", "FOR UPDATE"),

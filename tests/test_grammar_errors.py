@@ -1,0 +1,199 @@
+"""Syntax errors as users see them. tests/golden/syntax/*.txt hold texts and pictures; `pytest --update` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cq.errors import CODES, CompileError, SourceText, printable
+from cq.grammar.parser import parse
+from cq.grammar.unsupported import CLAUSES, STATEMENTS
+
+CASES: dict[str, list[str]] = {
+    "commas": [
+        "SELECT a b c FROM t",
+        "SELECT a, b, FROM t",
+        "CREATE STREAM s (\n  id BIGINT\n  name VARCHAR\n)",
+        "CREATE STREAM s (id BIGINT, name VARCHAR,)",
+        "CREATE SINK k WITH (path = 'x' format = 'csv')",
+        "SELECT a FROM t LIMIT 5, 10",
+    ],
+    "misspelt": [
+        "SELCT a FROM t",
+        "SELECT a FORM t",
+        "SELECT a FROM t WEHRE a > 1",
+        "SELECT a FROM t GRUOP BY a",
+        "SELECT a FROM t EMIT CHANGE",
+        "CRATE STREAM s (a INT)",
+        "CREATE STRAEM s (a INT)",
+        "CREATE STREAM s (ts TIMESTAMP, WATERMRK FOR ts)",
+    ],
+    "order_of_clauses": [
+        "SELECT a FROM t GROUP BY a WHERE a > 1",
+        "SELECT a FROM t LIMIT 10 ORDER BY a",
+        "SELECT a\nFROM t\nEMIT CHANGES\nLIMIT 10",
+        "SELECT a FROM t WHERE a = 1 WHERE b = 2",
+        "SELECT a FROM t\nSELECT b FROM u",
+    ],
+    "never_closed": [
+        "SELECT a FROM t WHERE b = 'x",
+        "SELECT a FROM t WHERE b = 'x\nAND c = 'y'",
+        'SELECT "a FROM t',
+        "SELECT a /* why FROM t",
+        "SELECT COUNT(a FROM t",
+        "SELECT f(a, (b + c)",
+        "SELECT a) FROM t",
+        "SELECT CASE WHEN a THEN b FROM t",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN UPDATE x SET a = 1;",
+    ],
+    "words_and_quotes": [
+        "SELECT order, a FROM t",
+        "SELECT a AS end FROM t",
+        "CREATE STREAM s (a INT, group VARCHAR)",
+        "SELECT a AS 'total' FROM t",
+        "SELECT a FROM 'rates.csv'",
+        "SELECT a FROM t WHERE b = “x”",
+        "SELECT a FROM t WHERE b = ‘x’",
+    ],
+    "signs": [
+        "SELECT a FROM t WHERE a == 1",
+        "SELECT a FROM t WHERE !a",
+        "SELECT a FROM t WHERE a && b",
+        "SELECT a − b FROM t",
+        "SELECT 12abc FROM t",
+        "SELECT 0xff FROM t",
+        "SELECT a FROM t WHERE b = ?",
+        "SELECT a.b.c FROM t",
+    ],
+    "intervals": [
+        "SELECT INTERVAL '10' SECNOD",
+        "SELECT INTERVAL '10' FROM t",
+        "SELECT INTERVAL 10 FROM t",
+        "SELECT INTERVAL 'ten seconds'",
+        "SELECT INTERVAL '1:30' MINUTE",
+        "SELECT INTERVAL '1' DAY TO YEAR",
+        "SELECT INTERVAL '5 fortnights'",
+    ],
+    "expected": [
+        "SELECT FROM t",
+        "SELECT a FROM",
+        "SELECT a FROM t WHERE",
+        "SELECT a FROM t WHERE a >",
+        "SELECT a FROM t WHERE a BETWEEN 1 OR 2",
+        "SELECT a FROM t WHERE a NOT 5",
+        "SELECT a FROM t GROUP a",
+        "SELECT a FROM t JOIN u WHERE a = 1",
+        "SELECT a FROM t WHERE a IN b",
+        "CREATE STREAM s (a, b)",
+        "CREATE SINK k WITH (path 'x')",
+        "SET x",
+        "frobnicate",
+        "SELECT CAST(a AS DECIMAL(1.5))",
+    ],
+    "forbidden_characters": [
+        "SELECT a\x00b FROM t",
+        "SELECT 'a\x00b' FROM t",
+        "SELECT a\u00a0FROM t",
+        "SELECT \u202eevil FROM t",
+        "-- \u2066 hidden\nSELECT a FROM t",
+        "SELECT \u0430mount FROM t",
+        "SELECT \uff41mount FROM t",
+        'SELECT "a\u200bb" FROM t',
+        "SELECT '\ud800' FROM t",
+        "SELECT a\u200b FROM t",
+    ],
+    "unsupported": [
+        "DELETE FROM t",
+        "CREATE FUNCTION f AS 'x'",
+        "ALTER TABLE t ADD COLUMN a INT",
+        "CREATE OR REPLACE VIEW v AS SELECT 1",
+        "CREATE MATERIALIZED VIEW v AS SELECT 1",
+        "CREATE TABLE t AS SELECT 1",
+        "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY a)",
+        "SELECT a FROM t GROUP BY GROUPING SETS ((a), ())",
+        "SELECT a FROM t NATURAL JOIN u",
+        "SELECT a FROM t SEMI JOIN u ON a = b",
+        "SELECT a FROM t LEFT SEMI JOIN u ON a = b",
+        "SELECT a FROM t WINDOW TUMBLING (SIZE 1 MINUTE) GROUP BY a",
+        "CREATE STREAM s (a MAP<INT, INT>)",
+        "CREATE STREAM s (a TIMESTAMP WITH TIME ZONE)",
+        "SELECT a FROM t WHERE a = ANY (SELECT 1)",
+        "CREATE TRIGGER g AFTER UPDATE ON s BEGIN SELECT 1; END",
+        "INSERT OVERWRITE t SELECT 1",
+    ],
+}
+
+
+def error_of(text: str) -> CompileError:
+    with pytest.raises(CompileError) as caught:
+        parse(SourceText("q.cq", text))
+    return caught.value
+
+
+FILES = {f"{group}_{i // 4 + 1}": texts[i : i + 4] for group, texts in CASES.items() for i in range(0, len(texts), 4)}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_syntax_errors_are_drawn_as_in_the_golden_files(name: str, golden: Callable[[str, str], None]) -> None:
+    parts = []
+    for text in FILES[name]:
+        shown = "".join(f"> {printable(line)}\n" for line in text.split("\n"))
+        parts.append(f"{shown}{error_of(text)}\n")
+    golden(f"syntax/{name}.txt", "\n".join(parts))
+
+
+def test_every_case_has_one_error_with_a_place_and_a_registered_code() -> None:
+    for text in (t for texts in CASES.values() for t in texts):
+        error = error_of(text)
+        assert len(error.diagnostics) == 1, text
+        assert error.code in CODES and error.line >= 1 and error.column >= 1
+
+
+def test_all_bad_statements_of_a_file_are_reported_and_each_once() -> None:
+    text = "SELCT a;\nSELECT a FROM t;\nSELECT a, FROM t WHERE == 'x';\nSELECT 'ok';\nSELECT (a;\nSET x = 5;\nfoo"
+    assert [d.span.line for d in error_of(text).diagnostics] == [1, 3, 5, 7]
+
+
+def test_a_bad_statement_in_a_trigger_hides_no_later_statement() -> None:
+    text = "CREATE TRIGGER g AFTER INSERT ON s BEGIN\nUPDATE x SE a = 1;\nSELECT 1;\nEND;\nSELCT 1;"
+    assert [d.span.line for d in error_of(text).diagnostics] == [2, 5]
+
+
+def test_columns_count_code_points() -> None:
+    error = error_of("SELECT '\u4f60\U0001f600', a b c FROM t")
+    assert (error.line, error.column) == (1, 18)
+
+
+def test_every_phrase_of_other_systems_is_recognised_where_it_is_used() -> None:
+    for phrase in STATEMENTS:
+        assert error_of(" ".join(phrase.words) + " x").code == "CQ0501", phrase.words
+    # in front of what they stand for: a clause, a type, a join, a trigger, an operator
+    frames = [
+        "SELECT a FROM t {p} x",
+        "SELECT a {p} b FROM t",
+        "SELECT a {p} '$.x' FROM t",
+        "SELECT a FROM t WHERE a = {p} SELECT 1)",
+        "SELECT a FROM t GROUP BY {p} ((a))",
+        "{p} x AS (SELECT 1)",
+        "{p} t SELECT 1",
+        "{p} 5 a FROM t",
+        "{p} SELECT 1",
+        "CREATE STREAM s (a {p} <INT>)",
+        "CREATE STREAM s (a {p} b INT))",
+        "CREATE STREAM s (a INT) {p} (a)",
+        "CREATE TABLE t (a INT, {p} (a))",
+        "CREATE TRIGGER g {p} ON s BEGIN SELECT 1; END",
+        "CREATE TRIGGER g AFTER INSERT ON s {p} BEGIN SELECT 1; END",
+    ]
+    for phrase in CLAUSES:
+        texts = [frame.format(p=" ".join(phrase.words)) for frame in frames]
+        assert any(_code(text) == "CQ0501" for text in texts), phrase.words
+
+
+def _code(text: str) -> str:
+    try:
+        parse(SourceText("q.cq", text))
+    except CompileError as error:
+        return error.code
+    return ""
