@@ -62,3 +62,175 @@ def test_a_tumbling_window_drops_late_rows_and_leaves_by_end_and_first_arrival(s
         FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '10' SECOND) GROUP BY window_start, window_end, k;
         """
     )
+
+
+@pytest.mark.parametrize(
+    "window",
+    [
+        "TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '7' SECOND, INTERVAL '3' SECOND)",
+        "HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '10' SECOND)",
+        "HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '4' SECOND, INTERVAL '10' SECOND)",
+        "HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '10' SECOND, INTERVAL '3' SECOND)",
+    ],
+)
+def test_hopping_windows_of_any_ratio_agree(window):
+    agree(
+        DELAYED
+        + f"""
+        SELECT window_start, window_end, window_time, k, SUM(v) AS total, MIN(v) AS least, MAX(w) AS most
+        FROM {window} WHERE v IS NOT NULL GROUP BY window_start, window_end, window_time, k HAVING COUNT(*) > 1;
+        """
+    )
+
+
+def test_windows_of_windows_agree():
+    agree(
+        DELAYED
+        + """
+        CREATE VIEW small AS
+          SELECT window_start, window_end, window_time, k, COUNT(*) AS n, AVG(v) AS mean
+          FROM HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '2' SECOND, INTERVAL '4' SECOND)
+          GROUP BY window_start, window_end, window_time, k;
+        SELECT window_start, window_end, MAX(n) AS n, COUNT(DISTINCT k) AS ks FROM small
+        GROUP BY window_start, window_end;
+        SELECT window_start, k, SUM(n) AS n
+        FROM TUMBLE(TABLE small, DESCRIPTOR(window_time), INTERVAL '10' SECOND) GROUP BY window_start, window_end, k;
+        """
+    )
+
+
+@pytest.mark.parametrize("stream", [DELAYED, PROMPT], ids=["delayed", "prompt"])
+@pytest.mark.parametrize("order", ["", "ORDER BY ts "], ids=["arrival", "time"])
+def test_lag_and_running_aggregates_agree(stream, order):
+    agree(
+        stream
+        + f"""
+        SELECT k, v, ts, LAG(v) OVER (PARTITION BY k {order}) AS before,
+               LAG(v, 2, -1) OVER (PARTITION BY k {order}) AS before_that,
+               SUM(v) OVER (PARTITION BY k {order}ROWS UNBOUNDED PRECEDING) AS total,
+               AVG(v) OVER (PARTITION BY k {order}ROWS UNBOUNDED PRECEDING) AS mean,
+               MAX(d) OVER (PARTITION BY d {order}ROWS UNBOUNDED PRECEDING) AS most,
+               COUNT(*) FILTER (WHERE v > 0) OVER ({order}ROWS UNBOUNDED PRECEDING) AS n
+        FROM s;
+        """
+    )
+
+
+def test_what_waited_for_its_time_is_in_time_order_for_the_next_operator():
+    agree(
+        DELAYED
+        + """
+        CREATE VIEW ordered AS SELECT k, v, ts, LAG(v) OVER (PARTITION BY k ORDER BY ts) AS before FROM s;
+        SELECT k, v, before, COUNT(*) OVER (ROWS UNBOUNDED PRECEDING) AS n FROM ordered;
+        SELECT window_end, SUM(v - before) AS change
+        FROM TUMBLE(TABLE ordered, DESCRIPTOR(ts), INTERVAL '5' SECOND) GROUP BY window_start, window_end;
+        """
+    )
+
+
+def test_two_sources_are_merged_by_position():
+    agree(
+        DELAYED
+        + SECOND
+        + """
+        CREATE VIEW both AS
+          SELECT k, v, ts FROM s WHERE v > -15 UNION ALL SELECT k, x, ts FROM t UNION ALL SELECT 9, v, ts FROM s;
+        SELECT k, v, ts, COUNT(*) OVER (ROWS UNBOUNDED PRECEDING) AS n FROM both;
+        SELECT k, v, ts, LAG(v) OVER (PARTITION BY k ORDER BY ts) AS before FROM both;
+        SELECT window_end, k, COUNT(*) AS n, SUM(v) AS total
+        FROM TUMBLE(TABLE both, DESCRIPTOR(ts), INTERVAL '10' SECOND) GROUP BY window_start, window_end, k;
+        """
+    )
+
+
+LOOK_UP = """
+CREATE VIEW per AS
+  SELECT window_start, window_end, k, SUM(v) AS total, COUNT(*) AS n
+  FROM HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '1' SECOND, INTERVAL '2' SECOND) GROUP BY window_start, window_end, k;
+"""
+
+
+@pytest.mark.parametrize("kind", ["", "LEFT "])
+@pytest.mark.parametrize("stream", [DELAYED, PROMPT], ids=["delayed", "prompt"])
+def test_a_look_up_finds_the_latest_window_of_the_key(kind, stream):
+    agree(
+        stream
+        + SECOND
+        + LOOK_UP
+        + f"""
+        SELECT a.k, a.v, a.ts, b.total, b.window_end FROM s AS a {kind}JOIN per FOR SYSTEM_TIME AS OF a.ts AS b
+          ON a.k = b.k;
+        SELECT a.k, a.x, a.ts, b.total FROM t AS a {kind}JOIN per FOR SYSTEM_TIME AS OF a.ts AS b
+          ON a.k = b.k AND b.window_end = DATE_TRUNC('second', a.ts) AND b.n > 1;
+        """
+    )
+
+
+def test_windows_look_up_windows():
+    agree(
+        DELAYED
+        + LOOK_UP
+        + """
+        CREATE VIEW minutes AS SELECT window_start, window_end, window_time, k, MAX(v) AS most
+          FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '3' SECOND) GROUP BY window_start, window_end, window_time, k;
+        SELECT a.k, a.window_end, a.most, b.total, b.window_end AS of_end FROM minutes AS a
+          LEFT JOIN per FOR SYSTEM_TIME AS OF a.window_time AS b ON a.k = b.k;
+        """
+    )
+
+
+def test_unnest_gives_the_elements_in_order():
+    agree(
+        DELAYED
+        + """
+        SELECT k, word, COUNT(*) OVER (PARTITION BY word ROWS UNBOUNDED PRECEDING) AS n
+        FROM s, UNNEST(SPLIT(w, ' ')) AS words(word);
+        SELECT k, piece, i FROM s, UNNEST(SPLIT(w, ',.')) WITH ORDINALITY AS pieces(piece, i);
+        """
+    )
+
+
+def test_an_aggregate_of_the_whole_input_counts_late_rows_and_stands_for_nothing_too():
+    agree(
+        DELAYED
+        + """
+        SELECT COUNT(*) AS n, SUM(v) AS total, MIN(ts) AS first_ts FROM s;
+        SELECT k, COUNT(*) AS n, AVG(d) FILTER (WHERE d < 9) AS mean, BOOL_AND(v > 0) AS up FROM s GROUP BY k;
+        SELECT d, COUNT(*) AS n FROM s GROUP BY d;
+        """
+    )
+
+
+def test_limit_is_the_first_rows_by_position():
+    agree(
+        DELAYED
+        + """
+        SELECT k, v FROM s LIMIT 7;
+        SELECT window_end, k, COUNT(*) AS n FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '3' SECOND)
+        GROUP BY window_start, window_end, k LIMIT 5;
+        """
+    )
+
+
+def test_a_stream_without_event_time_arrives_first():
+    agree(
+        DELAYED
+        + """
+        CREATE STREAM t (k BIGINT, x BIGINT, ts TIMESTAMP) WITH (connector = 'memory');
+        SELECT k, v FROM s UNION ALL SELECT k, x FROM t;
+        SELECT COUNT(*) OVER (ROWS UNBOUNDED PRECEDING) AS n, k FROM t;
+        """
+    )
+
+
+def test_a_computed_event_time_is_computed_before_rows_are_numbered():
+    agree(
+        """
+        CREATE STREAM s (k BIGINT, v BIGINT, d DOUBLE, w VARCHAR, raw TIMESTAMP,
+          ts AS raw + INTERVAL '1' SECOND * k, WATERMARK FOR ts AS ts - INTERVAL '1' SECOND)
+        WITH (connector = 'memory');
+        SELECT window_end, COUNT(*) AS n, SUM(v) AS total
+        FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '5' SECOND) GROUP BY window_start, window_end;
+        SELECT k, v, COUNT(*) OVER (ORDER BY ts ROWS UNBOUNDED PRECEDING) AS n FROM s;
+        """
+    )
