@@ -368,6 +368,15 @@ def test_everything_before_a_failing_row_is_delivered() -> None:
         result.raise_if_failed()
 
 
+def test_a_late_row_stops_the_query_when_its_source_says_so() -> None:
+    strict = S_STREAM.replace("'memory'", "'memory', late = 'fail'")
+    rows = [("a", 1, 5), ("a", 2, 12), ("a", 3, 4), ("a", 4, 30)]
+    result = result_of(strict + TUMBLING, s=rows)
+    assert seconds(result.rows(), 0, 1) == [(0, 10, "a", 1, 1)]
+    assert result.error is not None and result.error.code == "CQ0709" and result.error.first.place == "s:3"
+    assert len(result_of(strict + "SELECT v FROM s;", s=rows).rows()) == 4  # no operator here asks for event time
+
+
 def test_the_place_of_a_row_is_what_its_connector_says() -> None:
     rows = [Placed(("a", 0, S), "s/03.jsonl:18842")]
     result = run(plan_of(S_STREAM + "SELECT 10 / v AS q FROM s;"), {"s": rows})

@@ -87,6 +87,7 @@ class Graph:
         }
         self._below = {s.name: self._reached(s.name) for s in sources}
         self._progress = {s.name: _Progress(s.delay_us) for s in sources if s.event_time is not None}
+        self._strict = {s.name for s in sources if s.option("late") == "fail"}
         self.results: dict[str, list[Delivered]] = {o.name: [] for o in outputs}
         self._delivery = [(self.results[o.name], by_node[id(o.node)], o.limit) for o in outputs]
         self.watermark = BEFORE_ALL
@@ -109,7 +110,7 @@ class Graph:
         if progress is not None and time > progress.greatest:
             progress.greatest = time
             self._move_watermark()
-        self.clock.late = late
+        self.clock.late, self.clock.late_fails = late, source in self._strict
         for scan in self._scans[source]:
             scan.on_row(0, row)
         self._visit(self._below[source], NEVER, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from cq.functions import Failure
 from cq.planner.logical import LogicalNode
 from cq.reference.evaluate import Row
 
@@ -16,14 +17,16 @@ class Clock:
     """The event being processed, as operators may see it.
 
     now: the watermark; while an instant is served, that instant.  late: whether the source row was late.
+    late_fails: whether its source says `late = 'fail'`.
     arrivals: rows that operators have numbered so far; a later row has a greater number.
     """
 
-    __slots__ = ("arrivals", "late", "now")
+    __slots__ = ("arrivals", "late", "late_fails", "now")
 
     def __init__(self) -> None:
         self.now = BEFORE_ALL
         self.late = False
+        self.late_fails = False
         self.arrivals = 0
 
     def arrival(self) -> int:
@@ -58,8 +61,13 @@ class RowOperator:
         """The input has ended; all instants are over."""
 
     def drop_if_late(self) -> bool:
-        """Whether the row is late and was counted and dropped: what every event-time operator does first."""
+        """Whether the row is late and was counted and dropped: what every event-time operator does first.
+
+        CQ0709 when its source wants late rows to stop the query.
+        """
         if self.clock.late:
+            if self.clock.late_fails:
+                raise Failure("CQ0709", "the row is late: its event time is below the watermark")
             self.late_rows += 1
         return self.clock.late
 
