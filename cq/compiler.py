@@ -200,10 +200,6 @@ class Compiled:
     def outputs(self) -> tuple[Output, ...]:
         return self.plan.outputs
 
-    def wanted(self, stream: SourceDef) -> tuple[int, ...]:
-        """The columns of a stream that its connector has to deliver, by position in its declaration."""
-        return tuple(range(len(stream.fields)))
-
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """Findings that stop nothing, placed in the text."""

@@ -20,7 +20,7 @@ from cq.connectors.rowhash import RowHash
 from cq.connectors.sinks import Memory, result_schema
 from cq.connectors.sources import open_source
 from cq.connectors.targets import OutputClosed
-from cq.errors import CqError, DataError, Diagnostic, UsageError, did_you_mean
+from cq.errors import CompileError, CqError, DataError, Diagnostic, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,12 +69,13 @@ class RunSummary:
     engine: str
     rows_in: dict[str, int] = field(default_factory=dict)
     bad_rows: dict[str, int] = field(default_factory=dict)
-    late_rows: int = 0
+    late_rows: int | None = 0  # dropped by event-time operators, once a path; None: the engine does not count them
     rows_out: dict[str, int] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     interrupted: bool = False
     limited: bool = False
+    output_closed: bool = False  # whoever read standard output has gone
 
 
 class Feed:
@@ -118,8 +119,8 @@ class Delivery:
             raise Enough
 
 
-Engine = Callable[[Compiled, Sequence[Feed], Delivery, RunOptions], int]
-"""Carries the rows of all feeds through the query to the delivery; returns how many were late."""
+Engine = Callable[[Compiled, Sequence[Feed], Delivery, RunOptions], int | None]
+"""Carries the rows of all feeds through the query to the delivery; returns how many were late, if it knows."""
 
 
 def run_query(
@@ -141,11 +142,12 @@ def run_query(
     feeds: list[Feed] = []
     began = time.perf_counter()
     try:
-        feeds = open_feeds(compiled, progress)
+        feeds = open_feeds(compiled, progress, wanted_columns(compiled, engine, options))
         summary.late_rows, summary.limited, summary.interrupted = _carry(run, compiled, feeds, delivery, options)
         # a part of a bounded result must not look whole; of an unbounded one there are only parts
         _end(sinks, whole=not summary.interrupted or not all(s.bounded for s in compiled.sources))
     except OutputClosed:
+        summary.output_closed = True
         _end(sinks, whole=False)
     except BaseException:
         _end(sinks, whole=False)
@@ -181,12 +183,23 @@ def collect(compiled: Compiled, engine: str = "native", options: RunOptions | No
     return Collected({name: sink.table() for name, sink in sinks.items()}, summary, error)
 
 
-def open_feeds(compiled: Compiled, progress: Progress) -> list[Feed]:
-    """All sources of the query, opened; when one cannot be, none stays open."""
+def wanted_columns(compiled: Compiled, engine: str, options: RunOptions) -> dict[str, list[int]]:
+    """By stream, the columns the native engine reads; the others read what is declared."""
+    if engine != "native":
+        return {}
+    from cq.native import workers
+
+    job = compiled.for_workers(workers(compiled, options)).after("emit")
+    places = {s.name: [f.name for f in s.fields] for s in compiled.sources}
+    return {spec.name: [places[spec.name].index(c.name) for c in spec.columns] for spec in job.sources}
+
+
+def open_feeds(compiled: Compiled, progress: Progress, wanted: Mapping[str, Sequence[int]]) -> list[Feed]:
+    """All sources of the query, opened, with the columns that are wanted; when one cannot be, none stays open."""
     feeds: list[Feed] = []
     try:
         for stream in compiled.sources:
-            source = open_source(stream, compiled.request.inputs, compiled.wanted(stream))
+            source = open_source(stream, compiled.request.inputs, wanted.get(stream.name))
             feeds.append(Feed(stream, source, progress))
     except BaseException:
         for feed in feeds:
@@ -197,7 +210,7 @@ def open_feeds(compiled: Compiled, progress: Progress) -> list[Feed]:
 
 def _carry(
     run: Engine, compiled: Compiled, feeds: list[Feed], delivery: Delivery, options: RunOptions
-) -> tuple[int, bool, bool]:
+) -> tuple[int | None, bool, bool]:
     """(late rows, stopped at the limit, interrupted)."""
     try:
         return run(compiled, feeds, delivery, options), False, False
@@ -257,7 +270,28 @@ def _run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, o
     return run_native(compiled, feeds, delivery, options)
 
 
-ENGINES: dict[str, Engine] = {"native": _run_native, "reference": _run_reference}
+def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> None:
+    """The bound plan over whole tables, on Spark; it gives nothing before a data error and counts no late rows."""
+    import pyarrow as pa
+
+    from cq.spark.run import run_spark
+
+    inputs = {}
+    for feed in feeds:
+        schema = result_schema(feed.stream.fields)
+        batches = [taken.batch.cast(schema) for taken in feed]
+        inputs[feed.name] = pa.Table.from_batches(batches, schema=schema)
+    try:
+        tables = run_spark(compiled.plan, inputs, ordered=True)
+    except CompileError as error:
+        raise error.at(compiled.request.source) from None
+    for name, table in tables.items():
+        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+            with suppress(Enough):
+                delivery.rows(name, batch)
+
+
+ENGINES: dict[str, Engine] = {"native": _run_native, "spark": _run_spark, "reference": _run_reference}
 
 
 def engine_named(name: str) -> Engine:

@@ -57,9 +57,14 @@ class Reading:
         return f"{self.spec.name}: row {row + 1}"
 
 
+def workers(compiled: Compiled, options: RunOptions) -> int:
+    """How many workers run the query: as asked for this run, else as its text says, else one for each core."""
+    return options.threads if options.threads is not None else compiled.setting("parallelism", os.cpu_count() or 1)
+
+
 def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
     """Run the job of a compiled query; returns how many rows event-time operators dropped as late."""
-    threads = options.threads if options.threads is not None else compiled.setting("parallelism", os.cpu_count() or 1)
+    threads = workers(compiled, options)
     job: Job = compiled.for_workers(threads).after("emit")
     by_name = {feed.name: feed for feed in feeds}
     readings = [Reading(by_name[spec.name], spec) for spec in job.sources]

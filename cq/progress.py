@@ -93,7 +93,7 @@ def summary_text(summary: RunSummary) -> str:
     parts = [
         _list("in", summary.rows_in),
         _list("out", summary.rows_out),
-        f"late {summary.late_rows:,}",
+        "late not counted" if summary.late_rows is None else f"late {summary.late_rows:,}",
         f"bad {sum(summary.bad_rows.values()):,}",
         f"{summary.seconds:.2f} s",
         f"{rows / max(summary.seconds, 1e-9):,.0f} rows/s",

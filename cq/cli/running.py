@@ -61,7 +61,7 @@ def run(
     options = RunOptions(threads, compiled.request.settings.get("batch_rows"), limit)
     with stopping(progress), _progress_line(progress, screen, quiet):
         summary = run_query(compiled, sinks, engine, options, progress)
-    if not quiet:
+    if not quiet and not summary.output_closed:
         say(summary_text(summary))
     return INTERRUPTED if summary.interrupted else DONE
 

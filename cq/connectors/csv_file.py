@@ -19,7 +19,7 @@ from cq.connectors import texts
 from cq.connectors.csv_rows import STANDARD, Cell, Dialect, Positions, Row, complete, count_lines, lines_of_rows, rows
 from cq.connectors.physical import array_of
 from cq.connectors.protocol import RECORD_BYTES, BadRow, Piece, Place, damaged, field_of
-from cq.connectors.rules import Rules, has_text_form, shown
+from cq.connectors.rules import FAR, Rules, has_text_form, shown
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean
 from cq.schema import Field
 from cq.types import DataType, Kind, to_arrow
@@ -223,11 +223,22 @@ class Layout:
                 if read is None:
                     return None
                 table = table.set_column(i, table.schema.names[i], read)
+        if self._far_time(table):
+            return None
         if b"0x" in block.text or b"0X" in block.text:
             hexadecimal = self._hexadecimal(block, names)
             if hexadecimal:
                 return None
         return table
+
+    def _far_time(self, table: pa.Table) -> bool:
+        """Whether a value may give an event time beyond 64 bits."""
+        if self.rules.time_range is None:
+            return False
+        column, least, greatest = self.rules.time_range
+        values = table.column(column)
+        extremes = pc.min_max(values.cast(pa.int32()) if pa.types.is_date(values.type) else values).as_py()
+        return extremes["min"] is not None and not (least <= extremes["min"] and extremes["max"] <= greatest)
 
     def _conversion(self, declared: list[str]) -> csv.ConvertOptions:
         arrow = {
@@ -349,6 +360,9 @@ class _ByRow:
         if cell.text == self.null and not cell.quoted:
             return None, (*self.rules.null(column), name) if self.rules.demands_value(column) else None
         try:
-            return self.scan[column](cell.text), None
+            value = self.scan[column](cell.text)
         except texts.Unreadable as e:
             return None, (*self.rules.unreadable(column, shown(cell.text), str(e)), name)
+        if self.rules.out_of_range(column, value):
+            return None, (*self.rules.unreadable(column, shown(cell.text), FAR), name)
+        return value, None

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cq.connectors.protocol import BadRow, Declared, Piece, Place
 from cq.errors import printable
-from cq.expressions import columns_of
+from cq.expressions import Call, Cast, Column, Expr, columns_of
 from cq.schema import Field
-from cq.types import Kind, to_arrow
+from cq.types import INT64_MAX, Kind, to_arrow
 
 SHOWN_CHARS = 60  # of a value in a message
+FAR = "the event time it gives is beyond what 64 bits of microseconds hold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +29,20 @@ class Rules:
     fields: tuple[Field, ...]
     wanted: tuple[int, ...]
     times: frozenset[int]
+    time_range: tuple[int, int, int] | None = None  # (column, least, greatest): beyond, the event time leaves 64 bits
 
     @classmethod
     def of(cls, stream: Declared, wanted: Sequence[int] | None = None) -> Rules:
         """The rules of a stream; without `wanted`, every column is delivered."""
         times = frozenset(columns_of(stream.event_time)) if stream.event_time is not None else frozenset[int]()
         chosen = tuple(range(len(stream.fields))) if wanted is None else tuple(wanted)
-        return cls(stream.fields, chosen, times)
+        return cls(stream.fields, chosen, times, _time_range(stream.event_time))
+
+    def out_of_range(self, column: int, physical: Any) -> bool:
+        """Whether a value gives no event time of 64 bits."""
+        if self.time_range is None or self.time_range[0] != column or physical is None:
+            return False
+        return not self.time_range[1] <= physical <= self.time_range[2]
 
     def demands_value(self, column: int) -> bool:
         """Whether NULL in this column makes a row bad."""
@@ -63,6 +72,24 @@ class Rules:
         if not self.wanted:
             return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
         return pa.RecordBatch.from_arrays([columns[i] for i in self.wanted], schema=self.schema)
+
+
+_EPOCH_UNITS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1_000}
+_DAY_US = 86_400_000_000
+
+
+def _time_range(event_time: Expr | None) -> tuple[int, int, int] | None:
+    """For an event time that is a column times a unit: the column, and the values that stay within 64 bits."""
+    match event_time:
+        case Column(index=index, type=type_) if type_.kind is Kind.DATE:
+            unit = _DAY_US
+        case Cast(arg=Column(index=index, type=type_)) if type_.kind is Kind.DATE:
+            unit = _DAY_US
+        case Call(function=f, args=(Column(index=index),)) if f.name in _EPOCH_UNITS:
+            unit = _EPOCH_UNITS[f.name]
+        case _:
+            return None
+    return index, -(INT64_MAX // unit), INT64_MAX // unit
 
 
 def shown(value: bytes | str) -> str:
@@ -103,9 +130,24 @@ def typed_piece(rules: Rules, columns: dict[int, pa.Array], typed: Sequence[Type
             for row in np.flatnonzero(_nulls(good[t.column])).tolist():
                 if row not in failed_before:
                     _note(faults, row, t.column, *rules.null(t.column))
+    _check_time_range(rules, good, faults)
     if not faults:
         return Piece(rules.deliver(good, rows), place)
     return _without(rules, good, columns, faults, rows, place)
+
+
+def _check_time_range(rules: Rules, columns: dict[int, pa.Array], faults: dict[int, tuple[int, str, str]]) -> None:
+    """Note the rows whose event time would not fit 64 bits."""
+    if rules.time_range is None or rules.time_range[0] not in columns:
+        return
+    column, least, greatest = rules.time_range
+    values = columns[column].cast(pa.int32()) if pa.types.is_date(columns[column].type) else columns[column]
+    extremes = pc.min_max(values).as_py()
+    if extremes["min"] is None or (extremes["min"] >= least and extremes["max"] <= greatest):
+        return
+    for row, value in enumerate(values.to_pylist()):
+        if rules.out_of_range(column, value):
+            _note(faults, row, column, *rules.unreadable(column, str(value), FAR))
 
 
 def _note(faults: dict[int, tuple[int, str, str]], row: int, column: int, code: str, message: str) -> None:
