@@ -126,9 +126,12 @@ class Query:
         """Raise a CompileError with every mistake, or return the warnings."""
         return self.bound(inputs).warnings
 
-    def explain(self, stage: str = "bind", inputs: Mapping[str, Any] | None = None) -> str:
-        """What the query is after a pass of the compiler (`cq.compiler.PASSES`), as text."""
-        return self.bound(inputs).dump(stage)
+    def explain(self, stage: str = "logical", inputs: Mapping[str, Any] | None = None, format: str = "tree") -> str:
+        """The plan (stage logical or rewritten), its stages (stages) or the generated code (code).
+
+        format: tree, json, dot or mermaid.
+        """
+        return self.bound(inputs).explain(stage, format)
 
     def run(
         self,

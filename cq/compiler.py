@@ -44,12 +44,17 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One step. run: the request and the result of the step before to this one's.  dump: its result for people."""
+    """One step. run: the request and the result of the step before to this one's.
+
+    stage: what `explain` calls its result.  dump: the result for people, in one of `formats`.
+    """
 
     name: str
+    stage: str
     doc: str
     run: Callable[[Request, Any], Any]
-    dump: Callable[[Any], str]
+    dump: Callable[[Any, str], str]
+    formats: tuple[str, ...]
 
 
 def _parse(request: Request, before: None) -> Script:
@@ -102,50 +107,43 @@ def _emit(request: Request, graph: StageGraph) -> Job:
         raise error.at(request.source) from None
 
 
-def _dump_plan(plan: LogicalPlan) -> str:
-    from cq.planner.explain import explain
-
-    return explain(plan)
-
-
-def _dump_graph(graph: StageGraph) -> str:
-    return "\n".join(f"{s.name} {s.op_class.value}: {', '.join(n.operator for n in s.nodes)}" for s in graph.stages)
-
-
-def _dump_job(job: Job) -> str:
-    return "\n".join(f"# stage {stage.name}: {stage.kind.value}\n{stage.module}" for stage in job.stages)
-
-
-def _dump_script(script: Script) -> str:
+def _dump_script(script: Script, format: str) -> str:
     from cq.grammar.printer import print_script
 
     return print_script(script)
 
 
-def _dump_bound(bound: BoundScript) -> str:
-    """The plan as a tree: an output, what it reads, what that reads; a shared node is drawn once."""
-    lines: list[str] = []
-    drawn: set[int] = set()
-    for output in bound.plan.outputs:
-        lines.append(f"output {output.name}" + (f" limit {output.limit}" if output.limit is not None else ""))
-        waiting = [(output.node, 1)]
-        while waiting:
-            node, depth = waiting.pop()
-            again = " (as above)" if id(node) in drawn and node.inputs else ""
-            lines.append("  " * depth + f"{node.operator} {node.describe()}".rstrip() + again)
-            if not again:
-                drawn.add(id(node))
-                waiting += [(i, depth + 1) for i in reversed(node.inputs)]
-    return "\n".join(lines)
+def _dump_bound(bound: BoundScript, format: str) -> str:
+    return _dump_plan(bound.plan, format)
 
+
+def _dump_plan(plan: LogicalPlan, format: str) -> str:
+    from cq.planner.explain import explain
+
+    return explain(plan, format=format)
+
+
+def _dump_graph(graph: StageGraph, format: str) -> str:
+    from cq.planner.explain import explain
+
+    return explain(graph.plan, graph, format)
+
+
+def _dump_job(job: Job, format: str) -> str:
+    return "\n".join(f"# stage {stage.name}: {stage.kind.value}\n{stage.module}" for stage in job.stages)
+
+
+TEXT = ("tree",)
+PICTURES = ("tree", "json", "dot", "mermaid")
 
 PASSES: tuple[Pass, ...] = (
-    Pass("parse", "text to syntax tree; all syntax errors at once", _parse, _dump_script),
-    Pass("bind", "names, types, time attributes: the plan that defines the meaning", _bind, _dump_bound),
-    Pass("rewrite", "the same meaning with less work", _rewrite, _dump_plan),
-    Pass("fuse", "which operators share a loop, for the number of workers", _fuse, _dump_graph),
-    Pass("emit", "the Job the native engine runs: generated stages, described state", _emit, _dump_job),
+    Pass("parse", "text", "text to syntax tree; all syntax errors at once", _parse, _dump_script, TEXT),
+    Pass("bind", "logical", "names, types, times: the plan that defines the meaning", _bind, _dump_bound, PICTURES),
+    Pass("rewrite", "rewritten", "the same meaning with less work", _rewrite, _dump_plan, PICTURES),
+    Pass("fuse", "stages", "which operators share a loop, for the number of workers", _fuse, _dump_graph, PICTURES),
+    Pass("emit", "code", "the Job the native engine runs: generated stages, state", _emit, _dump_job, TEXT),
 )
+STAGES = tuple(p.stage for p in PASSES)
 
 
 class Compiled:
@@ -172,10 +170,22 @@ class Compiled:
         other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
         return other
 
-    def dump(self, name: str) -> str:
-        """The result of a pass as text."""
-        step = next(p for p in PASSES if p.name == name)
-        return step.dump(self.after(name))
+    def of_plan(self, plan: LogicalPlan) -> Compiled:
+        """Another plan of the same text (an EXPLAIN statement's), bound."""
+        other = Compiled(self.request)
+        other._done = {"parse": self.script, "bind": replace(self.bound, plan=plan)}
+        return other
+
+    def explain(self, stage: str = "logical", format: str = "tree") -> str:
+        """What the query is at a stage of compilation, as text. CQ0208 for a stage or format there is not."""
+        step = next((p for p in PASSES if p.stage == stage), None)
+        if step is None:
+            ways = (did_you_mean(stage, STAGES), "stages: " + ", ".join(STAGES))
+            raise UsageError(Diagnostic("CQ0208", f'there is no stage "{stage}"', help=tuple(w for w in ways if w)))
+        if format not in step.formats:
+            way = "formats: " + ", ".join(step.formats)
+            raise UsageError(Diagnostic("CQ0208", f'stage "{stage}" has no form "{format}"', help=(way,)))
+        return step.dump(self.after(step.name), format)
 
     @property
     def script(self) -> Script:

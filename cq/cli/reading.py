@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import click
 
 from cq.cli import AT_FAULT, DONE, say
 from cq.cli.options import compiled_query, query_options
-from cq.compiler import PASSES, Compiled, read_text
+from cq.compiler import PICTURES, STAGES, Compiled, read_text
 from cq.connectors.access import STDIN, Access
 from cq.errors import CompileError, CqError, DataError, Diagnostic, SourceText, UsageError, render
 
@@ -83,18 +83,19 @@ def as_json(d: Diagnostic) -> dict[str, Any]:
     }
 
 
-STAGES: Mapping[str, str] = {"text": "parse", "logical": "bind", **{p.name: p.name for p in PASSES}}
-
-
 @click.command()
 @query_options
-@click.option("--stage", type=click.Choice(tuple(STAGES)), default="logical", show_default=True)
-def explain(stage: str, **query: Any) -> int:
-    """Show what QUERY becomes: its plan after a step of compilation."""
+@click.option("--stage", type=click.Choice(STAGES), default="logical", show_default=True)
+@click.option("--format", "format_", type=click.Choice(PICTURES), default="tree", show_default=True)
+@click.option(
+    "-j", "--threads", type=click.IntRange(0, 1024), default=1, show_default=True, help="Workers to plan for."
+)
+def explain(stage: str, format_: str, threads: int, **query: Any) -> int:
+    """Show what QUERY becomes: its plan, the stages it is fused into, or the code that runs."""
     compiled = compiled_query(**query)
     for warning in compiled.warnings:
         say(render(warning))
-    click.echo(compiled.dump(STAGES[stage]).rstrip("\n"))
+    click.echo(compiled.for_workers(threads).explain(stage, format_).rstrip("\n"))
     return DONE
 
 

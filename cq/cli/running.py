@@ -18,7 +18,8 @@ from cq.connectors.protocol import Sink
 from cq.connectors.sinks import open_sink
 from cq.connectors.terminal import Screen, Table
 from cq.engines import ENGINES, Progress, RunOptions, run_query
-from cq.errors import Diagnostic, UsageError, did_you_mean
+from cq.errors import Diagnostic, UsageError, did_you_mean, render
+from cq.planner.binder import Explained
 from cq.progress import ProgressLine, summary_text
 
 FORMATS = ("table", "csv", "json", "arrow", "parquet")
@@ -48,9 +49,11 @@ def run(
     """
     compiled = compiled_query(**query)
     for warning in compiled.warnings:
-        from cq.errors import render
-
         say(render(warning))
+    for explained in compiled.bound.explains:
+        click.echo(explain_statement(compiled, explained))
+    if compiled.bound.explains and not compiled.outputs:
+        return DONE
     if not compiled.outputs:
         raise UsageError(
             Diagnostic("CQ0606", "the query has no output", help=("end it with a SELECT, or INSERT INTO a sink",))
@@ -64,6 +67,11 @@ def run(
     if not quiet and not summary.output_closed:
         say(summary_text(summary))
     return INTERRUPTED if summary.interrupted else DONE
+
+
+def explain_statement(compiled: Compiled, explained: Explained) -> str:
+    """What an EXPLAIN statement of the text shows."""
+    return compiled.of_plan(explained.plan).explain(explained.stage or "logical")
 
 
 def open_sinks(compiled: Compiled, given: Sequence[str], format_: str | None, screen: Screen) -> dict[str, Sink]:
