@@ -49,7 +49,7 @@ def days_in_month(year: int, month: int) -> int:
     """How many days a month has."""
     if month == 2:
         return 29 if (year % 4 == 0 and year % 100 != 0) or year % 400 == 0 else 28
-    return 30 if month in (4, 6, 9, 11) else 31
+    return 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
 
 
 def days_plus_months(days: int, months: int) -> int:

@@ -23,6 +23,11 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.panes",
     "cq.runtime.buffers",
     "cq.runtime.text",
+    "cq.runtime.characters",
+    "cq.runtime.numerals",
+    "cq.runtime.doubles",
+    "cq.runtime.times",
+    "cq.calendar",  # registered by cq.runtime.times
     "cq.runtime.ring",
     "cq.runtime.reorder",
     "cq.runtime.batch",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from cq.runtime.abi import STATE_SCRATCH
 from cq.runtime.native import native
-from cq.runtime.ops import alloc, compare, ld_i64, ld_u8, max_i64, mem_eq, min_i64, release, st_i64
+from cq.runtime.ops import alloc, compare, ld_i64, ld_u8, max_i64, mem_find, min_i64, release, st_i64
 
 STEP_CAPACITY = 0
 STEP_USED = 1
@@ -18,11 +18,14 @@ STEP_OLDER = 2  # -> the block before, freed at the next reset
 STEP_HEADER_BYTES = 24
 STEP_FIRST_BYTES = 4096
 STEP_SLACK_BYTES = 16
+MOST_TEXT_BYTES = 2**31 - 1  # of one text; its offsets in a column have 32 bits
 
 
 @native("i64(i64, i64)", export=True)
 def step_bytes(state: int, size: int) -> int:
-    """Room for `size` bytes until the next `step_reset`; 0 without memory. Never 0 for size 0."""
+    """Room for `size` bytes until the next `step_reset`; 0 without memory, or for too many. Never 0 for size 0."""
+    if size > MOST_TEXT_BYTES:
+        return 0
     block = ld_i64(state, STATE_SCRATCH)
     if block != 0:
         used = ld_i64(block, STEP_USED)
@@ -40,6 +43,13 @@ def step_bytes(state: int, size: int) -> int:
     st_i64(fresh, STEP_OLDER, block)
     st_i64(state, STATE_SCRATCH, fresh)
     return fresh + STEP_HEADER_BYTES
+
+
+@native("void(i64, i64)")
+def step_give_back(state: int, size: int) -> None:
+    """The last `size` bytes given may be given again; they were the last ones asked for."""
+    block = ld_i64(state, STATE_SCRATCH)
+    st_i64(block, STEP_USED, ld_i64(block, STEP_USED) - size)
 
 
 @native("i64(i64)", export=True)
@@ -100,23 +110,19 @@ def character_bytes(first: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def split_end(text: int, length: int, at: int, separator: int, separator_length: int) -> int:
-    """Where the piece that begins at `at` ends: at the next separator or the end; without one, after one character."""
-    if separator_length == 0:
-        if at >= length:
-            return length
-        return min_i64(length, at + character_bytes(ld_u8(text, at)))
+    """Where the piece that begins at `at` ends: at the next separator or at the end; an empty separator is nowhere."""
     if separator_length == 1:
         wanted = ld_u8(separator, 0)
         end = at
         while end < length and ld_u8(text, end) != wanted:
             end += 1
         return end
-    end = at
-    while end + separator_length <= length:
-        if mem_eq(text + end, separator, separator_length):
-            return end
-        end += 1
-    return length
+    if separator_length == 0:
+        return length
+    found = mem_find(text + at, length - at, separator, separator_length)
+    if found < 0:
+        return length
+    return at + found
 
 
 @native("i64(i64, i64, i64, i64)", inline=True)
