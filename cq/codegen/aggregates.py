@@ -96,7 +96,7 @@ class Trues(Part):
 
     def add(self, scope: Scope, e: Entry, value: Val | None) -> None:
         assert value is not None
-        self.put(scope, e, expr("C + int(V)", C=self.at(e), V=value.it))
+        self.put(scope, e, expr("C + pick(V, 1, 0)", C=self.at(e), V=value.it))
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
         self.put(scope, e, expr("C + D", C=self.at(e), D=self.at(other)))

@@ -104,6 +104,8 @@ class Flow:
     roomy: bool  # the caller has made sure that the ports have room for everything one row can emit
     position: Position | None
     failed: ast.expr  # what the function returns on an error
+    keep: ast.expr | None = None  # a filter's condition, where rows are written first and counted if it holds
+    ahead: Row | None = None  # the source row some turns later, for prefetching
     tables: dict[int, TableLocals] = field(default_factory=dict)
 
     @property
@@ -142,7 +144,7 @@ class Flow:
         """Hand a row of `node` to whoever reads it, in plan order."""
         for number in self.stage.outputs.get(id(node), ()):
             values = [row.column(i) for i in range(len(node.schema))]
-            self.ports[number].append(values, self.serial, self.position, self.roomy)
+            self.ports[number].append(values, self.serial, self.position, self.roomy, self.keep)
         for reader, port in self.stage.readers.get(id(node), ()):
             with self.scope.block():
                 if reader.span.line:

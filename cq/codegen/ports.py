@@ -134,8 +134,14 @@ class Port:
                 set_(self.offsets[n], self._column(n, abi.OUT_OFFSETS))
                 set_(self.room[n], self._column(n, abi.OUT_BYTES_CAPACITY))
 
-    def append(self, values: Sequence[Val], serial: ast.expr, position: Position | None, roomy: bool) -> None:
-        """One more row. roomy: the caller has made sure that there is room for it."""
+    def append(
+        self, values: Sequence[Val], serial: ast.expr, position: Position | None, roomy: bool,
+        keep: ast.expr | None = None,
+    ) -> None:  # fmt: skip
+        """One more row. roomy: the caller has made sure that there is room for it.
+
+        keep: the row is written in any case and counts when this holds: no branch for the processor to guess.
+        """
         scope, code = self.scope, self.scope.writer.code
         if not roomy:
             with scope.when(expr("R >= CAP", R=self.rows, CAP=self.capacity)):
@@ -153,7 +159,7 @@ class Port:
             at = scope.let(expr("P + R * SIZE", P=self.position_list, R=self.rows, SIZE=abi.POSITION_WORDS * 8), "at")
             for word, value_ in enumerate(words):
                 code("st_i64(A, W, V)", A=at, W=word, V=value_)
-        code("R = R + 1", R=self.rows)
+        code("R = R + K", R=self.rows, K=1 if keep is None else expr("pick(X, 1, 0)", X=keep))
 
     def _store(self, n: int, column: ColumnSpec, value: Val) -> None:
         code = self.scope.writer.code

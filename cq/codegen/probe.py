@@ -26,6 +26,7 @@ from cq.runtime.tables import (
 )
 from cq.types import DataType, Kind, Physical
 
+SMALL_TABLE_SLOTS = 4096  # with 64-byte entries a quarter MiB: such a table stays in the second-level cache
 _NAN_BITS = 0x7FF8000000000000
 
 
@@ -77,7 +78,7 @@ def as_word(scope: Scope, value: Val) -> ast.expr:
             bits = expr("pick(X == X, f64_bits(X + 0.0), NAN)", X=value.it, NAN=_NAN_BITS)
             word = scope.let(bits)
         case t if t.kind is Kind.BOOLEAN:
-            word = scope.let(expr("int(X)", X=value.it))
+            word = scope.let(expr("pick(X, 1, 0)", X=value.it))
         case _:
             word = value.it
     if value.null is not None:
@@ -89,7 +90,7 @@ def plain_word(scope: Scope, value: Val) -> ast.expr:
     """The word of a value that is kept rather than compared: doubles bit by bit."""
     if value.type.is_float:
         return expr("f64_bits(X)", X=value.it)
-    return expr("int(X)", X=value.it) if value.type.kind is Kind.BOOLEAN else value.it
+    return expr("pick(X, 1, 0)", X=value.it) if value.type.kind is Kind.BOOLEAN else value.it
 
 
 def null_bits(values: Sequence[Val], fields: Sequence[Field]) -> ast.expr:
@@ -199,6 +200,15 @@ class Keys:
     def hash(self, scope: Scope, values: Sequence[Val]) -> ast.expr:
         """The 32-bit hash of key values."""
         return _hash(scope, _key_words(scope, self, values))
+
+    def prefetch(self, t: TableLocals, values: Callable[[], Sequence[Val]]) -> None:
+        """Write a prefetch of the entry these key values will need soon, where the table is too large for a cache."""
+        with t.scope.when(expr("M > SMALL", M=t.mask, SMALL=SMALL_TABLE_SLOTS)):
+            hash32 = self.hash(t.scope, values())
+            place = expr("E + shl(shr_u(H, S), LOG)", E=t.entries, H=hash32, S=t.shift, LOG=t.log_bytes)
+            at = t.scope.let(place, "at")
+            for line in range(0, min(1 << t.log_bytes, 256), 64):
+                t.scope.writer.code("prefetch(A + N)", A=at, N=line)
 
     def find(self, t: TableLocals, values: Sequence[Val]) -> ast.expr:
         """Write the search for the entry with these key values: its address, or 0."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cq.codegen.expressions import emit
-from cq.codegen.flow import StagePlan, function, holds_back, reachable_ports
+from cq.codegen.flow import Flow, StagePlan, function, holds_back, reachable_ports
 from cq.codegen.ports import Position, storage
 from cq.codegen.probe import Keys
 from cq.codegen.values import Row, Scope, Val
@@ -91,9 +91,29 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
                 writer.code("serial = base + i")
             if stage.uses_step_bytes:
                 writer.code("step_reset(state)")
+            if not stage.lanes:
+                flow.ahead = _row_ahead(flow, node.schema, stage.columns[port], port)
             flow.deliver(node, row)
         flow.leave(ast.Name("end", ast.Load()))
     return name
+
+
+AHEAD_ROWS = 12  # prefetch distance: measured best of 4, 8, 12, 16, 24 at 1 M groups; below 4 K groups unused
+
+
+def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int) -> Row:
+    """The row AHEAD_ROWS turns later, or the last one of the call."""
+    number: list[ast.expr] = []
+
+    def later() -> ast.expr:
+        if not number:
+            number.append(ast.Name(flow.writer.let(expr("min(i + N, end - 1)", N=AHEAD_ROWS), "ahead"), ast.Load()))
+        return number[0]
+
+    def loader(index: int, column: Field) -> Callable[[], Val]:
+        return lambda: _load(flow.scope, places.setdefault(index, len(places)), column, port, later())
+
+    return Row(flow.scope, [loader(i, f) for i, f in enumerate(schema.fields)])
 
 
 LANES_ARGUMENTS = ("batch", "port", "lo", "hi", "out", "constants")

@@ -132,9 +132,16 @@ class Scope:
     known: list[dict[object, Val]] = field(default_factory=lambda: [{}])
     prologue: dict[object, Val] = field(default_factory=dict)
 
+    guard: ast.expr | None = None  # what is computed ahead of its condition fails only if that holds
+
     def fail(self, code: ErrorCode, text: str, span: Span) -> None:
         """Write the way out with an error at this place of the query."""
-        self.fail_with(code, self.sites.number(text, span))
+        site = self.sites.number(text, span)
+        if self.guard is None:
+            self.fail_with(code, site)
+        else:
+            with self.writer.if_(self.guard):
+                self.fail_with(code, site)
 
     @contextmanager
     def block(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from cq.codegen.aggregates import Entry, Parts
+from cq.codegen.ahead import prefetch
 from cq.codegen.expressions import emit
 from cq.codegen.flow import Flow, StagePlan, consumes
 from cq.codegen.operators.buffer import when_due
@@ -91,6 +92,7 @@ def take(flow: Flow, node: Over, row: Row) -> None:
     if local is None:
         table = expr("ld_i64(state, W)", W=slot.offset)
         local = flow.tables[slot.offset] = TableLocals.fixed(scope, layout.shape.entry_words, table)
+    prefetch(flow, node.input, layout.keys, local, node.partition)
     values = [emit(scope, row, k) for k in node.partition]
 
     def fresh(e: ast.expr) -> None:
@@ -130,7 +132,7 @@ def _lag(flow: Flow, ring: LagRing, entry: Entry, row: Row) -> Val:
     if call.default is not None:
         with scope.otherwise():
             scope.assign(result, emit(scope, row, call.default))
-    writer.code("st_i64(A, 0, N)", A=at, N=expr("int(N)", N=value.null) if value.null is not None else 0)
+    writer.code("st_i64(A, 0, N)", A=at, N=expr("pick(N, 1, 0)", N=value.null) if value.null is not None else 0)
     store_field(scope, held, at, entry.table, value)
     writer.code("st_i64(E, W, S + 1)", E=entry.address, W=ring.word, S=seen)
     return result

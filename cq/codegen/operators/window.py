@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cq.codegen.aggregates import Entry, Part, Parts
+from cq.codegen.ahead import prefetch
 from cq.codegen.expressions import emit
 from cq.codegen.flow import Closer, Flow, StagePlan, closes, consumes, function, reachable_ports, row_of
 from cq.codegen.ports import Position
@@ -15,7 +16,7 @@ from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
 from cq.expressions import Expr
 from cq.planner.logical import AggregateCall, LogicalNode
-from cq.planner.operators import WindowAggregate, WindowKind
+from cq.planner.operators import Aggregate, WindowAggregate, WindowKind
 from cq.runtime import abi, panes, tables
 from cq.runtime.job import Container, Grid, Slot, TableShape
 from cq.types import BIGINT, TIMESTAMP
@@ -76,7 +77,7 @@ def consume_window(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         else:
             local = TableLocals.declare(flow.scope, layout.shape.entry_words)
             local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
-            add_row(flow, node.keys, layout, local, record, row)
+            add_row(flow, node, layout, local, record, row)
 
 
 def _attached(flow: Flow, node: WindowAggregate, row: Row, state: str) -> str:
@@ -107,15 +108,18 @@ def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: Layout, state:
             local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
     if node.window.slide_us > node.window.size_us:
         with flow.scope.when(expr("R != -1", R=record)):
-            add_row(flow, node.keys, layout, local, record, row)
+            add_row(flow, node, layout, local, record, row)
     else:
-        add_row(flow, node.keys, layout, local, record, row)
+        add_row(flow, node, layout, local, record, row)
 
 
-def add_row(flow: Flow, keys: Sequence[Expr], layout: Layout, local: TableLocals, record: str, row: Row) -> None:
+def add_row(
+    flow: Flow, node: WindowAggregate | Aggregate, layout: Layout, local: TableLocals, record: str, row: Row
+) -> None:
     """Find or make the row's group and count the row into every aggregate."""
     scope = flow.scope
-    key_values = [emit(scope, row, k) for k in keys]
+    prefetch(flow, node.input, layout.keys, local, node.keys)
+    key_values = [emit(scope, row, k) for k in node.keys]
     found = layout.keys.probe(local, key_values, flow.serial, lambda e: _start(flow, layout, local, e))
     entry = Entry(found, local.address)
     distinct = [p for p in layout.parts.parts if p.distinct]
