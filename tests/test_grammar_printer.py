@@ -11,7 +11,7 @@ from cq.errors import SourceText
 from cq.grammar import ast
 from cq.grammar.lexer import tokenize
 from cq.grammar.parser import parse, parse_expression, parse_query, tables
-from cq.grammar.printer import print_expr, print_query, print_script
+from cq.grammar.printer import format_source, print_expr, print_query, print_script
 
 
 def script(text: str) -> ast.Script:
@@ -59,7 +59,7 @@ def comments_of(text: str) -> list[str]:
 
 def fmt(text: str) -> str:
     """The text as `cq fmt` leaves it; checks that nothing is lost and that a second time changes nothing."""
-    printed = print_script(script(text))
+    printed = format_source(SourceText("test.cq", text))
     assert script(printed) == script(text)
     assert sorted(comments_of(printed)) == sorted(comments_of(text))
     assert print_script(script(printed)) == printed

@@ -11,8 +11,6 @@ from cq.grammar import ast
 from cq.grammar.intervals import read_amount, read_fields, read_summands, read_unit
 from cq.grammar.lexer import NILADIC, Lexed, Token
 
-MAX_IN_ITEMS = 100_000
-
 
 class ExpressionBuilder:
     """Builds the nodes of one statement."""
@@ -125,9 +123,6 @@ class ExpressionBuilder:
         return ast.InQuery(operand, query, negated is not None, span=at)
 
     def in_list(self, at: Span, operand: Any, negated: Token | None, *items: Any) -> ast.InList:
-        if len(items) > MAX_IN_ITEMS:
-            help = "join with a table that holds the values"
-            raise compile_error("CQ0103", f"IN has more than {MAX_IN_ITEMS:,} values", operand.span, help=help)
         return ast.InList(operand, items, negated is not None, span=at)
 
     def in_bare(self, at: Span, operand: Any, negated: Token | None, item: Any) -> ast.InList:

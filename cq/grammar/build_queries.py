@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from cq.errors import NOWHERE, Span
+from cq.errors import Span
 from cq.grammar import ast
 from cq.grammar.build_expressions import ExpressionBuilder
 from cq.grammar.lexer import Lexed, Token
@@ -265,5 +265,5 @@ def _as_table(arg: Any) -> Any:
 
 def _as_descriptor(arg: Any) -> Any:
     if isinstance(arg, ast.ColumnRef) and arg.qualifier is None:
-        return ast.Descriptor((arg.name,), span=arg.span if arg.span != NOWHERE else NOWHERE)
+        return ast.Descriptor((arg.name,), span=arg.span)
     return arg

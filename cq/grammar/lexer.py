@@ -16,7 +16,7 @@ from cq.errors import Diagnostic, Span
 from cq.grammar.ast import Comment
 
 MAX_TEXT_BYTES = 1 << 20
-MAX_TOKENS = 200_000
+MAX_TOKENS = 200_000  # and so at most 100,000 values in a list
 MAX_NESTING = 200  # open parentheses, brackets and CASE at one place
 MAX_NAME_BYTES = 255
 MAX_DIGITS = 400
