@@ -253,7 +253,7 @@ def _escape(c: str) -> str:
 
 def render(d: Diagnostic) -> str:
     """The picture of one diagnostic, several lines, without a final newline."""
-    lines = [f"{d.severity}[{d.code}]: {d.place + ': ' if d.place else ''}{printable(d.message)}"]
+    lines = [f"{d.severity}[{d.code}]: {printable(d.place) + ': ' if d.place else ''}{printable(d.message)}"]
     margin = ""
     if d.source is not None and d.span != NOWHERE:
         number = str(d.span.line)

@@ -76,7 +76,7 @@ def blocks(file: Reads, name: str, dialect: Dialect) -> Iterator[Block]:
     line, rest, last = 1, b"", False
     while not last:
         # a row longer than a block: read as much again as is waiting, so that it is looked at few times
-        found = _read_fully(file, max(BLOCK_BYTES, len(rest)))
+        found = _read_fully(file, min(max(BLOCK_BYTES, len(rest)), RECORD_BYTES + 1 - len(rest)))
         last = not found
         text = rest + found if rest else found
         if line == 1 and not rest:
