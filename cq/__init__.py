@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cq.version import VERSION
+
 if TYPE_CHECKING:
     from cq.api import Job, Output, Query, Result, diff, load, run, sql
     from cq.errors import CompileError, CqError, DataError, EngineError, UsageError
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
     "CompileError",
     "CqError",

@@ -24,13 +24,13 @@ from typing import Any
 
 import llvmlite
 
-import cq
 from cq.runtime import intrinsics, ops
 from cq.runtime.interpret import LIBRARY, load_modules, stage_scope
 from cq.runtime.link import Engine, identity, link, undefined_symbols
 from cq.runtime.native import Native, natives_of, registered
 from cq.runtime.objects import ObjectCache, ObjectCode, default_directory
 from cq.runtime.signatures import Signature
+from cq.version import VERSION
 
 _MAKERS = (
     "ops",
@@ -84,7 +84,7 @@ def _makers() -> tuple[str, ...]:
     """What every object depends on: our translation, the versions of all tools, this machine."""
     here = Path(__file__).parent
     sources = [hashlib.sha256((here / f"{name}.py").read_bytes()).hexdigest() for name in _MAKERS]
-    versions = [cq.__version__, metadata.version("numba"), llvmlite.__version__, sys.version]
+    versions = [VERSION, metadata.version("numba"), llvmlite.__version__, sys.version]
     return (*sources, *versions, sys.implementation.name, platform.system(), platform.machine(), *identity())
 
 
