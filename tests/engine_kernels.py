@@ -32,27 +32,29 @@ def kernel(state, batch, out, constants):
         segment = ld_i64(batch, 2) + at * 48
         kind = ld_i64(segment, 0)
         if kind < 2:
-            row = ld_i64(segment, 2)
+            place = ld_i64(segment, 2)
+            first = ROW_AT
             if ld_i64(state, 1) > 0:
-                row = ld_i64(state, 1) - 1
+                place = ld_i64(state, 1) - 1
             hi = ld_i64(segment, 3)
             table = ld_i64(ld_i64(batch, 4), ld_i64(segment, 1))
-            while row < hi:
+            while place < hi:
                 if ld_i64(out, 0) >= ld_i64(out, 1):
                     st_i64(state, 0, at)
-                    st_i64(state, 1, row + 1)
+                    st_i64(state, 1, place + 1)
                     return 1
+                row = ROW_AT
                 k = ld_i64(ld_i64(table, 0), row)
                 v = ld_i64(ld_i64(table, 4), row)
-                serial = ld_i64(segment, 4) + row - ld_i64(segment, 2)
+                serial = ld_i64(segment, 4) + row - first
                 if ld_i64(batch, 6) != 0:
                     serial = ld_i64(ld_i64(batch, 6), row)
                 status = each(state, out, k, v, kind, serial, ld_i64(segment, 1), row)
                 if status != 0:
                     st_i64(state, 0, at)
-                    st_i64(state, 1, row + 1)
+                    st_i64(state, 1, place + 1)
                     return status
-                row += 1
+                place += 1
             st_i64(state, 1, 0)
         else:
             event(state, out, kind, ld_i64(segment, 4), ld_i64(segment, 5))
@@ -61,7 +63,7 @@ def kernel(state, batch, out, constants):
     return 0
 
 
-def emit(out, a, b, serial):
+def emit_at(out, a, b, serial, instant, arrival):
     row = ld_i64(out, 0)
     if row >= ld_i64(out, 2):
         port_grow(out, 0)
@@ -70,7 +72,25 @@ def emit(out, a, b, serial):
     st_i64(ld_i64(columns, 6), row, b)
     if ld_i64(out, 8) != 0:
         st_i64(ld_i64(out, 8), row, serial)
+    if ld_i64(out, 9) != 0:
+        position = ld_i64(out, 9) + row * 40
+        st_i64(position, 0, serial)
+        st_i64(position, 1, instant)
+        st_i64(position, 2, 0)
+        st_i64(position, 3, 0)
+        st_i64(position, 4, arrival)
     st_i64(out, 0, row + 1)
+    return 0
+
+
+def emit(out, a, b, serial):
+    return emit_at(out, a, b, serial, 9223372036854775807, 0)
+
+
+def lanes(batch, port, lo, hi, out, constants):
+    table = ld_i64(ld_i64(batch, 4), port)
+    for row in range(lo, hi):
+        st_u32(out, row - lo, hash_word(ld_i64(ld_i64(table, 0), row)))
     return 0
 
 """
@@ -124,6 +144,13 @@ _BODIES = {
     emit(out, k, v, serial)
     return 0
 """,
+    "groups": f"""    if kind == 0:
+        place = {STATE_FIRST_FREE} + k * 2
+        if ld_i64(state, place) == 0:
+            st_i64(state, place + 1, serial)
+        st_i64(state, place, ld_i64(state, place) + 1)
+    return 0
+""",
     "windows": f"""    if kind == 0:
         st_i64(state, {STATE_FIRST_FREE}, ld_i64(state, {STATE_FIRST_FREE}) + 1)
     return 0
@@ -137,9 +164,30 @@ def event(state, out, kind, serial, watermark):
     return 0
 
 """
+_GROUPS_EVENT = f"""
+def event(state, out, kind, serial, watermark):
+    if kind != 2:
+        return 0
+    while True:
+        best = -1
+        for k in range(8):
+            place = {STATE_FIRST_FREE} + k * 2
+            if ld_i64(state, place) > 0:
+                if best < 0 or ld_i64(state, place + 1) < ld_i64(state, {STATE_FIRST_FREE} + best * 2 + 1):
+                    best = k
+        if best < 0:
+            return 0
+        place = {STATE_FIRST_FREE} + best * 2
+        emit_at(out, best, ld_i64(state, place), serial, watermark, ld_i64(state, place + 1))
+        st_i64(state, place, 0)
+
+"""
+_EVENTS = {"windows": _WINDOW_EVENT, "groups": _GROUPS_EVENT}
 _SIGNATURES = (
     ("kernel", "i64(i64, i64, i64, i64)"),
     ("emit", "i64(i64, i64, i64, i64)"),
+    ("emit_at", "i64(i64, i64, i64, i64, i64, i64)"),
+    ("lanes", "i64(i64, i64, i64, i64, i64, i64)"),
     ("event", "i64(i64, i64, i64, i64, i64)"),
     ("each", "i64(i64, i64, i64, i64, i64, i64, i64, i64)"),
 )
@@ -147,12 +195,14 @@ _SIGNATURES = (
 
 def stage(name: str, kind: StageKind = StageKind.STATEFUL, *, last: bool = True, limit: int | None = None) -> Stage:
     """A stage with one of the kernels above. last: its rows go to the sink, without segments."""
-    event = _WINDOW_EVENT if name == "windows" else _QUIET if last else _FORWARD
-    words = 1 if name in {"repeat", "windows"} else KEYS if name == "running" else 0
+    event = _EVENTS.get(name, _QUIET if last else _FORWARD)
+    words = {"repeat": 1, "windows": 1, "running": KEYS, "groups": 16}.get(name, 0)
+    lanes = kind is StageKind.PARTITIONED
+    walk = _WALK.replace("ROW_AT", "ld_i32(ld_i64(batch, 5), place)" if lanes else "place")
     return Stage(
         name=name,
         kind=kind,
-        module=_WALK + event + _EACH + _BODIES[name],
+        module=walk + event + _EACH + _BODIES[name],
         functions=_SIGNATURES,
         entry="kernel",
         slots=tuple(Slot(f"w{n}", STATE_FIRST_FREE + n) for n in range(words)),
@@ -160,6 +210,7 @@ def stage(name: str, kind: StageKind = StageKind.STATEFUL, *, last: bool = True,
         constants=b"",
         ports=(PortSpec("out", PAIR, limit),),
         sites=(Site("v is negative", 1, 1, 1, 2),),
+        lane_entry="lanes" if lanes else None,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from engine_kernels import batch, job, pairs, stage
 
@@ -182,3 +184,49 @@ def test_a_sink_that_is_not_drained_stops_the_source():
         first = next(found)
         assert engine._plant.host.function("ring_size")(engine._host.word(engine._plant.sinks[0], 0)) <= 64
         assert pairs([first, *found]) == [(1, n) for n in range(100_000)]
+
+
+def random_rows(seed, count, negative=()):
+    dice, time, rows = random.Random(seed), 0, []
+    for n in range(count):
+        time += dice.choice([0, 0, 1, 3, 40])
+        rows.append((dice.randrange(8), -1 if n in negative else dice.randrange(5), time))
+    return rows
+
+
+@pytest.mark.parametrize("name", ["running", "repeat", "groups", "passthrough"])
+@pytest.mark.parametrize("batch_rows", [1, 16, 1000])
+@pytest.mark.parametrize("threads", [2, 4])
+def test_lanes_give_the_rows_of_one_worker(name, batch_rows, threads):
+    rows = random_rows(5, 1500)
+    expected, _ = run(job(stage(name), grid_us=100), cut(rows, 400), interpreted=True)
+    plan = job(stage(name, StageKind.PARTITIONED), grid_us=100)
+    found, failure = run(plan, cut(rows, 400), batch_rows=batch_rows, threads=threads)
+    assert failure is None
+    assert len(found) > 50
+    assert found == expected
+
+
+@pytest.mark.parametrize("batch_rows", [3, 50, 1000])
+def test_the_smallest_position_fails_in_lanes(batch_rows):
+    rows = random_rows(7, 900, negative={333, 334, 335, 800})
+    expected, failed = run(job(stage("strict")), cut(rows, 400), interpreted=True)
+    plan = job(stage("strict", StageKind.PARTITIONED))
+    found, failure = run(plan, cut(rows, 400), batch_rows=batch_rows, threads=3)
+    assert failed.serial == 333
+    assert (found, failure) == (expected, failed)
+
+
+def test_a_limit_ends_a_run_in_lanes():
+    rows = random_rows(9, 5000)
+    expected, _ = run(job(stage("running", limit=77)), cut(rows, 500), interpreted=True)
+    plan = job(stage("running", StageKind.PARTITIONED, limit=77))
+    assert run(plan, cut(rows, 500), batch_rows=64, threads=3) == (expected, None)
+
+
+def test_lanes_after_a_stateless_stage_keep_the_order():
+    rows = random_rows(3, 2000)
+    first = stage("repeat", StageKind.STATELESS, last=False)
+    expected, _ = run(job(first, stage("running")), cut(rows, 300), interpreted=True)
+    plan = job(first, stage("running", StageKind.PARTITIONED))
+    assert run(plan, cut(rows, 300), batch_rows=32, threads=3) == (expected, None)

@@ -127,6 +127,9 @@ STATE_SERIAL = 9  # serial of the event under way
 STATE_INSTANT = 10  # closing time under way
 STATE_SCRATCH = 11  # -> bytes that live for one step (cq/runtime/text.py), or 0
 STATE_RESULT = 12  # where a library function leaves a second result
+STATE_ERROR_NODE = 13  # the rest of the failing position, in lanes: other lanes' rows before it are delivered
+STATE_ERROR_START = 14
+STATE_ERROR_ARRIVAL = 15
 STATE_FIRST_FREE = 16  # operators' words start here
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cq.runtime import merge as m
+from cq.runtime import split as x
 from cq.runtime import stage as s
 from cq.runtime.abi import BEFORE_ALL, NEVER, Storage
-from cq.runtime.batch import ITEM_KIND, PARCEL
+from cq.runtime.batch import ITEM_KIND, ITEM_LINK, PARCEL
 from cq.runtime.host import Host
 from cq.runtime.job import ColumnSpec, Job, PortSpec, SourceSpec, Stage, StageKind
 from cq.runtime.state import drop_state, made, new_state, words
@@ -21,6 +22,11 @@ PENDING_BATCHES = (
 TICKETS_A_WORKER = 8  # waiting at each stage: enough to ride over a slow ticket, few enough to stay in the cache
 WAITING_RESULTS = 64  # parcels in each sink; then the last stage waits for the feeder
 MOST_SEGMENTS = 1024  # in a ticket; one that has more crossings and turns of sources is cut earlier
+
+
+def power_of_two(least: int) -> int:
+    """The smallest power of two, from 2 on, that is not below `least`."""
+    return 1 << max(1, (least - 1).bit_length())
 
 
 @dataclass(slots=True)
@@ -42,14 +48,18 @@ class Plant:
     states: list[list[int]] = field(default_factory=list)
     tickets: list[int] = field(default_factory=list)
     buffers: list[int] = field(default_factory=list)
+    hybrids: list[int] = field(default_factory=list)
+    splits: list[int] = field(default_factory=list)
 
     def ring(self, capacity: int) -> int:
         """A ring for at least `capacity` values, dropped with the plant."""
-        size = 2
-        while size < capacity:
-            size *= 2
-        self.rings.append(made(self.host.function("ring_new")(size), "ring"))
+        self.rings.append(made(self.host.function("ring_new")(power_of_two(capacity)), "ring"))
         return self.rings[-1]
+
+    def reorder_buffer(self, capacity: int) -> int:
+        """A reorder buffer for at least `capacity` tickets in flight, dropped with the plant."""
+        self.buffers.append(made(self.host.function("reorder_new")(power_of_two(capacity)), "reorder buffer"))
+        return self.buffers[-1]
 
     def block(self, size_words: int) -> int:
         """Zero words on a cache line of their own, kept as long as the host."""
@@ -89,14 +99,16 @@ def build(host: Host, job: Job, workers: int, batch_rows: int, heuristic: int) -
 def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
     host, spec = plant.host, plant.job.stages[number]
     stage = plant.block(s.STAGE_WORDS)
-    shared = spec.kind is StageKind.STATELESS and plant.workers > 1
     last = number == len(plant.job.stages) - 1
+    kind = _way_of(spec, plant.workers, last)
     entries = host.entries(spec)
-    depots = [_new_depot(host, port, batch_rows, not last) for port in spec.ports]
+    lanes = _lane_count(plant.workers) if kind == s.LANED else 1
+    limit = batch_rows if lanes == 1 else max(256, 4 * batch_rows // lanes)  # a lane with four times its share is full
+    depots = [_new_depot(host, port, limit, segmented=not last, positioned=lanes > 1) for port in spec.ports]
     plant.depots.append(depots)
     for index, value in (
         (s.STAGE_ENGINE, plant.engine),
-        (s.STAGE_KIND, s.SHARED if shared else s.SINGLE),
+        (s.STAGE_KIND, kind),
         (s.STAGE_KERNEL, entries[spec.entry]),
         (s.STAGE_CONSTANTS, host.place(spec.constants)),
         (s.STAGE_INPUT, plant.ring(TICKETS_A_WORKER * plant.workers)),
@@ -109,42 +121,87 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
     if plant.stages:
         host.set_word(plant.stages[-1], s.STAGE_NEXT, stage)
     plant.stages.append(stage)
-    _build_tasks(plant, spec, stage, 2 * plant.workers if shared else 1)
+    match kind:
+        case s.SINGLE:
+            host.set_word(stage, s.STAGE_TASK, _new_tasks(plant, spec, stage, 1)[0])
+        case s.SHARED:
+            _build_shared(plant, spec, stage)
+        case _:
+            _build_lanes(plant, spec, stage, batch_rows, entries)
 
 
-def _new_depot(host: Host, port: PortSpec, batch_rows: int, segmented: bool) -> int:
+def _way_of(spec: Stage, workers: int, last: bool) -> int:
+    """How a stage is run. One worker needs no order restored and no lanes; lanes end at the sinks."""
+    if workers > 1 and spec.kind is StageKind.STATELESS:
+        return s.SHARED
+    if workers > 1 and spec.kind is StageKind.PARTITIONED and spec.lane_entry is not None and last:
+        return s.LANED
+    return s.SINGLE
+
+
+def _lane_count(workers: int) -> int:
+    """Four lanes a worker, so that lanes of different weight even out; at most 64."""
+    return min(64, power_of_two(4 * workers))
+
+
+def _new_depot(host: Host, port: PortSpec, limit: int, segmented: bool, positioned: bool) -> int:
     specs = words(w for c in port.columns for w in (int(c.storage), int(c.nullable)))
     # a full ticket fits on top of a port that is not full, so growing is for stages that make more rows than they take
-    capacity = 2 * batch_rows + 64
-    return made(
-        host.function("depot_new")(len(port.columns), host.place(specs), batch_rows, capacity, int(segmented), 0),
-        port.name,
-    )
+    shape = (limit, 2 * limit + 64, int(segmented), int(positioned))
+    return made(host.function("depot_new")(len(port.columns), host.place(specs), *shape), port.name)
 
 
-def _build_tasks(plant: Plant, spec: Stage, stage: int, count: int) -> None:
-    """One task in STAGE_TASK, or a ring of several; each with a state of its own."""
-    host = plant.host
+def _new_tasks(plant: Plant, spec: Stage, stage: int, count: int) -> list[int]:
+    """Tasks with a state each."""
     tasks: list[int] = []
     states: list[int] = []
     plant.tasks.append(tasks)
     plant.states.append(states)
     for _ in range(count):
-        states.append(new_state(host, spec))
-        tasks.append(made(host.function("task_new")(stage, states[-1]), spec.name))
-    host.set_word(stage, s.STAGE_TASKS, count)
-    if count == 1:
-        host.set_word(stage, s.STAGE_TASK, tasks[0])
-        return
-    idle = plant.ring(count)
+        states.append(new_state(plant.host, spec))
+        tasks.append(made(plant.host.function("task_new")(stage, states[-1]), spec.name))
+    return tasks
+
+
+def _build_shared(plant: Plant, spec: Stage, stage: int) -> None:
+    """Two tasks a worker: one under way, one waiting for its turn."""
+    host = plant.host
+    tasks = _new_tasks(plant, spec, stage, 2 * plant.workers)
+    idle = plant.ring(len(tasks))
     for task in tasks:
         host.function("ring_push")(idle, task)
-    slots = 1
-    while slots < count:
-        slots *= 2
-    plant.buffers.append(made(host.function("reorder_new")(slots), spec.name))
+    host.set_word(stage, s.STAGE_TASKS, len(tasks))
     host.set_word(stage, s.STAGE_TASK, idle)
-    host.set_word(stage, s.STAGE_REORDER, plant.buffers[-1])
+    host.set_word(stage, s.STAGE_REORDER, plant.reorder_buffer(len(tasks)))
+
+
+def _build_lanes(plant: Plant, spec: Stage, stage: int, batch_rows: int, entries: dict[str, int]) -> None:
+    """A task a lane, and splits for two tickets a worker and two more."""
+    host, lanes = plant.host, plant.block(x.LANES_WORDS)
+    count, splits = _lane_count(plant.workers), 2 * plant.workers + 2
+    tasks = _new_tasks(plant, spec, stage, count)
+    depots = [_new_depot(host, port, batch_rows, segmented=False, positioned=False) for port in spec.ports]
+    plant.depots.append(depots)
+    plant.hybrids.append(made(host.function("hybrid_new")(count, power_of_two(2 * splits)), spec.name))
+    idle = plant.ring(splits)
+    for _ in range(splits):
+        plant.splits.append(made(host.function("split_new")(count, idle), spec.name))
+    assert spec.lane_entry is not None
+    for index, value in (
+        (x.LANES_COUNT, count),
+        (x.LANES_ROUTE, host.place(bytes(p % count for p in range(x.PARTITIONS)))),
+        (x.LANES_ENTRY, entries[spec.lane_entry]),
+        (x.LANES_HYBRID, plant.hybrids[-1]),
+        (x.LANES_TASKS, host.place(words(tasks))),
+        (x.LANES_SPLITS, idle),
+        (x.LANES_SPREAD, plant.reorder_buffer(splits)),
+        (x.LANES_MERGED, plant.reorder_buffer(splits)),
+        (x.LANES_DEPOTS, host.place(words(depots))),
+    ):
+        host.set_word(lanes, index, value)
+    host.set_word(stage, s.STAGE_LANES, lanes)
+    host.set_word(stage, s.STAGE_TASK, idle)
+    host.set_word(stage, s.STAGE_TASKS, splits)
 
 
 def _build_sinks(plant: Plant) -> None:
@@ -226,6 +283,11 @@ def close(plant: Plant) -> None:
             call("task_drop")(task, len(spec.ports))
         for state in states:
             drop_state(host, spec, state)
+    for split in plant.splits:
+        _return_merged(host, split)
+        call("split_drop")(split)
+    for hybrid in plant.hybrids:
+        call("hybrid_drop")(hybrid)
     for ticket in plant.tickets:
         call("ticket_drop")(ticket)
     for buffer in plant.buffers:
@@ -237,7 +299,7 @@ def close(plant: Plant) -> None:
             call("depot_close")(depot)
     plant.stages.clear()
     plant.sinks.clear()
-    for kept in (plant.tasks, plant.states, plant.tickets, plant.buffers, plant.rings, plant.depots):
+    for kept in (plant.tasks, plant.states, plant.tickets, plant.buffers, plant.rings, plant.depots, plant.splits):
         kept.clear()
 
 
@@ -246,3 +308,17 @@ def _return_parcels(host: Host, ring: int) -> None:
     while (item := host.function("ring_pop")(ring)) != 0:
         if host.word(item, ITEM_KIND) == PARCEL:
             host.function("parcel_return")(item)
+
+
+def _return_merged(host: Host, split: int) -> None:
+    """The parcels a split holds, merged or not yet, are returned."""
+    records = host.word(split, x.SPLIT_RECORDS)
+    count = (host.word(split, x.SPLIT_PLACES) - records) // (8 * x.RECORD_WORDS)
+    heads = [host.word(split, x.SPLIT_FIRST)]
+    heads += [host.word(records + 8 * x.RECORD_WORDS * lane, x.RECORD_FIRST) for lane in range(count)]
+    for head in heads:
+        parcel = head
+        while parcel != 0:
+            following = host.word(parcel, ITEM_LINK)
+            host.function("parcel_return")(parcel)
+            parcel = following

@@ -188,6 +188,12 @@ class Engine:
             self._advance()
         return [(n, stash.popleft()) for n, stash in enumerate(self._stashed) for _ in range(len(stash))]
 
+    def ready(self) -> list[tuple[int, pa.RecordBatch]]:
+        """(sink, batch) of the results there are now; waits for nothing."""
+        with self._host.active():
+            self._advance()
+        return [(n, stash.popleft()) for n, stash in enumerate(self._stashed) for _ in range(len(stash))]
+
     def results(self, sink: int) -> Iterator[pa.RecordBatch]:
         """The batches of a sink, to the end of the run. All sources have ended, or another generator pushes."""
         while True:

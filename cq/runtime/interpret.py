@@ -30,12 +30,16 @@ LIBRARY: tuple[str, ...] = (
     "cq.calendar",  # registered by cq.runtime.times
     "cq.runtime.ring",
     "cq.runtime.reorder",
+    "cq.runtime.hybrid",
     "cq.runtime.batch",
     "cq.runtime.parcel",
     "cq.runtime.export",
     "cq.runtime.merge",
     "cq.runtime.stage",
     "cq.runtime.schedule",
+    "cq.runtime.split",
+    "cq.runtime.gather",
+    "cq.runtime.lanes",
     "cq.runtime.worker",
 )
 

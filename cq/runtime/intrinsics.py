@@ -203,7 +203,7 @@ _TWO_POINTERS = "%p = inttoptr i64 %0 to ptr\n%q = inttoptr i64 %1 to ptr\n"
 
 BODIES: dict[str, str] = {
     **{f"ld_{kind}": _load(kind) for kind in ("i64", "i32", "u32", "i16", "u16", "i8", "u8", "f64", "f32")},
-    **{f"st_{kind}": _store(kind) for kind in ("i64", "i32", "u32", "i16", "u8", "f64", "f32")},
+    **{f"st_{kind}": _store(kind) for kind in ("i64", "i32", "u32", "i16", "i8", "u8", "f64", "f32")},
     "ld_bit": _BIT + "%s = lshr i8 %byte, %k\n%v = trunc i8 %s to i1\nret i1 %v",
     "set_bit": _BIT + "%one = shl i8 1, %k\n%v = or i8 %byte, %one\nstore i8 %v, ptr %p, align 1\nret void",
     "st_bit": _BIT
@@ -330,7 +330,7 @@ ret i64 %v""",
 %m = mul i64 %s, 1000000000
 %v = add i64 %m, %n
 ret i64 %v""",
-    **{f"call{arity}": _call(arity) for arity in (1, 2, 3, 4)},
+    **{f"call{arity}": _call(arity) for arity in (1, 2, 3, 4, 6)},
 }
 
 

@@ -97,6 +97,7 @@ st_i64 = _store("st_i64", "q", "i64", "Word `index` is now `value`.")
 st_i32 = _store("st_i32", "i", "i64", "32-bit word `index` is now `value`, which fits it.")
 st_u32 = _store("st_u32", "I", "i64", "32-bit word `index` is now `value`, 0 <= value < 2**32.")
 st_i16 = _store("st_i16", "h", "i64", "16-bit word `index` is now `value`, which fits it.")
+st_i8 = _store("st_i8", "b", "i64", "Signed byte `index` is now `value`, which fits it.")
 st_u8 = _store("st_u8", "B", "i64", "Byte `index` is now `value`, 0 <= value < 256.")
 st_f64 = _store("st_f64", "d", "f64", "Double `index` is now `value`.")
 _st_f32 = _store("st_f32", "f", "f64", "")
@@ -659,3 +660,9 @@ def call3(function: int, a: int, b: int, c: int) -> int:
 def call4(function: int, a: int, b: int, c: int, d: int) -> int:
     """What the i64 function at this address returns for (a, b, c, d)."""
     return int(function_at(function)(a, b, c, d))
+
+
+@op("i64(i64, i64, i64, i64, i64, i64, i64)")
+def call6(function: int, a: int, b: int, c: int, d: int, e: int, f: int) -> int:
+    """What the i64 function at this address returns for (a, b, c, d, e, f)."""
+    return int(function_at(function)(a, b, c, d, e, f))

@@ -380,7 +380,7 @@ def send_failure(stage: int, item: int) -> None:
     following = ld_i64(stage, STAGE_NEXT)
     if ld_i64(stage, STAGE_FAILED) == 1:
         return
-    st_i64(stage, STAGE_FAILED, 1)
+    at_store(stage + STAGE_FAILED * 8, 1)
     if following != 0:
         ring_push(ld_i64(following, STAGE_INPUT), item)
         wake_workers(ld_i64(stage, STAGE_ENGINE), 1)
@@ -412,9 +412,15 @@ def send_emitted(stage: int, task: int, last: int) -> int:
             st_i64(parcel, ITEM_LAST, last)
             send(stage, port, parcel)
     if last == 1 and following == 0 and ld_i64(stage, STAGE_FAILED) == 0:
-        st_i64(stage, STAGE_FAILED, 1)
-        conclude(ld_i64(stage, STAGE_ENGINE), FINISHED)
+        finish(stage)
     return 1
+
+
+@native("void(i64)")
+def finish(stage: int) -> None:
+    """The last stage has sent its last row: the run is over."""
+    at_store(stage + STAGE_FAILED * 8, 1)
+    conclude(ld_i64(stage, STAGE_ENGINE), FINISHED)
 
 
 @native("i64(i64, i64)")

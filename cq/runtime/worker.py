@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from cq.runtime.abi import DONE, ERROR, MORE, PORT_LIMIT, PORT_ROWS, PORT_WORDS
 from cq.runtime.batch import FAILURE, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_PORT
+from cq.runtime.lanes import serve_lanes
 from cq.runtime.merge import ADMISSION_BUSY, ADMISSION_ENDED, ADMISSION_LOANS, admit
 from cq.runtime.native import native
 from cq.runtime.ops import (
@@ -52,6 +53,7 @@ from cq.runtime.stage import (
     ENGINE_STOP,
     ENGINE_WAITERS,
     ENGINE_WORKERS,
+    LANED,
     NO_MEMORY,
     RUNNING,
     SINGLE,
@@ -266,7 +268,7 @@ def serve_shared(stage: int) -> int:
     st_i64(task, TASK_ITEM, item)
     st_i64(task, TASK_TICKET, ticket)
     st_i64(task, TASK_STATUS, DONE)
-    if ld_i64(item, ITEM_KIND) != FAILURE and ld_i64(stage, STAGE_FAILED) == 0:
+    if ld_i64(item, ITEM_KIND) != FAILURE and at_load(stage + STAGE_FAILED * 8) == 0:
         _run(stage, task)
         while ld_i64(task, TASK_STATUS) == MORE and ld_i64(task, TASK_COUNT) < HELD_PARCELS:
             _run(stage, task)
@@ -300,7 +302,13 @@ def serve(stage: int) -> int:
     """What one worker could do for the stage now; 0 when nothing."""
     at_add(stage + STAGE_ACTIVE * 8, 1)
     kind = ld_i64(stage, STAGE_KIND)
-    done = serve_single(stage) if kind == SINGLE else serve_shared(stage)
+    done = 0
+    if kind == SINGLE:
+        done = serve_single(stage)
+    elif kind == LANED:
+        done = serve_lanes(stage)
+    else:
+        done = serve_shared(stage)
     at_add(stage + STAGE_ACTIVE * 8, -1)
     return done
 
@@ -377,7 +385,7 @@ def _stage_idle(stage: int) -> int:
     """1 when the stage has nothing to do and nothing to send. Holds while nothing new comes in."""
     if ring_size(ld_i64(stage, STAGE_INPUT)) > 0:
         return 0
-    if ld_i64(stage, STAGE_KIND) != SINGLE:
+    if ld_i64(stage, STAGE_KIND) != SINGLE:  # STAGE_TASK: idle tasks, or idle splits
         return 1 if ring_size(ld_i64(stage, STAGE_TASK)) == ld_i64(stage, STAGE_TASKS) else 0
     if not at_cas(stage + STAGE_BUSY * 8, 0, 1):
         return 0
