@@ -1,0 +1,158 @@
+"""One query over rows in memory, run every way there is; what each way gives has one comparable form.
+
+    prepared = Prepared(text)
+    prepared.give({"s": rows})
+    assert prepared.native(Way(threads=2, batch_rows=3)) == prepared.reference()
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+
+from cq import native
+from cq.compiler import Compiled, compile
+from cq.connectors.access import Access
+from cq.connectors.inputs import Inputs
+from cq.connectors.physical import batch_of, rows_of
+from cq.connectors.sinks import Memory, result_schema
+from cq.engines import RunOptions, run_query
+from cq.errors import DataError
+from cq.runtime.engine import Engine
+from cq.schema import Field
+
+Row = tuple[Any, ...]
+Rows = Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How the native engine runs: compiled with so many workers, or its generated code interpreted (inline)."""
+
+    threads: int = 0
+    batch_rows: int = 4096
+    heuristic: str = "ct"
+    interpreted: bool = False
+
+    def __str__(self) -> str:
+        kind = "interpreted" if self.interpreted else f"threads {self.threads}, {self.heuristic}"
+        return f"{kind}, batch rows {self.batch_rows}"
+
+
+WAYS = tuple(Way(t, b) for t in (0, 1, 2, 4) for b in (1, 3, 4096)) + tuple(
+    Way(0, b, interpreted=True) for b in (1, 3, 4096)
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gave: rows of every output, in order; late rows; code and place of the error that ended it.
+
+    Two outcomes are equal when every bit of every row is: 0.0 is not -0.0, and NaN is NaN.
+    """
+
+    rows: Mapping[str, tuple[Row, ...]]
+    late: int | None
+    error: str = ""
+    message: str = field(default="", compare=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Outcome) and self.seen() == other.seen()
+
+    def seen(self) -> tuple[str, str, str]:
+        """All that is compared; the number of late rows is only told by runs that ended well."""
+        return repr(dict(self.rows)), self.error, "" if self.error or self.late is None else str(self.late)
+
+    def difference(self, other: Outcome) -> str:
+        """The first difference, for people; empty when there is none."""
+        if self.error != other.error:
+            return f"error {self.error or 'none'} {self.message}, not {other.error or 'none'} {other.message}"
+        for name, rows in self.rows.items():
+            others = other.rows[name]
+            for i, (a, b) in enumerate(zip(rows, others, strict=False)):
+                if repr(a) != repr(b):
+                    return f"{name}[{i}]: {a}, not {b}"
+            if len(rows) != len(others):
+                return f"{name}: {len(rows)} rows, not {len(others)}"
+        return f"{self.late} late rows, not {other.late}" if self.seen() != other.seen() else ""
+
+
+class Prepared:
+    """A query text, bound; `give` sets what its streams read, and may be called again."""
+
+    def __init__(self, text: str) -> None:
+        self._given: dict[str, pa.Table] = {}
+        self.compiled: Compiled = compile(text, inputs=Inputs(Access(Path.cwd()), self._given))
+        self.fields: dict[str, tuple[Field, ...]] = {s.name: s.fields for s in self.compiled.sources}
+
+    def give(self, inputs: Mapping[str, Rows], cuts: Sequence[int] = ()) -> None:
+        """The rows of every stream, in record batches of the sizes `cuts`, over and over; all in one without."""
+        for name, fields in self.fields.items():
+            # NOT NULL is the query's affair: the table itself may hold anything
+            loose = [Field(f.name, f.type, True) for f in fields]
+            batch = batch_of(list(inputs.get(name, ())), loose)
+            self._given[name] = pa.Table.from_batches(list(_slices(batch, cuts)), batch.schema)
+
+    def reference(self) -> Outcome:
+        return self.run("reference", RunOptions())
+
+    def native(self, way: Way) -> Outcome:
+        engine = functools.partial(Engine, heuristic=way.heuristic, interpreted=way.interpreted)
+        with patch.object(native, "Engine", engine):
+            return self.run("native", RunOptions(way.threads, way.batch_rows))
+
+    def run(self, engine: str, options: RunOptions) -> Outcome:
+        sinks = {o.name: Memory(result_schema(o.node.schema.fields)) for o in self.compiled.outputs}
+        late, error, message = None, "", ""
+        try:
+            late = run_query(self.compiled, sinks, engine, options).late_rows
+        except DataError as e:
+            error, message = f"{e.code} {e.first.place}", e.first.message
+        rows = {}
+        for output in self.compiled.outputs:
+            types = [f.type for f in output.node.schema.fields]
+            batches = sinks[output.name].table().to_batches()
+            rows[output.name] = tuple(r for b in batches for r in rows_of(b, types))
+        return Outcome(rows, late, error, message)
+
+    def given(self) -> dict[str, pa.Table]:
+        """The tables the streams read now."""
+        return dict(self._given)
+
+
+def _slices(batch: pa.RecordBatch, cuts: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    if not cuts:
+        yield batch
+        return
+    start = turn = 0
+    while start < batch.num_rows:
+        size = cuts[turn % len(cuts)]
+        yield batch.slice(start, size)
+        start, turn = start + size, turn + 1
+
+
+@contextmanager
+def watched(label: str, seconds: float = 120) -> Iterator[None]:
+    """Whoever stands still is named: after so many seconds the process says `label` and ends."""
+
+    def end() -> None:
+        print(f"stands still for {seconds:g} s: {label}", file=sys.stderr, flush=True)
+        os._exit(3)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -1,0 +1,66 @@
+"""Every case of tests/slt means the same on the reference, on every native configuration, and on Spark."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from cases import WAYS, Outcome, Prepared, watched
+from slt_format import SltCase, read_cases, read_row, write_row
+
+from cq.errors import CompileError
+
+CASES = [c for path in sorted((Path(__file__).parent / "slt").glob("*.slt")) for c in read_cases(path)]
+IDS = [f"{Path(c.file).stem}: {c.name}" for c in CASES]
+RUNNING = [c for c in CASES if not c.error or c.error.startswith("CQ07")]
+
+
+@cache
+def prepared(case_id: int) -> Prepared:
+    case = CASES[case_id]
+    made = Prepared(case.text)
+    made.give({n: [read_row(line, made.fields[n]) for line in case.data[n]] for n in made.fields})
+    return made
+
+
+def expected(case: SltCase, made: Prepared) -> dict[str, list[str]]:
+    """The rows of every output as canonical lines; an output that is not mentioned has none."""
+    names = {o.name for o in made.compiled.outputs}
+    assert set(case.rows) <= names, f"there are outputs {names}"
+    return {
+        o.name: [write_row(read_row(line, o.node.schema.fields), o.node.schema.fields) for line in case.rows[o.name]]
+        if o.name in case.rows
+        else []
+        for o in made.compiled.outputs
+    }
+
+
+def shown(outcome: Outcome, made: Prepared) -> dict[str, list[str]]:
+    fields = {o.name: o.node.schema.fields for o in made.compiled.outputs}
+    return {name: [write_row(r, fields[name]) for r in rows] for name, rows in outcome.rows.items()}
+
+
+@pytest.mark.parametrize("case_id", range(len(CASES)), ids=IDS)
+def test_the_reference_gives_the_expected_rows(case_id: int) -> None:
+    case = CASES[case_id]
+    if case.error and not case.error.startswith("CQ07"):
+        with pytest.raises(CompileError) as caught:
+            Prepared(case.text)
+        assert case.error in {d.code for d in caught.value.diagnostics}
+        return
+    made = prepared(case_id)
+    outcome = made.reference()
+    assert shown(outcome, made) == expected(case, made), outcome.message
+    assert outcome.error.startswith(case.error) if case.error else not outcome.error, outcome.message
+    assert case.error or outcome.late == case.late
+
+
+@pytest.mark.parametrize("case_id", [i for i, c in enumerate(CASES) if c in RUNNING], ids=lambda i: IDS[i])
+def test_native_gives_the_same_whatever_the_threads_and_batches(case_id: int) -> None:
+    made = prepared(case_id)
+    wanted = made.reference()
+    for way in WAYS:
+        with watched(f"{IDS[case_id]}, {way}"):
+            got = made.native(way)
+        assert got == wanted, f"{way}: {got.difference(wanted)}"
