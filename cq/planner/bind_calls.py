@@ -146,7 +146,7 @@ class SelectCalls:
                 found.message if isinstance(found, Refusal) else f"{name} needs an argument",
                 args[0].span if args else node.span,
                 label=str(args[0].type) if args else "",
-                help=f"it is {known.shape}: {known.doc.splitlines()[0]}",
+                help=f"it is {known.shape}",
             )
         entry, signature = found
         condition = inside.condition(node.filter, "the condition of FILTER") if node.filter is not None else None

@@ -7,7 +7,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
-from cq.errors import CompileError, Span, compile_error, did_you_mean
+from cq.errors import Span, compile_error, did_you_mean
 from cq.expressions import Literal
 from cq.grammar import ast
 from cq.types import (
@@ -134,22 +134,14 @@ def _decimal_type(type_: ast.SimpleType) -> DataType:
             help="write DECIMAL(digits, digits after the point), such as DECIMAL(12,2)",
         )
     if precision > MAX_DECIMAL_DIGITS:
-        raise too_many_digits(f"DECIMAL({precision},{scale})", precision, type_.span, min(scale, 6))
+        raise compile_error(
+            "CQ0304",
+            f"DECIMAL({precision},{scale}) needs {precision} digits, and a DECIMAL holds {MAX_DECIMAL_DIGITS}",
+            type_.span,
+            label=f"{precision} digits",
+            help=f"write DECIMAL({MAX_DECIMAL_DIGITS},{min(scale, MAX_DECIMAL_DIGITS)}), or DOUBLE",
+        )
     return decimal(precision, scale)
-
-
-def too_many_digits(what: str, digits: int, span: Span, scale: int = 2) -> CompileError:
-    """The refusal of a DECIMAL that does not fit one 64-bit word, with its way out."""
-    return compile_error(
-        "CQ0304",
-        f"{what} needs {digits} digits, and a DECIMAL holds {MAX_DECIMAL_DIGITS}",
-        span,
-        label=f"{digits} digits",
-        help=(
-            f"CAST the operands to fewer digits, such as DECIMAL({MAX_DECIMAL_DIGITS // 2},{scale})",
-            "or CAST to DOUBLE where rounding does no harm",
-        ),
-    )
 
 
 def bind_number(text: str, span: Span, negative: bool = False) -> Literal:

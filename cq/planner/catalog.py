@@ -165,7 +165,8 @@ class StreamBinder:
         if plain:
             fields = tuple(Field(c.name, column_type(c), not c.not_null) for c in plain)
         else:
-            fields = infer_fields(environment, node.name, options, node.name_span)
+            place = places["path"].value.span if "path" in places else node.name_span
+            fields = infer_fields(environment, node.name, options, place)
         source = SourceDef(node.name, fields, as_pairs(options), bounded=is_bounded(options), span=node.name_span)
         columns = self.columns(fields)
         time, delay = self.watermark(columns)

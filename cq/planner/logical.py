@@ -97,13 +97,13 @@ class LogicalNode:
 
     @property
     def bounded(self) -> bool:
-        """Whether its output ends."""
-        return all(i.bounded for i in self.inputs)
+        """Whether its output ends. Sources say so themselves."""
+        return all(n.bounded for n in topological((self,)) if not n.inputs)
 
     @property
     def changelog(self) -> bool:
         """Whether it emits updates and deletes as well as inserts. Nothing does yet: EMIT CHANGES comes later."""
-        return any(i.changelog for i in self.inputs)
+        return False
 
     def describe(self) -> str:
         """Its parameters as one line, for people."""
@@ -184,6 +184,32 @@ def topological(roots: Iterator[LogicalNode] | Sequence[LogicalNode]) -> tuple[L
                 todo.append((node, True))
                 todo.extend((i, False) for i in reversed(node.inputs))
     return tuple(order)
+
+
+def connected(plan: LogicalPlan) -> tuple[LogicalPlan, ...]:
+    """The parts of a plan that share no source and no node, by their first output: queries of their own, each with its
+    own serials and watermark.
+    """
+    part_of: dict[object, object] = {}
+
+    def root(item: object) -> object:
+        while part_of.setdefault(item, item) != item:
+            item = part_of[item]
+        return item
+
+    for node in plan.nodes():
+        below: list[object] = [id(i) for i in node.inputs]
+        for other in below or [source_key(node)]:
+            part_of[root(other)] = root(id(node))
+    parts: dict[object, list[Output]] = {}
+    for output in plan.outputs:
+        parts.setdefault(root(id(output.node)), []).append(output)
+    return tuple(LogicalPlan(tuple(outputs)) for outputs in parts.values())
+
+
+def source_key(node: LogicalNode) -> str:
+    """What nodes that read the same source have in common."""
+    return f"source {getattr(getattr(node, 'source', node), 'name', id(node))}"
 
 
 def identities(plan: LogicalPlan) -> dict[int, str]:

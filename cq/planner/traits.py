@@ -48,16 +48,11 @@ def origin(node: LogicalNode, column: int, one_row_each: bool = False, known: Kn
                 node = below
             case TemporalJoin(left=below) if column < len(below.schema) and not one_row_each:
                 node = below
-            case UnionAll(branches=branches) if not one_row_each:
-                found = [origin(b, column) for b in branches]
-                first = found[0]
-                alike = all(
-                    o is not None
-                    and first is not None
-                    and (o.node.window, o.column) == (first.node.window, first.column)
-                    for o in found
-                )
-                return first if alike else None
+            case UnionAll() if not one_row_each:
+                known = {} if known is None else known
+                if (id(node), column) not in known:
+                    known[id(node), column] = _common_origin(node, column, known)
+                return known[id(node), column]
             case _:
                 return None
 
