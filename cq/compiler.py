@@ -98,11 +98,15 @@ def _fuse(request: Request, plan: LogicalPlan) -> StageGraph:
     return fuse(plan, request.workers)
 
 
-def _emit(request: Request, graph: StageGraph) -> Job:
+def _emit(request: Request, graph: StageGraph) -> tuple[Job, ...]:
     from cq.codegen.job import write_job
+    from cq.planner.logical import connected
+    from cq.planner.stages import fuse
 
+    parts = connected(graph.plan)
+    graphs = [graph] if len(parts) == 1 else [fuse(part, request.workers) for part in parts]
     try:
-        return write_job(graph)
+        return tuple(write_job(g) for g in graphs)
     except CompileError as error:
         raise error.at(request.source) from None
 
@@ -129,8 +133,9 @@ def _dump_graph(graph: StageGraph, format: str) -> str:
     return explain(graph.plan, graph, format)
 
 
-def _dump_job(job: Job, format: str) -> str:
-    return "\n".join(f"# stage {stage.name}: {stage.kind.value}\n{stage.module}" for stage in job.stages)
+def _dump_jobs(jobs: tuple[Job, ...], format: str) -> str:
+    stages = [stage for job in jobs for stage in job.stages]
+    return "\n".join(f"# stage {stage.name}: {stage.kind.value}\n{stage.module}" for stage in stages)
 
 
 TEXT = ("tree",)
@@ -141,7 +146,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("bind", "logical", "names, types, times: the plan that defines the meaning", _bind, _dump_bound, PICTURES),
     Pass("rewrite", "rewritten", "the same meaning with less work", _rewrite, _dump_plan, PICTURES),
     Pass("fuse", "stages", "which operators share a loop, for the number of workers", _fuse, _dump_graph, PICTURES),
-    Pass("emit", "code", "the Job the native engine runs: generated stages, state", _emit, _dump_job, TEXT),
+    Pass("emit", "code", "the Job the native engine runs: generated stages, state", _emit, _dump_jobs, TEXT),
 )
 STAGES = tuple(p.stage for p in PASSES)
 

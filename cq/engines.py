@@ -189,9 +189,9 @@ def wanted_columns(compiled: Compiled, engine: str, options: RunOptions) -> dict
         return {}
     from cq.native import workers
 
-    job = compiled.for_workers(workers(compiled, options)).after("emit")
+    jobs = compiled.for_workers(workers(compiled, options)).after("emit")
     places = {s.name: [f.name for f in s.fields] for s in compiled.sources}
-    return {spec.name: [places[spec.name].index(c.name) for c in spec.columns] for spec in job.sources}
+    return {spec.name: [places[spec.name].index(c.name) for c in spec.columns] for job in jobs for spec in job.sources}
 
 
 def open_feeds(compiled: Compiled, progress: Progress, wanted: Mapping[str, Sequence[int]]) -> list[Feed]:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from cq.connectors.protocol import Place
-from cq.errors import CqError, DataError, Diagnostic, EngineError, SourceText, Span
+from cq.connectors.protocol import Place, SourceBatch
+from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, SourceText, Span, compile_error
 from cq.runtime.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
 from cq.runtime.engine import BATCH_ROWS, Engine, EngineFailure
 from cq.runtime.job import Job, SourceSpec
@@ -40,14 +40,17 @@ class Reading:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Record batches of the wanted columns. An error of the source ends them and is kept."""
-        names = [c.name for c in self.spec.columns]
         try:
             for taken in self.feed:
-                self.places.append((self.rows, taken.place))
-                self.rows += taken.batch.num_rows
-                yield taken.batch.select(names)
+                yield self.take(taken)
         except DataError as error:
             self.error = error
+
+    def take(self, taken: SourceBatch) -> pa.RecordBatch:
+        """The wanted columns of a batch, whose place is remembered."""
+        self.places.append((self.rows, taken.place))
+        self.rows += taken.batch.num_rows
+        return taken.batch.select([c.name for c in self.spec.columns])
 
     def place_of(self, row: int) -> str:
         """`file:line` of a row, counted from 0 over the whole source."""
@@ -62,48 +65,89 @@ def workers(compiled: Compiled, options: RunOptions) -> int:
     return options.threads if options.threads is not None else compiled.setting("parallelism", os.cpu_count() or 1)
 
 
+class Part:
+    """One job of a query on an engine of its own. What shares no source is apart: most queries have one part."""
+
+    def __init__(self, compiled: Compiled, job: Job, feeds: Mapping[str, Feed], threads: int, batch_rows: int) -> None:
+        outputs = {o.name: o for o in compiled.outputs}
+        self.job = job
+        self.readings = [Reading(feeds[spec.name], spec) for spec in job.sources]
+        self.numbers = {spec.name: n for n, spec in enumerate(job.sources)}
+        self._names = [sink.name for sink in job.sinks]
+        self._source = compiled.request.source
+        schemas = [arrow_schema(outputs[name]) for name in self._names]
+        self.engine = Engine(job, threads=threads, batch_rows=batch_rows, schemas=schemas)
+
+    def push(self, stream: str, batch: SourceBatch) -> None:
+        """The next rows of a stream."""
+        reading = self.readings[self.numbers[stream]]
+        self.engine.push(self.numbers[stream], reading.take(batch))
+
+    def end(self, stream: str) -> None:
+        """The stream has no more rows."""
+        self.engine.end(self.numbers[stream])
+
+    def ready(self, settled: bool = True) -> list[tuple[str, pa.RecordBatch]]:
+        """(output, batch) of results not taken yet: all that follow from what was pushed, or those there are now."""
+        found = self.engine.drain() if settled else self.engine.ready()
+        return [(self._names[sink], batch) for sink, batch in found]
+
+    def failure(self) -> CqError | None:
+        """What ended the run, unless it goes on or all went well."""
+        failed = self.engine.failure
+        return None if failed is None else placed(failed, self.job, self.readings, self._source)
+
+    def run(self, deliver: Callable[[str, pa.RecordBatch], None]) -> None:
+        """Read all sources to their end. An error of one is raised after all results of the rows before it."""
+        sources = [r.batches() for r in self.readings]
+        waiting = [next(s, None) for s in sources]
+        while not self.engine.finished:
+            for number, reading in enumerate(self.readings):
+                batch = waiting[number]
+                if batch is not None:
+                    self.engine.push(number, batch)
+                    waiting[number] = next(sources[number], None)
+                elif reading.error is not None:
+                    self._settle(deliver)
+                    raise self.failure() or reading.error
+                elif not self.engine.ended(number):
+                    self.engine.end(number)
+            for name, rows in self.ready(settled=all(map(self.engine.ended, range(len(sources))))):
+                deliver(name, rows)
+        self._settle(deliver)
+        failed = self.failure()
+        if failed is not None:
+            raise failed
+
+    def _settle(self, deliver: Callable[[str, pa.RecordBatch], None]) -> None:
+        for name, rows in self.ready():
+            deliver(name, rows)
+
+
 def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
-    """Run the job of a compiled query; returns how many rows event-time operators dropped as late."""
+    """Run a compiled query; returns how many rows event-time operators dropped as late."""
     threads = workers(compiled, options)
-    job: Job = compiled.for_workers(threads).after("emit")
-    by_name = {feed.name: feed for feed in feeds}
-    readings = [Reading(by_name[spec.name], spec) for spec in job.sources]
     batch_rows = options.batch_rows if options.batch_rows is not None else compiled.setting("batch_rows", BATCH_ROWS)
-    outputs = compiled.outputs
-    with Engine(job, threads=threads, batch_rows=batch_rows, schemas=[arrow_schema(o) for o in outputs]) as engine:
-        failure = _carry(engine, readings, [o.name for o in outputs], delivery)
-        if failure is not None:
-            raise placed(failure, job, readings, compiled.request.source)
-        return engine.state_sum(STATE_LATE_ROWS)
+    jobs: tuple[Job, ...] = compiled.for_workers(threads).after("emit")
+    check_parts(compiled, jobs)
+    late = 0
+    for job in jobs:
+        part = Part(compiled, job, {f.name: f for f in feeds}, threads, batch_rows)
+        with part.engine:
+            part.run(delivery.rows)
+            late += part.engine.state_sum(STATE_LATE_ROWS)
+    return late
 
 
-def _carry(
-    engine: Engine, readings: Sequence[Reading], names: Sequence[str], delivery: Delivery
-) -> EngineFailure | None:
-    """Feed and deliver to the end. An error of a source comes after all results of the rows before it."""
-    sources = [r.batches() for r in readings]
-    waiting: list[pa.RecordBatch | None] = [next(s, None) for s in sources]
-    while not engine.finished:
-        for number, reading in enumerate(readings):
-            batch = waiting[number]
-            if batch is not None:
-                engine.push(number, batch)
-                waiting[number] = next(sources[number], None)
-            elif reading.error is not None:
-                _deliver(engine, names, delivery)
-                if engine.failure is not None:
-                    return engine.failure
-                raise reading.error
-            elif not engine.ended(number):
-                engine.end(number)
-        _deliver(engine, names, delivery)
-    _deliver(engine, names, delivery)
-    return engine.failure
-
-
-def _deliver(engine: Engine, names: Sequence[str], delivery: Delivery) -> None:
-    for sink, batch in engine.drain():
-        delivery.rows(names[sink], batch)
+def check_parts(compiled: Compiled, jobs: Sequence[Job]) -> None:
+    """Parts run one after the other: none but the last may be endless."""
+    endless = {s.name for s in compiled.sources if not s.bounded}
+    for job in jobs[:-1]:
+        if any(spec.name in endless for spec in job.sources):
+            names = ", ".join(sink.name for sink in job.sinks)
+            help = "put them into files of their own and run these side by side"
+            text = f"the queries of this file share no source, and {names} never ends"
+            raise compile_error("CQ0502", text, NOWHERE, help=help)
 
 
 def arrow_schema(output: Output) -> pa.Schema:

@@ -95,40 +95,30 @@ class NativeSteps:
     """The native engine; threads=0 does all its work inside these calls."""
 
     def __init__(self, compiled: Compiled, threads: int, batch_rows: int | None) -> None:
-        from cq.native import Reading, arrow_schema
-        from cq.runtime.engine import BATCH_ROWS, Engine
+        from cq.native import Part
+        from cq.runtime.engine import BATCH_ROWS
 
-        self._job = compiled.for_workers(threads).after("emit")
-        self._source = compiled.request.source
-        self._names = [o.name for o in compiled.outputs]
-        self._numbers = {spec.name: n for n, spec in enumerate(self._job.sources)}
-        streams = {s.name: s for s in compiled.sources}
-        self._readings = [Reading(_no_feed(streams[spec.name]), spec) for spec in self._job.sources]
         rows = batch_rows if batch_rows is not None else compiled.setting("batch_rows", BATCH_ROWS)
-        schemas = [arrow_schema(o) for o in compiled.outputs]
-        self._engine = Engine(self._job, threads=threads, batch_rows=rows, schemas=schemas)
+        feeds = {s.name: _no_feed(s) for s in compiled.sources}
+        jobs = compiled.for_workers(threads).after("emit")
+        self._parts = [Part(compiled, job, feeds, threads, rows) for job in jobs]
+        self._part_of = {name: part for part in self._parts for name in part.numbers}
 
     def push(self, stream: str, batch: SourceBatch) -> None:
-        number = self._numbers[stream]
-        reading = self._readings[number]
-        reading.places.append((reading.rows, batch.place))
-        reading.rows += batch.batch.num_rows
-        self._engine.push(number, batch.batch.select([c.name for c in reading.spec.columns]))
+        self._part_of[stream].push(stream, batch)
 
     def end(self, stream: str) -> None:
-        self._engine.end(self._numbers[stream])
+        self._part_of[stream].end(stream)
 
     def ready(self) -> Ready:
-        return [(self._names[sink], batch) for sink, batch in self._engine.drain()]
+        return [found for part in self._parts for found in part.ready()]
 
     def failure(self) -> CqError | None:
-        from cq.native import placed
-
-        failed = self._engine.failure
-        return None if failed is None else placed(failed, self._job, self._readings, self._source)
+        return next((f for part in self._parts if (f := part.failure()) is not None), None)
 
     def close(self) -> None:
-        self._engine.close()
+        for part in self._parts:
+            part.engine.close()
 
 
 def _no_feed(stream: SourceDef) -> Feed:
