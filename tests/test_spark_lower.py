@@ -5,8 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
-from spark_agreement import assert_agree, plan_of
+from spark_agreement import assert_agree, on_spark, plan_of
 from spark_fixture import spark  # noqa: F401
+
+from cq.errors import DataError
+from cq.reference.engine import run
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -234,3 +237,20 @@ def test_a_computed_event_time_is_computed_before_rows_are_numbered():
         SELECT k, v, COUNT(*) OVER (ORDER BY ts ROWS UNBOUNDED PRECEDING) AS n FROM s;
         """
     )
+
+
+def test_a_late_row_fails_where_its_source_says_so():
+    strict = DELAYED.replace("'memory'", "'memory', late = 'fail'")
+    late = [(1, 1, None, None, BASE + 60 * S), (1, 2, None, None, BASE)]
+    window = "SELECT window_end, COUNT(*) AS n FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' SECOND) {} GROUP BY 1;"
+    union = "SELECT k, SUM(v) OVER (ORDER BY ts ROWS UNBOUNDED PRECEDING) AS n FROM ({} UNION ALL {}) AS u;"
+    parts = ("SELECT k, v, ts FROM s", "SELECT k, x AS v, ts FROM t")
+    for text in (window.format(""), union.format(*parts), union.format(*reversed(parts))):
+        plan = plan_of(strict + SECOND + text)
+        inputs = {"s": late, "t": [(1, 1, BASE + 60 * S), (1, 2, BASE)]}
+        assert run(plan, inputs).error.code == "CQ0709"
+        with pytest.raises(DataError) as caught:
+            on_spark(plan, inputs)
+        assert caught.value.code == "CQ0709" and "late" in caught.value.first.message
+    assert_agree(plan_of(strict + window.format("WHERE v < 2")), {"s": late})
+    assert_agree(plan_of(strict + "SELECT k, v FROM s;"), {"s": late})

@@ -511,7 +511,7 @@ def subtract_months(signature: Signature, x: int, y: int) -> int:
     "date_add",
     "date_add(DATE, days), also as `+`",
     fixed(DATE, INTEGER, returns=DATE),
-    spark="date_add({0}, {1})",
+    spark="date_from_unix_date(unix_date({0}) + {1})",  # DATE_ADD wraps
     native="date_add",
     typed=True,
     fails=("CQ0705",),
@@ -533,7 +533,7 @@ def date_add(signature: Signature, x: int, y: int) -> int:
     "date_sub",
     "date_sub(DATE, days), also as `-`",
     fixed(DATE, INTEGER, returns=DATE),
-    spark="date_sub({0}, {1})",
+    spark="date_from_unix_date(unix_date({0}) - {1})",
     native="date_sub",
     typed=True,
     fails=("CQ0705",),

@@ -159,6 +159,7 @@ def greater_equal(_: Signature, x: Any, y: Any) -> bool:
     "NOT condition",
     fixed(BOOLEAN, returns=BOOLEAN),
     spark="(not {0})",
+    native="not",
     examples=["(NOT true) = false", "(NOT false) = true", "(NOT (1 = null)) = null", "(NOT NOT true) = true"],
 )
 def negation(x: bool) -> bool:

@@ -40,11 +40,10 @@ def _whole_double(x: float, rounded: Any, name: str) -> int:
 
 
 def _spark_whole(name: str) -> Callable[[Signature, tuple[str, ...]], str]:
-    """Spark gives 0 for NaN; its cast fails as we do."""
+    """Spark gives 0 for NaN; for what is too large it fails as we do."""
 
     def text(signature: Signature, args: tuple[str, ...]) -> str:
-        plain = f"{name}({args[0]})"
-        return f"if(isnan({args[0]}), cast({args[0]} as BIGINT), {plain})" if signature.params[0] == DOUBLE else plain
+        return f"{name}(nanvl({args[0]}, 1E19D))" if signature.params[0] == DOUBLE else f"{name}({args[0]})"
 
     return text
 

@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
-from cq.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, IsNull, Literal, Or
+from cq.errors import compile_error
+from cq.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, IsNull, Literal, Or, columns_of
 from cq.functions.spark_text import spark_type
 from cq.types import BIGINT, DOUBLE, REAL, DataType, Kind
 
 INTEGER_SUFFIXES: Final = {Kind.TINYINT: "Y", Kind.SMALLINT: "S", Kind.INTEGER: "", Kind.BIGINT: "L"}
+
+CONSTANT_ARGUMENTS: Final = {"like": 2, "round": 1}  # the escape, the digits
 
 # What cq.value_text reads as a time: the day, then the clock, then a zone that is UTC. White space around it is not
 # part of it. Spark takes more: a year alone, any zone (which it drops), anything after the day.
@@ -61,6 +64,7 @@ class Expressions:
             case Literal():
                 return self.literal(expr)
             case Call(function=f, args=args):
+                demand_constants(expr)
                 shown = [self.text(a, columns) for a in args]
                 return self.once(shown, lambda texts: f.spark_text(expr.signature, texts))
             case Cast(arg=arg, type=type_, try_=soft):
@@ -129,6 +133,22 @@ class Expressions:
         for i in sorted(bound, reverse=True):
             out = f"transform(array({texts[i]}), {names[i]} -> {out})[0]"
         return out
+
+
+def demand_constants(expr: Call) -> None:
+    """Refuse a call with a computed argument where Spark takes constants only."""
+    place = CONSTANT_ARGUMENTS.get(expr.function.name)
+    if place is None or place >= len(expr.args):
+        return
+    given = expr.args[place]
+    if columns_of(given) or (given.type.kind is Kind.VARCHAR and not isinstance(given, Literal)):
+        raise compile_error(
+            "CQ0901",
+            f"on Spark, argument {place + 1} of {expr.function.name.upper()} must be a constant",
+            given.span,
+            label="computed for each row",
+            help="write a literal, or run natively",
+        )
 
 
 def is_simple(text: str) -> bool:

@@ -36,6 +36,7 @@ ADVICE: Final = re.compile(
     r" Use (?:the SQL function )?[`']| If necessary set | Correct the value | Verify the spelling | To tolerate "
     r"| ?SQLSTATE: "
 )
+RAISED_BY_US: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (CQ07\d\d): ")  # raise_error('CQ0709: …')
 DEATH_SECONDS: Final = 5  # from a lost connection until the process can be reaped: a few milliseconds when idle
 OUT_OF_MEMORY_STATUS: Final = 3  # what the JVM ends with under -XX:+ExitOnOutOfMemoryError
 
@@ -79,7 +80,8 @@ def _data_fault(error: BaseException) -> str | None:
     condition = _condition(error)
     if not condition and "ArithmeticException" in _names(error) and "overflow" in str(error):
         return "CQ0705"  # Java's own, from the arithmetic of timestamps: it has no condition
-    return DATA_FAULTS.get(condition.split(".")[0])
+    raised = RAISED_BY_US.match(str(error)) if condition == "USER_RAISED_EXCEPTION" else None
+    return raised[1] if raised else DATA_FAULTS.get(condition.split(".")[0])
 
 
 def _is_gone(jvm: Jvm, error: BaseException) -> bool:
@@ -116,6 +118,6 @@ def _cause(error: BaseException) -> str:
     if "PythonException" in _names(error):  # a Python function failed: the last line of its traceback says how
         lines = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Exit)\b", line)][-1:] or lines
     first = lines[0] if lines else type(error).__name__
-    first = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", first)
+    first = re.sub(r"^\[[A-Z0-9_.]+\]\s*(?:CQ07\d\d: )?", "", first)
     first = ADVICE.split(first, maxsplit=1)[0].strip().rstrip(".")
     return first if len(first) <= LONGEST_CAUSE else first[: LONGEST_CAUSE - 1] + "…"

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cq.planner.logical import LogicalNode, LogicalPlan
 from cq.planner.operators import Scan, SourceDef
+from cq.spark.position import LATE, LATE_FAILS, ON_TIME
 from cq.types import INT64_MAX, INT64_MIN, DataType, Kind
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """One source's accepted rows: which rows of its table they are, and for each its serial, watermark and lateness."""
+    """One source's accepted rows: which rows of its table they are, and the columns `_s`, `_w` and `_late` for each."""
 
     rows: np.ndarray[Any, Any]
     serial: np.ndarray[Any, Any]
@@ -98,9 +99,15 @@ def admit(sources: Sequence[SourceDef], times: Mapping[str, pa.Array | int]) -> 
     serials = [serial[a:b] for a, b in pairwise(starts)]
     watermark = _watermark(lanes, serials, len(order))
     return {
-        s.name: Admission(lane.rows, own, watermark[own], lane.late)
+        s.name: Admission(lane.rows, own, watermark[own], _lateness(s, lane))
         for s, lane, own in zip(sources, lanes, serials, strict=True)
     }
+
+
+def _lateness(source: SourceDef, lane: _Lane) -> np.ndarray[Any, Any]:
+    import numpy as np
+
+    return np.where(lane.late, LATE_FAILS if source.option("late") == "fail" else LATE, ON_TIME).astype(np.int8)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def _lower_output(output: Output, views: Mapping[str, str], waiting: set[int], o
     for number, node in enumerate(nodes):
         context.waits = id(node) in waiting
         lowered = OPERATORS[node.operator](node, tuple(done[id(i)] for i in node.inputs), context)
-        rows = done[id(node)] = Rows(f"n{number}", len(node.schema), lowered.late)
+        rows = done[id(node)] = Rows(f"n{number}", len(node.schema), lowered.late, lowered.late and _strict(node, done))
         place = f", line {node.span.line}" if node.span.line else ""
         ctes.append(f"-- {node.operator}{place}\n{rows.name} as (\n  {lowered.text}\n)")
     rows = done[id(output.node)]
@@ -76,6 +76,13 @@ def _lower_output(output: Output, views: Mapping[str, str], waiting: set[int], o
     if output.limit is not None:
         text += f"\nlimit {int(output.limit)}"
     return SparkQuery(output.name, text, context.expressions.constants.values, output.node.schema)
+
+
+def _strict(node: LogicalNode, done: Mapping[int, Rows]) -> bool:
+    """Whether a late row of a source that says `late = 'fail'` may be among the node's rows."""
+    if isinstance(node, Scan):
+        return node.source.option("late") == "fail"
+    return any(done[id(i)].strict for i in node.inputs)
 
 
 def _demand_small(nodes: tuple[LogicalNode, ...], output: Output) -> None:

@@ -9,8 +9,8 @@ the watermark passed. Three columns hold its position; sorted by them, rows are 
                        a union puts the number of the branch before it, unnest the number of the element behind it
 Watermarks never decrease, so no operator has to look up which row moved the watermark over an instant: a window that
 closes at `e` emits at (e, -1), and a row that waits until the watermark reaches its time `t` leaves at (t, -1).
-    _late BOOLEAN      whether the source row that caused the row was late; only where that can be (`Rows.late`). What
-                       an instant causes is never late
+    _late TINYINT      only where rows can be late (`Rows.late`): ON_TIME; LATE, when the source row that caused the row
+                       was; LATE_FAILS, when its source says `late = 'fail'`. What an instant causes is never late
 
 The columns of the operator itself are c0, c1, … . Names from the query never stand in the text.
 """
@@ -21,17 +21,23 @@ from dataclasses import dataclass
 
 from cq.schema import TimeAttribute
 
+ON_TIME, LATE, LATE_FAILS = 0, 1, 2
 END = "9223372036854775807L"  # the watermark, and the serial, of the end of the input
+LATE_FAILURE = "a row is late: its event time is below the watermark"
 NO_ORDINAL = "cast(array() as ARRAY<BIGINT>)"  # the place of what is alone in its event
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a CTE as the operators above it see them. late: whether it has the column `_late`."""
+    """The rows of a CTE as the operators above it see them.
+
+    late: whether it has the column `_late`.  strict: whether some of its late rows fail.
+    """
 
     name: str
     width: int
     late: bool
+    strict: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -46,7 +52,10 @@ class Rows:
     @property
     def on_time(self) -> str:
         """The WHERE clause of an event-time operator, with a space before it; empty where nothing is late."""
-        return " where not _late" if self.late else ""
+        if self.strict:
+            raised = f"raise_error('CQ0709: {LATE_FAILURE}')"
+            return f" where case _late when {LATE_FAILS} then {raised} else _late = {ON_TIME} end"
+        return f" where _late = {ON_TIME}" if self.late else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cq.planner.operators import UnionAll
 from cq.spark.context import Context
-from cq.spark.position import Lowered, Rows
+from cq.spark.position import ON_TIME, Lowered, Rows
 
 
 def lower_union(node: UnionAll, inputs: tuple[Rows, ...], context: Context) -> Lowered:
@@ -12,6 +12,6 @@ def lower_union(node: UnionAll, inputs: tuple[Rows, ...], context: Context) -> L
     branches = []
     for number, rows in enumerate(inputs):
         columns = ", ".join((*rows.columns, "_w", "_s", f"concat(array({number}L), _o) as _o"))
-        lateness = (", _late" if rows.late else ", false as _late") if late else ""
+        lateness = (", _late" if rows.late else f", cast({ON_TIME} as TINYINT) as _late") if late else ""
         branches.append(f"select {columns}{lateness} from {rows.name}")
     return Lowered("\n  union all ".join(branches), late)
