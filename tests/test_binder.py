@@ -6,7 +6,7 @@ import datetime
 from decimal import Decimal
 
 import pytest
-from planner_fixture import bound, columns, described, expression, infer, nodes_of, plan_of, top
+from planner_fixture import bound, columns, described, expression, identity, infer, nodes_of, plan_of, top
 
 from cq.errors import CompileError, Diagnostic
 from cq.expressions import Column, Literal, walk
