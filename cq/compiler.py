@@ -262,7 +262,10 @@ def read_text(path: Path) -> str:
         from cq.connectors.access import nearest
 
         near = nearest(path)
-        help = (f'did you mean "{near}"?',) if near and isinstance(e, FileNotFoundError) else ()
+        if isinstance(e, FileNotFoundError):
+            help = (f'did you mean "{near}"?',) if near else (f"the working directory is {Path.cwd()}",)
+        else:
+            help = ("name a file with a query, such as query.cq",)
         cause = f'cannot open "{path}": {(e.strerror or str(e)).lower()}'
         raise UsageError(Diagnostic("CQ0601", cause, help=help)) from None
     if len(raw) > MAX_TEXT_BYTES:

@@ -112,12 +112,18 @@ def execute(arguments: list[str]) -> int:
         if debug:
             traceback.print_exc()
         say(str(e))
-        return AT_FAULT if isinstance(e, CompileError | DataError) else USAGE
+        return exit_code(e)
     except Exception as e:
         if debug:
             traceback.print_exc()
         say(render(internal_error(e)))
         return USAGE
+
+
+def exit_code(error: CqError) -> int:
+    """1 when the query or the data is at fault; 2 for files, options and the installation, wherever they were found."""
+    surroundings = all(d.code.startswith("CQ06") and d.code != "CQ0603" for d in error.diagnostics)
+    return AT_FAULT if isinstance(error, CompileError | DataError) and not surroundings else USAGE
 
 
 def say(text: str) -> None:

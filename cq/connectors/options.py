@@ -70,11 +70,19 @@ _FORMAT = OptionDef(
     choices=("csv", "parquet", "arrow"),
 )
 _TEXT_FORMAT = OptionDef(OptionKind.CHOICE, "how the bytes are laid out", "csv", ("csv", "arrow"))
+_SINK_FORMAT = OptionDef(
+    OptionKind.CHOICE,
+    "how the rows are written; taken from the name of the file when not given; json is one object a line",
+    choices=("csv", "json", "parquet", "arrow"),
+)
+_STDOUT_FORMAT = OptionDef(OptionKind.CHOICE, "how the rows are written", "csv", ("csv", "json", "arrow"))
 _CSV = {
     "header": OptionDef(OptionKind.BOOLEAN, "csv: the first line holds the names of the columns", "true"),
     "delimiter": OptionDef(OptionKind.TEXT, "csv: what stands between two fields", ","),
+    "quote": OptionDef(OptionKind.TEXT, "csv: what stands around a field that holds the others; empty: nothing", '"'),
     "null": OptionDef(OptionKind.TEXT, "csv: the unquoted text that means NULL", ""),
 }
+_SINK_CSV = {key: _CSV[key] for key in ("header", "delimiter")}
 _SOURCE = {"on_error": _ON_ERROR, "late": _LATE}
 
 SOURCE_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
@@ -103,11 +111,11 @@ SOURCE_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
 SINK_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
     "file": {
         "path": OptionDef(OptionKind.PATH, "the file to write; replaced when it exists", required=True),
-        "format": _FORMAT,
-        **{k: v for k, v in _CSV.items() if k != "null"},
+        "format": _SINK_FORMAT,
+        **_SINK_CSV,
     },
     "memory": {},
-    "stdout": {"format": _TEXT_FORMAT, **{k: v for k, v in _CSV.items() if k != "null"}},
+    "stdout": {"format": _STDOUT_FORMAT, **_SINK_CSV},
     "discard": {},
 }
 

@@ -1,0 +1,319 @@
+"""The command line: what it prints where, and with which code it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from cq.cli import COMMANDS, execute
+
+BIDS = """CREATE STREAM bid (id BIGINT, price DOUBLE, ts TIMESTAMP, WATERMARK FOR ts)
+WITH (connector = 'file', path = 'bids.csv');
+"""
+PER_MINUTE = (
+    BIDS
+    + """SELECT window_start, COUNT(*) AS n, SUM(price) AS total
+FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end;
+"""
+)
+ROWS = "id,price,ts\n1,1.5,2024-01-01 00:00:10\n2,2,2024-01-01 00:00:20\n3,,2024-01-01 00:01:00\n"
+RESULT = "window_start,n,total\n2024-01-01 00:00:00,2,3.5\n2024-01-01 00:01:00,1,\n"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bids.csv").write_text(ROWS)
+    (tmp_path / "q.cq").write_text(PER_MINUTE)
+    return tmp_path
+
+
+def cq(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """(exit code, stdout, stderr); queries run on the reference unless an engine is named."""
+    code = execute(list(arguments))
+    out, err = capfd.readouterr()
+    return code, out, err
+
+
+def ref(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    return cq(capfd, "run", "--engine", "reference", *arguments)
+
+
+def outside(*arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
+    """The command in a process of its own."""
+    command = [sys.executable, "-m", "cq", *arguments]
+    return subprocess.run(command, capture_output=True, timeout=120, check=False, **options)  # type: ignore[call-overload,no-any-return]
+
+
+# ------------------------------------------------------------------------------------------------------------------ run
+
+
+def test_pipe_gets_csv_and_nothing_else(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, err = ref(capfd, "q.cq")
+    assert (code, out) == (0, RESULT)
+    assert err.startswith("in bid 3 · out result 2 · late 0 · bad 0 · ") and " · hash " in err
+
+
+def test_native_gives_the_same_rows_and_hash(capfd: pytest.CaptureFixture[str]) -> None:
+    reference, native = ref(capfd, "q.cq"), cq(capfd, "run", "q.cq", "-j", "1")
+    assert reference[:2] == native[:2]
+    assert reference[2].split("hash")[1] == native[2].split("hash")[1]
+
+
+def test_quiet_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    assert ref(capfd, "q.cq", "-q") == (0, RESULT, "")
+
+
+def test_table_is_for_people(capfd: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = ref(capfd, "q.cq", "-f", "table")
+    assert out.splitlines()[0] == "window_start         n  total"
+    assert out.splitlines()[3] == "2024-01-01 00:01:00  1   NULL"
+
+
+def test_stream_from_another_file(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("other.csv").write_text("id,price,ts\n7,1,2024-01-01\n")
+    assert ref(capfd, "q.cq", "bid=other.csv")[1] == "window_start,n,total\n2024-01-01 00:00:00,1,1.0\n"
+
+
+def test_query_without_a_file_over_a_file_without_a_declaration(capfd: pytest.CaptureFixture[str]) -> None:
+    assert ref(capfd, "-c", "SELECT id, price FROM b WHERE id > 1", "b=bids.csv")[1] == "id,price\n2,2.0\n3,\n"
+
+
+def test_standard_input_is_a_stream() -> None:
+    query = "CREATE STREAM b (id BIGINT); SELECT id + 1 AS n FROM b"
+    done = outside("run", "--engine", "reference", "-q", "-c", query, "b=-", input=b"id\n1\n2\n")
+    assert (done.returncode, done.stdout) == (0, b"n\n2\n3\n")
+
+
+def test_query_itself_from_standard_input() -> None:
+    done = outside("run", "--engine", "reference", "-q", "-", "b=bids.csv", input=b"SELECT id FROM b LIMIT 1")
+    assert done.stdout == b"id\n1\n"
+
+
+def test_parameters_and_limit(capfd: pytest.CaptureFixture[str]) -> None:
+    text = "SELECT id FROM b WHERE id >= :least"
+    assert ref(capfd, "-c", text, "b=bids.csv", "--var", "least=2", "--limit", "1")[1] == "id\n2\n"
+
+
+def test_output_goes_to_a_file_in_the_format_of_its_name(capfd: pytest.CaptureFixture[str], place: Path) -> None:
+    code, out, _ = ref(capfd, "q.cq", "-o", "out.parquet")
+    assert (code, out) == (0, "")
+    assert pq.read_table("out.parquet").column("n").to_pylist() == [2, 1]
+    assert sorted(os.listdir(place)) == ["bids.csv", "out.parquet", "q.cq"]
+
+
+def test_several_outputs_need_a_file_each_in_a_pipe(capfd: pytest.CaptureFixture[str]) -> None:
+    text = "SELECT id FROM b; SELECT price FROM b;"
+    code, _, err = ref(capfd, "-c", text, "b=bids.csv")
+    assert code == 2 and "cannot share standard output" in err
+    code, out, _ = ref(capfd, "-c", text, "b=bids.csv", "-o", "result_2=p.csv")
+    assert (code, out) == (0, "id\n1\n2\n3\n") and Path("p.csv").read_text() == "price\n1.5\n2.0\n\n"
+    assert ref(capfd, "-c", text, "b=bids.csv", "-f", "table")[1].count("result") == 2
+
+
+def test_declared_sink_is_written_beside_the_query(capfd: pytest.CaptureFixture[str], place: Path) -> None:
+    (place / "sub").mkdir()
+    (place / "sub" / "s.cq").write_text(
+        "CREATE SINK o WITH (connector = 'file', path = 'o.jsonl', format = 'json'); INSERT INTO o SELECT id FROM b"
+    )
+    assert ref(capfd, "sub/s.cq", "b=bids.csv")[0] == 0
+    assert (place / "sub" / "o.jsonl").read_text() == '{"id": 1}\n{"id": 2}\n{"id": 3}\n'
+
+
+def test_output_onto_its_own_source_or_query_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    for target in ("bids.csv", "q.cq"):
+        code, _, err = ref(capfd, "q.cq", "-o", target, "-f", "csv")
+        assert code == 2 and "CQ0605" in err
+    assert Path("bids.csv").read_text() == ROWS
+
+
+def test_data_error_comes_after_the_rows_before_it_and_leaves_no_file(
+    capfd: pytest.CaptureFixture[str], place: Path
+) -> None:
+    Path("bad.csv").write_text("id\n1\n2\nx\n")
+    text = "CREATE STREAM b (id BIGINT); SELECT id FROM b"
+    code, out, err = ref(capfd, "-c", text, "b=bad.csv")
+    assert (code, out) == (1, "id\n1\n2\n")
+    assert "data error[CQ0702]: bad.csv:4: cannot read 'x' as BIGINT in column id" in err
+    ref(capfd, "-c", text, "b=bad.csv", "-o", "out.csv")
+    assert sorted(os.listdir(place)) == ["bad.csv", "bids.csv", "q.cq"]
+
+
+def test_bad_rows_are_counted_in_the_summary(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("bad.csv").write_text("id\n1\nx\n")
+    _, _, err = ref(
+        capfd, "-c", "CREATE STREAM b (id BIGINT) WITH (on_error = 'dead_letter'); SELECT id FROM b", "b=bad.csv"
+    )
+    assert " · bad 1 · " in err and Path("query.b.bad.jsonl").exists()
+
+
+def test_closed_pipe_ends_quietly(place: Path) -> None:
+    Path("many.csv").write_text("id\n" + "1\n" * 300_000)
+    command = f"{sys.executable} -m cq run --engine reference -c 'SELECT id FROM b' b=many.csv | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120, check=False)
+    assert (done.stdout, done.stderr) == (b"id\n", b"")
+
+
+def test_interrupt_drains_and_leaves_with_130() -> None:
+    command = [sys.executable, "-m", "cq", "run", "--engine", "reference", "-c"]
+    command += ["CREATE STREAM b (id BIGINT); SELECT id FROM b", "b=-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdin is not None and running.stdout is not None and running.stderr is not None
+        running.stdin.write(b"id\n" + b"1\n" * 600_000)
+        running.stdin.flush()
+        assert running.stdout.readline() == b"id\n"  # the header is written before the first row
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+        assert running.returncode == 130
+        assert b"interrupted" in said
+
+
+# ------------------------------------------------------------------------------------------------------ other commands
+
+
+def test_no_command_shows_help(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = cq(capfd)
+    assert code == 0 and all(name in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_every_command_has_help(capfd: pytest.CaptureFixture[str], name: str) -> None:
+    code, out, _ = cq(capfd, name, "--help")
+    assert code == 0 and out.startswith(f"Usage: cq {name}")
+
+
+def test_unknown_command_and_option_get_did_you_mean(capfd: pytest.CaptureFixture[str]) -> None:
+    code, _, err = cq(capfd, "rnu")
+    assert code == 2 and 'did you mean "run"?' in err
+    code, _, err = cq(capfd, "q.cq")
+    assert code == 2 and "cq run q.cq" in err
+    code, _, err = cq(capfd, "run", "q.cq", "--limt", "3")
+    assert code == 2 and "--limit" in err
+
+
+def test_check_reports_every_mistake_with_its_place(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("bad.cq").write_text(BIDS + "SELECT prize FROM bid;\nSELECT LENGHT('x') FROM bid;\n")
+    code, _, err = cq(capfd, "check", "bad.cq")
+    assert code == 1 and err.count("error[") == 2 and "--> bad.cq:3:8" in err and "^^^^^" in err
+    code, out, _ = cq(capfd, "check", "bad.cq", "--format", "json")
+    assert code == 1 and [(d["line"], d["code"]) for d in json.loads(out)] == [(3, "CQ0203"), (4, "CQ0205")]
+
+
+def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, err = cq(capfd, "check", "q.cq")
+    assert (code, err) == (0, "") and out.startswith("ok: reads bid; gives result (window_start TIMESTAMP")
+
+
+@pytest.mark.parametrize("stage", ["text", "logical", "rewritten", "stages", "code"])
+def test_explain_shows_every_stage(capfd: pytest.CaptureFixture[str], stage: str) -> None:
+    code, out, _ = cq(capfd, "explain", "q.cq", "--stage", stage)
+    assert code == 0 and out
+    if stage in {"logical", "stages"}:
+        assert json.loads(cq(capfd, "explain", "q.cq", "--stage", stage, "--format", "json")[1])["nodes"]
+
+
+def test_explain_statement_in_a_query_is_answered(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = ref(capfd, "-c", "EXPLAIN SELECT id FROM b", "b=bids.csv")
+    assert code == 0 and "scan  b" in out
+
+
+def test_fmt_checks_and_then_formats_once(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("f.cq").write_text("select  id from b where id>1 -- why\n;")
+    code, out, _ = cq(capfd, "fmt", "--check", "f.cq")
+    assert code == 1 and "-select  id" in out
+    assert cq(capfd, "fmt", "f.cq")[0] == 0
+    assert "-- why" in Path("f.cq").read_text()
+    assert cq(capfd, "fmt", "--check", "f.cq")[:2] == (0, "")
+
+
+def test_schema_prints_a_statement_that_runs(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = cq(capfd, "schema", "bids.csv", "--name", "bid")
+    assert code == 0
+    Path("s.cq").write_text(out + "SELECT COUNT(*) AS n FROM bid;")
+    assert ref(capfd, "s.cq")[1] == "n\n3\n"
+
+
+def test_generated_rows_are_the_same_for_the_same_seed(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cq(capfd, "gen", "bids", "rows=50", "-o", "g.parquet")[0] == 0
+    first = pq.read_table("g.parquet")
+    code, out, _ = cq(capfd, "gen", "bids", "rows=50")
+    assert code == 0 and len(out.splitlines()) == 51 and first.num_rows == 50
+    assert cq(capfd, "gen", "bids", "rows=50", "seed=2")[1] != out
+    assert 'did you mean "rows"?' in cq(capfd, "gen", "bids", "row=50")[2]
+
+
+def test_diff_of_two_engines_is_equal(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cq(capfd, "diff", "q.cq") == (0, "result: equal, 2 rows\n", "")
+
+
+def test_diff_that_cannot_run_leaves_with_2(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cq(capfd, "diff", "missing.cq")[0] == 2
+    code, _, err = cq(capfd, "diff", "q.cq", "--against", "duckdb")
+    assert code == 2 and "engines: native" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("run", "missing.cq"), 2, "CQ0601"),
+        (("run", "."), 2, "CQ0601"),
+        (("run",), 2, "no query is given"),
+        (("run", "q.cq", "bid"), 2, "STREAM=PATH"),
+        (("run", "q.cq", "bid=nowhere.csv"), 2, "CQ0601"),
+        (("run", "q.cq", "-s", "paralelism=2"), 2, 'did you mean "parallelism"?'),
+        (("run", "q.cq", "--engine", "sparc"), 2, 'did you mean "spark"?'),
+        (("run", "-c", "CREATE STREAM s (a BIGINT)"), 2, "no output"),
+        (("run", "-c", "SELECT 'open"), 1, "CQ0102"),
+        (("run", "-c", "SELECT id FROM b", "b=/dev/zero"), 2, "CQ06"),
+        (("schema", "q.cq"), 2, "CQ0602"),
+        (("explain", "q.cq", "--stage", "code", "--format", "dot"), 2, "CQ0208"),
+    ],
+)  # fmt: skip
+def test_mistakes_on_the_command_line_have_a_code_and_a_way_out(
+    capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    got, _, err = cq(capfd, *arguments)
+    assert got == code and words in err, err
+    assert "Traceback" not in err and ("= help:" in err or code == 1), err
+
+
+def test_query_that_is_no_text_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("b.cq").write_bytes(b"SELECT \xff")
+    assert "CQ0105" in cq(capfd, "check", "b.cq")[2]
+    Path("b.cq").write_bytes(b"-" * (1 << 21))
+    assert "CQ0103" in cq(capfd, "check", "b.cq")[2]
+
+
+def test_internal_fault_is_one_line_and_how_to_report_it(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setattr("cq.planner.binder.bind", broken)
+    code, _, err = cq(capfd, "check", "q.cq")
+    assert code == 2 and err.startswith("error[CQ0999]: KeyError: 'lost'") and "Traceback" not in err
+    assert "Traceback" in cq(capfd, "--debug", "check", "q.cq")[2]
+
+
+def test_reading_commands_and_the_reference_need_neither_numba_nor_spark() -> None:
+    program = """
+import sys
+for name in ("numba", "llvmlite", "pyspark"):
+    sys.modules[name] = None
+from cq.cli import execute
+commands = (["check", "q.cq"], ["fmt", "-"], ["run", "--engine", "reference", "q.cq"])
+codes = [execute(c) for c in commands]
+codes += [execute(["explain", "q.cq", "--stage", s]) for s in ("text", "logical", "rewritten", "stages", "code")]
+sys.exit(any(codes))
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, timeout=120, check=False, input=b"SELECT 1")
+    assert done.returncode == 0, done.stderr.decode()
