@@ -213,17 +213,14 @@ class Layout:
         for item in items:
             self._row(indent + 1, item.text + ("," if item is not items[-1] else ""), item.span)
 
-    def _condition(
-        self, indent: int, opening: str, node: ast.Expr, closing: str = "", start: Span | None = None
-    ) -> None:
+    def _condition(self, indent: int, opening: str, node: ast.Expr, closing: str = "") -> None:
         """A condition; a chain of AND that does not fit has a row for each operand."""
         text = f"{opening}{inline.expr(node)}{closing}"
-        first = start if start is not None else node.span
-        if not isinstance(node, ast.Logical) or node.op == "OR" or self._fits(indent, text, first, node.span):
-            self._row(indent, text, first.to(node.span))
+        if not isinstance(node, ast.Logical) or node.op == "OR" or self._fits(indent, text, node.span, node.span):
+            self._row(indent, text, node.span)
             return
         operands = [inline.expr(o, inline.NOT) for o in node.operands]
-        self._row(indent, opening + operands[0], first.to(node.operands[0].span))
+        self._row(indent, opening + operands[0], node.operands[0].span)
         for operand, shown in zip(node.operands[1:], operands[1:], strict=True):
             self._row(indent + 1, f"AND {shown}{closing if operand is node.operands[-1] else ''}", operand.span)
 
@@ -420,25 +417,33 @@ class Layout:
             self._one_relation("", relation, indent + 1, "," if relation is not relations[-1] else "")
 
     def _one_relation(self, opening: str, node: ast.Relation, indent: int, closing: str) -> None:
-        text = f"{opening}{inline.relation(node)}{closing}"
+        """A relation; each join stands below what it joins to, in a comma list one level deeper."""
         match node:
-            case ast.Join(left=left, right=right):
+            case ast.Join(left=left):
                 self._one_relation(opening, left, indent, "")
-                condition = inline.join_condition(node) + closing
-                words = f"{inline.join_words(node)} "
-                if isinstance(right, ast.DerivedTable) and not self._fits(
-                    indent + 1, words + inline.join_right(node) + condition, right.span, node.span
-                ):
-                    self._derived(words, right, indent + 1, condition, node.span)
-                elif node.on is not None and node.match is None:
-                    joined = f"{words}{inline.join_right(node)} ON "
-                    self._condition(indent + 1, joined, node.on, closing, right.span)
+                self._join(node, indent if opening else indent + 1, closing)
+            case ast.DerivedTable():
+                text = f"{opening}{inline.relation(node)}{closing}"
+                if self._fits(indent, text, node.span, node.span):
+                    self._row(indent, text, node.span)
                 else:
-                    self._row(indent + 1, words + inline.join_right(node) + condition, right.span.to(node.span))
-            case ast.DerivedTable() if not self._fits(indent, text, node.span, node.span):
-                self._derived(opening, node, indent, closing, node.span)
+                    self._derived(opening, node, indent, closing, node.span)
             case _:
-                self._row(indent, text, node.span)
+                self._row(indent, f"{opening}{inline.relation(node)}{closing}", node.span)
+
+    def _join(self, node: ast.Join, indent: int, closing: str) -> None:
+        right = node.right
+        words, condition = f"{inline.join_words(node)} ", inline.join_condition(node) + closing
+        text = words + inline.join_right(node) + condition
+        fits = self._fits(indent, text, right.span, node.span)
+        if isinstance(right, ast.DerivedTable) and not fits:
+            self._derived(words, right, indent, condition, node.span)
+        elif node.on is not None and not fits:
+            match = f" MATCH_CONDITION ({inline.expr(node.match)})" if node.match is not None else ""
+            self._row(indent, f"{words}{inline.join_right(node)}{match}", right.span)
+            self._condition(indent + 1, "ON ", node.on, closing)
+        else:
+            self._row(indent, text, right.span.to(node.span))
 
     def _derived(self, opening: str, node: ast.DerivedTable, indent: int, closing: str, whole: Span) -> None:
         self._row(indent, f"{opening}{'LATERAL ' if node.lateral else ''}(")
