@@ -230,3 +230,58 @@ def test_lanes_after_a_stateless_stage_keep_the_order():
     expected, _ = run(job(first, stage("running")), cut(rows, 300), interpreted=True)
     plan = job(first, stage("running", StageKind.PARTITIONED))
     assert run(plan, cut(rows, 300), batch_rows=32, threads=3) == (expected, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "threads"),
+    [("running", StageKind.STATEFUL, 0), ("groups", StageKind.STATEFUL, 1), ("running", StageKind.PARTITIONED, 2)],
+)
+@pytest.mark.parametrize("at", [0, 1, 250, 499])
+def test_a_paused_run_goes_on_in_another_engine(name, kind, threads, at):
+    rows = random_rows(11, 500)
+    plan = job(stage(name, kind), grid_us=100)
+    expected, _ = run(job(stage(name), grid_us=100), cut(rows, 64), interpreted=True)
+    with Engine(plan, threads=threads, batch_rows=16) as first:
+        for piece in cut(rows[:at], 64):
+            first.push(0, piece)
+        snapshot = first.pause()
+        found = [b for _, b in first.drain()]
+    assert snapshot.serial == snapshot.rows[0] <= at
+    with Engine(plan, threads=threads, batch_rows=5, snapshot=snapshot) as second:
+        second.run([iter(cut(rows[snapshot.rows[0] :], 64))], lambda _, b: found.append(b))
+    assert pairs(found) == expected
+
+
+def test_a_pause_holds_back_what_was_pushed_until_the_run_resumes(way):
+    with Engine(job(stage("running")), **way) as engine:
+        engine.push(0, batch([(1, 1, 1)]))
+        before = engine.pause()
+        found = [b for _, b in engine.drain()]
+        engine.push(0, batch([(1, 1, 2)]))
+        assert engine.drain() == []
+        engine.resume()
+        engine.end(0)
+        assert pairs(found + [b for _, b in engine.drain()]) == [(1, 1), (1, 2)]
+        assert before.serial in {0, 1}
+
+
+def test_the_error_of_a_source_comes_after_the_results_of_the_rows_before_it(way):
+    def broken():
+        yield batch([(n, n, n) for n in range(10)])
+        raise OSError("gone")
+
+    found = []
+    with Engine(job(stage("windows"), grid_us=5), **way) as engine, pytest.raises(OSError, match="gone"):
+        engine.run([broken()], lambda _, b: found.append(b))
+    assert pairs(found) == [(0, 0), (5, 5)]  # no end, so no last window
+
+
+def test_metrics_count_rows_of_every_stage(way):
+    plan = job(stage("repeat", StageKind.STATELESS, last=False), stage("running"))
+    with Engine(plan, **way) as engine:
+        engine.run([iter(cut([(1, 3, n) for n in range(100)], 10))], lambda _, b: None)
+        numbers = engine.metrics()
+    assert numbers.rows == (100,)
+    assert [(m.rows_in, m.rows_out) for m in numbers.stages] == [(100, 300), (300, 300)]
+    assert numbers.sinks == (300,)
+    assert all(m.busy_ns > 0 and m.items > 0 and m.queued == 0 for m in numbers.stages)

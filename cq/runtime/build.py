@@ -13,7 +13,7 @@ from cq.runtime import stage as s
 from cq.runtime.abi import BEFORE_ALL, NEVER, Storage
 from cq.runtime.batch import ITEM_KIND, ITEM_LINK, PARCEL
 from cq.runtime.host import Host
-from cq.runtime.job import ColumnSpec, Job, PortSpec, SourceSpec, Stage, StageKind
+from cq.runtime.job import ColumnSpec, Container, Job, PortSpec, SourceSpec, Stage, StageKind
 from cq.runtime.state import drop_state, made, new_state, words
 
 PENDING_BATCHES = (
@@ -21,7 +21,11 @@ PENDING_BATCHES = (
 )
 TICKETS_A_WORKER = 8  # waiting at each stage: enough to ride over a slow ticket, few enough to stay in the cache
 WAITING_RESULTS = 64  # parcels in each sink; then the last stage waits for the feeder
+NO_LIMIT = 2**63 - 1
 MOST_SEGMENTS = 1024  # in a ticket; one that has more crossings and turns of sources is cut earlier
+
+
+CONTAINERS = {container: number for number, container in enumerate(Container)}
 
 
 def power_of_two(least: int) -> int:
@@ -67,7 +71,9 @@ class Plant:
         return (address + 63) & ~63
 
 
-def build(host: Host, job: Job, workers: int, batch_rows: int, heuristic: int) -> Plant:
+def build(
+    host: Host, job: Job, workers: int, batch_rows: int, heuristic: int, state_limit_bytes: int = NO_LIMIT
+) -> Plant:
     """All structures of a job. workers: 0 runs inline, as one."""
     plant = Plant(host, job, max(workers, 1))
     plant.engine = plant.block(s.ENGINE_WORDS)
@@ -87,6 +93,7 @@ def build(host: Host, job: Job, workers: int, batch_rows: int, heuristic: int) -
         (s.ENGINE_SINK_TABLE, host.place(words(plant.sinks))),
         (s.ENGINE_HEURISTIC, heuristic),
         (s.ENGINE_WORKERS, plant.workers),
+        (s.ENGINE_STATE_LIMIT, state_limit_bytes),
     ):
         host.set_word(plant.engine, index, value)
     host.function("conclude_if_satisfied")(plant.engine)
@@ -115,6 +122,8 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
         (s.STAGE_PORTS, len(spec.ports)),
         (s.STAGE_DEPOTS, host.place(words(depots))),
         (s.STAGE_NUMBER, number),
+        (s.STAGE_SLOTS, host.place(words(w for slot in spec.slots for w in (slot.offset, CONTAINERS[slot.container])))),
+        (s.STAGE_SLOT_COUNT, len(spec.slots)),
         (s.STAGE_SOURCES, len(plant.job.sources)),
     ):
         host.set_word(stage, index, value)

@@ -23,11 +23,20 @@ from cq.runtime import stage as s
 from cq.runtime.abi import ErrorCode
 from cq.runtime.arrow import adopt, lend, plain_schema
 from cq.runtime.batch import ITEM_STAGE, LOAN_FIRST
-from cq.runtime.build import build, close
+from cq.runtime.build import NO_LIMIT, build, close
 from cq.runtime.host import CompiledHost, InterpretedHost
 from cq.runtime.job import Job
-from cq.runtime.merge import ADMISSION_LATE_ROWS, ADMISSION_SERIAL, END_OF_SOURCE, SOURCE_RING
+from cq.runtime.merge import (
+    ADMISSION_LATE_ROWS,
+    ADMISSION_PAUSED,
+    ADMISSION_SERIAL,
+    END_OF_SOURCE,
+    SOURCE_ENDED,
+    SOURCE_RING,
+)
+from cq.runtime.metrics import Metrics, read_metrics
 from cq.runtime.schedule import HEURISTICS
+from cq.runtime.snapshot import Snapshot, put_snapshot, take_snapshot
 
 SLICE_NS = 50_000_000  # how long the feeder waits before it looks at signals again
 IDLE_SLICE_NS = 200_000  # the same while it waits for the workers to have nothing to do, which they do not announce
@@ -55,6 +64,30 @@ class EngineFailure:
     instant: int
 
 
+class _Feed:
+    """Iterators of record batches, the batch of each that was read and not taken yet, and the first error of any."""
+
+    def __init__(self, sources: Sequence[Iterator[pa.RecordBatch]]) -> None:
+        self.sources = sources
+        self.waiting: list[pa.RecordBatch | None] = [None] * len(sources)
+        self.broken: set[int] = set()
+        self.error: Exception | None = None
+
+    def peek(self, number: int) -> pa.RecordBatch | None:
+        """The next batch of a source; None at its end, or when it broke: then it gives no more and does not end."""
+        if self.waiting[number] is None:
+            try:
+                self.waiting[number] = next(self.sources[number], None)
+            except Exception as error:
+                self.error = self.error or error
+                self.broken.add(number)
+        return self.waiting[number]
+
+    def taken(self, number: int) -> None:
+        """The batch is in the engine."""
+        self.waiting[number] = None
+
+
 class Engine:
     """One run of a job. Methods are called by one thread at a time; `close` (or `with`) ends it."""
 
@@ -65,22 +98,36 @@ class Engine:
         threads: int = 0,
         batch_rows: int = BATCH_ROWS,
         heuristic: str = "ct",
+        memory_limit: int | None = None,
         schemas: Sequence[pa.Schema] | None = None,
         interpreted: bool = False,
+        snapshot: Snapshot | None = None,
     ) -> None:
+        """A run that has not begun, or goes on from a snapshot.
+
+        memory_limit: bytes that the state of one stage may hold; beyond them the run fails with LIMIT.
+        schemas: of each sink's batches, of the layouts of its columns.
+        """
         assert batch_rows > 0 and threads >= 0 and not (interpreted and threads), "engine options"
         self.job = job
         self._host = InterpretedHost() if interpreted else CompiledHost()
         self._schemas = list(schemas) if schemas is not None else [plain_schema(p.columns) for p in job.sinks]
         self._inline = threads == 0
+        limit = NO_LIMIT if memory_limit is None else memory_limit
         with self._host.active():
-            self._plant = build(self._host, job, threads, batch_rows, HEURISTICS[heuristic])
+            self._plant = build(self._host, job, threads, batch_rows, HEURISTICS[heuristic], limit)
+            if snapshot is not None:
+                put_snapshot(self._host, self._plant, snapshot)
         self._loans: list[deque[int]] = [deque() for _ in job.sources]
-        self._pushed_rows = [0] * len(job.sources)
-        self._ended = [False] * len(job.sources)
+        self._pushed_rows = list(snapshot.rows) if snapshot is not None else [0] * len(job.sources)
+        self._ended = [self._has_ended(source) for source in self._plant.sources]
         self._stashed: list[deque[pa.RecordBatch]] = [deque() for _ in job.sinks]
         self._threads = [self._start(number) for number in range(threads)]
         self._closed = False
+
+    def _has_ended(self, source: int) -> bool:
+        with self._host.active():
+            return self._host.word(source, SOURCE_ENDED) == 1
 
     def _start(self, number: int) -> threading.Thread:
         loop = self._host.function("worker_loop")
@@ -209,42 +256,80 @@ class Engine:
                 self._rest(seen)
 
     def run(self, sources: Sequence[Iterator[pa.RecordBatch]], on_batch: OnBatch) -> EngineFailure | None:
-        """All results of the sources went to `on_batch(sink, batch)`; the failure that ended the run, if one did."""
-        waiting: list[pa.RecordBatch | None] = [None] * len(sources)
+        """All results of the sources went to `on_batch(sink, batch)`; the failure that ended the run, if one did.
+
+        An exception of an iterator is raised when all that the rows before it cause is delivered, unless that fails.
+        """
+        feed = _Feed(sources)
         while True:
             with self._host.active():
                 seen = self._signal()
                 over = self.finished
-                moved = not over and self._feed(sources, waiting)
+                moved = not over and self._feed(feed)
                 moved = self._advance() or moved
+                if not moved and feed.error is not None and not over and self._idle():
+                    over = not self._advance()
             for number, stash in enumerate(self._stashed):
                 while stash:
                     on_batch(number, stash.popleft())
+                    moved = True
             if over:
+                if feed.error is not None and self._outcome_is_running():
+                    raise feed.error
                 return self.failure
             if not moved:
-                self._rest(seen)
+                self._rest(seen, SLICE_NS if feed.error is None else IDLE_SLICE_NS)
 
-    def _feed(self, sources: Sequence[Iterator[pa.RecordBatch]], waiting: list[pa.RecordBatch | None]) -> bool:
-        """Whether a source had room for one more batch. waiting: what was read and found no room."""
+    def _feed(self, feed: _Feed) -> bool:
+        """Whether a source had room for one more batch."""
         moved = False
-        for number, batches in enumerate(sources):
-            if self._ended[number]:
+        for number in range(len(feed.sources)):
+            if self._ended[number] or number in feed.broken:
                 continue
-            if waiting[number] is None:
-                waiting[number] = next(batches, None)
-            batch = waiting[number]
+            batch = feed.peek(number)
+            if number in feed.broken:
+                continue
             if batch is None:
                 moved = self._offer_end(number) or moved
             elif self._offer(number, batch):
-                waiting[number] = None
+                feed.taken(number)
                 moved = True
         return moved
+
+    # -- pausing -----------------------------------------------------------------------------------------------------
+
+    def pause(self) -> Snapshot:
+        """The run stands still at a serial: all below it is processed, its results wait for `drain`; nothing else is.
+
+        What was pushed beyond it stays pushed; `resume` goes on with it. The run is not over.
+        """
+        assert not self.finished, "a run that is over cannot pause"
+        with self._host.active():
+            self._host.set_word(self._plant.admission, ADMISSION_PAUSED, 1)
+            while True:
+                seen = self._signal()
+                if self._advance():
+                    continue
+                if self._idle():
+                    break
+                self._rest(seen, IDLE_SLICE_NS)
+            self._take_results()
+            return take_snapshot(self._host, self._plant)
+
+    def resume(self) -> None:
+        """The run goes on."""
+        with self._host.active():
+            self._host.set_word(self._plant.admission, ADMISSION_PAUSED, 0)
+            self._wake()
 
     # -- state of the run --------------------------------------------------------------------------------------------
 
     def _outcome(self) -> int:
         return self._host.word(self._plant.engine, s.ENGINE_OUTCOME)
+
+    def _outcome_is_running(self) -> bool:
+        with self._host.active():
+            return self._outcome() == s.RUNNING
 
     def _signal(self) -> int:
         return self._host.word(self._plant.engine, s.ENGINE_SIGNAL)
@@ -284,6 +369,11 @@ class Engine:
         """A counting word of the state, over all states of all stages. Nothing may run meanwhile but idle workers."""
         with self._host.active():
             return sum(self._host.word(state, word) for states in self._plant.states for state in states)
+
+    def metrics(self) -> Metrics:
+        """What was done so far; nothing stops for it."""
+        with self._host.active():
+            return read_metrics(self._host, self._plant)
 
     @property
     def late_rows(self) -> int:

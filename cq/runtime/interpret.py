@@ -28,6 +28,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.doubles",
     "cq.runtime.times",
     "cq.calendar",  # registered by cq.runtime.times
+    "cq.runtime.saving",
     "cq.runtime.ring",
     "cq.runtime.reorder",
     "cq.runtime.hybrid",

@@ -119,7 +119,7 @@ def panes_find(panes: int, time_us: int) -> int:
         st_i64(panes, PANES_LO, 0)
         st_i64(panes, PANES_HI, 0)
         return -1
-    record = _record(panes, start, 0)
+    record = panes_record(panes, start, 0)
     if record == 0:
         return 0
     st_i64(panes, PANES_LO, start)
@@ -133,7 +133,7 @@ def panes_find(panes: int, time_us: int) -> int:
 @native("i64(i64, i64, i64)", export=True)
 def panes_attach(panes: int, end_us: int, start_us: int) -> int:
     """The record of the attached window [start_us, end_us), opened if need be; 0 without memory."""
-    record = _record(panes, end_us, start_us)
+    record = panes_record(panes, end_us, start_us)
     if record == 0:
         return 0
     st_i64(panes, PANES_RECORD, record)
@@ -143,7 +143,7 @@ def panes_attach(panes: int, end_us: int, start_us: int) -> int:
 
 
 @native("i64(i64, i64, i64)")
-def _record(panes: int, first: int, second: int) -> int:
+def panes_record(panes: int, first: int, second: int) -> int:
     """The open record with these order words, made if need be; 0 without memory."""
     items = ld_i64(panes, PANES_LIST)
     count = ld_i64(panes, PANES_COUNT)

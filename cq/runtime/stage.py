@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from cq.runtime.abi import (
     BATCH_ROWS,
+    ERROR,
     PORT_ROWS,
     PORT_SEGMENT_COUNT,
     PORT_WORDS,
@@ -58,6 +59,7 @@ from cq.runtime.ops import (
 )
 from cq.runtime.parcel import PARCEL_PORT, parcel_count, parcel_get, parcel_return, parcel_to_batch, port_segment
 from cq.runtime.ring import ring_has_room, ring_push, ring_size
+from cq.runtime.saving import state_held_bytes
 
 # words of the engine; those that workers write have lines of their own
 ENGINE_STOP = 0  # 1: workers leave
@@ -75,6 +77,7 @@ ENGINE_HEURISTIC = 53
 ENGINE_WORKERS = 54
 ENGINE_WINDOW = 56  # when the scheduling window began
 ENGINE_UNHEARD = 64  # when the first result the feeder was not told of was sent; 0: it was told of all
+ENGINE_STATE_LIMIT = 65  # bytes that the states of one stage may hold
 ENGINE_WORDS = 72
 
 MANY_RESULTS = 8
@@ -105,9 +108,12 @@ STAGE_ITEMS = 27
 STAGE_CALLS = 28
 STAGE_ACTIVE = 29  # workers inside
 STAGE_WINDOW_NS = 30  # STAGE_BUSY_NS when the scheduling window began
+STAGE_STATE_BYTES = 31  # held by the containers of its states, when last weighed
 STAGE_FAILURE = 32  # the failure item
 STAGE_ERROR = STAGE_FAILURE + ITEM_WORDS  # ERROR_* words
-STAGE_WORDS = STAGE_ERROR + 8
+STAGE_SLOTS = STAGE_ERROR + 8  # -> (offset, container) of each slot of a state
+STAGE_SLOT_COUNT = STAGE_ERROR + 9
+STAGE_WORDS = STAGE_ERROR + 16
 
 ERROR_CODE = 0
 ERROR_SITE = 1
@@ -127,7 +133,9 @@ TASK_COUNT = 5
 TASK_STATUS = 6
 TASK_OUT = 7  # -> ports; the word before them points to TASK_PARCELS' words
 TASK_PARCELS = 8  # -> one parcel a port
-TASK_WORDS = 10
+TASK_CALLS = 9
+TASK_BYTES = 10  # what its state held when last weighed
+TASK_WORDS = 12
 
 SINK_RING = 0
 SINK_LEFT = 1  # rows it still takes; -1: no limit
@@ -136,6 +144,8 @@ SINK_BATCHES = 3
 SINK_WORDS = 8
 
 NO_MEMORY = int(ErrorCode.NO_MEMORY)
+LIMIT = int(ErrorCode.LIMIT)
+CALLS_A_WEIGHING = 16  # a state is weighed once in so many calls: it walks the open panes
 
 
 # -- signals ---------------------------------------------------------------------------------------------------------
@@ -253,7 +263,10 @@ def take_parcel(stage: int, task: int, port: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def run_kernel(stage: int, task: int, item: int) -> int:
-    """The kernel's answer for the item, and its time on the stage's account."""
+    """The kernel's answer for the item, and its time on the stage's account.
+
+    A state that has outgrown the limit is an error, told after the call that found it.
+    """
     begun = clock_ns()
     status = call4(
         ld_i64(stage, STAGE_KERNEL),
@@ -264,7 +277,21 @@ def run_kernel(stage: int, task: int, item: int) -> int:
     )
     at_add(stage + STAGE_BUSY_NS * 8, clock_ns() - begun)
     at_add(stage + STAGE_CALLS * 8, 1)
+    calls = ld_i64(task, TASK_CALLS)
+    st_i64(task, TASK_CALLS, calls + 1)
+    if calls & (CALLS_A_WEIGHING - 1) == 0 and status != ERROR and _weigh(stage, task) == 0:
+        fail(ld_i64(task, TASK_STATE), LIMIT)
+        return ERROR
     return status
+
+
+@native("i64(i64, i64)")
+def _weigh(stage: int, task: int) -> int:
+    """1 and STAGE_STATE_BYTES is right for this task; 0 when the stage's states hold more than the limit."""
+    held = state_held_bytes(ld_i64(task, TASK_STATE), ld_i64(stage, STAGE_SLOTS), ld_i64(stage, STAGE_SLOT_COUNT))
+    total = at_add(stage + STAGE_STATE_BYTES * 8, held - ld_i64(task, TASK_BYTES)) + held - ld_i64(task, TASK_BYTES)
+    st_i64(task, TASK_BYTES, held)
+    return 1 if total <= ld_i64(ld_i64(stage, STAGE_ENGINE), ENGINE_STATE_LIMIT) else 0
 
 
 @native("void(i64, i64)")
