@@ -139,7 +139,7 @@ def _near(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64], tolerance: flo
     """Which rows of two matrices agree in every column."""
     if len(a) == 0:
         return np.ones(a.shape[1], np.bool_)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         close = np.abs(a - b) <= tolerance * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))
         same = (a == b) | (close & np.isfinite(a) & np.isfinite(b)) | (np.isnan(a) & np.isnan(b))
     every: npt.NDArray[np.bool_] = same.all(axis=0)

@@ -1,0 +1,182 @@
+"""The Python face: loading, running, feeding step by step, comparing; and that importing it costs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas
+import polars
+import pyarrow as pa
+import pytest
+
+import cq
+
+QUERY = """CREATE STREAM bid (id BIGINT, price DOUBLE, ts TIMESTAMP, WATERMARK FOR ts);
+SELECT window_start, id, COUNT(*) AS n, SUM(price) AS total
+FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end, id;
+"""
+ROWS = [{"id": n % 3, "price": n / 2, "ts": dt.datetime(2024, 1, 1, 0, n // 10, n % 10)} for n in range(60)]
+ENGINES = ["reference", "native"]
+
+
+def test_import_is_light() -> None:
+    program = (
+        "import time; began = time.perf_counter(); import cq; seconds = time.perf_counter() - began\n"
+        "import sys; heavy = {'numba', 'pyspark', 'pyarrow', 'numpy', 'click', 'lark'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "assert seconds < 0.3, seconds\n"
+        "assert cq.CompileError and 'load' in dir(cq)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_result_is_a_mapping_of_outputs(engine: str) -> None:
+    result = cq.run(QUERY, {"bid": ROWS}, engine=engine, threads=0)
+    assert list(result) == ["result"] and len(result["result"]) == 18
+    assert result["result"].to_arrow().schema.names == ["window_start", "id", "n", "total"]
+    assert isinstance(result["result"].to_pandas(), pandas.DataFrame)
+    assert isinstance(result["result"].to_polars(), polars.DataFrame)
+    assert pa.table(result["result"]).num_rows == 18
+    assert result.stats.rows_in == {"bid": 60} and len(result.stats.hashes["result"]) == 16
+    with pytest.raises(cq.UsageError, match="no output"):
+        result["resutl"]
+
+
+def test_inputs_of_every_kind_give_the_same_result(tmp_path: Path) -> None:
+    table = pa.Table.from_pylist(ROWS)
+    frame = table.to_pandas()
+    frame.to_csv(tmp_path / "b.csv", index=False)
+    expected = cq.run(QUERY, {"bid": ROWS}, engine="reference").stats.hashes
+    for given in (table, frame, polars.from_arrow(table), table.to_reader(), tmp_path / "b.csv"):
+        assert cq.run(QUERY, {"bid": given}, engine="reference").stats.hashes == expected, type(given)
+
+
+def test_sql_takes_its_inputs_by_name() -> None:
+    q = cq.sql("SELECT id, price FROM t WHERE price > 29", t=pa.Table.from_pylist(ROWS))
+    assert q.run(engine="reference")["result"].to_pylist() == [{"id": 2, "price": 29.5}]
+
+
+def test_loaded_query_takes_parameters_and_paths_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text("id\n1\n2\n")
+    (tmp_path / "q.cq").write_text(
+        "CREATE STREAM b WITH (connector = 'file', path = 'b.csv'); SELECT id FROM b WHERE id > :least"
+    )
+    q = cq.load(tmp_path / "q.cq", least=1)
+    assert q.run(engine="reference")["result"].to_pylist() == [{"id": 2}]
+    assert q.with_variables(least=0).run(engine="reference").stats.rows_out == {"result": 2}
+
+
+def test_declared_sink_is_written_and_is_not_in_the_result(tmp_path: Path) -> None:
+    (tmp_path / "q.cq").write_text(
+        "CREATE SINK o WITH (connector = 'file', path = 'o.csv'); INSERT INTO o SELECT id FROM b; SELECT id FROM b;"
+    )
+    result = cq.load(tmp_path / "q.cq").run({"b": [{"id": 1}]}, engine="reference")
+    assert list(result) == ["result"] and (tmp_path / "o.csv").read_text() == "id\n1\n"
+    assert result.stats.rows_out == {"o": 1, "result": 1}
+
+
+def test_errors_say_where() -> None:
+    with pytest.raises(cq.CompileError) as caught:
+        cq.sql("SELECT\n  prize FROM t", t=ROWS).check()
+    error = caught.value
+    assert (error.code, error.line, error.column) == ("CQ0203", 2, 3)
+    assert 'did you mean "price"?' in error.hint
+    with pytest.raises(cq.DataError) as failed:
+        cq.sql("SELECT 1 / (id - 1) AS x FROM t", t=ROWS).run(engine="reference")
+    assert failed.value.first.place == "<t>:2"
+
+
+def test_explain_and_check_run_nothing() -> None:
+    q = cq.sql(QUERY)
+    assert q.check() == ()
+    assert "scan  bid" in q.explain()
+    assert "SELECT" in q.explain("text")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_started_query_gives_results_as_soon_as_they_are_known(engine: str) -> None:
+    with cq.sql(QUERY).start(engine=engine) as job:
+        job.push("bid", ROWS[:15])
+        assert sum(b.num_rows for b in job.results()) == 3  # minute 0 has closed
+        job.push("bid", pa.Table.from_pylist(ROWS[15:]))
+        assert sum(b.num_rows for b in job.results()) == 12
+    assert sum(b.num_rows for b in job.results()) == 3  # the end closed the last minute
+    assert list(job.results()) == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_pushing_in_pieces_gives_what_a_run_gives(engine: str) -> None:
+    whole = cq.run(QUERY, {"bid": ROWS}, engine="reference")["result"].to_arrow()
+    with cq.sql(QUERY).start(engine=engine) as job:
+        for row in ROWS:
+            job.push("bid", [row])
+    assert pa.Table.from_batches(job.results(), whole.schema).equals(whole)
+
+
+def test_results_can_be_waited_for() -> None:
+    async def both() -> int:
+        job = cq.sql(QUERY).start(engine="reference")
+
+        async def feed() -> None:
+            for start in range(0, 60, 20):
+                job.push("bid", ROWS[start : start + 20])
+                await asyncio.sleep(0)
+            job.end()
+
+        feeding = asyncio.create_task(feed())
+        rows = 0
+        async for batch in job.results():
+            rows += batch.num_rows
+        await feeding
+        job.close()
+        return rows
+
+    assert asyncio.run(asyncio.wait_for(both(), 30)) == 18
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_error_of_a_job_comes_after_the_results_before_it(engine: str) -> None:
+    with cq.sql("CREATE STREAM t (id BIGINT); SELECT 6 / (id - 2) AS x FROM t").start(engine=engine) as job:
+        job.push("t", [{"id": 1}])
+        job.push("t", [{"id": 3}, {"id": 2}, {"id": 4}])
+        seen: list[int] = []
+        with pytest.raises(cq.DataError) as failed:
+            for batch in job.results():
+                seen += batch.column(0).to_pylist()
+        assert seen == [-6, 6]
+        assert (failed.value.code, failed.value.first.place) == ("CQ0706", "<t>:3")
+
+
+def test_job_refuses_what_it_does_not_know() -> None:
+    with cq.sql(QUERY).start(engine="reference") as job:
+        with pytest.raises(cq.UsageError, match="no stream"):
+            job.push("bids", ROWS)
+        with pytest.raises(cq.UsageError, match="no output"):
+            job.results("x")
+        job.end("bid")
+        with pytest.raises(cq.UsageError, match="has ended"):
+            job.push("bid", ROWS)
+        job.close()
+    with pytest.raises(cq.UsageError, match="whole inputs"):
+        cq.sql(QUERY).start(engine="spark")
+
+
+def test_diff_is_equal_and_can_be_demanded() -> None:
+    result = cq.diff(QUERY, {"bid": pa.Table.from_pylist(ROWS).to_reader()})
+    assert result.raise_if_different().equal
+    assert str(result) == "result: equal, 18 rows"
+
+
+def test_notebooks_get_tables_that_cannot_run_anything() -> None:
+    result = cq.sql("SELECT name FROM t", t=[{"name": "<script>alert(1)</script>"}, {"name": None}]).run(
+        engine="reference"
+    )
+    page = result._repr_html_()
+    assert "<script>" not in page and "&lt;script&gt;" in page and "<i>NULL</i>" in page
+    assert "<b>" not in cq.sql("SELECT '<b>'")._repr_html_()
