@@ -1,23 +1,26 @@
 """Scalar expressions to statements: the value of each node in locals, computed once on every way that needs it.
 
 Evaluation is strict and left to right but for AND, OR, CASE and COALESCE, which become branches. A function of the
-registry is either a kernel form of `FORMS`, under the name its entry gives in `native`, or its own body, copied into
-the module. What can fail or has a guard runs only for values that are not NULL.
+registry is either a kernel form of `FORMS` or `PURE`, under the name its entry gives in `native`, or its own body,
+copied into the module. What can fail or has a guard runs only for values that are not NULL.
 """
 
 from __future__ import annotations
 
 import ast
-import inspect
-import textwrap
+import struct
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
+from types import FunctionType
 
-from cq.codegen.values import Row, Scope, Val, any_null, default_parts, is_true, null_of
+from cq.codegen.bodies import copied
+from cq.codegen.values import Row, Scope, Val, any_null, is_true, null_of
 from cq.codegen.writer import expr
-from cq.errors import Span
+from cq.errors import Span, compile_error
 from cq.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, IsNull, Literal, Or
-from cq.types import BOOLEAN, DataType, Kind, Physical
+from cq.runtime import abi
+from cq.runtime.abi import ErrorCode
+from cq.types import BOOLEAN, VARCHAR, DataType, Kind, Physical
 
 Form = Callable[[Scope, "Strict"], None]
 """Writes a kernel form: reads `call.args` (not NULL there) and assigns `call.result`."""
@@ -48,8 +51,13 @@ class Strict:
         scope.assign(self.result, null_of(self.type))
 
 
+PureForm = Callable[[Scope, Strict], ast.expr]
+
 FORMS: dict[str, Form] = {}
-PURE: dict[str, Callable[[Scope, Strict], ast.expr]] = {}
+PURE: dict[str, PureForm] = {}
+
+# entries without a kernel form, by their `native` name, and why: what a query that needs one is told
+UNSUPPORTED_NATIVE = {"split": "an array stands only in UNNEST(SPLIT(text, separator))"}
 
 
 def form(name: str) -> Callable[[Form], Form]:
@@ -63,9 +71,6 @@ def form(name: str) -> Callable[[Form], Form]:
     return register
 
 
-PureForm = Callable[[Scope, Strict], ast.expr]
-
-
 def pure(name: str) -> Callable[[PureForm], PureForm]:
     """Register a kernel form that is one expression, valid for whatever the parts of a NULL hold."""
 
@@ -77,13 +82,23 @@ def pure(name: str) -> Callable[[PureForm], PureForm]:
     return register
 
 
+@cache
+def load_forms() -> None:
+    """Every kernel form is registered."""
+    from cq.codegen import casts, numbers, rounding, text, times
+
+    assert all(module.__name__ for module in (casts, numbers, rounding, text, times))
+
+
 def emit(scope: Scope, row: Row, e: Expr) -> Val:
     """Write what computes `e` for the row; the locals that hold it."""
+    if e.type.physical is Physical.LIST:
+        raise compile_error("CQ0501", UNSUPPORTED_NATIVE["split"], e.span, label=str(e.type))
     match e:
         case Column(index=index):
             return row.column(index)
         case Literal():
-            return _literal(scope, e)
+            return literal(scope, e)
     key = (id(row), e)
     found = scope.at_hand(key)
     if found is not None:
@@ -105,7 +120,7 @@ def emit(scope: Scope, row: Row, e: Expr) -> Val:
     return scope.remember(key, made)
 
 
-def _literal(scope: Scope, e: Literal) -> Val:
+def literal(scope: Scope, e: Literal) -> Val:
     """A constant from the table, loaded once a function. NULL, TRUE and FALSE are part of the kernel's shape."""
     if e.value is None:
         return null_of(e.type)
@@ -135,9 +150,22 @@ def _name(text: str) -> ast.expr:
     return ast.Name(text, ast.Load())
 
 
-def _float_bits(value: float) -> int:
-    import struct
+def constant_text(scope: Scope, text: str) -> Val:
+    """A string of the table."""
+    return literal(scope, Literal(VARCHAR, False, text))
 
+
+def constant_table(scope: Scope, name: str, content: bytes) -> ast.expr:
+    """The address of bytes in the table."""
+    key = ("table", name)
+    if key not in scope.prologue:
+        place = scope.constants.table(name, content)
+        address = scope.writer.hoist(expr("wadd(constants, ld_i64(constants, PLACE))", PLACE=place), "k")
+        scope.prologue[key] = Val(VARCHAR, (_name(address), ast.Constant(len(content))))
+    return scope.prologue[key].parts[0]
+
+
+def _float_bits(value: float) -> int:
     (bits,) = struct.unpack("<q", struct.pack("<d", value))
     return int(bits)
 
@@ -213,6 +241,7 @@ def _coalesce(scope: Scope, row: Row, args: tuple[Expr, ...], type_: DataType, n
 
 def _strict(scope: Scope, row: Row, e: Call | Cast) -> Val:
     """A function of values that are not NULL; NULL in, NULL out, unless the entry says otherwise."""
+    load_forms()
     args = tuple(emit(scope, row, a) for a in e.children)
     if isinstance(e, Cast):
         from cq.codegen.casts import cast_form
@@ -248,29 +277,37 @@ def _write(scope: Scope, call: Strict, name: str) -> None:
 
 def copied_body(scope: Scope, call: Strict) -> ast.expr:
     """A call of the entry's own Python body, copied into the module as a function."""
-    assert isinstance(call.node, Call)
-    body = call.node.function.body
-    name = f"body_{body.__name__.strip('_')}"
-    if name not in scope.writer.signatures:
-        kinds = [_kind(a.type) for a in call.args]
-        scope.writer.adopt(_body_ast(body, name), f"{_kind(call.type)}({', '.join(kinds)})")
-    return ast.Call(_name(name), [a.it for a in call.args], [])
+    assert isinstance(call.node, Call) and isinstance(call.node.function.body, FunctionType)
+    name = copied(scope.writer, call.node.function.body)
+    made = ast.Call(_name(name), [a.it for a in call.args], [])
+    return expr("MADE != 0", MADE=made) if call.type.kind is Kind.BOOLEAN else made
 
 
-def _kind(type_: DataType) -> str:
-    assert type_.physical in {Physical.I64, Physical.F64}, f"a body over {type_} cannot be compiled"
-    return "f64" if type_.physical is Physical.F64 else "i64"
+# -- results of library functions -------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=256)
-def _body_ast(body: Callable[..., object], name: str) -> ast.FunctionDef:
-    """The body's definition without decorators, annotations and docstring, under a name of ours."""
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(body))).body
-    assert isinstance(definition, ast.FunctionDef)
-    args = [ast.arg(a.arg) for a in definition.args.args]
-    statements = definition.body[1:] if ast.get_docstring(definition) else definition.body
-    spec = ast.arguments(posonlyargs=[], args=args, kwonlyargs=[], kw_defaults=[], defaults=[])
-    return ast.FunctionDef(name, spec, statements, decorator_list=[], lineno=0)
+def give_text(scope: Scope, call: Strict, made: ast.expr) -> None:
+    """The result is the text a library function made: its address, 0 without memory; its length is in the state."""
+    address = scope.let(made, "text")
+    _no_memory(scope, call, expr("A == 0", A=address))
+    call.give(scope, address, scope.let(expr("ld_i64(state, W)", W=abi.STATE_RESULT), "size"))
 
 
-__all__ = ["FORMS", "PURE", "Strict", "default_parts", "emit", "form", "pure"]
+def result_of(scope: Scope, call: Strict, status: ast.expr, why: ErrorCode) -> ast.expr:
+    """The value a library function left in the state. `status` is its answer: an ErrorCode; it fails as `why`."""
+    answer = scope.let(status, "status")
+    _no_memory(scope, call, expr("S == CODE", S=answer, CODE=int(ErrorCode.NO_MEMORY)))
+    with scope.when(expr("S != 0", S=answer)):
+        scope.fail(why, call.text, call.span)
+    return stored(call.type)
+
+
+def stored(type_: DataType) -> ast.expr:
+    """The value of this type in the state's result word."""
+    load = "ld_f64(state, W)" if type_.physical is Physical.F64 else "ld_i64(state, W)"
+    return expr(f"{load} != 0" if type_.kind is Kind.BOOLEAN else load, W=abi.STATE_RESULT)
+
+
+def _no_memory(scope: Scope, call: Strict, condition: ast.expr) -> None:
+    with scope.when(condition):
+        scope.fail(ErrorCode.NO_MEMORY, call.text, call.span)

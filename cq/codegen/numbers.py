@@ -1,4 +1,4 @@
-"""Kernel forms of arithmetic, comparison and rounding."""
+"""Kernel forms of arithmetic, comparison and functions of DOUBLE."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
 from cq.runtime import abi
 from cq.runtime.abi import ErrorCode
-from cq.types import INTEGER_BITS, DataType, Kind, Physical, integer_range
+from cq.types import INTEGER_BITS, Kind, Physical, integer_range
 
 _WIDE = {Kind.BIGINT, Kind.TIMESTAMP, Kind.INTERVAL}  # results that use all 64 bits: the operation itself may overflow
 _NARROW = {Kind.DATE: 32, Kind.INTERVAL_MONTH: 32}
@@ -41,7 +41,7 @@ def _arithmetic(scope: Scope, call: Strict, op: str) -> None:
         sign = {"add": "A + B", "sub": "A - B", "mul": "A * B"}[op]
         call.give(scope, scope.let(_settle(scope, call, expr(sign, A=a, B=b))))
         return
-    if call.type.kind in _WIDE:
+    if call.type.kind in _WIDE or (op == "mul" and any(v.type.kind in _WIDE for v in call.args)):
         overflow(scope, call, expr(f"{op}_ovf(A, B)", A=a, B=b))
     value = scope.let(expr(f"w{op}(A, B)", A=a, B=b))
     if call.type.kind is not Kind.DECIMAL:
@@ -78,9 +78,15 @@ def _quotient(scope: Scope, call: Strict) -> None:
     elif call.type.kind is Kind.DECIMAL:
         _decimal_quotient(scope, call)
     else:
-        low, _ = integer_range(call.type)
-        overflow(scope, call, expr("A == LOW and B == -1", A=a, B=b, LOW=low))
         call.give(scope, scope.let(expr("sdiv(A, B)", A=a, B=b)))
+
+
+def _too_large(call: Strict) -> ast.expr | None:
+    """When the quotient of two integers leaves their type: the least one by -1."""
+    if not call.type.is_integer:
+        return None
+    a, b = (v.it for v in call.args)
+    return expr("A == LOW and B == -1", A=a, B=b, LOW=integer_range(call.type)[0])
 
 
 def _decimal_quotient(scope: Scope, call: Strict) -> None:
@@ -101,13 +107,18 @@ def _decimal_quotient(scope: Scope, call: Strict) -> None:
 @form("divide")
 def _divide(scope: Scope, call: Strict) -> None:
     _zero_divisor(scope, call, call.args[1])
+    if (too_large := _too_large(call)) is not None:
+        overflow(scope, call, too_large)
     _quotient(scope, call)
 
 
 @form("try_divide")
 def _try_divide(scope: Scope, call: Strict) -> None:
     zero = 0.0 if call.args[1].type.is_float else 0
-    with scope.when(expr("B != ZERO", B=call.args[1].it, ZERO=zero)):
+    possible = expr("B != ZERO", B=call.args[1].it, ZERO=zero)
+    if (too_large := _too_large(call)) is not None:
+        possible = expr("POSSIBLE and not LARGE", POSSIBLE=possible, LARGE=too_large)
+    with scope.when(possible):
         _quotient(scope, call)
 
 
@@ -205,26 +216,6 @@ def _not(scope: Scope, call: Strict) -> ast.expr:
     return expr("not A", A=call.args[0].it)
 
 
-def _is_distinct(scope: Scope, call: Strict, distinct: bool) -> None:
-    """NULL is a value like any other here."""
-    a, b = call.args
-    null_a, null_b = a.null or ast.Constant(False), b.null or ast.Constant(False)
-    with scope.when(expr("NA or NB", NA=null_a, NB=null_b)):
-        call.give(scope, scope.let(expr("NA != NB" if distinct else "NA == NB", NA=null_a, NB=null_b)))
-    with scope.otherwise():
-        call.give(scope, scope.let(compare(scope, a, b, "not_equal" if distinct else "equal")))
-
-
-@form("is_distinct_from")
-def _distinct(scope: Scope, call: Strict) -> None:
-    _is_distinct(scope, call, True)
-
-
-@form("is_not_distinct_from")
-def _not_distinct(scope: Scope, call: Strict) -> None:
-    _is_distinct(scope, call, False)
-
-
 def _extreme(scope: Scope, call: Strict, name: str) -> None:
     """The largest or smallest argument that is not NULL; NULL when all are. Equal values: the first one."""
     found = ast.Name(scope.writer.let(ast.Constant(False), "n"), ast.Load())
@@ -253,6 +244,28 @@ def _least(scope: Scope, call: Strict) -> None:
     _extreme(scope, call, "less")
 
 
-def comparable(type_: DataType) -> bool:
-    """Whether values of the type have an order in kernels."""
-    return type_.physical is not Physical.LIST
+# -- functions of DOUBLE ----------------------------------------------------------------------------------------------
+
+_NAN = 0x7FF8000000000000
+_GREATEST = 1.7976931348623157e308
+
+
+def _logarithm(name: str, op: str) -> None:
+    @form(name)
+    def logarithm(scope: Scope, call: Strict) -> None:
+        with scope.when(expr("not A <= 0.0", A=call.args[0].it)):  # NULL at or below zero; NaN stays
+            call.give(scope, scope.let(expr(f"{op}(A)", A=call.args[0].it)))
+
+
+_logarithm("ln", "f64_ln")
+_logarithm("log10", "f64_log10")
+
+
+@form("power")
+def _power(scope: Scope, call: Strict) -> None:
+    """C's pow but where Java says NaN: anything to a power that is NaN, 1 and -1 to an infinite one."""
+    x, y = (v.it for v in call.args)
+    value = ast.Name(scope.writer.let(expr("bits_f64(NAN)", NAN=_NAN)), ast.Load())
+    with scope.when(expr("Y == Y and not (f64_abs(X) == 1.0 and f64_abs(Y) > MOST)", X=x, Y=y, MOST=_GREATEST)):
+        scope.writer.set(value.id, expr("f64_pow(X, Y)", X=x, Y=y))
+    call.give(scope, value)

@@ -89,6 +89,15 @@ class Constants:
             self.texts.append(value.encode())
         return self._place[key]
 
+    def table(self, name: str, content: bytes) -> int:
+        """Index of a word: the offset of these bytes, the same for a name, from the table's start."""
+        key = ("table", name)
+        if key not in self._place:
+            self._place[key] = len(self.words)
+            self.words.append(-1 - len(self.texts))
+            self.texts.append(content)
+        return self._place[key]
+
     def pack(self) -> bytes:
         """The table; readable some bytes past the last string."""
         start = len(self.words) * 8

@@ -74,6 +74,8 @@ def substring_end(text: int, length: int, start: int, count: int, first: int) ->
         missing = wsub(0, start + text_length(text, length))
         if missing > 0:
             count -= missing
+    if count >= length - first:  # more than there are bytes
+        return length
     return text_forward(text, length, first, count)
 
 

@@ -86,9 +86,12 @@ def double_power_of_ten(n: int) -> float:
 # -- text to double ---------------------------------------------------------------------------------------------------
 
 
-@native("i64(i64, i64, i64)", export=True)
-def read_double(state: int, text: int, length: int) -> int:
-    """The nearest double of a number, with `d` or `f` behind it or not, of `nan`, `inf` or `infinity` in any case."""
+@native("i64(i64, i64, i64, i64)", export=True)
+def read_double(state: int, text: int, length: int, real: int) -> int:
+    """The nearest double of a number, with `d` or `f` behind it or not, of `nan`, `inf` or `infinity` in any case.
+
+    For a REAL it is rounded once more.
+    """
     first, last = trimmed(text, length)
     if last - first > MAX_NUMBER_CHARACTERS:
         return BAD
@@ -119,6 +122,8 @@ def read_double(state: int, text: int, length: int) -> int:
         step_give_back(state, MAX_NUMBER_CHARACTERS + SCAN_BYTES)
     if sign < 0:
         made = -made
+    if real != 0:
+        made = f32_round(made)
     st_f64(state, STATE_RESULT, made)
     return GOOD
 

@@ -32,6 +32,7 @@ from cq.runtime.text import step_bytes
 
 GOOD = int(ErrorCode.NONE)
 BAD = int(ErrorCode.BAD_CAST)
+OVERFLOW = int(ErrorCode.OVERFLOW)
 NO_MEMORY = int(ErrorCode.NO_MEMORY)
 
 MAX_NUMBER_CHARACTERS = 400  # as in cq/value_text.py
@@ -39,6 +40,7 @@ WHITE = 32  # bytes up to this one are white space
 PLUS, MINUS, POINT, ZERO, NINE = 43, 45, 46, 48, 57
 LOWER_E, UPPER_E = 101, 69
 MOST_DIGITS = 18  # of a significand kept in one word
+HALF_OF_MOST = 5 * 10**18  # from here on half up at 19 digits gives 10**19, which no word holds
 
 
 @native("(i64, i64)(i64, i64)")
@@ -348,3 +350,21 @@ def read_boolean(state: int, text: int, length: int) -> int:
         st_i64(state, STATE_RESULT, 0)
         return GOOD
     return BAD
+
+
+@native("i64(i64, i64, i64)", export=True)
+def round_integer(state: int, value: int, digits: int) -> int:
+    """The value half up at so many digits before the point, given as a number below 0. OVERFLOW beyond 64 bits."""
+    made = value
+    if digits < 0:
+        made = 0
+        if digits >= -MOST_DIGITS:
+            step = power_of_ten(-digits)
+            steps = divided_half_up(value, step)
+            if mul_ovf(steps, step):
+                return OVERFLOW
+            made = wmul(steps, step)
+        elif digits == -MOST_DIGITS - 1 and (value >= HALF_OF_MOST or value <= -HALF_OF_MOST):
+            return OVERFLOW
+    st_i64(state, STATE_RESULT, made)
+    return GOOD

@@ -81,7 +81,7 @@ def time_of(days: int, micros: int) -> tuple[int, int]:
 def time_plus_months(state: int, time: int, months: int) -> int:
     """Whether the time so many months later fits 64 bits; it is then STATE_RESULT. |months| <= 2**31."""
     days = floordiv(time, DAY_US)
-    made, fits = time_of(days_plus_months(days, months), time - wmul(days, DAY_US))
+    made, fits = time_of(days_plus_months(days, months), wsub(time, wmul(days, DAY_US)))
     st_i64(state, STATE_RESULT, made)
     return fits
 
