@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 
 from cq.calendar import DAY_US, day_of_days, days_from_civil, days_in_month, month_of_days, year_of_days
 from cq.types import INT64_MAX, INT64_MIN, DataType, Kind, integer_range, round_to_real
@@ -124,11 +125,16 @@ def write_real(value: float) -> str:
     """The same for a REAL: the fewest digits that give its 32 bits back."""
     if value == 0 or not math.isfinite(value):
         return _special(value)
+    magnitude = abs(value)
     for digits in range(2, 10):
-        text = f"{value:.{digits - 1}e}"
-        if round_to_real(float(text)) == value:
+        nearest = Decimal(f"{magnitude:.{digits - 1}e}")
+        above = nearest + Decimal(1).scaleb(nearest.adjusted() - digits + 1)
+        found = next((d for d in (nearest, above) if round_to_real(float(d)) == magnitude), None)
+        if found is not None:
             break
-    return _java(*_parts(text))
+    # below a power of two REALs are denser: the nearest number may read as another, and the next one above as this
+    assert found is not None, "nine digits give every REAL back"
+    return ("-" if value < 0 else "") + _java(*_parts(f"{found:e}"))
 
 
 def _special(value: float) -> str:
@@ -141,7 +147,7 @@ def _shortest(value: float) -> tuple[str, int]:
     text = repr(value)
     digits = text.lower().split("e")[0].replace("-", "").replace(".", "").strip("0")
     # Java wants two digits at least and takes the nearest such number: 4.9E-324, not 5.0E-324
-    return _parts(f"{value:.{max(len(digits), 2) - 1}e}")
+    return _parts(f"{value:.1e}" if len(digits) < 2 else f"{Decimal(text):e}")
 
 
 def _parts(scientific: str) -> tuple[str, int]:

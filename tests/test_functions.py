@@ -215,6 +215,10 @@ def test_reals_written_as_text_read_back_the_same() -> None:
     [
         (5e-324, "4.9E-324"),
         (2e-323, "2.0E-323"),
+        (
+            2.0**-44,
+            "5.684341886080802E-14",
+        ),  # a power of two: with as many digits, ...801E-14 is nearer but reads as less
         (1e23, "1.0E23"),
         (9999999.0, "9999999.0"),
         (1e7, "1.0E7"),

@@ -11,7 +11,7 @@ from cq.functions import Constants, Failure, Refusal, Signature, scalar
 from cq.functions.arithmetic import half_up, within
 from cq.functions.signatures import converts, decimal_result
 from cq.types import BIGINT, DOUBLE, INTEGER, REAL, DataType, Kind, decimal, round_to_real
-from cq.value_text import write_real
+from cq.value_text import write_double, write_real
 
 EXACT_DIGITS = 800  # more than any DOUBLE has before or after the point, so that quantising never rounds twice
 _EXACT = Context(prec=EXACT_DIGITS, rounding=ROUND_HALF_UP, Emin=-2000, Emax=2000)
@@ -148,6 +148,7 @@ def round_double(x: float, digits: int, text: str) -> float:
         "round(-2.5e0) = -3e0",
         "round(2.675e0, 2) = 2.68e0",
         "round(-0.4e0) = 0e0",
+        "round(5e-324, 323) = 0e0",
         "round(1.005, 2) = 1.01",
         "round(0) = 0",
         "round(1250, -2) = 1300",
@@ -162,7 +163,7 @@ def round_(signature: Signature, x: Any, digits: int = 0) -> Any:
     if type_.is_float:
         if type_ == REAL:
             return round_to_real(round_double(x, digits, write_real(x)))
-        return round_double(x, digits, repr(x))
+        return round_double(x, digits, write_double(x))
     scale = type_.scale
     if digits >= scale:
         return x
