@@ -333,6 +333,10 @@ class TestJoins:
         join = self.look_up("USING (auction)")
         assert isinstance(join.right_keys[0], Column)
 
+    def test_a_column_of_using_has_one_name_and_the_left_value(self) -> None:
+        text = PER_MIN + "SELECT auction, n FROM bid JOIN per_min FOR SYSTEM_TIME AS OF bid.ts USING (auction);"
+        assert columns(text) == "auction BIGINT, n BIGINT NOT NULL"
+
     def test_columns_of_the_right_side_may_be_null_in_a_left_join(self) -> None:
         text = (
             PER_MIN
@@ -417,6 +421,24 @@ class TestQueries:
         with pytest.raises(CompileError) as caught:
             bound("CREATE VIEW v0 AS SELECT v FROM live;\n" + views)
         assert caught.value.code == "CQ0103"
+
+    def test_columns_computed_from_each_other_may_not_grow_without_bound(self) -> None:
+        doubling = ", ".join(f"c{i + 1} AS c{i} + c{i}" for i in range(60))
+        with pytest.raises(CompileError) as caught:
+            bound(f"CREATE STREAM s (c0 BIGINT, {doubling}) WITH (connector = 'file', path = 'x.csv');")
+        assert caught.value.code == "CQ0103"
+
+    def test_stars_of_stars_may_not_grow_without_bound(self) -> None:
+        views = "".join(f"CREATE VIEW w{i + 1} AS SELECT *, * FROM w{i};\n" for i in range(40))
+        with pytest.raises(CompileError) as caught:
+            bound("CREATE VIEW w0 AS SELECT v FROM live;\n" + views)
+        assert caught.value.code == "CQ0103"
+
+    def test_aliases_of_aliases_are_columns_of_the_input(self) -> None:
+        aliases = ", ".join(f"a{i} + a{i} AS a{i + 1}" for i in range(100))
+        with pytest.raises(CompileError) as caught:
+            bound(f"SELECT auction AS a0, {aliases} FROM bid GROUP BY a100;")
+        assert {d.code for d in caught.value.diagnostics} == {"CQ0203"}
 
     def test_unions_of_unions_are_followed_once(self) -> None:
         views = "".join(

@@ -126,7 +126,7 @@ class TestStages:
 
     def test_keys_are_followed_through_computed_columns(self) -> None:
         text = (
-            "CREATE VIEW q AS SELECT auction % 10 AS g, ts, LAG(item) OVER (PARTITION BY auction % 10 ORDER BY ts) AS p "
+            "CREATE VIEW q AS SELECT auction % 10 AS g, ts, LAG(item) OVER (PARTITION BY auction % 10 ORDER BY ts) "
             "FROM bid; SELECT g, COUNT(*) AS n FROM TUMBLE(TABLE q, DESCRIPTOR(ts), INTERVAL '1' MINUTE) "
             "GROUP BY window_end, g;"
         )

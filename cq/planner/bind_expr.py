@@ -144,8 +144,8 @@ class ExprBinder:
             return part
         known = finds(self.relation, node.name)
         if node.qualifier is None and not known and node.name in self.aliases:
-            inner = replace(self, aliases={k: v for k, v in self.aliases.items() if k != node.name})
-            return replace(inner.bind(self.aliases[node.name]), span=node.span)
+            # as in the select list itself, where no alias sees another
+            return replace(replace(self, aliases={}).bind(self.aliases[node.name]), span=node.span)
         if node.qualifier is None and not known and node.name in self.hidden_aliases:
             raise compile_error(
                 "CQ0203",

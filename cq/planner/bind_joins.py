@@ -63,13 +63,14 @@ def temporal_join(
         node.kind == "LEFT",
         span=node.span,
     )
-    columns = tuple(
-        replace(v, expr=replace(v.expr, nullable=joined.schema.fields[v.expr.index].nullable))
-        if isinstance(v.expr, Column)
-        else v
-        for v in both.columns
-    )
-    return Relation(joined, columns, f"{left.title} joined with {right.title}", span=node.span)
+    fields = joined.schema.fields
+    columns = [
+        replace(v, expr=replace(v.expr, nullable=fields[v.expr.index].nullable)) if isinstance(v.expr, Column) else v
+        for i, v in enumerate(both.columns)
+        # USING makes one column of two that are equal: the left one
+        if i < len(left.columns) or v.name not in node.using
+    ]
+    return Relation(joined, tuple(columns), f"{left.title} joined with {right.title}", span=node.span)
 
 
 def _side_by_side(left: Relation, right: Relation, width: int) -> Relation:

@@ -18,6 +18,7 @@ from cq.planner.bind_windows import bind_window, check_built, group_window
 from cq.planner.logical import LogicalNode
 from cq.planner.operators import Filter, Project
 from cq.planner.scope import PendingWindow, Relation, Room, holes_of, listing, visible_columns
+from cq.planner.traits import check_columns
 from cq.types import INTEGER, NULL
 
 SELECT_LIST = Clause("the select list", aggregates=True, windows=True)
@@ -65,6 +66,7 @@ class SelectBinder:
         self.refuse_unbuilt()
         self.make_group_window()
         items = list(self.items())
+        check_columns(len(items), self.select.span)
         where = self.attempt(self.where)
         group = self.attempt(self.group_keys, items) or []
         exprs = [i.bound or self.attempt(self.value, i) for i in items]

@@ -16,6 +16,7 @@ from cq.planner.fold import folded
 from cq.planner.logical import LogicalNode, SinkDef
 from cq.planner.operators import Project, Scan, SourceDef
 from cq.planner.scope import NOTHING, Relation, Visible, listing, relation_of, visible_columns
+from cq.planner.traits import check_size
 from cq.schema import Field
 from cq.types import NULL, TIMESTAMP, DataType, Kind
 
@@ -196,7 +197,7 @@ class StreamBinder:
                 raise compile_error(
                     "CQ0302", "a computed column has no type", c.span, help="CAST it: CAST(NULL AS BIGINT)"
                 )
-            shown.append(Visible(c.name, node.name, expr))
+            shown.append(Visible(c.name, node.name, check_size(expr, c.span)))
         return shown
 
     def computed(self, scan: LogicalNode, columns: list[Visible], time: Expr | None) -> Relation:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cq.errors import Span, compile_error
-from cq.expressions import Column
+from cq.expressions import Column, Expr, walk
 from cq.planner.logical import LogicalNode, topological
 from cq.planner.operators import Filter, Over, Project, TemporalJoin, UnionAll, Unnest, WindowAggregate
 
 WINDOW_START, WINDOW_END, WINDOW_TIME, FIRST_KEY = 0, 1, 2, 3  # columns of a WindowAggregate
+MAX_COLUMNS = 4_096  # of one operator
+MAX_EXPRESSION = 20_000  # nodes of one expression
 MAX_PLAN_DEPTH = 200  # nodes above each other; walks that recurse need far fewer Python frames than there are
 
 
@@ -84,6 +86,27 @@ def key_columns(node: LogicalNode) -> tuple[WindowAggregate, dict[int, int]] | N
         if FIRST_KEY <= found.column < FIRST_KEY + len(found.node.keys):
             keys[column] = found.column - FIRST_KEY
     return (aggregate, keys) if aggregate is not None else None
+
+
+def check_size(expr: Expr, span: Span) -> Expr:
+    """Refuse an expression that has grown too large, as columns computed from each other may."""
+    for size, _ in enumerate(walk(expr)):
+        if size > MAX_EXPRESSION:
+            raise compile_error(
+                "CQ0103",
+                f"this expression has more than {MAX_EXPRESSION} parts, those of the columns it uses included",
+                span,
+                help="compute it in several views, each using columns of the one before",
+            )
+    return expr
+
+
+def check_columns(count: int, span: Span) -> None:
+    """Refuse a row that is too wide, as a star of stars may make it."""
+    if count > MAX_COLUMNS:
+        raise compile_error(
+            "CQ0103", f"{count} columns, and {MAX_COLUMNS} is the limit", span, help="name the columns that are needed"
+        )
 
 
 def check_depth(node: LogicalNode, known: dict[int, int], span: Span) -> None:
