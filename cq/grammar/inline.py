@@ -255,8 +255,15 @@ def window(spec: ast.WindowSpec) -> str:
     parts.extend([f"PARTITION BY {exprs(spec.partition_by)}"] if spec.partition_by else [])
     parts.extend([order_by(spec.order_by)] if spec.order_by else [])
     if spec.frame is not None:
-        parts.append(f"{spec.frame.unit} BETWEEN {_bound(spec.frame.start)} AND {_bound(spec.frame.end)}")
+        parts.append(_frame(spec.frame))
     return " ".join(parts)
+
+
+def _frame(frame: ast.Frame) -> str:
+    """`ROWS UNBOUNDED PRECEDING` for the running frame, which has the short name; BETWEEN for all others."""
+    if (frame.start.kind, frame.end.kind) == ("UNBOUNDED PRECEDING", "CURRENT ROW"):
+        return f"{frame.unit} UNBOUNDED PRECEDING"
+    return f"{frame.unit} BETWEEN {_bound(frame.start)} AND {_bound(frame.end)}"
 
 
 def _bound(bound: ast.FrameBound) -> str:
