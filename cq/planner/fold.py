@@ -5,15 +5,17 @@ from __future__ import annotations
 from cq.casts import caster
 from cq.expressions import And, Call, Case, Cast, Coalesce, Expr, IsNull, Literal, Or, Value, can_fail, transform
 from cq.functions import Failure, Signature
+from cq.types import Kind
 
 
 def fold(expr: Expr) -> Expr:
     """One node over constants as its value; the node itself when it has other inputs, or when computing it fails.
 
-    A failure stays where it is: whether it happens depends on whether a row ever gets there.
+    A failure stays where it is: whether it happens depends on whether a row ever gets there. SPLIT stays too: kernels
+    know arrays only as its pieces.
     """
     match expr:
-        case Call(args=args) if all(isinstance(a, Literal) for a in args):
+        case Call(type=t, args=args) if t.kind is not Kind.ARRAY and all(isinstance(a, Literal) for a in args):
             return _call(expr)
         case Cast(arg=Literal(value=v)):
             return _cast(expr, v)
