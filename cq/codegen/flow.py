@@ -236,7 +236,7 @@ def function(
         flow.flush()
         stage.writer.code(
             "failed(state, CODE, SITE, PORT, ROW, SERIAL)",
-            CODE=int(code), SITE=site, PORT=error_port, ROW=error_row, SERIAL=serial,
+            CODE=int(code), SITE=site, PORT=error_port, ROW=error_row, SERIAL=position.place if position else serial,
         )  # fmt: skip
         stage.writer.code("return X", X=failed)
 

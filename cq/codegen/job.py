@@ -18,7 +18,6 @@ from cq.runtime.interpret import stage_scope
 from cq.runtime.job import ColumnSpec, EventTime, Job, SourceSpec, StageKind
 from cq.types import Kind
 
-ROUTED = False  # whether the engine splits tickets into lanes
 _EPOCH_UNITS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1_000, "timestamp_micros": 1}
 _DAY_US = 86_400_000_000
 _KINDS = {
@@ -53,7 +52,7 @@ def _chain(graph: StageGraph, first: Stage, second: Stage, identity: dict[int, s
     (edge,) = second.inputs
     given = StageInput(edge)
     after = replaced(graph.plan, edge, given)
-    keys = tuple(k for k in second.keys if ROUTED and not any(can_fail(e) for e in k))
+    keys = tuple(k for k in second.keys if not any(can_fail(e) for e in k))
     kind = StageKind.PARTITIONED if keys else StageKind.STATEFUL
     known = {**identity, id(given): identity[id(edge)], **identities(after)}
     state = write_stage(after, known, Shape("state", kind, waiting, keys), stage_scope())
@@ -82,7 +81,7 @@ def replaced(plan: LogicalPlan, old: LogicalNode, new: LogicalNode) -> LogicalPl
 
 def _source_keys(plan: LogicalPlan, stage: Stage) -> tuple[tuple[Expr, ...], ...]:
     """The stage's key over the columns of each source, by port; nothing when it cannot be had that way."""
-    if not stage.keys or not ROUTED:
+    if not stage.keys:
         return ()
     found: dict[int, tuple[Expr, ...]] = {}
     for edge, key in zip(stage.inputs, stage.keys, strict=True):

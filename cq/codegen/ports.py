@@ -19,6 +19,8 @@ from cq.runtime.job import ColumnSpec, PortSpec
 from cq.schema import Schema
 from cq.types import DataType, Kind
 
+ORDINAL_BITS = 24  # a record has at most 16 MiB, so a source row makes fewer rows than this numbers
+
 _STORAGE = {
     Kind.BOOLEAN: Storage.BIT,
     Kind.TINYINT: Storage.I8,
@@ -55,8 +57,12 @@ def column_specs(schema: Schema) -> tuple[ColumnSpec, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What orders a row against other lanes' rows of the same ticket."""
+    """What orders a row against other lanes' rows of the same ticket.
 
+    place: the serial of its cause, or in a batch between stages the row of the batch where it happens.
+    """
+
+    place: ast.expr
     instant: ast.expr
     node: int
     start: ast.expr
@@ -151,11 +157,12 @@ class Port:
                 self.reload()
         for n, (column, value) in enumerate(zip(self.spec.columns, values, strict=True)):
             self._store(n, column, value)
-        if self.serials:
-            code("st_i64(S, R, V)", S=self.serial_list, R=self.rows, V=serial)
+        if self.serials:  # rows of one source row are told apart: their number among them is in the low bits
+            made = expr("shl(V, BITS) | nth", V=serial, BITS=ORDINAL_BITS)
+            code("st_i64(S, R, V)\nnth = nth + 1", S=self.serial_list, R=self.rows, V=made)
         if self.positions:
             assert position is not None
-            words = (serial, position.instant, ast.Constant(position.node), position.start, position.arrival)
+            words = (position.place, position.instant, ast.Constant(position.node), position.start, position.arrival)
             at = scope.let(expr("P + R * SIZE", P=self.position_list, R=self.rows, SIZE=abi.POSITION_WORDS * 8), "at")
             for word, value_ in enumerate(words):
                 code("st_i64(A, W, V)", A=at, W=word, V=value_)

@@ -56,10 +56,11 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
     serial = ast.Name("serial", ast.Load())
     fan_out = bounded_fan_out(stage, node)
     never = ast.Constant(abi.NEVER)
+    place = row_number if isinstance(node, StageInput) else serial
     with function(
         stage, name, ROWS_ARGUMENTS,
         reaches=reachable_ports(stage, node), serial=serial, late=ast.Name("late", ast.Load()),
-        roomy=fan_out is not None, position=Position(never, 0, ast.Constant(0), ast.Constant(0)),
+        roomy=fan_out is not None, position=Position(place, never, 0, ast.Constant(0), ast.Constant(0)),
         failed=ast.UnaryOp(ast.USub(), ast.Constant(1)), error_row=row_number, error_port=port,
     ) as flow:  # fmt: skip
         row = source_row(flow.scope, schema, stage.columns.setdefault(port, {}), port, row_number)
@@ -89,6 +90,8 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
                 writer.code("serial = ld_i64(S, i)", S=serials)
             else:
                 writer.code("serial = base + i")
+            if not stage.final:
+                writer.code("nth = 0")
             if stage.uses_step_bytes:
                 writer.code("step_reset(state)")
             if not stage.lanes:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from cq.codegen import casts, expressions, numbers
 from cq.codegen.flow import CLOSE, FINISH, StagePlan
 from cq.codegen.operators import aggregate, buffer, over, rowwise, temporal_join, unnest, window
-from cq.codegen.ports import column_specs
+from cq.codegen.ports import ORDINAL_BITS, column_specs
 from cq.codegen.scan import StageInput, write_lanes, write_rows
 from cq.codegen.writer import expr
 from cq.expressions import Call, Cast, Expr, walk
@@ -161,7 +161,7 @@ def _write_serve(stage: StagePlan) -> None:
     """Serve every closing time up to the watermark, ascending, each through the closers in plan order."""
     writer = stage.writer
     closers = sorted(stage.closers, key=lambda c: c.order)
-    with writer.function("serve", ("state", "out", "constants", "watermark", "serial")):
+    with writer.function("serve", ("state", "out", "constants", "watermark", "serial", "place")):
         if closers:
             with writer.while_(True):
                 writer.code("instant = NEVER", NEVER=abi.NEVER)
@@ -170,7 +170,7 @@ def _write_serve(stage: StagePlan) -> None:
                 writer.code("if instant > watermark or instant == NEVER:\n    break", NEVER=abi.NEVER)
                 writer.code("st_i64(state, W, instant)", W=abi.STATE_INSTANT)
                 for closer in closers:
-                    writer.code("status = F(state, out, constants, instant, serial)", F=closer.function)
+                    writer.code("status = F(state, out, constants, instant, serial, place)", F=closer.function)
                     writer.code("if status != DONE:\n    return status", DONE=abi.DONE)
         if stage.watermark is not None:
             writer.code("st_i64(state, W, watermark)", W=stage.watermark.offset)
@@ -181,6 +181,7 @@ def _write_serve(stage: StagePlan) -> None:
 def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) -> None:
     """Walk the segments from the cursor on."""
     writer = stage.writer
+    derived = any(isinstance(n, StageInput) for n in stage.plan.nodes())
     with writer.function("kernel", ("state", "batch", "out", "constants")):
         writer.code("segments = ld_i64(batch, W)", W=abi.BATCH_SEGMENTS)
         writer.code("count = ld_i64(batch, W)", W=abi.BATCH_SEGMENT_COUNT)
@@ -194,14 +195,21 @@ def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) 
             with writer.if_(expr("kind <= LATE", LATE=abi.SEGMENT_LATE)):
                 _write_rows_step(stage, row_loops)
             with writer.otherwise():
+                if derived:  # between stages the row of the batch says where an event happens
+                    writer.code(
+                        "place = ld_i64(segment, LO)\nserial = shl(serial, BITS)", LO=abi.SEGMENT_LO, BITS=ORDINAL_BITS
+                    )
+                else:
+                    writer.code("place = serial")
                 with writer.if_(expr("kind == CLOSE", CLOSE=abi.SEGMENT_CLOSE)):
                     writer.code(
-                        "status = serve(state, out, constants, ld_i64(segment, W), serial)", W=abi.SEGMENT_WATERMARK
+                        "status = serve(state, out, constants, ld_i64(segment, W), serial, place)",
+                        W=abi.SEGMENT_WATERMARK,
                     )
                 with writer.otherwise():
                     for name in finishers:
                         with writer.if_(expr("status == DONE", DONE=abi.DONE)):
-                            writer.code("status = F(state, out, constants, serial)", F=name)
+                            writer.code("status = F(state, out, constants, serial, place)", F=name)
                 with writer.if_(expr("status != DONE", DONE=abi.DONE)):
                     writer.code("st_i64(state, W, at)", W=abi.STATE_SEGMENT)
                     writer.code("return status")

@@ -55,9 +55,10 @@ def finish_aggregate(stage: StagePlan, node: LogicalNode) -> None:
     layout = group_layout(node.keys, node.aggregates)
     slot, cursor = _slots(stage, node, layout)
     never = ast.Constant(abi.NEVER)
-    position = Position(never, stage.order[id(node)] + 1, ast.Constant(0), ast.Name("arrival", ast.Load()))
+    place, arrival = ast.Name("place", ast.Load()), ast.Name("arrival", ast.Load())
+    position = Position(place, never, stage.order[id(node)] + 1, ast.Constant(0), arrival)
     with function(
-        stage, f"finish_{slot.offset}", ("state", "out", "constants", "serial"),
+        stage, f"finish_{slot.offset}", ("state", "out", "constants", "serial", "place"),
         reaches=reachable_ports(stage, node), serial=ast.Name("serial", ast.Load()), late=None, roomy=False,
         position=position, failed=ast.Constant(abi.ERROR), error_row=as_minus_one(), error_port=0,
     ) as flow:  # fmt: skip

@@ -97,10 +97,11 @@ def close_buffer(stage: StagePlan, node: LogicalNode, input: LogicalNode) -> Non
     due = expr("ld_i64(ld_i64(state, W), NEXT)", W=slot.offset, NEXT=buffers.BUFFER_NEXT)
     stage.closers.append(Closer(name, due, stage.order[id(node)]))
     position = Position(
-        ast.Name("instant", ast.Load()), stage.order[id(node)] + 1, ast.Constant(0), ast.Name("arrival", ast.Load())
-    )
+        ast.Name("place", ast.Load()), ast.Name("instant", ast.Load()), stage.order[id(node)] + 1, ast.Constant(0),
+        ast.Name("arrival", ast.Load()),
+    )  # fmt: skip
     with function(
-        stage, name, ("state", "out", "constants", "instant", "serial"),
+        stage, name, ("state", "out", "constants", "instant", "serial", "place"),
         reaches=reachable_ports(stage, node), serial=ast.Name("serial", ast.Load()), late=None, roomy=False,
         position=position, failed=ast.Constant(abi.ERROR), error_row=ast.UnaryOp(ast.USub(), ast.Constant(1)),
         error_port=0,

@@ -154,9 +154,10 @@ def close_window(stage: StagePlan, node: LogicalNode) -> None:
     due = expr("ld_i64(ld_i64(state, W), NEXT)", W=slot.offset, NEXT=panes.PANES_NEXT_END)
     stage.closers.append(Closer(name, due, stage.order[id(node)]))
     arrival, start = ast.Name("arrival", ast.Load()), ast.Name("start", ast.Load())
-    position = Position(ast.Name("instant", ast.Load()), stage.order[id(node)] + 1, start, arrival)
+    place, instant = ast.Name("place", ast.Load()), ast.Name("instant", ast.Load())
+    position = Position(place, instant, stage.order[id(node)] + 1, start, arrival)
     with function(
-        stage, name, ("state", "out", "constants", "instant", "serial"),
+        stage, name, ("state", "out", "constants", "instant", "serial", "place"),
         reaches=reachable_ports(stage, node), serial=ast.Name("serial", ast.Load()), late=None, roomy=False,
         position=position, failed=ast.Constant(abi.ERROR), error_row=as_minus_one(), error_port=0,
     ) as flow:  # fmt: skip
