@@ -24,7 +24,7 @@ from cq.connectors.cell_text import csv_rows, json_rows
 from cq.connectors.physical import batch_of, rows_of
 from cq.connectors.rowhash import RowHash
 from cq.connectors.sinks import Memory, open_sink
-from cq.connectors.terminal import Screen, Table
+from cq.connectors.terminal import HOW_TO_SEE_ALL, Screen, Table
 from cq.errors import UsageError
 from cq.schema import Field
 
@@ -273,6 +273,40 @@ def test_terminal_shows_null_and_nothing_that_moves_the_cursor() -> None:
     table.write(pa.record_batch({"n": [12345], "s": ["y"]}))
     table.close()
     assert text.getvalue() == "   n  s\n────  ────────────\n   1  \\x1b[2Jx\\x0d\nNULL  日本\n12345  y\n"
+
+
+@pytest.mark.parametrize(
+    ("batches", "shown", "told"),
+    [
+        ([[1, 2]], 2, ""),
+        ([[1], [2], [3]], 2, "… 1 more row; "),
+        ([[1, 2, 3, 4], [5] * 3000], 2, "… 3,002 more rows; "),
+        ([[1], []], 0, "… 1 more row; "),
+    ],
+)
+def test_terminal_shows_the_first_rows_and_counts_the_others(batches: list[list[int]], shown: int, told: str) -> None:
+    for ends in (Table.close, Table.abort):  # a run that is stopped says it as well
+        text = io.StringIO()
+        table = Table("out", ["n"], Screen(text, colour=False), shown)
+        for batch in batches:
+            table.write(pa.record_batch({"n": pa.array(batch, pa.int64())}))
+        ends(table)
+        lines = [line for line in text.getvalue().splitlines() if line not in {"n", "─"}]
+        assert [line for line in lines if line.isdigit()] == [str(n) for n in range(1, shown + 1)]
+        assert "".join(lines[shown:]) == (told + HOW_TO_SEE_ALL if told else "")
+
+
+def test_terminal_says_which_output_has_more_rows() -> None:
+    text = io.StringIO()
+    screen = Screen(text, colour=False, titles=True)
+    for name in ("a", "b"):
+        table = Table(name, ["n"], screen, 1)
+        table.write(pa.record_batch({"n": [1, 2]}))
+        table.close()
+    assert [line.partition(";")[0] for line in text.getvalue().splitlines() if "more" in line] == [
+        "a: … 1 more row",
+        "b: … 1 more row",
+    ]
 
 
 # ----------------------------------------------------------------------------------------------------------------- hash

@@ -16,7 +16,7 @@ from cq.compiler import Compiled
 from cq.connectors.access import STDIN, identity
 from cq.connectors.protocol import Sink
 from cq.connectors.sinks import open_sink
-from cq.connectors.terminal import Screen, Table
+from cq.connectors.terminal import FIRST_ROWS, Screen, Table
 from cq.engines import ENGINES, Progress, RunOptions, run_query
 from cq.errors import Diagnostic, UsageError, did_you_mean, render
 from cq.planner.binder import Explained
@@ -32,6 +32,7 @@ FORMATS = ("table", "csv", "json", "arrow", "parquet")
 @click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Workers; 0 runs everything in one thread.")
 @click.option("--engine", default=next(iter(ENGINES)), show_default=True, help=f"One of {', '.join(ENGINES)}.")
 @click.option("--limit", type=click.IntRange(0), help="Only the first rows of every output.")
+@click.option("--all", "every_row", is_flag=True, help=f"Show every row on a terminal, not the first {FIRST_ROWS}.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary.")
 def run(
     outputs: Sequence[str],
@@ -39,13 +40,14 @@ def run(
     threads: int | None,
     engine: str,
     limit: int | None,
+    every_row: bool,
     quiet: bool,
     **query: Any,
 ) -> int:
     """Run QUERY, or the text of -c.
 
     Streams are read from where the query says, or from a path given here (- is standard input). Rows of a query
-    without a sink go to the terminal as a table and to a pipe as CSV.
+    without a sink go to a pipe as CSV and to a terminal as a table, of a result that ends the first rows only.
     """
     compiled = compiled_query(**query)
     for warning in compiled.warnings:
@@ -60,7 +62,8 @@ def run(
         )
     progress = Progress()
     screen = Screen.stdout(titles=len(compiled.outputs) > 1)
-    sinks = open_sinks(compiled, outputs, format_, screen)
+    shown = FIRST_ROWS if sys.stdout.isatty() and not every_row and limit is None else None
+    sinks = open_sinks(compiled, outputs, format_, screen, shown)
     options = RunOptions(threads, compiled.request.settings.get("batch_rows"), limit)
     with stopping(progress), _progress_line(progress, screen, quiet):
         summary = run_query(compiled, sinks, engine, options, progress)
@@ -74,8 +77,13 @@ def explain_statement(compiled: Compiled, explained: Explained) -> str:
     return compiled.of_plan(explained.plan).explain(explained.stage or "logical")
 
 
-def open_sinks(compiled: Compiled, given: Sequence[str], format_: str | None, screen: Screen) -> dict[str, Sink]:
-    """A sink for every output: as given on the command line, else as declared, else standard output."""
+def open_sinks(
+    compiled: Compiled, given: Sequence[str], format_: str | None, screen: Screen, shown: int | None = None
+) -> dict[str, Sink]:
+    """A sink for every output: as given on the command line, else as declared, else standard output.
+
+    shown: how many rows of an output that ends a table on the screen has; None: all.
+    """
     names = [o.name for o in compiled.outputs]
     paths = dict(_target(g, names) for g in given)
     to_stdout = [
@@ -107,7 +115,8 @@ def open_sinks(compiled: Compiled, given: Sequence[str], format_: str | None, sc
                 continue
             path = paths.get(output.name, STDIN)
             if path == STDIN and tabular:
-                sinks[output.name] = Table(output.name, [f.name for f in fields], screen)
+                room = shown if output.node.bounded else None
+                sinks[output.name] = Table(output.name, [f.name for f in fields], screen, room)
                 continue
             if format_ == "table":
                 raise UsageError(Diagnostic("CQ0606", "a table goes to the terminal only", help=("write -f csv",)))

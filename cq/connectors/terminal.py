@@ -1,4 +1,7 @@
-"""Rows on a terminal: one header, widths from the first batch, NULL dimmed, nothing that moves a cursor."""
+"""Rows on a terminal: one header, widths from the first batch, NULL dimmed, nothing that moves a cursor.
+
+A result that ends may be longer than anybody reads: its first rows are shown, and at the end how many more there are.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ from cq.errors import printable
 
 SAMPLE_ROWS = 1_000  # that widths are taken from
 MAX_WIDTH = 60  # of a column; longer values end in …
+FIRST_ROWS = 40  # of a result that ends: a screenful; the rest is counted
+HOW_TO_SEE_ALL = "--all shows them, -o FILE and -f csv write them"
 GAP = "  "
 DIM, BOLD, PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
 
@@ -51,15 +56,20 @@ class Screen:
 
 
 class Table:
-    """A sink that draws rows as they come."""
+    """A sink that draws rows as they come: the first `rows` of them, or all; the others are counted."""
 
-    def __init__(self, name: str, names: list[str], screen: Screen) -> None:
-        self._name, self._screen = printable(name), screen
+    def __init__(self, name: str, names: list[str], screen: Screen, rows: int | None = None) -> None:
+        self._name, self._screen, self._room = printable(name), screen, rows
+        self._hidden = 0
         self._names = [_clip(printable(n)) for n in names]
         self._widths: list[int] = []
         self._right: list[bool] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
+        if self._room is not None:
+            self._hidden += max(0, batch.num_rows - self._room)
+            batch = batch.slice(0, self._room)
+            self._room -= batch.num_rows
         if batch.num_rows == 0:
             return
         self._right = [_is_number(f.type) for f in batch.schema]
@@ -97,9 +107,17 @@ class Table:
             self._widths = [cell_len(n) for n in self._names]
             self._right = [False] * len(self._names)
             self._header()
+        self._say_hidden()
 
     def abort(self) -> None:
         """What is on the screen stays."""
+        self._say_hidden()
+
+    def _say_hidden(self) -> None:
+        if self._hidden:
+            title = f"{self._name}: " if self._screen.titles else ""
+            more = f"{title}… {self._hidden:,} more row{'s' if self._hidden > 1 else ''}; {HOW_TO_SEE_ALL}"
+            self._screen.write(self._screen.styled(more, DIM) + "\n")
 
 
 def cell_len(text: str) -> int:
