@@ -11,8 +11,9 @@ import pytest
 from connectors_fixture import read, stream
 
 from cq import types as T
-from cq.connectors import csv_file
-from cq.connectors.csv_file import Block, CsvOptions, Layout, _ByRow
+from cq.connectors import csv_blocks
+from cq.connectors.csv_blocks import Block
+from cq.connectors.csv_file import CsvOptions, Layout, _ByRow
 from cq.connectors.csv_rows import STANDARD, complete, lines_of_rows, rows
 from cq.connectors.physical import rows_of
 from cq.connectors.rules import Rules
@@ -206,9 +207,16 @@ def test_block_edges_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     whole = read(declared)
     assert whole.bad > 0
     for size in (64, 257, 1024):
-        monkeypatch.setattr(csv_file, "BLOCK_BYTES", size)
+        monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", size)
         seen = read(declared)
         assert (seen.rows, seen.places, seen.bad) == (whole.rows, whole.places, whole.bad), size
+
+
+@pytest.mark.parametrize("text", ['5" pipe,x\n1,"open\n', 'x,y\n"a\n', 'x\n"a\n'])
+def test_line_end_in_an_open_quote_proves_nothing(tmp_path: Path, text: str) -> None:
+    columns = "a varchar, b varchar" if "," in text else "a varchar"
+    seen = read(stream(columns, path=write(tmp_path, text), header="false", on_error="skip"))
+    assert seen.bad == 1
 
 
 @pytest.mark.parametrize("text", [b'a,"b\n', b'a,"x""', b'a\n"b', b'a,5" x\nc,"d\ne"\nf,"'])

@@ -9,32 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
 from cq.connectors import texts
-from cq.connectors.csv_rows import STANDARD, Cell, Dialect, Positions, Row, complete, count_lines, lines_of_rows, rows
+from cq.connectors.csv_blocks import Block, Reads, Window
+from cq.connectors.csv_rows import STANDARD, Cell, Dialect, Positions, Row, count_line_feeds, lines_of_rows, rows
 from cq.connectors.physical import array_of
-from cq.connectors.protocol import RECORD_BYTES, BadRow, Piece, Place, damaged, field_of
+from cq.connectors.protocol import BadRow, Piece, Place, damaged, field_of
 from cq.connectors.rules import FAR, Rules, has_text_form, shown
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean
 from cq.schema import Field
 from cq.types import DataType, Kind, to_arrow
 
-# Bytes a block has. Measured on four columns: 256 KiB 78 ms, 1 MiB 61 ms, 4 MiB 42 ms for 20 MB; larger blocks wait
-# longer before the engine sees the first row and leave the cache.
-BLOCK_BYTES = 1 << 20
 MAX_PLAIN_DECIMAL_CHARS = 40  # longer ones go to the strict scanner: 38 digits, a sign and a point
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-
-class Reads(Protocol):
-    """What the CSV reader needs of an open file."""
-
-    def read(self, size: int, /) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,81 +50,32 @@ class CsvOptions:
         return cls(header, Dialect(delimiter.encode(), quote.encode()), options.get("null", ""))
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Whole rows of a file. first_line: the line its first byte is on, from 1."""
-
-    text: bytes
-    first_line: int
-
-    def without(self, size: int) -> Block:
-        """The block after its first `size` bytes, which are whole rows."""
-        return Block(self.text[size:], self.first_line + count_lines(self.text[:size])) if size else self
-
-
-def blocks(file: Reads, name: str, dialect: Dialect) -> Iterator[Block]:
-    """The file cut at ends of rows. CQ0701 for a row over the record limit or text that is plainly not UTF-8."""
-    line, rest, last = 1, b"", False
-    while not last:
-        # a row longer than a block: read as much again as is waiting, so that it is looked at few times
-        found = _read_fully(file, min(max(BLOCK_BYTES, len(rest)), RECORD_BYTES + 1 - len(rest)))
-        last = not found
-        text = rest + found if rest else found
-        if line == 1 and not rest:
-            check_encoding(text, name)
-            text = text.removeprefix(BYTE_ORDER_MARK)
-        end = complete(text, dialect, last)
-        if end:
-            yield Block(text[:end], line)
-            line += count_lines(text[:end])
-        rest = text[end:]
-        if len(rest) > RECORD_BYTES:
-            cause = f"the record at line {line} is longer than {RECORD_BYTES >> 20} MiB"
-            raise damaged(name, cause, "is a quote never closed, or is this not a text file?")
-
-
-def _read_fully(file: Reads, size: int) -> bytes:
-    """`size` bytes, fewer only at the end; pipes give what they have, so ask again."""
-    found = file.read(size)
-    if not found or len(found) >= size // 2:
-        return found
-    parts = [found]
-    have = len(found)
-    while have < size and (found := file.read(size - have)):
-        parts.append(found)
-        have += len(found)
-    return b"".join(parts)
-
-
-def check_encoding(text: bytes, name: str) -> None:
-    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise damaged(name, "the text is UTF-16", "convert it: iconv -f UTF-16 -t UTF-8")
-    for magic, what in (
-        (b"PAR1", "Parquet"),
-        (b"ARROW1", "Arrow"),
-        (b"\x1f\x8b", "gzip"),
-        (b"\x28\xb5\x2f\xfd", "zstd"),
-    ):
-        if text.startswith(magic):
-            raise damaged(
-                name, f"this is a {what} file, not CSV", "set the option format, or use the usual file ending"
-            )
-
-
 def read_csv(file: Reads, name: str, options: CsvOptions, rules: Rules) -> Iterator[Piece]:
     """The rows of one file as pieces; declared columns by the names in its header, or by position without one."""
+    window = Window(file, name, options.dialect)
     layout: Layout | None = None
-    for block in blocks(file, name, options.dialect):
-        header_bytes = 0
+    may_guess = True
+    while window.fill():
         if layout is None:
+            block = window.whole()
             first = next(rows(block.text, options.dialect), None)
             if first is None:
+                window.take(len(block.text))
                 continue
             layout = Layout.of(first, name, options, rules)
-            header_bytes = next_row(block.text, first) if options.header else 0
-        body = block.without(header_bytes)
-        if body.text:
-            yield from layout.read(body)
+            if options.header:
+                window.take(next_row(block.text, first))
+        if may_guess and not window.last:
+            guess = window.guess()
+            piece, may_guess = layout.proven(guess)
+            if piece is not None:
+                window.take(len(guess.text), piece.batch.num_rows)
+                yield piece
+                continue
+        block = window.whole()
+        window.take(len(block.text))
+        if block.text:
+            yield from layout.read(block)
     if layout is None and options.header:
         raise damaged(name, "the file is empty, not even a header line", "say header = false if it has none")
 
@@ -179,32 +121,54 @@ class Layout:
             raise DataError(Diagnostic("CQ0603", cause, help=("without a header, declare every column in order",)))
         return cls(name, options, rules, width, tuple(range(width)))
 
+    def proven(self, block: Block) -> tuple[Piece | None, bool]:
+        """The rows of a block cut at a line end that may lie in quotes, if they prove that none does.
+
+        They do when there are as many rows as line ends, and a row of NULLs put behind them is one more: an open quote
+        would have swallowed it. The second value is whether guessing is worth it next time.
+        """
+        text, quote = block.text, self.options.dialect.quote
+        behind = b""
+        if quote and quote in text:
+            behind = self.options.dialect.delimiter.join([self.options.null.encode()] * self.width) + b"\n"
+            if behind == b"\n" or quote in behind:
+                return None, False
+        table = self._through_pyarrow(block, behind)
+        if table is None:
+            return None, True
+        carriage_returns = text.count(b"\r")
+        only_lf = not carriage_returns or carriage_returns == text.count(b"\r\n")
+        if not table.num_rows or not only_lf or table.num_rows != count_line_feeds(text):
+            return None, False
+        return self._piece(table, block, None), True
+
     def read(self, block: Block) -> Iterator[Piece]:
         """The rows of a block."""
         table = self._through_pyarrow(block)
         if table is not None:
             lines = lines_of_rows(block.text, self.options.dialect, table.num_rows)
             if table.num_rows:
-                columns = {i: table.column(i).chunk(0) for i in self.rules.wanted}
-                yield Piece(self.rules.deliver(columns, table.num_rows), self._place(block, lines))
+                yield self._piece(table, block, lines)
         else:
             yield from _ByRow(self, block).pieces()
 
-    def _place(self, block: Block, lines: Positions | None) -> Place:
-        return Place(self.name, block.first_line, None if lines is None else lines + block.first_line)
+    def _piece(self, table: pa.Table, block: Block, lines: Positions | None) -> Piece:
+        place = Place(self.name, block.first_line, None if lines is None else lines + block.first_line)
+        columns = {i: table.column(i).chunk(0) for i in self.rules.wanted}
+        return Piece(self.rules.deliver(columns, table.num_rows), place)
 
-    def _through_pyarrow(self, block: Block) -> pa.Table | None:
-        """All declared columns, or None when the block has to be read row by row."""
+    def _through_pyarrow(self, block: Block, behind: bytes = b"") -> pa.Table | None:
+        """All declared columns; None when the block has to be read row by row. behind: a row to add and take away."""
         fields = self.rules.fields
         dialect = self.options.dialect
-        if dialect.quote and block.text.count(dialect.quote) % 2:
+        if block.last and dialect.quote and block.text.count(dialect.quote) % 2:
             return None  # pyarrow takes an open quote at the end for closed
         names = [f"c{i}" for i in range(self.width)]
         declared = [f"c{p}" for p in self.places]
         try:
             table = csv.read_csv(
-                pa.BufferReader(_ended(block.text)),
-                csv.ReadOptions(use_threads=False, block_size=len(block.text) + 2, column_names=names),
+                pa.BufferReader(_ended(block.text) + behind if behind else _ended(block.text)),
+                csv.ReadOptions(use_threads=False, block_size=len(block.text) + len(behind) + 2, column_names=names),
                 csv.ParseOptions(
                     delimiter=dialect.delimiter.decode(),
                     quote_char=dialect.quote.decode() or False,
@@ -215,6 +179,8 @@ class Layout:
             )
         except pa.ArrowInvalid:
             return None
+        if behind:
+            table = table.slice(0, table.num_rows - 1)
         if any(self.rules.demands_value(i) and table.column(i).null_count for i in range(len(fields))):
             return None
         for i, f in enumerate(fields):

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from cq.connectors.access import Access
 from cq.connectors.arrow_file import read_arrow
-from cq.connectors.csv_file import CsvOptions, Reads, read_csv
+from cq.connectors.csv_blocks import Reads
+from cq.connectors.csv_file import CsvOptions, read_csv
 from cq.connectors.parquet_file import read_parquet
 from cq.connectors.protocol import Piece, damaged
 from cq.connectors.rules import Rules

@@ -12,7 +12,8 @@ from pyarrow import csv, parquet
 from cq.connectors import texts
 from cq.connectors.access import Access
 from cq.connectors.arrow_file import ipc_batches
-from cq.connectors.csv_file import BLOCK_BYTES, BYTE_ORDER_MARK, CsvOptions, check_encoding, header_names
+from cq.connectors.csv_blocks import BLOCK_BYTES, BYTE_ORDER_MARK, check_encoding
+from cq.connectors.csv_file import CsvOptions, header_names
 from cq.connectors.csv_rows import complete, rows
 from cq.connectors.files import format_of, unpacked
 from cq.connectors.generator import generate

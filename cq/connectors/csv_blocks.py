@@ -1,0 +1,100 @@
+"""A text file cut at ends of rows into blocks that are parsed one at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from cq.connectors.csv_rows import Dialect, complete, count_lines
+from cq.connectors.protocol import RECORD_BYTES, damaged
+
+# Bytes a block has. Measured on four columns: 256 KiB 78 ms, 1 MiB 61 ms, 4 MiB 42 ms for 20 MB; larger blocks wait
+# longer before the engine sees the first row and leave the cache.
+BLOCK_BYTES = 1 << 20
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Reads(Protocol):
+    """What the CSV reader needs of an open file."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole rows of a file. first_line: the line its first byte is on, from 1.  last: nothing comes after it."""
+
+    text: bytes
+    first_line: int
+    last: bool = True
+
+
+class Window:
+    """The part of a file that was read and not taken yet; it begins where a row begins."""
+
+    def __init__(self, file: Reads, name: str, dialect: Dialect) -> None:
+        self.text = b""
+        self.last = False
+        self._file, self._name, self._dialect = file, name, dialect
+        self._line = 1
+        self._begun = False
+
+    def fill(self) -> bool:
+        """More of the file is in `text`; False when everything has been taken. CQ0701 for a row over the limit."""
+        if self.last:
+            return False
+        waiting = len(self.text)
+        if waiting > RECORD_BYTES:
+            cause = f"the record at line {self._line} is longer than {RECORD_BYTES >> 20} MiB"
+            raise damaged(self._name, cause, "is a quote never closed, or is this not a text file?")
+        # a row longer than a block: read as much again as is waiting, so that it is looked at few times
+        found = _read_fully(self._file, min(max(BLOCK_BYTES, waiting), RECORD_BYTES + 1 - waiting))
+        self.last = not found
+        self.text = self.text + found if waiting else found
+        if not self._begun:
+            self._begun = True
+            check_encoding(self.text, self._name)
+            self.text = self.text.removeprefix(BYTE_ORDER_MARK)
+        return bool(self.text)
+
+    def guess(self) -> Block:
+        """What are whole rows if no line end lies in quotes. For whoever can tell from the rows it finds."""
+        return Block(self.text[: self.text.rfind(b"\n") + 1], self._line, False)
+
+    def whole(self) -> Block:
+        """What are whole rows, whatever lies in quotes."""
+        return Block(self.text[: complete(self.text, self._dialect, self.last)], self._line, self.last)
+
+    def take(self, size: int, lines: int | None = None) -> None:
+        """The first `size` bytes, whole rows, are done with. lines: how many lines end in them, if that is known."""
+        self._line += count_lines(self.text[:size]) if lines is None else lines
+        self.text = self.text[size:]
+
+
+def _read_fully(file: Reads, size: int) -> bytes:
+    """`size` bytes, fewer only at the end; pipes give what they have, so ask again."""
+    found = file.read(size)
+    if not found or len(found) >= size // 2:
+        return found
+    parts = [found]
+    have = len(found)
+    while have < size and (found := file.read(size - have)):
+        parts.append(found)
+        have += len(found)
+    return b"".join(parts)
+
+
+def check_encoding(text: bytes, name: str) -> None:
+    """CQ0701 for text that is plainly something else."""
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise damaged(name, "the text is UTF-16", "convert it: iconv -f UTF-16 -t UTF-8")
+    for magic, what in (
+        (b"PAR1", "Parquet"),
+        (b"ARROW1", "Arrow"),
+        (b"\x1f\x8b", "gzip"),
+        (b"\x28\xb5\x2f\xfd", "zstd"),
+    ):
+        if text.startswith(magic):
+            raise damaged(
+                name, f"this is a {what} file, not CSV", "set the option format, or use the usual file ending"
+            )
