@@ -165,7 +165,8 @@ def _spark_binary(sign: str) -> Callable[[Signature, tuple[str, ...]], str]:
 
     def text(signature: Signature, args: tuple[str, ...]) -> str:
         plain = f"({args[0]} {sign} {args[1]})"
-        return cast_to(plain, signature.returns) if signature.returns.kind is Kind.DECIMAL else plain
+        wider = signature.returns.kind is Kind.DECIMAL or (sign == "/" and signature.returns.kind is Kind.REAL)
+        return cast_to(plain, signature.returns) if wider else plain
 
     return text
 
@@ -271,7 +272,12 @@ def divided(signature: Signature, x: Any, y: Any) -> Any:
 def _spark_division(signature: Signature, args: tuple[str, ...]) -> str:
     if not signature.returns.is_integer:
         return _spark_binary("/")(signature, args)
-    return cast_to(f"({args[0]} div {args[1]})", signature.returns, unless=BIGINT)
+    x, y = args
+    quotient = f"({x} div {y})"
+    if signature.returns == BIGINT:
+        return quotient
+    # the one quotient that does not fit is then an overflow, not a bad cast
+    return f"if({y} = -1, (- {x}), {cast_to(quotient, signature.returns)})"
 
 
 def _division(types: tuple[DataType, ...], constants: Constants) -> Signature | Refusal | None:

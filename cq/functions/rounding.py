@@ -10,6 +10,7 @@ from typing import Any
 from cq.functions import Constants, Failure, Refusal, Signature, scalar
 from cq.functions.arithmetic import half_up, within
 from cq.functions.signatures import converts, decimal_result
+from cq.functions.spark_text import cast_to
 from cq.types import BIGINT, DOUBLE, INTEGER, REAL, DataType, Kind, decimal, round_to_real
 from cq.value_text import write_double, write_real
 
@@ -134,11 +135,19 @@ def round_double(x: float, digits: int, text: str) -> float:
     return float(Decimal(text).quantize(Decimal((0, (1,), -digits)), context=_EXACT)) + 0.0
 
 
+def _spark_round(signature: Signature, args: tuple[str, ...]) -> str:
+    x, digits = args[0], "".join(f", {a}" for a in args[1:])
+    if signature.returns == REAL:  # Spark judges the digits of the DOUBLE, we those of the REAL
+        return f"cast(round(cast(cast({x} as STRING) as DOUBLE){digits}) as FLOAT)"
+    plain = f"round({x}{digits})"
+    return cast_to(plain, signature.returns) if signature.returns.kind is Kind.DECIMAL else plain
+
+
 @scalar(
     "round",
     "round(number [, digits])",
     _rounded,
-    spark=lambda _, args: f"round({', '.join(args)})",
+    spark=_spark_round,
     native="round",
     typed=True,
     fails=("CQ0705",),

@@ -28,6 +28,7 @@ def cast_to(text: str, type_: DataType, *, unless: DataType | None = None) -> st
     return text if type_ == unless else f"cast({text} as {spark_type(type_)})"
 
 
-def clamped_int(text: str) -> str:
-    """A BIGINT text as Spark's INT, values beyond its range at the end of it."""
-    return f"cast(greatest(least({text}, 2147483647L), -2147483648L) as INT)"
+def clamped_int(text: str, limit: int = 2**31 - 1) -> str:
+    """A BIGINT text as Spark's INT, what is beyond `limit` on either side at it. NULL stays NULL."""
+    clamped = f"cast(greatest(least({text}, {limit}L), -{limit}L) as INT)"
+    return f"if({text} is null, null, {clamped})"  # GREATEST and LEAST skip NULL

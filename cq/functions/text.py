@@ -56,7 +56,9 @@ def upper(x: str) -> str:
 
 
 def _spark_substring(_: Signature, args: tuple[str, ...]) -> str:
-    return f"substring({', '.join((args[0], *map(clamped_int, args[1:])))})"
+    x, start, *count = args
+    # at the end of INT Spark's sum of start and length wraps
+    return f"substring({', '.join((x, clamped_int(start, 2**30), *map(clamped_int, count)))})"
 
 
 @scalar(

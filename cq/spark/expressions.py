@@ -22,13 +22,14 @@ INTEGER_SUFFIXES: Final = {Kind.TINYINT: "Y", Kind.SMALLINT: "S", Kind.INTEGER: 
 
 CONSTANT_ARGUMENTS: Final = {"like": 2, "round": 1}  # the escape, the digits
 
-# What cq.value_text reads as a time: the day, then the clock, then a zone that is UTC. White space around it is not
-# part of it. Spark takes more: a year alone, any zone (which it drops), anything after the day.
+# What cq.value_text reads as a number and as a time: the day, then the clock, then a zone that is UTC. White space
+# around it is not part of it. Spark takes more: a year alone, any zone (which it drops), anything after the day.
 _WHITE: Final = r"[\x00-\x20]*"
 _DAY: Final = r"[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}"
 _ZONE: Final = r"[ ]?(?:Z|z|UTC|[+-]00:?00)?"
 _CLOCK: Final = r"[0-9]{1,2}:[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]{0,9})?)?"
 _HOUR_AND_MINUTE: Final = r"(?:[01]?[0-9]|2[0-3]):[0-5]?[0-9](?::[0-9]{1,2}(?:\.[0-9]{0,9})?)?"
+NUMBER_PATTERN: Final = rf"\A{_WHITE}([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,5}})?){_WHITE}\z"
 TIMESTAMP_PATTERN: Final = rf"\A{_WHITE}({_DAY}(?:[ Tt]{_CLOCK}(?={_ZONE}{_WHITE}\z))?){_ZONE}{_WHITE}\z"
 DATE_PATTERN: Final = rf"\A{_WHITE}({_DAY})(?:[ Tt]{_HOUR_AND_MINUTE}{_ZONE})?{_WHITE}\z"
 
@@ -171,8 +172,8 @@ def cast_text(text: str, source: DataType, target: DataType, soft: bool) -> str:
         text, source = (f"cast({text} as DOUBLE)", DOUBLE) if target.is_integer else (f"cast({text} as STRING)", source)
     if source == DOUBLE and target == BIGINT:
         text = f"nullif({text}, 9223372036854775807D)" if soft else _below_two_to_63(text)
-    if target.kind is Kind.DECIMAL and not soft:
-        return _to_decimal(text, source, name)
+    if not soft and (target.kind is Kind.DECIMAL or source.kind is Kind.DATE) and target.kind is not Kind.VARCHAR:
+        return _or_bad_cast(text, name)
     return f"{cast}({text} as {name})"
 
 
@@ -181,10 +182,8 @@ def _below_two_to_63(text: str) -> str:
     return f"if({text} = 9223372036854775807D, cast('Infinity' as DOUBLE), {text})"
 
 
-def _to_decimal(text: str, source: DataType, name: str) -> str:
-    """A value out of range is a bad cast (for Spark an overflow); so are NaN and infinity (for Spark NULL)."""
-    if source.kind is Kind.BOOLEAN or source.kind is Kind.NULL:
-        return f"cast({text} as {name})"
+def _or_bad_cast(text: str, name: str) -> str:
+    """A value out of range is a bad cast (Spark: an overflow); so are NaN and infinity as DECIMAL (Spark: NULL)."""
     return f"coalesce(try_cast({text} as {name}), cast(concat('?', cast({text} as STRING)) as {name}))"
 
 
@@ -199,7 +198,8 @@ def _from_text(text: str, target: DataType, cast: str) -> str:
             return f"{cast}(translate({text}, 'xX', '??') as {name})"  # Spark reads 0x1p3
         case Kind.REAL:
             return f"cast({cast}(translate({text}, 'xX', '??') as DOUBLE) as {name})"
-        case Kind.DECIMAL if cast == "cast":
-            return _to_decimal(text, DataType(Kind.VARCHAR), name)
+        case Kind.DECIMAL:
+            number = f"regexp_extract({text}, r'{NUMBER_PATTERN}', 1)"  # Spark reads the digits of every script
+            return _or_bad_cast(number, name) if cast == "cast" else f"try_cast({number} as {name})"
         case _:
             return f"{cast}({text} as {name})"
