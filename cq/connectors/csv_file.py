@@ -17,7 +17,17 @@ from pyarrow import csv
 
 from cq.connectors import texts
 from cq.connectors.csv_blocks import Block, Reads, Window
-from cq.connectors.csv_rows import STANDARD, Cell, Dialect, Positions, Row, count_line_feeds, lines_of_rows, rows
+from cq.connectors.csv_rows import (
+    STANDARD,
+    Cell,
+    Dialect,
+    Positions,
+    Row,
+    count_line_feeds,
+    has_hexadecimal,
+    lines_of_rows,
+    rows,
+)
 from cq.connectors.physical import array_of
 from cq.connectors.protocol import BadRow, Piece, Place, damaged, field_of
 from cq.connectors.rules import FAR, Rules, has_text_form, shown
@@ -191,10 +201,8 @@ class Layout:
                 table = table.set_column(i, table.schema.names[i], read)
         if self._far_time(table):
             return None
-        if b"0x" in block.text or b"0X" in block.text:
-            hexadecimal = self._hexadecimal(block, names)
-            if hexadecimal:
-                return None
+        if has_hexadecimal(block.text) and self._hexadecimal(block, names):
+            return None
         return table
 
     def _far_time(self, table: pa.Table) -> bool:
