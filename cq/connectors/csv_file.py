@@ -24,6 +24,7 @@ from cq.connectors.csv_rows import (
     Positions,
     Row,
     count_line_feeds,
+    ends_with_lf_only,
     has_hexadecimal,
     lines_of_rows,
     rows,
@@ -146,9 +147,7 @@ class Layout:
         table = self._through_pyarrow(block, behind)
         if table is None:
             return None, True
-        carriage_returns = text.count(b"\r")
-        only_lf = not carriage_returns or carriage_returns == text.count(b"\r\n")
-        if not table.num_rows or not only_lf or table.num_rows != count_line_feeds(text):
+        if not table.num_rows or not ends_with_lf_only(text) or table.num_rows != count_line_feeds(text):
             return None, False
         return self._piece(table, block, None), True
 
