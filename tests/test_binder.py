@@ -105,6 +105,19 @@ class TestExpressions:
     def test_types_and_nullability_are_derived(self, text: str, type_: str) -> None:
         assert columns(f"SELECT {text} AS x FROM bid;") == f"x {type_}"
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "SELECT NULL IS NULL AS a, NULL IS NOT DISTINCT FROM price AS b, NULLIF(NULL, 1) AS c FROM bid;",
+            "SELECT CASE WHEN ok THEN NULL END AS a, COALESCE(NULL, NULL) AS b FROM bid;",
+            "SELECT CAST(NULL AS VARCHAR) = 1::VARCHAR AS b FROM bid;",
+            "SELECT COUNT(NULL) OVER (PARTITION BY NULL ROWS UNBOUNDED PRECEDING), LAG(NULL) OVER (ORDER BY ts) FROM bid;",
+            f"SELECT COUNT(NULL), SUM(NULL), MIN(NULL) FROM {TUMBLE} GROUP BY window_end, NULL;",
+        ],
+    )
+    def test_null_has_a_type_wherever_it_stands(self, text: str) -> None:
+        plan_of(text)  # verified
+
     def test_the_event_time_of_an_accepted_row_is_never_null(self) -> None:
         assert columns("SELECT ts FROM bid;") == "ts TIMESTAMP NOT NULL"
 

@@ -15,12 +15,12 @@ from cq.expressions import Expr, Literal
 from cq.functions import Refusal
 from cq.grammar import ast
 from cq.planner.bind_expr import Clause, ExprBinder
-from cq.planner.conversion import convert
+from cq.planner.conversion import convert, settled
 from cq.planner.fold import folded
 from cq.planner.logical import AggregateCall
 from cq.planner.operators import Lag
 from cq.planner.scope import Hole, Room
-from cq.types import INTEGER, TIMESTAMP
+from cq.types import TIMESTAMP
 
 WINDOW_BOUNDS = {
     "tumble_start": 0, "hop_start": 0, "window_start": 0,
@@ -136,7 +136,7 @@ class SelectCalls:
             raise compile_error(
                 "CQ0501", "ORDER BY and NULLS inside an aggregate are not supported yet", node.span, help="leave it out"
             )
-        args = inside.positional(node, 0)
+        args = [settled(a) for a in inside.positional(node, 0)]
         found = resolve(node.name, [a.type for a in args])
         if isinstance(found, Refusal) or (not args and not node.star):
             known = lookup(node.name)
@@ -183,7 +183,8 @@ class SelectCalls:
             call = self.over_aggregate(node, inside)
         else:
             raise _no_such_window_function(node)
-        partition = tuple(dict.fromkeys(inside.bind(p) for p in spec.partition_by))
+        keys = (inside.bind(p) for p in spec.partition_by)
+        partition = tuple(dict.fromkeys(k for k in keys if not isinstance(k, Literal)))  # constants divide nothing
         result = OverCall(call, partition, order_of(spec, inside), span=node.span)
         if result not in self.overs:
             self.overs.append(result)
@@ -246,7 +247,7 @@ class SelectCalls:
             if not 1 <= offset <= MAX_LAG:
                 raise compile_error("CQ0302", f"LAG looks back 1 to {MAX_LAG} rows, not {offset}", args[1].span)
         values = inside.aligned([args[0], *args[2:]], "the value and the default of LAG")
-        value = convert(values[0], INTEGER) if values[0].type.kind.value == "NULL" else values[0]
+        value = values[0]
         default = values[1] if len(values) > 1 else None
         nullable = value.nullable or default is None or default.nullable
         return Lag(value, offset, default, value.type, nullable, span=node.span)

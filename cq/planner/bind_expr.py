@@ -29,6 +29,7 @@ from cq.planner.bind_literals import (
 from cq.planner.conversion import (
     common,
     convert,
+    settled,
     time_text,
 )
 from cq.planner.scope import Relation, finds
@@ -202,7 +203,7 @@ class ExprBinder:
     def not_distinct(self, left: Expr, right: Expr, span: Span) -> Expr:
         """TRUE when both are NULL or equal, never NULL."""
         equal = self.compare("=", left, right, span)
-        nulls = tuple(IsNull(BOOLEAN, False, e, span=span) for e in (left, right) if e.nullable)
+        nulls = tuple(IsNull(BOOLEAN, False, settled(e), span=span) for e in (left, right) if e.nullable)
         if not nulls:
             return equal
         known = Coalesce(BOOLEAN, False, (equal, Literal(BOOLEAN, False, False)), span=span)
@@ -234,8 +235,7 @@ class ExprBinder:
 
     def is_test(self, node: ast.IsTest) -> Expr:
         if node.what == "NULL":
-            arg = self.bind(node.operand)
-            arg = convert(arg, BOOLEAN) if arg.type == NULL else arg
+            arg = settled(self.bind(node.operand))
             return self.maybe_negated(IsNull(BOOLEAN, False, arg, span=node.span), node)
         operand = self.condition(node.operand, f"the operand of IS {node.what}")
         match node.what:
@@ -304,7 +304,7 @@ class ExprBinder:
                     help=_meeting_help(widest, value),
                 )
             widest = widest if type_ == widest.type else Literal(type_, True, None, span=value.span)
-        return [convert(v, widest.type) for v in values]
+        return [convert(v, settled(widest).type) for v in values]
 
     def coalesce(self, node: ast.Call) -> Expr:
         args = self.aligned(self.positional(node, 1), f"the arguments of {node.name.upper()}")
@@ -314,6 +314,7 @@ class ExprBinder:
 
     def nullif(self, node: ast.Call) -> Expr:
         first, second = self.exactly(node, 2)
+        first = settled(first)
         equal = self.compare("=", first, second, node.span)
         null = Literal(first.type, True, None)
         return Case(first.type, True, ((equal, null),), first, span=node.span)
@@ -556,7 +557,7 @@ def _meeting_help(a: Expr, b: Expr) -> str:
     """How two types that do not go together are brought together."""
     for text, other in ((a, b), (b, a)):
         if text.type == VARCHAR and other.type.is_numeric:
-            if isinstance(text, Literal) and is_numeric_text(text.value):
+            if isinstance(text, Literal) and text.value is not None and is_numeric_text(text.value):
                 return f"write {text.value.strip()} without quotes, or CAST('{text.value}' AS {other.type})"
             return f"CAST the text to {other.type}, or TRY_CAST it to get NULL where it holds no number"
         if text.type == VARCHAR and other.type.kind in {Kind.DATE, Kind.TIMESTAMP}:

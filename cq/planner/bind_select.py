@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import ParamSpec, TypeVar
 
 from cq.errors import NOWHERE, CompileError, Findings, Span, compile_error
-from cq.expressions import Expr, Literal
+from cq.expressions import Expr
 from cq.grammar import ast
 from cq.planner.bind_calls import WINDOW_NAMES, SelectCalls
 from cq.planner.bind_expr import Clause, ExprBinder
@@ -15,11 +15,11 @@ from cq.planner.bind_group import group_rows
 from cq.planner.bind_literals import ParameterValue
 from cq.planner.bind_over import add_overs
 from cq.planner.bind_windows import bind_window, check_built, group_window
+from cq.planner.conversion import settled
 from cq.planner.logical import LogicalNode
 from cq.planner.operators import Filter, Project
 from cq.planner.scope import PendingWindow, Relation, Room, holes_of, listing, visible_columns
 from cq.planner.traits import check_columns
-from cq.types import INTEGER, NULL
 
 SELECT_LIST = Clause("the select list", aggregates=True, windows=True)
 HAVING = Clause("HAVING", aggregates=True)
@@ -124,8 +124,7 @@ class SelectBinder:
     def value(self, item: Item) -> Expr:
         """A select item; a bare NULL gets a type."""
         assert item.expr is not None
-        expr = self.binder(SELECT_LIST).bind(item.expr)
-        return Literal(INTEGER, True, None, span=expr.span) if expr.type == NULL else expr
+        return settled(self.binder(SELECT_LIST).bind(item.expr))
 
     def where(self) -> Expr | None:
         predicate = self.condition(self.select.where, WHERE)

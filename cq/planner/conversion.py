@@ -9,7 +9,9 @@ from cq.expressions import Cast, Expr, Literal
 from cq.planner.bind_literals import read_date, read_timestamp
 from cq.types import (
     DATE,
+    INTEGER,
     MAX_DECIMAL_DIGITS,
+    NULL,
     REAL,
     TIMESTAMP,
     VARCHAR,
@@ -49,6 +51,11 @@ def _converted(literal: Literal, type_: DataType) -> int | float | None:
     return None
 
 
+def settled(expr: Expr) -> Expr:
+    """A bare NULL as an INTEGER, where nothing else gives it a type; anything else unchanged."""
+    return convert(expr, INTEGER) if expr.type == NULL else expr
+
+
 def narrowed_integer(expr: Expr, other: DataType) -> Expr:
     """An integer constant beside a DECIMAL as the DECIMAL of its own digits, as in Spark; anything else unchanged."""
     if not (isinstance(expr, Literal) and expr.type.is_integer and other.kind is Kind.DECIMAL):
@@ -64,7 +71,12 @@ def common(a: Expr, b: Expr) -> DataType | None:
 
 def time_text(text: Expr, other: Expr) -> Expr:
     """A string constant beside a DATE or TIMESTAMP as that date or time. CQ0104 when it is none."""
-    if not (isinstance(text, Literal) and text.type == VARCHAR and other.type in {DATE, TIMESTAMP}):
+    if not (
+        isinstance(text, Literal)
+        and text.type == VARCHAR
+        and text.value is not None
+        and other.type in {DATE, TIMESTAMP}
+    ):
         return text
     days = read_date(text.value) if other.type == DATE else None
     if days is not None:
