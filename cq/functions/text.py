@@ -301,7 +301,10 @@ def contains(x: str, part: str) -> bool:
 
 
 # Spark's split takes a regular expression: \Q…\E quotes it, and an \E inside closes and reopens the quotation
-_SPARK_SPLIT = r"if({1} = '', array({0}), split({0}, concat(r'\Q', replace({1}, r'\E', r'\E\\E\Q'), r'\E'), -1))"
+_SPARK_SPLIT = (
+    r"if({0} is null, null, if({1} = '', array({0}), "
+    r"split({0}, concat(r'\Q', replace({1}, r'\E', r'\E\\E\Q'), r'\E'), -1)))"
+)
 
 
 @scalar(
