@@ -89,7 +89,7 @@ UNIT_MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 _TIMESTAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?", re.ASCII)
 _AMOUNT = re.compile(r"-?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})", re.ASCII)
-_INTEGER_TEXT = re.compile(r"\d+", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def bind_type(type_: ast.TypeName) -> DataType:
@@ -257,20 +257,6 @@ def _amount(part: ast.IntervalPart, span: Span) -> Fraction:
     return Fraction(amount)
 
 
-def read_parameter(text: str) -> bool | int | float | Decimal | str:
-    """A parameter's value from the command line: a number when it reads as one, TRUE or FALSE, else text."""
-    if text.lower() in {"true", "false"}:
-        return text.lower() == "true"
-    digits = text.removeprefix("-")
-    if _INTEGER_TEXT.fullmatch(digits) and INT64_MIN <= int(text) <= INT64_MAX:
-        return int(text)
-    if re.fullmatch(r"\d*\.\d+|\d+\.", digits, re.ASCII):
-        return Decimal(text)
-    if re.fullmatch(r"(\d+\.?\d*|\.\d+)[eE][+-]?\d+", digits, re.ASCII):
-        return float(text)
-    return text
-
-
 ParameterValue = bool | int | float | Decimal | str | datetime.datetime | datetime.date | datetime.timedelta | None
 
 
@@ -308,4 +294,4 @@ def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
 
 def is_numeric_text(text: str) -> bool:
     """Whether a string holds a number, so that it was perhaps meant to be one."""
-    return not isinstance(read_parameter(text.strip()), str | bool)
+    return _NUMBER.fullmatch(text.strip()) is not None
