@@ -34,17 +34,13 @@ class Reading:
 
     feed: Feed
     spec: SourceSpec
-    error: CqError | None = None
     rows: int = 0
     places: deque[tuple[int, Place]] = field(default_factory=lambda: deque(maxlen=PLACES_KEPT))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Record batches of the wanted columns. An error of the source ends them and is kept."""
-        try:
-            for taken in self.feed:
-                yield self.take(taken)
-        except DataError as error:
-            self.error = error
+        """Record batches of the wanted columns. Raises where a row of the source cannot be read."""
+        for taken in self.feed:
+            yield self.take(taken)
 
     def take(self, taken: SourceBatch) -> pa.RecordBatch:
         """The wanted columns of a batch, whose place is remembered."""
@@ -98,30 +94,17 @@ class Part:
         return None if failed is None else placed(failed, self.job, self.readings, self._source)
 
     def run(self, deliver: Callable[[str, pa.RecordBatch], None]) -> None:
-        """Read all sources to their end. An error of one is raised after all results of the rows before it."""
-        sources = [r.batches() for r in self.readings]
-        waiting = [next(s, None) for s in sources]
-        while not self.engine.finished:
-            for number, reading in enumerate(self.readings):
-                batch = waiting[number]
-                if batch is not None:
-                    self.engine.push(number, batch)
-                    waiting[number] = next(sources[number], None)
-                elif reading.error is not None:
-                    self._settle(deliver)
-                    raise self.failure() or reading.error
-                elif not self.engine.ended(number):
-                    self.engine.end(number)
-            for name, rows in self.ready(settled=all(map(self.engine.ended, range(len(sources))))):
-                deliver(name, rows)
-        self._settle(deliver)
-        failed = self.failure()
-        if failed is not None:
-            raise failed
+        """Read all sources to their end. An error of one is raised after all results of the rows before it.
 
-    def _settle(self, deliver: Callable[[str, pa.RecordBatch], None]) -> None:
-        for name, rows in self.ready():
-            deliver(name, rows)
+        A source is read when the engine has room for it: the merge may wait for one while another is far ahead.
+        """
+
+        def hand_on(sink: int, rows: pa.RecordBatch) -> None:
+            deliver(self._names[sink], rows)
+
+        failed = self.engine.run([r.batches() for r in self.readings], hand_on)
+        if failed is not None:
+            raise placed(failed, self.job, self.readings, self._source)
 
 
 def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:

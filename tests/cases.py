@@ -1,8 +1,6 @@
 """One query over rows in memory, run every way there is; what each way gives has one comparable form.
 
-    prepared = Prepared(text)
-    prepared.give({"s": rows})
-    assert prepared.native(Way(threads=2, batch_rows=3)) == prepared.reference()
+`Prepared(text)` binds; `give` says what the streams read; `reference()` and `native(way)` give Outcomes, equal or not.
 """
 
 from __future__ import annotations

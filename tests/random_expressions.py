@@ -47,20 +47,11 @@ MOST_DIGITS = 6  # of a literal of a tame query: sums and products of a few stay
 
 
 @cache
-def built(native: str) -> bool:
-    """Whether the kernel form is there."""
-    import cq.codegen.job  # noqa: F401 - registers the forms
-    from cq.codegen.expressions import FORMS, PURE
-
-    return not native or native in FORMS or native in PURE
-
-
-@cache
 def signatures() -> dict[Kind, tuple[tuple[Scalar, tuple[DataType, ...], bool], ...]]:
     """By kind of result: entries with argument types they take, and whether some values fail."""
     found: dict[Kind, list[tuple[Scalar, tuple[DataType, ...], bool]]] = {}
     for entry in all_scalars().values():
-        if entry.name in {"split", "like", "round"} or not built(entry.native):
+        if entry.name in {"split", "like", "round"}:
             continue
         for count in (1, 2, 3):
             for types in itertools.product(SAMPLED, repeat=count):
@@ -115,7 +106,7 @@ class Expressions:
         if depth <= 0 or rng.random() < 0.15:
             if column is not None and rng.random() < 0.85:
                 return column
-            return self._from_other(kind) if built("cast") and rng.random() < 0.6 else self.literal(kind)
+            return self._from_other(kind) if rng.random() < 0.6 else self.literal(kind)
         roll = rng.random()
         if kind is Kind.BOOLEAN and roll < 0.6:
             return self._condition(depth)
@@ -127,13 +118,13 @@ class Expressions:
             return f"COALESCE({self.of(kind, depth - 1)}, {self.of(kind, depth - 1)})"
         if roll < 0.25:
             return f"NULLIF({self.of(kind, depth - 1)}, {self.of(kind, depth - 1)})"
-        if roll < 0.35 and built("cast"):
+        if roll < 0.35:
             return self._cast(kind, depth)
         return self._call(kind, depth)
 
     def _call(self, kind: Kind, depth: int) -> str:
         rng = self.rng
-        if kind in {Kind.DOUBLE, Kind.DECIMAL} and built("round") and rng.random() < 0.1:
+        if kind in {Kind.DOUBLE, Kind.DECIMAL} and rng.random() < 0.1:
             digits = f", {rng.choice([0, 1, 2, -1])}" if rng.random() < 0.7 else ""
             return f"ROUND({self.of(kind, depth - 1)}{digits})"
         choices = entries_of(kind, self.wild)
@@ -180,7 +171,7 @@ class Expressions:
                 kind = rng.choice(COLUMN_TYPES).kind
                 bounds = f"{self.of(kind, depth - 1)} AND {self.of(kind, depth - 1)}"
                 return f"({self.of(kind, depth - 1)} {rng.choice(['', 'NOT '])}BETWEEN {bounds})"
-            case 6 if built("like"):
+            case 6:
                 pattern = rng.choice(PATTERNS).replace("'", "''")
                 return f"({self.of(Kind.VARCHAR, depth - 1)} {rng.choice(['', 'NOT '])}LIKE '{pattern}')"
             case _:

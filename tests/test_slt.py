@@ -16,12 +16,19 @@ IDS = [f"{Path(c.file).stem}: {c.name}" for c in CASES]
 RUNNING = [c for c in CASES if not c.error or c.error.startswith("CQ07")]
 
 
+CUTS = {1: (1,), 3: (2, 1), 4096: ()}  # batch rows -> sizes of the record batches that are handed in
+
+
 @cache
 def prepared(case_id: int) -> Prepared:
     case = CASES[case_id]
     made = Prepared(case.text)
-    made.give({n: [read_row(line, made.fields[n]) for line in case.data[n]] for n in made.fields})
+    give(made, case)
     return made
+
+
+def give(made: Prepared, case: SltCase, cuts: tuple[int, ...] = ()) -> None:
+    made.give({n: [read_row(line, made.fields[n]) for line in case.data[n]] for n in made.fields}, cuts)
 
 
 def expected(case: SltCase, made: Prepared) -> dict[str, list[str]]:
@@ -61,6 +68,7 @@ def test_native_gives_the_same_whatever_the_threads_and_batches(case_id: int) ->
     made = prepared(case_id)
     wanted = made.reference()
     for way in WAYS:
+        give(made, CASES[case_id], CUTS[way.batch_rows])
         with watched(f"{IDS[case_id]}, {way}"):
             got = made.native(way)
         assert got == wanted, f"{way}: {got.difference(wanted)}"

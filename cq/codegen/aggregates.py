@@ -20,7 +20,7 @@ from cq.expressions import Expr
 from cq.planner.logical import AggregateCall
 from cq.runtime import abi
 from cq.runtime.abi import ErrorCode
-from cq.types import INT64_MAX, INT64_MIN, DataType, Kind, Physical
+from cq.types import INT64_MAX, INT64_MIN, INTEGER, DataType, Kind, Physical, integer_range
 
 _NAN_BITS = 0x7FF8000000000000
 _LOWEST_BITS = -0x0010000000000000  # bits of minus infinity
@@ -162,7 +162,8 @@ class _Best(Part):
         elif self.type.kind is Kind.BOOLEAN:
             self.put(scope, e, int(least))
         elif self.type.physical is Physical.I64:
-            self.put(scope, e, INT64_MAX if least else INT64_MIN)
+            low, high = _stored_range(self.type)  # what a NULL result stores must fit its column
+            self.put(scope, e, high if least else low)
 
     def add(self, scope: Scope, e: Entry, value: Val | None) -> None:
         assert value is not None
@@ -189,6 +190,13 @@ class _Best(Part):
                 self.add(scope, e, value)
         else:
             self.add(scope, e, value)
+
+
+def _stored_range(type_: DataType) -> tuple[int, int]:
+    """The least and greatest value that a column of the type can hold."""
+    if type_.kind in {Kind.DATE, Kind.INTERVAL_MONTH}:
+        return integer_range(INTEGER)
+    return integer_range(type_) if type_.is_integer else (INT64_MIN, INT64_MAX)
 
 
 class Least(_Best):
