@@ -70,6 +70,12 @@ class StagePlan:
             self._slot_of[key] = made
         return self._slot_of[key]
 
+    def scratch_words(self, count: int) -> int:
+        """The first of `count` words of the state that hold nothing from one step to the next: they are no slots."""
+        first = self._next_word
+        self._next_word += count
+        return first
+
     def watermark_word(self) -> int:
         """The state word that holds the watermark last served."""
         if self.watermark is None:

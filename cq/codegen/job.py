@@ -12,7 +12,7 @@ from cq.codegen.stage import Shape, WrittenStage, inputs_of, sources_of, write_s
 from cq.errors import compile_error
 from cq.expressions import Call, Column, Expr, can_fail, substitute
 from cq.planner.logical import LogicalNode, LogicalPlan, OpClass, Output, identities
-from cq.planner.operators import Filter, Project, Scan, SourceDef, Unnest
+from cq.planner.operators import Aggregate, Filter, Project, Scan, SourceDef, Unnest, WindowAggregate
 from cq.planner.stages import Stage, StageGraph
 from cq.runtime.interpret import stage_scope
 from cq.runtime.job import ColumnSpec, EventTime, Job, SourceSpec, StageKind
@@ -42,9 +42,30 @@ def write_job(graph: StageGraph) -> Job:
     first, second = graph.stages
     if len(second.inputs) == 1 and first.outputs == second.inputs and any(isinstance(n, Unnest) for n in first.nodes):
         return _chain(graph, first, second, identity, waiting)
-    keys = _source_keys(plan, second)
+    keys = _source_keys(plan, second) if row_cost_ns(plan) >= ROUTED_FROM_NS else ()
     kind = StageKind.PARTITIONED if keys else StageKind.STATEFUL
     return _job(plan, [write_stage(plan, identity, Shape("query", kind, waiting, keys), stage_scope())])
+
+
+# What an operator with state costs a row, as measured on its own with 10 k keys (docs/benchmarks.md), and from where on
+# routing pays: splitting a ticket into lanes and merging their rows takes about 30 ns a row, which two workers must
+# win back. At half the threshold running SUMs lose a third on two workers, at double the tolls of Linear Road stay
+# on one.
+_COST_NS = {"window": 6, "over": 8, "temporal_join": 12, "aggregate": 6}
+_DISTINCT_NS = 15
+_TEXT_KEY_NS = 15
+ROUTED_FROM_NS = 45
+
+
+def row_cost_ns(plan: LogicalPlan) -> int:
+    """About how long a source row keeps the operators with state busy."""
+    total = 0
+    for node in plan.nodes():
+        total += _COST_NS.get(node.operator, 0)
+        total += _TEXT_KEY_NS * any(k.type.kind is Kind.VARCHAR for k in node.key or ())
+        if isinstance(node, WindowAggregate | Aggregate):
+            total += _DISTINCT_NS * sum(a.distinct for a in node.aggregates)
+    return total
 
 
 def _chain(graph: StageGraph, first: Stage, second: Stage, identity: dict[int, str], waiting: bool) -> Job:
@@ -53,6 +74,8 @@ def _chain(graph: StageGraph, first: Stage, second: Stage, identity: dict[int, s
     given = StageInput(edge)
     after = replaced(graph.plan, edge, given)
     keys = tuple(k for k in second.keys if not any(can_fail(e) for e in k))
+    if row_cost_ns(after) < ROUTED_FROM_NS:
+        keys = ()
     kind = StageKind.PARTITIONED if keys else StageKind.STATEFUL
     known = {**identity, id(given): identity[id(edge)], **identities(after)}
     state = write_stage(after, known, Shape("state", kind, waiting, keys), stage_scope())

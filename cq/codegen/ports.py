@@ -190,6 +190,6 @@ class Port:
             with scope.when(expr("port_bytes(out, N, C, L) == 0", N=self.number, C=n, L=length)):
                 scope.fail(ErrorCode.NO_MEMORY, "result text", NOWHERE)
             self.reload()
-        code("copy(D + U, A, L)", D=self.data[n], U=self.used[n], A=address, L=length)
+        code("copy_text(D + U, A, L)", D=self.data[n], U=self.used[n], A=address, L=length)
         code("U = U + L", U=self.used[n], L=length)
         code("st_i32(OFF, R + 1, U)", OFF=self.offsets[n], R=self.rows, U=self.used[n])

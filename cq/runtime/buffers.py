@@ -10,10 +10,12 @@ Sharing: none, as for tables.
 
 from __future__ import annotations
 
-from cq.runtime.abi import NEVER
+from cq.runtime.abi import NEVER, STRING_SLACK_BYTES
 from cq.runtime.native import native
-from cq.runtime.ops import alloc, copy, fill, ld_i64, release, shl, shr_u, st_i64, st_u8, zalloc, ld_u8, ld_i32
+from cq.runtime.ops import alloc, copy, fill, ld_i32, ld_i64, ld_u8, release, shl, shr_u, st_i64, st_u8, zalloc
 from cq.runtime.tables import (
+    ARENA_SLACK_BYTES,
+    COMPACT_FROM_BYTES,
     INLINE_STRING_BYTES,
     TABLE_ARENA,
     TABLE_ARENA_CAPACITY,
@@ -23,8 +25,6 @@ from cq.runtime.tables import (
     TABLE_LIMIT,
     TABLE_STRINGS,
     TABLE_WORDS,
-    ARENA_SLACK_BYTES,
-    COMPACT_FROM_BYTES,
     table_arena,
 )
 
@@ -50,7 +50,7 @@ def buffer_new(record_words: int, strings: int) -> int:
     buffer = zalloc(TABLE_WORDS * 8)
     if buffer == 0:
         return 0
-    records = zalloc((FIRST_RECORDS + 1) * record_words * 8)
+    records = zalloc((FIRST_RECORDS + 1) * record_words * 8 + STRING_SLACK_BYTES)
     if records == 0:
         release(buffer)
         return 0
@@ -80,7 +80,7 @@ def buffer_record(buffer: int) -> int:
     count = ld_i64(buffer, BUFFER_COUNT)
     capacity = ld_i64(buffer, BUFFER_CAPACITY)
     if count >= capacity:
-        longer = zalloc((capacity * 2 + 1) * words * 8)
+        longer = zalloc((capacity * 2 + 1) * words * 8 + STRING_SLACK_BYTES)
         if longer == 0:
             return 0
         old = ld_i64(buffer, BUFFER_RECORDS)

@@ -15,6 +15,7 @@ Sharing: none. A table has one owner at a time; handing it over is the engine's 
 
 from __future__ import annotations
 
+from cq.runtime.abi import STRING_SLACK_BYTES
 from cq.runtime.native import native
 from cq.runtime.ops import (
     alloc,
@@ -163,7 +164,7 @@ def table_slots(table: int, log_slots: int) -> int:
     if log_slots > MOST_LOG_SLOTS:
         return 0
     slots = shl(1, log_slots)
-    entries = zalloc(shl(slots, ld_i64(table, TABLE_LOG_BYTES)))
+    entries = zalloc(shl(slots, ld_i64(table, TABLE_LOG_BYTES)) + STRING_SLACK_BYTES)
     births = alloc(slots * 2 + 8)  # 4 bytes for each of slots / 2
     if entries == 0 or births == 0:
         if entries != 0:
@@ -368,7 +369,9 @@ def table_sort_births(table: int) -> int:
     while width < count:
         left = 0
         while left < count:
-            _merge_births(entries, births, spare, log_bytes, left, min(left + width, count), min(left + 2 * width, count))
+            _merge_births(
+                entries, births, spare, log_bytes, left, min(left + width, count), min(left + 2 * width, count)
+            )
             left += 2 * width
         copy(births, spare, count * 4)
         width *= 2
@@ -388,9 +391,7 @@ def _merge_births(entries: int, births: int, spare: int, log_bytes: int, left: i
     i = left
     j = middle
     for k in range(left, end):
-        if i < middle and (
-            j >= end or _born(entries, births, log_bytes, i) <= _born(entries, births, log_bytes, j)
-        ):
+        if i < middle and (j >= end or _born(entries, births, log_bytes, i) <= _born(entries, births, log_bytes, j)):
             st_i32(spare, k, ld_i32(births, i))
             i += 1
         else:

@@ -10,7 +10,22 @@ from __future__ import annotations
 
 from cq.runtime.abi import STATE_SCRATCH
 from cq.runtime.native import native
-from cq.runtime.ops import alloc, compare, ld_i64, ld_u8, max_i64, mem_find, min_i64, release, st_i64
+from cq.runtime.ops import (
+    alloc,
+    compare,
+    copy,
+    ctz,
+    ld_i64,
+    ld_u8,
+    max_i64,
+    mem_find,
+    min_i64,
+    release,
+    shr_u,
+    st_i64,
+    wmul,
+    wsub,
+)
 
 STEP_CAPACITY = 0
 STEP_USED = 1
@@ -106,6 +121,40 @@ def character_bytes(first: int) -> int:
     elif first >= 192:
         size = 2
     return size
+
+
+_EACH_BYTE = 72340172838076673  # 0x01 in every byte
+_EACH_TOP_BIT = -9187201950435737472  # 0x80 in every byte
+
+
+@native("i64(i64, i64, i64, i64)", inline=True)
+def find_byte(text: int, length: int, at: int, byte: int) -> int:
+    """Where `byte` is first at or after `at`; `length` when nowhere. Eight bytes a step: reads up to 7 past the end.
+
+    A byte of x is 0 where the text has the wanted one; (x - 0x01…) & ~x has its top bit set there first (Mycroft).
+    """
+    pattern = wmul(byte, _EACH_BYTE)
+    end = length
+    while at < length:
+        x = ld_i64(text + at, 0) ^ pattern
+        hit = wsub(x, _EACH_BYTE) & ~x & _EACH_TOP_BIT
+        if hit != 0:
+            end = min_i64(length, at + shr_u(ctz(hit), 3))
+            break
+        at += 8
+    return end
+
+
+@native("void(i64, i64, i64)", inline=True)
+def copy_text(target: int, source: int, length: int) -> None:
+    """Copy a string. Short ones as two words: up to 16 bytes past both ends are read and written."""
+    if length > 16:
+        copy(target, source, length)
+    elif length > 0:
+        first = ld_i64(source, 0)
+        second = ld_i64(source, 1)
+        st_i64(target, 0, first)
+        st_i64(target, 1, second)
 
 
 @native("i64(i64, i64, i64, i64, i64)", export=True)

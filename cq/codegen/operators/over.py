@@ -83,15 +83,21 @@ def consume_over(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
             take(flow, node, row)
 
 
-def take(flow: Flow, node: Over, row: Row) -> None:
-    """Look the partition up, answer the calls, remember the row, hand it on."""
-    scope, stage = flow.scope, flow.stage
+def over_table(flow: Flow, node: Over) -> tuple[TableLocals, Layout]:
+    """The node's table in locals of the function, and where things are in its entries."""
     layout = layout_of(node)
-    slot = table_slot(stage, node, "partitions", layout.shape)
+    slot = table_slot(flow.stage, node, "partitions", layout.shape)
     local = flow.tables.get(slot.offset)
     if local is None:
         table = expr("ld_i64(state, W)", W=slot.offset)
-        local = flow.tables[slot.offset] = TableLocals.fixed(scope, layout.shape.entry_words, table)
+        local = flow.tables[slot.offset] = TableLocals.fixed(flow.scope, layout.shape.entry_words, table)
+    return local, layout
+
+
+def take(flow: Flow, node: Over, row: Row) -> None:
+    """Look the partition up, answer the calls, remember the row, hand it on."""
+    scope = flow.scope
+    local, layout = over_table(flow, node)
     prefetch(flow, node.input, layout.keys, local, node.partition)
     values = [emit(scope, row, k) for k in node.partition]
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from cq.codegen.expressions import emit
-from cq.codegen.flow import Flow, consumes
+from cq.codegen.flow import Flow, StagePlan, consumes
+from cq.codegen.operators.over import over_table
 from cq.codegen.values import Row, Val, any_null
 from cq.codegen.writer import expr
-from cq.expressions import Call
+from cq.expressions import Call, Column, Expr, substitute
 from cq.planner.logical import LogicalNode
-from cq.planner.operators import Unnest
+from cq.planner.operators import Filter, Over, Project, Unnest
 from cq.types import BIGINT, VARCHAR
 
 
@@ -29,23 +31,75 @@ def consume_unnest(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
             _pieces(flow, node, row, text, separator)
 
 
+PIECES_AHEAD = 16  # pieces found before the first of them is handed on, so that what they need can be fetched meanwhile
+
+
 def _pieces(flow: Flow, node: Unnest, row: Row, text: Val, separator: Val) -> None:
+    """Find some pieces and prefetch for them, then hand them on; and again to the end of the text."""
+    scope, writer = flow.scope, flow.writer
+    at, number = (writer.let(ast.Constant(0), hint) for hint in ("at", "number"))
+    found = writer.hoist(expr("state + N", N=flow.stage.scratch_words(2 * PIECES_AHEAD) * 8), "found")
+    with writer.while_(expr("A <= L", A=at, L=text.parts[1])), scope.block():
+        count = writer.let(ast.Constant(0), "count")
+        with (
+            writer.while_(expr("A <= L and C < MOST", A=at, L=text.parts[1], C=count, MOST=PIECES_AHEAD)),
+            scope.block(),
+        ):
+            _find_piece(flow, node, row, text, separator, at, found, count)
+        turn = writer.fresh("p")
+        with writer.for_(turn, 0, count), scope.block():
+            start = scope.let(expr("ld_i64(F, P * 2)", F=found, P=turn), "piece")
+            size = scope.let(expr("ld_i64(F, P * 2 + 1)", F=found, P=turn), "size")
+            writer.code("N = N + 1", N=number)
+            added = [Val(VARCHAR, (start, size)), Val(BIGINT, (ast.Name(number, ast.Load()),))]
+            flow.deliver(node, _with_added(flow, node, row, added))
+
+
+def _with_added(flow: Flow, node: Unnest, row: Row, added: list[Val]) -> Row:
+    width = len(node.input.schema)
+
+    def column(i: int) -> Val:
+        return row.column(i) if i < width else added[i - width]
+
+    return Row(flow.scope, [lambda i=i: column(i) for i in range(len(node.schema))])  # type: ignore[misc]
+
+
+def _find_piece(flow: Flow, node: Unnest, row: Row, text: Val, separator: Val, at: str, found: str, count: str) -> None:
+    """The next piece is kept in `found`, and the table entries it will need are on their way."""
     scope, writer = flow.scope, flow.writer
     address, length = text.parts
-    at = writer.let(ast.Constant(0), "at")
-    number = writer.let(ast.Constant(0), "number")
     sep, sep_length = separator.parts
-    width = len(node.input.schema)
-    with writer.while_(expr("A <= L", A=at, L=length)), scope.block():
-        end = writer.let(expr("split_end(T, L, A, S, N)", T=address, L=length, A=at, S=sep, N=sep_length), "end")
-        start = scope.let(expr("T + A", T=address, A=at), "piece")
-        size = scope.let(expr("E - A", E=end, A=at), "size")
-        writer.code("N = N + 1", N=number)
-        writer.code("A = split_next(L, E, N, S)", A=at, L=length, E=end, N=sep_length, S=size)
-        added = [Val(VARCHAR, (start, size)), Val(BIGINT, (ast.Name(number, ast.Load()),))]
+    end = writer.let(ast.Constant(0), "end")
+    with writer.if_(expr("N == 1", N=sep_length)):
+        writer.set(end, expr("find_byte(T, L, A, ld_u8(S, 0))", T=address, L=length, A=at, S=sep))
+    with writer.otherwise():
+        writer.set(end, expr("split_end(T, L, A, S, N)", T=address, L=length, A=at, S=sep, N=sep_length))
+    start = scope.let(expr("T + A", T=address, A=at), "piece")
+    size = scope.let(expr("E - A", E=end, A=at), "size")
+    writer.code("st_i64(F, C * 2, P)\nst_i64(F, C * 2 + 1, S)\nC = C + 1", F=found, C=count, P=start, S=size)
+    writer.code("A = split_next(L, E, N, S)", A=at, L=length, E=end, N=sep_length, S=size)
+    ahead = _with_added(flow, node, row, [Val(VARCHAR, (start, size)), Val(BIGINT, (ast.Constant(0),))])
+    for over, exprs in followers(flow.stage, node):
+        local, layout = over_table(flow, over)
+        layout.keys.prefetch(local, lambda exprs=exprs: [emit(scope, ahead, e) for e in exprs])  # type: ignore[misc]
 
-        def column(i: int, added: list[Val] = added) -> Val:
-            return row.column(i) if i < width else added[i - width]
 
-        made = Row(scope, [lambda i=i: column(i) for i in range(len(node.schema))])  # type: ignore[misc]
-        flow.deliver(node, made)
+def followers(stage: StagePlan, node: LogicalNode) -> Iterator[tuple[Over, list[Expr]]]:
+    """The running operators behind `node`, past filters and projections, that are keyed by plain columns of it."""
+    for reader, _ in stage.readers.get(id(node), ()):
+        plain = [Column(f.type, f.nullable, i) for i, f in enumerate(node.schema.fields)]
+        columns: list[Expr] = list(plain)
+        at = reader
+        while not isinstance(at, Over):
+            if isinstance(at, Project):
+                columns = [substitute(e, columns) for e in at.exprs]
+            elif not isinstance(at, Filter):
+                break
+            following = stage.readers.get(id(at), ())
+            if len(following) != 1:
+                break
+            at = following[0][0]
+        if isinstance(at, Over):
+            keys = [substitute(k, columns) for k in at.partition]
+            if all(isinstance(k, Column) for k in keys):
+                yield at, keys
