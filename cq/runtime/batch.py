@@ -30,9 +30,9 @@ from cq.runtime.abi import (
     STRING_SLACK_BYTES,
     Storage,
 )
+from cq.runtime.bag import bag_put
 from cq.runtime.native import native
 from cq.runtime.ops import alloc, at_add, at_load, call1, copy, ld_i32, ld_i64, release, st_i64, zalloc
-from cq.runtime.ring import ring_push
 
 # a Storage as native code may name it
 BIT, I8, I16, I32, I64, F32, F64, I128, UTF8 = (int(kind) for kind in Storage)
@@ -65,7 +65,7 @@ ITEM_KIND = BATCH_WORDS
 ITEM_LAST = BATCH_WORDS + 1  # 1: nothing comes after this item
 ITEM_SERIAL = BATCH_WORDS + 2  # serials below it have been admitted up to and with this item
 ITEM_LINK = BATCH_WORDS + 3  # the next item of a list, or 0
-ITEM_HOME = BATCH_WORDS + 4  # ticket: the ring it returns to
+ITEM_HOME = BATCH_WORDS + 4  # ticket: its home in the bag of tickets
 ITEM_LOANS = BATCH_WORDS + 5  # ticket: -> one word a source: the loan its rows are from, or 0
 ITEM_STAGE = BATCH_WORDS + 6  # failure: the stage it happened in
 ITEM_PORT = BATCH_WORDS + 7  # parcel in a list: the port it came out of
@@ -181,7 +181,7 @@ def loan_return(loan: int) -> None:
 
 @native("i64(i64, i64, i64)", export=True)
 def ticket_new(home: int, sources: int, segments: int) -> int:
-    """A ticket for rows of `sources` sources and at most `segments` segments, returning to the ring `home`; or 0."""
+    """A ticket, in its home, for rows of `sources` sources and at most `segments` segments; 0 without memory."""
     ticket = zalloc((ITEM_WORDS + sources * 2 + segments * SEGMENT_WORDS) * 8)
     if ticket != 0:
         st_i64(ticket, BATCH_ABI, ABI_VERSION)
@@ -189,12 +189,13 @@ def ticket_new(home: int, sources: int, segments: int) -> int:
         st_i64(ticket, BATCH_PORTS, ticket + ITEM_WORDS * 8)
         st_i64(ticket, ITEM_LOANS, ticket + (ITEM_WORDS + sources) * 8)
         st_i64(ticket, BATCH_SEGMENTS, ticket + (ITEM_WORDS + sources * 2) * 8)
+        bag_put(home, ticket)
     return ticket
 
 
 @native("void(i64, i64)", export=True)
 def ticket_return(ticket: int, sources: int) -> None:
-    """The ticket's loans are no longer used by it, and it waits in its ring for the next rows."""
+    """The ticket's loans are no longer used by it, and it waits in its home for the next rows."""
     loans = ld_i64(ticket, ITEM_LOANS)
     for source in range(sources):
         loan = ld_i64(loans, source)
@@ -205,7 +206,7 @@ def ticket_return(ticket: int, sources: int) -> None:
     st_i64(ticket, BATCH_ROWS, 0)
     st_i64(ticket, BATCH_SEGMENT_COUNT, 0)
     st_i64(ticket, ITEM_LAST, 0)
-    ring_push(ld_i64(ticket, ITEM_HOME), ticket)
+    bag_put(ld_i64(ticket, ITEM_HOME), ticket)
 
 
 @native("void(i64)", export=True)

@@ -53,12 +53,18 @@ class Plant:
     tickets: list[int] = field(default_factory=list)
     buffers: list[int] = field(default_factory=list)
     hybrids: list[int] = field(default_factory=list)
+    bags: list[int] = field(default_factory=list)
     splits: list[int] = field(default_factory=list)
 
     def ring(self, capacity: int) -> int:
         """A ring for at least `capacity` values, dropped with the plant."""
         self.rings.append(made(self.host.function("ring_new")(power_of_two(capacity)), "ring"))
         return self.rings[-1]
+
+    def bag(self, homes: int) -> tuple[int, list[int]]:
+        """An empty bag, dropped with the plant, and its homes."""
+        self.bags.append(made(self.host.function("bag_new")(homes), "bag"))
+        return self.bags[-1], [self.host.function("bag_home")(self.bags[-1], n) for n in range(homes)]
 
     def reorder_buffer(self, capacity: int) -> int:
         """A reorder buffer for at least `capacity` tickets in flight, dropped with the plant."""
@@ -176,9 +182,10 @@ def _build_shared(plant: Plant, spec: Stage, stage: int) -> None:
     """Two tasks a worker: one under way, one waiting for its turn."""
     host = plant.host
     tasks = _new_tasks(plant, spec, stage, 2 * plant.workers)
-    idle = plant.ring(len(tasks))
-    for task in tasks:
-        host.function("ring_push")(idle, task)
+    idle, homes = plant.bag(len(tasks))
+    for task, home in zip(tasks, homes, strict=True):
+        host.set_word(task, s.TASK_HOME, home)
+        host.function("bag_put")(home, task)
     host.set_word(stage, s.STAGE_TASKS, len(tasks))
     host.set_word(stage, s.STAGE_TASK, idle)
     host.set_word(stage, s.STAGE_REORDER, plant.reorder_buffer(len(tasks)))
@@ -192,9 +199,9 @@ def _build_lanes(plant: Plant, spec: Stage, stage: int, batch_rows: int, entries
     depots = [_new_depot(host, port, batch_rows, segmented=False, positioned=False) for port in spec.ports]
     plant.depots.append(depots)
     plant.hybrids.append(made(host.function("hybrid_new")(count, power_of_two(2 * splits)), spec.name))
-    idle = plant.ring(splits)
-    for _ in range(splits):
-        plant.splits.append(made(host.function("split_new")(count, idle), spec.name))
+    idle, homes = plant.bag(splits)
+    for home in homes:
+        plant.splits.append(made(host.function("split_new")(count, home), spec.name))
     assert spec.lane_entry is not None
     for index, value in (
         (x.LANES_COUNT, count),
@@ -234,10 +241,9 @@ def _build_admission(plant: Plant, batch_rows: int) -> None:
         _fill_source(plant, source, spec)
     plant.admission = plant.block(m.ADMISSION_WORDS)
     segments = min(MOST_SEGMENTS, 2 * batch_rows + 2 * len(job.sources) + 8)
-    home = plant.ring(TICKETS_A_WORKER * plant.workers + 2 * plant.workers + 2)
-    for _ in range(TICKETS_A_WORKER * plant.workers + 2 * plant.workers + 1):
+    idle, homes = plant.bag((TICKETS_A_WORKER + 2) * plant.workers + 2)
+    for home in homes:
         plant.tickets.append(made(host.function("ticket_new")(home, len(job.sources), segments), "ticket"))
-        host.function("ring_push")(home, plant.tickets[-1])
     closes = bool(job.grids) or job.every_advance
     for index, value in (
         (m.ADMISSION_SOURCES, len(job.sources)),
@@ -247,7 +253,7 @@ def _build_admission(plant: Plant, batch_rows: int) -> None:
         (m.ADMISSION_GRIDS, len(job.grids)),
         (m.ADMISSION_GRID_TABLE, host.place(words(w for g in job.grids for w in (g.period_us, g.offset_us)))),
         (m.ADMISSION_EVERY, int(job.every_advance)),
-        (m.ADMISSION_TICKETS, home),
+        (m.ADMISSION_TICKETS, idle),
         (m.ADMISSION_BATCH_ROWS, batch_rows),
         (m.ADMISSION_SEGMENTS, segments),
         (m.ADMISSION_OUTPUT, host.word(plant.stages[0], s.STAGE_INPUT)),
@@ -303,12 +309,14 @@ def close(plant: Plant) -> None:
         call("reorder_drop")(buffer)
     for ring in plant.rings:
         call("ring_drop")(ring)
+    for bag in plant.bags:
+        call("bag_drop")(bag)
     for depots in plant.depots:
         for depot in depots:
             call("depot_close")(depot)
-    plant.stages.clear()
-    plant.sinks.clear()
-    for kept in (plant.tasks, plant.states, plant.tickets, plant.buffers, plant.rings, plant.depots, plant.splits):
+    for kept in (plant.stages, plant.sinks, plant.tasks, plant.states, plant.tickets, plant.buffers, plant.hybrids):
+        kept.clear()
+    for kept in (plant.rings, plant.depots, plant.splits, plant.bags):
         kept.clear()
 
 

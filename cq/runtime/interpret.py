@@ -30,6 +30,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.calendar",  # registered by cq.runtime.times
     "cq.runtime.saving",
     "cq.runtime.ring",
+    "cq.runtime.bag",
     "cq.runtime.reorder",
     "cq.runtime.hybrid",
     "cq.runtime.batch",

@@ -22,13 +22,14 @@ Source    Prasaad et al. (2018), sections 4.3 and 5; the merge by the last finis
 from __future__ import annotations
 
 from cq.runtime.abi import DONE, ERROR, MORE, STATE_FIRST_FREE
+from cq.runtime.bag import bag_put, bag_take
 from cq.runtime.batch import FAILURE, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_PORT
 from cq.runtime.gather import merge_split
 from cq.runtime.hybrid import hybrid_add, hybrid_claim, hybrid_done, hybrid_has_room, hybrid_item
 from cq.runtime.native import native
 from cq.runtime.ops import at_add, at_load, at_store, copy, ld_i64, st_i64
 from cq.runtime.reorder import reorder_enter, reorder_head, reorder_leave, reorder_next, reorder_put
-from cq.runtime.ring import ring_pop, ring_push, ring_take
+from cq.runtime.ring import ring_take
 from cq.runtime.split import (
     LANES_COUNT,
     LANES_HYBRID,
@@ -43,6 +44,7 @@ from cq.runtime.split import (
     RECORD_WORDS,
     SPLIT_FAILED,
     SPLIT_FIRST,
+    SPLIT_HOME,
     SPLIT_ITEM,
     SPLIT_NEXT,
     SPLIT_OWN_FAILURE,
@@ -90,12 +92,12 @@ def _fail_split(split: int, code: int) -> None:
 @native("i64(i64, i64)")
 def _take(stage: int, lanes: int) -> int:
     """1 and one more ticket is split; 0 when there is no ticket, or no split for it."""
-    split = ring_pop(ld_i64(lanes, LANES_SPLITS))
+    split = bag_take(ld_i64(lanes, LANES_SPLITS))
     if split == 0:
         return 0
     item, ticket = ring_take(ld_i64(stage, STAGE_INPUT))
     if item == 0:
-        ring_push(ld_i64(lanes, LANES_SPLITS), split)
+        bag_put(ld_i64(split, SPLIT_HOME), split)
         return 0
     st_i64(split, SPLIT_ITEM, item)
     st_i64(split, SPLIT_TICKET, ticket)
@@ -248,7 +250,7 @@ def _send(stage: int, lanes: int) -> int:
         split = reorder_head(buffer)
         while split != 0 and _send_split(stage, split) == 1:
             reorder_next(buffer)
-            ring_push(ld_i64(lanes, LANES_SPLITS), split)
+            bag_put(ld_i64(split, SPLIT_HOME), split)
             sent += 1
             split = reorder_head(buffer)
         if reorder_leave(buffer) == 0:

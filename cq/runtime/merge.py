@@ -37,7 +37,8 @@ from cq.runtime.abi import (
     SEGMENT_WATERMARK,
     SEGMENT_WORDS,
 )
-from cq.runtime.batch import I8, I16, I32, ITEM_LAST, ITEM_LOANS, ITEM_SERIAL, LOAN_COLUMNS, LOAN_ROWS
+from cq.runtime.bag import bag_put, bag_take
+from cq.runtime.batch import I8, I16, I32, ITEM_HOME, ITEM_LAST, ITEM_LOANS, ITEM_SERIAL, LOAN_COLUMNS, LOAN_ROWS
 from cq.runtime.native import native
 from cq.runtime.ops import (
     add_ovf,
@@ -70,7 +71,7 @@ ADMISSION_BOUNDARY = 20  # the next closing time above MINIMUM; NEVER when there
 ADMISSION_GRIDS = 21
 ADMISSION_GRID_TABLE = 22  # -> (period_us, offset_us)
 ADMISSION_EVERY = 23  # 1: a CLOSE at every advance of MINIMUM
-ADMISSION_TICKETS = 24  # ring of tickets free for use
+ADMISSION_TICKETS = 24  # bag of tickets free for use
 ADMISSION_BATCH_ROWS = 25
 ADMISSION_SEGMENTS = 26  # a ticket has room for
 ADMISSION_OUTPUT = 27  # ring that takes the tickets
@@ -449,12 +450,12 @@ def admit(admission: int, most: int) -> int:
     while made < most and ld_i64(admission, ADMISSION_ENDED) == 0:
         if at_load(admission + ADMISSION_PAUSED * 8) == 1 or ring_has_room(output) == 0:
             return made
-        ticket = ring_pop(ld_i64(admission, ADMISSION_TICKETS))
+        ticket = bag_take(ld_i64(admission, ADMISSION_TICKETS))
         if ticket == 0:
             return made
         _fill(admission, ticket)
         if ld_i64(ticket, BATCH_SEGMENT_COUNT) == 0:
-            ring_push(ld_i64(admission, ADMISSION_TICKETS), ticket)
+            bag_put(ld_i64(ticket, ITEM_HOME), ticket)
             return made
         st_i64(ticket, BATCH_TICKET, ld_i64(admission, ADMISSION_NEXT_TICKET))
         st_i64(ticket, ITEM_SERIAL, ld_i64(admission, ADMISSION_SERIAL))

@@ -30,6 +30,7 @@ from cq.runtime.abi import (
     SEGMENT_WORDS,
     STATE_FIRST_FREE,
 )
+from cq.runtime.bag import bag_put
 from cq.runtime.native import native
 from cq.runtime.ops import (
     alloc,
@@ -46,7 +47,6 @@ from cq.runtime.ops import (
     st_u8,
     zalloc,
 )
-from cq.runtime.ring import ring_push
 
 PARTITIONS = 256  # virtual: more than lanes, so that load can be moved between lanes in small portions
 PARTITION_MASK = PARTITIONS - 1
@@ -56,7 +56,7 @@ LANES_ROUTE = 1  # -> u8[PARTITIONS]: the lane of a virtual partition
 LANES_ENTRY = 2  # the stage's function that hashes keys
 LANES_HYBRID = 3
 LANES_TASKS = 4  # -> one task a lane
-LANES_SPLITS = 5  # ring of idle splits
+LANES_SPLITS = 5  # bag of idle splits
 LANES_SPLIT_COUNT = 6
 LANES_SPREAD = 7  # reorder buffer of splits to be added to the hybrid queue
 LANES_MERGED = 8  # reorder buffer of splits to be sent
@@ -83,6 +83,7 @@ SPLIT_ORDER_ROOM = 24  # cq/runtime/gather.py
 SPLIT_ORDER = 25
 SPLIT_OWN_FAILURE = 26  # -> words like a state's
 SPLIT_POSITIONS = 27  # -> room for two positions
+SPLIT_HOME = 28
 SPLIT_WORDS = 32
 
 RECORD_STATUS = 8  # behind the batch words: what the kernel said last
@@ -95,7 +96,7 @@ RECORD_WORDS = 32
 
 @native("i64(i64, i64)", export=True)
 def split_new(lanes: int, home: int) -> int:
-    """An empty split for so many lanes, in the ring `home`; 0 without memory."""
+    """An empty split for so many lanes, in its home; 0 without memory."""
     own = SPLIT_WORDS + lanes * (RECORD_WORDS + 1)
     split = zalloc((own + STATE_FIRST_FREE + POSITION_WORDS * 2) * 8)
     if split != 0:
@@ -103,7 +104,8 @@ def split_new(lanes: int, home: int) -> int:
         st_i64(split, SPLIT_PLACES, split + (SPLIT_WORDS + lanes * RECORD_WORDS) * 8)
         st_i64(split, SPLIT_OWN_FAILURE, split + own * 8)
         st_i64(split, SPLIT_POSITIONS, split + (own + STATE_FIRST_FREE) * 8)
-        ring_push(home, split)
+        st_i64(split, SPLIT_HOME, home)
+        bag_put(home, split)
     return split
 
 

@@ -95,7 +95,7 @@ STAGE_REORDER = 13
 STAGE_NEXT = 14  # the next stage, or 0
 STAGE_PORTS = 15
 STAGE_DEPOTS = 16  # -> one a port
-STAGE_TASK = 17  # the one task; ring of idle tasks (SHARED)
+STAGE_TASK = 17  # the one task; bag of idle tasks (SHARED) or idle splits (LANED)
 STAGE_NUMBER = 18
 STAGE_SOURCES = 19  # ports of a ticket, for the first stage
 STAGE_FAILED = 20  # 1: nothing is sent any more; written by the one in turn
@@ -135,6 +135,7 @@ TASK_OUT = 7  # -> ports; the word before them points to TASK_PARCELS' words
 TASK_PARCELS = 8  # -> one parcel a port
 TASK_CALLS = 9
 TASK_BYTES = 10  # what its state held when last weighed
+TASK_HOME = 11  # in the bag of idle tasks
 TASK_WORDS = 12
 
 SINK_RING = 0

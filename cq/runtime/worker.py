@@ -16,6 +16,7 @@ Source    Prasaad et al. (2018), section 6, for the choice of the stage: cq/runt
 from __future__ import annotations
 
 from cq.runtime.abi import DONE, ERROR, MORE, PORT_LIMIT, PORT_ROWS, PORT_WORDS
+from cq.runtime.bag import bag_count, bag_put, bag_take
 from cq.runtime.batch import FAILURE, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_PORT
 from cq.runtime.lanes import serve_lanes
 from cq.runtime.merge import ADMISSION_BUSY, ADMISSION_ENDED, ADMISSION_LOANS, admit
@@ -39,7 +40,7 @@ from cq.runtime.reorder import (
     reorder_next,
     reorder_put,
 )
-from cq.runtime.ring import ring_pop, ring_push, ring_size, ring_take
+from cq.runtime.ring import ring_pop, ring_size, ring_take
 from cq.runtime.schedule import choose_stage
 from cq.runtime.stage import (
     ENGINE_ADMISSION,
@@ -68,6 +69,7 @@ from cq.runtime.stage import (
     STAGE_TASKS,
     TASK_COUNT,
     TASK_FIRST,
+    TASK_HOME,
     TASK_ITEM,
     TASK_OUT,
     TASK_STATE,
@@ -246,7 +248,7 @@ def _drain(stage: int) -> int:
         while task != 0 and _send_task(stage, task) == 1:
             st_i64(task, TASK_ITEM, 0)
             reorder_next(buffer)
-            ring_push(ld_i64(stage, STAGE_TASK), task)
+            bag_put(ld_i64(task, TASK_HOME), task)
             sent += 1
             task = reorder_head(buffer)
         if reorder_leave(buffer) == 0:
@@ -258,12 +260,12 @@ def _drain(stage: int) -> int:
 def serve_shared(stage: int) -> int:
     """How many tickets were run or sent."""
     done = _drain(stage)
-    task = ring_pop(ld_i64(stage, STAGE_TASK))
+    task = bag_take(ld_i64(stage, STAGE_TASK))
     if task == 0:
         return done
     item, ticket = ring_take(ld_i64(stage, STAGE_INPUT))
     if item == 0:
-        ring_push(ld_i64(stage, STAGE_TASK), task)
+        bag_put(ld_i64(task, TASK_HOME), task)
         return done
     st_i64(task, TASK_ITEM, item)
     st_i64(task, TASK_TICKET, ticket)
@@ -386,7 +388,7 @@ def _stage_idle(stage: int) -> int:
     if ring_size(ld_i64(stage, STAGE_INPUT)) > 0:
         return 0
     if ld_i64(stage, STAGE_KIND) != SINGLE:  # STAGE_TASK: idle tasks, or idle splits
-        return 1 if ring_size(ld_i64(stage, STAGE_TASK)) == ld_i64(stage, STAGE_TASKS) else 0
+        return 1 if bag_count(ld_i64(stage, STAGE_TASK)) == ld_i64(stage, STAGE_TASKS) else 0
     if not at_cas(stage + STAGE_BUSY * 8, 0, 1):
         return 0
     task = ld_i64(stage, STAGE_TASK)
