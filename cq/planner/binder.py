@@ -248,6 +248,9 @@ class Binding:
 
     def explain(self, node: ast.Explain) -> None:
         """EXPLAIN: bind what it explains as a plan of its own."""
+        if node.stage in {"PLACEMENT", "CHANGELOG"}:
+            ways = "EXPLAIN, EXPLAIN STAGES and EXPLAIN CODE show the plan, its stages and their code"
+            raise compile_error("CQ0501", f"EXPLAIN {node.stage} is not supported yet", node.span, help=ways)
         inner = node.statement
         output = self.insert(inner) if isinstance(inner, ast.Insert) else self.result(inner, "result")
         if isinstance(inner, ast.Insert):
