@@ -1,0 +1,135 @@
+"""The bare kernel: a compiled stage over tickets that admission has cut before the clock starts.
+
+Nothing of the engine runs but the kernel itself: a native loop calls it ticket after ticket and empties its ports, as
+taking a parcel away would, without handing anything on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from cq.runtime import batch as b
+from cq.runtime import stage as s
+from cq.runtime.abi import (
+    BATCH_PORTS,
+    BATCH_SEGMENT_COUNT,
+    BATCH_SEGMENTS,
+    ERROR,
+    MORE,
+    OUT_BYTES,
+    OUT_DATA,
+    OUT_STORAGE,
+    OUT_VALIDITY,
+    OUT_WORDS,
+    PORT_COLUMN_COUNT,
+    PORT_COLUMNS,
+    PORT_ROWS,
+    PORT_WORDS,
+    SEGMENT_WORDS,
+)
+from cq.runtime.arrow import lend
+from cq.runtime.build import build, close
+from cq.runtime.engine import BATCH_ROWS
+from cq.runtime.host import CompiledHost
+from cq.runtime.job import Job
+from cq.runtime.kernel import compile_functions
+from cq.runtime.merge import END_OF_SOURCE, SOURCE_RING
+from cq.runtime.native import native
+from cq.runtime.ops import call4, fill, ld_i64, st_i64
+from cq.runtime.schedule import CT
+from cq.runtime.state import drop_state, new_state, words
+
+BIT = b.BIT
+
+
+@native("i64(i64)")
+def empty_port(port: int) -> int:
+    """The rows the port held; it has none now, and its bitmaps are zero."""
+    rows = ld_i64(port, PORT_ROWS)
+    for column in range(ld_i64(port, PORT_COLUMN_COUNT)):
+        out = ld_i64(port, PORT_COLUMNS) + column * OUT_WORDS * 8
+        if ld_i64(out, OUT_VALIDITY) != 0:
+            fill(ld_i64(out, OUT_VALIDITY), 0, (rows >> 3) + 8)
+        if ld_i64(out, OUT_STORAGE) == BIT:
+            fill(ld_i64(out, OUT_DATA), 0, (rows >> 3) + 8)
+        st_i64(out, OUT_BYTES, 0)
+    st_i64(port, PORT_ROWS, 0)
+    return rows
+
+
+@native("i64(i64, i64, i64, i64, i64, i64, i64)", export=True)
+def drive(kernel: int, state: int, tickets: int, count: int, out: int, ports: int, constants: int) -> int:
+    """The kernel has used up all tickets; how many rows came out, or -1 when it failed."""
+    rows = 0
+    for n in range(count):
+        status = MORE
+        while status == MORE:
+            status = call4(kernel, state, ld_i64(tickets, n), out, constants)
+            for port in range(ports):
+                rows += empty_port(out + port * PORT_WORDS * 8)
+        if status == ERROR:
+            return -1
+    return rows
+
+
+class BareKernel:
+    """The only stage of a job for one worker, and the tickets it is to work on. `close` gives everything back."""
+
+    def __init__(self, job: Job, batches: Sequence[pa.RecordBatch], batch_rows: int = BATCH_ROWS) -> None:
+        assert len(job.stages) == 1 and len(job.sources) == 1, "a bare kernel is the whole job"
+        self._host = CompiledHost()
+        self._stage = job.stages[0]
+        self._plant = build(self._host, job, 1, batch_rows, CT)
+        self._loans = [lend(self._host, batch, self._plant.storages[0]) for batch in batches]
+        tickets = self._cut()
+        self._count = len(tickets)
+        self._tickets = self._host.place(words(tickets))
+        self._drive = compile_functions(drive)["drive"]
+        stage, task = self._plant.stages[0], self._plant.tasks[0][0]
+        self._kernel = self._host.word(stage, s.STAGE_KERNEL)
+        self._constants = self._host.word(stage, s.STAGE_CONSTANTS)
+        self._out = self._host.word(task, s.TASK_OUT)
+
+    def _cut(self) -> list[int]:
+        """Every ticket of the input, copied so that admission can go on using its own."""
+        call = self._host.function
+        ring = self._host.word(self._plant.sources[0], SOURCE_RING)
+        output = self._host.word(self._plant.stages[0], s.STAGE_INPUT)
+        waiting = [*self._loans, END_OF_SOURCE]
+        made: list[int] = []
+        while True:
+            while waiting and call("ring_push")(ring, waiting[0]):
+                waiting.pop(0)
+            call("admit")(self._plant.admission, 1)
+            ticket = call("ring_pop")(output)
+            if ticket == 0:
+                assert not waiting, "admission waits for nothing"
+                return made
+            made.append(self._copied(ticket))
+            call("ticket_return")(ticket, 1)
+
+    def _copied(self, ticket: int) -> int:
+        host = self._host
+        segments = host.word(ticket, BATCH_SEGMENTS)
+        size = 8 * SEGMENT_WORDS * host.word(ticket, BATCH_SEGMENT_COUNT)
+        made = host.place(host.read(ticket, 8 * b.ITEM_WORDS))
+        host.set_word(made, BATCH_SEGMENTS, host.place(host.read(segments, size)))
+        host.set_word(made, BATCH_PORTS, host.place(host.read(host.word(ticket, BATCH_PORTS), 8)))
+        return made
+
+    def run(self) -> int:
+        """How many rows the kernel gives for the whole input, from an empty state."""
+        state = new_state(self._host, self._stage)
+        ports = len(self._stage.ports)
+        rows = self._drive(self._kernel, state, self._tickets, self._count, self._out, ports, self._constants)
+        drop_state(self._host, self._stage, state)
+        assert rows >= 0, "the kernel failed"
+        return int(rows)
+
+    def close(self) -> None:
+        """The input is given back and all memory is free."""
+        for loan in self._loans:
+            self._host.function("loan_return")(loan)
+        close(self._plant)

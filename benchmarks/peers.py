@@ -1,0 +1,69 @@
+"""DuckDB and polars over the same Arrow buffers or the same Parquet file; the whole result is taken and counted."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from benchmarks.cases import Case
+
+THREADS = 2  # as many as cq is given
+ROW_GROUP = 122_880  # DuckDB spreads an Arrow table over its threads by record batches; this is its own row group
+
+os.environ.setdefault("POLARS_MAX_THREADS", str(THREADS))  # polars reads it once, when it is imported
+
+
+class Duck:
+    """One connection; `run` asks the case's query of what its stream's name stands for."""
+
+    def __init__(self, case: Case, table: pa.Table | None = None, path: str = "") -> None:
+        import duckdb
+
+        self._case = case
+        self._connection = duckdb.connect(config={"threads": THREADS})
+        if table is not None:
+            self._connection.register(case.stream, table)
+        else:
+            self._connection.execute(f"CREATE VIEW {case.stream} AS SELECT * FROM read_parquet('{path}')")
+
+    def run(self) -> int:
+        return sum(batch.num_rows for batch in self._reader())
+
+    def batches(self) -> list[pa.RecordBatch]:
+        """The result itself."""
+        return list(self._reader())
+
+    def _reader(self) -> pa.RecordBatchReader:
+        return self._connection.sql(self._case.duckdb).to_arrow_reader(ROW_GROUP)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Bear:
+    """polars: the case's query over a frame in memory or a lazily read file."""
+
+    def __init__(self, case: Case, table: pa.Table | None = None, path: str = "") -> None:
+        import polars
+
+        self._query = case.polars
+        self._frame: Any = polars.from_arrow(table).lazy() if table is not None else polars.scan_parquet(path)
+
+    def run(self) -> int:
+        return int(self._query(self._frame).collect().height)
+
+    def batches(self) -> list[pa.RecordBatch]:
+        """The result itself."""
+        made: list[pa.RecordBatch] = self._query(self._frame).collect().to_arrow().to_batches()
+        return made
+
+
+def versions() -> dict[str, str]:
+    """What is measured against."""
+    import duckdb
+    import polars
+
+    return {"duckdb": duckdb.__version__, "polars": polars.__version__, "pyarrow": pa.__version__}

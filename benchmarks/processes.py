@@ -1,0 +1,154 @@
+"""What is measured by processes of their own: start-up times and peak memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from cq.workloads import WORKLOADS
+
+SMALL_ROWS = 1_000
+QUERY = """
+CREATE STREAM bid (auction BIGINT NOT NULL, price BIGINT NOT NULL, ts TIMESTAMP NOT NULL, WATERMARK FOR ts)
+WITH ({source});
+SELECT window_start, auction, {columns}
+FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' SECOND) GROUP BY window_start, window_end, auction;
+"""
+COLUMNS = "COUNT(*) AS n, SUM(price) AS total, MAX(price) AS highest"
+OTHER_COLUMNS = "COUNT(*) AS n"  # another kernel: what it leaves in the cache is the runtime library
+FILTER = QUERY.partition("SELECT")[0] + "SELECT auction, price * 2 AS doubled, ts FROM bid WHERE price > 200000;\n"
+
+
+# The peak of a process that was started by a large one counts the large one in its rusage; its own memory map does not.
+_RUN_AND_TELL = """
+import sys
+from cq.cli import execute
+code = execute(sys.argv[1:])
+with open("/proc/self/status") as status:
+    print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
+sys.exit(code)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A process that has ended well."""
+
+    wall_s: float
+    cpu_s: float
+    output: str
+
+
+def run_process(arguments: Sequence[str], directory: Path, cache: Path) -> Ended:
+    """Run Python with these arguments in `directory`, with compiled code in `cache`."""
+    environment = {**os.environ, "CQ_CACHE_DIR": str(cache), "PYTHONPATH": str(Path(__file__).parent.parent)}
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            [sys.executable, *arguments], cwd=directory, env=environment, stdout=output, stderr=errors
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        wall_s = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        errors.seek(0)
+        assert process.returncode == 0, errors.read().decode(errors="replace")
+        return Ended(wall_s, usage.ru_utime + usage.ru_stime, output.read().decode(errors="replace"))
+
+
+def startup(rounds: int, cold_rounds: int) -> dict[str, list[Ended]]:
+    """`import cq` and `cq run` on a small CSV file: warm; the kernel to compile; the runtime library too."""
+    found: dict[str, list[Ended]] = {name: [] for name in ("python", "import cq", "warm", "cold", "all cold")}
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        _write_small(directory)
+        source = "connector = 'file', path = 'bids.csv', format = 'csv'"
+        (directory / "q.cq").write_text(QUERY.format(source=source, columns=COLUMNS))
+        (directory / "other.cq").write_text(QUERY.format(source=source, columns=OTHER_COLUMNS))
+        warm, library = directory / "warm", directory / "library"
+        run_process(_cq_run("q.cq"), directory, warm)
+        run_process(_cq_run("other.cq"), directory, library)
+        for number in range(rounds):
+            found["python"].append(run_process(["-c", "pass"], directory, warm))
+            found["import cq"].append(run_process(["-c", "import cq"], directory, warm))
+            found["warm"].append(run_process(_cq_run("q.cq"), directory, warm))
+            fresh = directory / f"fresh{number}"
+            shutil.copytree(library, fresh)
+            found["cold"].append(run_process(_cq_run("q.cq"), directory, fresh))
+            if number < cold_rounds:
+                found["all cold"].append(run_process(_cq_run("q.cq"), directory, directory / f"empty{number}"))
+    return found
+
+
+def _cq_run(query: str) -> list[str]:
+    return ["-m", "cq", "run", query, "-q", "-f", "csv"]
+
+
+def _write_small(directory: Path) -> None:
+    made = WORKLOADS["bids"].generate(rows=SMALL_ROWS, keys=100)
+    table = pa.Table.from_batches(made).select(["auction", "price", "ts"])
+    with (directory / "bids.csv").open("wb") as file:
+        csv.write_csv(table, file)
+
+
+def peak_memory(rows: int) -> dict[str, tuple[int, int]]:
+    """Peak bytes of `cq run` at `rows` rows and at ten times as many, by query."""
+    found: dict[str, tuple[int, int]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        for title, query, source in _memory_queries():
+            _compiling, small, large = (_peak(directory, query, source, n) for n in (1000, rows, 10 * rows))
+            found[title] = (small, large)
+    return found
+
+
+def _memory_queries() -> Sequence[tuple[str, str, str]]:
+    file = "connector = 'file', path = 'bids.parquet', format = 'parquet'"
+    generator = "connector = 'generator', workload = 'bids', keys = 10000, interval_us = 10, rows = {rows}"
+    return (
+        ("filter, Parquet file", FILTER, file),
+        ("tumbling aggregate, Parquet file", QUERY, file),
+        ("tumbling aggregate, generator", QUERY, generator),
+    )
+
+
+def _peak(directory: Path, query: str, source: str, rows: int) -> int:
+    path = directory / "bids.parquet"
+    if "path" in source:
+        _write_parquet(path, rows)
+    text = query.format(source=source.format(rows=rows), columns=COLUMNS)
+    text = text.replace("SELECT ", "CREATE SINK gone WITH (connector = 'discard');\nINSERT INTO gone SELECT ", 1)
+    (directory / "q.cq").write_text(text)
+    ended = run_process(["-c", _RUN_AND_TELL, "run", "q.cq", "-q", "-j", "2"], directory, directory / "cache")
+    path.unlink(missing_ok=True)
+    return int(ended.output) * 1024
+
+
+def _write_parquet(path: Path, rows: int) -> None:
+    """Bids as one file, never all of them in memory: the measuring process must not need what it measures."""
+    names = ["auction", "price", "ts"]
+    with parquet.ParquetWriter(path, _schema(names)) as writer:
+        for batch in WORKLOADS["bids"].generate(rows=rows, keys=10_000, interval_us=10):
+            writer.write_batch(batch.select(names))
+
+
+def _schema(names: Sequence[str]) -> pa.Schema:
+    schema = WORKLOADS["bids"].schema
+    return pa.schema([schema.field(name) for name in names])
+
+
+def as_json(found: Mapping[str, list[Ended]]) -> dict[str, dict[str, list[float]]]:
+    """The times of every kind of start."""
+    return {
+        name: {"wall_s": [e.wall_s for e in ended], "cpu_s": [e.cpu_s for e in ended]} for name, ended in found.items()
+    }
