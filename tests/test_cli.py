@@ -367,3 +367,14 @@ sys.exit(any(codes))
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, timeout=120, check=False, input=b"SELECT 1")
     assert done.returncode == 0, done.stderr.decode()
+
+
+def test_a_small_run_loads_no_pandas() -> None:
+    program = (
+        "import sys; from cq.cli import execute\n"
+        "code = execute(['run', '-q', '-c', 'SELECT id FROM b', 'b=bids.csv'])\n"
+        "assert 'pandas' not in sys.modules and 'pyspark' not in sys.modules\n"
+        "sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, b"id\n1\n2\n3\n"), done.stderr.decode()

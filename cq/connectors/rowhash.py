@@ -17,6 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as t
 
+from cq.connectors.plain import booleans, valid
+
 Words = npt.NDArray[np.uint64]
 
 _MULTIPLY = np.uint64(0x9E3779B97F4A7C15)
@@ -76,13 +78,8 @@ def _words(column: pa.Array) -> Words:
     """One word for each value."""
     words = _value_words(column)
     if column.null_count:
-        words = np.where(_valid(column), words, _NULL)
+        words = np.where(valid(column), words, _NULL)
     return words
-
-
-def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
-    valid: npt.NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
-    return valid
 
 
 def _value_words(column: pa.Array) -> Words:
@@ -91,7 +88,7 @@ def _value_words(column: pa.Array) -> Words:
     if t.is_null(kind) or rows == 0:
         return np.full(rows, _NULL, np.uint64)
     if t.is_boolean(kind):
-        return np.asarray(column.fill_null(False).to_numpy(zero_copy_only=False), np.uint64)
+        return booleans(column).astype(np.uint64)
     if t.is_decimal(kind):
         both = np.frombuffer(column.buffers()[1], np.uint64)[2 * column.offset : 2 * (column.offset + rows)]
         return both[0::2]  # up to 18 digits: the high word is the sign of the low one
@@ -128,7 +125,7 @@ def _string_words(column: pa.Array) -> Words:
     offsets = np.frombuffer(offset_buffer, np.int32)[column.offset : column.offset + rows + 1].astype(np.int64)
     starts, sizes = offsets[:-1], np.diff(offsets)
     if column.null_count:
-        sizes = np.where(_valid(column), sizes, 0)
+        sizes = np.where(valid(column), sizes, 0)
     words = _mixed(sizes.astype(np.uint64) * _MULTIPLY)
     used = int(offsets[-1] - offsets[0])
     if data_buffer is None or used == 0:

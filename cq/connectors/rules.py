@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cq.connectors.plain import int64_array, valid
 from cq.connectors.protocol import BadRow, Declared, Piece, Place
 from cq.errors import printable
 from cq.expressions import Call, Cast, Column, Expr, columns_of
@@ -127,7 +127,7 @@ def typed_piece(rules: Rules, columns: dict[int, pa.Array], typed: Sequence[Type
                 _note(faults, row, t.column, code, message)
         if rules.demands_value(t.column) and good[t.column].null_count:
             failed_before = {row for row, fault in faults.items() if fault[0] == t.column}
-            for row in np.flatnonzero(_nulls(good[t.column])).tolist():
+            for row in np.flatnonzero(~valid(good[t.column])).tolist():
                 if row not in failed_before:
                     _note(faults, row, t.column, *rules.null(t.column))
     _check_time_range(rules, good, faults)
@@ -155,11 +155,6 @@ def _note(faults: dict[int, tuple[int, str, str]], row: int, column: int, code: 
         faults[row] = (column, code, message)
 
 
-def _nulls(array: pa.Array) -> npt.NDArray[np.bool_]:
-    flags: npt.NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
-    return flags
-
-
 def _without(
     rules: Rules,
     good: dict[int, pa.Array],
@@ -176,7 +171,7 @@ def _without(
         record = {rules.fields[i].name: columns[i][row].as_py() for i in sorted(columns)}
         raw = json.dumps(record, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace")
         bad.append(BadRow(row - order, place.line(row), code, message, rules.fields[column].name, raw))
-    kept = {i: array.take(pa.array(keep)) for i, array in good.items()}
+    kept = {i: array.take(int64_array(keep)) for i, array in good.items()}
     return Piece(rules.deliver(kept, len(keep)), place.take(keep), tuple(bad))
 
 
