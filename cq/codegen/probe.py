@@ -16,6 +16,7 @@ from cq.errors import NOWHERE
 from cq.runtime.abi import ErrorCode
 from cq.runtime.job import TableShape
 from cq.runtime.tables import (
+    ENTRY_FIRST,
     ENTRY_KEYS,
     HASH_FACTOR,
     INLINE_STRING_BYTES,
@@ -187,15 +188,18 @@ def log_bytes_of(entry_words: int) -> int:
 
 @dataclass(slots=True)
 class Keys:
-    """The key of an entry: fields from ENTRY_KEYS on, and the null word when one may be NULL."""
+    """The key of an entry: its fields, and the null word when one may be NULL.
+
+    They begin at ENTRY_KEYS where the order of first arrivals matters, else at ENTRY_FIRST: entries are smaller then.
+    """
 
     fields: tuple[Field, ...]
     null_word: int
     next_word: int
 
     @staticmethod
-    def of(columns: Sequence[tuple[DataType, bool]]) -> Keys:
-        return Keys(*lay_out(columns, ENTRY_KEYS))
+    def of(columns: Sequence[tuple[DataType, bool]], ordered: bool = True) -> Keys:
+        return Keys(*lay_out(columns, ENTRY_KEYS if ordered else ENTRY_FIRST))
 
     def hash(self, scope: Scope, values: Sequence[Val]) -> ast.expr:
         """The 32-bit hash of key values."""

@@ -73,6 +73,8 @@ _PAUSE = {
 _FUTEX_CALL = {"x86_64": 202, "aarch64": 98}.get(_MACHINE, -1)
 _FUTEX_WAIT_PRIVATE, _FUTEX_WAKE_PRIVATE = 128, 129
 _CLOCK_MONOTONIC = 1
+_MADVISE_CALL = {"x86_64": 28, "aarch64": 233}.get(_MACHINE, -1)
+_MADV_HUGEPAGE = 14
 
 _EXTEND = {"i64": "", "i32": "sext", "u32": "zext", "i16": "sext", "u16": "zext", "i8": "sext", "u8": "zext"}
 
@@ -320,6 +322,8 @@ ret void""",
 %r = call i64 (i64, ...) @syscall(i64 {_FUTEX_CALL}, i64 %0, i32 {_FUTEX_WAKE_PRIVATE}, i32 %n, i64 0, i64 0, i32 0)
 %v = call i64 @llvm.smax.i64(i64 %r, i64 0)
 ret i64 %v""",
+    "large_pages": f"""%r = call i64 (i64, ...) @syscall(i64 {_MADVISE_CALL}, i64 %0, i64 %1, i32 {_MADV_HUGEPAGE})
+ret void""",
     "pause": _PAUSE,
     "sched_yield": "%r = call i32 @sched_yield()\nret void",
     "clock_ns": f"""%t = alloca [2 x i64], align 8

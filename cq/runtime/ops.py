@@ -613,6 +613,12 @@ def futex_wake(address: int, count: int) -> int:
     return now.monitor.wake(address, count) if now.monitor is not None else 0
 
 
+@op("void(i64, i64)")
+def large_pages(address: int, size: int) -> None:
+    """A hint to the system: back these whole pages by large ones where it can. Changes no content."""
+    assert address & 4095 == 0 and size & 4095 == 0, "not whole pages"
+
+
 @op("void()")
 def pause() -> None:
     """A hint to the core that this thread spins."""

@@ -21,6 +21,7 @@ from cq.runtime.ops import (
     alloc,
     copy,
     fill,
+    large_pages,
     ld_i32,
     ld_i64,
     ld_u8,
@@ -59,6 +60,9 @@ FIRST_LOG_SLOTS = 6  # 64 slots: a table of few groups stays in one page; growth
 EPOCH_ONE = 1 << 32
 EPOCH_LAST = (2**31 - 2) << 32
 MOST_LOG_SLOTS = 30  # slots are numbered in 32 bits
+LARGE_PAGES_FROM_BYTES = (
+    4 << 20
+)  # random access to more than a TLB reaches with small pages (8 MiB here); 1 M groups: x1.4
 ARENA_FIRST_BYTES = 1024
 ARENA_SLACK_BYTES = 16  # kernels may load whole words past a string's end
 HASH_FACTOR = -7046029254386353131  # 2^64 / golden ratio: Fibonacci hashing (Knuth 6.4)
@@ -164,7 +168,11 @@ def table_slots(table: int, log_slots: int) -> int:
     if log_slots > MOST_LOG_SLOTS:
         return 0
     slots = shl(1, log_slots)
-    entries = zalloc(shl(slots, ld_i64(table, TABLE_LOG_BYTES)) + STRING_SLACK_BYTES)
+    size = shl(slots, ld_i64(table, TABLE_LOG_BYTES)) + STRING_SLACK_BYTES
+    entries = zalloc(size)
+    if entries != 0 and size >= LARGE_PAGES_FROM_BYTES:
+        first = (entries + 4095) & ~4095
+        large_pages(first, (entries + size - first) & ~4095)
     births = alloc(slots * 2 + 8)  # 4 bytes for each of slots / 2
     if entries == 0 or births == 0:
         if entries != 0:

@@ -16,7 +16,7 @@ from cq.codegen.writer import expr
 from cq.planner.logical import AggregateCall, LogicalNode
 from cq.planner.operators import Lag, Over
 from cq.runtime.job import Container, Slot, TableShape
-from cq.runtime.tables import ENTRY_KEYS
+from cq.runtime.tables import ENTRY_FIRST
 from cq.types import Physical
 
 
@@ -56,7 +56,7 @@ MOST_LAG = 64  # rows back: each takes words in every partition's entry and code
 
 
 def layout_of(node: Over) -> Layout:
-    keys = Keys.of([(k.type, k.nullable) for k in node.partition])
+    keys = Keys.of([(k.type, k.nullable) for k in node.partition], ordered=False)
     word = keys.next_word
     lags: list[LagRing] = []
     for call in node.calls:
@@ -65,7 +65,7 @@ def layout_of(node: Over) -> Layout:
             word += lags[-1].words
     parts = Parts.of([c for c in node.calls if isinstance(c, AggregateCall)], word)
     strings = (*string_words(keys.fields), *(w for ring in lags for w in ring.string_words), *parts.strings)
-    shape = TableShape(parts.next_word, keys.next_word - ENTRY_KEYS, strings)
+    shape = TableShape(parts.next_word, keys.next_word - ENTRY_FIRST, strings)
     return Layout(keys, tuple(lags), parts, shape)
 
 

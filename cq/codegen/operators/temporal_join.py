@@ -23,6 +23,7 @@ from cq.codegen.writer import expr
 from cq.planner.logical import LogicalNode
 from cq.planner.operators import TemporalJoin
 from cq.runtime.job import Slot, TableShape
+from cq.runtime.tables import ENTRY_FIRST
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,12 @@ class Layout:
 
 
 def layout_of(node: TemporalJoin) -> Layout:
-    keys = Keys.of([(k.type, False) for k in node.right_keys])
+    keys = Keys.of([(k.type, False) for k in node.right_keys], ordered=False)
     kept = tuple(range(len(node.right.schema)))
     columns = [node.right.schema.fields[i] for i in kept]
     fields, null_word, end = lay_out([(c.type, c.nullable) for c in columns], keys.next_word)
     strings = (*string_words(keys.fields), *string_words(fields))
-    return Layout(keys, kept, fields, null_word, TableShape(end, keys.next_word - 2, strings))
+    return Layout(keys, kept, fields, null_word, TableShape(end, keys.next_word - ENTRY_FIRST, strings))
 
 
 def _table(flow: Flow, slot: Slot, layout: Layout) -> TableLocals:
