@@ -39,8 +39,8 @@ SEGMENT_KIND = 0
 SEGMENT_PORT = 1  # which port the rows are from
 SEGMENT_LO = 2  # first row (ROWS, LATE)
 SEGMENT_HI = 3  # one past the last row
-# Serial of the segment's first row: row LO, or row SELECTION[LO] of a lane's share. The serial of any row of the segment
-# is this plus its distance from that row. CLOSE, END: serial of the cause.
+# Serial of the first row of the segment: row LO, or row SELECTION[LO] of a lane's share. That of any other row
+# is this plus its distance from that one. CLOSE, END: serial of the cause.
 SEGMENT_SERIAL = 4
 SEGMENT_WATERMARK = 5  # CLOSE: the minimum watermark over all sources, to which event time has now advanced
 SEGMENT_WORDS = 6

@@ -34,7 +34,10 @@ class Layout:
 
     @property
     def shapes(self) -> tuple[TableShape, ...]:
-        return (self.shape, *(TableShape(k.next_word, k.next_word - tables.ENTRY_FIRST, string_words(k.fields)) for k in self.sets))
+        return (
+            self.shape,
+            *(TableShape(k.next_word, k.next_word - tables.ENTRY_FIRST, string_words(k.fields)) for k in self.sets),
+        )
 
 
 def group_layout(keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> Layout:
@@ -44,7 +47,9 @@ def group_layout(keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> Layout
     parts = Parts.of(calls, key.next_word + counted)
     strings = (*string_words(key.fields), *parts.strings)
     shape = TableShape(parts.next_word, key.next_word - tables.ENTRY_KEYS, strings)
-    sets = tuple(Keys.of([(BIGINT, False), (p.arg.type, False)], ordered=False) for p in parts.parts if p.distinct and p.arg)
+    sets = tuple(
+        Keys.of([(BIGINT, False), (p.arg.type, False)], ordered=False) for p in parts.parts if p.distinct and p.arg
+    )
     return Layout(key, key.next_word if counted else -1, parts, shape, sets)
 
 
