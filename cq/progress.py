@@ -49,16 +49,20 @@ class ProgressLine:
         if self._over.wait(FIRST_AFTER_S):
             return
         while True:
-            text = progress_text(self._progress, time.perf_counter() - self._began)
-            with self._lock:
-                self._stream.write(CLEAR + text[: _columns(self._stream)])
-                self._stream.flush()
-                self._shown = True
+            self.draw()
             if self._over.wait(EVERY_S):
                 return
 
+    def draw(self) -> None:
+        """The line shows how things are now."""
+        text = progress_text(self._progress, time.perf_counter() - self._began)
+        with self._lock:
+            self._stream.write(CLEAR + text[: _columns()])
+            self._stream.flush()
+            self._shown = True
 
-def _columns(stream: TextIO) -> int:
+
+def _columns() -> int:
     import shutil
 
     return shutil.get_terminal_size().columns - 1

@@ -378,3 +378,56 @@ def test_a_small_run_loads_no_pandas() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, b"id\n1\n2\n3\n"), done.stderr.decode()
+
+
+@pytest.mark.parametrize("engine", ["reference", "native"])
+def test_full_disk_is_an_error_and_no_traceback(engine: str) -> None:
+    Path("many.csv").write_text("id\n" + "1\n" * 100_000)
+    command = f"{sys.executable} -m cq run --engine {engine} -c 'SELECT id FROM b' b=many.csv > /dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert done.stderr.decode().startswith('error[CQ0605]: cannot write "<stdout>": no space left on device'), (
+        done.stderr
+    )
+    assert b"Traceback" not in done.stderr and b"Exception" not in done.stderr
+
+
+def test_native_run_is_interrupted_by_a_signal_while_it_waits_for_input() -> None:
+    command = [sys.executable, "-m", "cq", "run", "-c", "CREATE STREAM b (id BIGINT); SELECT id FROM b", "b=-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdin is not None and running.stdout is not None
+        running.stdin.write(b"id\n" + b"1\n" * 600_000)
+        running.stdin.flush()
+        assert running.stdout.readline() == b"id\n"
+        assert running.stdout.readline() == b"1\n"
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+        assert running.returncode == 130 and b"interrupted" in said
+
+
+def test_warmup_compiles_what_a_query_needs(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, err = cq(capfd, "warmup", "q.cq", "-j", "1")
+    assert (code, out) == (0, "") and "q.cq is compiled" in err
+
+
+def test_progress_line_names_sources_shares_and_rates() -> None:
+    from cq.engines import Progress
+    from cq.progress import progress_text
+
+    progress = Progress({"a": 50, "b": 3000}, {"o": 7}, {"a": lambda: 0.5, "b": lambda: None})
+    assert progress_text(progress, 10.0) == "a 50% 50 · b 3,000 · out 7 · 305 rows/s · eta 10 s"
+
+
+def test_progress_line_is_drawn_on_a_terminal_and_taken_away() -> None:
+    import io
+
+    from cq import progress as p
+    from cq.engines import Progress
+
+    shown = io.StringIO()
+    line = p.ProgressLine(Progress({"a": 5}, {"o": 7}, {"a": lambda: None}), shown)
+    line.draw()
+    line.clear()
+    line.clear()
+    assert shown.getvalue().startswith(p.CLEAR + "a 5 · out 7") and shown.getvalue().endswith(p.CLEAR)
+    assert shown.getvalue().count(p.CLEAR) == 2

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "fmt": ("reading", "Format query files."),
     "schema": ("reading", "Print the CREATE STREAM that reads a file."),
     "gen": ("surroundings", "Generate a workload."),
+    "warmup": ("surroundings", "Compile the runtime and queries into the cache."),
     "machine": ("surroundings", "Show what cq sees of this machine."),
     "limits": ("surroundings", "Show every limit."),
 }

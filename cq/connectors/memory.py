@@ -17,6 +17,14 @@ from cq.types import to_arrow
 
 def as_reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
     """A reader over whatever was handed in; CQ0602 names what is accepted."""
+    try:
+        return _reader(given, fields, name)
+    except (pa.ArrowException, TypeError, ValueError) as e:
+        words = str(e).splitlines()[0][:200] if str(e) else type(e).__name__
+        raise UsageError(Diagnostic("CQ0602", f"stream {name} cannot be read as columns: {words}")) from None
+
+
+def _reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
     match given:
         case pa.RecordBatchReader():
             return given
