@@ -51,6 +51,7 @@ class Access:
         """The files of a path or pattern as errors will show them, sorted by name; at least one."""
         if not _is_pattern(pattern) or os.path.lexists(self.base / pattern):
             return (pattern,)
+        self.resolve(_fixed_part(pattern))  # nothing outside the roots is even listed
         found: list[str] = []
         for name in glob.iglob(pattern, root_dir=self.base, recursive=True):
             if not os.path.isdir(self.base / name):
@@ -112,6 +113,13 @@ class Access:
         return UsageError(
             Diagnostic("CQ0601", f'cannot open "{path}": {(error.strerror or str(error)).lower()}', help=help)
         )
+
+
+def _fixed_part(pattern: str) -> str:
+    """The directory a pattern starts from."""
+    parts = pattern.split("/")
+    magic = next(n for n, part in enumerate(parts) if _is_pattern(part))
+    return "/".join(parts[:magic]) + "/" if magic else "."
 
 
 def _is_pattern(path: str) -> bool:
