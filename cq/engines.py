@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -52,6 +52,7 @@ class Progress:
     rows_in: dict[str, int] = field(default_factory=dict)
     rows_out: dict[str, int] = field(default_factory=dict)
     shares: dict[str, Callable[[], float | None]] = field(default_factory=dict)
+    summary: RunSummary | None = None  # of the run, complete when it has ended, also by an error
     stop: bool = False
     on_stop: list[Callable[[], None]] = field(default_factory=list)
 
@@ -138,7 +139,7 @@ def run_query(
     run = engine_named(engine)
     progress, options = progress or Progress(), options or RunOptions()
     delivery = Delivery(sinks, options.limit, progress)
-    summary = RunSummary(engine)
+    progress.summary = summary = RunSummary(engine)
     feeds: list[Feed] = []
     began = time.perf_counter()
     try:
@@ -187,7 +188,8 @@ def wanted_columns(compiled: Compiled, engine: str, options: RunOptions) -> dict
     """By stream, the columns the native engine reads; the others read what is declared."""
     if engine != "native":
         return {}
-    from cq.native import workers
+    with native_packages():
+        from cq.native import workers
 
     jobs = compiled.for_workers(workers(compiled, options)).after("emit")
     places = {s.name: [f.name for f in s.fields] for s in compiled.sources}
@@ -265,9 +267,22 @@ def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery
 
 
 def _run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
-    from cq.native import run_native
+    with native_packages():
+        from cq.native import run_native
 
-    return run_native(compiled, feeds, delivery, options)
+        return run_native(compiled, feeds, delivery, options)
+
+
+@contextmanager
+def native_packages() -> Iterator[None]:
+    """What needs numba or llvmlite; without them CQ0604 and the engine that needs neither."""
+    try:
+        yield
+    except ModuleNotFoundError as e:
+        if (e.name or "").partition(".")[0] not in {"numba", "llvmlite"}:
+            raise
+        ways = ("pip install numba llvmlite", "or run it in plain Python: --engine reference")
+        raise UsageError(Diagnostic("CQ0604", f"the native engine needs the package {e.name}", help=ways)) from None
 
 
 def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> None:
