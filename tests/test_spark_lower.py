@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import random
 
+import pyarrow as pa
 import pytest
 from spark_agreement import assert_agree, on_spark, plan_of
 from spark_fixture import spark  # noqa: F401
 
-from cq.errors import DataError
+from cq.errors import DataError, UsageError
+from cq.expressions import Column
+from cq.planner.logical import LogicalPlan, Output
+from cq.planner.operators import Scan, SourceDef, Unnest
 from cq.reference.engine import run
+from cq.schema import Field
+from cq.spark.run import run_spark
+from cq.types import VARCHAR, DataType, Kind, array
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -254,3 +261,65 @@ def test_a_late_row_fails_where_its_source_says_so():
         assert caught.value.code == "CQ0709" and "late" in caught.value.first.message
     assert_agree(plan_of(strict + window.format("WHERE v < 2")), {"s": late})
     assert_agree(plan_of(strict + "SELECT k, v FROM s;"), {"s": late})
+
+
+TYPES = """
+CREATE STREAM s (b BOOLEAN, i8 TINYINT, i16 SMALLINT, i32 INTEGER, i64 BIGINT, f REAL, d DOUBLE, n DECIMAL(12,2),
+  w VARCHAR, day DATE, ts TIMESTAMP) WITH (connector = 'memory');
+"""
+
+
+def test_every_type_goes_in_and_comes_out():
+    full = (True, -128, 300, -(2**31), 2**63 - 1, 0.5, -1.5, -12345, "ä'\\\0💡", -719528, -62135596800000001)
+    nulls = (None,) * len(full)
+    agree_with = {"s": [full, nulls]}
+    assert_agree(plan_of(TYPES + "SELECT * FROM s;"), agree_with)
+    assert_agree(
+        plan_of(
+            TYPES
+            + """
+            SELECT ts - TIMESTAMP '2024-01-01 00:00:00' AS span, INTERVAL '14' MONTH AS months,
+                   SPLIT(w, '''') AS pieces, n * 1.5 AS more, f + f AS twice,
+                   'it''s \\ :k0 -- /*' || w AS text, DATE '2024-02-29' AS leap,
+                   CASE WHEN b THEN NULL ELSE 1.25 END AS number, CAST(NULL AS DATE) AS nothing,
+                   d = 1e0 OR d IS NULL AS is_one, INTERVAL '-1.5' SECOND AS second
+            FROM s;
+            """
+        ),
+        agree_with,
+    )
+
+
+def test_columns_that_are_intervals_or_arrays_are_read():
+    interval, months, words = DataType(Kind.INTERVAL), DataType(Kind.INTERVAL_MONTH), array(VARCHAR)
+    fields = tuple(Field(n, t) for n, t in (("i", interval), ("m", months), ("a", words)))
+    scan = Scan(SourceDef("s", fields))
+    plan = LogicalPlan((Output("result", scan), Output("words", Unnest(scan, Column(words, True, 2), "word", "n"))))
+    assert_agree(plan, {"s": [(-1, 14, ("a", None, "")), (None, None, None), (10**15, -1, ())]})
+
+
+def test_a_data_error_is_ours():
+    plan = plan_of(DELAYED + "SELECT 10 / v AS x FROM s;")
+    with pytest.raises(DataError) as caught:
+        on_spark(plan, {"s": [(1, 0, None, None, BASE)]})
+    assert caught.value.code == "CQ0706"
+
+
+def test_views_are_taken_back(spark):  # noqa: F811
+    on_spark(plan_of(DELAYED + "SELECT k FROM s;"), {"s": [(1, 0, None, None, BASE)]})
+    assert not [t.name for t in spark.catalog.listTables() if t.name.startswith("cq_")]
+
+
+def test_inputs_must_be_there_with_their_columns():
+    plan = plan_of(DELAYED + "SELECT k FROM s;")
+    with pytest.raises(UsageError, match="no input is given for s"):
+        run_spark(plan, {})
+    with pytest.raises(UsageError, match="no column v, d, w, ts"):
+        run_spark(plan, {"s": pa.table({"k": [1]})})
+
+
+def test_fifty_views_above_each_other_run():
+    views = "".join(
+        f"CREATE VIEW v{i} AS SELECT k, v, ts FROM {f'v{i - 1}' if i else 's'} WHERE v <> {i};\n" for i in range(50)
+    )
+    agree(DELAYED + views + "SELECT k, v FROM v49;", seeds=range(1), count=60)

@@ -9,19 +9,30 @@ from cq.expressions import Expr
 from cq.functions import Signature
 from cq.planner.logical import AggregateCall
 from cq.planner.operators import SourceDef
+from cq.schema import TimeAttribute
 from cq.spark.expressions import Expressions
+from cq.spark.position import Rows, event_time
 
 
 @dataclass(slots=True)
 class Context:
     """One text while it is written. views: the temp view of each source by the source's name.
 
-    waits: whether the operator being lowered may see a row before the watermark has reached the row's time.
+    name: the CTE of the operator being lowered.  waits: whether that may see a row before the watermark has reached the
+    row's time.  steps: CTEs it needs below its own, by name.
     """
 
     views: Mapping[str, str]
     expressions: Expressions = field(default_factory=Expressions)
+    name: str = ""
     waits: bool = True
+    steps: dict[str, str] = field(default_factory=dict)
+
+    def step(self, what: str, text: str) -> str:
+        """The name of a new CTE below the operator's own."""
+        name = f"{self.name}_{what}"
+        self.steps[name] = text
+        return name
 
     def text(self, expr: Expr, columns: Sequence[str]) -> str:
         """An expression over a row with these columns."""
@@ -30,6 +41,26 @@ class Context:
     def view(self, source: SourceDef) -> str:
         """The view that holds the rows of a source."""
         return self.views[source.name]
+
+
+def timed(rows: Rows, time: TimeAttribute, context: Context) -> str:
+    """A step with the rows that are not late, and their event time in microseconds as `_u`."""
+    return context.step("timed", f"select *, {event_time(time, rows.columns)} as _u\n  from {rows.name}{rows.on_time}")
+
+
+def released(rows: Rows, time: TimeAttribute, more: str, context: Context) -> str:
+    """A SELECT of `more` (which may use `_u`) and, as its position, where each row leaves in order of event time.
+
+    A row leaves at once when the watermark has reached its time, else at the instant of its time, behind what leaves
+    there at once, by arrival. Without a delay, and with one source, no row waits.
+    """
+    name = timed(rows, time, context)
+    if not context.waits:
+        return f"select {more}, _w, _s, _o\n  from {name}"
+    return (
+        f"select {more},\n         greatest(_w, _u) as _w, if(_u <= _w, _s, -1L) as _s,"
+        f" if(_u <= _w, concat(array(0L), _o), concat(array(1L, _w, _s), _o)) as _o\n  from {name}"
+    )
 
 
 def argument(call: AggregateCall, columns: Sequence[str], context: Context) -> str:

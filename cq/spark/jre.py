@@ -83,6 +83,7 @@ PINNED: Final = (
     "-Dfile.encoding=UTF-8",
     "-XX:-UsePerfData",
     "-XX:+ExitOnOutOfMemoryError",
+    "-Xss32m",  # plans are walked by recursion: 1 MB (the default) ended at 150 views above each other
 )
 
 DIRECTORY_PREFIX: Final = "cq-spark-"

@@ -1,7 +1,7 @@
-"""Lowering: the bound plan as Spark SQL text, one CTE for each operator, over one temp view for each source.
+"""Lowering: the bound plan as Spark SQL text over one temp view for each source.
 
-`lower` gives a text for every output. Operators that several others read stand once in it. What the columns that begin
-with `_` mean is said in `cq.spark.position`.
+`lower` gives a text for every output. Operator number 3 is the CTE n3, behind its steps (n3_timed, …) if it has any;
+operators that several others read stand once. What the columns that begin with `_` mean is said in `cq.spark.position`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from cq.errors import compile_error
+from cq.errors import compile_error, printable
 from cq.planner.logical import LogicalNode, LogicalPlan, Output, topological
 from cq.planner.operators import Scan, SourceDef
 from cq.schema import Schema
@@ -33,8 +33,8 @@ class SparkQuery:
 
     def __str__(self) -> str:
         """The text for people: with the names of the columns and the values of the constants."""
-        shown = [f"c{i} is {f}" for i, f in enumerate(self.schema.fields)]
-        shown += [f":{name} is {value!r}" for name, value in self.constants.items()]
+        shown = [f"-- c{i}: {printable(str(f))}" for i, f in enumerate(self.schema.fields)]
+        shown += [f"-- :{name} = {printable(repr(value))}" for name, value in self.constants.items()]
         return "\n".join([self.text, *shown])
 
 
@@ -62,11 +62,12 @@ def _lower_output(output: Output, views: Mapping[str, str], waiting: set[int], o
     done: dict[int, Rows] = {}
     ctes = []
     for number, node in enumerate(nodes):
-        context.waits = id(node) in waiting
+        context.name, context.waits, context.steps = f"n{number}", id(node) in waiting, {}
         lowered = OPERATORS[node.operator](node, tuple(done[id(i)] for i in node.inputs), context)
-        rows = done[id(node)] = Rows(f"n{number}", len(node.schema), lowered.late, lowered.late and _strict(node, done))
+        rows = done[id(node)] = Rows(context.name, len(node.schema), lowered.late, lowered.late and _strict(node, done))
         place = f", line {node.span.line}" if node.span.line else ""
-        ctes.append(f"-- {node.operator}{place}\n{rows.name} as (\n  {lowered.text}\n)")
+        steps = {**context.steps, rows.name: lowered.text}
+        ctes.append(f"-- {node.operator}{place}\n" + ",\n".join(f"{n} as (\n  {text}\n)" for n, text in steps.items()))
     rows = done[id(output.node)]
     columns = [to_result(c, t) for c, t in zip(rows.columns, output.node.schema.types, strict=True)]
     with_clause = ",\n".join(ctes)

@@ -51,11 +51,11 @@ class Rows:
 
     @property
     def on_time(self) -> str:
-        """The WHERE clause of an event-time operator, with a space before it; empty where nothing is late."""
+        """The WHERE clause of an event-time operator, on a line of its own; empty where nothing is late."""
         if self.strict:
             raised = f"raise_error('CQ0709: {LATE_FAILURE}')"
-            return f" where case _late when {LATE_FAILS} then {raised} else _late = {ON_TIME} end"
-        return f" where _late = {ON_TIME}" if self.late else ""
+            return f"\n  where case _late when {LATE_FAILS} then {raised} else _late = {ON_TIME} end"
+        return f"\n  where _late = {ON_TIME}" if self.late else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +98,3 @@ def event_time(time: TimeAttribute, columns: tuple[str, ...]) -> str:
 def plus(text: str, amount: int) -> str:
     """A sum with a constant; nothing is added for 0."""
     return text if amount == 0 else f"{text} {'+' if amount > 0 else '-'} {abs(amount)}L"
-
-
-def released(rows: Rows, time: str, more: str, waits: bool) -> str:
-    """A SELECT of `rows` without the late ones, each at the position where it leaves in order of event time.
-
-    A row leaves at once when the watermark has reached its time, else at the instant of its time, behind what leaves
-    there at once, by arrival. time: its event time in microseconds.  more: what else to select.  waits: whether any
-    row has to; without a delay, with one source, none does.
-    """
-    if not waits:
-        return f"select {more}, _w, _s, _o from {rows.name}{rows.on_time}"
-    return (
-        f"select {more}, greatest(_w, _t) as _w, if(_t <= _w, _s, -1L) as _s,"
-        f"\n           if(_t <= _w, concat(array(0L), _o), concat(array(1L, _w, _s), _o)) as _o"
-        f"\n    from (select *, {time} as _t from {rows.name}{rows.on_time})"
-    )

@@ -49,6 +49,8 @@ COMFORT: Final = {
     # 10,000 rows (the default) made Arrow functions three times slower than 100,000
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.pyspark.jvmStacktrace.enabled": "false",
+    # one round resolves one level: 100 (the default) were too few for 150 views above each other
+    "spark.sql.analyzer.maxIterations": "1000",
 }
 TASKS: Final = {"small": 2, "throughput": os.cpu_count() or 2}
 QUERY_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # 10 kB of JSON for each failing query

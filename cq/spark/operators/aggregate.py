@@ -13,8 +13,7 @@ def lower_aggregate(node: Aggregate, inputs: tuple[Rows, ...], context: Context)
     grouping = Grouping(node.keys, node.aggregates, rows, context)
     place = place_of_group() if node.keys else NO_ORDINAL
     by = f"\n  group by {', '.join(grouping.keys)}" if node.keys else ""
+    step = context.step("rows", f"select {grouping.inner}\n  from {rows.name}")
     return Lowered(
-        f"select {select_list(grouping.results)},\n"
-        f"         {END} as _w, {END} as _s, {place} as _o\n"
-        f"  from (select {grouping.inner} from {rows.name}){by}"
+        f"select {select_list(grouping.results)},\n         {END} as _w, {END} as _s, {place} as _o\n  from {step}{by}"
     )

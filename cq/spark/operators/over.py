@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cq.planner.operators import Lag, Over
-from cq.spark.context import Context, aggregate, argument
-from cq.spark.position import Lowered, Rows, event_time, released
+from cq.spark.context import Context, aggregate, argument, released
+from cq.spark.position import Lowered, Rows
 
 RUNNING = "rows between unbounded preceding and current row"
 
@@ -30,9 +30,10 @@ def lower_over(node: Over, inputs: tuple[Rows, ...], context: Context) -> Lowere
             calls.append(aggregate(call, f"_a{i}", f" over ({window} {RUNNING})"))
     more = ", ".join((*columns, *keys, *arguments))
     if node.order is None:
-        late, below = rows.late, f"select {more}, {rows.position} from {rows.name}"
+        late, below = rows.late, f"select {more}, {rows.position}\n  from {rows.name}"
     else:
-        late, below = False, released(rows, event_time(node.order, columns), more, context.waits)
+        late, below = False, released(rows, node.order, more, context)
     added = ",\n         ".join(f"{text} as c{i}" for i, text in enumerate(calls, rows.width))
     position = "_w, _s, _o, _late" if late else "_w, _s, _o"
-    return Lowered(f"select {', '.join(columns)},\n         {added},\n         {position}\n  from ({below})", late)
+    own = "".join(f"{c}, " for c in columns)
+    return Lowered(f"select {own}{position},\n         {added}\n  from {context.step('in_order', below)}", late)

@@ -11,39 +11,41 @@ from collections.abc import Sequence
 
 from cq.expressions import Expr
 from cq.planner.operators import TemporalJoin
-from cq.spark.context import Context
-from cq.spark.position import Lowered, Rows, event_time, released, select_list
+from cq.spark.context import Context, released
+from cq.spark.position import Lowered, Rows, event_time, select_list
 
 RUNNING = "rows between unbounded preceding and current row"
 
 
 def lower_temporal_join(node: TemporalJoin, inputs: tuple[Rows, ...], context: Context) -> Lowered:
     right, left = inputs
-    left_time = event_time(node.left_time, left.columns)
-    right_time = event_time(node.right.schema.times[0], right.columns)
     keys = [f"_k{i}" for i in range(len(node.left_keys))]
-    left_row = f"{_keyed(node.left_keys, left, context)} as _l, {left_time} as _u"
-    right_row = f"{_keyed(node.right_keys, right, context)} as _r, {right_time} as _u"
     named = ", ".join(keys)
-    version = "_r"
-    if node.residual is not None:
-        both = [f"_l.{c}" for c in left.columns] + [f"_r.{c}" for c in right.columns]
-        version = f"if({context.text(node.residual, both)}, _r, null) as _r"
-    kept = "" if node.left_outer else "\n  where _r is not null"
-    columns = [f"_l.{c}" for c in left.columns] + [f"_r.{c}" for c in right.columns]
-    return Lowered(
-        f"select {select_list(columns)}, _w, _s, _o\n"
-        f"  from (select _l, {version}, _w, _s, _o\n"
-        f"        from (select _l, _side, _w, _s, _o, last(_r, true) over (\n"
-        f"                partition by {named} order by _u, _w, _s, _side, _o {RUNNING}) as _r\n"
-        f"              from (select {named}, _u, _w, _s, 1 as _side, _o, _l, null as _r\n"
-        f"                    from ({released(left, left_time, left_row, context.waits)})\n"
-        f"                    union all\n"
-        f"                    select {named}, _u, _w, _s, 0, _o, null, _r\n"
-        f"                    from (select {right_row}, _w, _s, _o from {right.name}{right.on_time})\n"
-        f"                    where {' and '.join(f'{k} is not null' for k in keys)}))\n"
-        f"        where _side = 1){kept}"
+    left_rows = context.step(
+        "left", released(left, node.left_time, f"{_keyed(node.left_keys, left, context)} as _l, _u", context)
     )
+    right_rows = context.step(
+        "right",
+        f"select {_keyed(node.right_keys, right, context)} as _r,\n"
+        f"         {event_time(node.right.schema.times[0], right.columns)} as _u, _w, _s, _o\n"
+        f"  from {right.name}{right.on_time}",
+    )
+    both = context.step(
+        "both",
+        f"select {named}, _u, _w, _s, 1 as _side, _o, _l, null as _r from {left_rows}\n"
+        f"  union all select {named}, _u, _w, _s, 0, _o, null, _r from {right_rows}\n"
+        f"  where {' and '.join(f'{k} is not null' for k in keys)}",
+    )
+    seen = context.step(
+        "seen",
+        f"select _side, _l, _w, _s, _o, last(_r, true) over (\n"
+        f"    partition by {named} order by _u, _w, _s, _side, _o {RUNNING}) as _r\n  from {both}",
+    )
+    columns = [f"_l.{c}" for c in left.columns] + [f"_r.{c}" for c in right.columns]
+    version = "_r" if node.residual is None else f"if({context.text(node.residual, columns)}, _r, null) as _r"
+    matched = context.step("matched", f"select _l, {version}, _w, _s, _o\n  from {seen}\n  where _side = 1")
+    kept = "" if node.left_outer else "\n  where _r is not null"
+    return Lowered(f"select {select_list(columns)},\n         _w, _s, _o\n  from {matched}{kept}")
 
 
 def _keyed(keys: Sequence[Expr], rows: Rows, context: Context) -> str:

@@ -14,8 +14,5 @@ def lower_unnest(node: Unnest, inputs: tuple[Rows, ...], context: Context) -> Lo
     number = f", _n + 1L as c{width + 1}" if node.ordinality_name is not None else ""
     position = rows.position.replace("_o", "concat(_o, array(cast(_n as BIGINT))) as _o")
     own = "".join(f"{c}, " for c in column_names(width))
-    return Lowered(
-        f"select {own}_e as c{width}{number}, {position}\n"
-        f"  from (select *, posexplode({array}) as (_n, _e) from {rows.name})",
-        rows.late,
-    )
+    step = context.step("elements", f"select *, posexplode({array}) as (_n, _e)\n  from {rows.name}")
+    return Lowered(f"select {own}_e as c{width}{number}, {position}\n  from {step}", rows.late)

@@ -8,9 +8,9 @@ With a slide longer than the size, a row further than the size behind its grid p
 from __future__ import annotations
 
 from cq.planner.operators import Window, WindowAggregate, WindowKind
-from cq.spark.context import Context
+from cq.spark.context import Context, timed
 from cq.spark.grouping import Grouping, place_of_group
-from cq.spark.position import Lowered, Rows, event_time, micros, plus, select_list, timestamp
+from cq.spark.position import Lowered, Rows, micros, plus, select_list, timestamp
 
 
 def lower_window(node: WindowAggregate, inputs: tuple[Rows, ...], context: Context) -> Lowered:
@@ -23,15 +23,15 @@ def lower_window(node: WindowAggregate, inputs: tuple[Rows, ...], context: Conte
         below = f"{rows.name}{rows.on_time}"
     else:
         placed, ends, by = _start(window), plus("_start", window.size_us), ["_start"]
-        below = f"(select *, {event_time(window.time, rows.columns)} as _u from {rows.name}{rows.on_time})"
+        below = timed(rows, window.time, context)
         if window.slide_us > window.size_us:
-            below += f"\n        where {_into_window(window)} < {window.size_us}L"
+            below += f"\n  where {_into_window(window)} < {window.size_us}L"
+    step = context.step("placed", f"select {placed},\n         {grouping.inner}\n  from {below}")
     own = [timestamp("_start"), timestamp(ends), timestamp(f"{ends} - 1L"), *grouping.results]
     return Lowered(
         f"select {select_list(own)},\n"
         f"         {ends} as _w, -1L as _s, {place_of_group('_start')} as _o\n"
-        f"  from (select {placed}, {grouping.inner}\n"
-        f"        from {below})\n"
+        f"  from {step}\n"
         f"  group by {', '.join((*by, *grouping.keys))}"
     )
 
