@@ -29,7 +29,7 @@ TOPICS = {
     "text": "Text",
     "time": "Time",
 }
-SHOWN_EXAMPLES = 3
+SHOWN_EXAMPLES, SHOWN_LETTERS = 3, 150  # of a function: what a glance takes in
 
 
 def table(function: Callable[[], str]) -> Callable[[], str]:
@@ -47,7 +47,8 @@ def rows(head: str, body: Iterable[Iterable[str]]) -> str:
 
 def code(*texts: str) -> str:
     """Texts as code, in a cell."""
-    return "<br>".join(f"`{t}`".replace("|", "\\|") for t in texts if t)
+    fenced = (f"`` {t} ``" if "`" in t else f"`{t}`" for t in texts if t)
+    return "<br>".join(t.replace("|", "\\|") for t in fenced)
 
 
 def words(text: str) -> str:
@@ -80,7 +81,7 @@ def scalar_functions() -> str:
 def _shown(examples: Iterable[str]) -> list[str]:
     """The first examples, and the first one that fails."""
     every = list(examples)
-    first = every[:SHOWN_EXAMPLES]
+    first = [e for i, e in enumerate(every[:SHOWN_EXAMPLES]) if i == 0 or len("".join(every[: i + 1])) < SHOWN_LETTERS]
     return first + [e for e in every if "error" in e and e not in first][:1]
 
 

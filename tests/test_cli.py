@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from cq.cli import COMMANDS, execute
-from cq.cli.running import open_sinks
-from cq.compiler import compile
-from cq.connectors.terminal import Screen
 
 BIDS = """CREATE STREAM bid (id BIGINT, price DOUBLE, ts TIMESTAMP, WATERMARK FOR ts)
 WITH (connector = 'file', path = 'bids.csv');
@@ -348,7 +342,6 @@ def test_progress_line_names_sources_shares_and_rates() -> None:
 
 
 def test_progress_line_is_drawn_on_a_terminal_and_taken_away() -> None:
-    import io
 
     from cq import progress as p
     from cq.engines import Progress
