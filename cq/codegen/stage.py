@@ -169,6 +169,8 @@ def _write_serve(stage: StagePlan) -> None:
                     writer.code("instant = min(instant, DUE)", DUE=closer.next_end)
                 writer.code("if instant > watermark or instant == NEVER:\n    break", NEVER=abi.NEVER)
                 writer.code("st_i64(state, W, instant)", W=abi.STATE_INSTANT)
+                if stage.watermark is not None:  # what arrives at this instant waits for later ones only
+                    writer.code("st_i64(state, W, instant)", W=stage.watermark.offset)
                 for closer in closers:
                     writer.code("status = F(state, out, constants, instant, serial, place)", F=closer.function)
                     writer.code("if status != DONE:\n    return status", DONE=abi.DONE)
