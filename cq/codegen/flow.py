@@ -11,18 +11,19 @@ import ast
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 
+from cq.codegen.expressions import emit
 from cq.codegen.ports import Port, Position
 from cq.codegen.probe import TableLocals
 from cq.codegen.values import Constants, Row, Scope, Sites, Val
 from cq.codegen.writer import Writer, expr
+from cq.errors import NOWHERE, compile_error
 from cq.expressions import Expr, can_fail
 from cq.planner.logical import LogicalNode, LogicalPlan
 from cq.runtime import abi
 from cq.runtime.abi import ErrorCode
 from cq.runtime.job import Grid, PortSpec, Slot
-
-ROW_POSITION_NODE = 0
 
 
 @dataclass(slots=True)
@@ -89,6 +90,10 @@ class StagePlan:
         return self._next_word
 
 
+CLOSER_ARGUMENTS = ("state", "out", "constants", "instant", "serial", "place")
+FINISHER_ARGUMENTS = ("state", "out", "constants", "serial", "place")
+
+
 @dataclass(frozen=True, slots=True)
 class Closer:
     """A function of the stage that serves closing times: `next_end` computes the next one from the state."""
@@ -96,6 +101,37 @@ class Closer:
     function: str
     next_end: ast.expr
     order: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a function of the stage handles: a source row, or something due at an instant or at the end.
+
+    failed: what the function returns on an error.  row, port: where errors say it was; -1 for what is no row.
+    late: nonzero when the row is late.  roomy: the function makes sure beforehand that the ports have room.
+    """
+
+    serial: ast.expr
+    position: Position
+    failed: ast.expr
+    row: ast.expr
+    port: int = 0
+    late: ast.expr | None = None
+    roomy: bool = False
+
+
+def closing(stage: StagePlan, node: LogicalNode, instant: ast.expr, start: ast.expr) -> Event:
+    """The event of an operator that emits what is due; its function has the locals serial, place and arrival."""
+    place, arrival = ast.Name("place", ast.Load()), ast.Name("arrival", ast.Load())
+    position = Position(place, instant, stage.order[id(node)] + 1, start, arrival)
+    return Event(ast.Name("serial", ast.Load()), position, ast.Constant(abi.ERROR), expr("-1"))
+
+
+class Half(Enum):
+    """Half of what an event does, where all of one half has to happen before the other (`looks_itself_up`)."""
+
+    KEEPING = "keeping"  # rows go, past filters and projections, to operators that keep them for later
+    GOING_ON = "going on"  # rows go everywhere else
 
 
 @dataclass(slots=True)
@@ -106,10 +142,10 @@ class Flow:
     scope: Scope
     ports: dict[int, Port]
     serial: ast.expr
-    late: ast.expr | None  # nonzero: the row is late; None: it is not, or was dropped
-    roomy: bool  # the caller has made sure that the ports have room for everything one row can emit
-    position: Position | None
-    failed: ast.expr  # what the function returns on an error
+    position: Position
+    late: ast.expr | None  # as in Event; None once late rows have been dropped
+    roomy: bool
+    half: Half | None = None
     keep: ast.expr | None = None  # a filter's condition, where rows are written first and counted if it holds
     ahead: Row | None = None  # the source row some turns later, for prefetching
     tables: dict[int, TableLocals] = field(default_factory=dict)
@@ -124,8 +160,6 @@ class Flow:
             port.flush()
 
     def no_memory(self, what: str) -> None:
-        from cq.errors import NOWHERE
-
         self.scope.fail(ErrorCode.NO_MEMORY, what, NOWHERE)
 
     def leave(self, result: ast.expr) -> None:
@@ -147,11 +181,14 @@ class Flow:
         self.late = late
 
     def deliver(self, node: LogicalNode, row: Row) -> None:
-        """Hand a row of `node` to whoever reads it, in plan order."""
-        for number in self.stage.outputs.get(id(node), ()):
-            values = [row.column(i) for i in range(len(node.schema))]
-            self.ports[number].append(values, self.serial, self.position, self.roomy, self.keep)
+        """Hand a row of `node` to whoever reads it, in plan order; in a half pass, to those that belong to it."""
+        if self.half is not Half.KEEPING:
+            for number in self.stage.outputs.get(id(node), ()):
+                values = [row.column(i) for i in range(len(node.schema))]
+                self.ports[number].append(values, self.serial, self.position, self.roomy, self.keep)
         for reader, port in self.stage.readers.get(id(node), ()):
+            if not belongs(self.stage, reader, port, self.half):
+                continue
             with self.scope.block():
                 if reader.span.line:
                     self.writer.line(reader.span.line, reader.operator)
@@ -208,7 +245,6 @@ def row_of(scope: Scope, values: list[Val]) -> Row:
 
 def computed(flow: Flow, exprs: tuple[Expr, ...], row: Row) -> Row:
     """A row of expressions over another row: what can fail is computed now, in order, the rest when it is asked for."""
-    from cq.codegen.expressions import emit
 
     def late(e: Expr) -> Callable[[], Val]:
         return lambda: emit(flow.scope, row, e)
@@ -222,43 +258,28 @@ def computed(flow: Flow, exprs: tuple[Expr, ...], row: Row) -> Row:
 
 @contextmanager
 def function(
-    stage: StagePlan,
-    name: str,
-    arguments: tuple[str, ...],
-    *,
-    reaches: set[int],
-    serial: ast.expr,
-    late: ast.expr | None,
-    roomy: bool,
-    position: Position | None,
-    failed: ast.expr,
-    error_row: ast.expr,
-    error_port: int,
+    stage: StagePlan, name: str, arguments: tuple[str, ...], node: LogicalNode, event: Event
 ) -> Iterator[Flow]:
-    """Write a function of the stage; inside, its Flow. reaches: the ports its rows can get to."""
-    from cq.errors import NOWHERE
+    """Write the function of the stage that handles an event of `node`; inside, its Flow."""
 
     def fail(code: ErrorCode, site: int) -> None:
         flow.flush()
         stage.writer.code(
-            "failed(state, CODE, SITE, PORT, ROW, SERIAL)",
-            CODE=int(code), SITE=site, PORT=error_port, ROW=error_row, SERIAL=position.place if position else serial,
+            "failed(state, CODE, SITE, PORT, ROW, PLACE)\nreturn X",
+            CODE=int(code), SITE=site, PORT=event.port, ROW=event.row, PLACE=event.position.place, X=event.failed,
         )  # fmt: skip
-        stage.writer.code("return X", X=failed)
 
-    assert NOWHERE.line == 0
     with stage.writer.function(name, arguments):
         scope = Scope(stage.writer, stage.constants, stage.sites, fail)
-        ports = {
-            n: Port(n, stage.ports[n], scope, serials=not stage.final, positions=stage.lanes) for n in sorted(reaches)
-        }
-        flow = Flow(stage, scope, ports, serial, late, roomy, position, failed)
+        numbers = sorted(reachable_ports(stage, node))
+        ports = {n: Port(n, stage.ports[n], scope, not stage.final, stage.lanes) for n in numbers}
+        flow = Flow(stage, scope, ports, event.serial, event.position, event.late, event.roomy)
         for port in ports.values():
             port.open()
         yield flow
 
 
-def reachable_ports(stage: StagePlan, node: LogicalNode, *, through_state: bool = False) -> set[int]:
+def reachable_ports(stage: StagePlan, node: LogicalNode) -> set[int]:
     """Ports that rows of `node` can reach within one event: not past operators that keep them for later."""
     found: set[int] = set()
     todo, seen = [node], set()
@@ -269,7 +290,7 @@ def reachable_ports(stage: StagePlan, node: LogicalNode, *, through_state: bool 
         seen.add(id(at))
         found.update(stage.outputs.get(id(at), ()))
         for reader, port in stage.readers.get(id(at), ()):
-            if through_state or not holds_back(reader, port):
+            if not holds_back(reader, port):
                 todo.append(reader)
     return found
 
@@ -277,3 +298,48 @@ def reachable_ports(stage: StagePlan, node: LogicalNode, *, through_state: bool 
 def holds_back(node: LogicalNode, port: int) -> bool:
     """Whether rows of this input never cause rows of the same event: aggregates, the right side of a temporal join."""
     return node.operator in {"window", "aggregate"} or (node.operator == "temporal_join" and port == 0)
+
+
+_PASSING = {"filter", "project", "union"}
+
+
+def belongs(stage: StagePlan, reader: LogicalNode, port: int, half: Half | None) -> bool:
+    """Whether a row handed to this reader takes part in this half of an event."""
+    if half is None:
+        return True
+    if holds_back(reader, port):
+        return half is Half.KEEPING
+    if reader.operator not in _PASSING:
+        return half is Half.GOING_ON
+    if half is Half.GOING_ON and id(reader) in stage.outputs:
+        return True
+    return any(belongs(stage, r, p, half) for r, p in stage.readers.get(id(reader), ()))
+
+
+def looks_itself_up(stage: StagePlan, node: LogicalNode) -> bool:
+    """Whether rows of one event of `node` reach both sides of a temporal join.
+
+    All of them must be on the right side before the first is looked up, so the event is walked twice. Where a row
+    reaches the right side only by way of another look-up or an OVER this would not do; such a plan is refused.
+    """
+    reached: dict[int, set[int]] = {}
+    todo: list[tuple[LogicalNode, bool]] = [(node, True)]
+    seen: set[tuple[int, bool]] = set()
+    while todo:
+        at, plain = todo.pop()
+        if (id(at), plain) in seen:
+            continue
+        seen.add((id(at), plain))
+        for reader, port in stage.readers.get(id(at), ()):
+            if reader.operator == "temporal_join":
+                side = 2 if port == 0 and not plain else port
+                reached.setdefault(id(reader), set()).add(side)
+            if not holds_back(reader, port):
+                todo.append((reader, plain and reader.operator in _PASSING))
+    for join in stage.plan.nodes():
+        if {1, 2} <= reached.get(id(join), set()):
+            raise compile_error(
+                "CQ0502", "the rows of one window look each other up by way of another look-up or OVER", join.span,
+                help="look up a view that is made from the stream itself",
+            )  # fmt: skip
+    return any({0, 1} <= sides for sides in reached.values())

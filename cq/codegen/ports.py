@@ -141,7 +141,7 @@ class Port:
                 set_(self.room[n], self._column(n, abi.OUT_BYTES_CAPACITY))
 
     def append(
-        self, values: Sequence[Val], serial: ast.expr, position: Position | None, roomy: bool,
+        self, values: Sequence[Val], serial: ast.expr, position: Position, roomy: bool,
         keep: ast.expr | None = None,
     ) -> None:  # fmt: skip
         """One more row. roomy: the caller has made sure that there is room for it.
@@ -161,7 +161,6 @@ class Port:
             made = expr("shl(V, BITS) | nth", V=serial, BITS=ORDINAL_BITS)
             code("st_i64(S, R, V)\nnth = nth + 1", S=self.serial_list, R=self.rows, V=made)
         if self.positions:
-            assert position is not None
             words = (position.place, position.instant, ast.Constant(position.node), position.start, position.arrival)
             at = scope.let(expr("P + R * SIZE", P=self.position_list, R=self.rows, SIZE=abi.POSITION_WORDS * 8), "at")
             for word, value_ in enumerate(words):

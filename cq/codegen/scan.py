@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cq.codegen.expressions import emit
-from cq.codegen.flow import Flow, StagePlan, function, holds_back, reachable_ports
+from cq.codegen.flow import Event, Flow, StagePlan, function, holds_back
 from cq.codegen.ports import Position, storage
 from cq.codegen.probe import Keys
 from cq.codegen.values import Row, Scope, Val
@@ -55,14 +55,11 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
     row_number = ast.Name("i", ast.Load())
     serial = ast.Name("serial", ast.Load())
     fan_out = bounded_fan_out(stage, node)
-    never = ast.Constant(abi.NEVER)
     place = row_number if isinstance(node, StageInput) else serial
-    with function(
-        stage, name, ROWS_ARGUMENTS,
-        reaches=reachable_ports(stage, node), serial=serial, late=ast.Name("late", ast.Load()),
-        roomy=fan_out is not None, position=Position(place, never, 0, ast.Constant(0), ast.Constant(0)),
-        failed=ast.UnaryOp(ast.USub(), ast.Constant(1)), error_row=row_number, error_port=port,
-    ) as flow:  # fmt: skip
+    position = Position(place, ast.Constant(abi.NEVER), 0, ast.Constant(0), ast.Constant(0))
+    late, roomy = ast.Name("late", ast.Load()), fan_out is not None
+    event = Event(serial, position, expr("-1"), row_number, port, late, roomy)
+    with function(stage, name, ROWS_ARGUMENTS, node, event) as flow:
         row = source_row(flow.scope, schema, stage.columns.setdefault(port, {}), port, row_number)
         writer = flow.writer
         if stage.lanes:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 
 from cq.codegen.aggregates import Entry, nothing
-from cq.codegen.flow import Flow, StagePlan, consumes, finishes, function, reachable_ports, row_of
-from cq.codegen.operators.window import Layout, add_row, as_minus_one, group_layout
-from cq.codegen.ports import Position
+from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
+from cq.codegen.operators.window import Layout, add_row, group_layout
 from cq.codegen.probe import TableLocals, load_field, log_bytes_of
 from cq.codegen.values import Row
 from cq.codegen.writer import expr
@@ -54,14 +53,8 @@ def finish_aggregate(stage: StagePlan, node: LogicalNode) -> None:
     assert isinstance(node, Aggregate)
     layout = group_layout(node.keys, node.aggregates)
     slot, cursor = _slots(stage, node, layout)
-    never = ast.Constant(abi.NEVER)
-    place, arrival = ast.Name("place", ast.Load()), ast.Name("arrival", ast.Load())
-    position = Position(place, never, stage.order[id(node)] + 1, ast.Constant(0), arrival)
-    with function(
-        stage, f"finish_{slot.offset}", ("state", "out", "constants", "serial", "place"),
-        reaches=reachable_ports(stage, node), serial=ast.Name("serial", ast.Load()), late=None, roomy=False,
-        position=position, failed=ast.Constant(abi.ERROR), error_row=as_minus_one(), error_port=0,
-    ) as flow:  # fmt: skip
+    event = closing(stage, node, ast.Constant(abi.NEVER), ast.Constant(0))
+    with function(stage, f"finish_{slot.offset}", FINISHER_ARGUMENTS, node, event) as flow:
         _emit(flow, node, layout, slot, cursor)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from cq.codegen.flow import Closer, Flow, StagePlan, function, reachable_ports, row_of
-from cq.codegen.ports import Position
+from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, Flow, StagePlan, closing, function, row_of
 from cq.codegen.probe import Field, lay_out, load_field, null_bits, plain_word, string_words
 from cq.codegen.values import Row
 from cq.codegen.writer import expr
@@ -96,16 +95,8 @@ def close_buffer(stage: StagePlan, node: LogicalNode, input: LogicalNode) -> Non
     name = f"release_{slot.offset}"
     due = expr("ld_i64(ld_i64(state, W), NEXT)", W=slot.offset, NEXT=buffers.BUFFER_NEXT)
     stage.closers.append(Closer(name, due, stage.order[id(node)]))
-    position = Position(
-        ast.Name("place", ast.Load()), ast.Name("instant", ast.Load()), stage.order[id(node)] + 1, ast.Constant(0),
-        ast.Name("arrival", ast.Load()),
-    )  # fmt: skip
-    with function(
-        stage, name, ("state", "out", "constants", "instant", "serial", "place"),
-        reaches=reachable_ports(stage, node), serial=ast.Name("serial", ast.Load()), late=None, roomy=False,
-        position=position, failed=ast.Constant(abi.ERROR), error_row=ast.UnaryOp(ast.USub(), ast.Constant(1)),
-        error_port=0,
-    ) as flow:  # fmt: skip
+    event = closing(stage, node, ast.Name("instant", ast.Load()), ast.Constant(0))
+    with function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:
         writer, scope = flow.writer, flow.scope
         buffer = writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "buffer")
         with writer.while_(expr("ld_i64(B, W) == instant", B=buffer, W=buffers.BUFFER_NEXT)), scope.block():

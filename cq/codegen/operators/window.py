@@ -9,8 +9,19 @@ from dataclasses import dataclass
 from cq.codegen.aggregates import Entry, Part, Parts
 from cq.codegen.ahead import prefetch
 from cq.codegen.expressions import emit
-from cq.codegen.flow import Closer, Flow, StagePlan, closes, consumes, function, reachable_ports, row_of
-from cq.codegen.ports import Position
+from cq.codegen.flow import (
+    CLOSER_ARGUMENTS,
+    Closer,
+    Flow,
+    Half,
+    StagePlan,
+    closes,
+    closing,
+    consumes,
+    function,
+    looks_itself_up,
+    row_of,
+)
 from cq.codegen.probe import Keys, TableLocals, load_field, log_bytes_of, string_words
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
@@ -158,24 +169,14 @@ def close_window(stage: StagePlan, node: LogicalNode) -> None:
     name = f"close_{slot.offset}"
     due = expr("ld_i64(ld_i64(state, W), NEXT)", W=slot.offset, NEXT=panes.PANES_NEXT_END)
     stage.closers.append(Closer(name, due, stage.order[id(node)]))
-    arrival, start = ast.Name("arrival", ast.Load()), ast.Name("start", ast.Load())
-    place, instant = ast.Name("place", ast.Load()), ast.Name("instant", ast.Load())
-    position = Position(place, instant, stage.order[id(node)] + 1, start, arrival)
-    with function(
-        stage, name, ("state", "out", "constants", "instant", "serial", "place"),
-        reaches=reachable_ports(stage, node), serial=ast.Name("serial", ast.Load()), late=None, roomy=False,
-        position=position, failed=ast.Constant(abi.ERROR), error_row=as_minus_one(), error_port=0,
-    ) as flow:  # fmt: skip
+    event = closing(stage, node, ast.Name("instant", ast.Load()), ast.Name("start", ast.Load()))
+    with function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:
         state = flow.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "panes")
         flow.writer.code("if ld_i64(P, NEXT) != instant:\n    return 0", P=state, NEXT=panes.PANES_NEXT_END)
         if node.window.kind is WindowKind.ATTACHED:
             _close_attached(flow, node, layout, state)
         else:
             _close_on_grid(flow, node, layout, state)
-
-
-def as_minus_one() -> ast.expr:
-    return ast.UnaryOp(ast.USub(), ast.Constant(1))
 
 
 def _close_on_grid(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> None:
@@ -245,26 +246,40 @@ def _load_keys(flow: Flow, keys: Keys, entry: Entry) -> list[Val]:
 def _emit_groups(flow: Flow, node: WindowAggregate, layout: Layout, state: str, table: str) -> None:
     """Every group from the cursor on; with a full port the cursor is kept and the function says MORE."""
     writer, scope = flow.writer, flow.scope
-    start = ast.Name("start", ast.Load())
-    instant = ast.Name("instant", ast.Load())
-    births = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_BIRTHS), "births")
-    entries = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_ENTRIES), "entries")
-    count = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_COUNT), "n")
     cursor = writer.let(expr("max(ld_i64(P, W), 0)", P=state, W=panes.PANES_CURSOR), "from_")
-    group = writer.fresh("g")
-    with writer.for_(group, cursor, count), scope.block():
+    if looks_itself_up(flow.stage, node):
+        flow.half = Half.KEEPING
+        with scope.when(expr("ld_i64(P, W) < 0", P=state, W=panes.PANES_CURSOR)):
+            _each_group(flow, node, layout, table, ast.Constant(0), lambda group: None)
+        flow.half = Half.GOING_ON
+
+    def stop_when_full(group: str) -> None:
         for port in flow.ports.values():
             with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
                 writer.code("st_i64(P, W, G)", P=state, W=panes.PANES_CURSOR, G=group)
                 flow.leave(ast.Constant(abi.MORE))
-        place = expr(
-            "E + shl(ld_i32(B, G), LOG)", E=entries, B=births, G=group, LOG=log_bytes_of(layout.shape.entry_words)
-        )
+
+    _each_group(flow, node, layout, table, ast.Name(cursor, ast.Load()), stop_when_full)
+    flow.half = None
+
+
+def _each_group(
+    flow: Flow, node: WindowAggregate, layout: Layout, table: str, first: ast.expr, before: Callable[[str], None]
+) -> None:
+    """Deliver the groups of a table from number `first` on. before(group): writes what precedes each."""
+    writer, scope = flow.writer, flow.scope
+    births = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_BIRTHS), "births")
+    entries = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_ENTRIES), "entries")
+    count = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_COUNT), "n")
+    group = writer.fresh("g")
+    with writer.for_(group, first, count), scope.block():
+        before(group)
+        log = log_bytes_of(layout.shape.entry_words)
+        place = expr("E + shl(ld_i32(B, G), LOG)", E=entries, B=births, G=group, LOG=log)
         entry = Entry(scope.let(place, "e"), ast.Name(table, ast.Load()))
         writer.code("arrival = ld_i64(E, W)", E=entry.address, W=tables.ENTRY_FIRST)
-        times = [Val(TIMESTAMP, (start,)), Val(TIMESTAMP, (instant,))]
-        times.append(Val(TIMESTAMP, (scope.let(expr("instant - 1")),)))
-        values = [*times, *_load_keys(flow, layout.keys, entry)]
+        times = [expr("start"), expr("instant"), scope.let(expr("instant - 1"))]
+        values = [*(Val(TIMESTAMP, (t,)) for t in times), *_load_keys(flow, layout.keys, entry)]
         values += layout.parts.values(scope, entry)
         flow.deliver(node, row_of(scope, values))
 
