@@ -325,8 +325,8 @@ def test_ctrl_c_in_a_query_ends_the_query_and_the_jvm():
         spark = session.open_session()
         jvm = session._open[0].jvm
         started = spark.range(1).count()
-        print(jvm.process.pid, flush=True)
         try:
+            print(jvm.process.pid, flush=True)
             query(spark, "SELECT COUNT(*) AS n FROM RANGE(1000000000000) WHERE HASH(id) = 5")
         except KeyboardInterrupt:
             print("interrupted", flush=True)
