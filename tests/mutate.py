@@ -14,6 +14,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
+HANG_SECONDS = 60  # the tests of one mutant take some seconds; a bug that makes them stand still is seen, too
 
 _RUN = """
 import importlib, importlib.util, sys
@@ -49,6 +50,12 @@ class Mutant:
             path.write_text(source.replace(self.old, self.new), encoding="utf-8")
             arguments = [str(TESTS / name) for name in self.tests] + (["-k", self.select] if self.select else [])
             script = _RUN.format(tests=str(TESTS), module=self.module, path=str(path), arguments=arguments)
-            done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+            command = [sys.executable, "-c", script]
+            try:
+                done = subprocess.run(
+                    command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANG_SECONDS
+                )
+            except subprocess.TimeoutExpired:
+                return True, "hangs"
         # 1: tests failed.  A crash or a hang of the mutant would count too, but 2 to 5 mean that nothing was tested
         return done.returncode == 1 or done.returncode < 0, (done.stdout + done.stderr)[-2000:]

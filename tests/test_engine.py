@@ -196,23 +196,22 @@ def random_rows(seed, count, negative=()):
 
 @pytest.mark.parametrize("name", ["running", "repeat", "groups", "passthrough"])
 @pytest.mark.parametrize("batch_rows", [1, 16, 1000])
-@pytest.mark.parametrize("threads", [2, 4])
-def test_lanes_give_the_rows_of_one_worker(name, batch_rows, threads):
-    rows = random_rows(5, 1500)
+def test_lanes_give_the_rows_of_one_worker(way, name, batch_rows):
+    rows = random_rows(5, 600)
     expected, _ = run(job(stage(name), grid_us=100), cut(rows, 400), interpreted=True)
     plan = job(stage(name, StageKind.PARTITIONED), grid_us=100)
-    found, failure = run(plan, cut(rows, 400), batch_rows=batch_rows, threads=threads)
+    found, failure = run(plan, cut(rows, 400), batch_rows=batch_rows, **way)
     assert failure is None
     assert len(found) > 50
     assert found == expected
 
 
 @pytest.mark.parametrize("batch_rows", [3, 50, 1000])
-def test_the_smallest_position_fails_in_lanes(batch_rows):
+def test_the_smallest_position_fails_in_lanes(way, batch_rows):
     rows = random_rows(7, 900, negative={333, 334, 335, 800})
     expected, failed = run(job(stage("strict")), cut(rows, 400), interpreted=True)
     plan = job(stage("strict", StageKind.PARTITIONED))
-    found, failure = run(plan, cut(rows, 400), batch_rows=batch_rows, threads=3)
+    found, failure = run(plan, cut(rows, 400), batch_rows=batch_rows, **way)
     assert failed.serial == 333
     assert (found, failure) == (expected, failed)
 

@@ -146,12 +146,11 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
 
 
 def _way_of(spec: Stage, workers: int, last: bool) -> int:
-    """How a stage is run. One worker needs no order restored and no lanes; lanes end at the sinks."""
-    if workers > 1 and spec.kind is StageKind.STATELESS:
-        return s.SHARED
-    if workers > 1 and spec.kind is StageKind.PARTITIONED and spec.lane_entry is not None and last:
+    """How a stage is run. One worker needs no order restored; a kernel written for lanes runs in lanes, also inline."""
+    if spec.lane_entry is not None:
+        assert last, "lanes end at the sinks"
         return s.LANED
-    return s.SINGLE
+    return s.SHARED if workers > 1 and spec.kind is StageKind.STATELESS else s.SINGLE
 
 
 def _lane_count(workers: int) -> int:
