@@ -199,7 +199,8 @@ class Keys:
 
     @staticmethod
     def of(columns: Sequence[tuple[DataType, bool]], ordered: bool = True) -> Keys:
-        return Keys(*lay_out(columns, ENTRY_KEYS if ordered else ENTRY_FIRST))
+        # without a key nothing would overwrite the serial that a fresh entry begins with
+        return Keys(*lay_out(columns, ENTRY_KEYS if ordered or not columns else ENTRY_FIRST))
 
     def hash(self, scope: Scope, values: Sequence[Val]) -> ast.expr:
         """The 32-bit hash of key values."""
