@@ -82,7 +82,7 @@ class Outcome:
                     return f"{name}[{i}]: {a}, not {b}"
             if len(rows) != len(others):
                 return f"{name}: {len(rows)} rows, not {len(others)}"
-        return f"{self.late} late rows, not {other.late}" if self.seen() != other.seen() else ""
+        return f"{self.late} late rows, not {other.late}" if self.seen()[2] != other.seen()[2] else ""
 
 
 class Prepared:
