@@ -227,6 +227,15 @@ def test_long_blocks_in_and_out_of_order_are_scanned_alike(host):
         assert events == defined(sources, [(111, 0)], delays=[delay])
 
 
+@pytest.mark.parametrize("delay", [0, 10])
+def test_a_fall_is_seen_wherever_in_a_block_it_is(host, delay):
+    for place in range(60, 135):
+        times = [*range(1, place), place - 1 - delay - 5, *range(place, 200)]
+        plan = job(stage("running"), delay_us=delay)
+        events, _ = admitted(host, plan, [list(enumerate(times))], 1000)
+        assert events == defined([list(enumerate(times))], delays=[delay])
+
+
 def random_case(dice):
     count = dice.choice([1, 1, 2, 3])
     sources = []
@@ -270,10 +279,11 @@ def test_event_times_are_scaled_and_shifted(host, type_, storage, scale, shift):
     columns = (ColumnSpec("k", abi.Storage.I64, False), ColumnSpec("t", storage, False))
     plan = replace(plan, sources=(SourceSpec("s", columns, EventTime(1, scale, shift)),))
     with Admission(plan, host) as admission:
-        admission.feed(0, pa.RecordBatch.from_arrays([pa.array([7, 8]), pa.array([3, 5], type_)], ["k", "t"]))
+        admission.feed(0, pa.RecordBatch.from_arrays([pa.array([7, 8, 9]), pa.array([3, 5, 5], type_)], ["k", "t"]))
         admission.finish(0)
-        closes = [e[2] for e in admission.take() if e[0] == CLOSE]
-    assert closes == [3 * scale + shift, 5 * scale + shift, abi.NEVER]
+        events = admission.take()
+    assert [e[2] for e in events if e[0] == CLOSE] == [3 * scale + shift, 5 * scale + shift, abi.NEVER]
+    assert [e[2] for e in events if e[0] == ROW] == [7, 8, 9]  # an equal time is not late
 
 
 def test_times_at_the_ends_of_the_range_are_kept_inside(host):

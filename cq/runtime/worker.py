@@ -143,8 +143,7 @@ def _step(stage: int, task: int, item: int) -> None:
         return
     status = run_kernel(stage, task, item)
     if status == ERROR:
-        send_emitted(stage, task, 0)
-        _fail_with(stage, task)
+        _fail_with(stage, task)  # the rows before it leave with the next step
     elif status == MORE:
         _send_all(stage, task, 0)
     else:
