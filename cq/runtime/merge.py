@@ -44,6 +44,7 @@ from cq.runtime.ops import (
     add_ovf,
     at_add,
     at_load,
+    at_store,
     floormod,
     ld_i8,
     ld_i16,
@@ -415,7 +416,7 @@ def _end(admission: int, ticket: int) -> None:
     _add_segment(ticket, SEGMENT_END, ld_i64(admission, ADMISSION_SERIAL))
     st_i64(admission, ADMISSION_MINIMUM, NEVER)
     st_i64(admission, ADMISSION_BOUNDARY, NEVER)
-    st_i64(admission, ADMISSION_ENDED, 1)
+    at_store(admission + ADMISSION_ENDED * 8, 1)
     st_i64(ticket, ITEM_LAST, 1)
 
 
@@ -447,7 +448,7 @@ def admit(admission: int, most: int) -> int:
     """How many tickets, at most `most`, were cut and pushed. The caller holds ADMISSION_BUSY."""
     output = ld_i64(admission, ADMISSION_OUTPUT)
     made = 0
-    while made < most and ld_i64(admission, ADMISSION_ENDED) == 0:
+    while made < most and at_load(admission + ADMISSION_ENDED * 8) == 0:
         if at_load(admission + ADMISSION_PAUSED * 8) == 1 or ring_has_room(output) == 0:
             return made
         ticket = bag_take(ld_i64(admission, ADMISSION_TICKETS))

@@ -16,7 +16,7 @@ Source    Prasaad et al. (2018), section 6. They saw CT give the best throughput
 from __future__ import annotations
 
 from cq.runtime.native import native
-from cq.runtime.ops import at_load, clock_ns, f64_div, i64_to_f64, ld_i64, max_i64, st_i64
+from cq.runtime.ops import at_load, at_store, clock_ns, f64_div, i64_to_f64, ld_i64, max_i64
 from cq.runtime.ring import ring_size
 from cq.runtime.stage import (
     ENGINE_STAGE_TABLE,
@@ -68,7 +68,8 @@ def score_qst(number: int, waiting: int, reach: float, total_reach: float) -> fl
 
 @native("f64(i64)")
 def _cost_ns(stage: int) -> float:
-    return f64_div(i64_to_f64(ld_i64(stage, STAGE_BUSY_NS)), i64_to_f64(max_i64(ld_i64(stage, STAGE_ITEMS), 1))) + 1.0
+    busy = i64_to_f64(at_load(stage + STAGE_BUSY_NS * 8))
+    return f64_div(busy, i64_to_f64(max_i64(at_load(stage + STAGE_ITEMS * 8), 1))) + 1.0
 
 
 @native("f64(i64, i64)")
@@ -76,8 +77,8 @@ def _reach(engine: int, stage: int) -> float:
     """Items of this stage for each item of the first one."""
     first = ld_i64(ld_i64(engine, ENGINE_STAGE_TABLE), 0)
     return f64_div(
-        i64_to_f64(ld_i64(stage, STAGE_ITEMS) + ring_size(ld_i64(stage, STAGE_INPUT)) + 1),
-        i64_to_f64(ld_i64(first, STAGE_ITEMS) + 1),
+        i64_to_f64(at_load(stage + STAGE_ITEMS * 8) + ring_size(ld_i64(stage, STAGE_INPUT)) + 1),
+        i64_to_f64(at_load(first + STAGE_ITEMS * 8) + 1),
     )
 
 
@@ -87,7 +88,7 @@ def _new_window(engine: int) -> int:
     now = clock_ns()
     if now - at_load(engine + ENGINE_WINDOW * 8) < WINDOW_NS:
         return 0
-    st_i64(engine, ENGINE_WINDOW, now)
+    at_store(engine + ENGINE_WINDOW * 8, now)
     return 1
 
 
@@ -108,7 +109,7 @@ def choose_stage(engine: int, heuristic: int) -> int:
     for number in range(count):
         stage = ld_i64(table, number)
         if fresh == 1:
-            st_i64(stage, STAGE_WINDOW_NS, ld_i64(stage, STAGE_BUSY_NS))
+            at_store(stage + STAGE_WINDOW_NS * 8, at_load(stage + STAGE_BUSY_NS * 8))
         most = ld_i64(engine, ENGINE_WORKERS)
         if ld_i64(stage, STAGE_KIND) == SINGLE:
             most = 1
@@ -117,7 +118,7 @@ def choose_stage(engine: int, heuristic: int) -> int:
         if queue > 0 and workers < most:
             score = score_lp(number)
             if heuristic == CT:
-                spent = ld_i64(stage, STAGE_BUSY_NS) - ld_i64(stage, STAGE_WINDOW_NS)
+                spent = at_load(stage + STAGE_BUSY_NS * 8) - at_load(stage + STAGE_WINDOW_NS * 8)
                 score = score_ct(spent, workers, _cost_ns(stage), _reach(engine, stage))
             elif heuristic == ET:
                 score = score_et(queue, _cost_ns(stage), workers)

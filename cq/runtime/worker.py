@@ -285,7 +285,7 @@ def serve_shared(stage: int) -> int:
 def serve_admission(engine: int) -> int:
     """How many tickets were cut; none when another worker is at it."""
     admission = ld_i64(engine, ENGINE_ADMISSION)
-    if ld_i64(admission, ADMISSION_ENDED) == 1 or not at_cas(admission + ADMISSION_BUSY * 8, 0, 1):
+    if at_load(admission + ADMISSION_ENDED * 8) == 1 or not at_cas(admission + ADMISSION_BUSY * 8, 0, 1):
         return 0
     loans = ld_i64(admission, ADMISSION_LOANS)
     made = admit(admission, ld_i64(engine, ENGINE_WORKERS))
