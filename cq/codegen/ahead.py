@@ -1,7 +1,7 @@
 """Looking ahead: the table entry a later row will need is fetched while this one is computed.
 
-Only for keys that are plain columns of the source, of fixed width: then the key of a row some turns later costs one
-load. What is fetched in vain does no harm.
+Only for keys that are plain columns of the source, or of the stage before: then the key of a row some turns later costs
+a load and a hash. What is fetched in vain does no harm.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from cq.codegen.flow import Flow
 from cq.codegen.probe import Keys, TableLocals
 from cq.expressions import Column, Expr, substitute
 from cq.planner.logical import LogicalNode
-from cq.planner.operators import Filter, Project, Scan
-from cq.types import Physical
+from cq.planner.operators import Filter, Project
 
 
 def prefetch(flow: Flow, input: LogicalNode, keys: Keys, table: TableLocals, exprs: Sequence[Expr]) -> None:
@@ -29,7 +28,7 @@ def prefetch(flow: Flow, input: LogicalNode, keys: Keys, table: TableLocals, exp
 def source_columns(node: LogicalNode, exprs: Sequence[Expr]) -> tuple[Expr, ...]:
     """The expressions over the scan below a chain of filters and projections, if all are plain columns there."""
     below = tuple(exprs)
-    while not isinstance(node, Scan):
+    while node.inputs:
         match node:
             case Filter(input=lower):
                 node = lower
@@ -38,4 +37,4 @@ def source_columns(node: LogicalNode, exprs: Sequence[Expr]) -> tuple[Expr, ...]
                 node = lower
             case _:
                 return ()
-    return below if all(isinstance(e, Column) and e.type.physical is not Physical.BYTES for e in below) else ()
+    return below if all(isinstance(e, Column) for e in below) else ()
