@@ -86,7 +86,8 @@ def _data_fault(error: BaseException) -> str | None:
 
 def _is_gone(jvm: Jvm, error: BaseException) -> bool:
     """Whether the JVM has ended. A lost connection is seen first, so it gets a moment to be reaped."""
-    if isinstance(error, OSError | EOFError) or "Py4JNetworkError" in _names(error):
+    names = _names(error)
+    if isinstance(error, OSError | EOFError) or ("Py4JError" in names and "Py4JJavaError" not in names):
         with contextlib.suppress(subprocess.TimeoutExpired):
             jvm.process.wait(DEATH_SECONDS)
     return jvm.process.poll() is not None
