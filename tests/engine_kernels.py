@@ -14,7 +14,20 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from cq.runtime.abi import STATE_FIRST_FREE, Storage
-from cq.runtime.job import ColumnSpec, EventTime, Grid, Job, PortSpec, Site, Slot, SourceSpec, Stage, StageKind
+from cq.runtime.job import (
+    ColumnSpec,
+    Container,
+    EventTime,
+    Grid,
+    Job,
+    PortSpec,
+    Site,
+    Slot,
+    SourceSpec,
+    Stage,
+    StageKind,
+    TableShape,
+)
 
 KEYS = 64
 INPUT = (
@@ -144,6 +157,9 @@ _BODIES = {
     emit(out, k, v, serial)
     return 0
 """,
+    "keeps": f"""    table_insert(ld_i64(state, {STATE_FIRST_FREE}), hash_word(serial), serial)
+    return 0
+""",
     "groups": f"""    if kind == 0:
         place = {STATE_FIRST_FREE} + k * 2
         if ld_i64(state, place) == 0:
@@ -199,13 +215,16 @@ def stage(name: str, kind: StageKind = StageKind.STATEFUL, *, last: bool = True,
     words = {"repeat": 1, "windows": 1, "running": KEYS, "groups": 16}.get(name, 0)
     lanes = kind is StageKind.PARTITIONED
     walk = _WALK.replace("ROW_AT", "ld_i32(ld_i64(batch, 5), place)" if lanes else "place")
+    slots = tuple(Slot(f"w{n}", STATE_FIRST_FREE + n) for n in range(words))
+    if name == "keeps":
+        slots, words = (Slot("entries", STATE_FIRST_FREE, Container.TABLE, shapes=(TableShape(4, 1),)),), 1
     return Stage(
         name=name,
         kind=kind,
         module=walk + event + _EACH + _BODIES[name],
         functions=_SIGNATURES,
         entry="kernel",
-        slots=tuple(Slot(f"w{n}", STATE_FIRST_FREE + n) for n in range(words)),
+        slots=slots,
         state_words=STATE_FIRST_FREE + words,
         constants=b"",
         ports=(PortSpec("out", PAIR, limit),),

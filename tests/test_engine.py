@@ -284,3 +284,22 @@ def test_metrics_count_rows_of_every_stage(way):
     assert [(m.rows_in, m.rows_out) for m in numbers.stages] == [(100, 300), (300, 300)]
     assert numbers.sinks == (300,)
     assert all(m.busy_ns > 0 and m.items > 0 and m.queued == 0 for m in numbers.stages)
+
+
+@pytest.mark.parametrize("kind", [StageKind.STATEFUL, StageKind.PARTITIONED])
+def test_state_that_outgrows_the_limit_stops_the_run_and_names_the_stage(way, kind):
+    rows = [(n % 8, n, n) for n in range(6000)]
+    plan = job(stage("passthrough", last=False), stage("keeps", kind))
+    options = {"batch_rows": 10, "memory_limit": 60_000, **way}
+    _, failure = run(plan, cut(rows, 100), **options)
+    assert (failure.code, failure.stage, failure.site) == (ErrorCode.LIMIT, 1, -1)
+    assert run(plan, cut(rows[:200], 100), **options)[1] is None
+
+
+def test_state_bytes_are_told():
+    with Engine(job(stage("keeps"))) as engine:
+        engine.push(0, batch([(n, n, n) for n in range(100)]))
+        engine.drain()
+        (told,) = engine.metrics().stages
+    assert told.state_bytes >= 256 * 32
+    assert told.buffer_bytes > 0

@@ -19,6 +19,7 @@ from cq.runtime.abi import (
     PORT_CAPACITY,
     PORT_COLUMN_COUNT,
     PORT_COLUMNS,
+    PORT_LIMIT,
     PORT_ROWS,
 )
 from cq.runtime.batch import (
@@ -38,7 +39,7 @@ from cq.runtime.batch import (
     storage_bytes,
 )
 from cq.runtime.native import native
-from cq.runtime.ops import at_add, copy, ld_i32, ld_i64, st_i64
+from cq.runtime.ops import at_add, copy, ld_i32, ld_i64, min_i64, st_i64
 from cq.runtime.parcel import (
     DEPOT_BYTES,
     PARCEL_ARRAY,
@@ -54,7 +55,9 @@ from cq.runtime.parcel import (
     port_make_bytes_room,
 )
 
-SPARSE = 4  # a parcel less than a quarter full is copied: that costs at most a quarter of what filling one costs
+# A parcel with less than a quarter of a ticket's rows is copied, a fuller one lent as it is: the copy cost 0.5 ns a row
+# and page faults 1.8 ns where it was measured. Room beyond the limit is mostly untouched and so no memory in use.
+SPARSE = 4
 
 
 @native("i64(i64, i64)", export=True)
@@ -142,7 +145,7 @@ def parcel_compact(parcel: int) -> int:
     """
     port = parcel + PARCEL_PORT * 8
     rows = ld_i64(port, PORT_ROWS)
-    if rows * SPARSE >= ld_i64(port, PORT_CAPACITY):
+    if rows * SPARSE >= min_i64(ld_i64(port, PORT_LIMIT), ld_i64(port, PORT_CAPACITY)):
         return parcel
     small = parcel_new(ld_i64(parcel, PARCEL_DEPOT), rows)
     if small == 0:

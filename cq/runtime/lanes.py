@@ -66,6 +66,7 @@ from cq.runtime.stage import (
     TASK_STATUS,
     can_send,
     collect_emitted,
+    count_item,
     fail,
     finish,
     note_failure,
@@ -99,6 +100,7 @@ def _take(stage: int, lanes: int) -> int:
     if item == 0:
         bag_put(ld_i64(split, SPLIT_HOME), split)
         return 0
+    count_item(stage, item)
     st_i64(split, SPLIT_ITEM, item)
     st_i64(split, SPLIT_TICKET, ticket)
     st_i64(split, SPLIT_STATUS, DONE)

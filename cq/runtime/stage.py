@@ -297,16 +297,20 @@ def _weigh(stage: int, task: int) -> int:
 
 @native("void(i64, i64)")
 def use_up(stage: int, item: int) -> None:
-    """The stage needs the item no more; its rows are counted."""
+    """The stage needs the item no more."""
     kind = ld_i64(item, ITEM_KIND)
-    if kind == FAILURE:
-        return
-    at_add(stage + STAGE_ROWS_IN * 8, ld_i64(item, BATCH_ROWS))
-    at_add(stage + STAGE_ITEMS * 8, 1)
     if kind == PARCEL:
         parcel_return(item)
-    else:
+    elif kind == TICKET:
         ticket_return(item, ld_i64(stage, STAGE_SOURCES))
+
+
+@native("void(i64, i64)")
+def count_item(stage: int, item: int) -> None:
+    """The item a worker took is in the stage's numbers: now, for when its last row is sent the run may be over."""
+    if ld_i64(item, ITEM_KIND) != FAILURE:
+        at_add(stage + STAGE_ROWS_IN * 8, ld_i64(item, BATCH_ROWS))
+        at_add(stage + STAGE_ITEMS * 8, 1)
 
 
 @native("void(i64, i64)")

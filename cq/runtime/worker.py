@@ -78,6 +78,7 @@ from cq.runtime.stage import (
     call_feeder,
     can_send,
     collect_emitted,
+    count_item,
     fail,
     holds_rows,
     note_failure,
@@ -90,6 +91,7 @@ from cq.runtime.stage import (
     wake_workers,
 )
 
+TICKETS_AHEAD = 4  # a worker, when there are several: with fewer they run dry while one of them admits
 ITEMS_A_VISIT = 8  # a worker then looks around again; at 16k rows a visit is about a millisecond
 HELD_ITEMS = 16  # what a SINGLE stage emits waits no longer than for this many items
 HELD_PARCELS = 2  # of a task whose turn has not come
@@ -170,6 +172,7 @@ def serve_single(stage: int) -> int:
             if item == 0:
                 break
             st_i64(task, TASK_ITEM, item)
+            count_item(stage, item)
         _step(stage, task, item)
         steps += 1
     at_store(stage + STAGE_BUSY * 8, 0)
@@ -266,6 +269,7 @@ def serve_shared(stage: int) -> int:
     if item == 0:
         bag_put(ld_i64(task, TASK_HOME), task)
         return done
+    count_item(stage, item)
     st_i64(task, TASK_ITEM, item)
     st_i64(task, TASK_TICKET, ticket)
     st_i64(task, TASK_STATUS, DONE)
@@ -288,7 +292,8 @@ def serve_admission(engine: int) -> int:
     if at_load(admission + ADMISSION_ENDED * 8) == 1 or not at_cas(admission + ADMISSION_BUSY * 8, 0, 1):
         return 0
     loans = ld_i64(admission, ADMISSION_LOANS)
-    made = admit(admission, ld_i64(engine, ENGINE_WORKERS))
+    workers = ld_i64(engine, ENGINE_WORKERS)
+    made = admit(admission, workers if workers == 1 else workers * TICKETS_AHEAD)
     taken = ld_i64(admission, ADMISSION_LOANS) - loans
     at_store(admission + ADMISSION_BUSY * 8, 0)
     if taken > 0:
