@@ -11,14 +11,13 @@ import ast
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import Enum
 
 from cq.codegen.expressions import emit
 from cq.codegen.ports import Port, Position
 from cq.codegen.probe import TableLocals
 from cq.codegen.values import Constants, Row, Scope, Sites, Val
 from cq.codegen.writer import Writer, expr
-from cq.errors import NOWHERE, compile_error
+from cq.errors import NOWHERE
 from cq.expressions import Expr, can_fail
 from cq.planner.logical import LogicalNode, LogicalPlan
 from cq.runtime import abi
@@ -48,6 +47,7 @@ class StagePlan:
     columns: dict[int, dict[int, int]] = field(default_factory=dict)  # port -> column of the plan -> place in its batch
     _next_word: int = abi.STATE_FIRST_FREE
     _slot_of: dict[tuple[int, str], Slot] = field(default_factory=dict)
+    gathered: dict[int, LogicalNode] = field(default_factory=dict)  # cq/codegen/operators/gather.py; by id, plan order
     order: dict[int, int] = field(default_factory=dict)
     readers: dict[int, list[tuple[LogicalNode, int]]] = field(default_factory=dict)
     outputs: dict[int, list[int]] = field(default_factory=dict)
@@ -96,11 +96,15 @@ FINISHER_ARGUMENTS = ("state", "out", "constants", "serial", "place")
 
 @dataclass(frozen=True, slots=True)
 class Closer:
-    """A function of the stage that serves closing times: `next_end` computes the next one from the state."""
+    """A function of the stage that serves closing times: `next_end` computes the next one from the state.
+
+    gathers: it takes what came in this event, and has the arguments of cq/codegen/operators/gather.py.
+    """
 
     function: str
     next_end: ast.expr
     order: int
+    gathers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ class Event:
     position: Position
     failed: ast.expr
     row: ast.expr
-    port: int = 0
+    port: int | ast.expr = 0
     late: ast.expr | None = None
     roomy: bool = False
 
@@ -125,13 +129,6 @@ def closing(stage: StagePlan, node: LogicalNode, instant: ast.expr, start: ast.e
     place, arrival = ast.Name("place", ast.Load()), ast.Name("arrival", ast.Load())
     position = Position(place, instant, stage.order[id(node)] + 1, start, arrival)
     return Event(ast.Name("serial", ast.Load()), position, ast.Constant(abi.ERROR), expr("-1"))
-
-
-class Half(Enum):
-    """Half of what an event does, where all of one half has to happen before the other (`looks_itself_up`)."""
-
-    KEEPING = "keeping"  # rows go, past filters and projections, to operators that keep them for later
-    GOING_ON = "going on"  # rows go everywhere else
 
 
 @dataclass(slots=True)
@@ -145,7 +142,6 @@ class Flow:
     position: Position
     late: ast.expr | None  # as in Event; None once late rows have been dropped
     roomy: bool
-    half: Half | None = None
     keep: ast.expr | None = None  # a filter's condition, where rows are written first and counted if it holds
     ahead: Row | None = None  # the source row some turns later, for prefetching
     tables: dict[int, TableLocals] = field(default_factory=dict)
@@ -181,18 +177,16 @@ class Flow:
         self.late = late
 
     def deliver(self, node: LogicalNode, row: Row) -> None:
-        """Hand a row of `node` to whoever reads it, in plan order; in a half pass, to those that belong to it."""
-        if self.half is not Half.KEEPING:
-            for number in self.stage.outputs.get(id(node), ()):
-                values = [row.column(i) for i in range(len(node.schema))]
-                self.ports[number].append(values, self.serial, self.position, self.roomy, self.keep)
+        """Hand a row of `node` to whoever reads it, in plan order."""
+        for number in self.stage.outputs.get(id(node), ()):
+            values = [row.column(i) for i in range(len(node.schema))]
+            self.ports[number].append(values, self.serial, self.position, self.roomy, self.keep)
         for reader, port in self.stage.readers.get(id(node), ()):
-            if not belongs(self.stage, reader, port, self.half):
-                continue
             with self.scope.block():
                 if reader.span.line:
                     self.writer.line(reader.span.line, reader.operator)
-                CONSUME[reader.operator](self, reader, port, row)
+                name = "gather" if id(reader) in self.stage.gathered else reader.operator
+                CONSUME[name](self, reader, port, row)
 
 
 Consume = Callable[[Flow, LogicalNode, int, Row], None]
@@ -298,48 +292,3 @@ def reachable_ports(stage: StagePlan, node: LogicalNode) -> set[int]:
 def holds_back(node: LogicalNode, port: int) -> bool:
     """Whether rows of this input never cause rows of the same event: aggregates, the right side of a temporal join."""
     return node.operator in {"window", "aggregate"} or (node.operator == "temporal_join" and port == 0)
-
-
-_PASSING = {"filter", "project", "union"}
-
-
-def belongs(stage: StagePlan, reader: LogicalNode, port: int, half: Half | None) -> bool:
-    """Whether a row handed to this reader takes part in this half of an event."""
-    if half is None:
-        return True
-    if holds_back(reader, port):
-        return half is Half.KEEPING
-    if reader.operator not in _PASSING:
-        return half is Half.GOING_ON
-    if half is Half.GOING_ON and id(reader) in stage.outputs:
-        return True
-    return any(belongs(stage, r, p, half) for r, p in stage.readers.get(id(reader), ()))
-
-
-def looks_itself_up(stage: StagePlan, node: LogicalNode) -> bool:
-    """Whether rows of one event of `node` reach both sides of a temporal join.
-
-    All of them must be on the right side before the first is looked up, so the event is walked twice. Where a row
-    reaches the right side only by way of another look-up or an OVER this would not do; such a plan is refused.
-    """
-    reached: dict[int, set[int]] = {}
-    todo: list[tuple[LogicalNode, bool]] = [(node, True)]
-    seen: set[tuple[int, bool]] = set()
-    while todo:
-        at, plain = todo.pop()
-        if (id(at), plain) in seen:
-            continue
-        seen.add((id(at), plain))
-        for reader, port in stage.readers.get(id(at), ()):
-            if reader.operator == "temporal_join":
-                side = 2 if port == 0 and not plain else port
-                reached.setdefault(id(reader), set()).add(side)
-            if not holds_back(reader, port):
-                todo.append((reader, plain and reader.operator in _PASSING))
-    for join in stage.plan.nodes():
-        if {1, 2} <= reached.get(id(join), set()):
-            raise compile_error(
-                "CQ0502", "the rows of one window look each other up by way of another look-up or OVER", join.span,
-                help="look up a view that is made from the stream itself",
-            )  # fmt: skip
-    return any({0, 1} <= sides for sides in reached.values())

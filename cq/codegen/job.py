@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cq.codegen.operators.buffer import waits
+from cq.codegen.operators.gather import gathered
 from cq.codegen.ports import storage
 from cq.codegen.scan import StageInput
 from cq.codegen.stage import Shape, WrittenStage, inputs_of, sources_of, write_stage
@@ -35,6 +36,8 @@ def write_job(graph: StageGraph) -> Job:
     """
     plan, waiting = graph.plan, waits(graph.plan)
     identity = identities(plan)
+    if gathered(plan, waiting):  # by one worker at a time: an event is not over before all its rows have met
+        return _job(plan, [write_stage(plan, identity, Shape("query", StageKind.STATEFUL, waiting), stage_scope())])
     if len(graph.stages) == 1:
         (only,) = graph.stages
         kind = _KINDS[only.op_class]

@@ -140,6 +140,15 @@ class Port:
                 set_(self.offsets[n], self._column(n, abi.OUT_OFFSETS))
                 set_(self.room[n], self._column(n, abi.OUT_BYTES_CAPACITY))
 
+    def reopen(self) -> None:
+        """Read everything again: other functions have written to the port since `flush`."""
+        set_ = self.scope.writer.set
+        set_(self.rows, self._word(abi.PORT_ROWS))
+        for n, used in enumerate(self.used):
+            if used:
+                set_(used, self._column(n, abi.OUT_BYTES))
+        self.reload()
+
     def append(
         self, values: Sequence[Val], serial: ast.expr, position: Position, roomy: bool,
         keep: ast.expr | None = None,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from cq.codegen.expressions import emit
 from cq.codegen.flow import Event, Flow, StagePlan, function, holds_back
+from cq.codegen.operators.gather import take_gathered
 from cq.codegen.ports import Position, storage
 from cq.codegen.probe import Keys
 from cq.codegen.values import Row, Scope, Val
@@ -30,6 +31,10 @@ class StageInput(LogicalNode):
 
     def __post_init__(self) -> None:
         self._set_schema(self.node.schema)
+
+    @property
+    def bounded(self) -> bool:
+        return self.node.bounded
 
 
 ROWS_ARGUMENTS = ("state", "batch", "out", "constants", "lo", "hi", "base", "late")
@@ -94,6 +99,8 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
             if not stage.lanes:
                 flow.ahead = _row_ahead(flow, node.schema, stage.columns[port], port)
             flow.deliver(node, row)
+            if stage.gathered:
+                take_gathered(flow, port)
         flow.leave(ast.Name("end", ast.Load()))
     return name
 
@@ -196,6 +203,8 @@ def _column_word(scope: Scope, port: int, index: int, word: int, hint: str) -> s
 
 def bounded_fan_out(stage: StagePlan, node: LogicalNode) -> int | None:
     """The most rows one row of `node` can put into a port; None when that is not known beforehand."""
+    if stage.gathered:
+        return None
     most = 1
     for n in reachable(stage, node):
         if isinstance(n, Unnest):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 
 from cq.codegen import casts, expressions, numbers
 from cq.codegen.flow import CLOSE, FINISH, StagePlan
-from cq.codegen.operators import aggregate, buffer, over, rowwise, temporal_join, unnest, window
+from cq.codegen.operators import aggregate, buffer, gather, over, rowwise, temporal_join, unnest, window
 from cq.codegen.ports import ORDINAL_BITS, column_specs
 from cq.codegen.scan import StageInput, write_lanes, write_rows
 from cq.codegen.writer import expr
@@ -63,6 +63,7 @@ def write_stage(plan: LogicalPlan, identity: dict[int, str], shape: Shape, globa
     ports = tuple(PortSpec(o.name, column_specs(o.node.schema), o.limit) for o in plan.outputs)
     stage = StagePlan(plan, ports, identity, bool(shape.routed), shape.final, shape.waits)
     stage.uses_step_bytes = _uses_step_bytes(plan)
+    stage.gathered = {id(n): n for n in gather.gathered(plan, shape.waits)}
     _write_failed(stage)
     inputs = inputs_of(plan)
     loops = [write_rows(stage, node, node.schema, port) for port, node in enumerate(inputs)]
@@ -101,6 +102,8 @@ def inputs_of(plan: LogicalPlan) -> tuple[LogicalNode, ...]:
 
 def _write_closers(stage: StagePlan) -> None:
     for node in stage.plan.nodes():
+        if id(node) in stage.gathered:
+            gather.close_gather(stage, node)
         if isinstance(node, Over) and node.order and stage.waits:
             buffer.close_buffer(stage, node, node.input)
         if isinstance(node, TemporalJoin) and stage.waits:
@@ -149,12 +152,16 @@ def _write_failed(stage: StagePlan) -> None:
 
 
 def _write_finishers(stage: StagePlan) -> list[str]:
-    names = []
+    """The functions that emit what only the end decides; the calls of them, and of what they give to gather."""
+    calls = []
     for node in stage.plan.nodes():
+        if id(node) in stage.gathered:
+            name = gather.gather_name(stage, node)
+            calls.append(f"status = {name}(state, out, constants, {abi.NEVER}, serial, place, 0, 0, -1)")
         if node.operator in FINISH:
             FINISH[node.operator](stage, node)
-            names.append(stage.writer.functions[-1].name)
-    return names
+            calls.append(f"status = {stage.writer.functions[-1].name}(state, out, constants, serial, place)")
+    return calls
 
 
 def _write_serve(stage: StagePlan) -> None:
@@ -172,7 +179,9 @@ def _write_serve(stage: StagePlan) -> None:
                 if stage.watermark is not None:  # what arrives at this instant waits for later ones only
                     writer.code("st_i64(state, W, instant)", W=stage.watermark.offset)
                 for closer in closers:
-                    writer.code("status = F(state, out, constants, instant, serial, place)", F=closer.function)
+                    more = ", 0, 0, -1" if closer.gathers else ""
+                    call = f"status = F(state, out, constants, instant, serial, place{more})"
+                    writer.code(call, F=closer.function)
                     writer.code("if status != DONE:\n    return status", DONE=abi.DONE)
         if stage.watermark is not None:
             writer.code("st_i64(state, W, watermark)", W=stage.watermark.offset)
@@ -211,7 +220,7 @@ def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) 
                 with writer.otherwise():
                     for name in finishers:
                         with writer.if_(expr("status == DONE", DONE=abi.DONE)):
-                            writer.code("status = F(state, out, constants, serial, place)", F=name)
+                            writer.code(name)
                 with writer.if_(expr("status != DONE", DONE=abi.DONE)):
                     writer.code("st_i64(state, W, at)", W=abi.STATE_SEGMENT)
                     writer.code("return status")

@@ -16,6 +16,9 @@ from cq.schema import TimeAttribute
 from cq.types import Physical
 
 
+SERIAL_WORD = buffers.RECORD_VALUES  # the row's serial: what orders it against rows that waited in other lanes
+
+
 def waits(plan: LogicalPlan) -> bool:
     """Whether a row can arrive before the watermark reaches its time.
 
@@ -25,15 +28,16 @@ def waits(plan: LogicalPlan) -> bool:
     return len(sources) > 1 or any(s.delay_us > 0 for s in sources.values())
 
 
-def _layout(input: LogicalNode) -> tuple[tuple[Field, ...], int, TableShape]:
+def layout_of(input: LogicalNode) -> tuple[tuple[Field, ...], int, TableShape]:
+    """A record of a row of `input`: its fields, its null word or -1, its shape."""
     columns = [(f.type, f.nullable) for f in input.schema.fields]
-    fields, null_word, end = lay_out(columns, buffers.RECORD_VALUES)
+    fields, null_word, end = lay_out(columns, SERIAL_WORD + 1)
     return fields, null_word, TableShape(end, 0, string_words(fields))
 
 
 def slot_of(stage: StagePlan, node: LogicalNode, input: LogicalNode) -> Slot:
     """The state word of the node's waiting rows."""
-    _, _, shape = _layout(input)
+    _, _, shape = layout_of(input)
     identity = stage.identity[id(node)]
     return stage.slot(
         node, "waiting", lambda offset: Slot(f"waiting{offset}", offset, Container.BUFFER, identity, shapes=(shape,))
@@ -51,7 +55,7 @@ def when_due(flow: Flow, node: LogicalNode, input: LogicalNode, time: TimeAttrib
     with scope.when(expr("T <= ld_i64(state, W)", T=at, W=stage.watermark_word())):
         _take(flow, node, row)
     with scope.otherwise():
-        _keep(flow, node, input, at, row)
+        keep_record(flow, slot_of(flow.stage, node, input), input, at, row)
 
 
 def _take(flow: Flow, node: LogicalNode, row: Row) -> None:
@@ -64,10 +68,10 @@ def _take(flow: Flow, node: LogicalNode, row: Row) -> None:
         temporal_join.look_up(flow, node, row)
 
 
-def _keep(flow: Flow, node: LogicalNode, input: LogicalNode, at: ast.expr, row: Row) -> None:
+def keep_record(flow: Flow, slot: Slot, input: LogicalNode, at: ast.expr, row: Row) -> None:
+    """A row of `input` waits in the buffer of the slot until `at`."""
     scope, writer = flow.scope, flow.writer
-    fields, null_word, _ = _layout(input)
-    slot = slot_of(flow.stage, node, input)
+    fields, null_word, _ = layout_of(input)
     values = [row.column(i) for i in range(len(fields))]
     buffer = writer.let(expr("ld_i64(state, W)", W=slot.offset), "buffer")
     record = writer.let(expr("buffer_record(B)", B=buffer), "record")
@@ -85,13 +89,13 @@ def _keep(flow: Flow, node: LogicalNode, input: LogicalNode, at: ast.expr, row: 
             writer.code("st_i64(R, W, V)", R=record, W=f.word, V=plain_word(scope, value))
     if null_word >= 0:
         writer.code("st_i64(R, W, N)", R=record, W=null_word, N=null_bits(values, fields))
-    writer.code("buffer_commit(B, T)", B=buffer, T=at)
+    writer.code("st_i64(R, W, S)\nbuffer_commit(B, T)", R=record, W=SERIAL_WORD, S=flow.serial, B=buffer, T=at)
 
 
 def close_buffer(stage: StagePlan, node: LogicalNode, input: LogicalNode) -> None:
     """A function that lets go of the rows whose time has come, in order."""
     slot = slot_of(stage, node, input)
-    fields, null_word, _ = _layout(input)
+    fields, null_word, _ = layout_of(input)
     name = f"release_{slot.offset}"
     due = expr("ld_i64(ld_i64(state, W), NEXT)", W=slot.offset, NEXT=buffers.BUFFER_NEXT)
     stage.closers.append(Closer(name, due, stage.order[id(node)]))
@@ -105,7 +109,7 @@ def close_buffer(stage: StagePlan, node: LogicalNode, input: LogicalNode) -> Non
                     flow.leave(ast.Constant(abi.MORE))
             record = writer.let(expr("ld_i64(B, W)", B=buffer, W=buffers.BUFFER_RECORDS), "record")
             place, table = ast.Name(record, ast.Load()), ast.Name(buffer, ast.Load())
-            writer.code("arrival = ld_i64(R, W)", R=record, W=buffers.RECORD_ARRIVAL)
+            writer.code("arrival = ld_i64(R, W)", R=record, W=SERIAL_WORD)
             nulls = scope.let(expr("ld_i64(R, W)", R=record, W=null_word), "nulls") if null_word >= 0 else None
             values = [load_field(scope, f, place, table, nulls) for f in fields]
             _take(flow, node, row_of(scope, values))

@@ -13,13 +13,11 @@ from cq.codegen.flow import (
     CLOSER_ARGUMENTS,
     Closer,
     Flow,
-    Half,
     StagePlan,
     closes,
     closing,
     consumes,
     function,
-    looks_itself_up,
     row_of,
 )
 from cq.codegen.probe import Keys, TableLocals, load_field, log_bytes_of, string_words
@@ -247,11 +245,6 @@ def _emit_groups(flow: Flow, node: WindowAggregate, layout: Layout, state: str, 
     """Every group from the cursor on; with a full port the cursor is kept and the function says MORE."""
     writer, scope = flow.writer, flow.scope
     cursor = writer.let(expr("max(ld_i64(P, W), 0)", P=state, W=panes.PANES_CURSOR), "from_")
-    if looks_itself_up(flow.stage, node):
-        flow.half = Half.KEEPING
-        with scope.when(expr("ld_i64(P, W) < 0", P=state, W=panes.PANES_CURSOR)):
-            _each_group(flow, node, layout, table, ast.Constant(0), lambda group: None)
-        flow.half = Half.GOING_ON
 
     def stop_when_full(group: str) -> None:
         for port in flow.ports.values():
@@ -260,7 +253,6 @@ def _emit_groups(flow: Flow, node: WindowAggregate, layout: Layout, state: str, 
                 flow.leave(ast.Constant(abi.MORE))
 
     _each_group(flow, node, layout, table, ast.Name(cursor, ast.Load()), stop_when_full)
-    flow.half = None
 
 
 def _each_group(
