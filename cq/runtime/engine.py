@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ from cq.runtime.batch import ITEM_STAGE, LOAN_FIRST
 from cq.runtime.build import NO_LIMIT, build, close
 from cq.runtime.host import CompiledHost, InterpretedHost
 from cq.runtime.job import Job
-from cq.runtime.merge import (
+from cq.runtime.merge import , SOURCE_MAX, SOURCE_TAKEN
     ADMISSION_LATE_ROWS,
     ADMISSION_PAUSED,
     ADMISSION_SERIAL,
@@ -70,8 +70,7 @@ class _Feed:
     def __init__(self, sources: Sequence[Iterator[pa.RecordBatch]]) -> None:
         self.sources = sources
         self.waiting: list[pa.RecordBatch | None] = [None] * len(sources)
-        self.broken: set[int] = set()
-        self.error: Exception | None = None
+        self.broken: dict[int, Exception] = {}
 
     def peek(self, number: int) -> pa.RecordBatch | None:
         """The next batch of a source; None at its end, or when it broke: then it gives no more and does not end."""
@@ -79,8 +78,7 @@ class _Feed:
             try:
                 self.waiting[number] = next(self.sources[number], None)
             except Exception as error:
-                self.error = self.error or error
-                self.broken.add(number)
+                self.broken[number] = error
         return self.waiting[number]
 
     def taken(self, number: int) -> None:
@@ -267,18 +265,29 @@ class Engine:
                 over = self.finished
                 moved = not over and self._feed(feed)
                 moved = self._advance() or moved
-                if not moved and feed.error is not None and not over and self._idle():
+                if not moved and feed.broken and not over and self._idle():
                     over = not self._advance()
             for number, stash in enumerate(self._stashed):
                 while stash:
                     on_batch(number, stash.popleft())
                     moved = True
             if over:
-                if feed.error is not None and self._outcome_is_running():
-                    raise feed.error
+                if feed.broken and self._outcome_is_running():
+                    raise self._deciding(feed.broken)
                 return self.failure
             if not moved:
-                self._rest(seen, SLICE_NS if feed.error is None else IDLE_SLICE_NS)
+                self._rest(seen, IDLE_SLICE_NS if feed.broken else SLICE_NS)
+
+    def _deciding(self, broken: Mapping[int, Exception]) -> Exception:
+        """The error of the source whose next row admission waits for."""
+
+        def bound(number: int) -> tuple[bool, int, int]:
+            source = self._plant.sources[number]
+            waits = self._host.word(source, SOURCE_TAKEN) < self._pushed_rows[number]
+            return waits, self._host.word(source, SOURCE_MAX), number
+
+        with self._host.active():
+            return broken[min(broken, key=bound)]
 
     def _feed(self, feed: _Feed) -> bool:
         """Whether a source had room for one more batch."""
