@@ -26,13 +26,15 @@ from cq.runtime.batch import ITEM_STAGE, LOAN_FIRST
 from cq.runtime.build import NO_LIMIT, build, close
 from cq.runtime.host import CompiledHost, InterpretedHost
 from cq.runtime.job import Job
-from cq.runtime.merge import , SOURCE_MAX, SOURCE_TAKEN
+from cq.runtime.merge import (
     ADMISSION_LATE_ROWS,
     ADMISSION_PAUSED,
     ADMISSION_SERIAL,
     END_OF_SOURCE,
     SOURCE_ENDED,
+    SOURCE_MAX,
     SOURCE_RING,
+    SOURCE_TAKEN,
 )
 from cq.runtime.metrics import Metrics, read_metrics
 from cq.runtime.schedule import HEURISTICS

@@ -7,7 +7,8 @@ where the parcels of one port come from and return to: fresh buffers of this siz
 Roles     a parcel has one owner. Parcels lent to Arrow come back from any thread (parcel_arrow_release).
 Shared    DEPOT_FREE  ring of idle parcels.  DEPOT_USERS  parcels that exist, plus one for the engine.
           DEPOT_CLOSED  1 when the engine is gone.  DEPOT_BYTES  held by parcels that are not with Arrow.
-I1        a parcel is with its owner or idle in its depot, never both.        tests: test_results_are_given_back_to_the_engine_*
+I1        a parcel is with its owner or idle in its depot, never both.
+                                                              tests: test_results_are_given_back_to_the_engine_*
 I2        after the engine is gone, the last parcel takes the depot with it.  tests: test_results_outlive_the_engine
 Order     return: push, then look at CLOSED; close: CLOSED = 1, then empty the ring (both seq_cst): whoever comes second
           frees the parcel.

@@ -6,7 +6,7 @@ Sending   only the one who is in turn sends: the holder of STAGE_BUSY, or the re
           travels as an item behind the rows before it; the first to pass the last stage is the one with the smallest
           position, so failing runs are identical too.
 Shared    STAGE_BUSY (try-lock); the metrics, added to and never read by the stage; ENGINE_OUTCOME; rings.
-I1        can_send == 1, found by the one in turn, holds until it sends.            tests: test_a_sink_that_is_not_drained_*
+I1        can_send == 1, found by the one in turn, holds until it sends.      tests: test_a_sink_that_is_not_drained_*
 I2        after a failure or the last row nothing is sent.                          tests: test_rows_before_a_failure_*
 """
 
