@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -10,9 +12,11 @@ import pytest
 from spark_agreement import plan_of
 
 from cq.errors import CompileError
+from cq.planner.logical import OPERATORS as PLAN_OPERATORS
 from cq.reference.engine import run
 from cq.spark.ingest import BEFORE_ALL, admit, parts
 from cq.spark.lower import lower
+from cq.spark.operators import OPERATORS
 from cq.spark.position import LATE, ON_TIME
 from cq.types import INT64_MAX
 
@@ -137,3 +141,12 @@ def watermarks(times: dict, admitted: dict) -> dict[str, list[int]]:
         if i == len(times[name]) - 1:
             own[name] = INT64_MAX
     return out
+
+
+def test_every_operator_of_the_plan_has_a_text() -> None:
+    assert set(OPERATORS) == set(PLAN_OPERATORS)
+
+
+def test_a_text_is_made_without_pyspark() -> None:
+    script = "import sys; import cq.spark.lower, cq.spark.run; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
