@@ -27,6 +27,13 @@ from cq.runtime.job import Job
 WORKERS = 2
 
 
+def only_job(compiled: Compiled, workers: int) -> Job:
+    """The job of a query that is in one piece."""
+    jobs: tuple[Job, ...] = compiled.for_workers(workers).after("emit")
+    (job,) = jobs
+    return job
+
+
 class Measured:
     """A case with its input in memory: one contiguous batch, and the same rows in slices as peers like them."""
 
@@ -43,8 +50,7 @@ class Measured:
         return int(self.whole.num_rows) * self.case.units
 
     def job(self, workers: int) -> Job:
-        job: Job = self.compiled.for_workers(workers).after("emit")
-        return job
+        return only_job(self.compiled, workers)
 
     def batches(self, job: Job) -> list[pa.RecordBatch]:
         """The columns the job reads."""
@@ -156,7 +162,7 @@ def parquet_race(case: Case, rows: int, rounds: int, directory: Path) -> Race:
     """The whole path of `cq run` from one file, against decoding alone and against peers reading the same file."""
     with parquet_file(case, rows, directory) as path:
         compiled = compile(case.text(path.name), case.name, inputs=Inputs(Access(directory)))
-        names = [column.name for column in compiled.for_workers(WORKERS).after("emit").sources[0].columns]
+        names = [column.name for column in only_job(compiled, WORKERS).sources[0].columns]
 
         def cq() -> int:
             sinks = {output.name: Discard() for output in compiled.outputs}

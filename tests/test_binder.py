@@ -360,7 +360,7 @@ class TestJoins:
 
     def test_unnest_gives_a_column_and_a_number(self) -> None:
         text = "SELECT w, n FROM bid, UNNEST(SPLIT(item, ' ')) WITH ORDINALITY AS t(w, n);"
-        assert columns(text) == "w VARCHAR, n BIGINT NOT NULL"
+        assert columns(text) == "w VARCHAR NOT NULL, n BIGINT NOT NULL"
 
 
 class TestQueries:

@@ -291,17 +291,24 @@ def _key_words(scope: Scope, keys: Keys, values: Sequence[Val]) -> list[_Word]:
         address, length = value.parts
         if value.null is not None:
             length = scope.let(expr("pick(N, 0, L)", N=value.null, L=length))
-        head = ast.Name(scope.writer.let(ast.Constant(0)), ast.Load())
-        tail = ast.Name(scope.writer.let(ast.Constant(0)), ast.Load())
-        with scope.when(expr("L > 0", L=length)):
-            scope.writer.set(head.id, expr("string_head(A, L)", A=address, L=length))
-            scope.writer.set(tail.id, expr("string_tail(A, L)", A=address, L=length))
-            with scope.when(expr("L > SHORT", L=length, SHORT=INLINE_STRING_BYTES)):
-                scope.writer.set(tail.id, expr("hash_bytes(A, L)", A=address, L=length))
+        known = value.key if value.null is None else None
+        head, tail = known or text_key(scope, address, length)
         words.append(_Word(f.word, head, tail, length, address))
     if keys.null_word >= 0:
         words.append(_Word(keys.null_word, scope.let(null_bits(values, keys.fields))))
     return words
+
+
+def text_key(scope: Scope, address: ast.expr, length: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """The two words of a text as a key: length and first bytes; the bytes after them, or their hash."""
+    head = ast.Name(scope.writer.let(ast.Constant(0), "head"), ast.Load())
+    tail = ast.Name(scope.writer.let(ast.Constant(0), "tail"), ast.Load())
+    with scope.when(expr("L > 0", L=length)):
+        scope.writer.set(head.id, expr("string_head(A, L)", A=address, L=length))
+        scope.writer.set(tail.id, expr("string_tail(A, L)", A=address, L=length))
+        with scope.when(expr("L > SHORT", L=length, SHORT=INLINE_STRING_BYTES)):
+            scope.writer.set(tail.id, expr("hash_bytes(A, L)", A=address, L=length))
+    return head, tail
 
 
 def _hash(scope: Scope, words: list[_Word]) -> ast.expr:

@@ -25,11 +25,13 @@ class Val:
     """A SQL value in generated code.
 
     parts: one local (BOOLEAN: a bool; REAL, DOUBLE: a float; VARCHAR: address and length; others: an int).
+    key: of a VARCHAR, its two words as a key of a table, where they are known already.
     """
 
     type: DataType
     parts: tuple[ast.expr, ...]
     null: ast.expr | None = None
+    key: tuple[ast.expr, ast.expr] | None = None
 
     @property
     def it(self) -> ast.expr:

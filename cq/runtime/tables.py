@@ -25,7 +25,9 @@ from cq.runtime.ops import (
     ld_i32,
     ld_i64,
     ld_u8,
+    max_i64,
     mem_eq,
+    pick,
     release,
     shl,
     shr_u,
@@ -111,13 +113,13 @@ def string_head(address: int, length: int) -> int:
 
 @native("i64(i64, i64)", inline=True)
 def string_tail(address: int, length: int) -> int:
-    """Second word of a string of at most 12 bytes: bytes 4 to 11. Up to 12 bytes past the end are read."""
-    tail = 0
-    if length > 4:
-        tail = ld_i64(address + 4, 0)
-        if length < 12:
-            tail &= shl(1, (length - 4) * 8) - 1
-    return tail
+    """Second word of a string of at most 12 bytes: bytes 4 to 11. Up to 12 bytes past the end are read.
+
+    Without a branch: the lengths of words are nothing a processor can guess.
+    """
+    kept = max_i64(length - 4, 0)
+    mask = pick(kept < 8, shl(1, (kept & 7) * 8) - 1, -1)
+    return ld_i64(address + 4, 0) & mask
 
 
 @native("i64(i64, i64)", inline=True)

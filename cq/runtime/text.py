@@ -20,6 +20,7 @@ from cq.runtime.ops import (
     max_i64,
     mem_find,
     min_i64,
+    pick,
     release,
     shr_u,
     st_i64,
@@ -129,19 +130,23 @@ _EACH_TOP_BIT = -9187201950435737472  # 0x80 in every byte
 
 @native("i64(i64, i64, i64, i64)", inline=True)
 def find_byte(text: int, length: int, at: int, byte: int) -> int:
-    """Where `byte` is first at or after `at`; `length` when nowhere. Eight bytes a step: reads up to 7 past the end.
+    """Where `byte` is first at or after `at`; `length` when nowhere. Reads up to 15 bytes past the end.
 
     A byte of x is 0 where the text has the wanted one; (x - 0x01…) & ~x has its top bit set there first (Mycroft).
+    Two words a step: most words of a language end within them, so the loop is no branch to guess wrong.
     """
     pattern = wmul(byte, _EACH_BYTE)
     end = length
     while at < length:
         x = ld_i64(text + at, 0) ^ pattern
-        hit = wsub(x, _EACH_BYTE) & ~x & _EACH_TOP_BIT
-        if hit != 0:
-            end = min_i64(length, at + shr_u(ctz(hit), 3))
+        y = ld_i64(text + at, 1) ^ pattern
+        first = wsub(x, _EACH_BYTE) & ~x & _EACH_TOP_BIT
+        second = wsub(y, _EACH_BYTE) & ~y & _EACH_TOP_BIT
+        if (first | second) != 0:
+            skipped = pick(first != 0, ctz(first), ctz(second) + 64)
+            end = min_i64(length, at + shr_u(skipped, 3))
             break
-        at += 8
+        at += 16
     return end
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cq.codegen.expressions import emit
 from cq.codegen.flow import Flow, StagePlan, consumes
 from cq.codegen.operators.over import over_table
+from cq.codegen.probe import text_key
 from cq.codegen.values import Row, Val, any_null
 from cq.codegen.writer import expr
 from cq.expressions import Call, Column, Expr, substitute
@@ -38,21 +39,38 @@ def _pieces(flow: Flow, node: Unnest, row: Row, text: Val, separator: Val) -> No
     """Find some pieces and prefetch for them, then hand them on; and again to the end of the text."""
     scope, writer = flow.scope, flow.writer
     at, number = (writer.let(ast.Constant(0), hint) for hint in ("at", "number"))
-    found = writer.hoist(expr("state + N", N=flow.stage.scratch_words(2 * PIECES_AHEAD) * 8), "found")
+    keyed = list(followers(flow.stage, node))
+    words = 4 if keyed else 2  # address and length of a piece; where it is a key, the key's words too
+    found = writer.hoist(expr("state + N", N=flow.stage.scratch_words(words * PIECES_AHEAD) * 8), "found")
     with writer.while_(expr("A <= L", A=at, L=text.parts[1])), scope.block():
         count = writer.let(ast.Constant(0), "count")
         with (
             writer.while_(expr("A <= L and C < MOST", A=at, L=text.parts[1], C=count, MOST=PIECES_AHEAD)),
             scope.block(),
         ):
-            _find_piece(flow, node, row, text, separator, at, found, count)
+            start, size = _find_piece(flow, text, separator, at)
+            key = text_key(scope, start, size) if keyed else None
+            for n, word in enumerate((start, size, *(key or ()))):
+                writer.code("st_i64(F, C * WORDS + N, W)", F=found, C=count, WORDS=words, N=n, W=word)
+            writer.code("C = C + 1", C=count)
+            added = [Val(VARCHAR, (start, size), key=key), Val(BIGINT, (ast.Constant(0),))]
+            _prefetch(flow, keyed, _with_added(flow, node, row, added))
         turn = writer.fresh("p")
         with writer.for_(turn, 0, count), scope.block():
-            start = scope.let(expr("ld_i64(F, P * 2)", F=found, P=turn), "piece")
-            size = scope.let(expr("ld_i64(F, P * 2 + 1)", F=found, P=turn), "size")
+            start, size, *rest = (
+                scope.let(expr("ld_i64(F, P * WORDS + N)", F=found, P=turn, WORDS=words, N=n), hint)
+                for n, hint in enumerate(("piece", "size", "head", "tail")[:words])
+            )
             writer.code("N = N + 1", N=number)
-            added = [Val(VARCHAR, (start, size)), Val(BIGINT, (ast.Name(number, ast.Load()),))]
-            flow.deliver(node, _with_added(flow, node, row, added))
+            piece = Val(VARCHAR, (start, size), key=(rest[0], rest[1]) if rest else None)
+            flow.deliver(node, _with_added(flow, node, row, [piece, Val(BIGINT, (ast.Name(number, ast.Load()),))]))
+
+
+def _prefetch(flow: Flow, keyed: Sequence[tuple[Over, list[Expr]]], ahead: Row) -> None:
+    """The table entries that a row will need are on their way."""
+    for over, exprs in keyed:
+        local, layout = over_table(flow, over)
+        layout.keys.prefetch(local, lambda exprs=exprs: [emit(flow.scope, ahead, e) for e in exprs])  # type: ignore[misc]
 
 
 def _with_added(flow: Flow, node: Unnest, row: Row, added: list[Val]) -> Row:
@@ -64,8 +82,8 @@ def _with_added(flow: Flow, node: Unnest, row: Row, added: list[Val]) -> Row:
     return Row(flow.scope, [lambda i=i: column(i) for i in range(len(node.schema))])  # type: ignore[misc]
 
 
-def _find_piece(flow: Flow, node: Unnest, row: Row, text: Val, separator: Val, at: str, found: str, count: str) -> None:
-    """The next piece is kept in `found`, and the table entries it will need are on their way."""
+def _find_piece(flow: Flow, text: Val, separator: Val, at: str) -> tuple[ast.expr, ast.expr]:
+    """Address and length of the piece that begins at `at`, which then stands at the next one."""
     scope, writer = flow.scope, flow.writer
     address, length = text.parts
     sep, sep_length = separator.parts
@@ -76,12 +94,8 @@ def _find_piece(flow: Flow, node: Unnest, row: Row, text: Val, separator: Val, a
         writer.set(end, expr("split_end(T, L, A, S, N)", T=address, L=length, A=at, S=sep, N=sep_length))
     start = scope.let(expr("T + A", T=address, A=at), "piece")
     size = scope.let(expr("E - A", E=end, A=at), "size")
-    writer.code("st_i64(F, C * 2, P)\nst_i64(F, C * 2 + 1, S)\nC = C + 1", F=found, C=count, P=start, S=size)
     writer.code("A = split_next(L, E, N, S)", A=at, L=length, E=end, N=sep_length, S=size)
-    ahead = _with_added(flow, node, row, [Val(VARCHAR, (start, size)), Val(BIGINT, (ast.Constant(0),))])
-    for over, exprs in followers(flow.stage, node):
-        local, layout = over_table(flow, over)
-        layout.keys.prefetch(local, lambda exprs=exprs: [emit(scope, ahead, e) for e in exprs])  # type: ignore[misc]
+    return start, size
 
 
 def followers(stage: StagePlan, node: LogicalNode) -> Iterator[tuple[Over, list[Expr]]]:
