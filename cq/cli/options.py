@@ -43,6 +43,8 @@ def compiled_query(
     allow_special: bool,
 ) -> Compiled:
     """The query of a command line, bound."""
+    if sum(a == STDIN or a.endswith(f"={STDIN}") for a in arguments) > 1:
+        raise _usage("standard input can be read once only", "put the other input into a file")
     bindings = list(arguments)
     path: Path | None = None
     if text is None:

@@ -18,7 +18,7 @@ from cq.connectors.protocol import Sink
 from cq.connectors.sinks import open_sink
 from cq.connectors.terminal import FIRST_ROWS, Screen, Table
 from cq.engines import ENGINES, Progress, RunOptions, run_query
-from cq.errors import Diagnostic, UsageError, did_you_mean, render
+from cq.errors import DataError, Diagnostic, UsageError, did_you_mean, render
 from cq.planner.binder import Explained
 from cq.progress import ProgressLine, summary_text
 
@@ -65,8 +65,13 @@ def run(
     shown = FIRST_ROWS if sys.stdout.isatty() and not every_row and limit is None else None
     sinks = open_sinks(compiled, outputs, format_, screen, shown)
     options = RunOptions(threads, compiled.request.settings.get("batch_rows"), limit)
-    with stopping(progress), _progress_line(progress, screen, quiet):
-        summary = run_query(compiled, sinks, engine, options, progress)
+    try:
+        with stopping(progress), _progress_line(progress, screen, quiet):
+            summary = run_query(compiled, sinks, engine, options, progress)
+    except DataError:
+        if progress.summary is not None and not quiet:
+            say(summary_text(progress.summary))
+        raise
     if not quiet and not summary.output_closed:
         say(summary_text(summary))
     return INTERRUPTED if summary.interrupted else DONE

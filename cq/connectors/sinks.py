@@ -87,17 +87,18 @@ def open_sink(
 
 
 class Csv:
-    """Lines of CSV after a header."""
+    """Lines of CSV after a header, which waits for the first row or the end: a run that cannot start writes nothing."""
 
     def __init__(self, schema: pa.Schema, target: Target, delimiter: str, header: bool) -> None:
         self._target, self._delimiter = target, delimiter
-        if header:
-            target.write(csv_header(schema.names, delimiter))
+        self._header = csv_header(schema.names, delimiter) if header else b""
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._target.write(csv_rows(batch, self._delimiter))
+        self._target.write(self._header + csv_rows(batch, self._delimiter))
+        self._header = b""
 
     def close(self) -> None:
+        self._target.write(self._header)
         self._target.close()
 
     def abort(self) -> None:
