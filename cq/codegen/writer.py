@@ -146,6 +146,10 @@ class Writer:
         self._prologue.append(ast.Assign([ast.Name(name, ast.Store())], value, lineno=0))
         return name
 
+    def preset(self, name: str) -> None:
+        """Let a name of the current function be 0 until it is assigned."""
+        self._prologue.append(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(0), lineno=0))
+
     def set(self, name: str, value: Fill) -> None:
         """Append an assignment to a name that exists."""
         self._blocks[-1].append(ast.Assign([ast.Name(name, ast.Store())], as_expr(value), lineno=0))
