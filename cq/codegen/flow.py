@@ -20,6 +20,7 @@ from cq.codegen.writer import Writer, expr
 from cq.errors import NOWHERE
 from cq.expressions import Expr, can_fail
 from cq.planner.logical import LogicalNode, LogicalPlan
+from cq.planner.operators import Scan
 from cq.runtime import abi
 from cq.runtime.abi import ErrorCode
 from cq.runtime.job import Grid, PortSpec, Slot
@@ -90,6 +91,15 @@ class StagePlan:
         return self._next_word
 
 
+NODE, START, ARRIVAL = abi.STATE_ERROR_NODE, abi.STATE_ERROR_START, abi.STATE_ERROR_ARRIVAL
+FATAL = 2  # "late" of a late row whose source says late = 'fail'
+
+
+def is_strict(node: LogicalNode) -> bool:
+    """Whether a late row of this source ends the run at the first operator that asks for event time."""
+    return isinstance(node, Scan) and node.source.option("late") == "fail"
+
+
 CLOSER_ARGUMENTS = ("state", "out", "constants", "instant", "serial", "place")
 FINISHER_ARGUMENTS = ("state", "out", "constants", "serial", "place")
 
@@ -112,7 +122,8 @@ class Event:
     """What a function of the stage handles: a source row, or something due at an instant or at the end.
 
     failed: what the function returns on an error.  row, port: where errors say it was; -1 for what is no row.
-    late: nonzero when the row is late.  roomy: the function makes sure beforehand that the ports have room.
+    late: nonzero when the row is late, FATAL when that ends the run.
+    roomy: the function makes sure beforehand that the ports have room.
     """
 
     serial: ast.expr
@@ -171,6 +182,9 @@ class Flow:
             return
         late, self.late = self.late, None
         with self.scope.when(expr("L != 0", L=late)):
+            if any(is_strict(n) for n in self.stage.plan.nodes()):
+                with self.scope.when(expr("L == FATAL", L=late, FATAL=FATAL)):
+                    self.scope.fail(ErrorCode.LATE, "the row is late: its event time is below the watermark", NOWHERE)
             self.writer.code("st_i64(state, W, ld_i64(state, W) + 1)", W=abi.STATE_LATE_ROWS)
         with self.scope.otherwise():
             yield
@@ -258,12 +272,20 @@ def function(
 
     def fail(code: ErrorCode, site: int) -> None:
         flow.flush()
+        at = event.position
         stage.writer.code(
-            "failed(state, CODE, SITE, PORT, ROW, PLACE)\nreturn X",
-            CODE=int(code), SITE=site, PORT=event.port, ROW=event.row, PLACE=event.position.place, X=event.failed,
+            "failed(state, CODE, SITE, PORT, ROW, PLACE)",
+            CODE=int(code), SITE=site, PORT=event.port, ROW=event.row, PLACE=at.place,
         )  # fmt: skip
+        if stage.lanes:  # the rest of the position: what other lanes emitted before it is delivered
+            for word, value in ((NODE, ast.Constant(at.node)), (START, at.start), (ARRIVAL, at.arrival)):
+                stage.writer.code("st_i64(state, W, V)", W=word, V=value)
+        stage.writer.code("return X", X=event.failed)
 
     with stage.writer.function(name, arguments):
+        for value in (event.position.start, event.position.arrival):
+            if isinstance(value, ast.Name):  # not known yet when a failure comes first
+                stage.writer.preset(value.id)
         scope = Scope(stage.writer, stage.constants, stage.sites, fail)
         numbers = sorted(reachable_ports(stage, node))
         ports = {n: Port(n, stage.ports[n], scope, not stage.final, stage.lanes) for n in numbers}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cq.codegen.flow import is_strict
 from cq.codegen.operators.buffer import waits
 from cq.codegen.operators.gather import gathered
 from cq.codegen.ports import storage
@@ -36,7 +37,8 @@ def write_job(graph: StageGraph) -> Job:
     """
     plan, waiting = graph.plan, waits(graph.plan)
     identity = identities(plan)
-    if gathered(plan, waiting):  # by one worker at a time: an event is not over before all its rows have met
+    if gathered(plan, waiting) or any(map(is_strict, plan.nodes())):
+        # by one worker at a time: an event is over when all its rows have met, and the first late row ends all
         return _job(plan, [write_stage(plan, identity, Shape("query", StageKind.STATEFUL, waiting), stage_scope())])
     if len(graph.stages) == 1:
         (only,) = graph.stages

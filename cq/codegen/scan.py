@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cq.codegen.expressions import emit
-from cq.codegen.flow import Event, Flow, StagePlan, function, holds_back
+from cq.codegen.flow import FATAL, Event, Flow, StagePlan, function, holds_back, is_strict
 from cq.codegen.operators.gather import take_gathered
 from cq.codegen.ports import Position, storage
 from cq.codegen.probe import Keys
@@ -62,7 +62,8 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
     fan_out = bounded_fan_out(stage, node)
     place = row_number if isinstance(node, StageInput) else serial
     position = Position(place, ast.Constant(abi.NEVER), 0, ast.Constant(0), ast.Constant(0))
-    late, roomy = ast.Name("late", ast.Load()), fan_out is not None
+    late = expr("late * FATAL", FATAL=FATAL) if is_strict(node) else ast.Name("late", ast.Load())
+    roomy = fan_out is not None
     event = Event(serial, position, expr("-1"), row_number, port, late, roomy)
     with function(stage, name, ROWS_ARGUMENTS, node, event) as flow:
         row = source_row(flow.scope, schema, stage.columns.setdefault(port, {}), port, row_number)

@@ -136,11 +136,11 @@ class _Part:
         self._result = result
 
     def run(self, inputs: Mapping[str, Iterator[Row | Placed]]) -> None:
-        """Pull from whichever source decides, until all have ended or a row fails."""
-        while (source := self._merge.waits_for()) is not None and not self._failed():
+        """Pull from whichever source decides, until all have ended, a row fails or all limits are reached."""
+        while (source := self._merge.waits_for()) is not None and not self._over():
             for row in inputs[source]:
                 self.push(source, row)
-                if self._merge.waits_for() != source or self._failed():
+                if self._merge.waits_for() != source or self._over():
                     break
             else:
                 self.end(source)
@@ -159,12 +159,12 @@ class _Part:
                 failed = failure
         if time is None:
             counts.without_time += 1
-        elif not self._failed():
+        elif not self._over():
             self._merge.put(Arrival(source, row, time, place, failed))
             self._admit()
 
     def end(self, source: str) -> None:
-        if not self._failed():
+        if not self._over():
             self._ended.add(source)
             self._merge.put(Arrival(source, None))
             self._admit()
@@ -175,7 +175,7 @@ class _Part:
                 self.end(source)
 
     def _admit(self) -> None:
-        while (arrival := self._merge.take()) is not None:
+        while not self._over() and (arrival := self._merge.take()) is not None:
             if arrival.failure is not None:
                 self._fail(arrival.failure, arrival.place)
                 return
@@ -198,8 +198,9 @@ class _Part:
     def _tell_late(self) -> None:
         self._result.late.extend((o.node, o.late_rows) for o in self.graph.operators if o.late_rows)
 
-    def _failed(self) -> bool:
-        return self._result.error is not None
+    def _over(self) -> bool:
+        """Whether nothing that comes can show: a row has failed, or every output has the rows it is limited to."""
+        return self._result.error is not None or self.graph.full
 
     def _fail(self, failure: Failure, place: str) -> None:
         self._result.error = DataError(

@@ -103,6 +103,11 @@ class Graph:
                 steps.append(step)
         return steps
 
+    @property
+    def full(self) -> bool:
+        """Whether every output has the rows it is limited to: nothing that comes later is seen."""
+        return all(limit is not None and len(rows) >= limit for rows, _, limit in self._delivery)
+
     def row(self, source: str, row: Row, time: int) -> bool:
         """Process one accepted row and give it a serial; whether it was late."""
         progress = self._progress.get(source)
@@ -110,6 +115,8 @@ class Graph:
         if progress is not None and time > progress.greatest:
             progress.greatest = time
             self._move_watermark()
+            if self.full:
+                return late
         self.clock.late, self.clock.late_fails = late, source in self._strict
         for scan in self._scans[source]:
             scan.on_row(0, row)
@@ -130,7 +137,8 @@ class Graph:
         self.watermark = NEVER
         self._serve_instants()
         self.clock.now = NEVER
-        self._visit(self._steps, NEVER, lambda operator: operator.on_end())
+        if not self.full:
+            self._visit(self._steps, NEVER, lambda operator: operator.on_end())
 
     def _move_watermark(self) -> None:
         watermark = min(p.watermark() for p in self._progress.values())
@@ -140,7 +148,7 @@ class Graph:
 
     def _serve_instants(self) -> None:
         """Every instant up to the watermark, ascending."""
-        while self._timed:
+        while self._timed and not self.full:
             instant = min([o.next_instant() for o in self._timed])
             if instant > self.watermark or instant == NEVER:
                 break
@@ -170,6 +178,8 @@ class Graph:
         except Failure as failure:
             failure = self._pass_on(steps, at, failure)
             self._deliver(instant)
+            if self.full:
+                return
             raise Stopped(failure, instant) from None
         self._deliver(instant)
 

@@ -145,6 +145,7 @@ class ErrorCode(IntEnum):
     NO_MEMORY = 5
     LIMIT = 6
     BROKEN_BATCH = 7
+    LATE = 8
 
 
 ERROR_CODES = {
@@ -155,4 +156,5 @@ ERROR_CODES = {
     ErrorCode.NO_MEMORY: "CQ0801",
     ErrorCode.LIMIT: "CQ0802",
     ErrorCode.BROKEN_BATCH: "CQ0999",
+    ErrorCode.LATE: "CQ0709",
 }

@@ -15,7 +15,6 @@ from cq.runtime.job import Container, Slot, TableShape
 from cq.schema import TimeAttribute
 from cq.types import Physical
 
-
 SERIAL_WORD = buffers.RECORD_VALUES  # the row's serial: what orders it against rows that waited in other lanes
 
 

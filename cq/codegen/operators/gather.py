@@ -119,7 +119,7 @@ def gather(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 
 
 def close_gather(stage: StagePlan, node: LogicalNode) -> None:
-    """A function that takes the rows gathered in this event, input by input; it goes on where a full port stopped it."""
+    """A function that takes the rows gathered in this event, input by input; a full port stops it for a while."""
     order = stage.order[id(node)]
     waiting = expr("0")
     for port in range(len(node.inputs)):
@@ -160,8 +160,8 @@ def take_gathered(flow: Flow, port: int) -> None:
     flow.flush()
     for node in flow.stage.gathered.values():
         call = expr(
-            "F(state, out, constants, NEVER, serial, serial, late, PORT, i)",
-            F=gather_name(flow.stage, node), NEVER=abi.NEVER, PORT=port,
+            "F(state, out, constants, NEVER, serial, serial, LATE, PORT, i)",
+            F=gather_name(flow.stage, node), NEVER=abi.NEVER, LATE=flow.late or 0, PORT=port,
         )  # fmt: skip
         with flow.scope.when(expr("S != DONE", S=call, DONE=abi.DONE)):
             writer.code("return -1")
