@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,10 @@ from cq.schema import Field
 
 Row = tuple[Any, ...]
 Rows = Sequence[Row]
+
+
+# what is no row of a source: the native engine does not say which window and group it was
+_CLOSING = re.compile("window |group |instant |the end of the input|a closing window")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,10 @@ class Prepared:
         try:
             late = run_query(self.compiled, sinks, engine, options).late_rows
         except DataError as e:
-            error, message = f"{e.code} {e.first.place}", e.first.message
+            place = "a closing window" if _CLOSING.match(e.first.place) else e.first.place
+            error, message = f"{e.code} {place}", e.first.message
+        if all(o.limit is not None for o in self.compiled.outputs):
+            late = None  # how many late rows are looked at before the last limit is reached is not defined
         rows = {}
         for output in self.compiled.outputs:
             types = [f.type for f in output.node.schema.fields]

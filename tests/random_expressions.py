@@ -245,9 +245,11 @@ def rendered(entry: Scalar, args: list[str], rng: random.Random) -> str:
             return f"{name}({', '.join(args)})"
 
 
-TEXTS = ("", "a", "b", "ab", "abc", "A b c", " a", "x,y,,z", ",", "é", "日本語", "𝄞", "12", "-3.5", "true", "NaN", "2024-02-29",
-         "aaaaaaaaaaaa", "aaaaaaaaaaaab", "aaaaaaaaaaaac", "aaaaaaaaaaaabbbbbbbbbbbbbbbbbb", "aaaaaaaaaaaabbbbbbbbbbbbbbbbbc",
-         "it's", "\x00", "\n", "%_", "NULL")  # fmt: skip
+TEXTS = (
+    "", "a", "b", "ab", "abc", "A b c", " a", "x,y,,z", ",", "é", "日本語", "𝄞", "12", "-3.5", "true", "NaN",
+    "2024-02-29", "aaaaaaaaaaaa", "aaaaaaaaaaaab", "aaaaaaaaaaaac", "aaaaaaaaaaaabbbbbbbbbbbbbbbbbb",
+    "aaaaaaaaaaaabbbbbbbbbbbbbbbbbc", "it's", "\x00", "\n", "%_", "NULL",
+)  # fmt: skip
 
 
 def random_text(rng: random.Random) -> str:

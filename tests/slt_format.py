@@ -82,7 +82,7 @@ def read_cases(path: Path) -> list[SltCase]:
         elif word in _HEADS and not line.startswith(" "):
             section, name = word, rest.strip()
             _open_section(cases, path.name, number, section, name)
-            name = name.split("(")[0].strip() if section == "stream" else name or "result"
+            name = name.partition("(")[0].strip() if section == "stream" else name or "result"
         elif section == "stream":
             cases[-1].data[name].append(line)
         elif section == "query":
@@ -109,7 +109,7 @@ def _open_section(cases: list[SltCase], file: str, number: int, section: str, re
     case = cases[-1]
     match section:
         case "stream":
-            case.streams[rest.split("(")[0].strip()] = rest
+            case.streams[rest.partition("(")[0].strip()] = rest
         case "query":
             case.query += rest
         case "rows":
