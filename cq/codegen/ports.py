@@ -35,7 +35,6 @@ _STORAGE = {
     Kind.NULL: Storage.BIT,
 }
 _STORE = {
-    Storage.BIT: "st_bit(D, R, V)",
     Storage.I8: "st_i8(D, R, V)",
     Storage.I16: "st_i16(D, R, V)",
     Storage.I32: "st_i32(D, R, V)",
@@ -84,6 +83,7 @@ class Port:
     columns: str = ""
     data: list[str] = field(default_factory=list)
     validity: list[str] = field(default_factory=list)
+    bits: list[dict[str, str]] = field(default_factory=list)  # a column: bitmap -> the word the next row's bit is in
     offsets: list[str] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     room: list[str] = field(default_factory=list)
@@ -105,6 +105,8 @@ class Port:
             text = column.storage is Storage.UTF8
             self.data.append(hoist(self._column(n, abi.OUT_DATA), "d"))
             self.validity.append(hoist(self._column(n, abi.OUT_VALIDITY), "val") if column.nullable else "")
+            maps = [self.validity[n]] * column.nullable + [self.data[n]] * (column.storage is Storage.BIT)
+            self.bits.append({b: hoist(self._bit_word(b), "bits") for b in maps})
             self.offsets.append(hoist(self._column(n, abi.OUT_OFFSETS), "off") if text else "")
             self.used.append(hoist(self._column(n, abi.OUT_BYTES), "used") if text else "")
             self.room.append(hoist(self._column(n, abi.OUT_BYTES_CAPACITY), "room") if text else "")
@@ -114,6 +116,9 @@ class Port:
 
     def _column(self, n: int, word: int) -> ast.expr:
         return expr("ld_i64(C, W)", C=self.columns, W=n * abi.OUT_WORDS + word)
+
+    def _bit_word(self, bitmap: str) -> ast.expr:
+        return expr("ld_i64(B, R >> 6)", B=bitmap, R=self.rows)
 
     def flush(self) -> None:
         """Write row count and string fill levels back."""
@@ -148,6 +153,9 @@ class Port:
             if used:
                 set_(used, self._column(n, abi.OUT_BYTES))
         self.reload()
+        for words in self.bits:
+            for bitmap, word in words.items():
+                set_(word, self._bit_word(bitmap))
 
     def append(
         self, values: Sequence[Val], serial: ast.expr, position: Position, roomy: bool,
@@ -180,15 +188,24 @@ class Port:
         code = self.scope.writer.code
         if self.validity[n]:
             valid = expr("not N", N=value.null) if value.null is not None else ast.Constant(True)
-            code("st_bit(B, R, V)", B=self.validity[n], R=self.rows, V=valid)
+            self._store_bit(n, self.validity[n], valid)
         match column.storage:
             case Storage.UTF8:
                 self._store_text(n, value)
             case Storage.I128:
                 code("st_i64(D, R * 2, V)", D=self.data[n], R=self.rows, V=value.it)
                 code("st_i64(D, R * 2 + 1, V >> 63)", D=self.data[n], R=self.rows, V=value.it)
+            case Storage.BIT:
+                self._store_bit(n, self.data[n], value.it)
             case storage_:
                 code(_STORE[storage_], D=self.data[n], R=self.rows, V=value.it)
+
+    def _store_bit(self, n: int, bitmap: str, value: ast.expr) -> None:
+        """Put the row's bit into its word and the word into the bitmap: nothing waits for what was stored before."""
+        word = self.bits[n][bitmap]
+        below = expr("W & (shl(1, R & 63) - 1)", W=word, R=self.rows)  # the bits of earlier rows; none in a new word
+        self.scope.writer.set(word, expr("BELOW | shl(pick(V, 1, 0), R & 63)", BELOW=below, V=value, R=self.rows))
+        self.scope.writer.code("st_i64(B, R >> 6, W)", B=bitmap, R=self.rows, W=word)
 
     def _store_text(self, n: int, value: Val) -> None:
         scope, code = self.scope, self.scope.writer.code

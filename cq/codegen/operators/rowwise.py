@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cq.codegen.expressions import emit
 from cq.codegen.flow import Flow, computed, consumes
-from cq.codegen.values import Row, is_true
-from cq.expressions import Call, Column, Expr, Literal, walk
+from cq.codegen.values import Row, Scope, Val, is_true
+from cq.expressions import And, Call, Column, Expr, IsNull, Literal, walk
 from cq.planner.logical import LogicalNode
 from cq.planner.operators import Filter, Project, UnionAll
 from cq.types import Physical
@@ -21,6 +21,7 @@ def consume_filter(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     assert isinstance(node, Filter)
     scope = flow.scope
     passes = is_true(emit(scope, row, node.predicate))
+    row = _without_nulls(scope, row, len(node.schema), _never_null(node.predicate))
     if flow.roomy and flow.keep is None and scope.guard is None and _only_writes(flow, node):
         flow.keep = scope.guard = scope.let(passes, "keep")
         flow.deliver(node, row)
@@ -28,6 +29,32 @@ def consume_filter(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         return
     with scope.when(passes):
         flow.deliver(node, row)
+
+
+_COMPARISONS = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
+
+
+def _never_null(predicate: Expr) -> set[int]:
+    """Columns that are not NULL where the predicate is TRUE."""
+    match predicate:
+        case And(args=args):
+            return {column for arg in args for column in _never_null(arg)}
+        case Call(function=f, args=(IsNull(arg=Column(index=index)),)) if f.native == "not":
+            return {index}
+        case Call(function=f, args=args) if f.native in _COMPARISONS:
+            plain = [arg for arg in args if isinstance(arg, Column) or _is_harmless(arg)]
+            return {x.index for arg in plain for x in walk(arg) if isinstance(x, Column)}
+    return set()
+
+
+def _without_nulls(scope: Scope, row: Row, width: int, columns: set[int]) -> Row:
+    """The row as those see it that come after a predicate: what it has refused to be NULL is not."""
+
+    def column(index: int) -> Val:
+        value = row.column(index)
+        return Val(value.type, value.parts, key=value.key) if index in columns else value
+
+    return Row(scope, [lambda i=i: column(i) for i in range(width)]) if columns else row  # type: ignore[misc]
 
 
 # kernel forms that do no harm when computed for a row that is dropped
