@@ -26,7 +26,7 @@ MAKE = {
 PURE = sorted(
     name
     for name in set(ops.OPS) - {"prefetch", "fence", "pause", "sched_yield", "clock_ns", "alloc", "zalloc", "realloc"}
-    if not name.startswith(("ld_", "st_", "at_", "futex", "call", "set_bit"))
+    if not name.startswith(("ld_", "st_", "at_", "futex", "call", "set_bit", "large_pages"))
     and name not in {"release", "copy", "move", "fill", "compare", "mem_eq", "mem_find", "print_f64", "scan_f64"}
 )
 
@@ -199,6 +199,7 @@ def test_hints_and_the_clock_are_callable_compiled(compiled):
         compiled[name]()
     compiled["prefetch"](0)
     compiled["prefetch"](-1)
+    compiled["large_pages"](0, 0)
     first = compiled["clock_ns"]()
     assert 0 < first <= compiled["clock_ns"]()
 
