@@ -20,7 +20,7 @@ PENDING_BATCHES = (
     4  # record batches of one source that wait for admission: one in use, one ready, decoding ahead of that
 )
 TICKETS_A_WORKER = 8  # waiting at each stage: enough to ride over a slow ticket, few enough to stay in the cache
-WAITING_RESULTS = 64  # parcels in each sink; then the last stage waits for the feeder
+WAITING_RESULTS = 16  # parcels in each sink, then the last stage waits for the feeder; at 64 they leave the cache
 NO_LIMIT = 2**63 - 1
 MOST_SEGMENTS = 1024  # in a ticket; one that has more crossings and turns of sources is cut earlier
 
@@ -117,7 +117,9 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
     entries = host.entries(spec)
     lanes = _lane_count(plant.workers) if kind == s.LANED else 1
     limit = batch_rows if lanes == 1 else max(256, 4 * batch_rows // lanes)  # a lane with four times its share is full
-    depots = [_new_depot(host, port, limit, segmented=not last, positioned=lanes > 1) for port in spec.ports]
+    # a full ticket fits on top of a port that is not full; a SHARED stage takes what there is after every ticket
+    capacity = limit if kind == s.SHARED else 2 * limit
+    depots = [_new_depot(host, port, limit, capacity, not last, lanes > 1) for port in spec.ports]
     plant.depots.append(depots)
     for index, value in (
         (s.STAGE_ENGINE, plant.engine),
@@ -158,10 +160,10 @@ def _lane_count(workers: int) -> int:
     return min(64, power_of_two(4 * workers))
 
 
-def _new_depot(host: Host, port: PortSpec, limit: int, segmented: bool, positioned: bool) -> int:
+def _new_depot(host: Host, port: PortSpec, limit: int, capacity: int, segmented: bool, positioned: bool) -> int:
+    """Parcels of a port. capacity: for stages that make no more rows than they take; beyond it they grow."""
     specs = words(w for c in port.columns for w in (int(c.storage), int(c.nullable)))
-    # a full ticket fits on top of a port that is not full, so growing is for stages that make more rows than they take
-    shape = (limit, 2 * limit + 64, int(segmented), int(positioned))
+    shape = (limit, capacity + 64, int(segmented), int(positioned))
     return made(host.function("depot_new")(len(port.columns), host.place(specs), *shape), port.name)
 
 
@@ -195,7 +197,7 @@ def _build_lanes(plant: Plant, spec: Stage, stage: int, batch_rows: int, entries
     host, lanes = plant.host, plant.block(x.LANES_WORDS)
     count, splits = _lane_count(plant.workers), 2 * plant.workers + 2
     tasks = _new_tasks(plant, spec, stage, count)
-    depots = [_new_depot(host, port, batch_rows, segmented=False, positioned=False) for port in spec.ports]
+    depots = [_new_depot(host, port, batch_rows, batch_rows, False, False) for port in spec.ports]
     plant.depots.append(depots)
     plant.hybrids.append(made(host.function("hybrid_new")(count, power_of_two(2 * splits)), spec.name))
     idle, homes = plant.bag(splits)

@@ -98,7 +98,7 @@ PARCEL_ARRAY = ITEM_WORDS + PORT_WORDS + 4  # -> ArrowArray structures (cq/runti
 PARCEL_DIRTY = ITEM_WORDS + PORT_WORDS + 5  # rows whose bits may be set though the port has fewer
 PARCEL_WORDS = ITEM_WORDS + PORT_WORDS + 6
 
-IDLE_PARCELS = 16  # kept in a depot; more would only hold memory that nobody waits for
+IDLE_PARCELS = 32  # kept in a depot: all that wait in a sink and as many under way; fresh ones cost a page fault a page
 FIRST_SEGMENTS = 64
 FIRST_STRING_BYTES = 8  # room for each row at first
 LARGEST_IDLE_BYTES = 16 << 20  # a parcel grown beyond this is not kept
