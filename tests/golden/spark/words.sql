@@ -32,7 +32,7 @@ n3 as (
 select c0, c1, c2 from n3
 order by _w, _s, _o
 limit 3
--- c0: word VARCHAR
+-- c0: word VARCHAR NOT NULL
 -- c1: n BIGINT NOT NULL
 -- c2: before BIGINT
 -- :k0 = ' '
