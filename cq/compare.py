@@ -232,10 +232,8 @@ def compare_runs(
     (left_name, left_tables, left_error), (right_name, right_tables, right_error) = left, right
     errors = _errors((left_name, left_error), (right_name, right_error))
     whole = left_error is None and right_error is None
-    placed = all(e is None or e.first.place for e in (left_error, right_error))
-    outputs = tuple(
-        compare(n, left_tables[n], right_tables[n], strict, tolerance) for n in left_tables if whole or placed
-    )
+    comparable = left_tables if whole or "spark" not in (left_name, right_name) else ()
+    outputs = tuple(compare(n, left_tables[n], right_tables[n], strict, tolerance) for n in comparable)
     return Difference(left_name, right_name, outputs, errors)
 
 
