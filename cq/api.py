@@ -276,7 +276,7 @@ class Job:
             self._demand_open(stream)
             declared = self._streams[stream]
             pieces = read_memory(data, stream, Rules.of(declared), first=self._rows[stream] + 1)
-            source = PiecedSource(stream, pieces, self._bad[stream], None, ahead=False)
+            source = PiecedSource(stream, pieces, self._bad[stream])
             for batch in source.batches():
                 self._rows[stream] += batch.batch.num_rows
                 self._steps.push(stream, batch)

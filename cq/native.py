@@ -44,8 +44,9 @@ class Reading:
 
     def take(self, taken: SourceBatch) -> pa.RecordBatch:
         """The wanted columns of a batch, whose place is remembered."""
-        self.places.append((self.rows, taken.place))
-        self.rows += taken.batch.num_rows
+        if taken.batch.num_rows:
+            self.places.append((self.rows, taken.place))
+            self.rows += taken.batch.num_rows
         return taken.batch.select([c.name for c in self.spec.columns])
 
     def place_of(self, row: int) -> str:

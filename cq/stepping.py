@@ -123,4 +123,4 @@ class NativeSteps:
 
 def _no_feed(stream: SourceDef) -> Feed:
     """The feed of a stream whose rows are pushed: it has none of its own."""
-    return Feed(stream, PiecedSource(stream.name, iter(()), BadRows("fail"), None, ahead=False), Progress())
+    return Feed(stream, PiecedSource(stream.name, iter(()), BadRows("fail")), Progress())

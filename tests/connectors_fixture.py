@@ -66,6 +66,8 @@ def read(
     try:
         source = open_source(declared, inputs, wanted)
         for taken in source.batches():
+            if not taken.batch.num_rows:
+                continue  # nothing at the moment
             seen.batches.append(taken.batch)
             seen.rows += list(rows_of(taken.batch, types))
             seen.places += [taken.place.of(k) for k in range(taken.batch.num_rows)]

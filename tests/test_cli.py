@@ -402,3 +402,17 @@ def test_progress_line_is_drawn_on_a_terminal_and_taken_away() -> None:
     line.clear()
     assert shown.getvalue().startswith(p.CLEAR + "a 5 · out 7") and shown.getvalue().endswith(p.CLEAR)
     assert shown.getvalue().count(p.CLEAR) == 2
+
+
+def test_rows_of_a_slow_pipe_leave_as_they_come() -> None:
+    command = [sys.executable, "-m", "cq", "run", "-q", "-c", "CREATE STREAM b (id BIGINT); SELECT id FROM b", "b=-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdin is not None and running.stdout is not None
+        for row in (b"1\n", b"2\n"):
+            running.stdin.write(b"id\n" + row if row == b"1\n" else row)
+            running.stdin.flush()
+            if row == b"1\n":
+                assert running.stdout.readline() == b"id\n"
+            assert running.stdout.readline() == row
+        running.stdin.close()
+        assert running.wait(60) == 0

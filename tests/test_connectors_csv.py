@@ -288,3 +288,10 @@ def test_time_that_leaves_64_bits_is_a_bad_event_time(tmp_path: Path) -> None:
     plain = stream("t bigint", path=path, on_error="skip")
     declared = type(plain)(plain.fields, plain.options, time)
     assert read(declared).rows == [(1,), (2,)]
+
+
+def test_dead_letters_never_overwrite_what_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path, "id\nx\n")
+    error = read(stream("id bigint", path=path, on_error="dead_letter", bad_rows=path)).error
+    assert error is not None and error.code == "CQ0605"
+    assert (tmp_path / "t.csv").read_text() == "id\nx\n"

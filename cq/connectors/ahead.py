@@ -15,11 +15,14 @@ T = TypeVar("T")
 
 # Entries waiting at most. One is enough to overlap; the rest hides uneven entries. At 4 MB each this is 24 MB a source.
 AHEAD_ITEMS = 6
-LOOK_EVERY_S = 0.1  # how soon a reader that waits sees that it was interrupted
+IDLE_S = 0.005  # after so long without an entry the reader gets None: it may have other work, or be interrupted
 
 
 class Ahead(Generic[T]):
-    """Iterates over `items` from a thread of its own; errors come out at their place in the order."""
+    """Iterates over `items` from a thread of its own; errors come out at their place in the order.
+
+    None between two items means that there is nothing at the moment.
+    """
 
     def __init__(self, items: Iterator[T], name: str) -> None:
         self._items = items
@@ -31,17 +34,17 @@ class Ahead(Generic[T]):
         self._thread = threading.Thread(target=self._run, name=f"cq-read-{name}", daemon=True)
         self._started = False
 
-    def __iter__(self) -> Iterator[T]:
+    def __iter__(self) -> Iterator[T | None]:
         if not self._started:
             self._started = True
             self._thread.start()
         while True:
             with self._changed:
-                while not self._waiting and not self._stopped and not self.interrupted:
-                    self._changed.wait(LOOK_EVERY_S)
+                if not self._waiting and not self._stopped:
+                    self._changed.wait(IDLE_S)
                 if self._stopped or self.interrupted:
                     return
-                item = self._waiting.popleft()
+                item = self._waiting.popleft() if self._waiting else None
                 self._changed.notify_all()
             if isinstance(item, _End):
                 if item.error is not None:

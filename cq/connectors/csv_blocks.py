@@ -17,7 +17,9 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class Reads(Protocol):
     """What the CSV reader needs of an open file."""
 
-    def read(self, size: int, /) -> bytes: ...
+    def read(self, size: int, /) -> bytes:
+        """Up to `size` bytes; fewer when more cannot be had at once, none only at the end."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Window:
             cause = f"the record at line {self._line} is longer than {RECORD_BYTES >> 20} MiB"
             raise damaged(self._name, cause, "is a quote never closed, or is this not a text file?")
         # a row longer than a block: read as much again as is waiting, so that it is looked at few times
-        found = _read_fully(self._file, min(max(BLOCK_BYTES, waiting), RECORD_BYTES + 1 - waiting))
+        found = self._file.read(min(max(BLOCK_BYTES, waiting), RECORD_BYTES + 1 - waiting))
         self.last = not found
         self.text = self.text + found if waiting else found
         if not self._begun:
@@ -69,19 +71,6 @@ class Window:
         """The first `size` bytes, whole rows, are done with. lines: how many lines end in them, if that is known."""
         self._line += count_lines(self.text[:size]) if lines is None else lines
         self.text = self.text[size:]
-
-
-def _read_fully(file: Reads, size: int) -> bytes:
-    """`size` bytes, fewer only at the end; pipes give what they have, so ask again."""
-    found = file.read(size)
-    if not found or len(found) >= size // 2:
-        return found
-    parts = [found]
-    have = len(found)
-    while have < size and (found := file.read(size - have)):
-        parts.append(found)
-        have += len(found)
-    return b"".join(parts)
 
 
 def check_encoding(text: bytes, name: str) -> None:

@@ -128,11 +128,16 @@ class _Unpacked(io.RawIOBase):
         self._bytes = 0
 
     def read(self, size: int = -1, /) -> bytes:
+        parts: list[bytes] = []
+        have = 0
         try:
-            found: bytes = self._stream.read(size)
+            while have < size and (part := self._stream.read(size - have)):
+                parts.append(part)
+                have += len(part)
         except (pa.ArrowException, OSError) as e:
             raise damaged(self._path, f"it cannot be unpacked: {str(e)[:200]}") from None
-        self._bytes += len(found)
+        found = b"".join(parts)
+        self._bytes += have
         if self._bytes > FREE_BYTES and self._bytes > MAX_RATIO * self._packed.tell():
             raise damaged(self._path, f"it unpacks to more than {MAX_RATIO} times its size")
         return found

@@ -113,7 +113,10 @@ class Source(Protocol):
     def bad_rows(self) -> int: ...
 
     def batches(self) -> Iterator[SourceBatch]:
-        """Everything before the first unreadable row, which is then raised as a DataError (`on_error = fail`)."""
+        """Everything before the first unreadable row, which is then raised as a DataError (`on_error = fail`).
+
+        A batch without rows means that there is nothing at the moment: whoever takes batches may do something else.
+        """
         ...
 
     def share_done(self) -> float | None:

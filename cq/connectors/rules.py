@@ -67,6 +67,10 @@ class Rules:
         """Arrow schema of what is delivered."""
         return pa.schema([pa.field(self.fields[i].name, to_arrow(self.fields[i].type)) for i in self.wanted])
 
+    def nothing(self) -> pa.RecordBatch:
+        """A batch without rows."""
+        return self.deliver({i: pa.nulls(0, to_arrow(self.fields[i].type)) for i in self.wanted}, 0)
+
     def deliver(self, columns: dict[int, pa.Array], rows: int) -> pa.RecordBatch:
         """The wanted columns as a batch; without columns it still has its number of rows."""
         if not self.wanted:

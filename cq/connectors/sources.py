@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cq.connectors.access import STDIN
+import pyarrow as pa
+
+from cq.connectors.access import STDIN, identity
 from cq.connectors.ahead import Ahead
-from cq.connectors.arrow_file import read_arrow
 from cq.connectors.bad_rows import BadRows
-from cq.connectors.csv_file import CsvOptions, read_csv
 from cq.connectors.files import Files, ending_format
 from cq.connectors.generator import read_generator
 from cq.connectors.inputs import Inputs, is_path
 from cq.connectors.memory import read_memory
-from cq.connectors.protocol import Declared, Piece, Source, SourceBatch
+from cq.connectors.protocol import Declared, Piece, Place, Source, SourceBatch
 from cq.connectors.rules import Rules
+from cq.connectors.stdin import read_stdin
 from cq.errors import DataError, Diagnostic, UsageError
 
 
@@ -31,15 +31,15 @@ def open_source(stream: Declared, inputs: Inputs, wanted: Sequence[int] | None =
     path, access = inputs.path_of(stream)
     if path is not None:
         files = Files(path, _settings(options, path, stream.name in inputs.given), rules, access)
-        return PiecedSource(stream.name, files.pieces(), bad, files)
+        return PiecedSource(stream.name, files.pieces(), bad, files, idle=rules.nothing())
     given = inputs.given.get(stream.name)
     if given is not None and not is_path(given):
-        return PiecedSource(stream.name, read_memory(given, stream.name, rules), bad, None, ahead=False)
+        return PiecedSource(stream.name, read_memory(given, stream.name, rules), bad)
     match STDIN if is_path(given) else options.get("connector", ""):
         case "generator":
-            return PiecedSource(stream.name, read_generator(options, stream.name, rules), bad, None)
+            return PiecedSource(stream.name, read_generator(options, stream.name, rules), bad, idle=rules.nothing())
         case "stdin" | "-":
-            return PiecedSource(stream.name, _read_stdin(options, rules), bad, None)
+            return PiecedSource(stream.name, read_stdin(options, rules), bad, idle=rules.nothing())
         case _:
             raise UsageError(
                 Diagnostic(
@@ -57,33 +57,39 @@ def _settings(options: dict[str, str], path: str, is_given: bool) -> dict[str, s
     return options
 
 
-def _read_stdin(options: dict[str, str], rules: Rules) -> Iterator[Piece]:
-    name = "<stdin>"
-    file = sys.stdin.buffer
-    if options.get("format", "csv").lower() == "arrow":
-        yield from read_arrow(file, name, rules, seekable=False)
-    else:
-        yield from read_csv(file, name, CsvOptions.of(options), rules)
-
-
 def _dead_letter_path(stream: Declared, inputs: Inputs) -> Path | None:
     options = dict(stream.options)
     if options.get("on_error", "fail").lower() != "dead_letter":
         return None
     written = options.get("bad_rows")
-    if written:
-        return inputs.access.resolve(written)
-    return Path.cwd() / f"{inputs.dead_letters}.{stream.name}.bad.jsonl"
+    default = Path.cwd() / f"{inputs.dead_letters}.{stream.name}.bad.jsonl"
+    path = inputs.access.resolve(written) if written else default
+    if identity(path) in inputs.reserved([stream]):
+        raise UsageError(
+            Diagnostic("CQ0605", f'"{path.name}" is read by this query, so bad rows cannot be written to it')
+        )
+    return path
+
+
+NOWHERE = Place("", 0)
 
 
 class PiecedSource:
-    """A source over pieces: bad rows are dealt with in order, by whoever takes the batches."""
+    """A source over pieces: bad rows are dealt with in order, by whoever takes the batches.
+
+    idle: given when the pieces are read ahead by a thread: the batch that says that there is nothing at the moment.
+    """
 
     def __init__(
-        self, name: str, pieces: Iterator[Piece], bad: BadRows, files: Files | None, ahead: bool = True
+        self,
+        name: str,
+        pieces: Iterator[Piece],
+        bad: BadRows,
+        files: Files | None = None,
+        idle: pa.RecordBatch | None = None,
     ) -> None:
-        self._bad, self._files = bad, files
-        self._ahead = Ahead(pieces, name) if ahead else None
+        self._bad, self._files, self._idle = bad, files, idle
+        self._ahead = Ahead(pieces, name) if idle is not None else None
         self._pieces = pieces
 
     @property
@@ -92,6 +98,9 @@ class PiecedSource:
 
     def batches(self) -> Iterator[SourceBatch]:
         for piece in self._ahead or self._pieces:
+            if piece is None:
+                yield SourceBatch(self._idle, NOWHERE, self._bad.count)
+                continue
             if piece.bad and self._bad.fails:
                 before = piece.bad[0].before
                 if before:
