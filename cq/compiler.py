@@ -157,6 +157,7 @@ class Compiled:
     def __init__(self, request: Request) -> None:
         self.request = request
         self._done: dict[str, Any] = {}
+        self._by_workers: dict[int, Compiled] = {}
 
     def after(self, name: str) -> Any:
         """The result of the pass `name`, all passes before it included."""
@@ -170,10 +171,12 @@ class Compiled:
         raise AssertionError(f"no pass {name}")
 
     def for_workers(self, workers: int) -> Compiled:
-        """The same query, on its way to a Job for so many workers; passes that do not depend on it are kept."""
-        other = Compiled(replace(self.request, workers=workers))
-        other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
-        return other
+        """The same query, on its way to a Job for so many workers, once; passes that do not depend on it are kept."""
+        if workers not in self._by_workers:
+            other = Compiled(replace(self.request, workers=workers))
+            other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
+            self._by_workers[workers] = other
+        return self._by_workers[workers]
 
     def of_plan(self, plan: LogicalPlan) -> Compiled:
         """Another plan of the same text (an EXPLAIN statement's), bound."""
