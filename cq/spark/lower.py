@@ -2,6 +2,9 @@
 
 `lower` gives a text for every output. Operator number 3 is the CTE n3, behind its steps (n3_timed, …) if it has any;
 operators that several others read stand once. What the columns that begin with `_` mean is said in `cq.spark.position`.
+
+Where Spark may differ: it adds DOUBLEs in any order; it computes only what reaches an output, so that a data error in a
+column nobody reads, or behind a LIMIT, may or may not happen; of several data errors it may meet any first.
 """
 
 from __future__ import annotations
