@@ -108,6 +108,10 @@ class Delivery:
         self._sinks, self._limit, self._progress = sinks, limit, progress
         progress.rows_out.update(dict.fromkeys(sinks, 0))
 
+    def hash_by(self, hashing: Callable[[], RowHash]) -> None:
+        """Rows are hashed this way. Before the first of them."""
+        self.hashes = {name: hashing() for name in self.hashes}
+
     def rows(self, output: str, batch: pa.RecordBatch) -> None:
         """The next rows of an output. Raises Enough once no output takes more."""
         if self._limit is not None:
@@ -269,7 +273,9 @@ def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery
 def _run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
     with native_packages():
         from cq.native import run_native
+        from cq.runtime.hashing import NativeRowHash
 
+        delivery.hash_by(NativeRowHash)
         return run_native(compiled, feeds, delivery, options)
 
 

@@ -36,6 +36,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.batch",
     "cq.runtime.parcel",
     "cq.runtime.export",
+    "cq.runtime.rowhash",
     "cq.runtime.merge",
     "cq.runtime.stage",
     "cq.runtime.schedule",
