@@ -29,10 +29,10 @@ def small_library() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (interpret, kernel):
             patch.setattr(module, "LIBRARY", interpret.LIBRARY[:3])
-        kernel.library.cache_clear()
+        kernel._library.cache_clear()
         patch.setattr(kernel, "_stages", {})
         yield
-    kernel.library.cache_clear()
+    kernel._library.cache_clear()
 
 
 class Interpreted:

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -445,3 +446,25 @@ def test_a_warm_start_imports_no_numba(tmp_path):
     ]
     assert [run.split()[0] for run in runs] == ["True", "False"]
     assert runs[1].split()[1] == "False"
+
+
+def test_threads_that_need_the_same_stage_load_it_once(own_cache, monkeypatch):
+    loads, meeting = [], threading.Barrier(2)
+
+    def load(engine, made):
+        loads.append(made.key)
+        with suppress(threading.BrokenBarrierError):
+            meeting.wait(0.1)  # only a second load at the same time lets it through
+        return {"k": 1}
+
+    monkeypatch.setattr(link.Engine, "load", load)
+    kernel.compile_stage(STAGE, SIGNATURES, ["k"])  # threads may not compile
+    kernel._stages.clear()
+    loads.clear()
+    meeting.reset()
+    threads = [threading.Thread(target=kernel.compile_stage, args=(STAGE, SIGNATURES, ["k"])) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(loads) == 1

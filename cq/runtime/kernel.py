@@ -198,9 +198,18 @@ def object_cache() -> ObjectCache:
     return ObjectCache(default_directory())
 
 
-@lru_cache(maxsize=1)
+# queries may start in several threads at once; what is loaded is loaded by the first of them
+_LOADING = threading.RLock()
+
+
 def library() -> Library:
     """The runtime library, compiled if the cache does not hold it; one for the life of the process."""
+    with _LOADING:
+        return _library()
+
+
+@lru_cache(maxsize=1)
+def _library() -> Library:
     load_modules(LIBRARY)
     natives = [n for module in LIBRARY for n in natives_of(module)]
     key = _key("library", [_source(module) for module in LIBRARY])
@@ -257,15 +266,15 @@ def compile_stage(source: str, signatures: Mapping[str, str], entries: Iterable[
     runtime = library()
     callable_names = sorted(entries)
     key = _key("stage", runtime.key, source, sorted(signatures.items()), callable_names)
-    if (loaded := _stages.get(key)) is not None:
-        return loaded
-    path = object_cache().source_path(key)
-    made = object_cache().get(key)
-    if made is None:
-        made = _compile_source(source, path, signatures, callable_names, key)
-        object_cache().put(made, source)
-    _stages[key] = Stage(key, runtime.engine.load(made), path)
-    return _stages[key]
+    with _LOADING:
+        if key not in _stages:
+            path = object_cache().source_path(key)
+            made = object_cache().get(key)
+            if made is None:
+                made = _compile_source(source, path, signatures, callable_names, key)
+                object_cache().put(made, source)
+            _stages[key] = Stage(key, runtime.engine.load(made), path)
+        return _stages[key]
 
 
 _stages: dict[str, Stage] = {}
