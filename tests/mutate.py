@@ -33,21 +33,27 @@ sys.exit(pytest.main(["-q", "-x", "--no-header", "-p", "no:cacheprovider", *{arg
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """In `module`, the one place that reads `old` reads `new`; `tests` (and `select`, as pytest -k) should fail."""
+    """In `module`, the one place that reads `old` reads `new`; `tests` (and `select`, as pytest -k) should fail.
+
+    more: further places of the module, as (old, new), where one alone shows nowhere.
+    """
 
     module: str
     old: str
     new: str
     tests: tuple[str, ...]
     select: str = ""
+    more: tuple[tuple[str, str], ...] = ()
 
     def verdict(self) -> tuple[bool, str]:
         """Whether a test failed, and the end of what pytest said."""
         source = (ROOT / (self.module.replace(".", "/") + ".py")).read_text(encoding="utf-8")
-        assert source.count(self.old) == 1, f"{self.module} has {source.count(self.old)} places like {self.old!r}"
+        for old, new in ((self.old, self.new), *self.more):
+            assert source.count(old) == 1, f"{self.module} has {source.count(old)} places like {old!r}"
+            source = source.replace(old, new)
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "mutant.py"
-            path.write_text(source.replace(self.old, self.new), encoding="utf-8")
+            path.write_text(source, encoding="utf-8")
             arguments = [str(TESTS / name) for name in self.tests] + (["-k", self.select] if self.select else [])
             script = _RUN.format(tests=str(TESTS), module=self.module, path=str(path), arguments=arguments)
             command = [sys.executable, "-c", script]

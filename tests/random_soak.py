@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # the tests import each other by
 
 from random_chunk import Found, run_chunk, spark_chunk
 
+ROOT = Path(__file__).parent.parent
 PLANS_A_CHUNK = {"compiled": 50, "interpreted": 200, "spark": 50}
 FIRST_SEED = {"interpreted": 10_000_000, "compiled": 20_000_000, "spark": 30_000_000}
 CHUNK_TIMEOUT_S = 3_600
@@ -58,7 +59,7 @@ def in_process(chunk: Chunk) -> dict[str, object]:
     """The chunk run by another process: its result, or how that process ended."""
     command = [sys.executable, "-m", "tests.random_soak", "--chunk", json.dumps(asdict(chunk))]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=CHUNK_TIMEOUT_S, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=CHUNK_TIMEOUT_S, check=False)
     except subprocess.TimeoutExpired:
         return {"chunk": asdict(chunk), "crash": f"no end after {CHUNK_TIMEOUT_S} s"}
     if done.returncode != 0:

@@ -6,9 +6,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from cases import WAYS, Outcome, Prepared, watched
+from cases import WAYS, Outcome, Prepared, Way, watched
 from slt_format import SltCase, read_cases, read_row, write_row
+from spark_fixture import spark  # noqa: F401
 
+from cq.compare import compare_runs
+from cq.engines import collect
 from cq.errors import CompileError
 
 CASES = [c for path in sorted((Path(__file__).parent / "slt").glob("*.slt")) for c in read_cases(path)]
@@ -64,11 +67,34 @@ def test_the_reference_gives_the_expected_rows(case_id: int) -> None:
 
 
 @pytest.mark.parametrize("case_id", [i for i, c in enumerate(CASES) if c in RUNNING], ids=lambda i: IDS[i])
-def test_native_gives_the_same_whatever_the_threads_and_batches(case_id: int) -> None:
+def test_generated_code_interpreted_gives_the_same(case_id: int) -> None:
+    agree(case_id, [w for w in WAYS if w.interpreted])
+
+
+@pytest.mark.parametrize("case_id", [i for i, c in enumerate(CASES) if c in RUNNING], ids=lambda i: IDS[i])
+def test_compiled_it_gives_the_same_whatever_the_threads_and_batches(case_id: int) -> None:
+    agree(case_id, [w for w in WAYS if not w.interpreted])
+
+
+def agree(case_id: int, ways: list[Way]) -> None:
     made = prepared(case_id)
     wanted = made.reference()
-    for way in WAYS:
+    for way in ways:
         give(made, CASES[case_id], CUTS[way.batch_rows])
         with watched(f"{IDS[case_id]}, {way}"):
             got = made.native(way)
         assert got == wanted, f"{way}: {got.difference(wanted)}"
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("case_id", [i for i, c in enumerate(CASES) if c in RUNNING], ids=lambda i: IDS[i])
+def test_spark_gives_the_same_rows(case_id: int) -> None:
+    """As a multiset, DOUBLE within 1e-9; of a run that fails the code."""
+    if CASES[case_id].no_spark:
+        pytest.skip(CASES[case_id].no_spark)
+    made = prepared(case_id)
+    give(made, CASES[case_id])
+    found = [(engine, collect(made.compiled, engine)) for engine in ("reference", "spark")]
+    difference = compare_runs(*((engine, run.tables, run.error) for engine, run in found))
+    assert difference.equal, str(difference)
