@@ -175,6 +175,7 @@ class Library:
         self.addresses = engine.load(made)
         self.inline_texts: dict[str, str] = json.loads(made.text)
         self._signatures = {n.name: n.signature for n in natives}
+        self._functions: dict[str, Callable[..., Any]] = {}
 
     def address(self, name: str) -> int:
         """The address of an exported function."""
@@ -182,7 +183,9 @@ class Library:
 
     def function(self, name: str) -> Callable[..., Any]:
         """An exported function as Python calls it; the GIL is released while it runs."""
-        return callable_at(self.addresses[name], self._signatures[name])
+        if name not in self._functions:  # ctypes takes 6 us to make one
+            self._functions[name] = callable_at(self.addresses[name], self._signatures[name])
+        return self._functions[name]
 
 
 def callable_at(address: int, signature: Signature | str) -> Callable[..., Any]:
