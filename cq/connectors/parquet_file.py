@@ -19,6 +19,8 @@ from cq.connectors.protocol import BATCH_ROWS, Piece, Place, damaged
 from cq.connectors.rules import Rules, TypedColumn, typed_piece
 from cq.errors import DataError
 
+ROWS_TOGETHER = 4 * BATCH_ROWS  # of small row groups: as fast as reading all at once, whose memory grows with the file
+
 
 def read_parquet(file: BinaryIO, name: str, rules: Rules) -> Iterator[Piece]:
     """The rows of one file as pieces; CQ0701 when it is damaged, CQ0603 when it does not fit the declaration."""
@@ -54,10 +56,28 @@ def _batches(opened: parquet.ParquetFile, schema: pa.Schema, at: Sequence[int]) 
             yield pa.RecordBatch.from_struct_array(empty)
         return
     order: list[int] | None = None
-    for batch in opened.iter_batches(batch_size=BATCH_ROWS, columns=names):
-        if order is None:
-            order = [batch.schema.get_field_index(n) for n in names]
-        yield batch.select(order)
+    for groups in _row_groups(opened.metadata):
+        for batch in opened.iter_batches(batch_size=BATCH_ROWS, row_groups=groups, columns=names):
+            if order is None:
+                order = [batch.schema.get_field_index(n) for n in names]
+            yield batch.select(order)
+
+
+def _row_groups(metadata: parquet.FileMetaData) -> Iterator[list[int]]:
+    """The numbers of all row groups, in runs that are read together: one, or several small ones.
+
+    A reader keeps the bytes of all row groups it was asked for, read ahead or read already, until it is done with them.
+    """
+    together, rows = list[int](), 0
+    for number in range(metadata.num_row_groups):
+        more = metadata.row_group(number).num_rows
+        if together and rows + more > ROWS_TOGETHER:
+            yield together
+            together, rows = [], 0
+        together.append(number)
+        rows += more
+    if together:
+        yield together
 
 
 def _piece(batch: pa.RecordBatch, columns: Sequence[TypedColumn], rules: Rules, place: Place) -> Piece:
