@@ -50,8 +50,16 @@ class Ended:
 
 
 def run_process(arguments: Sequence[str], directory: Path, cache: Path) -> Ended:
-    """Run Python with these arguments in `directory`, with compiled code in `cache`."""
-    environment = {**os.environ, "CQ_CACHE_DIR": str(cache), "PYTHONPATH": str(Path(__file__).parent.parent)}
+    """Run Python with these arguments in `directory`, with compiled code in `cache`.
+
+    Byte code is kept, as that of an installed package is, whatever this process was told.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment |= {
+        "CQ_CACHE_DIR": str(cache),
+        "PYTHONPATH": str(Path(__file__).parent.parent),
+        "PYTHONPYCACHEPREFIX": str(directory / "bytecode"),
+    }
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         began = time.perf_counter()
         process = subprocess.Popen(
