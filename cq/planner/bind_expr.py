@@ -34,6 +34,7 @@ from cq.planner.conversion import (
 )
 from cq.planner.scope import Relation, finds
 from cq.planner.scope import resolve as resolve_column
+from cq.planner.traits import check_size
 from cq.types import BOOLEAN, NULL, VARCHAR, DataType, Kind
 
 COMPARISONS = {"=", "<>", "<", "<=", ">", ">="}
@@ -254,14 +255,18 @@ class ExprBinder:
             self.compare(">=", operand, self.bind(node.low), node.span),
             self.compare("<=", operand, self.bind(node.high), node.span),
         )
-        return self.maybe_negated(And(BOOLEAN, any(p.nullable for p in parts), parts, span=node.span), node)
+        both = And(BOOLEAN, any(p.nullable for p in parts), parts, span=node.span)
+        return self.maybe_negated(check_size(both, node.span), node)
 
     def in_list(self, node: ast.InList) -> Expr:
         operand = self.bind(node.operand)
         tests = tuple(self.compare("=", operand, self.bind(i), i.span) for i in node.items)
         if len(tests) == 1:
             return self.maybe_negated(tests[0], node)
-        return self.maybe_negated(Or(BOOLEAN, any(t.nullable for t in tests), tests, span=node.span), node)
+        either = Or(BOOLEAN, any(t.nullable for t in tests), tests, span=node.span)
+        if operand.children:  # repeated in every test
+            check_size(either, node.span)
+        return self.maybe_negated(either, node)
 
     def like(self, node: ast.Like) -> Expr:
         parts = [node.operand, node.pattern, *([node.escape] if node.escape is not None else [])]
@@ -278,6 +283,8 @@ class ExprBinder:
         else:
             operand = self.bind(node.operand)
             conditions = [self.compare("=", operand, self.bind(w.condition), w.span) for w in node.branches]
+            for condition in conditions:
+                check_size(condition, node.span)
         values = [self.bind(w.result) for w in node.branches]
         default = self.bind(node.otherwise) if node.otherwise is not None else Literal(NULL, True, None)
         return self.conditional(conditions, [*values, default], node.span)
@@ -317,7 +324,7 @@ class ExprBinder:
         first = settled(first)
         equal = self.compare("=", first, second, node.span)
         null = Literal(first.type, True, None)
-        return Case(first.type, True, ((equal, null),), first, span=node.span)
+        return check_size(Case(first.type, True, ((equal, null),), first, span=node.span), node.span)
 
     def if_(self, node: ast.Call) -> Expr:
         _, yes, no = self.exactly(node, 3)
