@@ -17,7 +17,7 @@ from cq.codegen.ports import Port, Position
 from cq.codegen.probe import TableLocals
 from cq.codegen.values import Constants, Row, Scope, Sites, Val
 from cq.codegen.writer import Writer, expr
-from cq.errors import NOWHERE
+from cq.errors import NOWHERE, compile_error
 from cq.expressions import Expr, can_fail
 from cq.planner.logical import LogicalNode, LogicalPlan
 from cq.planner.operators import Scan
@@ -67,6 +67,11 @@ class StagePlan:
         key = (id(node), name)
         if key not in self._slot_of:
             made = make(self._next_word)
+            if any(word > LAST_STRING_WORD for shape in made.shapes for word in shape.string_words):
+                raise compile_error(
+                    "CQ0502", "too many text values are kept for one group here", node.span,
+                    help="take MIN and MAX of fewer texts, or look fewer rows back with LAG",
+                )  # fmt: skip
             self._next_word += 1
             self.slots.append(made)
             self._slot_of[key] = made
@@ -92,6 +97,7 @@ class StagePlan:
 
 
 NODE, START, ARRIVAL = abi.STATE_ERROR_NODE, abi.STATE_ERROR_START, abi.STATE_ERROR_ARRIVAL
+LAST_STRING_WORD = 62  # of an entry: where its strings are is a word of bits (TABLE_STRINGS)
 FATAL = 2  # "late" of a late row whose source says late = 'fail'
 
 
