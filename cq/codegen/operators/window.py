@@ -20,15 +20,15 @@ from cq.codegen.flow import (
     function,
     row_of,
 )
-from cq.codegen.probe import Keys, TableLocals, load_field, log_bytes_of, string_words
+from cq.codegen.probe import SMALL_TABLE_SLOTS, Keys, TableLocals, load_field, log_bytes_of, string_words
 from cq.codegen.values import Row, Val
-from cq.codegen.writer import expr
+from cq.codegen.writer import Fill, expr
 from cq.expressions import Expr
 from cq.planner.logical import AggregateCall, LogicalNode
 from cq.planner.operators import Aggregate, WindowAggregate, WindowKind
 from cq.runtime import abi, panes, tables
 from cq.runtime.job import Container, Grid, Slot, TableShape
-from cq.types import BIGINT, TIMESTAMP
+from cq.types import BIGINT, TIMESTAMP, Physical
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,17 +221,38 @@ def _merge_pane(flow: Flow, layout: Layout, target: TableLocals, record: str) ->
     entries = writer.let(expr("ld_i64(T, W)", T=source, W=tables.TABLE_ENTRIES), "entries")
     count = writer.let(expr("ld_i64(T, W)", T=source, W=tables.TABLE_COUNT), "n")
     group = writer.fresh("g")
+    log = log_bytes_of(layout.shape.entry_words)
+
+    def entry_of(number: Fill) -> Entry:
+        place = expr("E + shl(ld_i32(B, G), LOG)", E=entries, B=births, G=number, LOG=log)
+        return Entry(scope.let(place, "from_"), ast.Name(source, ast.Load()))
+
     with writer.for_(group, 0, count), scope.block():
-        place = expr(
-            "E + shl(ld_i32(B, G), LOG)", E=entries, B=births, G=group, LOG=log_bytes_of(layout.shape.entry_words)
-        )
-        from_entry = Entry(scope.let(place, "from_"), ast.Name(source, ast.Load()))
+        _fetch_ahead(flow, layout, target, entry_of, group, count)
+        from_entry = entry_of(group)
         values = _load_keys(flow, layout.keys, from_entry)
         first = scope.let(expr("ld_i64(E, W)", E=from_entry.address, W=tables.ENTRY_FIRST), "first")
         found = layout.keys.probe(target, values, first, lambda e: _start(flow, layout, target, e))
         with scope.when(expr("F < ld_i64(E, W)", F=first, E=found, W=tables.ENTRY_FIRST)):
             writer.code("st_i64(E, W, F)", E=found, W=tables.ENTRY_FIRST, F=first)
         layout.parts.merge(scope, Entry(found, target.address), from_entry)
+
+
+GROUPS_AHEAD = 4  # prefetch distance of a merge, ns a row of a hopping count: 4 7.7, 8 8.0, 16 8.15, 32 8.45, none 9.15
+
+
+def _fetch_ahead(
+    flow: Flow, layout: Layout, target: TableLocals, entry_of: Callable[[Fill], Entry], group: str, count: str
+) -> None:
+    """A later group's entry is on its way, and what one before that, whose key is here, is merged into."""
+    if any(f.type.physical is Physical.BYTES for f in layout.keys.fields):
+        return
+    writer, scope = flow.writer, flow.scope
+    with scope.when(expr("M > SMALL", M=target.mask, SMALL=SMALL_TABLE_SLOTS)):
+        later = entry_of(expr("min(G + N, LAST - 1)", G=group, N=2 * GROUPS_AHEAD, LAST=count))
+        writer.code("prefetch(E)", E=later.address)
+        soon = entry_of(expr("min(G + N, LAST - 1)", G=group, N=GROUPS_AHEAD, LAST=count))
+        layout.keys.prefetch(target, lambda: _load_keys(flow, layout.keys, soon))
 
 
 def _load_keys(flow: Flow, keys: Keys, entry: Entry) -> list[Val]:
