@@ -61,19 +61,20 @@ def words(text: str) -> str:
 
 @table
 def scalar_functions() -> str:
+    every = functions.all_scalars()  # loads the registry, aliases too
     also: dict[str, list[str]] = {}
     for alias, name in functions.ALIASES.items():
         also.setdefault(name, []).append(alias)
     parts = []
     for topic, title in TOPICS.items():
-        entries = [e for e in functions.all_scalars().values() if e.body.__module__ == f"cq.functions.{topic}"]
+        entries = [e for e in every.values() if e.body.__module__ == f"cq.functions.{topic}"]
         body = []
         for e in entries:
             names = [a for a in also.get(e.name, []) if a not in e.shape]
             meaning = words(e.doc) + (f" Also {code(*names).replace('<br>', ', ')}." if names else "")
             body.append((code(e.shape), meaning, code(*_shown(e.examples)), ", ".join(e.fails)))
         parts.append(f"**{title}**\n\n" + rows("call | meaning | examples | fails with", body))
-    listed = {e.body.__module__ for e in functions.all_scalars().values()}
+    listed = {e.body.__module__ for e in every.values()}
     assert listed == {f"cq.functions.{t}" for t in TOPICS}, "a topic without a title"
     return "\n\n".join(parts)
 
@@ -87,11 +88,12 @@ def _shown(examples: Iterable[str]) -> list[str]:
 
 @table
 def aggregate_functions() -> str:
+    every = aggregates.all_aggregates()  # loads the registry, aliases too
     also: dict[str, list[str]] = {}
     for alias, name in aggregates.ALIASES.items():
         also.setdefault(name, []).append(alias)
     body = []
-    for e in aggregates.all_aggregates().values():
+    for e in every.values():
         meaning = words(e.doc) + (f" Also {code(*also[e.name])}." if e.name in also else "")
         body.append((code(e.shape), meaning, code(*_shown(e.examples)), ", ".join(e.fails)))
     return rows("call | meaning | examples | fails with", body)

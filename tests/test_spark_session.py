@@ -391,6 +391,15 @@ def test_every_sql_type_comes_back_from_spark_as_it_went_in(spark, monkeypatch, 
 
 
 @IN_FILES
+@pytest.mark.parametrize("chunks", [[[], [1, 2]], [[1, 2], [], [3]], [[1], []]], ids=str)
+def test_empty_chunks_cost_no_rows(spark, monkeypatch, in_files, chunks):  # noqa: F811
+    monkeypatch.setattr("cq.spark.exchange.FILE_ROWS", 0 if in_files else 10**9)
+    table = pa.table({"a": pa.chunked_array([pa.array(c, pa.int64()) for c in chunks])})
+    back = from_spark(to_spark(spark, table, view_name()))
+    assert sorted(back["a"].to_pylist()) == sorted(table["a"].to_pylist())
+
+
+@IN_FILES
 def test_an_empty_table_keeps_its_columns_and_types(spark, monkeypatch, in_files):  # noqa: F811
     monkeypatch.setattr("cq.spark.exchange.FILE_ROWS", 0 if in_files else 10**9)
     table = pa.table(COLUMNS | {n: c[:0] for n, c in COLUMNS.items()})

@@ -144,7 +144,8 @@ def watermarks(times: dict, admitted: dict) -> dict[str, list[int]]:
 
 
 def test_every_operator_of_the_plan_has_a_text() -> None:
-    assert set(OPERATORS) == set(PLAN_OPERATORS)
+    of_plans = {name for name, node in PLAN_OPERATORS.items() if node.__module__.startswith("cq.planner.")}
+    assert set(OPERATORS) == of_plans  # code generation adds one that exists between stages only
 
 
 def test_a_text_is_made_without_pyspark() -> None:

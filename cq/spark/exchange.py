@@ -31,7 +31,8 @@ def to_spark(session: SparkSession, table: pa.Table, name: str) -> DataFrame:
     assert re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name), f"not a plain view name: {name!r}"
     _demand_unique(table.column_names, f"the table for view {name}")
     schema = spark_schema(table.schema)
-    plain = table.cast(arrow_schema(schema), safe=False)  # times are cut to microseconds, dictionaries become strings
+    # times are cut to microseconds, dictionaries become strings; one chunk: Spark drops what follows an empty one
+    plain = table.cast(arrow_schema(schema), safe=False).combine_chunks()
     directory = private_directory()
     with spark_errors():
         if directory is None or plain.num_rows < FILE_ROWS:
