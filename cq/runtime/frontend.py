@@ -12,6 +12,7 @@ import dis
 import gc
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,10 +21,11 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, codegen
+from numba.core import ir as numba_ir
 from numba.core import types as numba_types
 from numba.core.compiler import CompilerBase, Flags, compile_extra
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.compiler_machinery import PassManager
+from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import (
@@ -35,7 +37,7 @@ from numba.core.typed_passes import (
 )
 from numba.core.typing import signature as numba_signature
 from numba.core.typing.templates import AbstractTemplate
-from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
+from numba.core.untyped_passes import FixupArgs, IRProcessing, TranslateByteCode
 
 from cq.runtime.intrinsics import IR_TYPES, RAISES
 from cq.runtime.signatures import Signature
@@ -46,8 +48,41 @@ _NUMBA_TYPES = {"i64": types.int64, "f64": types.float64, "bool": types.boolean,
 _BUILTINS: dict[str, Any] = {
     "range": range, "int": int, "float": float, "bool": bool, "abs": abs, "math": math,
 }  # fmt: skip
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _UnlockLiterals(FunctionPass):  # type: ignore[misc]
+    """What stands in the place of numba's SSA pass, which takes a third of the time and which LLVM does again.
+
+    A variable that is assigned a literal would be of that literal's type and take no other value, were it not split.
+    """
+
+    _name = "cq_unlock_literals"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        assigned = Counter(
+            s.target.name for b in state.func_ir.blocks.values() for s in b.body if isinstance(s, numba_ir.Assign)
+        )
+        for block in state.func_ir.blocks.values():
+            body = []
+            for s in block.body:
+                literal = isinstance(s, numba_ir.Assign) and isinstance(s.value, _LITERALS)
+                if literal and assigned[s.target.name] > 1:
+                    held = block.scope.make_temp(s.loc)
+                    state.func_ir._definitions[held.name].append(s.value)
+                    body += [numba_ir.Assign(s.value, held, s.loc), numba_ir.Assign(held, s.target, s.loc)]
+                else:
+                    body.append(s)
+            block.body = body
+        return True
+
+
+_LITERALS = (numba_ir.Const, numba_ir.Global, numba_ir.FreeVar)
 _PASSES = (
-    TranslateByteCode, FixupArgs, IRProcessing, ReconstructSSA, NopythonTypeInference, PreLowerStripPhis,
+    TranslateByteCode, FixupArgs, IRProcessing, _UnlockLiterals, NopythonTypeInference, PreLowerStripPhis,
     IRLegalization, NativeLowering, NoPythonBackend,
 )  # fmt: skip
 
