@@ -32,6 +32,7 @@ TAKEN = {
     "filter_below_over": "SELECT k, COUNT(*) OVER (PARTITION BY k ROWS UNBOUNDED PRECEDING) AS n FROM s QUALIFY k > 1;",
     "filter_below_window": PER_MIN + "SELECT window_end, k, MAX(n) AS n FROM m GROUP BY window_end, k HAVING k = 2;",
     "project_over_project": "SELECT b FROM (SELECT k AS a, x + 1 AS b FROM s) AS q;",
+    "unnest_below_project": "SELECT k, e FROM (SELECT k, SPLIT(w, ' ') AS c FROM s) AS q, UNNEST(c) AS u(e);",
     "prune": PER_MIN + "SELECT window_end, n FROM m;",
     "share": "SELECT k, COUNT(*) AS n FROM TUMBLE(s, ts, INTERVAL '3' SECOND) GROUP BY window_end, k;"
     "SELECT k AS key, COUNT(*) AS c FROM TUMBLE(s, ts, INTERVAL '3' SECOND) GROUP BY window_end, k HAVING k > 1;",
@@ -40,6 +41,10 @@ TAKEN = {
 # rule -> queries that look like it and must be left alone, with the condition that forbids it
 REFUSED = {
     "constant_folding": ["SELECT 1 / 0 AS a FROM s;"],
+    "unnest_below_project": [
+        # for each element anew it would cost more, and a row without elements would be spared its failure
+        "SELECT a, e FROM (SELECT k / v AS a, SPLIT(w, ' ') AS c FROM s) AS q, UNNEST(c) AS u(e);",
+    ],
     "filter_over_filter": ["SELECT v FROM (SELECT * FROM s WHERE v > 1) AS a WHERE k / v > 1;"],
     "filter_below_project": ["SELECT a FROM (SELECT k / v AS a, v AS b FROM s) AS q WHERE b <> 0;"],
     "filter_below_union": [

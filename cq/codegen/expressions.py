@@ -57,7 +57,9 @@ FORMS: dict[str, Form] = {}
 PURE: dict[str, PureForm] = {}
 
 # entries without a kernel form, by their `native` name, and why: what a query that needs one is told
-UNSUPPORTED_NATIVE = {"split": "an array stands only in UNNEST(SPLIT(text, separator))"}
+NO_ARRAYS = "an array stands only in UNNEST(SPLIT(text, separator))"
+ARRAY_WAYS = ("UNNEST(SPLIT(…)) gives one row for each element", "or run it in plain Python: --engine reference")
+UNSUPPORTED_NATIVE = {"split": NO_ARRAYS}
 
 
 def form(name: str) -> Callable[[Form], Form]:
@@ -93,7 +95,7 @@ def load_forms() -> None:
 def emit(scope: Scope, row: Row, e: Expr) -> Val:
     """Write what computes `e` for the row; the locals that hold it."""
     if e.type.physical is Physical.LIST:
-        raise compile_error("CQ0501", UNSUPPORTED_NATIVE["split"], e.span, label=str(e.type))
+        raise compile_error("CQ0501", NO_ARRAYS, e.span, label=str(e.type), help=ARRAY_WAYS)
     match e:
         case Column(index=index):
             return row.column(index)

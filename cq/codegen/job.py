@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cq.codegen.expressions import ARRAY_WAYS, NO_ARRAYS
 from cq.codegen.flow import is_strict
 from cq.codegen.operators.buffer import waits
 from cq.codegen.operators.gather import gathered
@@ -163,6 +164,10 @@ def source_spec(source: SourceDef, port: int, written: WrittenStage) -> SourceSp
         index, scale, shift = event_time(source.event_time)
         time = EventTime(places.setdefault(index, len(places)), scale, shift)
     fields = [source.fields[i] for i in places]
+    array = next((f for f in fields if f.type.kind is Kind.ARRAY), None)
+    if array is not None:
+        cause = f'column "{array.name}" of stream "{source.name}" is {array.type}, and {NO_ARRAYS}'
+        raise compile_error("CQ0501", cause, source.span, help=("leave the column out", ARRAY_WAYS[-1]))
     columns = tuple(ColumnSpec(f.name, storage(f.type), f.nullable) for f in fields)
     return SourceSpec(source.name, columns, time, source.delay_us)
 

@@ -22,10 +22,11 @@ from cq.expressions import Column, Expr, Literal, can_fail, columns_of, conjunct
 from cq.planner.fold import folded
 from cq.planner.logical import LogicalNode, LogicalPlan, topological
 from cq.planner.node_exprs import change_expressions, node_can_fail
-from cq.planner.operators import Filter, Over, Project, Scan, UnionAll, WindowAggregate
+from cq.planner.operators import Filter, Over, Project, Scan, UnionAll, Unnest, WindowAggregate
 from cq.planner.prune import prune
 from cq.planner.share import share
 from cq.planner.traits import FIRST_KEY
+from cq.types import Kind
 
 
 class Phase(Enum):
@@ -205,6 +206,24 @@ def project_over_project(node: LogicalNode, uses: Uses) -> LogicalNode | None:
             )
             merged = tuple(replace(substitute(f, inner), span=f.span) for f in outer)
             return replace(node, input=below, exprs=merged, time_column=time)
+    return None
+
+
+@rule(Phase.PUSHDOWN)
+def unnest_below_project(node: LogicalNode, _: Uses) -> LogicalNode | None:
+    """Unnest(a, Project(e, x)) = Project(e + the element, Unnest(a[e], x)) if each e is a column or an array.
+
+    Reading a column once for each element costs nothing; an array cannot fail. Kernels know no array that is a column.
+    """
+    match node:
+        case Unnest(input=Project(input=below, exprs=inner, names=names, time_column=at), array=array):
+            if any(not isinstance(e, Column) and e.type.kind is not Kind.ARRAY for e in inner):
+                return None
+            made = replace(node, input=below, array=replace(substitute(array, inner), span=array.span))
+            first = len(below.schema)
+            added = [Column(f.type, f.nullable, first + i) for i, f in enumerate(made.schema.fields[first:])]
+            given = (*names, *node.schema.names[len(names) :])
+            return Project(made, (*inner, *added), given, at, span=node.span)
     return None
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from cq.codegen.expressions import emit
+from cq.codegen.expressions import ARRAY_WAYS, NO_ARRAYS, emit
 from cq.codegen.flow import Flow, StagePlan, consumes
 from cq.codegen.operators.over import over_table
 from cq.codegen.probe import text_key
 from cq.codegen.values import Row, Val, any_null
 from cq.codegen.writer import expr
+from cq.errors import compile_error
 from cq.expressions import Call, Column, Expr, substitute
 from cq.planner.logical import LogicalNode
 from cq.planner.operators import Filter, Over, Project, Unnest
@@ -22,7 +23,8 @@ def consume_unnest(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """Every piece between separators, empty ones too; an empty separator gives the characters."""
     assert isinstance(node, Unnest)
     array = node.array
-    assert isinstance(array, Call) and array.function.name == "split", "an array that is not SPLIT(…)"
+    if not (isinstance(array, Call) and array.function.name == "split"):
+        raise compile_error("CQ0501", NO_ARRAYS, array.span, label=str(array.type), help=ARRAY_WAYS)
     text, separator = (emit(flow.scope, row, a) for a in array.args)
     null = any_null([text, separator])
     if null is None:
