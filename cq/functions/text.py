@@ -8,7 +8,7 @@ from typing import Any
 from cq.functions import Failure, Signature, scalar
 from cq.functions.signatures import as_text, fixed, overloaded, with_optional
 from cq.functions.spark_text import clamped_int
-from cq.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, array
+from cq.types import BIGINT, BOOLEAN, INT64_MAX, INTEGER, VARCHAR, array
 
 _ONE_TEXT = fixed(VARCHAR, returns=VARCHAR)
 
@@ -79,13 +79,14 @@ def _spark_substring(_: Signature, args: tuple[str, ...]) -> str:
         "substring('', 1, 1) = ''",
         "substring('añb', 2, 1) = 'ñ'",
         "substring('abc', 2, 9223372036854775807) = 'bc'",
+        "substring('abc', -9223372036854775807 - 1) = 'abc'",
         "substring(null, 1) = null",
     ],
 )
-def substring(x: str, start: int, count: int = 2**63 - 1) -> str:
+def substring(x: str, start: int, count: int = INT64_MAX) -> str:
     """`count` code points from `start`, or all that follow. 0 counts as 1; a negative start counts from the end."""
     first = start - 1 if start > 0 else len(x) + start if start < 0 else 0
-    return x[max(0, first) : max(0, first + count)]
+    return x[max(0, first) :] if count == INT64_MAX else x[max(0, first) : max(0, first + count)]
 
 
 @scalar(

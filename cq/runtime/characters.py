@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from cq.runtime.abi import STATE_RESULT
 from cq.runtime.native import native
-from cq.runtime.ops import copy, ld_i32, ld_u8, ld_u16, mem_eq, mem_find, shr_u, st_i64, st_u8, wsub
+from cq.runtime.ops import MAX64, copy, ld_i32, ld_u8, ld_u16, mem_eq, mem_find, shr_u, st_i64, st_u8, wsub
 from cq.runtime.text import character_bytes, step_bytes
 
 CONTINUES = 0xC0  # the upper two bits of a byte; 0x80 in every byte of a character but the first
@@ -70,7 +70,7 @@ def substring_end(text: int, length: int, start: int, count: int, first: int) ->
     """Where SUBSTRING of `count` code points from `start`, which begins at `first`, ends."""
     if count <= 0:
         return first
-    if start < 0 and first == 0:  # the window may begin before the text
+    if start < 0 and first == 0 and count != MAX64:  # the window may begin before the text
         missing = wsub(0, start + text_length(text, length))
         if missing > 0:
             count -= missing
