@@ -148,14 +148,8 @@ def _object(key: str, texts: list[str], entries: dict[str, str], inline: Mapping
     return ObjectCode(key, entries, undefined_symbols(code), code, json.dumps(inline, sort_keys=True))
 
 
-def _on_main_thread() -> None:
-    # numba compiles under a global lock that a thread can take while the main thread imports: a deadlock was measured
-    assert threading.current_thread() is threading.main_thread(), "compilation off the main thread"
-
-
 def _compile_natives(natives: list[Native], called: list[Native], key: str) -> ObjectCode:
     """The object of native functions that refer to each other; `called` can be called from outside."""
-    _on_main_thread()
     symbols = [n.symbol for n in natives]
     assert len(set(symbols)) == len(symbols), "two native functions have one name"
     texts = {n.symbol: _translator().text(_unit(n), {}) for n in natives}
@@ -201,7 +195,8 @@ def object_cache() -> ObjectCache:
     return ObjectCache(default_directory())
 
 
-# queries may start in several threads at once; what is loaded is loaded by the first of them
+# Queries may start in any thread, several at once: the first of them compiles and loads. Nobody who waits for this lock
+# holds the import lock of a module of numba's: that made a deadlock when functions were compiled on their first call.
 _LOADING = threading.RLock()
 
 
@@ -284,7 +279,6 @@ _stages: dict[str, Stage] = {}
 
 
 def _compile_source(source: str, path: str, signatures: Mapping[str, str], entries: list[str], key: str) -> ObjectCode:
-    _on_main_thread()
     scope = stage_scope(signatures)
     codes = _functions(source, path)
     assert codes.keys() == signatures.keys(), "every function of a generated source has a signature"
