@@ -95,10 +95,10 @@ def read_timestamp(text: str) -> int | None:
     return time if INT64_MIN <= time <= INT64_MAX else None
 
 
-def read_date(text: str) -> int | None:
-    """Days since 1970 of `YYYY-MM-DD`; a time of day may follow and is ignored when it is one."""
+def read_date(text: str, clock: bool = True) -> int | None:
+    """Days since 1970 of `YYYY-MM-DD`; with `clock` a time of day may follow and is ignored when it is one."""
     match = _TIMESTAMP.fullmatch(text.strip(_WHITE))
-    if match is None:
+    if match is None or (match.group(4) is not None and not clock):
         return None
     if match.group(4) is not None and not (int(match.group(4)) <= 23 and int(match.group(5)) <= 59):
         return None

@@ -38,6 +38,9 @@ def write(directory: Path, text: str | bytes, name: str = "t.csv") -> str:
 @pytest.mark.parametrize(
     ("type_", "text", "value"),
     [
+        (T.TIMESTAMP, "1970-01-02T00:00:00Z", 86_400_000_000),
+        (T.TIMESTAMP, "1970-01-01 02:00:00.1234569+02", 123_456),  # its UTC value, cut to microseconds
+        (T.TIMESTAMP, "1969-12-31 23:30:00 -0030", 0),
         (T.BIGINT, "-007", -7),
         (T.BIGINT, " 1\t", 1),
         (T.BIGINT, "9223372036854775807", 2**63 - 1),
@@ -68,7 +71,8 @@ def test_text_that_is_a_value(type_: T.DataType, text: str, value: object) -> No
         (T.BIGINT, "9223372036854775808"), (T.TINYINT, "128"), (T.DOUBLE, "0x1p3"), (T.DOUBLE, "1e"),
         (T.decimal(7, 2), "1.555"), (T.decimal(7, 2), "100000"), (T.decimal(7, 2), "1e-900000000"),
         (T.decimal(7, 2), "1e999999999"), (T.decimal(7, 2), "1" * 500), (T.DATE, "2023-02-29"), (T.DATE, "2024-1-1"),
-        (T.TIMESTAMP, "2024-01-01 24:00:00"), (T.TIMESTAMP, "2024-01-01 00:00:00Z"), (T.BOOLEAN, "yes"),
+        (T.TIMESTAMP, "2024-01-01 24:00:00"), (T.TIMESTAMP, "2024-01-01Z"),
+        (T.TIMESTAMP, "2024-01-01 00:00:00+2"), (T.BOOLEAN, "yes"),
     ],
 )  # fmt: skip
 def test_text_that_is_no_value(type_: T.DataType, text: str) -> None:

@@ -31,9 +31,9 @@ _NOT_FINITE = re.compile(rb"(?i:([+-]?)(?:(inf(?:inity)?)|nan(?:\([a-z0-9_]*\))?
 _DECIMAL = re.compile(rb"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?[0-9]{1,9}))?\Z")
 _DATE = re.compile(rb"([0-9]{4})-([0-9]{2})-([0-9]{2})\Z")
 _TIMESTAMP = re.compile(
-    rb"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6}))?)?)?)?\Z"
+    rb"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?)?"
+    rb"(?: ?(?:(Z|z|UTC)|([+-])([0-9]{2})(?::?([0-9]{2}))?))?)?\Z"
 )
-_ZONED = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9:.]+(Z|[+-][0-9]{2}:?([0-9]{2})?)\Z")
 _SPACE = b" \t"
 TRUE_TEXTS, FALSE_TEXTS = ("true", "TRUE", "True"), ("false", "FALSE", "False")
 _BOOLEANS = {t.encode(): True for t in TRUE_TEXTS} | {t.encode(): False for t in FALSE_TEXTS}
@@ -159,13 +159,15 @@ def _date(text: bytes) -> int:
 
 
 def _timestamp(text: bytes) -> int:
+    """Microseconds since 1970; of a time with a zone those of its UTC value, as Arrow and Parquet sources give it."""
     match = _TIMESTAMP.match(text)
     if match is None:
-        zoned = "TIMESTAMP has no zone" if _ZONED.match(text) else "write it as 2024-01-31 10:20:30.5"
-        raise Unreadable(zoned)
+        raise Unreadable("write it as 2024-01-31 10:20:30.5")
     days = _date(match[1])
     hour, minute, second = (int(g or b"0") for g in match.groups()[1:4])
-    if hour > 23 or minute > 59 or second > 59:
+    zone_hours, zone_minutes = int(match[8] or b"0"), int(match[9] or b"0")
+    if hour > 23 or minute > 59 or second > 59 or zone_hours > 18 or zone_minutes > 59:
         raise Unreadable("there is no such time of day")
-    micros = int((match[5] or b"").ljust(6, b"0"))
-    return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + micros
+    micros = int((match[5] or b"")[:6].ljust(6, b"0"))
+    ahead = (zone_hours * 60 + zone_minutes) * (-1 if match[7] == b"-" else 1)
+    return ((days * 24 + hour) * 60 + minute - ahead) * 60_000_000 + second * 1_000_000 + micros

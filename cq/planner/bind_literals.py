@@ -32,6 +32,7 @@ from cq.types import (
     decimal,
     integer_range,
 )
+from cq.value_text import read_date, read_timestamp
 
 TYPE_NAMES: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,
@@ -87,7 +88,6 @@ UNIT_US = {
 UNIT_MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
 
 EPOCH = datetime.date(1970, 1, 1).toordinal()
-_TIMESTAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?", re.ASCII)
 _AMOUNT = re.compile(r"-?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -175,34 +175,6 @@ def integer_literal(value: int, span: Span) -> Literal:
     return Literal(INTEGER if low <= value <= high else BIGINT, False, value, span=span)
 
 
-def read_date(text: str) -> int | None:
-    """Days since 1970-01-01 of `YYYY-MM-DD`; None when it is no date."""
-    match = _TIMESTAMP.fullmatch(text)
-    if match is None or match[4] is not None:
-        return None
-    return _days(match)
-
-
-def read_timestamp(text: str) -> int | None:
-    """Microseconds since 1970-01-01 of `YYYY-MM-DD[ HH:MM[:SS[.ffffff]]]`; None when it is no such time."""
-    match = _TIMESTAMP.fullmatch(text)
-    days = _days(match) if match else None
-    if match is None or days is None:
-        return None
-    hour, minute, second = (int(match[i] or 0) for i in (4, 5, 6))
-    if hour > 23 or minute > 59 or second > 59:
-        return None
-    fraction = int(((match[7] or "") + "000000")[:6])
-    return ((days * 24 + hour) * 60 + minute) * 60_000_000 + second * 1_000_000 + fraction
-
-
-def _days(match: re.Match[str]) -> int | None:
-    try:
-        return datetime.date(int(match[1]), int(match[2]), int(match[3])).toordinal() - EPOCH
-    except ValueError:
-        return None
-
-
 def bind_typed(node: ast.TypedLiteral) -> Literal:
     """`DATE '…'` and `TIMESTAMP '…'`."""
     if node.kind not in {"DATE", "TIMESTAMP"}:
@@ -210,7 +182,7 @@ def bind_typed(node: ast.TypedLiteral) -> Literal:
             "CQ0501", f"the type {node.kind} is not supported yet", node.span, help=NOT_BUILT[node.kind]
         )
     is_date = node.kind == "DATE"
-    value = read_date(node.text) if is_date else read_timestamp(node.text)
+    value = read_date(node.text, clock=False) if is_date else read_timestamp(node.text)
     if value is None:
         raise compile_error(
             "CQ0104",

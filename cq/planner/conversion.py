@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from cq.errors import Label, compile_error
 from cq.expressions import Cast, Expr, Literal
-from cq.planner.bind_literals import read_date, read_timestamp
 from cq.types import (
     DATE,
     INTEGER,
@@ -21,6 +20,7 @@ from cq.types import (
     decimal,
     integer_range,
 )
+from cq.value_text import read_date, read_timestamp
 
 
 def convert(expr: Expr, type_: DataType) -> Expr:
@@ -78,7 +78,7 @@ def time_text(text: Expr, other: Expr) -> Expr:
         and other.type in {DATE, TIMESTAMP}
     ):
         return text
-    days = read_date(text.value) if other.type == DATE else None
+    days = read_date(text.value, clock=False) if other.type == DATE else None
     if days is not None:
         return replace(text, type=DATE, value=days)
     time = read_timestamp(text.value)
