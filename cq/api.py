@@ -29,7 +29,7 @@ from cq.connectors.protocol import Sink
 from cq.connectors.rules import Rules
 from cq.connectors.sinks import Memory, open_sink, result_schema
 from cq.connectors.sources import PiecedSource
-from cq.engines import RunOptions, RunSummary, collect, run_query
+from cq.engines import RunOptions, RunSummary, collect, engine_named, run_query
 from cq.errors import Diagnostic, UsageError, did_you_mean, printable
 
 HTML_ROWS = 20  # of a result in a notebook
@@ -143,6 +143,8 @@ class Query:
         limit: int | None = None,
     ) -> Result:
         """Run to the end of the inputs. Outputs with a sink are written there, the others are in the Result."""
+        options = RunOptions(threads, batch_rows, limit)
+        engine_named(engine)
         compiled = self.bound(inputs)
         request = compiled.request
         reserved = request.inputs.reserved(compiled.sources)
@@ -154,7 +156,7 @@ class Query:
                 sinks[output.name] = open_sink(fields, dict(output.sink.options), request.inputs.access, reserved)
             else:
                 sinks[output.name] = kept[output.name] = Memory(result_schema(fields))
-        stats = run_query(compiled, sinks, engine, RunOptions(threads, batch_rows, limit))
+        stats = run_query(compiled, sinks, engine, options)
         return Result({name: Output(name, sink.table()) for name, sink in kept.items()}, stats)
 
     def start(self, *, engine: str = "native", threads: int = 0, batch_rows: int | None = None) -> Job:

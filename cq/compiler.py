@@ -6,6 +6,7 @@ the stage it shows, the reference and Spark run the bound plan, only the native 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from cq.planner.stages import StageGraph
     from cq.runtime.job import Job
     from cq.schema import Field
+    from cq.spark.lower import SparkQuery
 
 MAX_TEXT_BYTES = 1 << 20  # of a query file (`cq limits`)
 MAX_NUMBER_CHARACTERS = 40  # of a parameter that is taken for a number
@@ -133,6 +135,21 @@ def _dump_graph(graph: StageGraph, format: str) -> str:
     return explain(graph.plan, graph, format)
 
 
+def _lower(request: Request, bound: BoundScript) -> tuple[SparkQuery, ...]:
+    from cq.spark.lower import lower
+
+    try:
+        return lower(bound.plan)
+    except CompileError as error:
+        raise error.at(request.source) from None
+
+
+def _dump_spark(queries: tuple[SparkQuery, ...], format: str) -> str:
+    if format == "json":
+        return json.dumps([{"name": q.name, "text": q.text, "constants": q.constants} for q in queries], default=str)
+    return "\n\n".join(f"-- {q.name}\n{q}" for q in queries)
+
+
 def _dump_jobs(jobs: tuple[Job, ...], format: str) -> str:
     stages = [stage for job in jobs for stage in job.stages]
     return "\n".join(f"# stage {stage.name}: {stage.kind.value}\n{stage.module}" for stage in stages)
@@ -148,7 +165,8 @@ PASSES: tuple[Pass, ...] = (
     Pass("fuse", "stages", "which operators share a loop, for the number of workers", _fuse, _dump_graph, PICTURES),
     Pass("emit", "code", "the Job the native engine runs: generated stages, state", _emit, _dump_jobs, TEXT),
 )
-STAGES = tuple(p.stage for p in PASSES)
+SPARK = Pass("lower", "spark", "the SQL texts Spark runs, of the bound plan", _lower, _dump_spark, ("tree", "json"))
+STAGES = tuple(p.stage for p in (*PASSES, SPARK))
 
 
 class Compiled:
@@ -186,14 +204,15 @@ class Compiled:
 
     def explain(self, stage: str = "logical", format: str = "tree") -> str:
         """What the query is at a stage of compilation, as text. CQ0208 for a stage or format there is not."""
-        step = next((p for p in PASSES if p.stage == stage), None)
+        step = next((p for p in (*PASSES, SPARK) if p.stage == stage), None)
         if step is None:
             ways = (did_you_mean(stage, STAGES), "stages: " + ", ".join(STAGES))
             raise UsageError(Diagnostic("CQ0208", f'there is no stage "{stage}"', help=tuple(w for w in ways if w)))
         if format not in step.formats:
             way = "formats: " + ", ".join(step.formats)
             raise UsageError(Diagnostic("CQ0208", f'stage "{stage}" has no form "{format}"', help=(way,)))
-        return step.dump(self.after(step.name), format)
+        made = step.run(self.request, self.bound) if step is SPARK else self.after(step.name)
+        return step.dump(made, format)
 
     @property
     def script(self) -> Script:

@@ -8,9 +8,9 @@ each output, in order, to `Delivery.rows`; it returns what only it can know: how
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cq.compiler import Compiled
@@ -20,12 +20,16 @@ from cq.connectors.rowhash import RowHash
 from cq.connectors.sinks import Memory, result_schema
 from cq.connectors.sources import open_source
 from cq.connectors.targets import OutputClosed
-from cq.errors import CompileError, CqError, DataError, Diagnostic, UsageError, did_you_mean
+from cq.errors import NOWHERE, CompileError, CqError, DataError, Diagnostic, UsageError, did_you_mean
+from cq.grammar.ast import CreateRelation
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cq.planner.operators import SourceDef
+
+
+MAX_THREADS = 1025  # of one run; the limit of -j too
 
 
 class Interrupted(Exception):
@@ -44,6 +48,15 @@ class RunOptions:
     batch_rows: int | None = None
     limit: int | None = None
 
+    def __post_init__(self) -> None:
+        for name, least, most in (("threads", 0, MAX_THREADS), ("batch_rows", 1, 2**31), ("limit", 0, 2**63)):
+            value = getattr(self, name)
+            if value is not None and not (type(value) is int and least <= value < most):
+                cause = (
+                    f"{name} is a whole number from {least}{f' to {most - 1}' if most <= 2**31 else ''}, not {value!r}"
+                )
+                raise UsageError(Diagnostic("CQ0208", cause))
+
 
 @dataclass(slots=True)
 class Progress:
@@ -53,6 +66,7 @@ class Progress:
     rows_out: dict[str, int] = field(default_factory=dict)
     shares: dict[str, Callable[[], float | None]] = field(default_factory=dict)
     summary: RunSummary | None = None  # of the run, complete when it has ended, also by an error
+    began: float | None = None  # when the first row was asked for: everything is compiled
     stop: bool = False
     on_stop: list[Callable[[], None]] = field(default_factory=list)
 
@@ -73,7 +87,8 @@ class RunSummary:
     late_rows: int | None = 0  # dropped by event-time operators, once a path; None: the engine does not count them
     rows_out: dict[str, int] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
+    seconds: float = 0.0  # from the first row asked for to the end
+    start_seconds: float = 0.0  # before that: compiling, opening
     interrupted: bool = False
     limited: bool = False
     output_closed: bool = False  # whoever read standard output has gone
@@ -91,6 +106,8 @@ class Feed:
         progress.on_stop.append(source.interrupt)
 
     def __iter__(self) -> Iterator[SourceBatch]:
+        if self._progress.began is None:
+            self._progress.began = time.perf_counter()
         for batch in self.source.batches():
             if self._progress.stop:
                 break
@@ -103,24 +120,35 @@ class Feed:
 class Delivery:
     """The outputs of a run: rows are cut to the limit, counted, hashed and written."""
 
-    def __init__(self, sinks: Mapping[str, Sink], limit: int | None, progress: Progress) -> None:
+    def __init__(self, sinks: Mapping[str, Sink], limits: Mapping[str, int | None], progress: Progress) -> None:
         self.hashes = {name: RowHash() for name in sinks}
-        self._sinks, self._limit, self._progress = sinks, limit, progress
+        self._sinks, self._limits, self._progress = sinks, limits, progress
         progress.rows_out.update(dict.fromkeys(sinks, 0))
 
     def hash_by(self, hashing: Callable[[], RowHash]) -> None:
         """Rows are hashed this way. Before the first of them."""
         self.hashes = {name: hashing() for name in self.hashes}
 
-    def rows(self, output: str, batch: pa.RecordBatch) -> None:
-        """The next rows of an output. Raises Enough once no output takes more."""
-        if self._limit is not None:
-            batch = batch.slice(0, max(0, self._limit - self.hashes[output].rows))
+    def limited(self, output: str) -> bool:
+        """Whether the output takes only so many rows."""
+        return self._limits[output] is not None
+
+    def full(self, outputs: Iterable[str] | None = None, counts: Mapping[str, int] | None = None) -> bool:
+        """Whether these outputs, or all there are, have the rows they are limited to. counts: rows not yet delivered"""
+        names = self.hashes if outputs is None else outputs
+        there = counts if counts is not None else {n: self.hashes[n].rows for n in names}
+        return all((limit := self._limits[n]) is not None and there[n] >= limit for n in names)
+
+    def rows(self, output: str, batch: pa.RecordBatch, part: Iterable[str] | None = None) -> None:
+        """The next rows of an output. Raises Enough once no output, or none of this part, takes more."""
+        limit = self._limits[output]
+        if limit is not None:
+            batch = batch.slice(0, max(0, limit - self.hashes[output].rows))
         if batch.num_rows:
             self.hashes[output].update(batch)
             self._sinks[output].write(batch)
             self._progress.rows_out[output] = self.hashes[output].rows
-        if self._limit is not None and all(h.rows >= self._limit for h in self.hashes.values()):
+        if limit is not None and self.full(part):
             raise Enough
 
 
@@ -142,7 +170,8 @@ def run_query(
     """
     run = engine_named(engine)
     progress, options = progress or Progress(), options or RunOptions()
-    delivery = Delivery(sinks, options.limit, progress)
+    limits = {o.name: _least(o.limit, options.limit) for o in compiled.outputs}
+    delivery = Delivery(sinks, limits, progress)
     progress.summary = summary = RunSummary(engine)
     feeds: list[Feed] = []
     began = time.perf_counter()
@@ -161,11 +190,17 @@ def run_query(
         for feed in feeds:
             summary.bad_rows[feed.name] = feed.source.bad_rows
             feed.source.close()
-        summary.seconds = time.perf_counter() - began
+        ended = time.perf_counter()
+        summary.start_seconds = (progress.began or ended) - began
+        summary.seconds = ended - (progress.began or began)
         summary.rows_in = dict(progress.rows_in)
         summary.rows_out = {name: h.rows for name, h in delivery.hashes.items()}
         summary.hashes = {name: h.digest for name, h in delivery.hashes.items()}
     return summary
+
+
+def _least(a: int | None, b: int | None) -> int | None:
+    return a if b is None else b if a is None else min(a, b)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +240,10 @@ def open_feeds(compiled: Compiled, progress: Progress, wanted: Mapping[str, Sequ
     feeds: list[Feed] = []
     try:
         for stream in compiled.sources:
-            source = open_source(stream, compiled.request.inputs, wanted.get(stream.name))
+            try:
+                source = open_source(stream, compiled.request.inputs, wanted.get(stream.name))
+            except CqError as error:
+                raise _at_option(error, compiled, stream.name) from None
             feeds.append(Feed(stream, source, progress))
     except BaseException:
         for feed in feeds:
@@ -214,16 +252,30 @@ def open_feeds(compiled: Compiled, progress: Progress, wanted: Mapping[str, Sequ
     return feeds
 
 
+def _at_option(error: CqError, compiled: Compiled, stream: str) -> CqError:
+    """The error at the path the text declares, unless it has a place or the path was given outside the text."""
+    if error.diagnostics[1:] or error.first.span != NOWHERE or stream in compiled.request.inputs.given:
+        return error
+    for node in compiled.script.statements:
+        for option in node.options if isinstance(node, CreateRelation) and node.name == stream else ():
+            if option.key == "path":
+                placed = replace(error.first, span=option.value.span).at(compiled.request.source)
+                return type(error)(placed)
+    return error
+
+
 def _carry(
     run: Engine, compiled: Compiled, feeds: list[Feed], delivery: Delivery, options: RunOptions
 ) -> tuple[int | None, bool, bool]:
     """(late rows, stopped at the limit, interrupted)."""
     try:
+        if delivery.full():
+            raise Enough
         return run(compiled, feeds, delivery, options), False, False
     except Enough:
-        return 0, True, False
+        return None, True, False
     except Interrupted:
-        return 0, False, True
+        return None, False, True
 
 
 def _end(sinks: Mapping[str, Sink], whole: bool) -> None:
@@ -248,9 +300,14 @@ def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery
 
     session = Session(compiled.plan)
 
+    def enough() -> bool:
+        return delivery.full(counts={name: len(rows) for name, rows in session.result.outputs.items()})
+
     def rows(feed: Feed) -> Iterator[Placed]:
         types = [f.type for f in feed.stream.fields]
         for taken in feed:
+            if enough():
+                return
             for k, row in enumerate(rows_of(taken.batch, types)):
                 yield Placed(row, taken.place.of(k))
 
@@ -265,6 +322,8 @@ def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery
         for start in range(0, len(delivered), BATCH_ROWS):
             with suppress(Enough):
                 delivery.rows(output.name, batch_of(delivered[start : start + BATCH_ROWS], output.node.schema.fields))
+    if delivery.full():
+        raise Enough
     if failed is not None:
         raise failed
     return sum(rows for _, rows in session.result.late)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from cq.connectors.protocol import Place, SourceBatch
+from cq.engines import Enough
 from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, SourceText, Span, compile_error
 from cq.runtime.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
 from cq.runtime.engine import BATCH_ROWS, Engine, EngineFailure
@@ -113,21 +114,26 @@ def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
     threads = workers(compiled, options)
     batch_rows = options.batch_rows if options.batch_rows is not None else compiled.setting("batch_rows", BATCH_ROWS)
     jobs: tuple[Job, ...] = compiled.for_workers(threads).after("emit")
-    check_parts(compiled, jobs)
+    check_parts(compiled, jobs, delivery.limited)
     late = 0
     for job in jobs:
         part = Part(compiled, job, {f.name: f for f in feeds}, threads, batch_rows)
+        names = [sink.name for sink in job.sinks]
         with part.engine:
-            part.run(delivery.rows)
+            try:
+                part.run(lambda output, rows, names=names: delivery.rows(output, rows, names))  # type: ignore[misc]
+            except Enough:
+                if delivery.full():
+                    raise
             late += part.engine.state_sum(STATE_LATE_ROWS)
     return late
 
 
-def check_parts(compiled: Compiled, jobs: Sequence[Job]) -> None:
-    """Parts run one after the other: none but the last may be endless."""
+def check_parts(compiled: Compiled, jobs: Sequence[Job], limited: Callable[[str], bool]) -> None:
+    """Parts run one after the other: none but the last may be endless, unless all its outputs are limited."""
     endless = {s.name for s in compiled.sources if not s.bounded}
     for job in jobs[:-1]:
-        if any(spec.name in endless for spec in job.sources):
+        if any(spec.name in endless for spec in job.sources) and not all(limited(sink.name) for sink in job.sinks):
             names = ", ".join(sink.name for sink in job.sinks)
             help = "put them into files of their own and run these side by side"
             text = f"the queries of this file share no source, and {names} never ends"

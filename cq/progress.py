@@ -22,7 +22,6 @@ class ProgressLine:
 
     def __init__(self, progress: Progress, stream: TextIO) -> None:
         self._progress, self._stream = progress, stream
-        self._began = time.perf_counter()
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._shown = False
@@ -55,7 +54,8 @@ class ProgressLine:
 
     def draw(self) -> None:
         """The line shows how things are now."""
-        text = progress_text(self._progress, time.perf_counter() - self._began)
+        began = self._progress.began
+        text = progress_text(self._progress, None if began is None else time.perf_counter() - began)
         with self._lock:
             self._stream.write(CLEAR + text[: _columns()])
             self._stream.flush()
@@ -68,8 +68,13 @@ def _columns() -> int:
     return shutil.get_terminal_size().columns - 1
 
 
-def progress_text(progress: Progress, seconds: float) -> str:
-    """Sources with the share done, rows in and out, rows/s, and the time it may still take."""
+def progress_text(progress: Progress, seconds: float | None) -> str:
+    """Sources with the share done, rows in and out, rows/s, and the time it may still take.
+
+    seconds: since the first row was asked for; None before that.
+    """
+    if seconds is None:
+        return "compiling"
     rows = sum(progress.rows_in.values())
     parts = []
     shares = []
@@ -92,14 +97,17 @@ def _duration(seconds: float) -> str:
 
 
 def summary_text(summary: RunSummary) -> str:
-    """The closing line: rows in by stream, out by output, late, bad, time, rate, and the hash of every output."""
+    """The closing line: rows in by stream, out by output, late, bad, time, rate, and the hash of every output.
+
+    The time and the rate are of the run; how long it took to compile and open stands behind them.
+    """
     rows = sum(summary.rows_in.values())
     parts = [
         _list("in", summary.rows_in),
         _list("out", summary.rows_out),
         "late not counted" if summary.late_rows is None else f"late {summary.late_rows:,}",
         f"bad {sum(summary.bad_rows.values()):,}",
-        f"{summary.seconds:.2f} s",
+        f"{summary.seconds:.2f} s" + (f" after {summary.start_seconds:.2f} s" if summary.start_seconds >= 0.01 else ""),
         f"{rows / max(summary.seconds, 1e-9):,.0f} rows/s",
         "hash " + " ".join(_hashes(summary.hashes)),
     ]

@@ -11,7 +11,7 @@ from cq.connectors.bad_rows import BadRows
 from cq.connectors.physical import batch_of, rows_of
 from cq.connectors.protocol import SourceBatch
 from cq.connectors.sources import PiecedSource
-from cq.engines import Feed, Progress
+from cq.engines import Feed, Progress, RunOptions, engine_named, native_packages
 from cq.errors import CqError, Diagnostic, UsageError
 from cq.planner.operators import SourceDef
 
@@ -44,6 +44,8 @@ class Steps(Protocol):
 
 def start(compiled: Compiled, engine: str, threads: int, batch_rows: int | None) -> Steps:
     """A run of the query that waits for rows. CQ0901 when the engine cannot be fed step by step."""
+    RunOptions(threads, batch_rows)  # are they possible?
+    engine_named(engine)
     match engine:
         case "native":
             return NativeSteps(compiled, threads, batch_rows)
@@ -95,13 +97,15 @@ class NativeSteps:
     """The native engine; threads=0 does all its work inside these calls."""
 
     def __init__(self, compiled: Compiled, threads: int, batch_rows: int | None) -> None:
-        from cq.native import Part
-        from cq.runtime.engine import BATCH_ROWS
+        with native_packages():
+            from cq.native import Part
+            from cq.runtime.engine import BATCH_ROWS
 
         rows = batch_rows if batch_rows is not None else compiled.setting("batch_rows", BATCH_ROWS)
         feeds = {s.name: _no_feed(s) for s in compiled.sources}
         jobs = compiled.for_workers(threads).after("emit")
-        self._parts = [Part(compiled, job, feeds, threads, rows) for job in jobs]
+        with native_packages():
+            self._parts = [Part(compiled, job, feeds, threads, rows) for job in jobs]
         self._part_of = {name: part for part in self._parts for name in part.numbers}
 
     def push(self, stream: str, batch: SourceBatch) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import datetime as dt
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pandas
@@ -180,3 +181,72 @@ def test_notebooks_get_tables_that_cannot_run_anything() -> None:
     page = result._repr_html_()
     assert "<script>" not in page and "&lt;script&gt;" in page and "<i>NULL</i>" in page
     assert "<b>" not in cq.sql("SELECT '<b>'")._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"threads": -1}, {"threads": "2"}, {"batch_rows": 0}, {"limit": -1}, {"threads": True}, {"engine": "nativ"}],
+)
+def test_options_that_cannot_be_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(cq.UsageError):
+        cq.run(QUERY, {"bid": ROWS}, **options)
+    if "limit" not in options:
+        with pytest.raises(cq.UsageError):
+            cq.sql(QUERY).start(**options)  # type: ignore[arg-type]
+
+
+def test_queries_run_in_threads_side_by_side() -> None:
+    results: list[object] = []
+
+    def run(n: int) -> None:
+        try:
+            query = f"SELECT a + {n} AS b, COUNT(*) AS rows FROM t GROUP BY a + {n}"
+            results.append(cq.sql(query, t={"a": [1, 2, 2]}).run(threads=1)["result"].to_pylist())
+        except BaseException as e:
+            results.append(e)
+
+    threads = [threading.Thread(target=run, args=(7_100 + n % 2,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    given = [[{"b": n + 1, "rows": 1}, {"b": n + 2, "rows": 2}] for n in (7_100, 7_101)]
+    assert len(results) == 4 and all(r in given for r in results), results
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_array_column_of_a_view_is_taken_apart(engine: str) -> None:
+    text = "SELECT id, w FROM (SELECT id, SPLIT(words, ' ') AS c FROM t) AS q, UNNEST(q.c) AS u(w)"
+    rows = cq.sql(text, t={"id": [1, 2], "words": ["a b", "c"]}).run(engine=engine, threads=0)["result"]
+    assert rows.to_pylist() == [{"id": 1, "w": "a"}, {"id": 1, "w": "b"}, {"id": 2, "w": "c"}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT SPLIT(words, ' ') AS c FROM t",
+        "SELECT upper, w FROM (SELECT UPPER(words) AS upper, SPLIT(words, ' ') AS c FROM t) AS q, UNNEST(c) AS u(w)",
+        "SELECT list FROM t",
+        "SELECT w FROM t, UNNEST(list) AS u(w)",
+        "SELECT * FROM t",
+    ],
+)
+def test_array_the_engine_cannot_hold_is_refused_with_a_way_out(text: str) -> None:
+    query = cq.sql(text, t=pa.table({"words": ["a b"], "list": [["x", "y"]]}))
+    with pytest.raises(cq.CompileError) as caught:
+        query.run(threads=0)
+    assert caught.value.code == "CQ0501" and "--engine reference" in str(caught.value) and "^" in str(caught.value)
+    assert len(query.run(engine="reference")["result"]) > 0
+
+
+def test_name_without_quotes_finds_a_column_whatever_its_case() -> None:
+    table = {"Price": [1, 2], "Ort": ["a", "b"]}
+    assert cq.sql('SELECT price, ORT, "Ort" AS o FROM t', t=table).run(engine="reference")["result"].to_pylist() == [
+        {"price": 1, "ort": "a", "o": "a"},
+        {"price": 2, "ort": "b", "o": "b"},
+    ]
+    with pytest.raises(cq.CompileError, match="unknown column"):
+        cq.sql('SELECT "price" FROM t', t=table).check()
+    with pytest.raises(cq.CompileError, match="ambiguous"):
+        cq.sql("SELECT PRICE FROM t", t={"Price": [1], "PRICE": [2]}).check()
+    assert cq.sql("SELECT price FROM t", t={"Price": [1], "price": [2]}).check() == ()

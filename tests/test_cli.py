@@ -141,6 +141,45 @@ def test_output_onto_its_own_source_or_query_is_refused(capfd: pytest.CaptureFix
     assert Path("bids.csv").read_text() == ROWS
 
 
+def test_two_outputs_into_one_file_are_refused(capfd: pytest.CaptureFixture[str], place: Path) -> None:
+    two = BIDS + "SELECT id FROM bid; SELECT price FROM bid"
+    code, _, err = ref(capfd, "-c", two, "-o", "result=a.csv", "-o", "result_2=./a.csv")
+    assert code == 2 and "CQ0605" in err and "written by another output" in err
+    assert not (place / "a.csv").exists()
+    assert ref(capfd, "-c", two, "-o", "result=a.csv", "-o", "result_2=b.csv")[0] == 0
+
+
+def test_input_for_a_stream_the_query_does_not_have_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, err = ref(capfd, "q.cq", "bids=bids.csv")
+    assert (code, out) == (2, "") and "CQ0201" in err and 'did you mean "bid"' in err
+
+
+def test_missing_file_is_marked_where_the_query_names_it(capfd: pytest.CaptureFixture[str]) -> None:
+    code, _, err = ref(capfd, "-c", "CREATE STREAM b (id BIGINT) WITH (path = 'bid.csv'); SELECT id FROM b")
+    assert code == 2 and "CQ0601" in err and 'did you mean "bids.csv"?' in err
+    marked = err.splitlines()[4]
+    assert marked.index("^") == err.splitlines()[3].index("'bid.csv'") and "^" * 9 in marked
+
+
+@pytest.mark.parametrize("engine", ["reference", "native"])
+@pytest.mark.parametrize("limit", ["LIMIT 3", "LIMIT 0", ""])
+def test_limit_ends_a_run_over_a_source_without_end(capfd: pytest.CaptureFixture[str], engine: str, limit: str) -> None:
+    endless = f"CREATE STREAM b WITH (connector = 'generator', workload = 'bids'); SELECT auction FROM b {limit}"
+    asked = [] if limit else ["--limit", "3"]
+    code, out, err = cq(capfd, "run", "--engine", engine, "-j", "0", "-c", endless, *asked)
+    assert code == 0, err
+    assert len(out.splitlines()) == (1 if limit == "LIMIT 0" else 4)
+
+
+def test_outputs_that_share_no_source_stop_at_their_own_limits(capfd: pytest.CaptureFixture[str]) -> None:
+    two = "".join(
+        f"CREATE STREAM {s} WITH (connector = 'generator', workload = 'bids'); SELECT auction FROM {s} LIMIT 2;"
+        for s in "ab"
+    )
+    code, out, err = cq(capfd, "run", "-f", "table", "-j", "0", "-c", two)
+    assert code == 0 and len(out.splitlines()) == 11, (out, err)
+
+
 def test_data_error_comes_after_the_rows_before_it_and_leaves_no_file(
     capfd: pytest.CaptureFixture[str], place: Path
 ) -> None:
@@ -248,7 +287,7 @@ def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.Captur
     assert (code, err) == (0, "") and out.startswith("ok: reads bid; gives result (window_start TIMESTAMP")
 
 
-@pytest.mark.parametrize("stage", ["text", "logical", "rewritten", "stages", "code"])
+@pytest.mark.parametrize("stage", ["text", "logical", "rewritten", "stages", "code", "spark"])
 def test_explain_shows_every_stage(capfd: pytest.CaptureFixture[str], stage: str) -> None:
     code, out, _ = cq(capfd, "explain", "q.cq", "--stage", stage)
     assert code == 0 and out
@@ -396,12 +435,27 @@ def test_progress_line_is_drawn_on_a_terminal_and_taken_away() -> None:
     from cq.engines import Progress
 
     shown = io.StringIO()
-    line = p.ProgressLine(Progress({"a": 5}, {"o": 7}, {"a": lambda: None}), shown)
+    line = p.ProgressLine(Progress({"a": 5}, {"o": 7}, {"a": lambda: None}, began=0.0), shown)
     line.draw()
     line.clear()
     line.clear()
     assert shown.getvalue().startswith(p.CLEAR + "a 5 · out 7") and shown.getvalue().endswith(p.CLEAR)
     assert shown.getvalue().count(p.CLEAR) == 2
+
+
+def test_progress_line_says_that_nothing_is_read_yet() -> None:
+    from cq.engines import Progress
+    from cq.progress import progress_text
+
+    assert progress_text(Progress({"a": 0}, {}, {"a": lambda: None}), None) == "compiling"
+
+
+def test_rows_a_second_are_of_the_run_and_not_of_the_compiler() -> None:
+    from cq.engines import RunSummary
+    from cq.progress import summary_text
+
+    summary = RunSummary("native", {"a": 500}, seconds=0.5, start_seconds=20.0)
+    assert "0.50 s after 20.00 s · 1,000 rows/s" in summary_text(summary)
 
 
 def test_rows_of_a_slow_pipe_leave_as_they_come() -> None:

@@ -59,6 +59,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
     lines = [
         *(["check", str(q)] for q in QUERIES),
         *(["check", f"{name}.cq"] for name in TWELVE),
+        *(["explain", str(q), "--stage", "spark"] for q in QUERIES),
+        ["warmup"],
         ["fmt", "--check", *map(str, QUERIES)],
         *explain_lines(),
         *(["run", *query, engine] for engine in ("reference", "native", "spark")),
@@ -67,7 +69,12 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
         [sys.executable, "-c", PROGRAM, ",".join(ABSENT)],
         input=json.dumps(lines),
         cwd=place,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(place), "CQ_CACHE_DIR": str(place / "cache")},
+        env={
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(place),
+            "CQ_CACHE_DIR": str(place / "cache"),
+            "PYTHONPATH": str(ROOT),
+        },
         capture_output=True,
         text=True,
         timeout=300,
@@ -103,6 +110,28 @@ def test_check_of_a_mistake_shows_code_caret_and_way_out(name: str, answers: dic
     assert (code, out) == (1, "")
     assert err.startswith("error[CQ0") and f"--> {name}.cq:" in err and "^" in err and "= help: " in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda q: q.stem)
+def test_the_text_for_spark_is_shown(query: Path, answers: dict[str, Answer]) -> None:
+    code, out, err = answers[f"explain {query} --stage spark"]
+    assert (code, err) == (0, "") and "select" in out
+
+
+def test_warmup_names_the_package_it_needs(answers: dict[str, Answer]) -> None:
+    code, out, err = answers["warmup"]
+    assert (code, out) == (2, "") and "CQ0604" in err and "pip install numba llvmlite" in err
+
+
+def test_a_started_query_names_the_package_it_needs() -> None:
+    program = (
+        "import sys\nfor name in ('numba', 'llvmlite'): sys.modules[name] = None\n"
+        "import cq\n"
+        "try: cq.sql('CREATE STREAM s (a BIGINT); SELECT a FROM s').start()\n"
+        "except cq.UsageError as e: print(e.code, e.hint)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "CQ0604 pip install numba llvmlite\n"), done.stderr
 
 
 def test_the_reference_runs(answers: dict[str, Answer]) -> None:

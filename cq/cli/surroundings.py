@@ -144,9 +144,11 @@ def all_limits() -> dict[str, str]:
 def warmup(queries: Sequence[str], threads: int | None, spark: bool) -> int:
     """Compile the runtime, and the queries given, into the cache: their first run starts like every other."""
     from cq.cli.options import compiled_query
-    from cq.engines import RunOptions
-    from cq.native import workers
-    from cq.runtime.host import CompiledHost
+    from cq.engines import RunOptions, native_packages
+
+    with native_packages():
+        from cq.native import workers
+        from cq.runtime.host import CompiledHost
 
     began = time.perf_counter()
     host = CompiledHost()

@@ -6,9 +6,11 @@ import os
 import secrets
 import stat
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol
+from weakref import WeakValueDictionary
 
 from cq.connectors.access import STDIN, Access, identity
 from cq.errors import Diagnostic, UsageError, printable
@@ -38,6 +40,10 @@ def cannot_write(path: str, error: OSError) -> UsageError:
     )
 
 
+_WRITTEN: WeakValueDictionary[str, FileTarget] = WeakValueDictionary()  # by path: who writes it now, in any query
+_CLAIMING = threading.Lock()
+
+
 class FileTarget:
     """Writes beside `path` and takes its name at the end; on abort, and when the process dies, `path` is as it was."""
 
@@ -45,11 +51,17 @@ class FileTarget:
         self._shown = path
         self._path = access.resolve(path)
         self._check(path, reserved)
+        with _CLAIMING:
+            if str(self._path) in _WRITTEN:
+                cause = f'"{path}" is written by another output already'
+                raise UsageError(Diagnostic("CQ0605", cause, help=("give each output a file of its own",)))
+            _WRITTEN[str(self._path)] = self
         self._part = self._path.with_name(f".{self._path.name[:200]}.{secrets.token_hex(6)}.part")
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             self._file: BinaryIO = os.fdopen(os.open(self._part, flags, 0o666), "wb", buffering=1 << 18)
         except OSError as e:
+            _WRITTEN.pop(str(self._path), None)
             raise cannot_write(path, e) from None
 
     def _check(self, path: str, reserved: frozenset[tuple[int, int]]) -> None:
@@ -84,12 +96,14 @@ class FileTarget:
             os.fsync(self._file.fileno())
             self._file.close()
             self._part.replace(self._path)
+            _WRITTEN.pop(str(self._path), None)
             _sync_directory(self._path.parent)
         except OSError as e:
             self.abort()
             raise cannot_write(self._shown, e) from None
 
     def abort(self) -> None:
+        _WRITTEN.pop(str(self._path), None)
         with suppress(OSError):
             self._file.close()
         with suppress(OSError):

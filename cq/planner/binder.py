@@ -67,6 +67,7 @@ def bind(script: ast.Script, environment: Environment | None = None) -> BoundScr
         except CompileError as error:
             findings.add(error)
     findings.raise_if_any()
+    binding.catalog.check_given()
     assert not binding.failed, "a statement failed without a report"
     return BoundScript(
         LogicalPlan(tuple(binding.outputs)),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from cq.connectors.options import OPEN_CONNECTORS, SINK_OPTIONS, SOURCE_OPTIONS, OptionDef
-from cq.errors import NOWHERE, CompileError, CqError, Diagnostic, Span, compile_error, did_you_mean
+from cq.errors import NOWHERE, CompileError, CqError, Diagnostic, Span, UsageError, compile_error, did_you_mean
 from cq.expressions import Column, Expr, Literal
 from cq.grammar import ast
 from cq.planner.bind_calls import SelectCalls
@@ -70,6 +70,7 @@ class Catalog:
     sinks: dict[str, SinkDecl] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     sources: int = 0
+    streams: list[str] = field(default_factory=list)
 
     def lookup(self, name: str, span: Span) -> Relation:
         """The stream or view of that name. CQ0201 when there is none."""
@@ -98,6 +99,15 @@ class Catalog:
             ),
         )
 
+    def check_given(self) -> None:
+        """Every input that was given is a stream of the text: one misspelt would leave another file to be read."""
+        for name in self.environment.inputs:
+            if name not in self.streams:
+                what = "is a view, which computes its rows" if name in self.relations else "is no stream of the query"
+                help = (did_you_mean(name, self.streams), f"streams: {listing(self.streams)}")
+                cause = f'an input is given for "{name}", which {what}'
+                raise UsageError(Diagnostic("CQ0201", cause, help=tuple(h for h in help if h)))
+
     def implicit(self, name: str, span: Span) -> Relation:
         """A stream the text does not declare but the caller gives: no watermark, columns inferred."""
         options = source_options(name, {}, self.environment, span, {})
@@ -106,6 +116,7 @@ class Catalog:
 
     def add_source(self, source: SourceDef) -> Relation:
         numbered = replace(source, position=self.sources)
+        self.streams.append(source.name)
         self.sources += 1
         return relation_of(Scan(numbered, span=source.span), source.name, f'stream "{source.name}"')
 

@@ -105,6 +105,8 @@ def shifted(columns: Iterable[Visible], by: int, nullable: bool = False) -> tupl
 def resolve(relation: Relation, ref: ast.ColumnRef) -> Expr:
     """The value a column name stands for. CQ0203 when there is none, CQ0204 when there are several."""
     named = [c for c in relation.columns if c.name == ref.name]
+    if not named and not ref.quoted:  # a file may call it "Price": a name without quotes means that one too
+        named = [c for c in relation.columns if c.name.lower() == ref.name]
     found = [c for c in named if ref.qualifier is None or c.qualifier == ref.qualifier]
     if not found:
         raise _unknown(relation, ref, named)
