@@ -132,6 +132,18 @@ EXTRACT_PARTS: dict[str, str] = {}
 TRUNC_UNITS: dict[str, str] = {}
 
 
+def extract_parts() -> dict[str, str]:
+    """EXTRACT_PARTS with all entries in it."""
+    _load()
+    return EXTRACT_PARTS
+
+
+def trunc_units() -> dict[str, str]:
+    """TRUNC_UNITS with all entries in it."""
+    _load()
+    return TRUNC_UNITS
+
+
 def lookup(name: str) -> Scalar | None:
     """The entry for a name as written in SQL (already lower case), following aliases; None when there is none."""
     _load()

@@ -59,7 +59,8 @@ def too_many_digits(what: str, precision: int, scale: int) -> Refusal:
     return Refusal(
         "CQ0304",
         f"{what} needs DECIMAL({precision},{scale}), more than {MAX_DECIMAL_DIGITS} digits",
-        "CAST an operand to fewer digits, or to DOUBLE",
+        f"CAST an operand to DOUBLE, or to {max(precision - MAX_DECIMAL_DIGITS, 1)} digits fewer: "
+        "an INTEGER counts as DECIMAL(10,0), a BIGINT as DECIMAL(19,0)",
     )
 
 

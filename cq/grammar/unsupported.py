@@ -97,6 +97,8 @@ CLAUSES: tuple[Phrase, ...] = (
         "ALL (",
     ),
     *_phrases("INSERT OVERWRITE is not supported", "write INSERT INTO; a sink starts empty", "INSERT OVERWRITE"),
+    *_phrases("{} is not supported", "name the columns that are wanted", "* EXCLUDE", "* EXCEPT", "* REPLACE"),
+    *_phrases("{} is not supported", "name the columns, or write their numbers: GROUP BY 1, 2", "GROUP BY ALL"),
     *_phrases("SELECT TOP is not SQL", "write LIMIT n at the end", "SELECT TOP"),
     *_phrases("{} is not supported", "leave it out: nothing else changes the rows", "FOR UPDATE"),
     *_phrases(
@@ -133,3 +135,37 @@ CLAUSES: tuple[Phrase, ...] = (
         *("BEFORE INSERT", "AFTER UPDATE", "AFTER DELETE", "INSTEAD OF", "FOR EACH STATEMENT"),
     ),
 )
+
+FUNCTION_WAYS = "docs/language.md lists all functions; in Python: cq.functions.all_names()"
+_ORDERED = "LAG(x) OVER (PARTITION BY key ORDER BY ts) has the row before; MIN and MAX the least and greatest"
+_SPREAD = "compute it: SQRT(AVG(x * x) - AVG(x) * AVG(x)), from DOUBLEs"
+_BETWEEN = "subtract: a - b is an INTERVAL, UNIX_SECONDS(a) - UNIX_SECONDS(b) a number"
+_LATER = "add an interval: ts + INTERVAL '1' DAY"
+_WRITTEN = "CAST(ts AS VARCHAR) is '2024-01-31 10:20:30': take a part with SUBSTRING, or EXTRACT(HOUR FROM ts)"
+_PATTERN = "write x LIKE 'a%', STARTS_WITH(x, 'a') or CONTAINS(x, 'a')"
+_COLLECTED = "no aggregate collects rows yet: COUNT, SUM, AVG, MIN and MAX do what they can"
+
+# Functions of other systems by name, and what does the same here.
+ELSEWHERE: dict[str, str] = {
+    **dict.fromkeys(["first", "last", "any_value", "arg_max", "arg_min", "max_by", "min_by"], _ORDERED),
+    **dict.fromkeys(["stddev", "stddev_pop", "stddev_samp", "variance", "var_pop", "var_samp"], _SPREAD),
+    **dict.fromkeys(["median", "quantile", "quantile_cont", "percentile", "percentile_approx", "mode"], _COLLECTED),
+    **dict.fromkeys(["array_agg", "string_agg", "group_concat", "listagg", "list"], _COLLECTED),
+    **dict.fromkeys(["date_diff", "datediff", "timestampdiff", "timestamp_diff", "age"], _BETWEEN),
+    **dict.fromkeys(["dateadd", "timestampadd"], _LATER),
+    **dict.fromkeys(["strftime", "date_format", "to_char", "format_datetime"], _WRITTEN),
+    **dict.fromkeys(["regexp_matches", "regexp_like", "regexp_extract", "regexp_replace"], _PATTERN),
+    **dict.fromkeys(["to_timestamp", "from_unixtime", "epoch_ms"], "write TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n)"),
+    **dict.fromkeys(["unix_timestamp", "epoch"], "write UNIX_SECONDS(ts)"),
+    **dict.fromkeys(["to_date", "date"], "write CAST(x AS DATE)"),
+    **dict.fromkeys(["count_if", "countif", "sum_if", "sumif"], "write COUNT(*) FILTER (WHERE condition)"),
+    **dict.fromkeys(["approx_count_distinct", "approx_distinct"], "write COUNT(DISTINCT x)"),
+    **dict.fromkeys(["trunc", "truncate"], "write FLOOR(x), CEIL(x) or ROUND(x, digits); CAST(x AS BIGINT) cuts"),
+    **dict.fromkeys(["log", "log2"], "write LN(x) or LOG10(x); the logarithm to base b is LN(x) / LN(b)"),
+    "iif": "write IF(condition, x, y), or CASE WHEN condition THEN x ELSE y END",
+    "isnan": "NaN equals NaN: x = CAST('NaN' AS DOUBLE)",
+    "concat_ws": "write a || ',' || b",
+    "split_part": "UNNEST(SPLIT(x, ',')) WITH ORDINALITY gives each piece and its number",
+    "unnest": "it stands in FROM: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)",
+    "row_number": "write COUNT(*) OVER (PARTITION BY key ORDER BY ts ROWS UNBOUNDED PRECEDING)",
+}

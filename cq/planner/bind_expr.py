@@ -15,8 +15,9 @@ from cq.casts import castable
 from cq.errors import CompileError, Label, Span, compile_error, did_you_mean
 from cq.expressions import And, Call, Case, Coalesce, Expr, IsNull, Literal, Or
 from cq.expressions import Cast as BoundCast
-from cq.functions import EXTRACT_PARTS, TRUNC_UNITS, Refusal, Scalar, Signature, all_names, lookup, resolve
+from cq.functions import Refusal, Scalar, Signature, all_names, extract_parts, lookup, resolve, trunc_units
 from cq.grammar import ast
+from cq.grammar.unsupported import ELSEWHERE, FUNCTION_WAYS
 from cq.planner.bind_literals import (
     ParameterValue,
     bind_interval,
@@ -350,11 +351,11 @@ class ExprBinder:
         return BoundCast(type_, arg.nullable or safe, arg, safe, span=span)
 
     def extract(self, node: ast.Extract) -> Expr:
-        return self.part_of(node.part, node.part_span, EXTRACT_PARTS, node.operand, node.span)
+        return self.part_of(node.part, node.part_span, extract_parts(), node.operand, node.span)
 
     def by_unit(self, node: ast.Call) -> Expr:
         """DATE_TRUNC('unit', x) and DATE_PART('part', x): the unit decides which entry computes it."""
-        known = TRUNC_UNITS if node.name in TRUNC_NAMES else EXTRACT_PARTS
+        known = trunc_units() if node.name in TRUNC_NAMES else extract_parts()
         if len(node.args) != 2 or not isinstance(unit := node.args[0], ast.StringLiteral):
             raise compile_error(
                 "CQ0302",
@@ -467,7 +468,7 @@ class ExprBinder:
             f'unknown function "{node.name}"',
             span,
             label="no such function",
-            help=did_you_mean(node.name, known_functions()) or "docs/language.md lists all functions",
+            help=ELSEWHERE.get(node.name) or did_you_mean(node.name, known_functions()) or FUNCTION_WAYS,
         )
 
 
@@ -589,7 +590,9 @@ def _combining_help(op: str, a: Expr, b: Expr) -> str:
 
 def _cast_help(source: DataType, target: DataType) -> str:
     if source.kind is Kind.TIMESTAMP and target.is_numeric:
-        return "take a part of it: EXTRACT(HOUR FROM ts), or the difference of two times"
+        return "take a part of it, EXTRACT(HOUR FROM ts), or count from 1970: UNIX_SECONDS(ts), UNIX_MICROS(ts)"
+    if source.kind is Kind.INTERVAL and target.is_numeric:
+        return "subtract the times as numbers: UNIX_MICROS(a) - UNIX_MICROS(b)"
     if target.kind is Kind.TIMESTAMP and source.is_numeric:
         return "add it to a time: TIMESTAMP '1970-01-01' + n * INTERVAL '1' SECOND"
     return f"go by way of text: CAST(CAST(x AS VARCHAR) AS {target})" if target != VARCHAR else ""
