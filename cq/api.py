@@ -30,7 +30,7 @@ from cq.connectors.rules import Rules
 from cq.connectors.sinks import Memory, open_sink, result_schema
 from cq.connectors.sources import PiecedSource
 from cq.engines import RunOptions, RunSummary, collect, engine_named, run_query
-from cq.errors import Diagnostic, UsageError, did_you_mean, printable
+from cq.errors import CompileError, Diagnostic, UsageError, did_you_mean, printable
 
 HTML_ROWS = 20  # of a result in a notebook
 
@@ -124,7 +124,10 @@ class Query:
 
     def check(self, inputs: Mapping[str, Any] | None = None) -> tuple[Diagnostic, ...]:
         """Raise a CompileError with every mistake, or return the warnings."""
-        return self.bound(inputs).warnings
+        found = self.bound(inputs).findings()
+        if any(d.severity == "error" for d in found):
+            raise CompileError(*found)
+        return found
 
     def explain(self, stage: str = "logical", inputs: Mapping[str, Any] | None = None, format: str = "tree") -> str:
         """The plan (stage logical or rewritten), its stages (stages) or the generated code (code).

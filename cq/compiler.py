@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs, is_path
-from cq.errors import CompileError, Diagnostic, SourceText, UsageError, did_you_mean
+from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from cq.grammar.ast import Script
@@ -95,6 +95,9 @@ def _rewrite(request: Request, bound: BoundScript) -> LogicalPlan:
 
 
 def _fuse(request: Request, plan: LogicalPlan) -> StageGraph:
+    if not plan.outputs:
+        help = ("end it with a SELECT, or INSERT INTO a sink",)
+        raise UsageError(Diagnostic("CQ0606", "the query has no output", help=help))
     from cq.planner.stages import fuse
 
     return fuse(plan, request.workers)
@@ -241,6 +244,24 @@ class Compiled:
     def warnings(self) -> tuple[Diagnostic, ...]:
         """Findings that stop nothing, placed in the text."""
         return tuple(w.at(self.request.source) for w in self.bound.warnings)
+
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """Everything `check` says of a query that binds: warnings, and what the native engine and Spark cannot run."""
+        from cq.planner.lint import lint
+
+        found = [*self.warnings, *lint(self.script, self.bound, self.request.variables)]
+        found += self._refusals("error", lambda: self.after("emit"))
+        found += self._refusals("warning", lambda: self.explain("spark"))
+        return tuple(d.at(self.request.source) for d in found)
+
+    def _refusals(self, severity: Severity, step: Callable[[], object]) -> list[Diagnostic]:
+        """Why a later pass cannot follow the plan, if it cannot."""
+        try:
+            if self.outputs:
+                step()
+        except CompileError as error:
+            return [replace(d, severity=severity) for d in error.diagnostics]
+        return []
 
     def setting(self, name: str, default: int) -> int:
         """A setting: as asked for this run, else as SET in the text, else the default."""

@@ -9,6 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
+import numpy
 import pandas
 import polars
 import pyarrow as pa
@@ -250,3 +251,40 @@ def test_name_without_quotes_finds_a_column_whatever_its_case() -> None:
     with pytest.raises(cq.CompileError, match="ambiguous"):
         cq.sql("SELECT PRICE FROM t", t={"Price": [1], "PRICE": [2]}).check()
     assert cq.sql("SELECT price FROM t", t={"Price": [1], "price": [2]}).check() == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "rows"),
+    [
+        (polars.DataFrame({"a": polars.Series(["x", "y"], dtype=polars.Categorical)}), [{"a": "x"}, {"a": "y"}]),
+        (pandas.DataFrame({"a": [None, None]}), [{"a": None}, {"a": None}]),
+    ],
+)
+def test_columns_as_frames_have_them_are_read(given: object, rows: list[dict[str, object]]) -> None:
+    assert cq.sql("SELECT * FROM t", t=given).run(engine="reference")["result"].to_pylist() == rows
+
+
+@pytest.mark.parametrize(
+    ("given", "way"),
+    [
+        (polars.DataFrame({"a": [1]}).lazy(), "frame.collect()"),
+        (pandas.Series([1]), "series.to_frame()"),
+        ([], "declare them"),
+        (5, "a list of dicts"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_a_way_out(given: object, way: str) -> None:
+    with pytest.raises(cq.CqError) as caught:
+        cq.sql("SELECT * FROM t", t=given).run()
+    assert caught.value.code == "CQ0602" and way in caught.value.hint
+
+
+def test_a_number_of_numpy_is_a_parameter() -> None:
+    query = cq.sql("SELECT a FROM t WHERE a > :x", t={"a": [1, 2]}).with_variables(x=numpy.int64(1))
+    assert query.run(engine="reference")["result"].to_pylist() == [{"a": 2}]
+
+
+def test_extract_is_known_before_any_other_function() -> None:
+    program = "import cq\ncq.sql('CREATE STREAM s (ts TIMESTAMP); SELECT EXTRACT(HOUR FROM ts) AS h FROM s').check()\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -62,6 +62,9 @@ NAMES = {
 }
 
 TYPES = {
+    "functions_of_other_systems": BID + "SELECT date_diff('day', ts, ts), stddev(price) FROM bid;",
+    "interval_to_number": BID + "SELECT CAST(ts - ts AS BIGINT) FROM bid;",
+    "window_column_without_window": BID + "SELECT window_start, COUNT(*) FROM bid GROUP BY window_start;",
     "bad_arguments": BID + "SELECT lower(price, 2) FROM bid;",
     "condition_not_boolean": BID + "SELECT auction FROM bid WHERE price;",
     "no_such_cast": BID + "SELECT CAST(ts AS BIGINT) FROM bid;",

@@ -287,6 +287,66 @@ def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.Captur
     assert (code, err) == (0, "") and out.startswith("ok: reads bid; gives result (window_start TIMESTAMP")
 
 
+@pytest.mark.parametrize(
+    ("text", "code", "marked"),
+    [
+        (BIDS + "SELECT id FROM bid WHERE price = NULL", "CQ0308", "price = NULL"),
+        (BIDS + "SELECT id FROM bid WHERE price <> NULL OR id > 1", "CQ0308", "price <> NULL"),
+        (BIDS + "SELECT id FROM bid WHERE 1 > 2", "CQ0308", "1 > 2"),
+        (BIDS + "CREATE STREAM other (a INT) WITH (path = 'a.csv'); SELECT id FROM bid", "CQ0201", "other"),
+        (BIDS + "CREATE SINK gone WITH (path = 'a.csv'); SELECT id FROM bid", "CQ0201", "gone"),
+        (BIDS + "WITH c AS (SELECT * FROM bid) SELECT id FROM bid", "CQ0201", "c"),
+        (BIDS + "CREATE VIEW v AS SELECT price FROM bid; SELECT id FROM bid", "CQ0201", "v"),
+        (BIDS + "SELECT id AS a, price AS a FROM bid", "CQ0409", "price"),
+        (
+            "CREATE STREAM b WITH (connector = 'generator', workload = 'bids');"
+            "SELECT SUM(price) OVER (PARTITION BY auction ROWS UNBOUNDED PRECEDING) AS s FROM b",
+            "CQ0407",
+            "SUM(price) OVER (PARTITION BY auction ROWS UNBOUNDED PRECEDING)",
+        ),
+    ],
+)
+def test_check_warns_of_what_was_probably_not_meant(
+    capfd: pytest.CaptureFixture[str], text: str, code: str, marked: str
+) -> None:
+    done, _, err = cq(capfd, "check", "-c", text)
+    assert done == 0 and err.startswith(f"warning[{code}]") and err.count("warning[") == 1, err
+    line, carets = err.splitlines()[3:5]
+    assert line[carets.index("^") : carets.rindex("^") + 1] == marked
+    assert cq(capfd, "check", "--strict", "-c", text)[0] == 1
+
+
+def test_check_names_a_value_for_a_parameter_the_query_does_not_have(capfd: pytest.CaptureFixture[str]) -> None:
+    assert "CQ0206" in cq(capfd, "check", "q.cq", "--var", "mn=1")[2]
+
+
+@pytest.mark.parametrize("text", ["TABLE bid", "bid", "INPUT => TABLE bid"])
+def test_a_stream_read_by_a_window_is_read(capfd: pytest.CaptureFixture[str], text: str) -> None:
+    query = f"SELECT COUNT(*) AS n FROM TUMBLE({text}, DESCRIPTOR(ts), INTERVAL '1' HOUR) GROUP BY window_start"
+    code, _, err = cq(capfd, "check", "-c", BIDS + query)
+    assert (code, err) in {(0, ""), (1, err)} and "never read" not in err
+
+
+def test_check_finds_what_the_native_engine_cannot_run(capfd: pytest.CaptureFixture[str]) -> None:
+    code, _, err = cq(capfd, "check", "-c", "CREATE STREAM s (t VARCHAR); SELECT SPLIT(t, ' ') AS words FROM s")
+    assert code == 1 and "CQ0501" in err and "--engine reference" in err
+
+
+@pytest.mark.parametrize("stage", ["stages", "code"])
+def test_a_text_without_output_has_no_stages(capfd: pytest.CaptureFixture[str], stage: str) -> None:
+    code, _, err = cq(capfd, "explain", "--stage", stage, "-c", "CREATE STREAM s (a INT)")
+    assert code == 2 and "the query has no output" in err
+
+
+def test_schema_leaves_out_what_no_type_holds_and_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+    table = pa.table({"a": [1], "raw": [{"x": 1}], "nothing": pa.nulls(1)})
+    pq.write_table(table, "odd.parquet")
+    code, out, _ = cq(capfd, "schema", "odd.parquet")
+    assert code == 0 and out.startswith("-- left out: raw struct<x: int64>\nCREATE STREAM odd (\n  a BIGINT,\n")
+    Path("odd.cq").write_text(out + "SELECT a, nothing FROM odd")
+    assert cq(capfd, "run", "-q", "--engine", "reference", "odd.cq")[1] == "a,nothing\n1,\n"
+
+
 @pytest.mark.parametrize("stage", ["text", "logical", "rewritten", "stages", "code", "spark"])
 def test_explain_shows_every_stage(capfd: pytest.CaptureFixture[str], stage: str) -> None:
     code, out, _ = cq(capfd, "explain", "q.cq", "--stage", stage)

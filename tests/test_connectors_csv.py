@@ -15,6 +15,7 @@ from cq.connectors import csv_blocks
 from cq.connectors.csv_blocks import Block
 from cq.connectors.csv_file import CsvOptions, Layout, _ByRow
 from cq.connectors.csv_rows import STANDARD, complete, lines_of_rows, rows
+from cq.connectors.inference import infer
 from cq.connectors.physical import rows_of
 from cq.connectors.rules import Rules
 from cq.connectors.texts import Unreadable, scanner
@@ -168,6 +169,16 @@ def test_null_text_is_an_option(tmp_path: Path) -> None:
 def test_columns_are_found_by_name_in_any_order_and_case(tmp_path: Path) -> None:
     seen = read(stream("id bigint, name varchar", path=write(tmp_path, "x,Name,ID\n,n,1\n")))
     assert seen.rows == [(1, "n")]
+
+
+def test_names_a_header_leaves_out_or_gives_twice_are_made(tmp_path: Path) -> None:
+    seen = read(stream("column0 bigint, a bigint, a_1 bigint, a_2 bigint", path=write(tmp_path, ",a,a_1,a\n1,2,3,4\n")))
+    assert seen.rows == [(1, 2, 3, 4)]
+
+
+def test_columns_of_a_file_with_tabs_are_found_by_its_ending(tmp_path: Path) -> None:
+    path = write(tmp_path, "id\tname\n1\tx\n", "t.tsv")
+    assert [f.name for f in infer({"path": path})] == ["id", "name"]
 
 
 def test_without_a_header_columns_go_by_position(tmp_path: Path) -> None:

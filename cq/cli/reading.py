@@ -18,7 +18,7 @@ from cq.cli import AT_FAULT, DONE, say
 from cq.cli.options import compiled_query, query_options
 from cq.compiler import PICTURES, STAGES, Compiled, read_text
 from cq.connectors.access import STDIN, Access
-from cq.errors import CompileError, CqError, DataError, Diagnostic, SourceText, UsageError, render
+from cq.errors import CompileError, CqError, DataError, Diagnostic, SourceText, UsageError, printable, render
 
 
 @click.command()
@@ -31,7 +31,7 @@ def check(strict: bool, format_: str, **query: Any) -> int:
     compiled: Compiled | None = None
     try:
         compiled = compiled_query(**query)
-        findings = lint(compiled)
+        findings = compiled.findings()
     except (CompileError, DataError) as error:
         findings = error.diagnostics
     if format_ == "json":
@@ -43,22 +43,6 @@ def check(strict: bool, format_: str, **query: Any) -> int:
             click.echo(_reads_and_gives(compiled))
     failed = any(d.severity != "warning" or strict for d in findings)
     return AT_FAULT if failed else DONE
-
-
-def lint(compiled: Compiled) -> tuple[Diagnostic, ...]:
-    """Warnings of the binder, and operators whose state grows with the input."""
-    growing = [
-        Diagnostic(
-            "CQ0407",
-            f"{node.operator} keeps {node.state.text}, however long the input is",
-            node.span,
-            severity="warning",
-            help=("on an unbounded stream this fills the memory: use a window",),
-        ).at(compiled.request.source)
-        for node in compiled.plan.nodes()
-        if not node.state.bounded and not all(s.bounded for s in compiled.sources)
-    ]
-    return (*compiled.warnings, *growing)
 
 
 def _reads_and_gives(compiled: Compiled) -> str:
@@ -164,7 +148,8 @@ def schema(file: str, name: str | None, format_: str | None, delimiter: str | No
     options |= {"format": format_} if format_ else {}
     options |= {"delimiter": delimiter} if delimiter else {}
     options |= {"header": "false"} if no_header else {}
-    fields = infer_file(file, options, Access(Path.cwd()))
+    left_out: list[str] = []
+    fields = infer_file(file, options, Access(Path.cwd()), left_out.append)
     columns = [f"  {_identifier(f.name)} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in fields]
     times = [f.name for f in fields if str(f.type) == "TIMESTAMP"]
     if times:
@@ -177,7 +162,7 @@ def schema(file: str, name: str | None, format_: str | None, delimiter: str | No
         formatted_text(text, "<schema>")
     except CqError as error:
         raise AssertionError(f"the printed statement does not parse: {error.first.message}") from error
-    click.echo(text)
+    click.echo("".join(f"-- left out: {printable(what)}\n" for what in left_out) + text)
     return DONE
 
 

@@ -89,7 +89,11 @@ def _is_bytes(arrow: pa.DataType) -> bool:
 
 
 def _decoded(array: pa.Array) -> pa.Array:
-    return array.dictionary_decode() if t.is_dictionary(array.type) else array
+    if not t.is_dictionary(array.type):
+        return array
+    if str(array.type.value_type) == "string_view":  # Arrow cannot take from it
+        array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
+    return array.dictionary_decode()
 
 
 def _then(first: Convert, second: Convert | None) -> Convert:

@@ -98,8 +98,17 @@ def next_row(text: bytes, row: Row) -> int:
 
 
 def header_names(row: Row) -> list[str]:
-    """The names a header row gives its columns."""
-    return [c.text.decode("utf-8", "replace").strip() for c in row.cells]
+    """The names a header row gives its columns; a column without one is column0, column1, … by its place, and of two
+    with one name the second is name_1."""
+    written = [c.text.decode("utf-8", "replace").strip() or f"column{i}" for i, c in enumerate(row.cells)]
+    names: list[str] = []
+    for name in written:
+        unique, number = name, 0
+        while unique in names or (number and unique in written):
+            number += 1
+            unique = f"{name}_{number}"
+        names.append(unique)
+    return names
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +256,8 @@ def _by_name(header: list[str], name: str, fields: tuple[Field, ...]) -> tuple[i
     places = []
     for f in fields:
         place = field_of(known, f.name)
-        if place is None or header.count(header[place]) > 1:
-            cause = f"{name} has no column {f.name!r}" if place is None else f"{name} has several columns {f.name!r}"
+        if place is None:
+            cause = f"{name} has no column {f.name!r}"
             guess = did_you_mean(f.name, header)
             listing = "its columns: " + ", ".join(header[:50])
             raise DataError(Diagnostic("CQ0603", cause, help=tuple(h for h in (guess, listing) if h)))

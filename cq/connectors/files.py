@@ -50,14 +50,19 @@ def format_of(path: str, given: str = "") -> str:
     return found
 
 
+def tabbed(options: Mapping[str, str], path: str) -> dict[str, str]:
+    """The options, with a tab as delimiter where only the ending of the name says what the file is."""
+    says = not options.get("format") and path.lower().endswith((".tsv", ".tsv.gz", ".tsv.zst"))
+    return {**({"delimiter": "\t"} if says else {}), **options}
+
+
 class Files:
     """The pieces of all files of a path or pattern, and how far reading has come."""
 
     def __init__(self, pattern: str, options: Mapping[str, str], rules: Rules, access: Access) -> None:
         self.paths = access.expand(pattern)
         self._options, self._rules, self._access = dict(options), rules, access
-        if self._options.get("format", "") == "" and self.paths[0].lower().endswith((".tsv", ".tsv.gz", ".tsv.zst")):
-            self._options.setdefault("delimiter", "\t")
+        self._options = tabbed(self._options, self.paths[0])
         self._formats = [format_of(p, self._options.get("format", "")) for p in self.paths]
         self._csv = CsvOptions.of(self._options)
         # the first is opened now so that a missing file is said before anything runs

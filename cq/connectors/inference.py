@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,7 +15,7 @@ from cq.connectors.arrow_file import ipc_batches
 from cq.connectors.csv_blocks import BLOCK_BYTES, BYTE_ORDER_MARK, check_encoding
 from cq.connectors.csv_file import CsvOptions, header_names
 from cq.connectors.csv_rows import complete, rows
-from cq.connectors.files import format_of, unpacked
+from cq.connectors.files import format_of, tabbed, unpacked
 from cq.connectors.generator import generate
 from cq.connectors.memory import as_reader
 from cq.connectors.protocol import damaged
@@ -43,14 +43,17 @@ def infer_given(given: Any, name: str) -> tuple[Field, ...]:
     return fields_of(as_reader(given, None, name).schema, name)
 
 
-def infer_file(path: str, options: Mapping[str, str], access: Access) -> tuple[Field, ...]:
-    """The columns of a file, or of the first file of a pattern."""
+def infer_file(
+    path: str, options: Mapping[str, str], access: Access, leave_out: Callable[[str], None] | None = None
+) -> tuple[Field, ...]:
+    """The columns of a file, or of the first file of a pattern. leave_out: told of each that has no SQL type; without
+    it such a column is CQ0603."""
     first = access.expand(path)[0]
     kind = format_of(first, options.get("format", ""))
     with access.open(first) as file:
         if kind == "csv":
-            return fields_of(_csv_schema(file, first, options), first)
-        return fields_of(_own_schema(file, first, kind), first)
+            return fields_of(_csv_schema(file, first, options), first, leave_out)
+        return fields_of(_own_schema(file, first, kind), first, leave_out)
 
 
 def _own_schema(file: BinaryIO, name: str, kind: str) -> pa.Schema:
@@ -64,7 +67,7 @@ def _own_schema(file: BinaryIO, name: str, kind: str) -> pa.Schema:
 
 def _csv_schema(file: BinaryIO, name: str, options: Mapping[str, str]) -> pa.Schema:
     """Names from the header, types by pyarrow's guess over the first block: the narrowest all its values fit."""
-    csv_options = CsvOptions.of(options)
+    csv_options = CsvOptions.of(tabbed(options, name))
     text = unpacked(file, name).read(BLOCK_BYTES)
     check_encoding(text, name)
     text = text.removeprefix(BYTE_ORDER_MARK)
@@ -101,21 +104,24 @@ def _csv_schema(file: BinaryIO, name: str, options: Mapping[str, str]) -> pa.Sch
         raise damaged(
             name, f"its columns cannot be guessed: {str(e).splitlines()[0][:200]}", "declare the columns"
         ) from None
-    types = [pa.string() if pa.types.is_null(f.type) or pa.types.is_time(f.type) else f.type for f in table.schema]
+    types = [pa.string() if pa.types.is_time(f.type) else f.type for f in table.schema]
     return pa.schema(list(zip(names, types, strict=True)))
 
 
-def fields_of(schema: pa.Schema, name: str) -> tuple[Field, ...]:
-    """The columns of an Arrow schema as SQL columns; CQ0603 when one has a type cq does not hold."""
+def fields_of(schema: pa.Schema, name: str, leave_out: Callable[[str], None] | None = None) -> tuple[Field, ...]:
+    """The columns of an Arrow schema as SQL columns; `leave_out` is told of one that has no SQL type, else CQ0603."""
     fields = []
     for f in schema:
-        type_ = from_arrow(f.type) if not pa.types.is_binary(f.type) else VARCHAR
+        type_ = VARCHAR if pa.types.is_null(f.type) or pa.types.is_binary(f.type) else from_arrow(f.type)
+        if type_ is None and leave_out is not None:
+            leave_out(f"{f.name} {f.type}")
+            continue
         if type_ is None:
             raise DataError(
                 Diagnostic(
                     "CQ0603",
                     f"column {f.name} of {name} is {f.type}, which cq does not hold",
-                    help=("declare the columns you need and leave this one out",),
+                    help=("declare the columns you need and leave this one out: cq schema FILE prints them",),
                 )
             )
         fields.append(Field(f.name, type_, f.nullable))

@@ -34,7 +34,7 @@ def _reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordB
             return pa.RecordBatchReader.from_batches(given.schema, [given])
     if hasattr(given, "__arrow_c_stream__") and type(given).__module__.split(".")[0] != "pandas":
         return pa.RecordBatchReader.from_stream(given)
-    if type(given).__module__.split(".")[0] == "pandas":
+    if type(given).__module__.split(".")[0] == "pandas" and hasattr(given, "columns"):
         return pa.Table.from_pandas(given, preserve_index=False).to_reader()
     if isinstance(given, Mapping):
         return _from_rows(_columns_to_rows(given, name), fields, name)
@@ -43,11 +43,14 @@ def _reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordB
             return pa.RecordBatchReader.from_batches(given[0].schema, given)
         if all(isinstance(r, Mapping) for r in given):
             return _from_rows(given, fields, name)
+    ways = {"LazyFrame": "collect it: frame.collect()", "Series": "make it a frame: series.to_frame()"}
     raise UsageError(
         Diagnostic(
             "CQ0602",
             f"stream {name} cannot be read from a {type(given).__name__}",
-            help=("pass a path, an Arrow table, batch or reader, a pandas or polars frame, or a list of dicts",),
+            help=(ways[type(given).__name__],)
+            if type(given).__name__ in ways
+            else ("pass a path, an Arrow table, batch or reader, a pandas or polars frame, or a list of dicts",),
         )
     )
 
@@ -62,6 +65,9 @@ def _columns_to_rows(columns: Mapping[str, Any], name: str) -> list[dict[str, An
 def _from_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
     """Rows as a table; with a declaration its columns in its types where Arrow can, without one as Arrow guesses."""
     if fields is None:
+        if not any(rows):
+            cause = f"stream {name} has no rows, so its columns cannot be known"
+            raise UsageError(Diagnostic("CQ0602", cause, help=("declare them: CREATE STREAM …",)))
         try:
             return pa.Table.from_pylist(list(rows)).to_reader()
         except (pa.ArrowException, TypeError) as e:

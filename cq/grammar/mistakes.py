@@ -109,6 +109,7 @@ def explain(fault: Fault) -> Diagnostic:
         _reserved,
         _string_as_name,
         _limit_with_comma,
+        _time_of_a_query,
         _missing_comma,
         _join_without_condition,
     )
@@ -330,6 +331,13 @@ def _three_parts(fault: Fault) -> Diagnostic | None:
         return None
     help = "name the relation with AS and write alias.column"
     return Diagnostic("CQ0100", "a column name has at most two parts", fault.here, "one too many", (help,))
+
+
+def _time_of_a_query(fault: Fault) -> Diagnostic | None:
+    if (fault.word(fault.position), fault.word(fault.position + 1)) != ("FOR", "SYSTEM_TIME"):
+        return None
+    help = "make it a view, or a table of WITH: JOIN v FOR SYSTEM_TIME AS OF s.ts AS alias ON …"
+    return Diagnostic("CQ0100", "FOR SYSTEM_TIME AS OF stands behind the name of a view", fault.here, help=(help,))
 
 
 def _join_without_condition(fault: Fault) -> Diagnostic | None:

@@ -255,6 +255,8 @@ def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
             return Literal(INTERVAL, False, value // datetime.timedelta(microseconds=1), span=span)
         case datetime.date() if not isinstance(value, datetime.datetime):
             return Literal(DATE, False, value.toordinal() - EPOCH, span=span)
+        case _ if type(value).__module__ == "numpy" and hasattr(value, "item"):
+            return bind_parameter(name, value.item(), span)
         case _:
             raise compile_error(
                 "CQ0206",

@@ -90,6 +90,7 @@ class Binding:
     used_sinks: dict[str, Span] = field(default_factory=dict)
     views: dict[str, tuple[LogicalNode, Span]] = field(default_factory=dict)
     failed: bool = False
+    renames: list[Diagnostic] = field(default_factory=list)
 
     @property
     def queries(self) -> QueryBinder:
@@ -149,7 +150,16 @@ class Binding:
     def result(self, node: ast.Query, name: str) -> Output:
         """A bare query: repeated column names get numbers."""
         bound = self.queries.top(node)
-        return Output(name, with_unique_names(bound.node), None, bound.limit, span=node.span)
+        rows = with_unique_names(bound.node)
+        spans = (
+            [e.span for e in bound.node.exprs] if isinstance(bound.node, Project) else [node.span] * len(rows.schema)
+        )
+        for old, new, span in zip(bound.node.schema.names, rows.schema.names, spans, strict=True):
+            if old != new:
+                text = f'two columns of the result are named "{old}": this one becomes "{new}"'
+                help = ("give one of them an alias",)
+                self.renames.append(Diagnostic("CQ0409", text, span, severity="warning", help=help))
+        return Output(name, rows, None, bound.limit, span=node.span)
 
     def insert(self, node: ast.Insert) -> Output:
         """INSERT INTO a sink: columns converted to those it declares."""
@@ -259,11 +269,11 @@ class Binding:
         self.explains.append(Explained(LogicalPlan((output,)), node.stage.lower() if node.stage else None, node.span))
 
     def warnings(self) -> list[Diagnostic]:
-        """Views nobody reads, in a file that has outputs."""
+        """Columns that got another name, and views nobody reads, in a file that has outputs."""
         plans = [LogicalPlan(tuple(self.outputs)), *(e.plan for e in self.explains)]
         used = {id(n) for p in plans for n in p.nodes()}
         unused = [(name, span) for name, (node, span) in self.views.items() if id(node) not in used]
-        return [
+        return self.renames + [
             Diagnostic(
                 "CQ0201", f'view "{name}" is never used', span, severity="warning", help=("read it, or remove it",)
             )

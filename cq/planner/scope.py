@@ -13,6 +13,7 @@ from cq.planner.logical import LogicalNode
 from cq.planner.operators import Scan, SourceDef, Window
 
 SHOWN_NAMES = 12  # as many columns or relations a help line lists; more hide the one that is meant
+WINDOW_WAY = "windows have it: FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
 
 
 class Room(Enum):
@@ -149,6 +150,7 @@ def _unknown(relation: Relation, ref: ast.ColumnRef, named: list[Visible]) -> Co
         help=(
             f"{did_you_mean(ref.name, known)} columns: {listing(known)}".strip(),
             f"a string is written '{ref.name}'" if ref.quoted else "",
+            WINDOW_WAY if ref.name in {"window_start", "window_end", "window_time"} else "",
         ),
     )
 
