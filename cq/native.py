@@ -48,7 +48,8 @@ class Reading:
         if taken.batch.num_rows:
             self.places.append((self.rows, taken.place))
             self.rows += taken.batch.num_rows
-        return taken.batch.select([c.name for c in self.spec.columns])
+        names = [c.name for c in self.spec.columns]
+        return taken.batch if taken.batch.schema.names == names else taken.batch.select(names)
 
     def place_of(self, row: int) -> str:
         """`file:line` of a row, counted from 0 over the whole source."""

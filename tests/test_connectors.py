@@ -18,7 +18,7 @@ import pytest
 from connectors_fixture import read, stream
 
 from cq import types as T
-from cq.connectors import infer
+from cq.connectors import infer, parquet_file
 from cq.connectors.access import Access
 from cq.connectors.cell_text import csv_rows, json_rows
 from cq.connectors.physical import batch_of, rows_of
@@ -58,6 +58,54 @@ def test_row_groups_keep_counting_rows(tmp_path: Path) -> None:
     table = pa.table({"id": list(range(100))})
     seen = read(stream("id bigint", path=parquet(tmp_path, table, row_group_size=7)))
     assert [p.rsplit(":", 1)[1] for p in seen.places] == [str(n) for n in range(1, 101)]
+
+
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parquet files are read 100 rows at a time, by three threads, whatever the machine has."""
+    monkeypatch.setattr(parquet_file, "BATCH_ROWS", 100)
+    monkeypatch.setattr(parquet_file, "ROWS_TOGETHER", 250)
+    monkeypatch.setattr(parquet_file, "_cores", lambda: 3)
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("rows, group", [(1000, 1000), (1000, 333), (1001, 7), (100, 100), (99, 30), (0, 10)])
+@pytest.mark.parametrize("columns", [1, 2, 20])
+def test_columns_decoded_side_by_side_stay_in_their_rows(tmp_path: Path, rows: int, group: int, columns: int) -> None:
+    made = {f"c{k}": pa.array([n * 31 + k for n in range(rows)], pa.int64()) for k in range(columns - 1)}
+    made["text"] = pa.array([f"{n}" * (n % 50) for n in range(rows)])
+    path = parquet(tmp_path, pa.table(made), row_group_size=group)
+    declared = stream("text varchar" + "".join(f", c{k} bigint" for k in range(columns - 1)), path=path)
+    seen = read(declared)
+    assert seen.error is None
+    assert seen.rows == [(f"{n}" * (n % 50), *(n * 31 + k for k in range(columns - 1))) for n in range(rows)]
+    assert [p.rsplit(":", 1)[1] for p in seen.places] == [str(n + 1) for n in range(rows)]
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("column", [0, 1])
+def test_everything_before_a_damaged_page_is_delivered(tmp_path: Path, column: int) -> None:
+    table = pa.table({"id": list(range(1000)), "name": [f"name {n}" for n in range(1000)]})
+    path = parquet(tmp_path, table, row_group_size=500, use_dictionary=False, write_page_checksum=True)
+    chunk = pq.ParquetFile(path).metadata.row_group(1).column(column)
+    data = bytearray(Path(path).read_bytes())
+    data[chunk.data_page_offset + chunk.total_compressed_size - 3] ^= 0x55
+    Path(path).write_bytes(data)
+    seen = read(stream("id bigint, name varchar", path=path))
+    assert seen.rows == [(n, f"name {n}") for n in range(500)]
+    assert seen.error is not None and seen.error.code == "CQ0701"
+    assert seen.error.first.place == path and "after row 500" in seen.error.first.message
+
+
+def test_text_too_long_for_one_batch_is_cut_at_the_same_row_in_every_column() -> None:
+    numbers = pa.RecordBatch.from_pydict({"n": [1, 2, 3, 4, 5]})
+    words = pa.RecordBatch.from_pydict({"w": ["a", "b", "c", "d", "e"]})
+    parts = list(parquet_file._cut([[numbers], [words.slice(0, 2), words.slice(2, 2), words.slice(4)]]))
+    assert [[b.to_pydict() for b in part] for part in parts] == [
+        [{"n": [1, 2]}, {"w": ["a", "b"]}],
+        [{"n": [3, 4]}, {"w": ["c", "d"]}],
+        [{"n": [5]}, {"w": ["e"]}],
+    ]
 
 
 def test_value_without_a_place_in_the_declared_type_is_a_bad_row(tmp_path: Path) -> None:

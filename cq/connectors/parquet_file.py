@@ -6,7 +6,9 @@ or must be converted; it is decoded when those prove nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from typing import BinaryIO
 
 import numpy as np
@@ -15,17 +17,21 @@ import pyarrow.types as t
 from pyarrow import parquet
 
 from cq.connectors.conversion import match_columns, never_fails
+from cq.connectors.lockstep import Lockstep
 from cq.connectors.protocol import BATCH_ROWS, Piece, Place, damaged
 from cq.connectors.rules import Rules, TypedColumn, typed_piece
 from cq.errors import DataError
 
-ROWS_TOGETHER = 4 * BATCH_ROWS  # of small row groups: as fast as reading all at once, whose memory grows with the file
+ROWS_TOGETHER = 4 * BATCH_ROWS  # of small row groups: opening one costs as much as decoding 10,000 values
+READ_BYTES = 1 << 20  # read at once of a column: what is held of a file must not grow with its row groups
+MAX_STREAMS = 8  # columns decoded apart; more are put together, so that buffers do not grow with the columns
 
 
 def read_parquet(file: BinaryIO, name: str, rules: Rules) -> Iterator[Piece]:
     """The rows of one file as pieces; CQ0701 when it is damaged, CQ0603 when it does not fit the declaration."""
+    source = pa.PythonFile(file, mode="r")  # one for all threads: it lets them seek and read one at a time
     try:
-        opened = parquet.ParquetFile(file, pre_buffer=True, page_checksum_verification=True)
+        opened = _open(source)
         schema = opened.schema_arrow
     except (pa.ArrowException, OSError) as e:
         raise damaged(name, _cause(e, "Parquet")) from None
@@ -37,47 +43,114 @@ def read_parquet(file: BinaryIO, name: str, rules: Rules) -> Iterator[Piece]:
     ]
     row = 1
     try:
-        for batch in _batches(opened, schema, [at for at, _ in looked_at]):
-            yield _piece(batch, [c for _, c in looked_at], rules, Place(name, row))
-            row += batch.num_rows
+        with closing(_columns(source, opened, [schema.names[at] for at, _ in looked_at], name)) as batches:
+            for batch in batches:
+                yield _piece(batch, [c for _, c in looked_at], rules, Place(name, row))
+                row += batch.num_rows
     except DataError:
         raise
     except (pa.ArrowException, OSError) as e:
         raise damaged(name, f"{_cause(e, 'Parquet')} (after row {row - 1:,})") from None
 
 
-def _batches(opened: parquet.ParquetFile, schema: pa.Schema, at: Sequence[int]) -> Iterator[pa.RecordBatch]:
-    """Batches with the columns at these places, in this order. Without columns only their lengths count."""
-    names = [schema.names[i] for i in at]
+def _open(source: pa.NativeFile, metadata: parquet.FileMetaData | None = None) -> parquet.ParquetFile:
+    return parquet.ParquetFile(source, metadata=metadata, buffer_size=READ_BYTES, page_checksum_verification=True)
+
+
+def _columns(
+    source: pa.NativeFile, opened: parquet.ParquetFile, names: Sequence[str], name: str
+) -> Generator[pa.RecordBatch, None, None]:
+    """Batches with these columns, in this order. Without columns only their lengths count.
+
+    Columns are decoded side by side: how long one takes has nothing to do with the others (sorted times take five
+    times as long to unpack as keys), and a window of a few batches evens it out.
+    """
+    metadata = opened.metadata
     if not names:
-        rows = opened.metadata.num_rows
+        rows = metadata.num_rows
         for start in range(0, rows, BATCH_ROWS):
             empty = pa.StructArray.from_buffers(pa.struct([]), min(BATCH_ROWS, rows - start), [None])
             yield pa.RecordBatch.from_struct_array(empty)
         return
-    order: list[int] | None = None
-    for groups in _row_groups(opened.metadata):
-        for batch in opened.iter_batches(batch_size=BATCH_ROWS, row_groups=groups, columns=names):
-            if order is None:
-                order = [batch.schema.get_field_index(n) for n in names]
-            yield batch.select(order)
+    threads = min(len(names), _cores())
+    streams = [list(names)] if threads == 1 or metadata.num_rows <= BATCH_ROWS else _shared_out(metadata, names)
+    files = [opened, *(_open(source, metadata) for _ in streams[1:])]
+    lockstep = Lockstep(
+        [_steps(f, s) for f, s in zip(files, streams, strict=True)], min(threads, len(streams)) - 1, name
+    )
+    with closing(iter(lockstep)) as steps:
+        for step in steps:
+            for parts in _cut(step):
+                arrays = {n: part.column(n) for part, stream in zip(parts, streams, strict=True) for n in stream}
+                yield pa.RecordBatch.from_arrays([arrays[n] for n in names], names=list(names))
 
 
-def _row_groups(metadata: parquet.FileMetaData) -> Iterator[list[int]]:
-    """The numbers of all row groups, in runs that are read together: one, or several small ones.
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
-    A reader keeps the bytes of all row groups it was asked for, read ahead or read already, until it is done with them.
+
+def _shared_out(metadata: parquet.FileMetaData, names: Sequence[str]) -> list[list[str]]:
+    """The columns in at most MAX_STREAMS lists of about the same number of bytes, in which each is decoded."""
+    sizes = dict.fromkeys(names, 0)
+    group = metadata.row_group(0)
+    for number in range(group.num_columns):
+        chunk = group.column(number)
+        top = chunk.path_in_schema if chunk.path_in_schema in sizes else chunk.path_in_schema.partition(".")[0]
+        if top in sizes:
+            sizes[top] += chunk.total_uncompressed_size
+    streams: list[list[str]] = [[] for _ in range(min(len(names), MAX_STREAMS))]
+    filled = [0] * len(streams)
+    for column in sorted(names, key=lambda n: -sizes[n]):
+        least = min(range(len(streams)), key=lambda k: (filled[k], len(streams[k])))
+        streams[least].append(column)
+        filled[least] += sizes[column]
+    return streams
+
+
+def _steps(opened: parquet.ParquetFile, names: Sequence[str]) -> Iterator[list[pa.RecordBatch]]:
+    """Some columns, BATCH_ROWS rows a step, fewer at the end of a run of row groups; where steps end does not depend on
+    the columns. A step has several batches where text is too long for one.
     """
+    for groups, rows in _row_groups(opened.metadata):
+        batches = opened.iter_batches(batch_size=BATCH_ROWS, row_groups=groups, columns=names, use_threads=False)
+        for start in range(0, rows, BATCH_ROWS):
+            step, missing = list[pa.RecordBatch](), min(BATCH_ROWS, rows - start)
+            while missing > 0:
+                batch = next(batches, None)
+                if batch is None or batch.num_rows > missing:
+                    raise pa.ArrowInvalid("a column has not as many values as there are rows")
+                step.append(batch)
+                missing -= batch.num_rows
+            yield step
+        if next(batches, None) is not None:
+            raise pa.ArrowInvalid("a column has more values than there are rows")
+
+
+def _cut(step: Sequence[Sequence[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
+    """The batches of a step side by side, cut where one of them ends."""
+    waiting = [list(batches) for batches in step]
+    while all(waiting):
+        rows = min(batches[0].num_rows for batches in waiting)
+        yield [batches[0].slice(0, rows) for batches in waiting]
+        for batches in waiting:
+            if batches[0].num_rows == rows:
+                batches.pop(0)
+            else:
+                batches[0] = batches[0].slice(rows)
+
+
+def _row_groups(metadata: parquet.FileMetaData) -> Iterator[tuple[list[int], int]]:
+    """The numbers of all row groups in runs that are read together, one or several small ones, and the rows of each."""
     together, rows = list[int](), 0
     for number in range(metadata.num_row_groups):
         more = metadata.row_group(number).num_rows
         if together and rows + more > ROWS_TOGETHER:
-            yield together
+            yield together, rows
             together, rows = [], 0
         together.append(number)
         rows += more
     if together:
-        yield together
+        yield together, rows
 
 
 def _piece(batch: pa.RecordBatch, columns: Sequence[TypedColumn], rules: Rules, place: Place) -> Piece:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,20 @@ FAR = "the event time it gives is beyond what 64 bits of microseconds hold"
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """fields: as declared.  wanted: positions that are delivered, in that order.  times: columns of the event time."""
+    """fields: as declared.  wanted: positions that are delivered, in that order.  times: columns of the event time.
+
+    schema: of what is delivered.
+    """
 
     fields: tuple[Field, ...]
     wanted: tuple[int, ...]
     times: frozenset[int]
     time_range: tuple[int, int, int] | None = None  # (column, least, greatest): beyond, the event time leaves 64 bits
+    schema: pa.Schema = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        columns = [pa.field(self.fields[i].name, to_arrow(self.fields[i].type)) for i in self.wanted]
+        object.__setattr__(self, "schema", pa.schema(columns))
 
     @classmethod
     def of(cls, stream: Declared, wanted: Sequence[int] | None = None) -> Rules:
@@ -57,15 +65,10 @@ class Rules:
 
     def unreadable(self, column: int, shown: str, why: str = "") -> tuple[str, str]:
         """(code, message) for a value that is not of its column's type."""
-        field = self.fields[column]
+        declared = self.fields[column]
         tail = f": {why}" if why else ""
-        message = f"cannot read '{shown}' as {field.type} in column {printable(field.name)}{tail}"
+        message = f"cannot read '{shown}' as {declared.type} in column {printable(declared.name)}{tail}"
         return ("CQ0703" if column in self.times else "CQ0702"), message
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Arrow schema of what is delivered."""
-        return pa.schema([pa.field(self.fields[i].name, to_arrow(self.fields[i].type)) for i in self.wanted])
 
     def nothing(self) -> pa.RecordBatch:
         """A batch without rows."""

@@ -206,7 +206,8 @@ class Memory:
 
     def table(self) -> pa.Table:
         """All rows so far."""
-        return pa.Table.from_batches([b.cast(self.schema) for b in self.batches], schema=self.schema)
+        canonical = [b if b.schema == self.schema else b.cast(self.schema) for b in self.batches]
+        return pa.Table.from_batches(canonical, schema=self.schema)
 
 
 class Discard:

@@ -36,12 +36,16 @@ class NativeRowHash(RowHash):
         self._begin, self._column, self._total = (
             library().function(name) for name in ("hash_begin", "hash_column", "hash_total")
         )
+        self._schema: pa.Schema | None = None
+        self._storages: list[Storage | None] = []  # of the columns of that schema
         self._scratch = np.empty(CHUNK_ROWS, np.int64)
         self._words = self._scratch.ctypes.data
 
     def update(self, batch: pa.RecordBatch) -> None:
         """Take the rows of a batch in, after all earlier ones."""
-        columns = [self._layout(column) for column in batch.columns]
+        if batch.schema is not self._schema and batch.schema != self._schema:
+            self._schema, self._storages = batch.schema, [_storage(kind) for kind in batch.schema.types]
+        columns = [_layout(column, storage) for column, storage in zip(batch.columns, self._storages, strict=True)]
         for start in range(0, batch.num_rows, CHUNK_ROWS):
             rows = min(CHUNK_ROWS, batch.num_rows - start)
             self._begin(self._words, rows)
@@ -52,12 +56,11 @@ class NativeRowHash(RowHash):
             self._sum = (self._sum + self._total(self._words, rows, self.rows + 1)) & (2**64 - 1)
             self.rows += rows
 
-    @staticmethod
-    def _layout(column: pa.Array) -> tuple[int, int, int, int, int] | None:
-        """(storage, values, offsets, validity, place of the first value)."""
-        storage = _storage(column.type)
-        if storage is None:
-            return None
-        validity, *buffers = (b.address if b is not None else 0 for b in column.buffers())
-        offsets = buffers[0] if storage is Storage.UTF8 else 0
-        return int(storage), buffers[-1], offsets, validity if column.null_count else 0, column.offset
+
+def _layout(column: pa.Array, storage: Storage | None) -> tuple[int, int, int, int, int] | None:
+    """(storage, values, offsets, validity, place of the first value)."""
+    if storage is None:
+        return None
+    validity, *buffers = (b.address if b is not None else 0 for b in column.buffers())
+    offsets = buffers[0] if storage is Storage.UTF8 else 0
+    return int(storage), buffers[-1], offsets, validity if column.null_count else 0, column.offset
