@@ -7,7 +7,6 @@ from itertools import chain
 import pytest
 from interleave import Failure, Stuck, explore, replay, wander
 
-from cq.runtime import memory
 from cq.runtime.ops import (
     at_add,
     at_cas,
@@ -225,62 +224,3 @@ def test_taking_the_whole_stack_has_no_aba_bug():
         return taken
 
     assert explore(three_nodes, [take_all, take_all], every_node_is_in_one_place, preemptions=3).complete
-
-
-# -- the allocator, whose numbers memory.py refers to ----------------------------------------------------------------
-
-
-def heap(limit: int = 1 << 40):
-    def build() -> tuple[int, int, list[int]]:
-        at = memory.heap_new(limit, 2, 1)
-        first = memory.heap_pool(at, 0)
-        blocks = [memory.block_alloc(first, 64) for _ in range(3)]
-        for n, block in enumerate(blocks):
-            st_i64(block, 0, n)
-        return at, first, blocks
-
-    return build
-
-
-def test_a_block_is_in_one_place_in_every_schedule():
-    def owner(shared: tuple[int, int, list[int]]) -> list[int]:
-        got = [memory.block_alloc(shared[1], 64) for _ in range(3)]
-        for block in got:
-            st_i64(block, 0, -1)
-        return got
-
-    def releaser(*numbers: int):
-        def release(shared: tuple[int, int, list[int]]) -> list[int]:
-            for n in numbers:
-                memory.block_release(shared[2][n])
-            return []
-
-        return release
-
-    def check(shared: tuple[int, int, list[int]], results: list[list[int]]) -> None:
-        taken = list(chain(*results))
-        assert len(set(taken)) == len(taken) == 3
-        again = [memory.block_alloc(shared[1], 64) for _ in range(4)]
-        assert not set(again) & set(taken)
-        assert len(set(again)) == 4
-        for block in [*taken, *again]:
-            memory.block_free(shared[1], block)
-        assert memory.heap_close(shared[0]) == 0
-
-    assert explore(heap(), [owner, releaser(0, 1), releaser(2)], check, preemptions=2).complete
-
-
-def test_the_limit_holds_in_every_schedule():
-    room = 3 * (64 + memory.OVERHEAD_BYTES)
-
-    def taker(number: int):
-        def take(shared: tuple[int, int, list[int]]) -> int:
-            return memory.block_alloc(memory.heap_pool(shared[0], number), 64)
-
-        return take
-
-    def check(shared: tuple[int, int, list[int]], results: list[int]) -> None:
-        assert sum(block != 0 for block in results) == 1
-        assert memory.heap_used(shared[0]) == room + 64 + memory.OVERHEAD_BYTES
-
-    assert explore(heap(room + 64 + memory.OVERHEAD_BYTES), [taker(0), taker(1)], check, preemptions=3).complete

@@ -1,44 +1,30 @@
-"""The tests of allocator, arenas and 128-bit arithmetic notice planted bugs."""
+"""The tests of kept memory and of 128-bit arithmetic notice planted bugs."""
 
 from __future__ import annotations
 
 import pytest
 from mutate import Mutant
 
-MEMORY = ("test_native_interleave.py", "test_native_memory.py")
+MEMORY = ("test_native_memory.py",)
 MUTANTS = {
-    "a released block is published before it is linked": Mutant(
-        "cq.runtime.memory",
-        "        st_i64(block, 0, head)\n        if at_cas(pool, head, block):\n            return",
-        "        if at_cas(pool, head, block):\n            st_i64(block, 0, head)\n            return",
+    "a kept block is taken by load and store": Mutant(
+        "cq.runtime.shelf",
+        "            thing = at_xchg(place, 0)",
+        "            thing = at_load(place)\n            at_xchg(place, 0)",
         MEMORY,
         "schedule",
     ),
-    "returned blocks are taken by load and store": Mutant(
-        "cq.runtime.memory",
-        "    block = at_xchg(pool, 0)",
-        "    block = at_load(pool)\n    at_xchg(pool, 0)",
-        MEMORY,
-        "schedule",
+    "a place is filled without a look at what is in it": Mutant(
+        "cq.runtime.shelf", "at_cas(place, 0, thing)", "at_xchg(place, thing) == 0", MEMORY, "schedule"
     ),
-    "the limit is checked and then forgotten": Mutant(
-        "cq.runtime.memory",
-        "        if at_cas(heap, used, used + size):\n            return 1",
-        "        at_add(heap, size)\n        return 1",
-        MEMORY,
-        "schedule",
+    "kept blocks are not counted": Mutant(
+        "cq.runtime.memory", "if at_add(kept_words(), room) + room <= MOST_KEPT_BYTES:", "if room > 0:", MEMORY, "most"
     ),
-    "a block goes to the pool of whoever frees it": Mutant(
-        "cq.runtime.memory", "    if ld_i64(block, BLOCK_POOL) != pool or", "    if", MEMORY, "another_pool"
+    "a kept block is not zeroed": Mutant(
+        "cq.runtime.memory", "            if zero == 1:", "            if zero == 2:", MEMORY, "zero"
     ),
-    "a size class is too large by one byte": Mutant(
-        "cq.runtime.memory", "((size - 1 - shl(1, power))", "((size - shl(1, power))", MEMORY, "class"
-    ),
-    "an arena drops the piece that holds the offset": Mutant(
-        "cq.runtime.arena", "if first + chunks > limit:", "if first > limit:", MEMORY, "arena"
-    ),
-    "a larger directory forgets where chunks were": Mutant(
-        "cq.runtime.arena", "target = (chunk & (larger - 1))", "target = (chunk & (slots - 1))", MEMORY, "arena"
+    "a shelf is too small by one byte": Mutant(
+        "cq.runtime.memory", "clz(size - EXTRA_BYTES - 1)", "clz(size - EXTRA_BYTES - 2)", MEMORY, "shelf"
     ),
     "ties are rounded up": Mutant(
         "cq.runtime.wide", "(rest != 0 or significand & 1 == 1)", "(rest != 0 or significand >= 0)",

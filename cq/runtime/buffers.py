@@ -11,8 +11,9 @@ Sharing: none, as for tables.
 from __future__ import annotations
 
 from cq.runtime.abi import NEVER, STRING_SLACK_BYTES
+from cq.runtime.memory import block_drop, block_new
 from cq.runtime.native import native
-from cq.runtime.ops import alloc, copy, fill, ld_i32, ld_i64, ld_u8, release, shl, shr_u, st_i64, st_u8, zalloc
+from cq.runtime.ops import copy, fill, ld_i32, ld_i64, ld_u8, release, shl, shr_u, st_i64, st_u8, zalloc
 from cq.runtime.tables import (
     ARENA_SLACK_BYTES,
     COMPACT_FROM_BYTES,
@@ -50,7 +51,7 @@ def buffer_new(record_words: int, strings: int) -> int:
     buffer = zalloc(TABLE_WORDS * 8)
     if buffer == 0:
         return 0
-    records = zalloc((FIRST_RECORDS + 1) * record_words * 8 + STRING_SLACK_BYTES)
+    records = block_new((FIRST_RECORDS + 1) * record_words * 8 + STRING_SLACK_BYTES, 1)
     if records == 0:
         release(buffer)
         return 0
@@ -66,9 +67,8 @@ def buffer_new(record_words: int, strings: int) -> int:
 def buffer_drop(buffer: int) -> int:
     """Free the buffer; 0 is no buffer."""
     if buffer != 0:
-        release(ld_i64(buffer, BUFFER_RECORDS))
-        if ld_i64(buffer, TABLE_ARENA) != 0:
-            release(ld_i64(buffer, TABLE_ARENA))
+        block_drop(ld_i64(buffer, BUFFER_RECORDS))
+        block_drop(ld_i64(buffer, TABLE_ARENA))
         release(buffer)
     return 0
 
@@ -80,12 +80,12 @@ def buffer_record(buffer: int) -> int:
     count = ld_i64(buffer, BUFFER_COUNT)
     capacity = ld_i64(buffer, BUFFER_CAPACITY)
     if count >= capacity:
-        longer = zalloc((capacity * 2 + 1) * words * 8 + STRING_SLACK_BYTES)
+        longer = block_new((capacity * 2 + 1) * words * 8 + STRING_SLACK_BYTES, 1)
         if longer == 0:
             return 0
         old = ld_i64(buffer, BUFFER_RECORDS)
         copy(longer, old, count * words * 8)
-        release(old)
+        block_drop(old)
         st_i64(buffer, BUFFER_RECORDS, longer)
         st_i64(buffer, BUFFER_CAPACITY, capacity * 2)
     used = ld_i64(buffer, TABLE_ARENA_USED)
@@ -186,7 +186,7 @@ def buffer_pop(buffer: int) -> int:
 def _compact(buffer: int) -> int:
     """Copy the strings records still refer to into a new arena; 1, or 0 without memory."""
     capacity = ld_i64(buffer, TABLE_ARENA_CAPACITY)
-    arena = alloc(capacity + ARENA_SLACK_BYTES)
+    arena = block_new(capacity + ARENA_SLACK_BYTES, 0)
     if arena == 0:
         return 0
     old = ld_i64(buffer, TABLE_ARENA)
@@ -205,7 +205,7 @@ def _compact(buffer: int) -> int:
                 used += length
             strings = shr_u(strings, 1)
             word += 1
-    release(old)
+    block_drop(old)
     st_i64(buffer, TABLE_ARENA, arena)
     st_i64(buffer, TABLE_ARENA_USED, used)
     return 1

@@ -16,8 +16,8 @@ from cq.runtime.native import natives_of
 
 # the modules whose native functions make up the runtime library, in the order of their object code
 LIBRARY: tuple[str, ...] = (
+    "cq.runtime.shelf",
     "cq.runtime.memory",
-    "cq.runtime.arena",
     "cq.runtime.wide",
     "cq.runtime.tables",
     "cq.runtime.panes",

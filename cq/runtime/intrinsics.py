@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import re
 
-from cq.runtime.ops import OPS, PRINTED_BYTES
+from cq.runtime.ops import KEPT_WORDS, OPS, PRINTED_BYTES
 from cq.runtime.signatures import Signature
 
 # start of the name of a symbol nobody has; a call of it stands where a function would raise an exception. Optimisation
@@ -18,7 +18,7 @@ RAISES = "cq_raises."
 
 IR_TYPES = {"i64": "i64", "f64": "double", "bool": "i1", "void": "void"}
 
-# every function that bodies call, and nothing else may be called
+# every function that bodies call and the words they share; nothing else may be named
 DECLARATIONS = {
     "llvm.sadd.with.overflow.i64": "declare { i64, i1 } @llvm.sadd.with.overflow.i64(i64, i64)",
     "llvm.ssub.with.overflow.i64": "declare { i64, i1 } @llvm.ssub.with.overflow.i64(i64, i64)",
@@ -40,10 +40,12 @@ DECLARATIONS = {
     "llvm.memset.p0.i64": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
     "llvm.x86.sse2.pause": "declare void @llvm.x86.sse2.pause()",
     "llvm.aarch64.hint": "declare void @llvm.aarch64.hint(i32)",
+    "cq_kept": f"@cq_kept = internal global [{KEPT_WORDS} x i64] zeroinitializer, align 64",
     "malloc": "declare noalias ptr @malloc(i64)",
     "calloc": "declare noalias ptr @calloc(i64, i64)",
-    "realloc": "declare ptr @realloc(ptr, i64)",
     "free": "declare void @free(ptr)",
+    "mmap": "declare ptr @mmap(ptr, i64, i32, i32, i32, i64)",
+    "munmap": "declare i32 @munmap(ptr, i64)",
     "memcmp": "declare i32 @memcmp(ptr, ptr, i64) memory(argmem: read) nounwind",
     "bcmp": "declare i32 @bcmp(ptr, ptr, i64) memory(argmem: read) nounwind",
     "memmem": "declare ptr @memmem(ptr, i64, ptr, i64) memory(argmem: read) nounwind",
@@ -60,7 +62,7 @@ DECLARATIONS = {
 }
 
 # symbols of the C library that object code may refer to; LLVM makes the memory functions out of loops by itself
-_LIBC_NAMES = """malloc calloc realloc free memcpy memmove memset memcmp bcmp memmem fmod floor ceil trunc rint sqrt
+_LIBC_NAMES = """malloc calloc free mmap munmap memcpy memmove memset memcmp bcmp memmem fmod floor ceil trunc rint sqrt
 syscall sched_yield clock_gettime pow exp exp2 log log2 log10 log1p expm1 sin cos tan asin acos atan atan2
 sinh cosh tanh cbrt hypot snprintf strtod"""
 LIBC = frozenset(_LIBC_NAMES.split())
@@ -74,7 +76,8 @@ _FUTEX_CALL = {"x86_64": 202, "aarch64": 98}.get(_MACHINE, -1)
 _FUTEX_WAIT_PRIVATE, _FUTEX_WAKE_PRIVATE = 128, 129
 _CLOCK_MONOTONIC = 1
 _MADVISE_CALL = {"x86_64": 28, "aarch64": 233}.get(_MACHINE, -1)
-_MADV_HUGEPAGE = 14
+_MADV_HUGEPAGE, _MADV_FREE = 14, 8
+_MAP_OWN_ZERO_PAGES = 0x22  # private, anonymous
 
 _EXTEND = {"i64": "", "i32": "sext", "u32": "zext", "i16": "sext", "u16": "zext", "i8": "sext", "u8": "zext"}
 
@@ -274,8 +277,13 @@ ret i64 %v""",
     "prefetch": "%p = inttoptr i64 %0 to ptr\ncall void @llvm.prefetch.p0(ptr %p, i32 0, i32 3, i32 1)\nret void",
     "alloc": "%p = call ptr @malloc(i64 %0)\n%v = ptrtoint ptr %p to i64\nret i64 %v",
     "zalloc": "%p = call ptr @calloc(i64 %0, i64 1)\n%v = ptrtoint ptr %p to i64\nret i64 %v",
-    "realloc": "%o = inttoptr i64 %0 to ptr\n%p = call ptr @realloc(ptr %o, i64 %1)\n"
-    "%v = ptrtoint ptr %p to i64\nret i64 %v",
+    "kept_words": "%v = ptrtoint ptr @cq_kept to i64\nret i64 %v",
+    "map_pages": f"""%p = call ptr @mmap(ptr null, i64 %0, i32 3, i32 {_MAP_OWN_ZERO_PAGES}, i32 -1, i64 0)
+%a = ptrtoint ptr %p to i64
+%failed = icmp eq i64 %a, -1
+%v = select i1 %failed, i64 0, i64 %a
+ret i64 %v""",
+    "unmap_pages": "%p = inttoptr i64 %0 to ptr\n%r = call i32 @munmap(ptr %p, i64 %1)\nret void",
     "release": "%p = inttoptr i64 %0 to ptr\ncall void @free(ptr %p)\nret void",
     "copy": _TWO_POINTERS + "call void @llvm.memcpy.p0.p0.i64(ptr %p, ptr %q, i64 %2, i1 false)\nret void",
     "move": _TWO_POINTERS + "call void @llvm.memmove.p0.p0.i64(ptr %p, ptr %q, i64 %2, i1 false)\nret void",
@@ -323,6 +331,8 @@ ret void""",
 %v = call i64 @llvm.smax.i64(i64 %r, i64 0)
 ret i64 %v""",
     "large_pages": f"""%r = call i64 (i64, ...) @syscall(i64 {_MADVISE_CALL}, i64 %0, i64 %1, i32 {_MADV_HUGEPAGE})
+ret void""",
+    "spare_pages": f"""%r = call i64 (i64, ...) @syscall(i64 {_MADVISE_CALL}, i64 %0, i64 %1, i32 {_MADV_FREE})
 ret void""",
     "pause": _PAUSE,
     "sched_yield": "%r = call i32 @sched_yield()\nret void",

@@ -1,296 +1,165 @@
-"""Where native code gets memory: heaps with a limit, blocks that are recycled, arenas for strings.
+"""Blocks: memory for what grows with the data — tables, buffers, parcels — aligned, and kept for the next user.
 
-Heap      one per job: bytes taken from the C library, and a limit beyond which every request returns 0. Callers must
-          handle 0; nothing is changed by a request that fails.
-Pool      one per thread of a heap. A block up to 256 KiB is kept after its release for the next request of its size
-          class: a fresh 512 KiB batch costs 4.7 times a recycled one, all of it page faults (measured).
-Block     has its size and its pool in the 16 bytes before it and 16 spare bytes behind it, so that a string scan by
-          words of 8 bytes may run over the end.
-Arena     bytes addressed by offsets that never change and only grow: state holds (offset, length), never addresses.
+Block     begins on a cache line, so that an entry of 64 bytes lies in one; its words are in the line before it.
+Large     from LARGE_FROM_BYTES on it has pages of its own, large ones where the system gives them: 128 MiB of fresh
+          small pages cost 65 ms of faults, of large ones 7 ms, zeroing them again 2 ms (measured).
+Kept      a released block from KEPT_FROM_BYTES on waits on the shelf of its size for the next request of any thread.
+          The C library would keep most of what the main thread releases and give back what a worker does, so that each
+          run of an engine with workers paid for its tables and parcels again, tables of a million groups a third of
+          their time. The pages of a large block that waits are the system's if it needs them.
 
-Roles     a pool has one owner thread, which allocates and trims; any thread may release any block. An arena has one
-          owner at a time.
-Shared    heap word HEAP_USED.  pool word POOL_RETURNED: stack of blocks that other threads released.
-I1        a block is in one place: in use, in one list, or with the C library.  tests: test_a_block_is_in_one_place_*
-I2        HEAP_USED is what was taken and not given back, and at most the limit.  tests: test_the_limit_holds_*
-Progress  nothing waits: a loop around CAS repeats only when another thread's step succeeded.
-Order     a releasing thread links the block, then publishes it by CAS; the owner takes the whole stack by exchange and
-          then reads the links, so no block can come back between a read and a CAS (no ABA).
+Roles     any thread requests and releases; a block has one owner.
+Shared    KEPT_BYTES, the shelves (cq/runtime/shelf.py).
+I1        a block is in one place: with its owner, on a shelf, or with the system.
+                                                              tests: test_a_kept_block_has_one_owner_in_every_schedule
+I2        blocks on shelves hold at most MOST_KEPT_BYTES.                          tests: test_no_more_is_kept_than_*
 """
 
 from __future__ import annotations
 
 from cq.runtime.native import native
 from cq.runtime.ops import (
+    KEPT_WORDS,
     alloc,
     at_add,
-    at_cas,
-    at_load,
-    at_xchg,
     clz,
     copy,
     fill,
+    kept_words,
+    large_pages,
     ld_i64,
+    map_pages,
     max_i64,
-    realloc,
     release,
     shl,
+    spare_pages,
     st_i64,
+    unmap_pages,
     zalloc,
 )
+from cq.runtime.shelf import shelf_put, shelf_take
 
-WORD = 8
-HEADER_BYTES = 16
-SPARE_BYTES = 16
-OVERHEAD_BYTES = HEADER_BYTES + SPARE_BYTES
+LINE_BYTES = 64
 
-# words of a heap
-HEAP_USED = 0  # shared, on a line of its own
-HEAP_LIMIT = 8
-HEAP_POOLS = 9
-HEAP_RECYCLE = 10  # 0: every release goes to the C library, so that a checker sees stale addresses
-HEAP_WORDS = 16  # the pools follow
+# words in the line before a block
+BLOCK_BASE = -8  # where its memory begins
+BLOCK_SIZE = -7  # bytes asked for
+BLOCK_SHELF = -6  # the number of its shelf; -1: it is not kept
+BLOCK_MAPPED = -5  # bytes of its own mapping; 0: the C library has it
 
-# words of a pool
-POOL_RETURNED = 0  # shared, on a line of its own
-POOL_HEAP = 8
-POOL_LISTS = 9
-POOL_WORDS = 64
+KEPT_BYTES = 0  # on the shelves; a word on a line of its own, the shelves follow
+SHELF_PLACES = 128  # of one size: the columns of the parcels one engine keeps idle
+FIRST_SHELF_LOG = 15
+SHELVES = (KEPT_WORDS - 8) // SHELF_PLACES
+EXTRA_BYTES = 2048  # above the power of two: 65 values of 16 bytes past the last row of a ticket, slack behind strings
 
-# words before a block
-BLOCK_BYTES = -2
-BLOCK_POOL = -1
-
-SMALLEST_BYTES = 64
-LARGEST_RECYCLED = 256 << 10
-CLASSES = 49  # 64 B, then four steps per doubling up to 256 KiB: at most a fifth is wasted
+KEPT_FROM_BYTES = 1 << FIRST_SHELF_LOG  # smaller ones the C library keeps
+MOST_KEPT_BYTES = 256 << 20  # a table of a million groups with the smaller ones it has outgrown
+LARGE_BYTES = 2 << 20  # a large page here and on most machines
+LARGE_FROM_BYTES = 1 << 20  # one large page costs 0.1 ms to get, as many small ones 0.5 ms
+PAGE_BYTES = 4096
 
 
-@native("i64(i64)", inline=True)
-def size_class(size: int) -> int:
-    """The number of the smallest class that holds `size` bytes, 0 < size <= LARGEST_RECYCLED."""
-    if size <= SMALLEST_BYTES:
-        return 0
-    power = 63 - clz(size - 1)
-    return 1 + (power - 6) * 4 + ((size - 1 - shl(1, power)) >> (power - 2))
+@native("i64(i64)")
+def shelf_number(size: int) -> int:
+    """The number of the first shelf whose blocks have room for `size` bytes; -1 when such a block is not kept."""
+    if size < KEPT_FROM_BYTES or size > shl(1, FIRST_SHELF_LOG + SHELVES - 1) or kept_words() == 0:
+        return -1
+    return 64 - clz(size - EXTRA_BYTES - 1) - FIRST_SHELF_LOG
 
 
-@native("i64(i64)", inline=True)
-def class_bytes(number: int) -> int:
-    """The size of a class."""
-    if number == 0:
-        return SMALLEST_BYTES
-    power = 6 + ((number - 1) >> 2)
-    return shl(1, power) + shl(((number - 1) & 3) + 1, power - 2)
+@native("i64(i64)")
+def shelf_room(number: int) -> int:
+    """The bytes a block of a shelf has room for."""
+    return shl(1, FIRST_SHELF_LOG + number) + EXTRA_BYTES
 
 
-# -- heaps -----------------------------------------------------------------------------------------------------------
-
-
-@native("i64(i64, i64, i64)", export=True)
-def heap_new(limit: int, pools: int, recycle: int) -> int:
-    """A heap of at most `limit` bytes with this many pools, or 0."""
-    heap = zalloc((HEAP_WORDS + pools * POOL_WORDS) * WORD)
-    if heap == 0:
-        return 0
-    st_i64(heap, HEAP_LIMIT, limit)
-    st_i64(heap, HEAP_POOLS, pools)
-    st_i64(heap, HEAP_RECYCLE, recycle)
-    for number in range(pools):
-        st_i64(heap + (HEAP_WORDS + number * POOL_WORDS) * WORD, POOL_HEAP, heap)
-    return heap
+@native("i64(i64)")
+def _shelf(number: int) -> int:
+    """The places of a shelf."""
+    return kept_words() + (8 + number * SHELF_PLACES) * 8
 
 
 @native("i64(i64, i64)", export=True)
-def heap_pool(heap: int, number: int) -> int:
-    """The pool of one thread."""
-    return heap + (HEAP_WORDS + number * POOL_WORDS) * WORD
-
-
-@native("i64(i64)", export=True)
-def heap_used(heap: int) -> int:
-    """Bytes taken from the C library and not given back, recycled blocks included."""
-    return at_load(heap)
-
-
-@native("i64(i64)", export=True)
-def heap_close(heap: int) -> int:
-    """Bytes still in use; when 0 the heap is gone, else it stays for those blocks. No thread may use it meanwhile."""
-    for number in range(ld_i64(heap, HEAP_POOLS)):
-        pool_trim(heap_pool(heap, number))
-    used = at_load(heap)
-    if used == 0:
-        release(heap)
-    return used
-
-
-@native("i64(i64, i64)")
-def _take(heap: int, size: int) -> int:
-    """Whether `size` more bytes are within the limit; they then count as used."""
-    while True:
-        used = at_load(heap)
-        if used + size > ld_i64(heap, HEAP_LIMIT):
-            return 0
-        if at_cas(heap, used, used + size):
-            return 1
-
-
-# -- pools -----------------------------------------------------------------------------------------------------------
-
-
-@native("void(i64)")
-def _collect(pool: int) -> None:
-    """What other threads released is in the lists of its owner."""
-    block = at_xchg(pool, 0)
-    while block != 0:
-        following = ld_i64(block, 0)
-        place = POOL_LISTS + size_class(ld_i64(block, BLOCK_BYTES))
-        st_i64(block, 0, ld_i64(pool, place))
-        st_i64(pool, place, block)
-        block = following
-
-
-@native("i64(i64)", export=True)
-def pool_trim(pool: int) -> int:
-    """All recycled blocks went back to the C library; returns their bytes."""
-    _collect(pool)
-    given = 0
-    for place in range(POOL_LISTS, POOL_LISTS + CLASSES):
-        block = ld_i64(pool, place)
-        st_i64(pool, place, 0)
-        while block != 0:
-            following = ld_i64(block, 0)
-            given += ld_i64(block, BLOCK_BYTES) + OVERHEAD_BYTES
-            release(block - HEADER_BYTES)
-            block = following
-    at_add(ld_i64(pool, POOL_HEAP), -given)
-    return given
-
-
-# -- blocks ----------------------------------------------------------------------------------------------------------
-
-
-@native("i64(i64, i64, i64)")
-def _fresh(pool: int, size: int, zero: int) -> int:
-    """A block of exactly `size` bytes from the C library, or 0; recycled blocks make room for it if they must."""
-    heap = ld_i64(pool, POOL_HEAP)
-    whole = size + OVERHEAD_BYTES
-    if _take(heap, whole) == 0 and (pool_trim(pool) == 0 or _take(heap, whole) == 0):
-        return 0
-    base = zalloc(whole) if zero == 1 else alloc(whole)
+def block_new(size: int, zero: int) -> int:
+    """The address of `size` > 0 bytes, all of them 0 if `zero` is 1; 0 without memory."""
+    number = shelf_number(size)
+    room = size
+    if number >= 0:
+        room = shelf_room(number)
+        block = shelf_take(_shelf(number), SHELF_PLACES)
+        if block != 0:
+            at_add(kept_words(), -room)
+            if zero == 1:
+                fill(block, 0, size)
+            st_i64(block, BLOCK_SIZE, size)
+            return block
+    if room >= LARGE_FROM_BYTES:
+        mapped = (room + LINE_BYTES + 2 * LARGE_BYTES - 1) & ~(PAGE_BYTES - 1)
+        base = map_pages(mapped)
+        start = (base + LARGE_BYTES - 1) & ~(LARGE_BYTES - 1)
+        if base != 0:
+            large_pages(start, max_i64(LARGE_BYTES, (room + LINE_BYTES + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1)))
+    else:
+        mapped = 0
+        base = zalloc(room + 2 * LINE_BYTES) if zero == 1 else alloc(room + 2 * LINE_BYTES)
+        start = (base + LINE_BYTES - 1) & ~(LINE_BYTES - 1)
     if base == 0:
-        at_add(heap, -whole)
         return 0
-    block = base + HEADER_BYTES
-    st_i64(block, BLOCK_BYTES, size)
-    st_i64(block, BLOCK_POOL, pool)
+    block = start + LINE_BYTES
+    st_i64(block, BLOCK_BASE, base)
+    st_i64(block, BLOCK_SIZE, size)
+    st_i64(block, BLOCK_SHELF, number)
+    st_i64(block, BLOCK_MAPPED, mapped)
     return block
-
-
-@native("i64(i64, i64)", export=True)
-def block_alloc(pool: int, size: int) -> int:
-    """The address of at least `size` bytes holding anything, or 0. Called by the owner of the pool. size >= 0."""
-    if size > LARGEST_RECYCLED:
-        return _fresh(pool, size, 0)
-    number = size_class(size)
-    block = ld_i64(pool, POOL_LISTS + number)
-    if block == 0:
-        _collect(pool)
-        block = ld_i64(pool, POOL_LISTS + number)
-    if block == 0:
-        return _fresh(pool, class_bytes(number), 0)
-    st_i64(pool, POOL_LISTS + number, ld_i64(block, 0))
-    return block
-
-
-@native("i64(i64, i64)", export=True)
-def block_zalloc(pool: int, size: int) -> int:
-    """`block_alloc`, and all of the block is zero."""
-    if size > LARGEST_RECYCLED:
-        return _fresh(pool, size, 1)
-    block = block_alloc(pool, size)
-    if block != 0:
-        fill(block, 0, ld_i64(block, BLOCK_BYTES))
-    return block
-
-
-@native("i64(i64)", inline=True)
-def block_bytes(block: int) -> int:
-    """The bytes a block has room for: what was asked or more."""
-    return ld_i64(block, BLOCK_BYTES)
 
 
 @native("void(i64)", export=True)
-def block_release(block: int) -> None:
-    """The block is free. Any thread may call this; 0 is ignored."""
-    if block == 0:
+def block_drop(block: int) -> None:
+    """The block is free; 0 is ignored. Any thread."""
+    if block == 0 or _keep(block) == 1:
         return
-    pool = ld_i64(block, BLOCK_POOL)
-    heap = ld_i64(pool, POOL_HEAP)
-    size = ld_i64(block, BLOCK_BYTES)
-    if size > LARGEST_RECYCLED or ld_i64(heap, HEAP_RECYCLE) == 0:
-        release(block - HEADER_BYTES)
-        at_add(heap, -size - OVERHEAD_BYTES)
-        return
-    while True:
-        head = at_load(pool)
-        st_i64(block, 0, head)
-        if at_cas(pool, head, block):
-            return
+    mapped = ld_i64(block, BLOCK_MAPPED)
+    if mapped != 0:
+        unmap_pages(ld_i64(block, BLOCK_BASE), mapped)
+    else:
+        release(ld_i64(block, BLOCK_BASE))
 
 
-@native("void(i64, i64)", export=True)
-def block_free(pool: int, block: int) -> None:
-    """`block_release` without shared words where the block is of the caller's own pool."""
-    if block == 0:
-        return
-    if ld_i64(block, BLOCK_POOL) != pool or ld_i64(ld_i64(pool, POOL_HEAP), HEAP_RECYCLE) == 0:
-        block_release(block)
-        return
-    size = ld_i64(block, BLOCK_BYTES)
-    if size > LARGEST_RECYCLED:
-        block_release(block)
-        return
-    place = POOL_LISTS + size_class(size)
-    st_i64(block, 0, ld_i64(pool, place))
-    st_i64(pool, place, block)
+@native("i64(i64)")
+def _keep(block: int) -> int:
+    """1 and the block is on its shelf; 0 when it is not of a shelf's size or there is no place for it."""
+    number = ld_i64(block, BLOCK_SHELF)
+    if number < 0:
+        return 0
+    room = shelf_room(number)
+    if at_add(kept_words(), room) + room <= MOST_KEPT_BYTES:
+        if room >= 2 * LARGE_BYTES:
+            spare_pages(block - LINE_BYTES + LARGE_BYTES, (room & ~(LARGE_BYTES - 1)) - LARGE_BYTES)
+        if shelf_put(_shelf(number), SHELF_PLACES, block) == 1:
+            return 1
+    at_add(kept_words(), -room)
+    return 0
 
 
-@native("i64(i64, i64, i64)", export=True)
-def block_resize(pool: int, block: int, size: int) -> int:
-    """The address of a block with the old content and room for `size` bytes, or 0 and the old block is as it was.
+@native("i64(i64, i64)", export=True)
+def block_resize(block: int, size: int) -> int:
+    """The address of a block with the old content and room for `size` bytes, or 0 and the old one is as it was.
 
-    block: 0 for a new one.  The caller owns the pool; the block may be of another.
+    block: 0 for a new one.
     """
     if block == 0:
-        return block_alloc(pool, size)
-    old = ld_i64(block, BLOCK_BYTES)
-    if old >= size:
+        return block_new(size, 0)
+    held = ld_i64(block, BLOCK_SIZE)
+    number = ld_i64(block, BLOCK_SHELF)
+    room = held
+    if number >= 0:
+        room = shelf_room(number)
+    if size <= room:
+        st_i64(block, BLOCK_SIZE, size)
         return block
-    heap = ld_i64(pool, POOL_HEAP)
-    if old > LARGEST_RECYCLED and _take(heap, size - old) == 1:
-        base = realloc(block - HEADER_BYTES, size + OVERHEAD_BYTES)  # moves pages instead of copying them
-        if base == 0:
-            at_add(heap, old - size)
-            return 0
-        st_i64(base, 0, size)
-        return base + HEADER_BYTES
-    moved = block_alloc(pool, size)
+    moved = block_new(size, 0)
     if moved != 0:
-        copy(moved, block, old)
-        block_free(pool, block)
+        copy(moved, block, held)
+        block_drop(block)
     return moved
-
-
-@native("i64(i64, i64, i64)", export=True)
-def block_grow(pool: int, block: int, size: int) -> int:
-    """`block_resize` to at least twice the room where the room is not enough: n appends cost O(n) in all."""
-    if block == 0:
-        return block_alloc(pool, size)
-    old = ld_i64(block, BLOCK_BYTES)
-    if old >= size:
-        return block
-    grown = block_resize(pool, block, max_i64(size, 2 * old))
-    if grown == 0:
-        return block_resize(pool, block, size)
-    return grown

@@ -482,15 +482,33 @@ def zalloc(size: int) -> int:
     return memory().alloc(size, fill=0)
 
 
-@op("i64(i64, i64)")
-def realloc(address: int, size: int) -> int:
-    """The new address of the block, its first bytes kept; 0 when there is no room, the block then as it was."""
-    return memory().realloc(address, size)
-
-
 @op("void(i64)")
 def release(address: int) -> None:
-    """The block from `alloc`, `zalloc` or `realloc` is free; 0 is ignored."""
+    """The block from `alloc` or `zalloc` is free; 0 is ignored."""
+    memory().release(address)
+
+
+KEPT_WORDS = 8 + 24 * 128  # of `kept_words`: what cq/runtime/memory.py needs
+
+
+@op("i64()")
+def kept_words() -> int:
+    """The address of KEPT_WORDS words, 0 at first, that all code of an object shares; 0: there are none.
+
+    Simulated memory has none: a block that nobody keeps shows every use of a stale address.
+    """
+    return 0
+
+
+@op("i64(i64)")
+def map_pages(size: int) -> int:
+    """The address of `size` > 0 zero bytes in whole pages of their own, or 0."""
+    return memory().alloc(size, fill=0)
+
+
+@op("void(i64, i64)")
+def unmap_pages(address: int, size: int) -> None:
+    """What `map_pages` gave for this size is the system's again."""
     memory().release(address)
 
 
@@ -616,6 +634,12 @@ def futex_wake(address: int, count: int) -> int:
 @op("void(i64, i64)")
 def large_pages(address: int, size: int) -> None:
     """A hint to the system: back these whole pages by large ones where it can. Changes no content."""
+    assert address & 4095 == 0 and size & 4095 == 0, "not whole pages"
+
+
+@op("void(i64, i64)")
+def spare_pages(address: int, size: int) -> None:
+    """The system may take these whole pages back as long as nobody writes to them; they hold anything from now on."""
     assert address & 4095 == 0 and size & 4095 == 0, "not whole pages"
 
 

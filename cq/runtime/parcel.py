@@ -5,12 +5,12 @@ parcel goes with them, as the next stage's batch or as an Arrow record batch, an
 where the parcels of one port come from and return to: fresh buffers of this size would cost more than filling them.
 
 Roles     a parcel has one owner. Parcels lent to Arrow come back from any thread (parcel_arrow_release).
-Shared    DEPOT_FREE  ring of idle parcels.  DEPOT_USERS  parcels that exist, plus one for the engine.
+Shared    DEPOT_FREE  shelf of idle parcels.  DEPOT_USERS  parcels that exist, plus one for the engine.
           DEPOT_CLOSED  1 when the engine is gone.  DEPOT_BYTES  held by parcels that are not with Arrow.
 I1        a parcel is with its owner or idle in its depot, never both.
                                                               tests: test_results_are_given_back_to_the_engine_*
 I2        after the engine is gone, the last parcel takes the depot with it.  tests: test_results_outlive_the_engine
-Order     return: push, then look at CLOSED; close: CLOSED = 1, then empty the ring (both seq_cst): whoever comes second
+Order     return: put, then look at CLOSED; close: CLOSED = 1, then empty the shelf (both seq_cst): whoever comes second
           frees the parcel.
 """
 
@@ -58,9 +58,9 @@ from cq.runtime.abi import (
     STRING_SLACK_BYTES,
 )
 from cq.runtime.batch import BIT, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_WORDS, PARCEL, UTF8, storage_bytes
+from cq.runtime.memory import block_drop, block_new, block_resize
 from cq.runtime.native import native
 from cq.runtime.ops import (
-    alloc,
     at_add,
     at_load,
     at_store,
@@ -68,14 +68,15 @@ from cq.runtime.ops import (
     fill,
     ld_i64,
     max_i64,
-    realloc,
     release,
     shl,
     st_i32,
     st_i64,
     zalloc,
 )
-from cq.runtime.ring import ring_drop, ring_new, ring_pop, ring_push
+from cq.runtime.shelf import shelf_put, shelf_take
+
+IDLE_PARCELS = 32  # kept in a depot: all that wait in a sink and as many under way; fresh ones cost a page fault a page
 
 DEPOT_USERS = 0
 DEPOT_BYTES = 1
@@ -84,10 +85,10 @@ DEPOT_COLUMNS = 8
 DEPOT_SPECS = 9  # -> (storage, nullable) a column
 DEPOT_LIMIT = 10  # PORT_LIMIT of its parcels
 DEPOT_CAPACITY = 11  # rows a fresh parcel has room for
-DEPOT_FREE = 12
-DEPOT_SEGMENTED = 13  # 1: parcels carry segments and serials for a next stage
-DEPOT_POSITIONED = 14  # 1: parcels carry positions
-DEPOT_WORDS = 16
+DEPOT_SEGMENTED = 12  # 1: parcels carry segments and serials for a next stage
+DEPOT_POSITIONED = 13  # 1: parcels carry positions
+DEPOT_FREE = 16  # shelf of idle parcels
+DEPOT_WORDS = DEPOT_FREE + IDLE_PARCELS
 
 PARCEL_PORT = ITEM_WORDS  # the port's words while the parcel is not behind a port
 PARCEL_DEPOT = ITEM_WORDS + PORT_WORDS
@@ -98,7 +99,6 @@ PARCEL_ARRAY = ITEM_WORDS + PORT_WORDS + 4  # -> ArrowArray structures (cq/runti
 PARCEL_DIRTY = ITEM_WORDS + PORT_WORDS + 5  # rows whose bits may be set though the port has fewer
 PARCEL_WORDS = ITEM_WORDS + PORT_WORDS + 6
 
-IDLE_PARCELS = 32  # kept in a depot: all that wait in a sink and as many under way; fresh ones cost a page fault a page
 FIRST_SEGMENTS = 64
 FIRST_STRING_BYTES = 8  # room for each row at first
 LARGEST_IDLE_BYTES = 16 << 20  # a parcel grown beyond this is not kept
@@ -112,10 +112,7 @@ ARRAY_WORDS = 14  # ArrowArray (10), its place in the children (1), its buffers 
 def depot_new(columns: int, specs: int, limit: int, capacity: int, segmented: int, positioned: int) -> int:
     """A depot without parcels; 0 without memory. specs: -> (storage, nullable) a column, copied."""
     depot = zalloc((DEPOT_WORDS + columns * 2) * 8)
-    free = ring_new(IDLE_PARCELS)
-    if depot == 0 or free == 0:
-        release(depot)
-        ring_drop(free)
+    if depot == 0:
         return 0
     if columns > 0:
         copy(depot + DEPOT_WORDS * 8, specs, columns * 16)
@@ -124,7 +121,6 @@ def depot_new(columns: int, specs: int, limit: int, capacity: int, segmented: in
     st_i64(depot, DEPOT_SPECS, depot + DEPOT_WORDS * 8)
     st_i64(depot, DEPOT_LIMIT, limit)
     st_i64(depot, DEPOT_CAPACITY, capacity)
-    st_i64(depot, DEPOT_FREE, free)
     st_i64(depot, DEPOT_SEGMENTED, segmented)
     st_i64(depot, DEPOT_POSITIONED, positioned)
     return depot
@@ -143,17 +139,16 @@ def depot_close(depot: int) -> None:
 @native("void(i64)")
 def _empty(depot: int) -> None:
     """Idle parcels are freed."""
-    parcel = ring_pop(ld_i64(depot, DEPOT_FREE))
+    parcel = shelf_take(depot + DEPOT_FREE * 8, IDLE_PARCELS)
     while parcel != 0:
         parcel_free(parcel)
-        parcel = ring_pop(ld_i64(depot, DEPOT_FREE))
+        parcel = shelf_take(depot + DEPOT_FREE * 8, IDLE_PARCELS)
 
 
 @native("void(i64)")
 def _leave(depot: int) -> None:
     """One user fewer; the last one takes the depot away."""
     if at_add(depot + DEPOT_USERS * 8, -1) == 1:
-        ring_drop(ld_i64(depot, DEPOT_FREE))
         release(depot)
 
 
@@ -196,16 +191,10 @@ def parcel_new(depot: int, capacity: int) -> int:
     return parcel
 
 
-@native("i64(i64, i64)")
-def _resized(address: int, size: int) -> int:
-    """A block with the old content and room for `size` bytes, or 0 and the old one is as it was."""
-    return alloc(size) if address == 0 else realloc(address, size)
-
-
 @native("i64(i64, i64, i64)")
 def _zero_resized(address: int, old: int, size: int) -> int:
-    """`_resized`, and all beyond the first `old` bytes is zero."""
-    block = _resized(address, size)
+    """`block_resize`, and all beyond the first `old` bytes is zero."""
+    block = block_resize(address, size)
     if block != 0:
         kept = old if address != 0 else 0
         fill(block + kept, 0, size - kept)
@@ -225,18 +214,18 @@ def _make_room(depot: int, port: int, capacity: int) -> int:
         if _make_column_room(out, bits, capacity, nullable) == 0:
             return 0
     if ld_i64(depot, DEPOT_SEGMENTED) == 1:
-        serials = _resized(ld_i64(port, PORT_SERIALS), (capacity + 1) * 8)
+        serials = block_resize(ld_i64(port, PORT_SERIALS), (capacity + 1) * 8)
         if serials == 0:
             return 0
         st_i64(port, PORT_SERIALS, serials)
         if ld_i64(port, PORT_SEGMENTS) == 0:
-            segments = alloc(FIRST_SEGMENTS * SEGMENT_WORDS * 8)
+            segments = block_new(FIRST_SEGMENTS * SEGMENT_WORDS * 8, 0)
             if segments == 0:
                 return 0
             st_i64(port, PORT_SEGMENTS, segments)
             st_i64(port, PORT_SEGMENT_CAPACITY, FIRST_SEGMENTS)
     if ld_i64(depot, DEPOT_POSITIONED) == 1:
-        positions = _resized(ld_i64(port, PORT_POSITIONS), (capacity + 1) * POSITION_WORDS * 8)
+        positions = block_resize(ld_i64(port, PORT_POSITIONS), (capacity + 1) * POSITION_WORDS * 8)
         if positions == 0:
             return 0
         st_i64(port, PORT_POSITIONS, positions)
@@ -260,14 +249,14 @@ def _make_column_room(out: int, bits: int, capacity: int, nullable: int) -> int:
         st_i64(out, OUT_DATA, values)
         return 1
     if storage == UTF8:
-        offsets = _resized(ld_i64(out, OUT_OFFSETS), (capacity + 2) * 4)
+        offsets = block_resize(ld_i64(out, OUT_OFFSETS), (capacity + 2) * 4)
         if offsets == 0:
             return 0
         st_i64(out, OUT_OFFSETS, offsets)
         if ld_i64(out, OUT_DATA) == 0:
             return port_make_bytes_room(out, capacity * FIRST_STRING_BYTES)
         return 1
-    values = _resized(ld_i64(out, OUT_DATA), (capacity + 1) * storage_bytes(storage))
+    values = block_resize(ld_i64(out, OUT_DATA), (capacity + 1) * storage_bytes(storage))
     if values == 0:
         return 0
     st_i64(out, OUT_DATA, values)
@@ -277,7 +266,7 @@ def _make_column_room(out: int, bits: int, capacity: int, nullable: int) -> int:
 @native("i64(i64, i64)")
 def port_make_bytes_room(out: int, size: int) -> int:
     """1 and a VARCHAR column has room for `size` bytes and the slack; else 0."""
-    values = _resized(ld_i64(out, OUT_DATA), size + STRING_SLACK_BYTES)
+    values = block_resize(ld_i64(out, OUT_DATA), size + STRING_SLACK_BYTES)
     if values == 0:
         return 0
     st_i64(out, OUT_DATA, values)
@@ -288,7 +277,7 @@ def port_make_bytes_room(out: int, size: int) -> int:
 @native("i64(i64)")
 def parcel_get(depot: int) -> int:
     """An empty parcel, an idle one if there is one; 0 without memory."""
-    parcel = ring_pop(ld_i64(depot, DEPOT_FREE))
+    parcel = shelf_take(depot + DEPOT_FREE * 8, IDLE_PARCELS)
     if parcel != 0:
         return parcel
     return parcel_new(depot, ld_i64(depot, DEPOT_CAPACITY))
@@ -344,7 +333,7 @@ def parcel_return(parcel: int) -> None:
         return
     parcel_clear(parcel)
     at_add(depot + DEPOT_USERS * 8, 1)  # this call looks at the depot after the parcel may be gone
-    if ring_push(ld_i64(depot, DEPOT_FREE), parcel) == 0:
+    if shelf_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
         parcel_free(parcel)
     elif at_load(depot + DEPOT_CLOSED * 8) == 1:
         _empty(depot)
@@ -358,12 +347,12 @@ def parcel_free(parcel: int) -> None:
     port = parcel + PARCEL_PORT * 8
     for column in range(ld_i64(port, PORT_COLUMN_COUNT)):
         out = ld_i64(port, PORT_COLUMNS) + column * OUT_WORDS * 8
-        release(ld_i64(out, OUT_DATA))
-        release(ld_i64(out, OUT_VALIDITY))
-        release(ld_i64(out, OUT_OFFSETS))
-    release(ld_i64(port, PORT_SEGMENTS))
-    release(ld_i64(port, PORT_SERIALS))
-    release(ld_i64(port, PORT_POSITIONS))
+        block_drop(ld_i64(out, OUT_DATA))
+        block_drop(ld_i64(out, OUT_VALIDITY))
+        block_drop(ld_i64(out, OUT_OFFSETS))
+    block_drop(ld_i64(port, PORT_SEGMENTS))
+    block_drop(ld_i64(port, PORT_SERIALS))
+    block_drop(ld_i64(port, PORT_POSITIONS))
     at_add(depot + DEPOT_BYTES * 8, -ld_i64(parcel, PARCEL_BYTES))
     release(parcel)
     _leave(depot)
@@ -411,7 +400,7 @@ def port_segment(out: int, port: int, kind: int, serial: int, watermark: int) ->
             return 1
         serial = ld_i64(ld_i64(words, PORT_SERIALS), lo)
     if count == ld_i64(words, PORT_SEGMENT_CAPACITY):
-        segments = realloc(segments, count * 2 * SEGMENT_WORDS * 8)
+        segments = block_resize(segments, count * 2 * SEGMENT_WORDS * 8)
         if segments == 0:
             return 0
         st_i64(words, PORT_SEGMENTS, segments)

@@ -18,6 +18,7 @@ from cq.runtime.buffers import (
     BUFFER_RECORD_WORDS,
     BUFFER_RECORDS,
 )
+from cq.runtime.memory import block_drop, block_new
 from cq.runtime.native import native
 from cq.runtime.ops import alloc, copy, ld_i32, ld_i64, release, shl, st_i64
 from cq.runtime.panes import (
@@ -234,10 +235,10 @@ def buffer_load(buffer: int, source: int) -> int:
     if words != ld_i64(buffer, BUFFER_RECORD_WORDS) or table_arena(buffer, used) == 0:
         return 0
     if count > ld_i64(buffer, BUFFER_CAPACITY):
-        records = alloc((count + 1) * words * 8)  # one to spare: `buffer_commit` works in it
+        records = block_new((count + 1) * words * 8, 0)  # one to spare: `buffer_commit` works in it
         if records == 0:
             return 0
-        release(ld_i64(buffer, BUFFER_RECORDS))
+        block_drop(ld_i64(buffer, BUFFER_RECORDS))
         st_i64(buffer, BUFFER_RECORDS, records)
         st_i64(buffer, BUFFER_CAPACITY, count)
     at = source + BUFFER_HEAD * 8

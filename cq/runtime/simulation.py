@@ -2,7 +2,7 @@
 
 Every allocation is a segment of its own: the upper 32 bits of an address name the segment, the lower 32 the byte in it.
 An access past either end therefore lands in another segment at an offset it does not have, and faults. Freed segments
-are never used again, so a stale address faults too; `realloc` always moves.
+are never used again, so a stale address faults too.
 
 `BLOCKS` maps a segment to its bytes and is what the ops read: one dictionary look-up, then `struct`. An access that
 misses there comes to `Memory.load` and `Memory.store`, which either explain the fault or, while a `monitor` watches
@@ -139,22 +139,8 @@ class Memory:
             self.in_use_bytes += len(block)
         return segment << SEGMENT_BITS
 
-    def realloc(self, address: int, size: int) -> int:
-        """Move the block to a fresh address with `size` bytes; 0 (and nothing changed) when there is no room."""
-        if address == 0:
-            return self.alloc(size)
-        old = self._whole(address, "realloc")
-        moved = self.alloc(size)
-        if moved:
-            keep = min(len(old), size)
-            target = self.blocks[moved >> SEGMENT_BITS]
-            assert isinstance(target, bytearray)
-            target[:keep] = old[:keep]
-            self.release(address)
-        return moved
-
     def release(self, address: int) -> None:
-        """Free a block that `alloc` or `realloc` returned; address 0 is ignored, as `free` does."""
+        """Free a block that `alloc` returned; address 0 is ignored, as `free` does."""
         if address == 0:
             return
         block = self._whole(address, "release")

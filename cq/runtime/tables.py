@@ -16,12 +16,12 @@ Sharing: none. A table has one owner at a time; handing it over is the engine's 
 from __future__ import annotations
 
 from cq.runtime.abi import STRING_SLACK_BYTES
+from cq.runtime.memory import block_drop, block_new
 from cq.runtime.native import native
 from cq.runtime.ops import (
     alloc,
     copy,
     fill,
-    large_pages,
     ld_i32,
     ld_i64,
     ld_u8,
@@ -62,9 +62,6 @@ FIRST_LOG_SLOTS = 6  # 64 slots: a table of few groups stays in one page; growth
 EPOCH_ONE = 1 << 32
 EPOCH_LAST = (2**31 - 2) << 32
 MOST_LOG_SLOTS = 30  # slots are numbered in 32 bits
-LARGE_PAGES_FROM_BYTES = (
-    4 << 20
-)  # random access to more than a TLB reaches with small pages (8 MiB here); 1 M groups: x1.4
 ARENA_FIRST_BYTES = 1024
 ARENA_SLACK_BYTES = 16  # kernels may load whole words past a string's end
 HASH_FACTOR = -7046029254386353131  # 2^64 / golden ratio: Fibonacci hashing (Knuth 6.4)
@@ -171,16 +168,11 @@ def table_slots(table: int, log_slots: int) -> int:
         return 0
     slots = shl(1, log_slots)
     size = shl(slots, ld_i64(table, TABLE_LOG_BYTES)) + STRING_SLACK_BYTES
-    entries = zalloc(size)
-    if entries != 0 and size >= LARGE_PAGES_FROM_BYTES:
-        first = (entries + 4095) & ~4095
-        large_pages(first, (entries + size - first) & ~4095)
-    births = alloc(slots * 2 + 8)  # 4 bytes for each of slots / 2
+    entries = block_new(size, 1)
+    births = block_new(slots * 2 + 8, 0)  # 4 bytes for each of slots / 2
     if entries == 0 or births == 0:
-        if entries != 0:
-            release(entries)
-        if births != 0:
-            release(births)
+        block_drop(entries)
+        block_drop(births)
         return 0
     st_i64(table, TABLE_ENTRIES, entries)
     st_i64(table, TABLE_BIRTHS, births)
@@ -197,10 +189,9 @@ def table_slots(table: int, log_slots: int) -> int:
 def table_drop(table: int) -> int:
     """Free the table and all it holds; 0 is no table."""
     if table != 0:
-        release(ld_i64(table, TABLE_ENTRIES))
-        release(ld_i64(table, TABLE_BIRTHS))
-        if ld_i64(table, TABLE_ARENA) != 0:
-            release(ld_i64(table, TABLE_ARENA))
+        block_drop(ld_i64(table, TABLE_ENTRIES))
+        block_drop(ld_i64(table, TABLE_BIRTHS))
+        block_drop(ld_i64(table, TABLE_ARENA))
         release(table)
     return 0
 
@@ -240,8 +231,8 @@ def table_grow(table: int) -> int:
             slot = (slot + 1) & mask
         copy(entries + shl(slot, log_bytes), old, size)
         st_i32(births, n, slot)
-    release(old_entries)
-    release(old_births)
+    block_drop(old_entries)
+    block_drop(old_births)
     return 1
 
 
@@ -280,13 +271,13 @@ def table_arena(table: int, extra: int) -> int:
     wanted = max(capacity * 2, ARENA_FIRST_BYTES)
     while wanted < used + extra:
         wanted *= 2
-    arena = zalloc(wanted + ARENA_SLACK_BYTES)
+    arena = block_new(wanted + ARENA_SLACK_BYTES, 1)
     if arena == 0:
         return 0
     old = ld_i64(table, TABLE_ARENA)
     if old != 0:
         copy(arena, old, used)
-        release(old)
+        block_drop(old)
     st_i64(table, TABLE_ARENA, arena)
     st_i64(table, TABLE_ARENA_CAPACITY, wanted)
     st_i64(table, TABLE_BYTES, ld_i64(table, TABLE_BYTES) + wanted - capacity)
@@ -329,7 +320,7 @@ def table_compact(table: int) -> int:
     """Copy the strings still in use to a new arena; 1, or 0 without memory. Every string slot must be valid."""
     capacity = ld_i64(table, TABLE_ARENA_CAPACITY)
     old = ld_i64(table, TABLE_ARENA)
-    arena = zalloc(capacity + ARENA_SLACK_BYTES)
+    arena = block_new(capacity + ARENA_SLACK_BYTES, 1)
     if arena == 0:
         return 0
     entries = ld_i64(table, TABLE_ENTRIES)
@@ -350,7 +341,7 @@ def table_compact(table: int) -> int:
                     used += length
             left = shr_u(left, 1)
             word += 1
-    release(old)
+    block_drop(old)
     st_i64(table, TABLE_ARENA, arena)
     st_i64(table, TABLE_ARENA_USED, used)
     st_i64(table, TABLE_GARBAGE, 0)
