@@ -20,12 +20,14 @@ from cq.runtime.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
 from cq.runtime.engine import BATCH_ROWS, Engine, EngineFailure
 from cq.runtime.job import Job, SourceSpec
 from cq.types import to_arrow
+from cq.value_text import write_timestamp
 
 if TYPE_CHECKING:
     from cq.compiler import Compiled
     from cq.engines import Delivery, Feed, RunOptions
     from cq.planner.logical import Output
 
+FAR_US = 1 << 62  # instants beyond are no times: the end, or none
 PLACES_KEPT = 4096  # batches whose places in their files are remembered: more than can be in flight
 
 
@@ -155,7 +157,12 @@ def placed(failure: EngineFailure, job: Job, readings: Sequence[Reading], source
     if failure.code is ErrorCode.NO_MEMORY:
         help = ("give the process more memory, or make windows shorter or keys fewer",)
         return EngineError(Diagnostic(code, f"out of memory: {text}", help=help))
-    place = readings[failure.source].place_of(failure.row) if failure.row >= 0 else "a closing window"
+    if failure.row >= 0:
+        place = readings[failure.source].place_of(failure.row)
+    elif abs(failure.instant) < FAR_US:
+        place = f"closing at {write_timestamp(failure.instant)}"
+    else:
+        place = "the end of the input"
     span = Span(site.line, site.column, site.end_line, site.end_column) if site and site.line else None
     diagnostic = Diagnostic(code, text, severity="data error", place=place, help=_ways_out(failure.code))
     if span is not None:
@@ -166,7 +173,7 @@ def placed(failure: EngineFailure, job: Job, readings: Sequence[Reading], source
 def _ways_out(code: ErrorCode) -> tuple[str, ...]:
     match code:
         case ErrorCode.OVERFLOW:
-            return ("CAST an operand to a wider type",)
+            return ("CAST an operand to a wider type, or to DOUBLE",)
         case ErrorCode.DIVISION_BY_ZERO:
             return ("write TRY_DIVIDE(a, b), or NULLIF(b, 0), to get NULL instead",)
         case ErrorCode.BAD_CAST:

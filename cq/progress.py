@@ -111,6 +111,8 @@ def summary_text(summary: RunSummary) -> str:
         f"{rows / max(summary.seconds, 1e-9):,.0f} rows/s",
         "hash " + " ".join(_hashes(summary.hashes)),
     ]
+    if summary.limited:
+        parts.append("stopped at the limit")
     if summary.interrupted:
         parts.append("interrupted")
     return " · ".join(parts)

@@ -35,7 +35,7 @@ Rows = Sequence[Row]
 
 
 # what is no row of a source: the native engine does not say which window and group it was
-_CLOSING = re.compile("window |group |instant |the end of the input|a closing window")
+_CLOSING = re.compile("window |group |instant |the end of the input|closing at ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -463,7 +463,8 @@ def test_full_disk_is_an_error_and_no_traceback(engine: str) -> None:
     assert b"Traceback" not in done.stderr and b"Exception" not in done.stderr
 
 
-def test_interrupt_drains_and_leaves_with_130_even_while_input_is_awaited() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_drains_and_leaves_with_130_even_while_input_is_awaited(number: signal.Signals) -> None:
     command = [sys.executable, "-m", "cq", "run", "-c", "CREATE STREAM b (id BIGINT); SELECT id FROM b", "b=-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdin is not None and running.stdout is not None
@@ -471,7 +472,7 @@ def test_interrupt_drains_and_leaves_with_130_even_while_input_is_awaited() -> N
         running.stdin.flush()
         assert running.stdout.readline() == b"id\n"
         assert running.stdout.readline() == b"1\n"
-        running.send_signal(signal.SIGINT)
+        running.send_signal(number)
         _, said = running.communicate(timeout=60)
         assert running.returncode == 130 and b"interrupted" in said
 
@@ -479,6 +480,8 @@ def test_interrupt_drains_and_leaves_with_130_even_while_input_is_awaited() -> N
 def test_warmup_compiles_what_a_query_needs(capfd: pytest.CaptureFixture[str]) -> None:
     code, out, err = cq(capfd, "warmup", "q.cq", "-j", "1")
     assert (code, out) == (0, "") and "q.cq is compiled" in err
+    Path("p.cq").write_text(BIDS + "SELECT id FROM bid WHERE id > :least;")
+    assert cq(capfd, "warmup", "p.cq", "-j", "0", "--var", "least=1")[0] == 0
 
 
 def test_progress_line_names_sources_shares_and_rates() -> None:

@@ -149,18 +149,19 @@ def _target(given: str, names: Sequence[str]) -> tuple[str, str]:
 
 @contextlib.contextmanager
 def stopping(progress: Progress) -> Iterator[None]:
-    """The first Ctrl-C lets the run drain and say what it did; the second one ends it."""
+    """The first Ctrl-C, or SIGTERM, lets the run drain and say what it did; the second one ends it."""
 
     def on_signal(*_: object) -> None:
         if progress.stop:
             raise KeyboardInterrupt
         progress.interrupt()
 
-    before = signal.signal(signal.SIGINT, on_signal)
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

@@ -140,8 +140,9 @@ def all_limits() -> dict[str, str]:
 @click.command()
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
 @click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Workers the queries will run with.")
+@click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="The value of :NAME.")
 @click.option("--spark", is_flag=True, help="Also make later starts of Spark faster (about 20 s, 180 MB).")
-def warmup(queries: Sequence[str], threads: int | None, spark: bool) -> int:
+def warmup(queries: Sequence[str], threads: int | None, variables: Sequence[str], spark: bool) -> int:
     """Compile the runtime, and the queries given, into the cache: their first run starts like every other."""
     from cq.cli.options import compiled_query
     from cq.engines import RunOptions, native_packages
@@ -155,7 +156,7 @@ def warmup(queries: Sequence[str], threads: int | None, spark: bool) -> int:
     say(f"the runtime is compiled ({time.perf_counter() - began:.1f} s)")
     for query in queries:
         began = time.perf_counter()
-        compiled = compiled_query([query], None, (), (), (), False)
+        compiled = compiled_query([query], None, variables, (), (), False)
         for job in compiled.for_workers(workers(compiled, RunOptions(threads))).after("emit"):
             for stage in job.stages:
                 host.entries(stage)

@@ -248,7 +248,7 @@ def _strict(scope: Scope, row: Row, e: Call | Cast) -> Val:
     if isinstance(e, Cast):
         from cq.codegen.casts import cast_form
 
-        name, text = cast_form(e), f"cast to {e.type}"
+        name, text = cast_form(e), f"the value cannot be cast to {e.type}"
         handles_null, may_be_null = False, e.try_
     else:
         name, text = e.function.native, e.function.name

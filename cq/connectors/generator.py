@@ -15,11 +15,18 @@ _OURS = frozenset(SOURCE_OPTIONS["generator"]) - {"rows"}
 
 
 def generate(options: Mapping[str, str]) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The schema and batches of the workload a WITH clause asks for; its parameters are options too."""
+    """The schema and batches of the workload a WITH clause asks for; its parameters are options too.
+
+    Without `rows` a stream goes on for good: a default would end what the plan takes for endless.
+    """
     from cq.workloads import workload_named
+    from cq.workloads.registry import MAX_ROWS
 
     workload = workload_named(options.get("workload", ""))
     parameters = {k: v for k, v in options.items() if k not in _OURS and k != "connector"}
+    count = workload.parameters.get("rows")
+    if count is not None and count.default is not None:
+        parameters.setdefault("rows", str(MAX_ROWS))
     return workload.schema, workload.generate(**parameters)
 
 
