@@ -26,6 +26,7 @@ from cq.connectors.bad_rows import BadRows
 from cq.connectors.inputs import Inputs, is_path
 from cq.connectors.memory import as_reader, read_memory
 from cq.connectors.protocol import Sink
+from cq.connectors.rowhash import RowHash
 from cq.connectors.rules import Rules
 from cq.connectors.sinks import Memory, open_sink, result_schema
 from cq.connectors.sources import PiecedSource
@@ -104,13 +105,18 @@ class Query:
         self.text, self.name = text, name
         self._directory = (directory or Path()).absolute()
         self._inputs, self._variables = dict(inputs or {}), dict(variables or {})
+        self._compiled: Compiled | None = None  # by the last call
 
     def bound(self, inputs: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None) -> Compiled:
         """The query bound to its inputs, every mistake in it raised."""
         access = Access(self._directory, (self._directory, Path.cwd()))
         stem = Path(self.name).stem if self.name != "<python>" else "query"
         given = Inputs(access, {**self._inputs, **(inputs or {})}, dead_letters=stem)
-        return compile(self.text, self.name, self._variables, given, settings)
+        compiled = compile(self.text, self.name, self._variables, given, settings)
+        if self._compiled is not None:
+            compiled.take_over(self._compiled)
+        self._compiled = compiled
+        return compiled
 
     def with_variables(self, **variables: Any) -> Query:
         """The same query with these parameter values."""
@@ -222,6 +228,31 @@ class Output:
         rows = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in zip(*columns, strict=True))
         more = f"<p>{len(self) - HTML_ROWS:,} more rows</p>" if len(self) > HTML_ROWS else ""
         return f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>{more}"
+
+
+class Hashes(Mapping[str, str]):
+    """The hash of every output; a table in memory is hashed when its hash is first asked for."""
+
+    def __init__(self, known: Mapping[str, str], tables: Mapping[str, pa.Table]) -> None:
+        self._known, self._tables = dict(known), dict(tables)
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self._known:
+            hashing = RowHash()
+            for batch in self._tables[name].to_batches():
+                hashing.update(batch)
+            self._known[name] = hashing.digest
+            del self._tables[name]
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._known, *self._tables)))
+
+    def __len__(self) -> int:
+        return len(set(self._known) | set(self._tables))
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 def _html_cell(value: str | None) -> str:

@@ -199,6 +199,17 @@ class Compiled:
             self._by_workers[workers] = other
         return self._by_workers[workers]
 
+    def take_over(self, earlier: Compiled) -> None:
+        """What an earlier compilation of the same text made of the same plan need not be made again."""
+        if self.plan != earlier.plan:
+            return
+        own = {n: self.after(n) for n in ("parse", "bind")}
+        self._done = {**earlier._done, **own}
+        for workers, other in list(earlier._by_workers.items()):
+            again = Compiled(replace(self.request, workers=workers))
+            again._done = {**other._done, **own}
+            self._by_workers[workers] = again
+
     def of_plan(self, plan: LogicalPlan) -> Compiled:
         """Another plan of the same text (an EXPLAIN statement's), bound."""
         other = Compiled(self.request)

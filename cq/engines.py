@@ -42,11 +42,15 @@ class Enough(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """threads: workers of the native engine; 0 runs everything in the calling thread.  limit: rows of each output."""
+    """threads: workers of the native engine; 0 runs everything in the calling thread.  limit: rows of each output.
+
+    unhashed: outputs whose rows are not hashed as they pass; they are missing in the hashes of the summary.
+    """
 
     threads: int | None = None
     batch_rows: int | None = None
     limit: int | None = None
+    unhashed: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         for name, least, most in (("threads", 0, MAX_THREADS), ("batch_rows", 1, 2**31), ("limit", 0, 2**63)):
@@ -86,7 +90,7 @@ class RunSummary:
     bad_rows: dict[str, int] = field(default_factory=dict)
     late_rows: int | None = 0  # dropped by event-time operators, once a path; None: the engine does not count them
     rows_out: dict[str, int] = field(default_factory=dict)
-    hashes: dict[str, str] = field(default_factory=dict)
+    hashes: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0  # from the first row asked for to the end
     start_seconds: float = 0.0  # before that: compiling, opening
     interrupted: bool = False
@@ -118,12 +122,19 @@ class Feed:
 
 
 class Delivery:
-    """The outputs of a run: rows are cut to the limit, counted, hashed and written."""
+    """The outputs of a run: rows are cut to the limit, counted, hashed and written.  rows_out: rows of each so far."""
 
-    def __init__(self, sinks: Mapping[str, Sink], limits: Mapping[str, int | None], progress: Progress) -> None:
-        self.hashes = {name: RowHash() for name in sinks}
+    def __init__(
+        self,
+        sinks: Mapping[str, Sink],
+        limits: Mapping[str, int | None],
+        progress: Progress,
+        unhashed: frozenset[str] = frozenset(),
+    ) -> None:
+        self.hashes = {name: RowHash() for name in sinks if name not in unhashed}
+        self.rows_out = dict.fromkeys(sinks, 0)
         self._sinks, self._limits, self._progress = sinks, limits, progress
-        progress.rows_out.update(dict.fromkeys(sinks, 0))
+        progress.rows_out.update(self.rows_out)
 
     def hash_by(self, hashing: Callable[[], RowHash]) -> None:
         """Rows are hashed this way. Before the first of them."""
@@ -135,19 +146,21 @@ class Delivery:
 
     def full(self, outputs: Iterable[str] | None = None, counts: Mapping[str, int] | None = None) -> bool:
         """Whether these outputs, or all there are, have the rows they are limited to. counts: rows not yet delivered"""
-        names = self.hashes if outputs is None else outputs
-        there = counts if counts is not None else {n: self.hashes[n].rows for n in names}
+        names = self.rows_out if outputs is None else outputs
+        there = counts if counts is not None else self.rows_out
         return all((limit := self._limits[n]) is not None and there[n] >= limit for n in names)
 
     def rows(self, output: str, batch: pa.RecordBatch, part: Iterable[str] | None = None) -> None:
         """The next rows of an output. Raises Enough once no output, or none of this part, takes more."""
         limit = self._limits[output]
         if limit is not None:
-            batch = batch.slice(0, max(0, limit - self.hashes[output].rows))
+            batch = batch.slice(0, max(0, limit - self.rows_out[output]))
         if batch.num_rows:
-            self.hashes[output].update(batch)
+            if output in self.hashes:
+                self.hashes[output].update(batch)
+            self.rows_out[output] += batch.num_rows
             self._sinks[output].write(batch)
-            self._progress.rows_out[output] = self.hashes[output].rows
+            self._progress.rows_out[output] = self.rows_out[output]
         if limit is not None and self.full(part):
             raise Enough
 
@@ -171,7 +184,7 @@ def run_query(
     run = engine_named(engine)
     progress, options = progress or Progress(), options or RunOptions()
     limits = {o.name: _least(o.limit, options.limit) for o in compiled.outputs}
-    delivery = Delivery(sinks, limits, progress)
+    delivery = Delivery(sinks, limits, progress, options.unhashed)
     progress.summary = summary = RunSummary(engine)
     feeds: list[Feed] = []
     began = time.perf_counter()
@@ -194,7 +207,7 @@ def run_query(
         summary.start_seconds = (progress.began or ended) - began
         summary.seconds = ended - (progress.began or began)
         summary.rows_in = dict(progress.rows_in)
-        summary.rows_out = {name: h.rows for name, h in delivery.hashes.items()}
+        summary.rows_out = dict(delivery.rows_out)
         summary.hashes = {name: h.digest for name, h in delivery.hashes.items()}
     return summary
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from cq.errors import printable
@@ -122,5 +122,5 @@ def _list(word: str, counts: dict[str, int]) -> str:
     return f"{word} " + ", ".join(f"{printable(n)} {c:,}" for n, c in counts.items())
 
 
-def _hashes(hashes: dict[str, str]) -> Sequence[str]:
+def _hashes(hashes: Mapping[str, str]) -> Sequence[str]:
     return list(hashes.values()) if len(hashes) == 1 else [f"{printable(n)} {h}" for n, h in hashes.items()]

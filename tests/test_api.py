@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import datetime as dt
 import subprocess
 import sys
@@ -16,6 +17,9 @@ import pyarrow as pa
 import pytest
 
 import cq
+from cq import compiler
+from cq.connectors.sinks import Discard
+from cq.engines import RunOptions, run_query
 
 QUERY = """CREATE STREAM bid (id BIGINT, price DOUBLE, ts TIMESTAMP, WATERMARK FOR ts);
 SELECT window_start, id, COUNT(*) AS n, SUM(price) AS total
@@ -57,6 +61,39 @@ def test_inputs_of_every_kind_give_the_same_result(tmp_path: Path) -> None:
     expected = cq.run(QUERY, {"bid": ROWS}, engine="reference").stats.hashes
     for given in (table, frame, polars.from_arrow(table), table.to_reader(), tmp_path / "b.csv"):
         assert cq.run(QUERY, {"bid": given}, engine="reference").stats.hashes == expected, type(given)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_hash_of_a_table_in_memory_is_that_of_its_rows_as_they_come(engine: str) -> None:
+    query = cq.sql(QUERY, bid=ROWS)
+    asked = query.run(engine=engine, threads=0).stats.hashes
+    compiled = query.bound()
+    sinks = {o.name: Discard() for o in compiled.outputs}
+    assert asked == run_query(compiled, sinks, engine, RunOptions(threads=0)).hashes
+    assert len(asked) == 1 and "result" in asked and repr(asked) == repr(dict(asked))
+    with pytest.raises(KeyError):
+        asked["resutl"]
+
+
+def test_query_that_runs_again_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = cq.sql("SELECT x + 1 AS y FROM t")
+    passes: list[str] = []
+    monkeypatch.setattr(compiler, "PASSES", tuple(_recorded(step, passes) for step in compiler.PASSES))
+    for given, expected in (([1, 2], [2, 3]), ([5], [6])):
+        assert query.run({"t": pa.table({"x": pa.array(given, pa.int64())})}, threads=0)["result"].to_pylist() == [
+            {"y": v} for v in expected
+        ]
+    assert passes.count("emit") == 1 and passes.count("bind") == 2
+    other = query.run({"t": pa.table({"x": [0.5]})}, threads=0)["result"]
+    assert other.to_pylist() == [{"y": 1.5}] and passes.count("emit") == 2
+
+
+def _recorded(step: compiler.Pass, names: list[str]) -> compiler.Pass:
+    def run(request: compiler.Request, before: object) -> object:
+        names.append(step.name)
+        return step.run(request, before)
+
+    return dataclasses.replace(step, run=run)
 
 
 def test_sql_takes_its_inputs_by_name() -> None:

@@ -64,7 +64,8 @@ def run(
     screen = Screen.stdout(titles=len(compiled.outputs) > 1)
     shown = FIRST_ROWS if sys.stdout.isatty() and not every_row and limit is None else None
     sinks = open_sinks(compiled, outputs, format_, screen, shown)
-    options = RunOptions(threads, compiled.request.settings.get("batch_rows"), limit)
+    unhashed = frozenset(sinks) if quiet else frozenset[str]()  # nobody would see the hash
+    options = RunOptions(threads, compiled.request.settings.get("batch_rows"), limit, unhashed)
     try:
         with stopping(progress), _progress_line(progress, screen, quiet):
             summary = run_query(compiled, sinks, engine, options, progress)
