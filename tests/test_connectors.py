@@ -65,7 +65,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parquet files are read 100 rows at a time, by three threads, whatever the machine has."""
     monkeypatch.setattr(parquet_file, "BATCH_ROWS", 100)
     monkeypatch.setattr(parquet_file, "ROWS_TOGETHER", 250)
-    monkeypatch.setattr(parquet_file, "_cores", lambda: 3)
+    monkeypatch.setattr(parquet_file, "cores", lambda: 3)
 
 
 @pytest.mark.usefixtures("small_steps")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,9 +12,9 @@ import pytest
 from connectors_fixture import read, stream
 
 from cq import types as T
-from cq.connectors import csv_blocks
+from cq.connectors import csv_blocks, csv_file
 from cq.connectors.csv_blocks import Block
-from cq.connectors.csv_file import CsvOptions, Layout, _ByRow
+from cq.connectors.csv_file import CsvOptions, Layout, _ByRow, read_csv
 from cq.connectors.csv_rows import STANDARD, complete, lines_of_rows, rows
 from cq.connectors.inference import infer
 from cq.connectors.physical import rows_of
@@ -221,10 +222,47 @@ def test_block_edges_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     declared = stream("id bigint, text varchar", path=path, on_error="skip")
     whole = read(declared)
     assert whole.bad > 0
-    for size in (64, 257, 1024):
+    for size, threads in ((64, 1), (64, 4), (257, 3), (1024, 2)):
         monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", size)
+        monkeypatch.setattr(csv_file, "cores", lambda threads=threads: threads)
         seen = read(declared)
-        assert (seen.rows, seen.places, seen.bad) == (whole.rows, whole.places, whole.bad), size
+        assert (seen.rows, seen.places, seen.bad) == (whole.rows, whole.places, whole.bad), (size, threads)
+
+
+@pytest.mark.parametrize("damage", ["", "x,5", '1,"a\nb', "1"])
+def test_blocks_parsed_at_once_give_what_one_after_the_other_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    lines = [f"{n},text {n}" for n in range(2000)]
+    lines[1234:1234] = [damage] if damage else []
+    declared = stream("id bigint, text varchar", path=write(tmp_path, "id,text\n" + "\n".join(lines)))
+    monkeypatch.setattr(csv_blocks, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(csv_file, "cores", lambda: 1)
+    one = read(declared)
+    monkeypatch.setattr(csv_file, "cores", lambda: 4)
+    several = read(declared)
+    assert (several.rows, several.places) == (one.rows, one.places)
+    assert str(several.error) == str(one.error) and (several.error is None) == (damage == "")
+    assert len(one.rows) == (1234 if damage else 2000)
+    assert not [t for t in threading.enumerate() if t.name.startswith("cq-parse")]
+
+
+def test_rows_that_have_come_do_not_wait_for_a_full_block() -> None:
+    rules = Rules.of(stream("id bigint"))
+    text = b"id\n" + b"1\n" * 700_000
+    arrived = [text, b""]
+    pieces = read_csv(Slow(arrived), "s", CsvOptions(), rules)
+    assert sum(piece.batch.num_rows for piece in pieces if len(arrived) == 1) == 700_000
+
+
+class Slow:
+    """Gives what has come, whatever is asked for."""
+
+    def __init__(self, parts: list[bytes]) -> None:
+        self.parts = parts
+
+    def read(self, size: int) -> bytes:
+        return self.parts.pop(0)
 
 
 @pytest.mark.parametrize("text", ['5" pipe,x\n1,"open\n', 'x,y\n"a\n', 'x\n"a\n'])

@@ -1,13 +1,15 @@
 """CSV sources: blocks through pyarrow, and a block that fails once more, row by row, to place its bad rows.
 
-The text is cut at row ends into blocks; every block is one call of pyarrow's reader with all declared columns and
-becomes one piece. When pyarrow refuses a block, or a rule of the declaration is broken in it, `texts.py` reads it
-again. Both readers accept the same rows, so bad rows and block edges never change what the others become.
+The text is cut at row ends into blocks, several of which are parsed at once; every block is one call of pyarrow's
+reader with all declared columns and becomes one piece. When pyarrow refuses a block, or a rule of the declaration is
+broken in it, `texts.py` reads it again. Both readers accept the same rows, so bad rows and block edges never change
+what the others become.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from cq.connectors import texts
+from cq.connectors.abreast import Abreast, cores
 from cq.connectors.csv_blocks import Block, Reads, Window
 from cq.connectors.csv_rows import (
     STANDARD,
@@ -36,6 +39,7 @@ from cq.errors import DataError, Diagnostic, UsageError, did_you_mean
 from cq.schema import Field
 from cq.types import DataType, Kind, to_arrow
 
+MAX_THREADS = 4  # that parse one file; a block with a bad row is read again with all that was read with it
 MAX_PLAIN_DECIMAL_CHARS = 40  # longer ones go to the strict scanner: 38 digits, a sign and a point
 
 
@@ -63,7 +67,13 @@ class CsvOptions:
 
 def read_csv(file: Reads, name: str, options: CsvOptions, rules: Rules) -> Iterator[Piece]:
     """The rows of one file as pieces; declared columns by the names in its header, or by position without one."""
-    window = Window(file, name, options.dialect)
+    threads = min(cores(), MAX_THREADS)
+    window = Window(file, name, options.dialect, threads)
+    with closing(Abreast(threads - 1)) as abreast:
+        yield from _pieces(window, name, options, rules, abreast)
+
+
+def _pieces(window: Window, name: str, options: CsvOptions, rules: Rules, abreast: Abreast) -> Iterator[Piece]:
     layout: Layout | None = None
     may_guess = True
     while window.fill():
@@ -77,11 +87,14 @@ def read_csv(file: Reads, name: str, options: CsvOptions, rules: Rules) -> Itera
             if options.header:
                 window.take(next_row(block.text, first))
         if may_guess and not window.last:
-            guess = window.guess()
-            piece, may_guess = layout.proven(guess)
-            if piece is not None:
+            guesses = window.guesses()
+            for guess, (piece, again) in zip(guesses, abreast.map(layout.proven, guesses), strict=True):
+                may_guess = again
+                if piece is None:
+                    break
                 window.take(len(guess.text), piece.batch.num_rows)
                 yield piece
+            else:
                 continue
         block = window.whole()
         window.take(len(block.text))

@@ -6,7 +6,6 @@ or must be converted; it is decoded when those prove nothing.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from typing import BinaryIO
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.types as t
 from pyarrow import parquet
 
+from cq.connectors.abreast import cores
 from cq.connectors.conversion import match_columns, never_fails
 from cq.connectors.lockstep import Lockstep
 from cq.connectors.protocol import BATCH_ROWS, Piece, Place, damaged
@@ -72,7 +72,7 @@ def _columns(
             empty = pa.StructArray.from_buffers(pa.struct([]), min(BATCH_ROWS, rows - start), [None])
             yield pa.RecordBatch.from_struct_array(empty)
         return
-    threads = min(len(names), _cores())
+    threads = min(len(names), cores())
     streams = [list(names)] if threads == 1 or metadata.num_rows <= BATCH_ROWS else _shared_out(metadata, names)
     files = [opened, *(_open(source, metadata) for _ in streams[1:])]
     lockstep = Lockstep(
@@ -83,10 +83,6 @@ def _columns(
             for parts in _cut(step):
                 arrays = {n: part.column(n) for part, stream in zip(parts, streams, strict=True) for n in stream}
                 yield pa.RecordBatch.from_arrays([arrays[n] for n in names], names=list(names))
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _shared_out(metadata: parquet.FileMetaData, names: Sequence[str]) -> list[list[str]]:
