@@ -202,7 +202,8 @@ def to_arrow(type_: DataType) -> pa.DataType:
 def from_arrow(type_: pa.DataType) -> DataType | None:
     """The SQL type a column of this Arrow type is read as; None when cq has no place for it.
 
-    Unsigned integers take the next wider signed type (uint64: BIGINT, checked on reading); every timestamp becomes
+    Unsigned integers take the next wider signed type (uint64: BIGINT, checked on reading); a decimal of more than 18
+    digits the 18 with its scale, checked too: sums of other systems have 38; every timestamp becomes
     microseconds, one with a zone its UTC value; dictionaries become their values.
     """
     import pyarrow as pa
@@ -211,8 +212,8 @@ def from_arrow(type_: pa.DataType) -> DataType | None:
     if t.is_dictionary(type_):
         return from_arrow(type_.value_type)
     if t.is_decimal(type_):
-        fits = type_.precision <= MAX_DECIMAL_DIGITS and 0 <= type_.scale <= type_.precision
-        return decimal(type_.precision, type_.scale) if fits else None
+        fits = 0 <= type_.scale <= min(type_.precision, MAX_DECIMAL_DIGITS)
+        return decimal(min(type_.precision, MAX_DECIMAL_DIGITS), type_.scale) if fits else None
     if t.is_timestamp(type_):
         return TIMESTAMP
     if t.is_date(type_):

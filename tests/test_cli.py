@@ -10,6 +10,7 @@ import pty
 import signal
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -336,6 +337,22 @@ def test_check_finds_what_the_native_engine_cannot_run(capfd: pytest.CaptureFixt
 def test_a_text_without_output_has_no_stages(capfd: pytest.CaptureFixture[str], stage: str) -> None:
     code, _, err = cq(capfd, "explain", "--stage", stage, "-c", "CREATE STREAM s (a INT)")
     assert code == 2 and "the query has no output" in err
+
+
+def test_more_columns_than_can_be_compiled_are_refused_before(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("wide.csv").write_text(",".join(f"c{i}" for i in range(600)) + "\n" + ",".join("1" * 600) + "\n")
+    code, _, err = cq(capfd, "run", "-j", "0", "-c", "SELECT * FROM w", "w=wide.csv")
+    assert code == 1 and "CQ0802" in err and "name the columns" in err
+    assert cq(capfd, "run", "-q", "-j", "0", "-c", "SELECT c599 FROM w", "w=wide.csv")[1] == "c599\n1\n"
+
+
+def test_sums_of_other_systems_are_read(capfd: pytest.CaptureFixture[str]) -> None:
+    for name, value in (("a", "12.50"), ("b", "12345678901234567890.00")):
+        column = pa.array([Decimal(value)], pa.decimal128(38, 2))
+        pq.write_table(pa.table({"s": column}), f"{name}.parquet")
+    assert ref(capfd, "-q", "-c", "SELECT s FROM t", "t=a.parquet")[1] == "s\n12.50\n"
+    code, _, err = ref(capfd, "-q", "-c", "SELECT s FROM t", "t=b.parquet")
+    assert code == 1 and "CQ0702" in err and "DECIMAL(18,2)" in err
 
 
 def test_schema_leaves_out_what_no_type_holds_and_says_so(capfd: pytest.CaptureFixture[str]) -> None:

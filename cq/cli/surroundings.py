@@ -118,6 +118,7 @@ def limits() -> int:
 
 def all_limits() -> dict[str, str]:
     """Every limit in words, read from where it is enforced."""
+    from cq.codegen.job import MAX_COLUMNS
     from cq.compiler import MAX_TEXT_BYTES
     from cq.connectors import access, ahead, bad_rows, files, protocol, texts
     from cq.grammar import lexer, parser
@@ -127,6 +128,7 @@ def all_limits() -> dict[str, str]:
         "query text": f"{MAX_TEXT_BYTES >> 20} MiB",
         "tokens of a query": f"{lexer.MAX_TOKENS:,}",
         "nesting of a statement": f"{parser.MAX_DEPTH} levels",
+        "columns of an output, or read of a source": str(MAX_COLUMNS),
         "digits of a DECIMAL": str(MAX_DECIMAL_DIGITS),
         "record of a text format": f"{protocol.RECORD_BYTES >> 20} MiB",
         "digits of a number in a text format": str(texts.MAX_NUMBER_CHARS),

@@ -222,7 +222,10 @@ def no_event_time(relation: Relation, name: str, span: Span, is_time: bool, what
             f'{what} needs a watermark, and stream "{missing.name}" declares none',
             span,
             label="not an event time",
-            help=f"add to CREATE STREAM {missing.name}: WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND",
+            help=(
+                f"add to CREATE STREAM {missing.name}: WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND",
+                "cq schema FILE prints the CREATE STREAM of a file",
+            ),
         )
     return compile_error(
         "CQ0402",
