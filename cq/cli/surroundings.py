@@ -120,10 +120,11 @@ def all_limits() -> dict[str, str]:
     """Every limit in words, read from where it is enforced."""
     from cq.codegen.job import MAX_COLUMNS
     from cq.compiler import MAX_TEXT_BYTES
-    from cq.connectors import access, ahead, bad_rows, files, protocol, texts
+    from cq.connectors import access, ahead, bad_rows, files, lockstep, protocol, texts
     from cq.grammar import lexer, parser
     from cq.types import MAX_DECIMAL_DIGITS
 
+    rows_ahead = (ahead.AHEAD_ITEMS + lockstep.STEPS_AHEAD) * protocol.BATCH_ROWS  # Parquet; other formats fewer
     return {
         "query text": f"{MAX_TEXT_BYTES >> 20} MiB",
         "tokens of a query": f"{lexer.MAX_TOKENS:,}",
@@ -135,7 +136,7 @@ def all_limits() -> dict[str, str]:
         "files a pattern may match": f"{access.MAX_FILES:,}",
         "growth of a packed file": f"{files.MAX_RATIO} times, once past {files.FREE_BYTES >> 20} MiB",
         "file of bad rows": f"{bad_rows.MAX_BYTES >> 20} MiB",
-        "rows read ahead of the engine, each source": f"{ahead.AHEAD_ITEMS * protocol.BATCH_ROWS:,}",
+        "rows read ahead of the engine, each source": f"{rows_ahead:,}",
     }
 
 

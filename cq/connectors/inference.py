@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-from pyarrow import csv, parquet
+from pyarrow import csv
 
 from cq.connectors import texts
 from cq.connectors.access import Access
@@ -60,6 +60,8 @@ def _own_schema(file: BinaryIO, name: str, kind: str) -> pa.Schema:
     if kind == "arrow":
         return ipc_batches(file, name, seekable=True)[0]
     try:
+        from pyarrow import parquet
+
         return parquet.ParquetFile(file).schema_arrow
     except (pa.ArrowException, OSError) as e:
         raise damaged(name, f"not a readable Parquet file: {str(e).splitlines()[0][:200]}") from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
-from pyarrow import parquet
 
 from cq.connectors.access import STDIN, Access
 from cq.connectors.cell_text import csv_header, csv_rows, json_rows
@@ -125,6 +124,8 @@ class Parquet:
     """A Parquet file with checksums; rows are gathered into row groups."""
 
     def __init__(self, schema: pa.Schema, target: Target, path: str) -> None:
+        from pyarrow import parquet  # 20 ms that a run without a Parquet file does not need
+
         self._target, self._path, self._schema = target, path, schema
         self._writer = parquet.ParquetWriter(target.file, schema, compression="zstd", write_page_checksum=True)
         self._waiting: list[pa.RecordBatch] = []
