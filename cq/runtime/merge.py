@@ -54,6 +54,7 @@ from cq.runtime.ops import (
     min_i64,
     mul_ovf,
     pick,
+    prefetch,
     st_i64,
     sub_ovf,
     wadd,
@@ -106,6 +107,8 @@ WAIT = -1  # some source's next row is not known yet
 ALL_ENDED = -2
 
 BLOCK_ROWS = 64  # times looked at together: long enough to vectorise, short enough that a late row costs little
+LINES_A_BLOCK = 8  # of 64 bytes
+AHEAD_BYTES = 4096  # the processor's own prefetching begins anew in every page and for every ticket
 SEGMENTS_A_STEP = 4  # room one step needs: CLOSE of a source's end, CLOSE of a row, the row, the next kind
 
 
@@ -346,8 +349,11 @@ def _in_order(times: int, row: int, end: int, maximum: int, delay: int, stop: in
     """A row of [row, end) before which none is late or not below `stop`, and the maximum of the times before it.
 
     Whole blocks are tested at once (0.2 ns a row instead of 1 ns); the first block that fails goes row by row.
+    The times come from memory: fetched ahead they cost 0.29 ns a row, not 0.33 to 0.63 (as pages are large or small).
     """
     while row + BLOCK_ROWS <= end:
+        for line in range(LINES_A_BLOCK):
+            prefetch(times + row * 8 + AHEAD_BYTES + line * 64)
         if delay == 0:
             if _block_rises(times + row * 8, maximum, stop) == 0:
                 break
