@@ -118,6 +118,12 @@ def summary_text(summary: RunSummary) -> str:
     return " · ".join(parts)
 
 
+def late_note(rows: int) -> str:
+    """What becomes of late rows and how fewer are late."""
+    what = f"{rows:,} {'row was' if rows == 1 else 'rows were'} behind the watermark and left out"
+    return f"note: {what}; a longer delay keeps more: WATERMARK FOR ts AS ts - INTERVAL '1' MINUTE"
+
+
 def _list(word: str, counts: dict[str, int]) -> str:
     return f"{word} " + ", ".join(f"{printable(n)} {c:,}" for n, c in counts.items())
 

@@ -155,6 +155,24 @@ def test_input_for_a_stream_the_query_does_not_have_is_refused(capfd: pytest.Cap
     assert (code, out) == (2, "") and "CQ0201" in err and 'did you mean "bid"' in err
 
 
+@pytest.mark.parametrize("name", ["b.csv", "b.txt"])
+@pytest.mark.parametrize("place", ["path = 'a.csv', ", ""])
+def test_layout_in_the_text_holds_for_another_file_too(
+    capfd: pytest.CaptureFixture[str], name: str, place: str
+) -> None:
+    Path(name).write_text("1;x\n")
+    text = f"CREATE STREAM s (a INT, b VARCHAR) WITH ({place}format = 'csv', delimiter = ';', header = FALSE);"
+    assert ref(capfd, "-q", "-c", text + "SELECT b, a FROM s", f"s={name}")[1] == "b,a\nx,1\n"
+    assert "CQ0207" in ref(capfd, "-c", text.replace("delimiter", "delimeter") + "SELECT a FROM s", f"s={name}")[2]
+
+
+def test_late_rows_are_explained(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("bids.csv").write_text(ROWS + "4,1,2024-01-01 00:00:30\n")
+    code, _, err = ref(capfd, "q.cq")
+    assert code == 0 and "late 1" in err and "note: 1 row was" in err and "WATERMARK FOR" in err
+    assert "note:" not in ref(capfd, "-q", "q.cq")[2]
+
+
 def test_missing_file_is_marked_where_the_query_names_it(capfd: pytest.CaptureFixture[str]) -> None:
     code, _, err = ref(capfd, "-c", "CREATE STREAM b (id BIGINT) WITH (path = 'bid.csv'); SELECT id FROM b")
     assert code == 2 and "CQ0601" in err and 'did you mean "bids.csv"?' in err

@@ -20,7 +20,7 @@ from cq.connectors.terminal import FIRST_ROWS, Screen, Table
 from cq.engines import ENGINES, Progress, RunOptions, run_query
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean, render
 from cq.planner.binder import Explained
-from cq.progress import ProgressLine, summary_text
+from cq.progress import ProgressLine, late_note, summary_text
 
 FORMATS = ("table", "csv", "json", "arrow", "parquet")
 
@@ -75,6 +75,8 @@ def run(
         raise
     if not quiet and not summary.output_closed:
         say(summary_text(summary))
+        if summary.late_rows:
+            say(late_note(summary.late_rows))
     return INTERRUPTED if summary.interrupted else DONE
 
 

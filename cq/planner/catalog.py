@@ -364,14 +364,27 @@ def source_options(
 ) -> dict[str, str]:
     """The options of a stream, those of the environment over those of the text, all checked and complete."""
     given = dict(environment.inputs.get(name, {}))
-    kept = dict(written)
-    if given:
-        moved = "connector" in given and given["connector"] != written.get("connector")
-        own = {"on_error", "late"} if moved else set(written) - ({"format"} if "path" in given else set())
-        kept = {k: v for k, v in written.items() if k in own}
-    options = {**kept, **given}
+    options = {**(_still_said(written, given) if given else written), **given}
     check_options(options, places.values(), SOURCE_OPTIONS, name, span, "memory")
     return options
+
+
+def _still_said(written: Options, given: Options) -> dict[str, str]:
+    """What a WITH clause says that still holds where the rows come from elsewhere: how they are laid out, and what is
+    asked of them. An unknown option of the text stays, for it to be refused."""
+    from cq.connectors.files import ending_format  # with Arrow behind it, which a check of a text does not need
+
+    declared = written.get("connector", "file").lower()
+    new = given.get("connector", declared)
+    table, known = SOURCE_OPTIONS.get(new, {}), SOURCE_OPTIONS.get(declared, {})
+    format_is_given = bool(given.get("path")) and bool(ending_format(given["path"]))
+    kept = {}
+    for key, value in written.items():
+        said = key in table and (new == declared or table[key].accepts(value))
+        unknown = key not in known and declared not in OPEN_CONNECTORS and key != "connector"
+        if (said or unknown) and not (key == "format" and format_is_given):
+            kept[key] = value
+    return kept
 
 
 def check_options(
