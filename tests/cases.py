@@ -27,6 +27,7 @@ from cq.connectors.physical import batch_of, rows_of
 from cq.connectors.sinks import Memory, result_schema
 from cq.engines import RunOptions, run_query
 from cq.errors import DataError
+from cq.runtime import build
 from cq.runtime.engine import Engine
 from cq.schema import Field
 
@@ -111,7 +112,7 @@ class Prepared:
 
     def native(self, way: Way) -> Outcome:
         engine = functools.partial(Engine, heuristic=way.heuristic, interpreted=way.interpreted)
-        with patch.object(native, "Engine", engine):
+        with patch.object(native, "Engine", engine), patch.object(build, "ROWS_A_GROUP", 0):  # panes are always merged
             return self.run("native", RunOptions(way.threads, way.batch_rows))
 
     def run(self, engine: str, options: RunOptions) -> Outcome:

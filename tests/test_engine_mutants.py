@@ -9,7 +9,47 @@ MERGE = ("test_merge.py",)
 ENGINE = ("test_engine.py",)
 SAFE = "interpreted and not compiled"
 
+PARTIALS = ("test_partials.py",)
+SCHEDULES = "not threads"
+
 MUTANTS = {
+    "a part in use is collected": Mutant(
+        "cq.runtime.partials",
+        "at_cas(part + PART_LOCK * 8, BUSY, MARKED):\n            return MARKED",
+        "at_cas(part + PART_LOCK * 8, BUSY, MARKED):\n            return RETIRED",
+        PARTIALS,
+        SCHEDULES,
+    ),
+    "a part is taken without looking": Mutant(
+        "cq.runtime.partials",
+        "    if at_load(part + PART_LOCK * 8) != FREE:\n        return 0\n",
+        "    at_store(part + PART_LOCK * 8, FREE)\n",
+        PARTIALS,
+        SCHEDULES,
+    ),
+    "panes are collected but no window of theirs closes": Mutant(
+        "cq.runtime.panes",
+        "min(ld_i64(target, PANES_NEXT_END), first_end(target, start))",
+        "max(ld_i64(target, PANES_NEXT_END), first_end(target, start))",
+        PARTIALS,
+        SCHEDULES,
+    ),
+    "a part is collected once for all closing times": Mutant(
+        "cq.runtime.partials",
+        "PARTIALS_PARTS + number * PART_WORDS + PART_COLLECTED, 0)",
+        "PARTIALS_PARTS + number * PART_WORDS + PART_COLLECTED, 1)",
+        PARTIALS,
+        SCHEDULES,
+    ),
+    "groups of merged panes stay as they came": Mutant(
+        "cq.codegen.operators.window",
+        """            with scope.when(expr("table_sort_births(T) == 0", T=target.table)):
+                flow.no_memory("ordering groups")
+            writer.code("panes_remove""",
+        """            writer.code("panes_remove""",
+        PARTIALS,
+        SCHEDULES,
+    ),
     "ties go to the later source": Mutant(
         "cq.runtime.merge",
         "            elif key < best_key:  # a tie stays with the source that comes first\n"

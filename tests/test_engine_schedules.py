@@ -42,11 +42,14 @@ class Run:
         host.function("ring_push")(ring, m.END_OF_SOURCE)
         return host, plant, loan
 
-    def work(self, shared):
-        host, plant, _ = shared
-        work_once = host.function("work_once")
-        for _step in range(STEPS):
-            work_once(plant.engine)
+    def worker(self, number):
+        def work(shared):
+            host, plant, _ = shared
+            work_once = host.function("work_once")
+            for _step in range(STEPS):
+                work_once(plant.engine, number)
+
+        return work
 
     def result(self, shared):
         """(rows of the sink, serial of the failure or None), after one worker has done the rest."""
@@ -83,7 +86,7 @@ def in_every_schedule(plan, rows, *, batch_rows, workers=2, runs=25):
     def check(shared, _):
         assert case.result(shared) == expected
 
-    wander(case.setup, [case.work] * workers, check, runs=runs, depth=6)
+    wander(case.setup, [case.worker(n) for n in range(workers)], check, runs=runs, depth=6)
     return expected
 
 

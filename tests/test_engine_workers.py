@@ -29,7 +29,7 @@ class Jobs:
         shared = zalloc(self.stage.ENGINE_WORDS * 8), ring_new(4), zalloc(8)
         _, queue, done = shared
 
-        def work_once(_):
+        def work_once(_, worker):
             if ring_pop(queue) == 0:
                 return 0
             at_add(done, 1)
@@ -103,7 +103,7 @@ def test_no_wakeup_is_lost():
         ),
         pytest.param(
             WORKER,
-            "            if work_once(engine) == 0 and at_load(engine + ENGINE_STOP * 8) == 0:",
+            "            if work_once(engine, worker) == 0 and at_load(engine + ENGINE_STOP * 8) == 0:",
             "            if at_load(engine + ENGINE_STOP * 8) == 0:",
             id="a worker sleeps without a last look",
         ),
@@ -114,11 +114,11 @@ def test_a_planted_bug_in_the_sleep_is_seen(module, good, bad):
     if module == WORKER:
         if "epoch = " in good:
             good += (
-                "            if work_once(engine) == 0 and at_load(engine + ENGINE_STOP * 8) == 0:\n"
+                "            if work_once(engine, worker) == 0 and at_load(engine + ENGINE_STOP * 8) == 0:\n"
                 "                futex_wait(engine + ENGINE_EPOCH * 8, epoch, SLEEP_NS)\n"
             )
             bad += (
-                "            if work_once(engine) == 0 and at_load(engine + ENGINE_STOP * 8) == 0:\n"
+                "            if work_once(engine, worker) == 0 and at_load(engine + ENGINE_STOP * 8) == 0:\n"
                 "                futex_wait(engine + ENGINE_EPOCH * 8, at_load(engine + ENGINE_EPOCH * 8), SLEEP_NS)\n"
             )
         worker = planted(WORKER, good, bad)

@@ -36,6 +36,7 @@ class StagePlan:
     lanes: bool  # the kernel runs as one lane of several: rows by selection, positions on outputs
     final: bool  # the ports are sinks
     waits: bool  # rows can arrive before the watermark reaches their time
+    collects: bool = False  # its windows' panes were filled by several workers
     writer: Writer = field(default_factory=Writer)
     constants: Constants = field(default_factory=Constants)
     sites: Sites = field(default_factory=Sites)

@@ -61,6 +61,8 @@ def write_job(graph: StageGraph) -> Job:
         kind = _KINDS[only.op_class]
         return _job(plan, [write_stage(plan, identity, Shape("query", kind, waiting), stage_scope())])
     first, second = graph.stages
+    if second.mergeable and not _first_has_outputs(graph):
+        return _partial(graph, second, identity, waiting)
     unnests = len(second.inputs) == 1 and first.outputs == second.inputs and _has_unnest(first)
     if unnests and (row_cost_ns(plan) >= ROUTED_FROM_NS or _calls(first) >= CALLS_APART):
         return _chain(graph, first, second, identity, waiting)
@@ -117,6 +119,28 @@ def _chain(graph: StageGraph, first: Stage, second: Stage, identity: dict[int, s
     before = LogicalPlan((Output("rows", _only(edge, state.columns.get(0, {}))),))
     shape = Shape("rows", StageKind.STATELESS, waiting, final=False)
     return _job(graph.plan, [write_stage(before, identities(before), shape, stage_scope()), state])
+
+
+def _first_has_outputs(graph: StageGraph) -> bool:
+    """Whether a result of the query has no state below it."""
+    first = {id(n) for n in graph.stages[0].nodes}
+    return any(id(o.node) in first for o in graph.plan.outputs)
+
+
+def _partial(graph: StageGraph, second: Stage, identity: dict[int, str], waiting: bool) -> Job:
+    """Two stages: workers count rows into panes of their own; these are merged and closed, what follows is done."""
+    windows = second.mergeable
+    below = LogicalPlan(tuple(Output(f"panes{n}", w) for n, w in enumerate(windows)))
+    shape = Shape("panes", StageKind.PARTIAL, waiting, final=False)
+    fills = write_stage(below, identity, shape, stage_scope())
+    given = {id(w.input): StageInput(w.input) for w in windows}
+    known, above = {}, graph.plan
+    for window in windows:
+        collected = window.with_inputs([given[id(window.input)]])
+        known[id(collected)] = identity[id(window)]
+        above = replaced(above, window, collected)
+    shape = Shape("windows", StageKind.STATEFUL, waiting, collects=True)
+    return _job(graph.plan, [fills, write_stage(above, {**identities(above), **known}, shape, stage_scope())])
 
 
 def _only(edge: LogicalNode, places: dict[int, int]) -> LogicalNode:

@@ -17,7 +17,7 @@ from cq.codegen.ports import ORDINAL_BITS, column_specs
 from cq.codegen.scan import StageInput, write_lanes, write_rows
 from cq.codegen.writer import expr
 from cq.expressions import Call, Cast, Expr, walk
-from cq.planner.logical import AggregateCall, LogicalNode, LogicalPlan
+from cq.planner.logical import AggregateCall, LogicalNode, LogicalPlan, Output
 from cq.planner.operators import Lag, Over, Scan, SourceDef, TemporalJoin
 from cq.runtime import abi
 from cq.runtime.abi import ErrorCode
@@ -49,6 +49,7 @@ class Shape:
 
     waits: whether rows can arrive before the watermark reaches their time (cq/codegen/operators/buffer.py).
     final: its ports are sinks; else its one port feeds the next stage.
+    collects: the stage before, which is PARTIAL, has filled the panes of its windows; it takes no rows.
     """
 
     name: str
@@ -56,18 +57,24 @@ class Shape:
     waits: bool
     routed: tuple[tuple[Expr, ...], ...] = ()
     final: bool = True
+    collects: bool = False
+
+
+EVENTS_ONLY = (PortSpec("events", ()),)  # what a PARTIAL stage sends on
 
 
 def write_stage(plan: LogicalPlan, identity: dict[int, str], shape: Shape, globals_: Iterable[str]) -> WrittenStage:
     """A plan as one stage over its sources, or over the rows of the stage before (a plan over a StageInput)."""
-    ports = tuple(PortSpec(o.name, column_specs(o.node.schema), o.limit) for o in plan.outputs)
-    stage = StagePlan(plan, ports, identity, bool(shape.routed), shape.final, shape.waits)
+    fills = shape.kind is StageKind.PARTIAL
+    ports = EVENTS_ONLY if fills else tuple(_port(o) for o in plan.outputs)
+    stage = StagePlan(plan, ports, identity, bool(shape.routed), shape.final, shape.waits, shape.collects)
     stage.uses_step_bytes = _uses_step_bytes(plan)
     stage.gathered = {id(n): n for n in gather.gathered(plan, shape.waits)}
     _write_failed(stage)
     inputs = inputs_of(plan)
-    loops = [write_rows(stage, node, node.schema, port) for port, node in enumerate(inputs)]
-    _write_closers(stage)
+    loops = [] if shape.collects else [write_rows(stage, n, n.schema, port) for port, n in enumerate(inputs)]
+    if not fills:
+        _write_closers(stage)
     finishers = _write_finishers(stage)
     _write_serve(stage)
     _write_kernel(stage, loops, finishers)
@@ -87,6 +94,10 @@ def write_stage(plan: LogicalPlan, identity: dict[int, str], shape: Shape, globa
         lane_entry="lanes" if shape.routed else None,
     )
     return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), stage.every_advance, stage.columns)
+
+
+def _port(output: Output) -> PortSpec:
+    return PortSpec(output.name, column_specs(output.node.schema), output.limit)
 
 
 def inputs_of(plan: LogicalPlan) -> tuple[LogicalNode, ...]:

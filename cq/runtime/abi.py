@@ -131,7 +131,9 @@ STATE_RESULT = 12  # where a library function leaves a second result
 STATE_ERROR_NODE = 13  # the rest of the failing position, in lanes: other lanes' rows before it are delivered
 STATE_ERROR_START = 14
 STATE_ERROR_ARRIVAL = 15
-STATE_FIRST_FREE = 16  # operators' words start here
+STATE_CALLS = 16  # kernel calls so far (the engine's)
+STATE_HELD_BYTES = 17  # what the containers held when last weighed (the engine's)
+STATE_FIRST_FREE = 18  # operators' words start here
 
 
 class ErrorCode(IntEnum):

@@ -5,9 +5,11 @@ Everything is allocated here, before the first row, except what grows with the d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cq.runtime import merge as m
+from cq.runtime import partials as q
 from cq.runtime import split as x
 from cq.runtime import stage as s
 from cq.runtime.abi import BEFORE_ALL, NEVER, Storage
@@ -16,6 +18,9 @@ from cq.runtime.host import Host
 from cq.runtime.job import ColumnSpec, Container, Job, PortSpec, SourceSpec, Stage, StageKind
 from cq.runtime.state import drop_state, made, new_state, words
 
+# of a window's rows, for each group in each worker's panes: with fewer, merging takes more than a second worker gives
+ROWS_A_GROUP = 8
+EVENTS_WAITING = 4  # items before a stage that collects panes: workers that run ahead of it fill fresh ones
 PENDING_BATCHES = (
     4  # record batches of one source that wait for admission: one in use, one ready, decoding ahead of that
 )
@@ -115,6 +120,7 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
     last = number == len(plant.job.stages) - 1
     kind = _way_of(spec, plant.workers, last)
     entries = host.entries(spec)
+    collects = number > 0 and plant.job.stages[number - 1].kind is StageKind.PARTIAL
     lanes = _lane_count(plant.workers) if kind == s.LANED else 1
     limit = batch_rows if lanes == 1 else max(256, 4 * batch_rows // lanes)  # a lane with four times its share is full
     # a full ticket fits on top of a port that is not full; a SHARED stage takes what there is after every ticket
@@ -126,7 +132,7 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
         (s.STAGE_KIND, kind),
         (s.STAGE_KERNEL, entries[spec.entry]),
         (s.STAGE_CONSTANTS, host.place(spec.constants)),
-        (s.STAGE_INPUT, plant.ring(TICKETS_A_WORKER * plant.workers)),
+        (s.STAGE_INPUT, plant.ring(EVENTS_WAITING if collects else TICKETS_A_WORKER * plant.workers)),
         (s.STAGE_PORTS, len(spec.ports)),
         (s.STAGE_DEPOTS, host.place(words(depots))),
         (s.STAGE_NUMBER, number),
@@ -137,12 +143,19 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
         host.set_word(stage, index, value)
     if plant.stages:
         host.set_word(plant.stages[-1], s.STAGE_NEXT, stage)
+        if collects:
+            host.set_word(stage, s.STAGE_PARTIALS, host.word(plant.stages[-1], s.STAGE_PARTIALS))
     plant.stages.append(stage)
     match kind:
         case s.SINGLE:
-            host.set_word(stage, s.STAGE_TASK, _new_tasks(plant, spec, stage, 1)[0])
+            host.set_word(stage, s.STAGE_TASK, _new_tasks(plant, spec, stage, _new_states(plant, spec, 1))[0])
         case s.SHARED:
-            _build_shared(plant, spec, stage)
+            states = _new_states(plant, spec, 2 * plant.workers)  # one under way, one waiting for its turn
+            _build_shared(plant, spec, stage, states)
+        case s.PARTIAL:
+            states = _new_states(plant, spec, plant.workers)
+            _build_shared(plant, spec, stage, [0] * (2 * plant.workers))
+            _build_partials(plant, number, stage, states)
         case _:
             _build_lanes(plant, spec, stage, batch_rows, entries)
 
@@ -152,7 +165,17 @@ def _way_of(spec: Stage, workers: int, last: bool) -> int:
     if spec.lane_entry is not None:
         assert last, "lanes end at the sinks"
         return s.LANED
+    if spec.kind is StageKind.PARTIAL:
+        assert not last, "partial panes are merged by the next stage"
+        return s.PARTIAL
     return s.SHARED if workers > 1 and spec.kind is StageKind.STATELESS else s.SINGLE
+
+
+def useful_workers(job: Job, workers: int) -> int:
+    """How many of so many workers have something to do: more than one only where a stage takes several."""
+    last = len(job.stages) - 1
+    ways = {_way_of(spec, workers, number == last) for number, spec in enumerate(job.stages)}
+    return workers if ways != {s.SINGLE} else min(workers, len(job.stages))
 
 
 def _lane_count(workers: int) -> int:
@@ -167,22 +190,28 @@ def _new_depot(host: Host, port: PortSpec, limit: int, capacity: int, segmented:
     return made(host.function("depot_new")(len(port.columns), host.place(specs), *shape), port.name)
 
 
-def _new_tasks(plant: Plant, spec: Stage, stage: int, count: int) -> list[int]:
-    """Tasks with a state each."""
-    tasks: list[int] = []
+def _new_states(plant: Plant, spec: Stage, count: int) -> list[int]:
+    """The states of a stage."""
     states: list[int] = []
-    plant.tasks.append(tasks)
     plant.states.append(states)
     for _ in range(count):
         states.append(new_state(plant.host, spec))
-        tasks.append(made(plant.host.function("task_new")(stage, states[-1]), spec.name))
+    return states
+
+
+def _new_tasks(plant: Plant, spec: Stage, stage: int, states: Sequence[int]) -> list[int]:
+    """A task for each of these states; 0: it gets one when it runs."""
+    tasks: list[int] = []
+    plant.tasks.append(tasks)
+    for state in states:
+        tasks.append(made(plant.host.function("task_new")(stage, state), spec.name))
     return tasks
 
 
-def _build_shared(plant: Plant, spec: Stage, stage: int) -> None:
-    """Two tasks a worker: one under way, one waiting for its turn."""
+def _build_shared(plant: Plant, spec: Stage, stage: int, states: Sequence[int]) -> None:
+    """A bag of tasks, one for each of these states, and a reorder buffer for as many."""
     host = plant.host
-    tasks = _new_tasks(plant, spec, stage, 2 * plant.workers)
+    tasks = _new_tasks(plant, spec, stage, states)
     idle, homes = plant.bag(len(tasks))
     for task, home in zip(tasks, homes, strict=True):
         host.set_word(task, s.TASK_HOME, home)
@@ -192,11 +221,31 @@ def _build_shared(plant: Plant, spec: Stage, stage: int) -> None:
     host.set_word(stage, s.STAGE_REORDER, plant.reorder_buffer(len(tasks)))
 
 
+def _build_partials(plant: Plant, number: int, stage: int, states: Sequence[int]) -> None:
+    """The parts that workers fill; the next stage, when it is built, is their collector."""
+    host, (spec, collector) = plant.host, plant.job.stages[number : number + 2]
+    targets = {slot.node: slot.offset for slot in collector.slots if slot.container is Container.PANES}
+    slots = [(slot.offset, targets[slot.node]) for slot in spec.slots if slot.container is Container.PANES]
+    partials = plant.block(q.PARTIALS_PARTS + len(states) * q.PART_WORDS)
+    for index, value in (
+        (q.PARTIALS_COUNT, len(states)),
+        (q.PARTIALS_ROWS_IN, stage + 8 * s.STAGE_ROWS_IN),
+        (q.PARTIALS_SLOTS, host.place(words(w for pair in slots for w in pair))),
+        (q.PARTIALS_SLOT_COUNT, len(slots)),
+        (q.PARTIALS_ROWS_A_GROUP, ROWS_A_GROUP),
+        (q.PARTIALS_SPREAD, len(states) if ROWS_A_GROUP == 0 else 1),
+    ):
+        host.set_word(partials, index, value)
+    for place, state in enumerate(states):
+        host.set_word(partials, q.PARTIALS_PARTS + place * q.PART_WORDS + q.PART_STATE, state)
+    host.set_word(stage, s.STAGE_PARTIALS, partials)
+
+
 def _build_lanes(plant: Plant, spec: Stage, stage: int, batch_rows: int, entries: dict[str, int]) -> None:
     """A task a lane, and splits for two tickets a worker and two more."""
     host, lanes = plant.host, plant.block(x.LANES_WORDS)
     count, splits = _lane_count(plant.workers), 2 * plant.workers + 2
-    tasks = _new_tasks(plant, spec, stage, count)
+    tasks = _new_tasks(plant, spec, stage, _new_states(plant, spec, count))
     depots = [_new_depot(host, port, batch_rows, batch_rows, False, False) for port in spec.ports]
     plant.depots.append(depots)
     plant.hybrids.append(made(host.function("hybrid_new")(count, power_of_two(2 * splits)), spec.name))

@@ -23,7 +23,7 @@ from cq.runtime import stage as s
 from cq.runtime.abi import ErrorCode
 from cq.runtime.arrow import adopt, lend, plain_schema
 from cq.runtime.batch import ITEM_STAGE, LOAN_FIRST
-from cq.runtime.build import NO_LIMIT, build, close
+from cq.runtime.build import NO_LIMIT, build, close, useful_workers
 from cq.runtime.host import CompiledHost, InterpretedHost
 from cq.runtime.job import Job
 from cq.runtime.merge import (
@@ -115,6 +115,7 @@ class Engine:
         self._inline = threads == 0
         limit = NO_LIMIT if memory_limit is None else memory_limit
         with self._host.active():
+            threads = useful_workers(job, threads)
             self._plant = build(self._host, job, threads, batch_rows, HEURISTICS[heuristic], limit)
             if snapshot is not None:
                 put_snapshot(self._host, self._plant, snapshot)

@@ -43,6 +43,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.split",
     "cq.runtime.gather",
     "cq.runtime.lanes",
+    "cq.runtime.partials",
     "cq.runtime.worker",
 )
 

@@ -17,6 +17,7 @@ class StageKind(Enum):
 
     STATELESS = "stateless"  # any worker takes any ticket; results return to ticket order
     PARTITIONED = "partitioned"  # a ticket is split into lanes by key; each lane has its own state
+    PARTIAL = "partial"  # any worker takes any ticket and fills panes of its own; the next stage merges and closes them
     STATEFUL = "stateful"  # one worker at a time, tickets in order
 
 

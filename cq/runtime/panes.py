@@ -3,7 +3,8 @@
 The header (PANES_*) keeps the pane of the last row at hand: as long as rows stay inside [LO, HI) a kernel uses its
 tables without a call. A record is a block: its two order words, then one table for the groups and one for each DISTINCT
 set. Grid windows order by (pane start, 0). Attached windows, whose rows say which window they belong to, order by
-(window end, window start), and there a pane is a window.
+(window end, window start), and there a pane is a window. What several workers have filled (cq/runtime/partials.py) and
+handed over orders by (pane start, whose part), until it is merged.
 
 Sharing: none, as for tables. Header words that hold addresses: PANES_RECORD, PANES_LIST, PANES_FREE, PANES_SHAPES,
 PANES_SCRATCH; in records the table words.
@@ -14,7 +15,7 @@ from __future__ import annotations
 from cq.runtime.abi import NEVER
 from cq.runtime.native import native
 from cq.runtime.ops import alloc, copy, floormod, ld_i64, move, release, st_i64, zalloc
-from cq.runtime.tables import table_clear, table_drop, table_new
+from cq.runtime.tables import TABLE_COUNT, TABLE_SHIFT, table_clear, table_drop, table_new
 
 PANES_LO = 0  # the pane of the last row is [LO, HI)
 PANES_HI = 1
@@ -156,29 +157,123 @@ def panes_record(panes: int, first: int, second: int) -> int:
         if held == first and ld_i64(record, PANE_SECOND) == second:
             return record
         place -= 1
-    if count == ld_i64(panes, PANES_CAPACITY):
-        longer = alloc(count * 16)
-        if longer == 0:
-            return 0
-        copy(longer, items, count * 8)
-        release(items)
-        items = longer
-        st_i64(panes, PANES_LIST, items)
-        st_i64(panes, PANES_CAPACITY, count * 2)
+    if _room(panes) == 0:
+        return 0
     record = _fresh_record(panes)
     if record == 0:
         return 0
     st_i64(record, PANE_FIRST, first)
     st_i64(record, PANE_SECOND, second)
-    move(items + (place + 1) * 8, items + place * 8, (count - place) * 8)
-    st_i64(items, place, record)
-    st_i64(panes, PANES_COUNT, count + 1)
+    _insert(panes, place, record)
     return record
 
 
 @native("i64(i64)")
+def _room(panes: int) -> int:
+    """1 and the list has room for one more record; 0 without memory."""
+    count = ld_i64(panes, PANES_COUNT)
+    if count == ld_i64(panes, PANES_CAPACITY):
+        items = ld_i64(panes, PANES_LIST)
+        longer = alloc(count * 16)
+        if longer == 0:
+            return 0
+        copy(longer, items, count * 8)
+        release(items)
+        st_i64(panes, PANES_LIST, longer)
+        st_i64(panes, PANES_CAPACITY, count * 2)
+    return 1
+
+
+@native("void(i64, i64, i64)")
+def _insert(panes: int, place: int, record: int) -> None:
+    """The record is the list's at `place`; there is room."""
+    items = ld_i64(panes, PANES_LIST)
+    count = ld_i64(panes, PANES_COUNT)
+    move(items + (place + 1) * 8, items + place * 8, (count - place) * 8)
+    st_i64(items, place, record)
+    st_i64(panes, PANES_COUNT, count + 1)
+
+
+@native("i64(i64, i64)", export=True)
+def panes_remove(panes: int, place: int) -> int:
+    """The record at `place` is closed: emptied, and kept to be used again."""
+    items = ld_i64(panes, PANES_LIST)
+    record = ld_i64(items, place)
+    _recycle(panes, record)
+    count = ld_i64(panes, PANES_COUNT) - 1
+    move(items + place * 8, items + (place + 1) * 8, (count - place) * 8)
+    st_i64(panes, PANES_COUNT, count)
+    return 0
+
+
+@native("void(i64, i64)")
+def _recycle(panes: int, record: int) -> None:
+    """The record is empty and the next to be used again; if it was current, nothing is."""
+    for t in range(ld_i64(panes, PANES_TABLES)):
+        table_clear(ld_i64(record, PANE_TABLES + t))
+    _leave(panes, record)
+    st_i64(record, PANE_FIRST, ld_i64(panes, PANES_FREE))
+    st_i64(panes, PANES_FREE, record)
+
+
+@native("void(i64, i64)")
+def _leave(panes: int, record: int) -> None:
+    """The record is not the current one."""
+    if record == ld_i64(panes, PANES_RECORD):
+        st_i64(panes, PANES_RECORD, 0)
+        st_i64(panes, PANES_LO, 0)
+        st_i64(panes, PANES_HI, 0)
+
+
+@native("i64(i64, i64, i64, i64)")
+def panes_hand_over(panes: int, target: int, part: int, watermark: int) -> int:
+    """Panes of a grid that end at or before the watermark are the target's; returns how many groups they hold.
+
+    -1 without memory; such a call may be made again.
+    There they order by (pane start, part), part above 0, so that what several workers have filled of one pane stands
+    side by side. For each the target gives an empty one back, if it has any.
+    """
+    groups = 0
+    while ld_i64(panes, PANES_COUNT) > 0:
+        record = ld_i64(ld_i64(panes, PANES_LIST), 0)
+        start = ld_i64(record, PANE_FIRST)
+        if start + ld_i64(panes, PANES_PANE_US) > watermark:
+            break
+        if _room(target) == 0:
+            return -1
+        st_i64(record, PANE_SECOND, part)
+        place = ld_i64(target, PANES_COUNT)
+        while place > 0 and _is_before(record, ld_i64(ld_i64(target, PANES_LIST), place - 1)) == 1:
+            place -= 1
+        _insert(target, place, record)
+        st_i64(target, PANES_NEXT_END, min(ld_i64(target, PANES_NEXT_END), first_end(target, start)))
+        _leave(panes, record)
+        items = ld_i64(panes, PANES_LIST)
+        count = ld_i64(panes, PANES_COUNT) - 1
+        move(items, items + 8, count * 8)
+        st_i64(panes, PANES_COUNT, count)
+        spare = ld_i64(target, PANES_FREE)
+        if spare != 0:
+            st_i64(target, PANES_FREE, ld_i64(spare, PANE_FIRST))
+            st_i64(spare, PANE_FIRST, ld_i64(panes, PANES_FREE))
+            st_i64(panes, PANES_FREE, spare)
+        groups += ld_i64(ld_i64(record, PANE_TABLES), TABLE_COUNT)
+    return groups
+
+
+@native("i64(i64, i64)")
+def _is_before(record: int, other: int) -> int:
+    """1 when a record comes before another by its order words."""
+    first = ld_i64(record, PANE_FIRST)
+    held = ld_i64(other, PANE_FIRST)
+    if first == held:
+        return 1 if ld_i64(record, PANE_SECOND) < ld_i64(other, PANE_SECOND) else 0
+    return 1 if first < held else 0
+
+
+@native("i64(i64)")
 def _fresh_record(panes: int) -> int:
-    """An empty record, recycled where there is one; 0 without memory."""
+    """An empty record, recycled where there is one; 0 without memory. A new one's tables are as large as the last's."""
     free = ld_i64(panes, PANES_FREE)
     if free != 0:
         st_i64(panes, PANES_FREE, ld_i64(free, PANE_FIRST))
@@ -189,7 +284,11 @@ def _fresh_record(panes: int) -> int:
     if record == 0:
         return 0
     for n in range(tables):
-        table = table_new(ld_i64(shapes, 2 * n), ld_i64(shapes, 2 * n + 1), 0)
+        log_slots = 0
+        if ld_i64(panes, PANES_COUNT) > 0:
+            last = ld_i64(ld_i64(panes, PANES_LIST), ld_i64(panes, PANES_COUNT) - 1)
+            log_slots = 32 - ld_i64(ld_i64(last, PANE_TABLES + n), TABLE_SHIFT)
+        table = table_new(ld_i64(shapes, 2 * n), ld_i64(shapes, 2 * n + 1), log_slots)
         if table == 0:
             _record_drop(record, n)
             return 0
@@ -225,15 +324,7 @@ def panes_closed(panes: int) -> int:
         while gone < count and ld_i64(ld_i64(items, gone), PANE_FIRST) < end + slide - size:
             gone += 1
     for n in range(gone):
-        record = ld_i64(items, n)
-        for t in range(ld_i64(panes, PANES_TABLES)):
-            table_clear(ld_i64(record, PANE_TABLES + t))
-        if record == ld_i64(panes, PANES_RECORD):
-            st_i64(panes, PANES_RECORD, 0)
-            st_i64(panes, PANES_LO, 0)
-            st_i64(panes, PANES_HI, 0)
-        st_i64(record, PANE_FIRST, ld_i64(panes, PANES_FREE))
-        st_i64(panes, PANES_FREE, record)
+        _recycle(panes, ld_i64(items, n))
     move(items, items + gone * 8, (count - gone) * 8)
     count -= gone
     st_i64(panes, PANES_COUNT, count)

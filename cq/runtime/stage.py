@@ -1,7 +1,8 @@
 """Stages at run time: what they are made of, running their kernel, and sending on what it emitted.
 
 Task      one kernel call under way: a state, output ports with their parcels, the item it works on. A stage has one
-          task when one worker at a time runs it, several when it is stateless, one for each lane when partitioned.
+          task when one worker at a time runs it, several when it is stateless, one for each lane when partitioned;
+          with partial panes a task has no state of its own and borrows one for each call.
 Sending   only the one who is in turn sends: the holder of STAGE_BUSY, or the reader of the reorder buffer. A failure
           travels as an item behind the rows before it; the first to pass the last stage is the one with the smallest
           position, so failing runs are identical too.
@@ -19,12 +20,14 @@ from cq.runtime.abi import (
     PORT_SEGMENT_COUNT,
     PORT_WORDS,
     SEGMENT_ROWS,
+    STATE_CALLS,
     STATE_ERROR_CODE,
     STATE_ERROR_INSTANT,
     STATE_ERROR_PORT,
     STATE_ERROR_ROW,
     STATE_ERROR_SERIAL,
     STATE_ERROR_SITE,
+    STATE_HELD_BYTES,
     ErrorCode,
 )
 from cq.runtime.batch import (
@@ -95,12 +98,13 @@ STAGE_REORDER = 13
 STAGE_NEXT = 14  # the next stage, or 0
 STAGE_PORTS = 15
 STAGE_DEPOTS = 16  # -> one a port
-STAGE_TASK = 17  # the one task; bag of idle tasks (SHARED) or idle splits (LANED)
+STAGE_TASK = 17  # the one task; bag of idle tasks (SHARED, PARTIAL) or idle splits (LANED)
 STAGE_NUMBER = 18
 STAGE_SOURCES = 19  # ports of a ticket, for the first stage
 STAGE_FAILED = 20  # 1: nothing is sent any more; written by the one in turn
 STAGE_TASKS = 21
 STAGE_LANES = 22  # LANED: see cq/runtime/lanes.py
+STAGE_PARTIALS = 23  # PARTIAL, and the stage after it: see cq/runtime/partials.py; 0 elsewhere
 STAGE_ROWS_IN = 24  # metrics
 STAGE_ROWS_OUT = 25
 STAGE_BUSY_NS = 26
@@ -122,7 +126,8 @@ ERROR_ROW = 3  # number of the row in its source; -1 when a window failed or the
 ERROR_SERIAL = 4
 ERROR_INSTANT = 5
 
-SINGLE, SHARED, LANED = 0, 1, 2  # how a stage is run: one worker at a time; any ticket by any worker; by lanes
+# how a stage is run: one worker at a time; any ticket by any worker; by lanes; any ticket into any worker's panes
+SINGLE, SHARED, LANED, PARTIAL = 0, 1, 2, 3
 
 TASK_STATE = 0
 TASK_ITEM = 1
@@ -133,9 +138,8 @@ TASK_COUNT = 5
 TASK_STATUS = 6
 TASK_OUT = 7  # -> ports; the word before them points to TASK_PARCELS' words
 TASK_PARCELS = 8  # -> one parcel a port
-TASK_CALLS = 9
-TASK_BYTES = 10  # what its state held when last weighed
-TASK_HOME = 11  # in the bag of idle tasks
+TASK_HOME = 9  # in the bag of idle tasks
+TASK_COLLECTED = 10  # 1: the panes that workers have filled were collected for its item
 TASK_WORDS = 12
 
 SINK_RING = 0
@@ -269,29 +273,31 @@ def run_kernel(stage: int, task: int, item: int) -> int:
     A state that has outgrown the limit is an error, told after the call that found it.
     """
     begun = clock_ns()
+    state = ld_i64(task, TASK_STATE)
     status = call4(
         ld_i64(stage, STAGE_KERNEL),
-        ld_i64(task, TASK_STATE),
+        state,
         item,
         ld_i64(task, TASK_OUT),
         ld_i64(stage, STAGE_CONSTANTS),
     )
     at_add(stage + STAGE_BUSY_NS * 8, clock_ns() - begun)
     at_add(stage + STAGE_CALLS * 8, 1)
-    calls = ld_i64(task, TASK_CALLS)
-    st_i64(task, TASK_CALLS, calls + 1)
-    if calls & (CALLS_A_WEIGHING - 1) == 0 and status != ERROR and _weigh(stage, task) == 0:
-        fail(ld_i64(task, TASK_STATE), LIMIT)
+    calls = ld_i64(state, STATE_CALLS)
+    st_i64(state, STATE_CALLS, calls + 1)
+    if calls & (CALLS_A_WEIGHING - 1) == 0 and status != ERROR and _weigh(stage, state) == 0:
+        fail(state, LIMIT)
         return ERROR
     return status
 
 
 @native("i64(i64, i64)")
-def _weigh(stage: int, task: int) -> int:
-    """1 and STAGE_STATE_BYTES is right for this task; 0 when the stage's states hold more than the limit."""
-    held = state_held_bytes(ld_i64(task, TASK_STATE), ld_i64(stage, STAGE_SLOTS), ld_i64(stage, STAGE_SLOT_COUNT))
-    total = at_add(stage + STAGE_STATE_BYTES * 8, held - ld_i64(task, TASK_BYTES)) + held - ld_i64(task, TASK_BYTES)
-    st_i64(task, TASK_BYTES, held)
+def _weigh(stage: int, state: int) -> int:
+    """1 and STAGE_STATE_BYTES is right for this state; 0 when the stage's states hold more than the limit."""
+    held = state_held_bytes(state, ld_i64(stage, STAGE_SLOTS), ld_i64(stage, STAGE_SLOT_COUNT))
+    more = held - ld_i64(state, STATE_HELD_BYTES)
+    total = at_add(stage + STAGE_STATE_BYTES * 8, more) + more
+    st_i64(state, STATE_HELD_BYTES, held)
     return 1 if total <= ld_i64(ld_i64(stage, STAGE_ENGINE), ENGINE_STATE_LIMIT) else 0
 
 

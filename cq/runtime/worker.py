@@ -15,7 +15,7 @@ Source    Prasaad et al. (2018), section 6, for the choice of the stage: cq/runt
 
 from __future__ import annotations
 
-from cq.runtime.abi import DONE, ERROR, MORE, PORT_LIMIT, PORT_ROWS, PORT_WORDS
+from cq.runtime.abi import DONE, ERROR, MORE, PORT_LIMIT, PORT_ROWS, PORT_WORDS, STATE_ERROR_CODE
 from cq.runtime.bag import bag_count, bag_put, bag_take
 from cq.runtime.batch import FAILURE, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_PORT
 from cq.runtime.lanes import serve_lanes
@@ -32,6 +32,17 @@ from cq.runtime.ops import (
     pause,
     sched_yield,
     st_i64,
+)
+from cq.runtime.partials import (
+    AGAIN,
+    COLLECTED,
+    PART_STATE,
+    UNCOLLECTED,
+    collect_parts,
+    part_give,
+    part_marked,
+    part_retire,
+    part_take,
 )
 from cq.runtime.reorder import (
     reorder_enter,
@@ -56,17 +67,22 @@ from cq.runtime.stage import (
     ENGINE_WORKERS,
     LANED,
     NO_MEMORY,
+    PARTIAL,
     RUNNING,
     SINGLE,
     STAGE_ACTIVE,
     STAGE_BUSY,
+    STAGE_ENGINE,
     STAGE_FAILED,
     STAGE_INPUT,
     STAGE_KIND,
+    STAGE_NEXT,
+    STAGE_PARTIALS,
     STAGE_PORTS,
     STAGE_REORDER,
     STAGE_TASK,
     STAGE_TASKS,
+    TASK_COLLECTED,
     TASK_COUNT,
     TASK_FIRST,
     TASK_HOME,
@@ -158,9 +174,12 @@ def _step(stage: int, task: int, item: int) -> None:
             st_i64(task, TASK_ITEM, 0)
 
 
-@native("i64(i64)")
-def serve_single(stage: int) -> int:
-    """How many steps were made; 0 when another worker is in the stage or nothing can move."""
+@native("i64(i64, i64)")
+def serve_single(stage: int, part: int) -> int:
+    """How many steps were made; 0 when another worker is in the stage or nothing can move.
+
+    part: whose panes the caller holds (cq/runtime/partials.py), or 0.
+    """
     if can_send(stage) == 0 or not at_cas(stage + STAGE_BUSY * 8, 0, 1):
         return 0
     task = ld_i64(stage, STAGE_TASK)
@@ -173,10 +192,32 @@ def serve_single(stage: int) -> int:
                 break
             st_i64(task, TASK_ITEM, item)
             count_item(stage, item)
-        _step(stage, task, item)
+            st_i64(task, TASK_COLLECTED, 0)
+        if _collected(stage, task, item, part) == 0:
+            break
+        _step(stage, task, ld_i64(task, TASK_ITEM))
         steps += 1
     at_store(stage + STAGE_BUSY * 8, 0)
     return steps
+
+
+@native("i64(i64, i64, i64, i64)")
+def _collected(stage: int, task: int, item: int, part: int) -> int:
+    """1 and the panes that other workers have filled for the item are here; 0: some are still in use."""
+    partials = ld_i64(stage, STAGE_PARTIALS)
+    if partials == 0 or ld_i64(task, TASK_COLLECTED) == 1:
+        return 1
+    done = collect_parts(partials, ld_i64(task, TASK_STATE), item, part)
+    if done == AGAIN:
+        return 0
+    st_i64(task, TASK_COLLECTED, 1)
+    if done == UNCOLLECTED:
+        fail(ld_i64(task, TASK_STATE), NO_MEMORY)
+        _fail_with(stage, task)
+    elif done == COLLECTED:  # workers may have found no panes to fill meanwhile
+        engine = ld_i64(stage, STAGE_ENGINE)
+        wake_workers(engine, ld_i64(engine, ENGINE_WORKERS))
+    return 1
 
 
 @native("i64(i64)")
@@ -282,6 +323,56 @@ def serve_shared(stage: int) -> int:
     return done + 1 + _drain(stage)
 
 
+@native("i64(i64, i64)")
+def serve_partial(stage: int, worker: int) -> int:
+    """How many tickets were counted into panes of this worker's own, or passed on.
+
+    What they close is collected and emitted at once where that is possible: an emptied pane is then used again while it
+    is in the cache. With tickets waiting before the collector, windows shorter than those filled pane after fresh pane,
+    and segment statistics took five times as long.
+    """
+    done = _drain(stage)
+    part = part_take(ld_i64(stage, STAGE_PARTIALS), worker)
+    if part == 0 and at_load(stage + STAGE_FAILED * 8) == 0:
+        return done
+    for _ in range(ITEMS_A_VISIT):
+        if _fill(stage, part) == 0:
+            break
+        done += 1 + _drain(stage)
+        serve_single(ld_i64(stage, STAGE_NEXT), part)
+        if part != 0 and (part_marked(part) == 1 or ld_i64(ld_i64(part, PART_STATE), STATE_ERROR_CODE) != 0):
+            break
+    if part != 0:
+        if ld_i64(ld_i64(part, PART_STATE), STATE_ERROR_CODE) != 0:
+            part_retire(part)
+        else:
+            part_give(part)
+    return done
+
+
+@native("i64(i64, i64)")
+def _fill(stage: int, part: int) -> int:
+    """1 and the next ticket is in the reorder buffer, run on the part's state unless the stage has failed."""
+    task = bag_take(ld_i64(stage, STAGE_TASK))
+    if task == 0:
+        return 0
+    item, ticket = ring_take(ld_i64(stage, STAGE_INPUT))
+    if item == 0:
+        bag_put(ld_i64(task, TASK_HOME), task)
+        return 0
+    count_item(stage, item)
+    st_i64(task, TASK_ITEM, item)
+    st_i64(task, TASK_TICKET, ticket)
+    st_i64(task, TASK_STATUS, DONE)
+    if part != 0 and ld_i64(item, ITEM_KIND) != FAILURE and at_load(stage + STAGE_FAILED * 8) == 0:
+        st_i64(task, TASK_STATE, ld_i64(part, PART_STATE))
+        _run(stage, task)
+        assert ld_i64(task, TASK_STATUS) != MORE, "nothing is emitted that could fill a port"
+    put = reorder_put(ld_i64(stage, STAGE_REORDER), ticket, task)
+    assert put == 1, "as many slots as tasks"
+    return 1
+
+
 # -- the loop --------------------------------------------------------------------------------------------------------
 
 
@@ -303,24 +394,26 @@ def serve_admission(engine: int) -> int:
     return made
 
 
-@native("i64(i64)")
-def serve(stage: int) -> int:
+@native("i64(i64, i64)")
+def serve(stage: int, worker: int) -> int:
     """What one worker could do for the stage now; 0 when nothing."""
     at_add(stage + STAGE_ACTIVE * 8, 1)
     kind = ld_i64(stage, STAGE_KIND)
     done = 0
     if kind == SINGLE:
-        done = serve_single(stage)
+        done = serve_single(stage, 0)
     elif kind == LANED:
         done = serve_lanes(stage)
+    elif kind == PARTIAL:
+        done = serve_partial(stage, worker)
     else:
         done = serve_shared(stage)
     at_add(stage + STAGE_ACTIVE * 8, -1)
     return done
 
 
-@native("i64(i64)")
-def work_once(engine: int) -> int:
+@native("i64(i64, i64)")
+def work_once(engine: int, worker: int) -> int:
     """1 when something was done: a visit to the stage the heuristic chose, else to any, else to admission."""
     if at_load(engine + ENGINE_OUTCOME * 8) != RUNNING:
         return 0
@@ -328,10 +421,10 @@ def work_once(engine: int) -> int:
     table = ld_i64(engine, ENGINE_STAGE_TABLE)
     if count > 1:
         chosen = choose_stage(engine, ld_i64(engine, ENGINE_HEURISTIC))
-        if chosen >= 0 and serve(ld_i64(table, chosen)) > 0:
+        if chosen >= 0 and serve(ld_i64(table, chosen), worker) > 0:
             return 1
     for number in range(count - 1, -1, -1):
-        if serve(ld_i64(table, number)) > 0:
+        if serve(ld_i64(table, number), worker) > 0:
             return 1
     if serve_admission(engine) > 0:
         return 1
@@ -346,7 +439,7 @@ def work_once(engine: int) -> int:
 def run_inline(engine: int, steps: int) -> int:
     """How often something was done, at most `steps` times, on this thread, until nothing moves any more."""
     done = 0
-    while done < steps and work_once(engine) == 1:
+    while done < steps and work_once(engine, 0) == 1:
         done += 1
     return done
 
@@ -357,7 +450,7 @@ def worker_loop(engine: int, worker: int) -> int:
     slept = 0
     idle = 0
     while at_load_acq(engine + ENGINE_STOP * 8) == 0:
-        if work_once(engine) == 1:
+        if work_once(engine, worker) == 1:
             idle = 0
         elif idle < SPINS:
             idle += 1
@@ -368,7 +461,7 @@ def worker_loop(engine: int, worker: int) -> int:
         else:
             epoch = at_load(engine + ENGINE_EPOCH * 8)
             at_add(engine + ENGINE_WAITERS * 8, 1)
-            if work_once(engine) == 0 and at_load(engine + ENGINE_STOP * 8) == 0:
+            if work_once(engine, worker) == 0 and at_load(engine + ENGINE_STOP * 8) == 0:
                 futex_wait(engine + ENGINE_EPOCH * 8, epoch, SLEEP_NS)
                 slept += 1
             at_add(engine + ENGINE_WAITERS * 8, -1)

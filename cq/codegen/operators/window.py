@@ -171,6 +171,8 @@ def close_window(stage: StagePlan, node: LogicalNode) -> None:
     with function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:
         state = flow.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "panes")
         flow.writer.code("if ld_i64(P, NEXT) != instant:\n    return 0", P=state, NEXT=panes.PANES_NEXT_END)
+        if stage.collects:
+            _fold(flow, layout, state)
         if node.window.kind is WindowKind.ATTACHED:
             _close_attached(flow, node, layout, state)
         else:
@@ -213,8 +215,27 @@ def _merged(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> st
     return table
 
 
+def _fold(flow: Flow, layout: Layout, state: str) -> None:
+    """Panes that several workers have filled become one, with its groups in first-arrival order."""
+    writer, scope = flow.writer, flow.scope
+    records = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_LIST), "records")
+    place = writer.let(ast.Constant(1), "place_")
+    target = TableLocals.declare(scope, layout.shape.entry_words)
+    with writer.while_(expr("N < ld_i64(P, W)", N=place, P=state, W=panes.PANES_COUNT)), scope.block():
+        into = writer.let(expr("ld_i64(R, N - 1)", R=records, N=place), "into")
+        record = writer.let(expr("ld_i64(R, N)", R=records, N=place), "record")
+        with scope.when(expr("ld_i64(A, 0) == ld_i64(B, 0)", A=into, B=record)):
+            target.use(expr("ld_i64(R, W)", R=into, W=panes.PANE_TABLES))
+            _merge_pane(flow, layout, target, record)
+            with scope.when(expr("table_sort_births(T) == 0", T=target.table)):
+                flow.no_memory("ordering groups")
+            writer.code("panes_remove(P, N)", P=state, N=place)
+        with scope.otherwise():
+            writer.set(place, expr("N + 1", N=place))
+
+
 def _merge_pane(flow: Flow, layout: Layout, target: TableLocals, record: str) -> None:
-    """Count every group of a pane into the scratch table, in first-arrival order."""
+    """Count every group of a pane into the target, in first-arrival order."""
     writer, scope = flow.writer, flow.scope
     source = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "source")
     births = writer.let(expr("ld_i64(T, W)", T=source, W=tables.TABLE_BIRTHS), "births")
