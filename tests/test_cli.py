@@ -156,12 +156,12 @@ def test_input_for_a_stream_the_query_does_not_have_is_refused(capfd: pytest.Cap
 
 
 @pytest.mark.parametrize("name", ["b.csv", "b.txt"])
-@pytest.mark.parametrize("place", ["path = 'a.csv', ", ""])
+@pytest.mark.parametrize("where", ["path = 'a.csv', ", ""])
 def test_layout_in_the_text_holds_for_another_file_too(
-    capfd: pytest.CaptureFixture[str], name: str, place: str
+    capfd: pytest.CaptureFixture[str], name: str, where: str
 ) -> None:
     Path(name).write_text("1;x\n")
-    text = f"CREATE STREAM s (a INT, b VARCHAR) WITH ({place}format = 'csv', delimiter = ';', header = FALSE);"
+    text = f"CREATE STREAM s (a INT, b VARCHAR) WITH ({where}format = 'csv', delimiter = ';', header = FALSE);"
     assert ref(capfd, "-q", "-c", text + "SELECT b, a FROM s", f"s={name}")[1] == "b,a\nx,1\n"
     assert "CQ0207" in ref(capfd, "-c", text.replace("delimiter", "delimeter") + "SELECT a FROM s", f"s={name}")[2]
 

@@ -33,9 +33,8 @@ def infer(options: Mapping[str, str], access: Access | None = None) -> tuple[Fie
         case "generator":
             return fields_of(generate(options)[0], "the generator")
         case other:
-            raise UsageError(
-                Diagnostic("CQ0602", f"a stream from {other} has no schema of its own", help=("declare its columns",))
-            )
+            help = "declare its columns: CREATE STREAM … (column TYPE, …); cq schema FILE prints those of a file"
+            raise UsageError(Diagnostic("CQ0602", f"a stream from {other} has no schema of its own", help=(help,)))
 
 
 def infer_given(given: Any, name: str) -> tuple[Field, ...]:
