@@ -111,12 +111,9 @@ AHEAD_ROWS = 12  # prefetch distance: measured best of 4, 8, 12, 16, 24 at 1 M g
 
 def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int) -> Row:
     """The row AHEAD_ROWS turns later, or the last one of the call."""
-    number: list[ast.expr] = []
 
-    def later() -> ast.expr:
-        if not number:
-            number.append(ast.Name(flow.writer.let(expr("min(i + N, end - 1)", N=AHEAD_ROWS), "ahead"), ast.Load()))
-        return number[0]
+    def later() -> ast.expr:  # anew for each column: the first use may stand in a branch that the next is not in
+        return flow.scope.let(expr("min(i + N, end - 1)", N=AHEAD_ROWS), "ahead")
 
     def loader(index: int, column: Field) -> Callable[[], Val]:
         return lambda: _load(flow.scope, places.setdefault(index, len(places)), column, port, later())

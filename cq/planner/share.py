@@ -44,7 +44,8 @@ def _likeness(node: LogicalNode, numbers: dict[int, int]) -> str:
         and f.name not in NAME_FIELDS
         and not (node.operator == "unnest" and f.name == "name")
     ]
-    return "|".join([node.operator, *own, *(str(numbers[id(i)]) for i in node.inputs)])
+    width = str(len(node.schema))  # a name left out may be of a column the other does not have: WITH ORDINALITY
+    return "|".join([node.operator, width, *own, *(str(numbers[id(i)]) for i in node.inputs)])
 
 
 def _named(node: LogicalNode, names: tuple[str, ...]) -> LogicalNode:
