@@ -123,8 +123,8 @@ class Prepared:
         except DataError as e:
             place = "a closing window" if _CLOSING.match(e.first.place) else e.first.place
             error, message = f"{e.code} {place}", e.first.message
-        if all(o.limit is not None for o in self.compiled.outputs):
-            late = None  # how many late rows are looked at before the last limit is reached is not defined
+        if any(o.limit is not None for o in self.compiled.outputs):
+            late = None  # how many late rows are looked at before a limit ends its part of the query is not defined
         rows = {}
         for output in self.compiled.outputs:
             types = [f.type for f in output.node.schema.fields]

@@ -47,6 +47,7 @@ class StagePlan:
     watermark: Slot | None = None
     uses_step_bytes: bool = False
     columns: dict[int, dict[int, int]] = field(default_factory=dict)  # port -> column of the plan -> place in its batch
+    scratch: dict[tuple[int, str], int] = field(default_factory=dict)  # words of a node that are no slots
     _next_word: int = abi.STATE_FIRST_FREE
     _slot_of: dict[tuple[int, str], Slot] = field(default_factory=dict)
     gathered: dict[int, LogicalNode] = field(default_factory=dict)  # cq/codegen/operators/gather.py; by id, plan order

@@ -30,6 +30,7 @@ from cq.runtime.merge import (
     ADMISSION_LATE_ROWS,
     ADMISSION_PAUSED,
     ADMISSION_SERIAL,
+    BREAK_OF_SOURCE,
     END_OF_SOURCE,
     SOURCE_ENDED,
     SOURCE_MAX,
@@ -76,7 +77,7 @@ class _Feed:
 
     def peek(self, number: int) -> pa.RecordBatch | None:
         """The next batch of a source; None at its end, or when it broke: then it gives no more and does not end."""
-        if self.waiting[number] is None:
+        if self.waiting[number] is None and number not in self.broken:
             try:
                 self.waiting[number] = next(self.sources[number], None)
             except Exception as error:
@@ -174,9 +175,10 @@ class Engine:
         self._wake()
         return True
 
-    def _offer_end(self, source: int) -> bool:
+    def _offer_end(self, source: int, mark: int = END_OF_SOURCE) -> bool:
+        """Whether there was room for the mark behind which the source gives no more."""
         ring = self._host.word(self._plant.sources[source], SOURCE_RING)
-        if self._outcome() == s.RUNNING and not self._host.function("ring_push")(ring, END_OF_SOURCE):
+        if self._outcome() == s.RUNNING and not self._host.function("ring_push")(ring, mark):
             return False
         self._ended[source] = True
         self._wake()
@@ -296,13 +298,11 @@ class Engine:
         """Whether a source had room for one more batch."""
         moved = False
         for number in range(len(feed.sources)):
-            if self._ended[number] or number in feed.broken:
+            if self._ended[number]:
                 continue
             batch = feed.peek(number)
-            if number in feed.broken:
-                continue
             if batch is None:
-                moved = self._offer_end(number) or moved
+                moved = self._offer_end(number, BREAK_OF_SOURCE if number in feed.broken else END_OF_SOURCE) or moved
             elif self._offer(number, batch):
                 feed.taken(number)
                 moved = True

@@ -87,7 +87,7 @@ SOURCE_RING = 0
 SOURCE_LOAN = 1  # the loan rows are taken from, or 0
 SOURCE_ROW = 2  # the next row of it
 SOURCE_ROWS = 3
-SOURCE_ENDED = 4
+SOURCE_ENDED = 4  # 1: it has no more rows; BROKEN: its next row cannot be read
 SOURCE_TIMED = 5
 SOURCE_MAX = 6  # running maximum of the event time
 SOURCE_DELAY = 7
@@ -101,7 +101,8 @@ SOURCE_PLAIN = 14  # 1: the column is microseconds in 64 bits as it is
 SOURCE_TAKEN = 15  # rows taken from this source
 SOURCE_WORDS = 16
 
-END_OF_SOURCE = 1  # in SOURCE_RING, where loans are addresses
+END_OF_SOURCE, BREAK_OF_SOURCE = 1, 2  # in SOURCE_RING, where loans are addresses
+BROKEN = 2
 
 WAIT = -1  # some source's next row is not known yet
 ALL_ENDED = -2
@@ -240,7 +241,7 @@ def _minimum_without(admission: int, excluded: int) -> int:
     table = ld_i64(admission, ADMISSION_SOURCE_TABLE)
     for number in range(ld_i64(admission, ADMISSION_SOURCES)):
         source = table + number * SOURCE_WORDS * 8
-        if number != excluded and ld_i64(source, SOURCE_TIMED) == 1 and ld_i64(source, SOURCE_ENDED) == 0:
+        if number != excluded and ld_i64(source, SOURCE_TIMED) == 1 and ld_i64(source, SOURCE_ENDED) != 1:
             found = min_i64(found, ld_i64(source, SOURCE_WATERMARK))
     return found
 
@@ -261,7 +262,9 @@ def _refill(admission: int, ticket: int, source: int) -> int:
         if loan == 0:
             return 0
         st_i64(admission, ADMISSION_LOANS, ld_i64(admission, ADMISSION_LOANS) + 1)
-        if loan == END_OF_SOURCE:
+        if loan == BREAK_OF_SOURCE:
+            st_i64(source, SOURCE_ENDED, BROKEN)
+        elif loan == END_OF_SOURCE:
             st_i64(source, SOURCE_ENDED, 1)
             minimum = _minimum_without(admission, -1)
             if ld_i64(source, SOURCE_TIMED) == 1 and minimum < NEVER:
@@ -287,9 +290,11 @@ def _next_source(admission: int, ticket: int) -> tuple[int, int]:
         source = table + number * SOURCE_WORDS * 8
         if _refill(admission, ticket, source) == 0:
             waiting = 1
-        elif ld_i64(source, SOURCE_ENDED) == 0:
+        elif ld_i64(source, SOURCE_ENDED) != 1:
             key = BEFORE_ALL
-            if ld_i64(source, SOURCE_TIMED) == 1:
+            if ld_i64(source, SOURCE_ENDED) == BROKEN:  # the row that cannot be read has its place in the order
+                key = max_i64(ld_i64(source, SOURCE_MAX), BEFORE_ALL + ld_i64(source, SOURCE_TIMED))
+            elif ld_i64(source, SOURCE_TIMED) == 1:
                 key = max_i64(ld_i64(source, SOURCE_MAX), event_time(source, ld_i64(source, SOURCE_ROW)))
             if best < 0:
                 best = number
@@ -300,7 +305,7 @@ def _next_source(admission: int, ticket: int) -> tuple[int, int]:
                 best_key = key
             else:
                 limit = min_i64(limit, key + 1)
-    if waiting == 1:
+    if waiting == 1 or (best >= 0 and ld_i64(table + best * SOURCE_WORDS * 8, SOURCE_ENDED) == BROKEN):
         return WAIT, 0
     return best, limit
 

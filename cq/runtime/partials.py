@@ -16,7 +16,7 @@ Roles     each worker fills its own part; one collects (the holder of the second
 Shared    PART_LOCK  FREE; BUSY: a worker fills it; MARKED: busy, and the collector wants it; HELD: the collector's;
                      RETIRED: its kernel has failed, only the collector may look
           PARTIALS_SPREAD  how many parts are filled: one or all
-I1        a part is used by one thread at a time.                        tests: test_panes_of_workers_* (races are watched)
+I1        a part is used by one thread at a time.                   tests: test_panes_of_workers_*, watched for races
 I2        what is collected at a CLOSE is every row before it, once.     tests: test_panes_of_workers_*
 I3        every part is free again, or retired, once its panes are collected.    tests: test_no_part_stays_held_*
 Progress  no call waits. Whoever takes a ticket has a part first, so the head ticket is never without one.

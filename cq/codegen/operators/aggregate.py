@@ -43,7 +43,7 @@ def consume_aggregate(flow: Flow, node: LogicalNode, port: int, row: Row) -> Non
     local = TableLocals.declare(flow.scope, layout.shape.entry_words)
     local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
     late, flow.late = flow.late, None
-    add_row(flow, node, layout, local, record, row)
+    add_row(flow, node, layout, local, record, row, flow.serial)
     flow.late = late
 
 

@@ -20,11 +20,12 @@ from cq.codegen.flow import (
     function,
     row_of,
 )
+from cq.codegen.ports import ORDINAL_BITS
 from cq.codegen.probe import SMALL_TABLE_SLOTS, Keys, TableLocals, load_field, log_bytes_of, string_words
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import Fill, expr
 from cq.expressions import Expr
-from cq.planner.logical import AggregateCall, LogicalNode
+from cq.planner.logical import AggregateCall, LogicalNode, LogicalPlan, Output
 from cq.planner.operators import Aggregate, WindowAggregate, WindowKind
 from cq.runtime import abi, panes, tables
 from cq.runtime.job import Container, Grid, Slot, TableShape
@@ -91,7 +92,7 @@ def consume_window(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         else:
             local = TableLocals.declare(flow.scope, layout.shape.entry_words)
             local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
-            add_row(flow, node, layout, local, record, row)
+            add_row(flow, node, layout, local, record, row, flow.serial)
 
 
 def _attached(flow: Flow, node: WindowAggregate, row: Row, state: str) -> str:
@@ -120,21 +121,44 @@ def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: Layout, state:
         writer.set(hi, expr("ld_i64(P, W)", P=state, W=panes.PANES_HI))
         with flow.scope.when(expr("R != -1", R=record)):
             local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
+    arrival = _arrival(flow, node)
     if node.window.slide_us > node.window.size_us:
         with flow.scope.when(expr("R != -1", R=record)):
-            add_row(flow, node, layout, local, record, row)
+            add_row(flow, node, layout, local, record, row, arrival)
     else:
-        add_row(flow, node, layout, local, record, row)
+        add_row(flow, node, layout, local, record, row, arrival)
+
+
+def _arrival(flow: Flow, node: WindowAggregate) -> ast.expr:
+    """What orders groups by their first row: its serial, and its number where one serial can give several rows.
+
+    Panes are merged in the order of time, so which of two groups came first in one event is seen nowhere else.
+    """
+    below = LogicalPlan((Output("", node.input),)).nodes()
+    if not any(n.operator in {"union", "unnest"} for n in below) or any(n.operator == "stage_input" for n in below):
+        return flow.serial
+    key = (id(node), "arrival")
+    if key not in flow.stage.scratch:
+        flow.stage.scratch[key] = flow.stage.scratch_words(2)
+    last, number = flow.stage.scratch[key], flow.stage.scratch[key] + 1
+    writer, serial = flow.writer, flow.serial
+    with writer.if_(expr("ld_i64(state, W) != S + 1", W=last, S=serial)):
+        writer.code("st_i64(state, W, S + 1)", W=last, S=serial)
+        writer.code("st_i64(state, W, 0)", W=number)
+    with writer.otherwise():
+        writer.code("st_i64(state, W, ld_i64(state, W) + 1)", W=number)
+    return flow.scope.let(expr("shl(S, BITS) + ld_i64(state, W)", S=serial, BITS=ORDINAL_BITS, W=number), "arrival_")
 
 
 def add_row(
-    flow: Flow, node: WindowAggregate | Aggregate, layout: Layout, local: TableLocals, record: str, row: Row
-) -> None:
-    """Find or make the row's group and count the row into every aggregate."""
+    flow: Flow, node: WindowAggregate | Aggregate, layout: Layout, local: TableLocals, record: str, row: Row,
+    arrival: ast.expr,
+) -> None:  # fmt: skip
+    """Find or make the row's group and count the row into every aggregate. arrival: orders groups by first row."""
     scope = flow.scope
     prefetch(flow, node.input, layout.keys, local, node.keys)
     key_values = [emit(scope, row, k) for k in node.keys]
-    found = layout.keys.probe(local, key_values, flow.serial, lambda e: _start(flow, layout, local, e))
+    found = layout.keys.probe(local, key_values, arrival, lambda e: _start(flow, layout, local, e))
     entry = Entry(found, local.address)
     distinct = [p for p in layout.parts.parts if p.distinct]
 
