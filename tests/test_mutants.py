@@ -38,7 +38,7 @@ MUTANTS = {
         "windows", WINDOW, '"F < ld_i64(E, W)", F=first, E=found', '"F > ld_i64(E, W)", F=first, E=found'
     ),
     "merged groups are not put in order of arrival": seen_by(
-        "windows", WINDOW, '"table_sort_births(T) == 0"', '"T == 0"'
+        "windows", WINDOW, '"table_sort_births(T) == 0", T=table', '"T == 0", T=table'
     ),
     "a closing window that stopped goes on one group later": seen_by(
         "windows",
