@@ -63,6 +63,7 @@ NAMES = {
 
 TYPES = {
     "functions_of_other_systems": BID + "SELECT date_diff('day', ts, ts), stddev(price) FROM bid;",
+    "part_of_interval": BID + "SELECT EXTRACT(SECOND FROM ts - ts) FROM bid;",
     "interval_to_number": BID + "SELECT CAST(ts - ts AS BIGINT) FROM bid;",
     "window_column_without_window": BID + "SELECT window_start, COUNT(*) FROM bid GROUP BY window_start;",
     "bad_arguments": BID + "SELECT lower(price, 2) FROM bid;",

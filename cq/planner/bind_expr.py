@@ -342,12 +342,9 @@ class ExprBinder:
             return replace(convert(arg, type_), span=span)
         if not castable(arg.type, type_):
             raise compile_error(
-                "CQ0303",
-                f"{arg.type} cannot be cast to {type_}",
-                arg.span,
-                label=str(arg.type),
+                "CQ0303", f"{arg.type} cannot be cast to {type_}", arg.span, label=str(arg.type),
                 help=_cast_help(arg.type, type_),
-            )
+            )  # fmt: skip
         return BoundCast(type_, arg.nullable or safe, arg, safe, span=span)
 
     def extract(self, node: ast.Extract) -> Expr:
@@ -373,12 +370,16 @@ class ExprBinder:
         name = known.get(word) or known.get(word.removesuffix("s"))
         if name is None:
             raise compile_error(
-                "CQ0302",
-                f'there is no unit "{part}" here',
-                part_span,
+                "CQ0302", f'there is no unit "{part}" here', part_span,
                 help=f"{did_you_mean(word, known)} units: {', '.join(known)}".strip(),
-            )
-        return self.call(name, [self.bind(operand)], span, [operand])
+            )  # fmt: skip
+        bound = self.bind(operand)
+        if bound.type.is_interval:
+            raise compile_error(
+                "CQ0302", f"{part.upper()} is taken of a time, not of an INTERVAL", bound.span, label=str(bound.type),
+                help="how long it is as a number: UNIX_SECONDS(a) - UNIX_SECONDS(b), or UNIX_MICROS",
+            )  # fmt: skip
+        return self.call(name, [bound], span, [operand])
 
     # ------------------------------------------------------------------------------------------------------ calls
 
