@@ -27,6 +27,7 @@ from cq.connectors.physical import batch_of, rows_of
 from cq.connectors.sinks import Memory, result_schema
 from cq.engines import RunOptions, run_query
 from cq.errors import DataError
+from cq.planner.logical import connected
 from cq.runtime import build
 from cq.runtime.engine import Engine
 from cq.schema import Field
@@ -123,8 +124,8 @@ class Prepared:
         except DataError as e:
             place = "a closing window" if _CLOSING.match(e.first.place) else e.first.place
             error, message = f"{e.code} {place}", e.first.message
-        if any(o.limit is not None for o in self.compiled.outputs):
-            late = None  # how many late rows are looked at before a limit ends its part of the query is not defined
+        if any(all(o.limit is not None for o in part.outputs) for part in connected(self.compiled.plan)):
+            late = None  # how many late rows are looked at before the last limit of a part is reached is not defined
         rows = {}
         for output in self.compiled.outputs:
             types = [f.type for f in output.node.schema.fields]

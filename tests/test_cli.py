@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -225,33 +223,6 @@ def test_closed_pipe_ends_quietly(place: Path) -> None:
     command = f"{sys.executable} -m cq run --engine reference -c 'SELECT id FROM b' b=many.csv | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120, check=False)
     assert (done.stdout, done.stderr) == (b"id\n", b"")
-
-
-def on_a_terminal(*arguments: str) -> list[str]:
-    """The lines a person sees of `cq run` on the reference."""
-    command = [sys.executable, "-m", "cq", "run", "--engine", "reference", *arguments]
-    master, slave = pty.openpty()
-    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env={**os.environ, "TERM": "dumb"}) as run:
-        os.close(slave)
-        seen = b""
-        with contextlib.suppress(OSError):  # what a closed terminal says
-            while part := os.read(master, 1 << 16):
-                seen += part
-        assert run.wait(timeout=120) == 0
-    os.close(master)
-    return seen.decode().splitlines()
-
-
-def test_terminal_gets_a_screenful_of_a_result_that_ends_and_how_to_see_the_rest() -> None:
-    Path("many.csv").write_text("id\n" + "7\n" * 100)
-    query = ("-c", "CREATE STREAM b (id BIGINT); SELECT id FROM b", "b=many.csv")
-    *rows, more, summary = on_a_terminal(*query)
-    assert rows == ["id", "──", *[" 7"] * 40]
-    assert more == "… 60 more rows; --all shows them, -o FILE and -f csv write them"
-    assert summary.startswith("in b 100 · out result 100 · late 0")
-    assert on_a_terminal(*query, "--all", "-q") == ["id", "──", *[" 7"] * 100]
-    assert on_a_terminal(*query, "--limit", "50", "-q") == ["id", "──", *[" 7"] * 50]
-    assert on_a_terminal(*query, "-f", "csv", "-q") == ["id", *["7"] * 100]
 
 
 @pytest.mark.parametrize(("options", "shown"), [("", 3), (", rows = 9", 1)])

@@ -61,7 +61,7 @@ def write_job(graph: StageGraph) -> Job:
         kind = _KINDS[only.op_class]
         return _job(plan, [write_stage(plan, identity, Shape("query", kind, waiting), stage_scope())])
     first, second = graph.stages
-    if second.mergeable and _all_rows_end_in_windows(graph):
+    if second.mergeable:
         return _partial(graph, second, identity, waiting)
     unnests = len(second.inputs) == 1 and first.outputs == second.inputs and _has_unnest(first)
     if unnests and (row_cost_ns(plan) >= ROUTED_FROM_NS or _calls(first) >= CALLS_APART):
@@ -119,16 +119,6 @@ def _chain(graph: StageGraph, first: Stage, second: Stage, identity: dict[int, s
     before = LogicalPlan((Output("rows", _only(edge, state.columns.get(0, {}))),))
     shape = Shape("rows", StageKind.STATELESS, waiting, final=False)
     return _job(graph.plan, [write_stage(before, identities(before), shape, stage_scope()), state])
-
-
-def _all_rows_end_in_windows(graph: StageGraph) -> bool:
-    """Whether nothing but windows reads rows of the first stage: no result does, no UNION ALL with a window's rows."""
-    first, second = graph.stages
-    below = {id(n) for n in first.nodes}
-    others = [n for n in second.nodes if not any(n is w for w in second.mergeable)]
-    return not any(id(o.node) in below for o in graph.plan.outputs) and not any(
-        id(i) in below for n in others for i in n.inputs
-    )
 
 
 def _partial(graph: StageGraph, second: Stage, identity: dict[int, str], waiting: bool) -> Job:

@@ -26,7 +26,7 @@ class Ahead(Generic[T]):
 
     def __init__(self, items: Iterator[T], name: str) -> None:
         self._items = items
-        self._waiting: deque[T | _End] = deque()
+        self._waiting: deque[T | End] = deque()
         self._changed = threading.Condition()
         self._stopped = False
         self.interrupted = False  # set by a signal handler, which must not take the lock
@@ -46,7 +46,7 @@ class Ahead(Generic[T]):
                     return
                 item = self._waiting.popleft() if self._waiting else None
                 self._changed.notify_all()
-            if isinstance(item, _End):
+            if isinstance(item, End):
                 if item.error is not None:
                     raise item.error
                 return
@@ -62,20 +62,20 @@ class Ahead(Generic[T]):
             self._thread.join(wait_s)
 
     def _run(self) -> None:
-        end = _End(None)
+        end = End(None)
         try:
             for item in self._items:
                 if not self._put(item):
                     return
         except BaseException as e:  # crosses to the thread that reads, which raises it
-            end = _End(e)
+            end = End(e)
         finally:
             close = getattr(self._items, "close", None)
             if close is not None:
                 close()
             self._put(end)
 
-    def _put(self, item: T | _End) -> bool:
+    def _put(self, item: T | End) -> bool:
         with self._changed:
             while len(self._waiting) >= AHEAD_ITEMS and not self._stopped:
                 self._changed.wait()
@@ -86,8 +86,8 @@ class Ahead(Generic[T]):
             return True
 
 
-class _End:
-    """After the last entry: the end, or what went wrong."""
+class End:
+    """Comes after the last item of another thread: the end, or what went wrong."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error

@@ -16,6 +16,8 @@ from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from typing import Generic, TypeVar
 
+from cq.connectors.ahead import End
+
 T = TypeVar("T")
 
 # Steps an iterator may be before the reader. A slow column is overtaken by the others; with 2 they often wait for it,
@@ -31,7 +33,7 @@ class Lockstep(Generic[T]):
 
     def __init__(self, iterators: Sequence[Iterator[T]], helpers: int, name: str) -> None:
         self._iterators = list(iterators)
-        self._ready: list[deque[T | _End]] = [deque() for _ in iterators]
+        self._ready: list[deque[T | End]] = [deque() for _ in iterators]
         self._made = [0] * len(iterators)
         self._busy = [False] * len(iterators)
         self._over = [False] * len(iterators)
@@ -63,12 +65,12 @@ class Lockstep(Generic[T]):
             items = [ready.popleft() for ready in self._ready]
             self._taken += 1
             self._changed.notify_all()
-        ends = [item for item in items if isinstance(item, _End)]
+        ends = [item for item in items if isinstance(item, End)]
         for end in ends:
             if end.error is not None:
                 raise end.error
         if not ends:
-            return [item for item in items if not isinstance(item, _End)]
+            return [item for item in items if not isinstance(item, End)]
         assert len(ends) == len(items), "iterators of different lengths"
         return None
 
@@ -85,17 +87,17 @@ class Lockstep(Generic[T]):
         """One more item of an iterator is ready. Called with the lock, which is free meanwhile."""
         self._busy[number] = True
         self._changed.release()
-        item: T | _End
+        item: T | End
         try:
             item = next(self._iterators[number])
         except StopIteration:
-            item = _End(None)
+            item = End(None)
         except BaseException as e:  # crosses to the reader, who raises it
-            item = _End(e)
+            item = End(e)
         finally:
             self._changed.acquire()
         self._busy[number] = False
-        self._over[number] = isinstance(item, _End)
+        self._over[number] = isinstance(item, End)
         self._ready[number].append(item)
         self._made[number] += 1
         self._changed.notify_all()
@@ -116,10 +118,3 @@ class Lockstep(Generic[T]):
             self._changed.notify_all()
         for helper in self._helpers:
             helper.join()
-
-
-class _End:
-    """After the last item: the end, or what went wrong."""
-
-    def __init__(self, error: BaseException | None) -> None:
-        self.error = error

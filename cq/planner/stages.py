@@ -93,11 +93,15 @@ def fuse(plan: LogicalPlan, workers: int) -> StageGraph:
 
 
 def mergeable_windows(plan: LogicalPlan, prefix: set[int]) -> tuple[WindowAggregate, ...]:
-    """The window aggregates that may run on partial tables: all state of the plan is in them, each reads stateless
-    rows, and its aggregates merge exactly. Empty when one of them may not: then rows are routed anyway."""
+    """The window aggregates that may run on partial tables: all state of the plan is in them, they alone read
+    stateless rows, and their aggregates merge exactly. Empty when one of them may not: then rows are routed anyway."""
+    if any(id(o.node) in prefix for o in plan.outputs):
+        return ()
     found: list[WindowAggregate] = []
     for node in plan.nodes():
         if input_keys(node) is None:
+            if id(node) not in prefix and any(id(i) in prefix for i in node.inputs):
+                return ()  # UNION ALL of windows and rows
             continue
         if not (isinstance(node, WindowAggregate) and id(node.input) in prefix and merges_exactly(node)):
             return ()

@@ -66,7 +66,7 @@ PATIENCE = 64  # visits in vain: some microseconds, and less than a worker makes
 # -- workers ---------------------------------------------------------------------------------------------------------
 
 
-@native("i64(i64, i64)", export=True)
+@native("i64(i64, i64)")
 def part_take(partials: int, worker: int) -> int:
     """A part that is the worker's until it gives it back; 0 when it finds none.
 
@@ -89,16 +89,14 @@ def part_take(partials: int, worker: int) -> int:
     return part
 
 
-@native("i64(i64)", export=True)
-def part_give(part: int) -> int:
-    """The part is free, or the collector's if it asked; returns 1 in that case."""
-    if at_cas(part + PART_LOCK * 8, BUSY, FREE):
-        return 0
-    at_store(part + PART_LOCK * 8, HELD)
-    return 1
+@native("void(i64)")
+def part_give(part: int) -> None:
+    """The part is free, or the collector's if it asked."""
+    if not at_cas(part + PART_LOCK * 8, BUSY, FREE):
+        at_store(part + PART_LOCK * 8, HELD)
 
 
-@native("void(i64)", export=True)
+@native("void(i64)")
 def part_retire(part: int) -> None:
     """Nobody fills the part any more: its error words stay as they are."""
     at_store(part + PART_LOCK * 8, RETIRED)
@@ -113,7 +111,7 @@ def part_marked(part: int) -> int:
 # -- the collector ---------------------------------------------------------------------------------------------------
 
 
-@native("i64(i64, i64, i64, i64)", export=True)
+@native("i64(i64, i64, i64, i64)")
 def collect_parts(partials: int, state: int, item: int, mine: int) -> int:
     """COLLECTED and all panes that the item's events close are in the state, or NOTHING; AGAIN: some are in use.
 

@@ -313,26 +313,48 @@ def _drain(stage: int) -> int:
 
 
 @native("i64(i64)")
-def serve_shared(stage: int) -> int:
-    """How many tickets were run or sent."""
-    done = _drain(stage)
+def _take_ticket(stage: int) -> int:
+    """A task with the next ticket, not run; 0 when there is no ticket, or no task for it."""
     task = bag_take(ld_i64(stage, STAGE_TASK))
     if task == 0:
-        return done
+        return 0
     item, ticket = ring_take(ld_i64(stage, STAGE_INPUT))
     if item == 0:
         bag_put(ld_i64(task, TASK_HOME), task)
-        return done
+        return 0
     count_item(stage, item)
     st_i64(task, TASK_ITEM, item)
     st_i64(task, TASK_TICKET, ticket)
     st_i64(task, TASK_STATUS, DONE)
-    if ld_i64(item, ITEM_KIND) != FAILURE and at_load(stage + STAGE_FAILED * 8) == 0:
+    return task
+
+
+@native("i64(i64, i64)")
+def _lives(stage: int, task: int) -> int:
+    """1 when the task's ticket is to be run: it is no failure passed on, and the stage has not failed."""
+    item = ld_i64(task, TASK_ITEM)
+    return 1 if ld_i64(item, ITEM_KIND) != FAILURE and at_load(stage + STAGE_FAILED * 8) == 0 else 0
+
+
+@native("void(i64, i64)")
+def _put_ticket(stage: int, task: int) -> None:
+    """The task waits in the reorder buffer for the turn of its ticket."""
+    put = reorder_put(ld_i64(stage, STAGE_REORDER), ld_i64(task, TASK_TICKET), task)
+    assert put == 1, "as many slots as tasks"
+
+
+@native("i64(i64)")
+def serve_shared(stage: int) -> int:
+    """How many tickets were run or sent."""
+    done = _drain(stage)
+    task = _take_ticket(stage)
+    if task == 0:
+        return done
+    if _lives(stage, task) == 1:
         _run(stage, task)
         while ld_i64(task, TASK_STATUS) == MORE and ld_i64(task, TASK_COUNT) < HELD_PARCELS:
             _run(stage, task)
-    put = reorder_put(ld_i64(stage, STAGE_REORDER), ticket, task)
-    assert put == 1, "as many slots as tasks"
+    _put_ticket(stage, task)
     return done + 1 + _drain(stage)
 
 
@@ -366,23 +388,14 @@ def serve_partial(stage: int, worker: int) -> int:
 @native("i64(i64, i64)")
 def _fill(stage: int, part: int) -> int:
     """1 and the next ticket is in the reorder buffer, run on the part's state unless the stage has failed."""
-    task = bag_take(ld_i64(stage, STAGE_TASK))
+    task = _take_ticket(stage)
     if task == 0:
         return 0
-    item, ticket = ring_take(ld_i64(stage, STAGE_INPUT))
-    if item == 0:
-        bag_put(ld_i64(task, TASK_HOME), task)
-        return 0
-    count_item(stage, item)
-    st_i64(task, TASK_ITEM, item)
-    st_i64(task, TASK_TICKET, ticket)
-    st_i64(task, TASK_STATUS, DONE)
-    if part != 0 and ld_i64(item, ITEM_KIND) != FAILURE and at_load(stage + STAGE_FAILED * 8) == 0:
+    if part != 0 and _lives(stage, task) == 1:
         st_i64(task, TASK_STATE, ld_i64(part, PART_STATE))
         _run(stage, task)
         assert ld_i64(task, TASK_STATUS) != MORE, "nothing is emitted that could fill a port"
-    put = reorder_put(ld_i64(stage, STAGE_REORDER), ticket, task)
-    assert put == 1, "as many slots as tasks"
+    _put_ticket(stage, task)
     return 1
 
 
