@@ -72,7 +72,7 @@ def difference(prepared: Prepared, trial: Trial) -> str:
         if e.code in EMIT_REFUSED:
             raise Refused(e.code) from None
         raise
-    return got.difference(wanted)
+    return "" if prepared.agree(got, trial.way, wanted) else got.difference(wanted)
 
 
 def tried(trial: Trial) -> str:

@@ -45,13 +45,15 @@ class ReferenceResult:
     """What a run gave.
 
     outputs: by name, the rows in order with their positions.  sources: counts by source.  late: for each operator that
-    dropped late rows, how many.  error: the first data error, whose predecessors are all in `outputs`; or None.
+    dropped late rows, how many.  error: the first data error, or None; `outputs` hold all that earlier events gave.
+    failed_at: serial and instant of the event that failed, unless the error was no operator's.
     """
 
     outputs: dict[str, list[Delivered]]
     sources: dict[str, SourceCounts] = field(default_factory=dict)
     late: list[tuple[LogicalNode, int]] = field(default_factory=list)
     error: DataError | None = None
+    failed_at: tuple[int, int] | None = None
 
     def rows(self, name: str | None = None) -> list[Row]:
         """The rows of an output, of the only one without a name."""
@@ -192,6 +194,7 @@ class _Part:
                     place = f"instant {write_timestamp(stop.instant)}"
                 else:
                     place = arrival.place or "the end of the input"
+                self._result.failed_at = (self.graph.serial, stop.instant)
                 self._fail(stop.failure, stop.failure.place or place)
                 return
 
