@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from cq import places
 from cq.connectors.protocol import Place, SourceBatch
 from cq.engines import Enough
 from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, SourceText, Span, compile_error
 from cq.runtime.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
-from cq.runtime.engine import BATCH_ROWS, Engine, EngineFailure
+from cq.runtime.engine import BATCH_ROWS, Engine
+from cq.runtime.failure import EngineFailure
 from cq.runtime.job import Job, SourceSpec
 from cq.types import to_arrow
-from cq.value_text import write_timestamp
 
 if TYPE_CHECKING:
     from cq.compiler import Compiled
@@ -157,17 +158,22 @@ def placed(failure: EngineFailure, job: Job, readings: Sequence[Reading], source
     if failure.code is ErrorCode.NO_MEMORY:
         help = ("give the process more memory, or make windows shorter or keys fewer",)
         return EngineError(Diagnostic(code, f"out of memory: {text}", help=help))
-    if failure.row >= 0:
-        place = readings[failure.source].place_of(failure.row)
-    elif abs(failure.instant) < FAR_US:
-        place = f"closing at {write_timestamp(failure.instant)}"
-    else:
-        place = "the end of the input"
+    place = readings[failure.source].place_of(failure.row) if failure.row >= 0 else _due_place(failure)
     span = Span(site.line, site.column, site.end_line, site.end_column) if site and site.line else None
     diagnostic = Diagnostic(code, text, severity="data error", place=place, help=_ways_out(failure.code))
     if span is not None:
         diagnostic = Diagnostic(code, text, span, severity="data error", place=place, help=_ways_out(failure.code))
     return DataError(diagnostic.at(source))
+
+
+def _due_place(failure: EngineFailure) -> str:
+    """What was no row: a group, or only when it was."""
+    group = failure.group
+    if group is None:
+        return places.closing(failure.instant) if abs(failure.instant) < FAR_US else places.END
+    if group.start is None:
+        return places.group(group.columns, group.key)
+    return places.window_group(group.start, failure.instant, group.columns, group.key)
 
 
 def _ways_out(code: ErrorCode) -> tuple[str, ...]:

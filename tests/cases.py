@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,10 +36,6 @@ from cq.schema import Field
 
 Row = tuple[Any, ...]
 Rows = Sequence[Row]
-
-
-# what is no row of a source: the native engine does not say which window and group it was
-_CLOSING = re.compile("window |group |instant |the end of the input|closing at ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +120,7 @@ class Prepared:
         try:
             late = run_query(self.compiled, sinks, engine, options).late_rows
         except DataError as e:
-            place = "a closing window" if _CLOSING.match(e.first.place) else e.first.place
-            error, message = f"{e.code} {place}", e.first.message
+            error, message = f"{e.code} {e.first.place}", e.first.message
         if any(all(o.limit is not None for o in part.outputs) for part in connected(self.compiled.plan)):
             late = None  # how many late rows are looked at before the last limit of a part is reached is not defined
         rows = {}

@@ -388,7 +388,7 @@ def test_a_failing_group_names_its_window_and_the_groups_before_it_are_delivered
     result = result_of(S_STREAM + TUMBLING, s=[("a", 1, 1), ("b", big, 2), ("b", big, 3), ("c", 1, 4), ("d", 1, 12)])
     assert seconds(result.rows(), 0, 1) == [(0, 10, "a", 1, 1)]
     assert result.error is not None and result.error.code == "CQ0705"
-    assert result.error.first.place == "window 1970-01-01 00:00:00 to 1970-01-01 00:00:10, group ('b',)"
+    assert result.error.first.place == "window 1970-01-01 00:00:00 to 1970-01-01 00:00:10, group k = 'b'"
 
 
 def test_of_two_failures_in_one_event_the_one_of_the_earlier_row_is_reported() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from cq.codegen.expressions import emit
 from cq.codegen.ports import Port, Position
-from cq.codegen.probe import TableLocals
+from cq.codegen.probe import Keys, TableLocals
 from cq.codegen.values import Constants, Row, Scope, Sites, Val
 from cq.codegen.writer import Writer, expr
 from cq.errors import NOWHERE, compile_error
@@ -23,7 +23,7 @@ from cq.planner.logical import LogicalNode, LogicalPlan
 from cq.planner.operators import Scan
 from cq.runtime import abi
 from cq.runtime.abi import ErrorCode
-from cq.runtime.job import Grid, PortSpec, Slot
+from cq.runtime.job import Grid, GroupKey, Groups, PortSpec, Slot
 
 
 @dataclass(slots=True)
@@ -44,6 +44,7 @@ class StagePlan:
     grids: list[Grid] = field(default_factory=list)
     every_advance: bool = False
     closers: list[Closer] = field(default_factory=list)
+    groups: list[Groups] = field(default_factory=list)
     watermark: Slot | None = None
     uses_step_bytes: bool = False
     columns: dict[int, dict[int, int]] = field(default_factory=dict)  # port -> column of the plan -> place in its batch
@@ -99,6 +100,7 @@ class StagePlan:
 
 
 NODE, START, ARRIVAL = abi.STATE_ERROR_NODE, abi.STATE_ERROR_START, abi.STATE_ERROR_ARRIVAL
+GROUP, ENTRY, TABLE = abi.STATE_ERROR_GROUP, abi.STATE_ERROR_ENTRY, abi.STATE_ERROR_TABLE
 LAST_STRING_WORD = 62  # of an entry: where its strings are is a word of bits (TABLE_STRINGS)
 FATAL = 2  # "late" of a late row whose source says late = 'fail'
 
@@ -150,6 +152,16 @@ def closing(stage: StagePlan, node: LogicalNode, instant: ast.expr, start: ast.e
     return Event(ast.Name("serial", ast.Load()), position, ast.Constant(abi.ERROR), expr("-1"))
 
 
+@dataclass(frozen=True, slots=True)
+class GroupAtHand:
+    """The group errors name: 1 + its place in StagePlan.groups, its entry, the table that is in, its window's start."""
+
+    number: int
+    entry: ast.expr
+    table: ast.expr
+    start: ast.expr
+
+
 @dataclass(slots=True)
 class Flow:
     """One function being written; see the module."""
@@ -161,6 +173,7 @@ class Flow:
     position: Position
     late: ast.expr | None  # as in Event; None once late rows have been dropped
     roomy: bool
+    group: GroupAtHand | None = None  # whose values are computed
     keep: ast.expr | None = None  # a filter's condition, where rows are written first and counted if it holds
     ahead: Row | None = None  # the source row some turns later, for prefetching
     tables: dict[int, TableLocals] = field(default_factory=dict)
@@ -181,6 +194,17 @@ class Flow:
         """Return from the function with everything written back."""
         self.flush()
         self.writer.code("return X", X=result)
+
+    @contextmanager
+    def of_group(
+        self, names: tuple[str, ...], keys: Keys, entry: ast.expr, table: ast.expr, windowed: bool
+    ) -> Iterator[None]:
+        """What fails inside is told with the group whose entry this is."""
+        made = tuple(GroupKey(n, f.type, f.word, f.null_bit) for n, f in zip(names, keys.fields, strict=True))
+        self.stage.groups.append(Groups(made, keys.null_word, windowed))
+        self.group = GroupAtHand(len(self.stage.groups), entry, table, self.position.start)
+        yield
+        self.group = None
 
     @contextmanager
     def on_time(self) -> Iterator[None]:
@@ -287,6 +311,10 @@ def function(
         )  # fmt: skip
         if stage.lanes:  # the rest of the position: what other lanes emitted before it is delivered
             for word, value in ((NODE, ast.Constant(at.node)), (START, at.start), (ARRIVAL, at.arrival)):
+                stage.writer.code("st_i64(state, W, V)", W=word, V=value)
+        if flow.group is not None:
+            g = flow.group
+            for word, value in ((GROUP, ast.Constant(g.number)), (ENTRY, g.entry), (TABLE, g.table), (START, g.start)):
                 stage.writer.code("st_i64(state, W, V)", W=word, V=value)
         stage.writer.code("return X", X=event.failed)
 

@@ -91,6 +91,7 @@ def write_stage(plan: LogicalPlan, identity: dict[int, str], shape: Shape, globa
         constants=stage.constants.pack(),
         ports=ports,
         sites=tuple(stage.sites.sites),
+        groups=tuple(stage.groups),
         lane_entry="lanes" if shape.routed else None,
     )
     return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), stage.every_advance, stage.columns)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cq import places
 from cq.errors import DataError, Diagnostic, UsageError
 from cq.functions import Failure
 from cq.planner.logical import LogicalNode, LogicalPlan
@@ -18,7 +19,6 @@ from cq.reference.evaluate import Row, evaluator
 from cq.reference.graph import Delivered, Graph, Position, Stopped
 from cq.reference.merge import Arrival, Merge
 from cq.reference.operator import BEFORE_ALL, NEVER
-from cq.value_text import write_timestamp
 
 __all__ = ["Delivered", "Placed", "Position", "ReferenceResult", "Session", "SourceCounts", "run"]
 
@@ -190,10 +190,8 @@ class _Part:
                     self.graph.finish()
                     self._tell_late()
             except Stopped as stop:
-                if stop.instant < NEVER:
-                    place = f"instant {write_timestamp(stop.instant)}"
-                else:
-                    place = arrival.place or "the end of the input"
+                due = places.closing(stop.instant) if stop.instant < NEVER else places.END
+                place = arrival.place if arrival.place and stop.instant == NEVER else due
                 self._result.failed_at = (self.graph.serial, stop.instant)
                 self._fail(stop.failure, stop.failure.place or place)
                 return

@@ -15,15 +15,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from cq.runtime import stage as s
-from cq.runtime.abi import ErrorCode
 from cq.runtime.arrow import adopt, lend, plain_schema
 from cq.runtime.batch import ITEM_STAGE, LOAN_FIRST
 from cq.runtime.build import NO_LIMIT, build, close, useful_workers
+from cq.runtime.failure import EngineFailure, read_failure
 from cq.runtime.host import CompiledHost, InterpretedHost
 from cq.runtime.job import Job
 from cq.runtime.merge import (
@@ -47,24 +46,6 @@ INLINE_STEPS = 64  # threads=0: visits between two looks at the results
 BATCH_ROWS = 16384  # columns of 128 KiB: several fit the second-level cache (measured best from 4k to 16k)
 
 OnBatch = Callable[[int, pa.RecordBatch], None]
-
-
-@dataclass(frozen=True, slots=True)
-class EngineFailure:
-    """Why a run stopped: an error at a place of the query and at a position; all rows before it were delivered.
-
-    site: index into the stage's sites; -1 when no place of the query has caused it.
-    source, row: the row of that source (from 0) that was under way; -1 when unknown or when a window was closing.
-    serial, instant: the position.
-    """
-
-    code: ErrorCode
-    stage: int
-    site: int
-    source: int
-    row: int
-    serial: int
-    instant: int
 
 
 class _Feed:
@@ -368,10 +349,7 @@ class Engine:
             outcome = self._outcome()
             if outcome in {s.RUNNING, s.FINISHED}:
                 return None
-            stage = self._host.word(outcome, ITEM_STAGE)
-            code, site, source, row, serial, instant = (self._host.word(stage, s.STAGE_ERROR + n) for n in range(6))
-            number = self._host.word(stage, s.STAGE_NUMBER)
-        return EngineFailure(ErrorCode(code), number, site, source, row, serial, instant)
+            return read_failure(self._host, self._plant.job, self._host.word(outcome, ITEM_STAGE))
 
     def ended(self, source: int) -> bool:
         """Whether the source has been told to have no more rows."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cq.runtime.abi import Storage
+from cq.types import DataType
 
 
 class StageKind(Enum):
@@ -112,6 +113,25 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupKey:
+    """A key of a group's entry: the first word it takes, and its bit of the null word, or -1."""
+
+    name: str
+    type: DataType
+    word: int
+    null_bit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """How to read which group an entry is, for errors. windowed: it is of a window."""
+
+    keys: tuple[GroupKey, ...]
+    null_word: int
+    windowed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PortSpec:
     """An output of a stage: a sink's rows, or rows for the next stage."""
 
@@ -129,6 +149,7 @@ class Stage:
     `i64 lanes(batch, port, lo, hi, out, constants)` that writes the 32-bit key hash of rows lo..hi of a port's batch
     into out, a u32[hi - lo].  positions: whether the kernel writes PORT_POSITIONS (needed when run in lanes).
     constants: the bytes a kernel reads its literals from (words, then string bytes).  sites: by STATE_ERROR_SITE.
+    groups: by STATE_ERROR_GROUP - 1.
     """
 
     name: str
@@ -141,6 +162,7 @@ class Stage:
     constants: bytes
     ports: tuple[PortSpec, ...]
     sites: tuple[Site, ...] = ()
+    groups: tuple[Groups, ...] = ()
     lane_entry: str | None = None
 
 

@@ -91,7 +91,7 @@ RECORD_SHARE = 9  # 1: the lane has a share in the ticket
 RECORD_FIRST = 10  # list of parcels it emitted
 RECORD_SEGMENT_COUNT = 11
 RECORD_STATE = 16  # the first words of its state after an error
-RECORD_WORDS = 32
+RECORD_WORDS = (RECORD_STATE + STATE_FIRST_FREE + 7) & ~7  # whole cache lines
 
 
 @native("i64(i64, i64)", export=True)

@@ -22,11 +22,15 @@ from cq.runtime.abi import (
     SEGMENT_ROWS,
     STATE_CALLS,
     STATE_ERROR_CODE,
+    STATE_ERROR_ENTRY,
+    STATE_ERROR_GROUP,
     STATE_ERROR_INSTANT,
     STATE_ERROR_PORT,
     STATE_ERROR_ROW,
     STATE_ERROR_SERIAL,
     STATE_ERROR_SITE,
+    STATE_ERROR_START,
+    STATE_ERROR_TABLE,
     STATE_HELD_BYTES,
     ErrorCode,
 )
@@ -115,8 +119,8 @@ STAGE_WINDOW_NS = 30  # STAGE_BUSY_NS when the scheduling window began
 STAGE_STATE_BYTES = 31  # held by the containers of its states, when last weighed
 STAGE_FAILURE = 32  # the failure item
 STAGE_ERROR = STAGE_FAILURE + ITEM_WORDS  # ERROR_* words
-STAGE_SLOTS = STAGE_ERROR + 8  # -> (offset, container) of each slot of a state
-STAGE_SLOT_COUNT = STAGE_ERROR + 9
+STAGE_SLOTS = STAGE_ERROR + 10  # -> (offset, container) of each slot of a state
+STAGE_SLOT_COUNT = STAGE_ERROR + 11
 STAGE_WORDS = STAGE_ERROR + 16
 
 ERROR_CODE = 0
@@ -125,6 +129,11 @@ ERROR_SOURCE = 2  # source the row is from, where ROW is known
 ERROR_ROW = 3  # number of the row in its source; -1 when a window failed or the stage is not the first
 ERROR_SERIAL = 4
 ERROR_INSTANT = 5
+ERROR_GROUP = 6  # as in STATE_ERROR_GROUP, and the three words that say which group
+ERROR_ENTRY = 7
+ERROR_TABLE = 8
+ERROR_START = 9
+ERROR_WORDS = 10
 
 # how a stage is run: one worker at a time; any ticket by any worker; by lanes; any ticket into any worker's panes
 SINGLE, SHARED, LANED, PARTIAL = 0, 1, 2, 3
@@ -347,6 +356,10 @@ def note_failure(stage: int, state: int, item: int) -> int:
     st_i64(error, ERROR_ROW, row)
     st_i64(error, ERROR_SERIAL, ld_i64(state, STATE_ERROR_SERIAL))
     st_i64(error, ERROR_INSTANT, ld_i64(state, STATE_ERROR_INSTANT))
+    st_i64(error, ERROR_GROUP, ld_i64(state, STATE_ERROR_GROUP))
+    st_i64(error, ERROR_ENTRY, ld_i64(state, STATE_ERROR_ENTRY))
+    st_i64(error, ERROR_TABLE, ld_i64(state, STATE_ERROR_TABLE))
+    st_i64(error, ERROR_START, ld_i64(state, STATE_ERROR_START))
     failure = stage + STAGE_FAILURE * 8
     st_i64(failure, ITEM_KIND, FAILURE)
     st_i64(failure, ITEM_STAGE, stage)

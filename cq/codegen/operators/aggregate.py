@@ -88,7 +88,8 @@ def _emit(flow: Flow, node: Aggregate, layout: Layout, slot: Slot, cursor: Slot)
         if layout.keys.null_word >= 0:
             nulls = scope.let(expr("ld_i64(E, W)", E=entry.address, W=layout.keys.null_word), "nulls")
         values = [load_field(scope, f, entry.address, entry.table, nulls) for f in layout.keys.fields]
-        values += layout.parts.values(scope, entry)
+        with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, windowed=False):
+            values += layout.parts.values(scope, entry)
         flow.deliver(node, row_of(scope, values))
     writer.code("st_i64(state, W, N)", W=cursor.offset, N=count)
     flow.leave(ast.Constant(abi.DONE))

@@ -338,7 +338,8 @@ def _each_group(
         writer.code("arrival = ld_i64(E, W)", E=entry.address, W=tables.ENTRY_FIRST)
         times = [expr("start"), expr("instant"), scope.let(expr("instant - 1"))]
         values = [*(Val(TIMESTAMP, (t,)) for t in times), *_load_keys(flow, layout.keys, entry)]
-        values += layout.parts.values(scope, entry)
+        with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, windowed=True):
+            values += layout.parts.values(scope, entry)
         flow.deliver(node, row_of(scope, values))
 
 

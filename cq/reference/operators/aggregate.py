@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cq.functions import Failure
+from cq.places import group
 from cq.planner.operators import Aggregate
 from cq.reference.evaluate import Row, keys_of
 from cq.reference.fold import fold
@@ -17,6 +18,7 @@ class AggregateRows(RowOperator):
     def __init__(self, node: Aggregate, clock: Clock) -> None:
         super().__init__(node, clock)
         self._key = keys_of(node.keys) if node.keys else lambda row: ()
+        self._columns = [(n, k.type) for n, k in zip(node.key_names, node.keys, strict=True)]
         self._folds = [fold(call) for call in node.aggregates]
         self._groups: dict[Row, list[Any]] = {}
         if not node.keys:
@@ -35,6 +37,6 @@ class AggregateRows(RowOperator):
             try:
                 values = [f.value(s) for f, s in zip(self._folds, states, strict=True)]
             except Failure as failure:
-                failure.place = f"group {key}" if key else "the end of the input"
+                failure.place = group(self._columns, key)
                 raise
             self.out.append((*key, *values))

@@ -6,11 +6,11 @@ import heapq
 from typing import Any
 
 from cq.functions import Failure
+from cq.places import window_group
 from cq.planner.operators import WindowAggregate, WindowKind
 from cq.reference.evaluate import Row, keys_of
 from cq.reference.fold import fold
 from cq.reference.operator import NEVER, Clock, RowOperator
-from cq.value_text import write_timestamp
 
 Group = list[Any]  # [arrival of its first row, a state for each aggregate]
 
@@ -24,6 +24,7 @@ class WindowRows(RowOperator):
         super().__init__(node, clock)
         self._window = node.window
         self._key = keys_of(node.keys) if node.keys else lambda row: ()
+        self._columns = [(n, k.type) for n, k in zip(node.key_names, node.keys, strict=True)]
         self._folds = [fold(call) for call in node.aggregates]
 
     def _add(self, groups: dict[Row, Group], row: Row) -> None:
@@ -39,8 +40,7 @@ class WindowRows(RowOperator):
             try:
                 values = [f.value(state) for f, state in zip(self._folds, group[1:], strict=True)]
             except Failure as failure:
-                window = f"window {write_timestamp(start)} to {write_timestamp(end)}"
-                failure.place = f"{window}, group {key}" if key else window
+                failure.place = window_group(start, end, self._columns, key)
                 raise
             self.out.append((start, end, end - 1, *key, *values))
 
