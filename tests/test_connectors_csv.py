@@ -20,6 +20,7 @@ from cq.connectors.inference import infer
 from cq.connectors.physical import rows_of
 from cq.connectors.rules import Rules
 from cq.connectors.texts import Unreadable, scanner
+from cq.errors import CqError
 from cq.schema import Field
 
 ALL_TYPES = [
@@ -196,6 +197,18 @@ def test_missing_column_is_named_with_those_there_are(tmp_path: Path) -> None:
     error = read(stream("idd bigint", path=write(tmp_path, "id,name\n1,x\n"))).error
     assert error is not None and error.code == "CQ0603"
     assert 'did you mean "id"?' in error.first.help
+
+
+@pytest.mark.parametrize(("divider", "said"), [(";", ";"), ("\t", "tab"), ("|", "|")])
+def test_header_with_another_delimiter_is_told_with_the_option_to_set(tmp_path: Path, divider: str, said: str) -> None:
+    given = {"path": write(tmp_path, divider.join("ab") + "\n" + divider.join("12") + "\n")}
+    declared = read(stream("a bigint", **given)).error
+    assert declared is not None and f"say delimiter = '{said}'" in declared.first.help
+    with pytest.raises(CqError) as inferred:
+        infer(given)
+    assert f"say delimiter = '{said}'" in inferred.value.first.help
+    assert [f.name for f in infer({**given, "delimiter": divider})] == ["a", "b"]
+    assert [f.name for f in infer({**given, "delimiter": ","})] == [divider.join("ab")]
 
 
 def test_packed_text_is_read_by_its_ending(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ what the others become.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -124,6 +124,13 @@ def header_names(row: Row) -> list[str]:
     return names
 
 
+def other_delimiter(header: Sequence[str], options: CsvOptions) -> str | None:
+    """What a header of one name seems to be divided by, where that is not the delimiter; as the option is written."""
+    taken = options.dialect.delimiter.decode()
+    found = [d for d in (";", "\t", "|", ",") if d != taken and len(header) == 1 and d in header[0]]
+    return {"\t": "tab"}.get(found[0], found[0]) if found else None
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How the columns of one file map to the declaration. places: for each declared column, its place in a row."""
@@ -148,7 +155,7 @@ class Layout:
             raise damaged(name, "the first line opens a quote that is never closed")
         width = len(first.cells)
         if options.header:
-            return cls(name, options, rules, width, _by_name(header_names(first), name, rules.fields))
+            return cls(name, options, rules, width, _by_name(header_names(first), name, rules.fields, options))
         if width != len(rules.fields):
             cause = f"{name} has {width} columns and the stream declares {len(rules.fields)}"
             raise DataError(Diagnostic("CQ0603", cause, help=("without a header, declare every column in order",)))
@@ -264,14 +271,15 @@ class Layout:
         )
 
 
-def _by_name(header: list[str], name: str, fields: tuple[Field, ...]) -> tuple[int, ...]:
+def _by_name(header: list[str], name: str, fields: tuple[Field, ...], options: CsvOptions) -> tuple[int, ...]:
     known = tuple(Field(h, f.type) for h, f in zip(header, [fields[0]] * len(header), strict=True))
     places = []
     for f in fields:
         place = field_of(known, f.name)
         if place is None:
             cause = f"{name} has no column {f.name!r}"
-            guess = did_you_mean(f.name, header)
+            other = other_delimiter(header, options)
+            guess = f"say delimiter = '{other}'" if other else did_you_mean(f.name, header)
             listing = "its columns: " + ", ".join(header[:50])
             raise DataError(Diagnostic("CQ0603", cause, help=tuple(h for h in (guess, listing) if h)))
         places.append(place)

@@ -13,7 +13,7 @@ from cq.connectors import texts
 from cq.connectors.access import Access
 from cq.connectors.arrow_file import ipc_batches
 from cq.connectors.csv_blocks import BLOCK_BYTES, BYTE_ORDER_MARK, check_encoding
-from cq.connectors.csv_file import CsvOptions, header_names
+from cq.connectors.csv_file import CsvOptions, header_names, other_delimiter
 from cq.connectors.csv_rows import complete, rows
 from cq.connectors.files import format_of, tabbed, unpacked
 from cq.connectors.generator import generate
@@ -77,6 +77,10 @@ def _csv_schema(file: BinaryIO, name: str, options: Mapping[str, str]) -> pa.Sch
     if first is None:
         raise damaged(name, "the file is empty, so its columns cannot be known", "declare the columns")
     names = header_names(first) if csv_options.header else [f"c{i + 1}" for i in range(len(first.cells))]
+    other = other_delimiter(names, csv_options) if csv_options.header and "delimiter" not in options else None
+    if other:
+        cause = f"its first line has one column with {other} in its name"
+        raise damaged(name, cause, f"say delimiter = '{other}'", "declare the column if that is its name")
     body = text[first.end :].lstrip(b"\r\n") if csv_options.header else text
     if not body:
         return pa.schema([(n, pa.string()) for n in names])
