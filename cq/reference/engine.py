@@ -139,13 +139,16 @@ class _Part:
 
     def run(self, inputs: Mapping[str, Iterator[Row | Placed]]) -> None:
         """Pull from whichever source decides, until all have ended, a row fails or all limits are reached."""
-        while (source := self._merge.waits_for()) is not None and not self._over():
-            for row in inputs[source]:
-                self.push(source, row)
-                if self._merge.waits_for() != source or self._over():
-                    break
-            else:
+        while not self._over() and (source := self._merge.waits_for()) is not None:
+            try:
+                row = next(inputs[source], None)
+            except Exception as error:  # of the connector; rows of other sources may come before
+                self._merge.broke(source, error)
+                continue
+            if row is None:
                 self.end(source)
+            else:
+                self.push(source, row)
 
     def push(self, source: str, given: Row | Placed) -> None:
         counts = self._counts[source]

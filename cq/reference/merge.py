@@ -35,17 +35,24 @@ class Arrival:
 
 @dataclass(slots=True)
 class _Lane:
-    """What waits of one source. greatest: the running maximum of the event time of all it ever gave."""
+    """What waits of one source. greatest: the running maximum of the event time of all it ever gave.
+
+    broken: why its next row cannot be read. It stays next in this source, and where its rows have event times, behind
+    those of sources that have none.
+    """
 
     source: SourceDef
     greatest: int = BEFORE_ALL
     waiting: deque[tuple[int, Arrival]] = field(default_factory=deque)
     ended: bool = False
+    broken: Exception | None = None
 
     def bound(self) -> tuple[int, int]:
         """No arrival still to come from this source goes before this."""
-        greatest = self.waiting[0][0] if self.waiting else self.greatest
-        return greatest, self.source.position
+        if self.waiting:
+            return self.waiting[0][0], self.source.position
+        timed = self.broken is not None and self.source.event_time is not None
+        return max(self.greatest, BEFORE_ALL + timed), self.source.position
 
 
 class Merge:
@@ -65,6 +72,10 @@ class Merge:
             lane.greatest = arrival.time
         lane.waiting.append((lane.greatest, arrival))
 
+    def broke(self, source: str, error: Exception) -> None:
+        """The source has a next row, which cannot be read."""
+        self._lanes[source].broken = error
+
     def take(self) -> Arrival | None:
         """The next arrival of the sequence; None when a source has to speak first (see `waits_for`)."""
         if not self._open:
@@ -78,5 +89,10 @@ class Merge:
         return arrival
 
     def waits_for(self) -> str | None:
-        """The source whose next arrival decides; None when all have ended."""
-        return min(self._open, key=_Lane.bound).source.name if self._open else None
+        """The source whose next arrival decides; None when all have ended. Raises why it cannot be read, if so."""
+        if not self._open:
+            return None
+        lane = min(self._open, key=_Lane.bound)
+        if lane.broken is not None and not lane.waiting:
+            raise lane.broken
+        return lane.source.name
