@@ -49,12 +49,13 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All outputs of a query on two engines."""
+    """All outputs of a query on two engines. stopped: the data error that ended both, if one did."""
 
     left: str
     right: str
     outputs: tuple[Comparison, ...]
     errors: tuple[str, ...] = field(default=())  # what made the engines stop differently
+    stopped: str = ""
 
     @property
     def equal(self) -> bool:
@@ -71,6 +72,8 @@ class Difference:
 
     def __str__(self) -> str:
         lines = [f"! {e}" for e in self.errors]
+        if self.stopped:
+            lines.append(f"both {self.stopped}")
         for c in self.outputs:
             lines.append(describe(c, self.left, self.right))
         return "\n".join(lines)
@@ -228,13 +231,24 @@ def compare_runs(
     tolerance: float = DEFAULT_TOLERANCE,
 ) -> Difference:
     """Two runs, each (engine, tables by output, the data error that stopped it). Spark's errors have no place, and it
-    gives no rows before one: then only the codes are compared."""
+    gives no rows before one: then only the codes are compared.
+
+    Where both stop alike and there are several outputs, each is compared as far as both have it: of the row or closing
+    time that failed an output holds a first part, and how much is the engine's affair.
+    """
     (left_name, left_tables, left_error), (right_name, right_tables, right_error) = left, right
     errors = _errors((left_name, left_error), (right_name, right_error))
     whole = left_error is None and right_error is None
     comparable = left_tables if whole or "spark" not in (left_name, right_name) else ()
-    outputs = tuple(compare(n, left_tables[n], right_tables[n], strict, tolerance) for n in comparable)
-    return Difference(left_name, right_name, outputs, errors)
+    alike = not whole and not errors
+    outputs = []
+    for name in comparable:
+        a, b = left_tables[name], right_tables[name]
+        if alike and len(left_tables) > 1:
+            both = min(a.num_rows, b.num_rows)
+            a, b = a.slice(0, both), b.slice(0, both)
+        outputs.append(compare(name, a, b, strict, tolerance))
+    return Difference(left_name, right_name, tuple(outputs), errors, _end_of(left_error) if alike else "")
 
 
 def _errors(left: tuple[str, CqError | None], right: tuple[str, CqError | None]) -> tuple[str, ...]:
