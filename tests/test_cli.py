@@ -469,6 +469,19 @@ def test_full_disk_is_an_error_and_no_traceback(engine: str) -> None:
     assert b"Traceback" not in done.stderr and b"Exception" not in done.stderr
 
 
+@pytest.mark.parametrize(("closed", "out"), [("<&-", b"id\n1\n2\n3\n"), (">&-", b""), ("2>&-", b"id\n1\n2\n3\n")])
+def test_closed_standard_stream_is_as_if_it_went_nowhere(closed: str, out: bytes) -> None:
+    command = f"{sys.executable} -m cq run --engine reference -c 'SELECT id FROM b' b=bids.csv {closed}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, out) and b"Traceback" not in done.stderr
+
+
+def test_working_directory_that_was_removed_is_said() -> None:
+    command = f"mkdir gone && cd gone && rmdir ../gone && {sys.executable} -m cq check -c 'SELECT 1 AS a'"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120, check=False)
+    assert done.returncode == 2 and done.stderr.startswith(b"error[CQ0601]: the working directory has been removed")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal_drains_and_leaves_with_130_even_while_input_is_awaited(number: signal.Signals) -> None:
     command = [sys.executable, "-m", "cq", "run", "-c", "CREATE STREAM b (id BIGINT); SELECT id FROM b", "b=-"]

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from cq.errors import CompileError, CqError, DataError, Diagnostic, did_you_mean, render
+from cq.errors import CompileError, CqError, DataError, Diagnostic, UsageError, did_you_mean, render
 
 DONE, AT_FAULT, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -87,7 +87,15 @@ def cli(context: click.Context, debug: bool, version: bool) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """The `cq` command: run it and leave the process with its exit code."""
+    _replace_closed_streams()
     sys.exit(execute(sys.argv[1:] if arguments is None else arguments))
+
+
+def _replace_closed_streams() -> None:
+    """A standard stream that was closed before the start is the null device; no file opened later is taken for it."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - it stays open
 
 
 def execute(arguments: list[str]) -> int:
@@ -95,6 +103,7 @@ def execute(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [a for a in arguments if a != "--debug"]
     try:
+        _demand_directory()
         result: Any = cli.main(args=arguments, prog_name="cq", standalone_mode=False)
         return result if isinstance(result, int) else DONE
     except click.exceptions.Exit as e:
@@ -119,6 +128,15 @@ def execute(arguments: list[str]) -> int:
             traceback.print_exc()
         say(render(internal_error(e)))
         return USAGE
+
+
+def _demand_directory() -> None:
+    """CQ0601 where the working directory has been removed: no path can be found from there."""
+    try:
+        os.getcwd()
+    except OSError:
+        help = ("go to one that exists: cd",)
+        raise UsageError(Diagnostic("CQ0601", "the working directory has been removed", help=help)) from None
 
 
 def exit_code(error: CqError) -> int:
