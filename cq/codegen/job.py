@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cq.codegen.expressions import ARRAY_WAYS, NO_ARRAYS
-from cq.codegen.flow import is_strict
-from cq.codegen.operators.buffer import waits
+from cq.codegen.flow import holds_back, is_strict
+from cq.codegen.operators.buffer import gives_when_due, waits
 from cq.codegen.operators.gather import gathered
 from cq.codegen.ports import storage
-from cq.codegen.scan import StageInput
+from cq.codegen.scan import StageInput, decides_lane
 from cq.codegen.stage import Shape, WrittenStage, expressions_of, inputs_of, sources_of, write_stage
 from cq.errors import Span, compile_error
-from cq.expressions import Call, Cast, Column, Expr, can_fail, substitute, walk
+from cq.expressions import Call, Cast, Column, Expr, substitute, walk
 from cq.planner.logical import LogicalNode, LogicalPlan, OpClass, Output, identities
 from cq.planner.operators import Aggregate, Filter, Project, Scan, SourceDef, Unnest, WindowAggregate
 from cq.planner.stages import Stage, StageGraph
@@ -66,7 +66,8 @@ def write_job(graph: StageGraph) -> Job:
     unnests = len(second.inputs) == 1 and first.outputs == second.inputs and _has_unnest(first)
     if unnests and (row_cost_ns(plan) >= ROUTED_FROM_NS or _calls(first) >= CALLS_APART):
         return _chain(graph, first, second, identity, waiting)
-    keys = _source_keys(plan, second) if row_cost_ns(plan) >= ROUTED_FROM_NS else ()
+    routed = row_cost_ns(plan) >= ROUTED_FROM_NS and not _ties_show(plan, waiting)
+    keys = _source_keys(plan, second) if routed else ()
     kind = StageKind.PARTITIONED if keys else StageKind.STATEFUL
     return _job(plan, [write_stage(plan, identity, Shape("query", kind, waiting, keys), stage_scope())])
 
@@ -96,6 +97,27 @@ def row_cost_ns(plan: LogicalPlan) -> int:
     return total
 
 
+def _ties_show(plan: LogicalPlan, waiting: bool) -> bool:
+    """Whether lanes would lose an order that shows: of groups that rows of one closing time have begun.
+
+    Such groups are ordered by their first rows, which have one serial between them; in one state the order of arrival
+    tells them apart, in several nothing does. It shows where the groups' rows come to an output.
+    """
+    nodes = plan.nodes()
+    shows = {id(o.node) for o in plan.outputs}
+    for node in reversed(nodes):
+        if id(node) in shows:
+            shows.update(id(i) for port, i in enumerate(node.inputs) if not holds_back(node, port))
+    due: set[int] = set()  # what can come of a closing time
+    for node in nodes:
+        derived = any(id(i) in due for i in node.inputs)
+        if derived and id(node) in shows and isinstance(node, WindowAggregate | Aggregate):
+            return True
+        if derived or gives_when_due(node, waiting):
+            due.add(id(node))
+    return False
+
+
 def _has_unnest(stage: Stage) -> bool:
     return any(isinstance(n, Unnest) for n in stage.nodes)
 
@@ -110,8 +132,8 @@ def _chain(graph: StageGraph, first: Stage, second: Stage, identity: dict[int, s
     (edge,) = second.inputs
     given = StageInput(edge)
     after = replaced(graph.plan, edge, given)
-    keys = tuple(k for k in second.keys if not any(can_fail(e) for e in k))
-    if row_cost_ns(after) < ROUTED_FROM_NS:
+    keys = tuple(k for k in second.keys if all(decides_lane(edge.schema, e) for e in k))
+    if row_cost_ns(after) < ROUTED_FROM_NS or _ties_show(after, waiting):
         keys = ()
     kind = StageKind.PARTITIONED if keys else StageKind.STATEFUL
     known = {**identity, id(given): identity[id(edge)], **identities(after)}
@@ -162,7 +184,9 @@ def _source_keys(plan: LogicalPlan, stage: Stage) -> tuple[tuple[Expr, ...], ...
     found: dict[int, tuple[Expr, ...]] = {}
     for edge, key in zip(stage.inputs, stage.keys, strict=True):
         down = _to_source(edge, key)
-        if down is None or any(can_fail(e) for e in down[1]) or found.setdefault(id(down[0]), down[1]) != down[1]:
+        if down is None or found.setdefault(id(down[0]), down[1]) != down[1]:
+            return ()
+        if not all(decides_lane(down[0].schema, e) for e in down[1]):
             return ()
     inputs = inputs_of(plan)
     return tuple(found[id(n)] for n in inputs) if all(id(n) in found for n in inputs) else ()

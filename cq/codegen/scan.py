@@ -11,8 +11,8 @@ from cq.codegen.flow import FATAL, Event, Flow, StagePlan, function, holds_back,
 from cq.codegen.operators.gather import take_gathered
 from cq.codegen.ports import Position, storage
 from cq.codegen.probe import Keys
-from cq.codegen.values import Row, Scope, Val
-from cq.codegen.writer import expr
+from cq.codegen.values import Constants, Row, Scope, Sites, Val
+from cq.codegen.writer import Writer, expr
 from cq.expressions import Expr
 from cq.planner.logical import LogicalNode, operator
 from cq.planner.operators import UnionAll, Unnest
@@ -125,7 +125,7 @@ LANES_ARGUMENTS = ("batch", "port", "lo", "hi", "out", "constants")
 
 
 def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], keys: tuple[tuple[Expr, ...], ...]) -> None:
-    """Write the function that gives the 32-bit key hash of rows lo..hi of a port. Keys cannot fail.
+    """Write the function that gives the 32-bit key hash of rows lo..hi of a port. All keys are such as `decides_lane`.
 
     Tables take a slot from a hash's top bits; lanes are to be taken from its low ones.
     """
@@ -146,8 +146,18 @@ def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], keys: tuple[t
         stage.writer.code("return 0")
 
 
+def decides_lane(schema: Schema, key: Expr) -> bool:
+    """Whether a row's lane can be told by this key: it is computed from the row alone. What may fail, be it for want of
+    memory for a text, or leaves a second result in the state, needs the state, which a row has only in its lane."""
+    writer, failures = Writer(), []
+    scope = Scope(writer, Constants(), Sites(), lambda code, site: failures.append(code))
+    with writer.function("key", LANES_ARGUMENTS):
+        emit(scope, source_row(scope, schema, {}, 0, ast.Name("i", ast.Load())), key)
+    return not failures and all(n.id != "state" for n in ast.walk(writer.functions[-1]) if isinstance(n, ast.Name))
+
+
 def _cannot_fail(code: ErrorCode, site: int) -> None:
-    raise AssertionError("a key that can fail decides a lane")
+    raise AssertionError("a key that needs the state decides a lane")
 
 
 def source_row(scope: Scope, schema: Schema, places: dict[int, int], port: int, number: ast.expr) -> Row:

@@ -9,7 +9,7 @@ from cq.codegen.probe import Field, lay_out, load_field, null_bits, plain_word, 
 from cq.codegen.values import Row
 from cq.codegen.writer import expr
 from cq.planner.logical import LogicalNode, LogicalPlan
-from cq.planner.operators import Over, Scan, TemporalJoin
+from cq.planner.operators import Over, Scan, TemporalJoin, WindowAggregate
 from cq.runtime import abi, buffers
 from cq.runtime.job import Container, Slot, TableShape
 from cq.schema import TimeAttribute
@@ -25,6 +25,12 @@ def waits(plan: LogicalPlan) -> bool:
     """
     sources = {n.source.name: n.source for n in plan.nodes() if isinstance(n, Scan)}
     return len(sources) > 1 or any(s.delay_us > 0 for s in sources.values())
+
+
+def gives_when_due(node: LogicalNode, waiting: bool) -> bool:
+    """Whether the operator gives rows at instants, not only for a row of its input. waiting: `waits` of the plan."""
+    released = isinstance(node, TemporalJoin) or (isinstance(node, Over) and node.order is not None)
+    return isinstance(node, WindowAggregate) or (released and waiting)
 
 
 def layout_of(input: LogicalNode) -> tuple[tuple[Field, ...], int, TableShape]:

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cq.codegen.flow import CONSUME, Closer, Event, Flow, StagePlan, consumes, function, holds_back, row_of
-from cq.codegen.operators.buffer import keep_record, layout_of
+from cq.codegen.operators.buffer import gives_when_due, keep_record, layout_of
 from cq.codegen.ports import Position
 from cq.codegen.probe import load_field
 from cq.codegen.values import Row
 from cq.codegen.writer import expr
 from cq.planner.logical import LogicalNode, LogicalPlan
-from cq.planner.operators import Aggregate, Over, Scan, TemporalJoin, UnionAll, Unnest, WindowAggregate
+from cq.planner.operators import Aggregate, Scan, TemporalJoin, UnionAll, Unnest
 from cq.runtime import abi, buffers
 from cq.runtime.job import Container, Slot
 
@@ -68,12 +68,8 @@ class _Ways:
         for node in self.nodes:
             if not node.inputs:
                 yield [node, *self.gathered]
-        yield [n for n in self.nodes if self._closes(n) or n in self.gathered]
+        yield [n for n in self.nodes if gives_when_due(n, self._waits) or n in self.gathered]
         yield [n for n in self.nodes if isinstance(n, Aggregate) or n in self.gathered]
-
-    def _closes(self, node: LogicalNode) -> bool:
-        released = isinstance(node, TemporalJoin) or (isinstance(node, Over) and node.order is not None)
-        return isinstance(node, WindowAggregate) or (released and self._waits)
 
     def _hits(self, node: LogicalNode, several: bool, target: LogicalNode) -> Iterator[_Hit]:
         """How rows that `node` gives in one event come to the inputs of `target`, one after the other."""
