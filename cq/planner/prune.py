@@ -107,10 +107,11 @@ def kept_aggregates(node: WindowAggregate | Aggregate, needed: set[int]) -> list
 
 
 def kept_overs(node: Over, needed: set[int]) -> list[int]:
-    """The OVER calls that stay: read by somebody, or able to fail; one at least where Over drops late rows."""
+    """The OVER calls that stay: read by somebody, or able to fail; one at least where Over drops late rows, or the
+    partition may fail."""
     first = len(node.input.schema)
     kept = [i for i, c in enumerate(node.calls) if first + i in needed or call_can_fail(c)]
-    return kept or ([0] if node.order is not None else [])
+    return kept or ([0] if node.order is not None or any(map(can_fail, node.partition)) else [])
 
 
 def _arguments(node: WindowAggregate | Aggregate, needed: set[int]) -> list[Expr]:
