@@ -16,7 +16,7 @@ from cq.codegen.numbers import compare
 from cq.codegen.probe import Field, load_field, store_field, words_of
 from cq.codegen.values import Row, Scope, Val, default_parts, is_true
 from cq.codegen.writer import expr
-from cq.expressions import Expr
+from cq.expressions import Expr, can_fail
 from cq.planner.logical import AggregateCall
 from cq.runtime import abi
 from cq.runtime.abi import ErrorCode
@@ -328,7 +328,8 @@ def _emptiness(parts: Parts, call: AggregateCall) -> Callable[[Scope, Entry], as
 
 @recipe("count")
 def count_recipe(parts: Parts, call: AggregateCall) -> Result:
-    count = _count(parts, call)
+    fails = bool(call.args) and can_fail(call.args[0])  # then it is computed, NULL or not
+    count = parts.take(Counted(call.args[0], call.filter, call.distinct)) if fails else _count(parts, call)
     return lambda scope, e: Val(call.type, (scope.let(count.at(e)),))
 
 
