@@ -133,6 +133,13 @@ def _keyed(right: Relation, span: Span) -> tuple[WindowAggregate, dict[int, int]
             right.span if right.span.line else span,
             help="make it a view that groups by a key in TUMBLE or HOP windows",
         )
+    if not right.node.schema.times:
+        raise compile_error(
+            "CQ0408",
+            f"{right.title} leaves out when its windows end, so it has no row as of a time",
+            right.span if right.span.line else span,
+            help="add window_end to what it selects",
+        )
     return found
 
 
