@@ -162,8 +162,8 @@ class Stage:
     constants: bytes
     ports: tuple[PortSpec, ...]
     sites: tuple[Site, ...] = ()
-    groups: tuple[Groups, ...] = ()
     lane_entry: str | None = None
+    groups: tuple[Groups, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
