@@ -320,6 +320,8 @@ def test_the_training_run_writes_a_cache_that_the_next_start_uses(monkeypatch, t
 
 def test_ctrl_c_in_a_query_ends_the_query_and_the_jvm():
     script = """
+        import signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit that it is ignored
         from cq.spark import session
         from cq.spark.exchange import query
         spark = session.open_session()
