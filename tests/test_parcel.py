@@ -123,9 +123,17 @@ def copying(kind=StageKind.STATEFUL, limit=None):
     four = "i64(i64, i64, i64, i64)"
     functions = (("copy_row", four), ("kernel", four), ("lanes", "i64(i64, i64, i64, i64, i64, i64)"))
     stage = Stage(
-        "copy", kind, _module(lanes), functions, "kernel", (), STATE_FIRST_FREE, b"",
-        (PortSpec("out", COLUMNS, limit),), (), "lanes" if lanes else None,
-    )  # fmt: skip
+        name="copy",
+        kind=kind,
+        module=_module(lanes),
+        functions=functions,
+        entry="kernel",
+        slots=(),
+        state_words=STATE_FIRST_FREE,
+        constants=b"",
+        ports=(PortSpec("out", COLUMNS, limit),),
+        lane_entry="lanes" if lanes else None,
+    )
     return Job((SourceSpec("s", COLUMNS),), (stage,))
 
 

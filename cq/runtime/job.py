@@ -140,7 +140,7 @@ class PortSpec:
     limit: int | None = None  # sink: only the first rows, by position
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
     """A compiled-to-be loop.
 

@@ -92,6 +92,18 @@ UNHEARD_NS = 200_000  # four wake-ups' worth: a result waits no longer than this
 
 RUNNING, FINISHED = 0, 1
 
+ERROR_CODE = 0
+ERROR_SITE = 1
+ERROR_SOURCE = 2  # source the row is from, where ROW is known
+ERROR_ROW = 3  # number of the row in its source; -1 when a window failed or the stage is not the first
+ERROR_SERIAL = 4
+ERROR_INSTANT = 5
+ERROR_GROUP = 6  # as in STATE_ERROR_GROUP, and the three words that say which group
+ERROR_ENTRY = 7
+ERROR_TABLE = 8
+ERROR_START = 9
+ERROR_WORDS = 10
+
 STAGE_BUSY = 0
 STAGE_ENGINE = 8
 STAGE_KIND = 9
@@ -119,21 +131,9 @@ STAGE_WINDOW_NS = 30  # STAGE_BUSY_NS when the scheduling window began
 STAGE_STATE_BYTES = 31  # held by the containers of its states, when last weighed
 STAGE_FAILURE = 32  # the failure item
 STAGE_ERROR = STAGE_FAILURE + ITEM_WORDS  # ERROR_* words
-STAGE_SLOTS = STAGE_ERROR + 10  # -> (offset, container) of each slot of a state
-STAGE_SLOT_COUNT = STAGE_ERROR + 11
-STAGE_WORDS = STAGE_ERROR + 16
-
-ERROR_CODE = 0
-ERROR_SITE = 1
-ERROR_SOURCE = 2  # source the row is from, where ROW is known
-ERROR_ROW = 3  # number of the row in its source; -1 when a window failed or the stage is not the first
-ERROR_SERIAL = 4
-ERROR_INSTANT = 5
-ERROR_GROUP = 6  # as in STATE_ERROR_GROUP, and the three words that say which group
-ERROR_ENTRY = 7
-ERROR_TABLE = 8
-ERROR_START = 9
-ERROR_WORDS = 10
+STAGE_SLOTS = STAGE_ERROR + ERROR_WORDS  # -> (offset, container) of each slot of a state
+STAGE_SLOT_COUNT = STAGE_SLOTS + 1
+STAGE_WORDS = STAGE_SLOT_COUNT + 1
 
 # how a stage is run: one worker at a time; any ticket by any worker; by lanes; any ticket into any worker's panes
 SINGLE, SHARED, LANED, PARTIAL = 0, 1, 2, 3
