@@ -73,6 +73,13 @@ def test_late_rows_are_counted_by_the_first_operator_that_needs_time() -> None:
     assert counted == [["bid"], []]
 
 
+def test_operators_joined_into_one_say_how_often_they_count_late_rows() -> None:
+    query = f"SELECT window_end, COUNT(*) AS n FROM {TUMBLE} GROUP BY window_end;"
+    better = rewrite(plan_of(query + query), check=True)
+    assert [n["copies"] for n in plan_facts(better)["nodes"] if n["operator"] == "window"] == [2]
+    assert "counts late rows of bid 2 times" in explain(better)
+
+
 def test_identities_do_not_depend_on_spelling_or_place() -> None:
     a, b = (
         plan_of(f"SELECT auction, COUNT(*) AS n FROM {TUMBLE} GROUP BY window_end, auction;"),

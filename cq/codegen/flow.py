@@ -207,8 +207,8 @@ class Flow:
         self.group = None
 
     @contextmanager
-    def on_time(self) -> Iterator[None]:
-        """Inside, the row is not late; a late one has been counted instead."""
+    def on_time(self, node: LogicalNode) -> Iterator[None]:
+        """Inside, the row is not late; `node` has counted a late one instead."""
         if self.late is None:
             yield
             return
@@ -217,7 +217,7 @@ class Flow:
             if any(is_strict(n) for n in self.stage.plan.nodes()):
                 with self.scope.when(expr("L == FATAL", L=late, FATAL=FATAL)):
                     self.scope.fail(ErrorCode.LATE, "the row is late: its event time is below the watermark", NOWHERE)
-            self.writer.code("st_i64(state, W, ld_i64(state, W) + 1)", W=abi.STATE_LATE_ROWS)
+            self.writer.code("st_i64(state, W, ld_i64(state, W) + N)", W=abi.STATE_LATE_ROWS, N=node.copies)
         with self.scope.otherwise():
             yield
         self.late = late

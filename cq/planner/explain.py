@@ -87,6 +87,7 @@ def node_facts(node: LogicalNode, numbers: dict[int, int], known: Classified, id
         "state_bounded": node.state.bounded,
         "identity": identity,
         "line": node.span.line if node.span != NOWHERE else None,
+        "copies": node.copies,
     }
     if isinstance(node, Scan):
         source = node.source
@@ -190,7 +191,8 @@ def summary(node: Facts) -> list[str]:
     if node["state"] != "nothing":
         out.append("keeps " + node["state"] + ("" if node["state_bounded"] else " (grows)"))
     if node["counts_late"]:
-        out.append("counts late rows of " + printable(", ".join(node["counts_late"])))
+        times = "" if node["copies"] == 1 else f" {node['copies']} times"
+        out.append("counts late rows of " + printable(", ".join(node["counts_late"])) + times)
     out.append(node["identity"][:IDENTITY_DIGITS])
     return out
 

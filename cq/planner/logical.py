@@ -66,6 +66,7 @@ class LogicalNode:
     """Base of all operators. Subclasses set `schema` in `__post_init__` and check themselves there."""
 
     span: Span = field(default=NOWHERE, compare=False, kw_only=True)
+    copies: int = field(default=1, compare=False, repr=False, kw_only=True)  # operators of the query it stands for
     schema: Schema = field(init=False, compare=False, repr=False)
 
     operator: ClassVar[str] = ""  # the name its four files share

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import fields, replace
 
 from cq.expressions import Column
@@ -15,27 +16,34 @@ INPUT_FIELDS = {"input", "left", "right", "branches"}
 def share(plan: LogicalPlan) -> LogicalPlan:
     """x, x' = x, x where x and x' are equal but for the names of their columns: operators are functions of their input.
 
-    Outputs keep their names through a projection of bare columns.
+    Outputs keep their names through a projection of bare columns. The one knows for how many it stands: a late row is
+    counted by each operator of the query that drops it.
     """
-    kept: dict[str, LogicalNode] = {}
+    nodes = plan.nodes()
     numbers: dict[int, int] = {}
-
-    def unify(node: LogicalNode) -> LogicalNode:
-        return kept.setdefault(_likeness(node, numbers), node)
-
-    done: dict[int, LogicalNode] = {}
-    for node in plan.nodes():
-        inputs = [done[id(i)] for i in node.inputs]
-        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-        one = unify(node if same else node.with_inputs(inputs))
-        numbers.setdefault(id(one), len(numbers))
-        done[id(node)] = one
-    outputs = [replace(o, node=_named(done[id(o.node)], o.node.schema.names)) for o in plan.outputs]
+    kinds: dict[str, int] = {}
+    copies: Counter[int] = Counter()
+    for node in nodes:
+        numbers[id(node)] = kinds.setdefault(_likeness(node, numbers), len(kinds))
+        copies[numbers[id(node)]] += node.copies
+    made: dict[int, LogicalNode] = {}
+    for node in nodes:
+        number = numbers[id(node)]
+        if number not in made:
+            made[number] = _made(node, [made[numbers[id(i)]] for i in node.inputs], copies[number])
+    outputs = [replace(o, node=_named(made[numbers[id(o.node)]], o.node.schema.names)) for o in plan.outputs]
     return LogicalPlan(tuple(outputs))
 
 
+def _made(node: LogicalNode, inputs: list[LogicalNode], copies: int) -> LogicalNode:
+    """`node` over these inputs, standing for so many; itself where nothing changes."""
+    if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
+        node = node.with_inputs(inputs)
+    return node if node.copies == copies else replace(node, copies=copies)
+
+
 def _likeness(node: LogicalNode, numbers: dict[int, int]) -> str:
-    """A text equal for nodes that compute the same. numbers: one for each distinct node so far, by id."""
+    """A text equal for nodes that compute the same. numbers: of each node so far, by id; alike nodes have the same."""
     own = [
         f"{f.name}={canonical(getattr(node, f.name))}"
         for f in fields(node)

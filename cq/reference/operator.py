@@ -68,7 +68,7 @@ class RowOperator:
         if self.clock.late:
             if self.clock.late_fails:
                 raise Failure("CQ0709", "the row is late: its event time is below the watermark")
-            self.late_rows += 1
+            self.late_rows += self.node.copies
         return self.clock.late
 
 

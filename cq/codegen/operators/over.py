@@ -76,7 +76,7 @@ def consume_over(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     if node.order is None:
         take(flow, node, row)
         return
-    with flow.on_time():
+    with flow.on_time(node):
         if flow.stage.waits:
             when_due(flow, node, node.input, node.order, row)
         else:

@@ -61,10 +61,10 @@ def consume_temporal_join(flow: Flow, node: LogicalNode, port: int, row: Row) ->
     layout = layout_of(node)
     slot = table_slot(flow.stage, node, "versions", layout.shape)
     if port == 0:
-        with flow.on_time():
+        with flow.on_time(node):
             _replace(flow, node, layout, _table(flow, slot, layout), row)
         return
-    with flow.on_time():
+    with flow.on_time(node):
         if flow.stage.waits:
             when_due(flow, node, node.left, node.left_time, row)
         else:

@@ -82,7 +82,7 @@ def _slot(stage: StagePlan, node: WindowAggregate, layout: Layout) -> Slot:
 def consume_window(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """Find the row's pane and group, add to it."""
     assert isinstance(node, WindowAggregate)
-    with flow.on_time():
+    with flow.on_time(node):
         layout = layout_of(node)
         slot = _slot(flow.stage, node, layout)
         state = flow.scope.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "panes")
