@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,7 +48,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """All outputs of a query on two engines. stopped: the data error that ended both, if one did."""
+    """All outputs of a query on two engines. stopped: how both were ended by data errors, if they were."""
 
     left: str
     right: str
@@ -73,7 +72,7 @@ class Difference:
     def __str__(self) -> str:
         lines = [f"! {e}" for e in self.errors]
         if self.stopped:
-            lines.append(f"both {self.stopped}")
+            lines.append(self.stopped)
         for c in self.outputs:
             lines.append(describe(c, self.left, self.right))
         return "\n".join(lines)
@@ -230,37 +229,40 @@ def compare_runs(
     strict: bool = False,
     tolerance: float = DEFAULT_TOLERANCE,
 ) -> Difference:
-    """Two runs, each (engine, tables by output, the data error that stopped it). Spark's errors have no place, and it
-    gives no rows before one: then only the codes are compared.
+    """Two runs, each (engine, tables by output, the data error that stopped it).
 
-    Where both stop alike and there are several outputs, each is compared as far as both have it: of the row or closing
-    time that failed an output holds a first part, and how much is the engine's affair.
+    Spark's errors have no place, and it gives no rows before one: only the codes are compared, and of several outputs
+    not even those, because Spark computes one after the other and so may meet another error first.
+    Where others stop alike and there are several outputs, each is compared as far as both have it: of the row or
+    closing time that failed an output holds a first part, and how much is the engine's affair.
     """
     (left_name, left_tables, left_error), (right_name, right_tables, right_error) = left, right
-    errors = _errors((left_name, left_error), (right_name, right_error))
+    spark, several = "spark" in (left_name, right_name), len(left_tables) > 1
     whole = left_error is None and right_error is None
-    comparable = left_tables if whole or "spark" not in (left_name, right_name) else ()
-    alike = not whole and not errors
+    alike = not whole and _alike(left_error, right_error, spark and several)
     outputs = []
-    for name in comparable:
+    for name in left_tables if whole or not spark else ():
         a, b = left_tables[name], right_tables[name]
-        if alike and len(left_tables) > 1:
+        if alike and several:
             both = min(a.num_rows, b.num_rows)
             a, b = a.slice(0, both), b.slice(0, both)
         outputs.append(compare(name, a, b, strict, tolerance))
-    return Difference(left_name, right_name, tuple(outputs), errors, _end_of(left_error) if alike else "")
+    ends = () if whole else (f"{left_name} {_end_of(left_error)}", f"{right_name} {_end_of(right_error)}")
+    if not alike:
+        return Difference(left_name, right_name, tuple(outputs), errors=ends)
+    stopped = f"both {_end_of(left_error)}" if _alike(left_error, right_error) else "; ".join(ends)
+    return Difference(left_name, right_name, tuple(outputs), stopped=stopped)
 
 
-def _errors(left: tuple[str, CqError | None], right: tuple[str, CqError | None]) -> tuple[str, ...]:
-    seen: list[Any] = [None if e is None else (e.code, e.first.place) for _, e in (left, right)]
-    if seen[0] is not None and seen[1] is not None and not (seen[0][1] and seen[1][1]):
-        seen = [s[0] for s in seen]
-    if seen[0] == seen[1]:
-        return ()
-    return tuple(f"{name} {_end_of(e)}" for name, e in (left, right))
+def _alike(left: CqError | None, right: CqError | None, any_error: bool = False) -> bool:
+    """Whether both runs were stopped, for the same reason. any_error: for whatever reason."""
+    if left is None or right is None:
+        return False
+    places = {e.first.place for e in (left, right)} - {""}
+    return any_error or (left.code == right.code and len(places) < 2)
 
 
 def _end_of(error: CqError | None) -> str:
     if error is None:
         return "ran to the end"
-    return f"stopped: {error.first.place} {error.code} {error.first.message}"
+    return " ".join(filter(None, ("stopped:", error.first.place, error.code, error.first.message)))

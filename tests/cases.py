@@ -28,7 +28,7 @@ from cq.connectors.physical import batch_of, rows_of
 from cq.connectors.sinks import Memory, result_schema
 from cq.engines import RunOptions, run_query
 from cq.errors import DataError
-from cq.planner.logical import connected
+from cq.planner.logical import LogicalPlan, connected
 from cq.reference.engine import run as reference_run
 from cq.runtime import build
 from cq.runtime.engine import Engine
@@ -148,15 +148,24 @@ class Prepared:
 
     def _rows_of_earlier_events(self) -> dict[str, int]:
         """How many rows of each output the events before the failing one gave; all where no operator has failed."""
-        inputs = {}
-        for name, fields in self.fields.items():
-            types = [f.type for f in fields]
-            inputs[name] = [r for b in self._given[name].to_batches() for r in rows_of(b, types)]
-        result = reference_run(self.compiled.plan, inputs)
+        result = reference_run(self.compiled.plan, self._inputs())
         return {
             name: sum((d.position.serial, d.position.instant) != result.failed_at for d in rows)
             for name, rows in result.outputs.items()
         }
+
+    def errors_of_outputs(self) -> set[str]:
+        """The code that each output ends with when it is computed alone."""
+        inputs = self._inputs()
+        results = [reference_run(LogicalPlan((o,)), inputs) for o in self.compiled.outputs]
+        return {r.error.code for r in results if r.error is not None}
+
+    def _inputs(self) -> dict[str, list[Row]]:
+        out = {}
+        for name, fields in self.fields.items():
+            types = [f.type for f in fields]
+            out[name] = [r for b in self._given[name].to_batches() for r in rows_of(b, types)]
+        return out
 
     def given(self) -> dict[str, pa.Table]:
         """The tables the streams read now."""

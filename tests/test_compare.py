@@ -112,6 +112,14 @@ def test_spark_knows_no_place_and_gives_nothing_before_an_error() -> None:
     assert not compare_runs(left, ("spark", {"o": table()}, failing("", "CQ0705"))).equal
 
 
+def test_spark_may_meet_an_error_of_another_output_first() -> None:
+    left = ("native", {"o": table(ROWS[0]), "p": table()}, failing("f.csv:3"))
+    other = compare_runs(left, ("spark", {"o": table(), "p": table()}, failing("", "CQ0705")))
+    assert other.equal
+    assert str(other) == "native stopped: f.csv:3 CQ0706 division by zero; spark stopped: CQ0705 division by zero"
+    assert not compare_runs(left, ("spark", {"o": table(), "p": table()}, None)).equal
+
+
 def brute(a: list[tuple[object, ...]], b: list[tuple[object, ...]]) -> tuple[int, int]:
     rest = [repr(r) for r in b]
     left = 0
