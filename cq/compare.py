@@ -239,7 +239,8 @@ def compare_runs(
     (left_name, left_tables, left_error), (right_name, right_tables, right_error) = left, right
     spark, several = "spark" in (left_name, right_name), len(left_tables) > 1
     whole = left_error is None and right_error is None
-    alike = not whole and _alike(left_error, right_error, spark and several)
+    same = _same_cause(left_error, right_error)
+    alike = same or (spark and several and left_error is not None and right_error is not None)
     outputs = []
     for name in left_tables if whole or not spark else ():
         a, b = left_tables[name], right_tables[name]
@@ -250,16 +251,16 @@ def compare_runs(
     ends = () if whole else (f"{left_name} {_end_of(left_error)}", f"{right_name} {_end_of(right_error)}")
     if not alike:
         return Difference(left_name, right_name, tuple(outputs), errors=ends)
-    stopped = f"both {_end_of(left_error)}" if _alike(left_error, right_error) else "; ".join(ends)
+    stopped = f"both {_end_of(left_error)}" if same else "; ".join(ends)
     return Difference(left_name, right_name, tuple(outputs), stopped=stopped)
 
 
-def _alike(left: CqError | None, right: CqError | None, any_error: bool = False) -> bool:
-    """Whether both runs were stopped, for the same reason. any_error: for whatever reason."""
+def _same_cause(left: CqError | None, right: CqError | None) -> bool:
+    """Whether both runs were stopped by one code, and at one place as far as both name one."""
     if left is None or right is None:
         return False
     places = {e.first.place for e in (left, right)} - {""}
-    return any_error or (left.code == right.code and len(places) < 2)
+    return left.code == right.code and len(places) < 2
 
 
 def _end_of(error: CqError | None) -> str:
