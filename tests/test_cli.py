@@ -487,13 +487,27 @@ def test_signal_drains_and_leaves_with_130_even_while_input_is_awaited(number: s
     command = [sys.executable, "-m", "cq", "run", "-c", "CREATE STREAM b (id BIGINT); SELECT id FROM b", "b=-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdin is not None and running.stdout is not None
-        running.stdin.write(b"id\n" + b"1\n" * 600_000)
+        running.stdin.write(b"id\n1\n2\n")  # little: what a pipe cannot hold would wait here until rows are read
         running.stdin.flush()
-        assert running.stdout.readline() == b"id\n"
-        assert running.stdout.readline() == b"1\n"
+        assert [running.stdout.readline() for _ in range(3)] == [b"id\n", b"1\n", b"2\n"]
         running.send_signal(number)
         _, said = running.communicate(timeout=60)
         assert running.returncode == 130 and b"interrupted" in said
+
+
+def test_signal_while_nobody_reads_the_output_loses_no_row_that_was_read() -> None:
+    command = [sys.executable, "-m", "cq", "run", "-c", "CREATE STREAM b (id BIGINT); SELECT id FROM b", "b=-"]
+    with (
+        subprocess.Popen(["sh", "-c", "echo id; exec yes 1"], stdout=subprocess.PIPE) as endless,
+        subprocess.Popen(command, stdin=endless.stdout, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running,
+    ):
+        assert endless.stdout is not None and running.stdout is not None and running.stderr is not None
+        endless.stdout.close()
+        assert [running.stdout.readline() for _ in range(2)] == [b"id\n", b"1\n"]
+        running.send_signal(signal.SIGINT)
+        rows = f"{1 + running.stdout.read().count(b'1'):,}"
+        said = running.stderr.read()
+        assert running.wait(60) == 130 and f"in b {rows} · out result {rows} · " in said.decode(), said
 
 
 def test_warmup_compiles_what_a_query_needs(capfd: pytest.CaptureFixture[str]) -> None:
