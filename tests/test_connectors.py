@@ -420,6 +420,45 @@ def test_memory_sink_gives_a_table_with_the_types_of_the_output() -> None:
     assert sink.table().num_rows == 3
 
 
+def stream_of(directory: Path, table: pa.Table, chunk: int) -> str:
+    with pa.ipc.new_stream(str(directory / "s.arrows"), table.schema) as out:
+        out.write_table(table, max_chunksize=chunk)
+    return str(directory / "s.arrows")
+
+
+def test_share_that_is_read_grows_to_one_over_files_of_every_format(tmp_path: Path) -> None:
+    from cq.connectors.files import Files
+    from cq.connectors.rules import Rules
+
+    table = pa.table({"id": list(range(300_000))})
+    parquet(tmp_path, table, row_group_size=100_000)
+    stream_of(tmp_path, table, 100_000)
+    with pa.ipc.new_file(str(tmp_path / "f.arrow"), table.schema) as out:
+        out.write_table(table, max_chunksize=100_000)
+    (tmp_path / "t.csv").write_text("id\n" + "\n".join(map(str, range(300_000))) + "\n")
+    for name in ("t.parquet", "f.arrow", "s.arrows", "t.csv"):
+        (tmp_path / f"again.{name}").write_bytes((tmp_path / name).read_bytes())
+        files = Files(f"*{name}", {}, Rules.of(stream("id bigint")), Access(tmp_path))
+        shares = [files.share_done()] + [files.share_done() for _ in files.pieces()] + [files.share_done()]
+        assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1 and len(set(shares)) > 2, name
+
+
+@pytest.mark.parametrize("shown", ["/dev/fd", "/nowhere"])
+def test_file_is_read_by_its_descriptor_where_the_system_shows_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shown: str
+) -> None:
+    from cq.connectors import native_file
+
+    monkeypatch.setattr(native_file, "DESCRIPTORS", shown)
+    path = Path(ipc(tmp_path, NUMBERS))
+    with Access(tmp_path).open(path.name) as file:
+        path.unlink()  # another file may stand under its name by now
+        path.write_bytes(b"something else")
+        with native_file.native(file) as its_own:
+            assert isinstance(its_own, pa.OSFile) == (shown == "/dev/fd")
+            assert pa.ipc.open_file(its_own).read_all() == NUMBERS
+
+
 def test_reading_ahead_ends_when_nobody_reads(tmp_path: Path) -> None:
     import threading
 

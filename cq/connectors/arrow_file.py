@@ -11,30 +11,51 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from cq.connectors.conversion import match_columns
-from cq.connectors.protocol import BATCH_ROWS, Piece, Place, damaged
+from cq.connectors.protocol import BATCH_ROWS, Piece, Place, Report, damaged, to_nobody
 from cq.connectors.rules import Rules, typed_piece
 from cq.errors import DataError
 
 MAGIC = b"ARROW1"
 
 
-def ipc_batches(file: BinaryIO, name: str, seekable: bool) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The schema and the validated record batches of an IPC file or stream. CQ0701 when it is damaged."""
+def ipc_batches(
+    file: pa.NativeFile | BinaryIO, name: str, report: Report = to_nobody
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The schema and the validated record batches of an IPC file or stream. CQ0701 when it is damaged.
+
+    file: a stream, and only read, when it is Python's.
+    """
     try:
-        if seekable:
+        if isinstance(file, pa.NativeFile):
             is_file = file.read(len(MAGIC)) == MAGIC
             file.seek(0)
-        else:
-            is_file = False
-        reader = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
-        return reader.schema, _validated(reader, is_file, name)
+            if is_file:
+                reader = pa.ipc.open_file(file)
+                return reader.schema, _validated(_of_file(reader, report), name)
+        reader = pa.ipc.open_stream(file)
+        return reader.schema, _validated(_of_stream(reader, file, report), name)
     except (pa.ArrowException, OSError, EOFError) as e:
         raise _broken(name, e) from None
 
 
-def _validated(reader: pa.ipc.RecordBatchReader, is_file: bool, name: str) -> Iterator[pa.RecordBatch]:
+def _of_file(reader: pa.ipc.RecordBatchFileReader, report: Report) -> Iterator[pa.RecordBatch]:
+    for number in range(reader.num_record_batches):
+        yield reader.get_batch(number)
+        report((number + 1) / reader.num_record_batches)
+
+
+def _of_stream(
+    reader: pa.ipc.RecordBatchStreamReader, file: pa.NativeFile | BinaryIO, report: Report
+) -> Iterator[pa.RecordBatch]:
+    size = file.size() if isinstance(file, pa.NativeFile) else 0
+    for batch in reader:
+        yield batch
+        if size:
+            report(file.tell() / size)
+
+
+def _validated(batches: Iterator[pa.RecordBatch], name: str) -> Iterator[pa.RecordBatch]:
     try:
-        batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else iter(reader)
         for batch in batches:
             batch.validate(full=True)
             yield batch
@@ -42,9 +63,9 @@ def _validated(reader: pa.ipc.RecordBatchReader, is_file: bool, name: str) -> It
         raise _broken(name, e) from None
 
 
-def read_arrow(file: BinaryIO, name: str, rules: Rules, seekable: bool = True) -> Iterator[Piece]:
+def read_arrow(file: pa.NativeFile | BinaryIO, name: str, rules: Rules, report: Report = to_nobody) -> Iterator[Piece]:
     """The rows of one IPC file or stream as pieces."""
-    schema, batches = ipc_batches(file, name, seekable)
+    schema, batches = ipc_batches(file, name, report)
     yield from arrow_pieces(schema, batches, name, rules)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -13,7 +14,8 @@ from cq.connectors.access import Access
 from cq.connectors.arrow_file import read_arrow
 from cq.connectors.csv_blocks import Reads
 from cq.connectors.csv_file import CsvOptions, read_csv
-from cq.connectors.protocol import Piece, damaged
+from cq.connectors.native_file import native
+from cq.connectors.protocol import Piece, Report, damaged
 from cq.connectors.rules import Rules
 from cq.errors import Diagnostic, UsageError
 
@@ -67,45 +69,49 @@ class Files:
         # the first is opened now so that a missing file is said before anything runs
         self._next: BinaryIO | None = access.open(self.paths[0])
         self._sizes = [_size(access, p) for p in self.paths]
-        self._done_bytes = 0
-        self._current: BinaryIO | None = self._next
+        self._done_bytes = 0.0  # of files that are read and of the one that is being read
 
     def pieces(self) -> Iterator[Piece]:
         """Every file from its beginning to its end, one after the other."""
         for path, kind, size in zip(self.paths, self._formats, self._sizes, strict=True):
             file = self._next or self._access.open(path)
-            self._next, self._current = None, file
+            self._next = None
+            report = partial(self._report, self._done_bytes, size)
             with file:
-                yield from self._read(file, path, kind)
-                self._current = None
-            self._done_bytes += size
+                yield from self._read(file, path, kind, report)
+            report(1.0)
 
-    def _read(self, file: BinaryIO, path: str, kind: str) -> Iterator[Piece]:
+    def _report(self, before: float, size: int, share: float) -> None:
+        self._done_bytes = before + share * size
+
+    def _read(self, file: BinaryIO, path: str, kind: str, report: Report) -> Iterator[Piece]:
         if kind == "csv":
-            try:
-                yield from read_csv(unpacked(file, path), path, self._csv, self._rules)
-            except OSError as e:
-                raise damaged(path, f"it cannot be read: {e.strerror or str(e)[:200]}") from None
+            yield from self._read_text(file, path, report)
             return
         if os.fstat(file.fileno()).st_size == 0:
             raise damaged(path, f"the file is empty, so it is no {kind.capitalize()} file")
-        if kind == "arrow":
-            yield from read_arrow(file, path, self._rules)
-            return
-        from cq.connectors.parquet_file import read_parquet  # imports 20 ms that other formats do not need
+        with native(file) as its_own:
+            if kind == "arrow":
+                yield from read_arrow(its_own, path, self._rules, report)
+                return
+            from cq.connectors.parquet_file import read_parquet  # imports 20 ms that other formats do not need
 
-        yield from read_parquet(file, path, self._rules)
+            yield from read_parquet(its_own, path, self._rules, report)
+
+    def _read_text(self, file: BinaryIO, path: str, report: Report) -> Iterator[Piece]:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            for piece in read_csv(unpacked(file, path), path, self._csv, self._rules):
+                if size:  # what is special has none
+                    report(file.tell() / size)
+                yield piece
+        except OSError as e:
+            raise damaged(path, f"it cannot be read: {e.strerror or str(e)[:200]}") from None
 
     def share_done(self) -> float | None:
         """Bytes read over bytes there are."""
-        total, current = sum(self._sizes), self._current
-        if total == 0:
-            return None
-        try:
-            at = current.tell() if current is not None else 0
-        except ValueError:  # closed meanwhile
-            at = 0
-        return min(1.0, (self._done_bytes + at) / total)
+        total = sum(self._sizes)
+        return min(1.0, self._done_bytes / total) if total else None
 
     def close(self) -> None:
         if self._next is not None:

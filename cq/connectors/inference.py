@@ -18,6 +18,7 @@ from cq.connectors.csv_rows import complete, rows
 from cq.connectors.files import format_of, tabbed, unpacked
 from cq.connectors.generator import generate
 from cq.connectors.memory import as_reader
+from cq.connectors.native_file import native
 from cq.connectors.protocol import damaged
 from cq.errors import DataError, Diagnostic, UsageError
 from cq.schema import Field
@@ -52,12 +53,13 @@ def infer_file(
     with access.open(first) as file:
         if kind == "csv":
             return fields_of(_csv_schema(file, first, options), first, leave_out)
-        return fields_of(_own_schema(file, first, kind), first, leave_out)
+        with native(file) as its_own:
+            return fields_of(_own_schema(its_own, first, kind), first, leave_out)
 
 
-def _own_schema(file: BinaryIO, name: str, kind: str) -> pa.Schema:
+def _own_schema(file: pa.NativeFile, name: str, kind: str) -> pa.Schema:
     if kind == "arrow":
-        return ipc_batches(file, name, seekable=True)[0]
+        return ipc_batches(file, name)[0]
     try:
         from pyarrow import parquet
 

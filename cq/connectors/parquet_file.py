@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ from pyarrow import parquet
 from cq.connectors.abreast import cores
 from cq.connectors.conversion import match_columns, never_fails
 from cq.connectors.lockstep import Lockstep
-from cq.connectors.protocol import BATCH_ROWS, Piece, Place, damaged
+from cq.connectors.protocol import BATCH_ROWS, Piece, Place, Report, damaged, to_nobody
 from cq.connectors.rules import Rules, TypedColumn, typed_piece
 from cq.errors import DataError
 
@@ -27,11 +26,10 @@ READ_BYTES = 1 << 20  # read at once of a column: what is held of a file must no
 MAX_STREAMS = 8  # columns decoded apart; more are put together, so that buffers do not grow with the columns
 
 
-def read_parquet(file: BinaryIO, name: str, rules: Rules) -> Iterator[Piece]:
+def read_parquet(file: pa.NativeFile, name: str, rules: Rules, report: Report = to_nobody) -> Iterator[Piece]:
     """The rows of one file as pieces; CQ0701 when it is damaged, CQ0603 when it does not fit the declaration."""
-    source = pa.PythonFile(file, mode="r")  # one for all threads: it lets them seek and read one at a time
     try:
-        opened = _open(source)
+        opened = _open(file)
         schema = opened.schema_arrow
     except (pa.ArrowException, OSError) as e:
         raise damaged(name, _cause(e, "Parquet")) from None
@@ -43,22 +41,23 @@ def read_parquet(file: BinaryIO, name: str, rules: Rules) -> Iterator[Piece]:
     ]
     row = 1
     try:
-        with closing(_columns(source, opened, [schema.names[at] for at, _ in looked_at], name)) as batches:
+        with closing(_columns(file, opened, [schema.names[at] for at, _ in looked_at], name)) as batches:
             for batch in batches:
                 yield _piece(batch, [c for _, c in looked_at], rules, Place(name, row))
                 row += batch.num_rows
+                report((row - 1) / opened.metadata.num_rows)
     except DataError:
         raise
     except (pa.ArrowException, OSError) as e:
         raise damaged(name, f"{_cause(e, 'Parquet')} (after row {row - 1:,})") from None
 
 
-def _open(source: pa.NativeFile, metadata: parquet.FileMetaData | None = None) -> parquet.ParquetFile:
-    return parquet.ParquetFile(source, metadata=metadata, buffer_size=READ_BYTES, page_checksum_verification=True)
+def _open(file: pa.NativeFile, metadata: parquet.FileMetaData | None = None) -> parquet.ParquetFile:
+    return parquet.ParquetFile(file, metadata=metadata, buffer_size=READ_BYTES, page_checksum_verification=True)
 
 
 def _columns(
-    source: pa.NativeFile, opened: parquet.ParquetFile, names: Sequence[str], name: str
+    file: pa.NativeFile, opened: parquet.ParquetFile, names: Sequence[str], name: str
 ) -> Generator[pa.RecordBatch, None, None]:
     """Batches with these columns, in this order. Without columns only their lengths count.
 
@@ -74,7 +73,7 @@ def _columns(
         return
     threads = min(len(names), cores())
     streams = [list(names)] if threads == 1 or metadata.num_rows <= BATCH_ROWS else _shared_out(metadata, names)
-    files = [opened, *(_open(source, metadata) for _ in streams[1:])]
+    files = [opened, *(_open(file, metadata) for _ in streams[1:])]
     lockstep = Lockstep(
         [_steps(f, s) for f, s in zip(files, streams, strict=True)], min(threads, len(streams)) - 1, name
     )

@@ -6,7 +6,7 @@ the declaration, and the place of every row for error messages. Batches may have
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -104,6 +104,14 @@ class SourceBatch:
     batch: pa.RecordBatch
     place: Place
     bad_rows: int = 0
+
+
+Report = Callable[[float], None]
+"""Told by a format reader how much of its file is read, from 0 to 1."""
+
+
+def to_nobody(share: float) -> None:
+    """The report of a reader whose caller does not ask."""
 
 
 class Source(Protocol):

@@ -34,6 +34,6 @@ class Pipe:
 def read_stdin(options: Mapping[str, str], rules: Rules) -> Iterator[Piece]:
     """The rows of standard input as pieces."""
     if options.get("format", "csv").lower() == "arrow":
-        yield from read_arrow(sys.stdin.buffer, NAME, rules, seekable=False)
+        yield from read_arrow(sys.stdin.buffer, NAME, rules)
     else:
         yield from read_csv(Pipe(sys.stdin.fileno()), NAME, CsvOptions.of(options), rules)
