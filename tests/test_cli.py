@@ -469,6 +469,28 @@ def test_full_disk_is_an_error_and_no_traceback(engine: str) -> None:
     assert b"Traceback" not in done.stderr and b"Exception" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "command", ["check --format json q.cq", "explain q.cq", "fmt - < q.cq", "gen sentences rows=10", "limits"]
+)
+def test_full_disk_is_said_by_every_command_that_prints(command: str) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m cq {command} > /dev/full"], capture_output=True, timeout=120, check=False
+    )
+    told = b'error[CQ0605]: cannot write "<stdout>": no space left on device\n'
+    assert (done.returncode, done.stderr) == (2, told)
+
+
+def test_process_ends_with_its_exit_functions_though_a_thread_still_waits() -> None:
+    program = (
+        "import atexit, threading; from cq.cli import main\n"
+        "threading.Thread(target=threading.Event().wait).start()\n"
+        "atexit.register(print, 'closed')\n"
+        "main(['check', 'none.cq'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (2, b"closed\n") and b"none.cq" in done.stderr
+
+
 @pytest.mark.parametrize(("closed", "out"), [("<&-", b"id\n1\n2\n3\n"), (">&-", b""), ("2>&-", b"id\n1\n2\n3\n")])
 def test_closed_standard_stream_is_as_if_it_went_nowhere(closed: str, out: bytes) -> None:
     command = f"{sys.executable} -m cq run --engine reference -c 'SELECT id FROM b' b=bids.csv {closed}"
