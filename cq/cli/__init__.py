@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import errno
+import gc
 import importlib
 import os
 import sys
@@ -90,6 +91,8 @@ def cli(context: click.Context, debug: bool, version: bool) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """The `cq` command: run it and leave the process with its exit code."""
+    # what starting makes lives to the end: looking through it 150 times for cycles took 41 ms of a run of 400
+    gc.set_threshold(200_000, 50, 50)
     _replace_closed_streams()
     _leave(execute(sys.argv[1:] if arguments is None else arguments))
 
