@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from pyarrow import parquet
 
 from cq.connectors.abreast import cores
 from cq.connectors.conversion import match_columns, never_fails
-from cq.connectors.lockstep import Lockstep
+from cq.connectors.lockstep import Lane, Lockstep
 from cq.connectors.protocol import BATCH_ROWS, Piece, Place, Report, damaged, to_nobody
 from cq.connectors.rules import Rules, TypedColumn, typed_piece
 from cq.errors import DataError
@@ -62,7 +63,8 @@ def _columns(
     """Batches with these columns, in this order. Without columns only their lengths count.
 
     Columns are decoded side by side: how long one takes has nothing to do with the others (sorted times take five
-    times as long to unpack as keys), and a window of a few batches evens it out.
+    times as long to unpack as keys), and a window of a few batches evens it out. A column that may hold up the others
+    is decoded by two lanes, each with every other run of row groups.
     """
     metadata = opened.metadata
     if not names:
@@ -71,21 +73,40 @@ def _columns(
             empty = pa.StructArray.from_buffers(pa.struct([]), min(BATCH_ROWS, rows - start), [None])
             yield pa.RecordBatch.from_struct_array(empty)
         return
-    threads = min(len(names), cores())
-    streams = [list(names)] if threads == 1 or metadata.num_rows <= BATCH_ROWS else _shared_out(metadata, names)
-    files = [opened, *(_open(file, metadata) for _ in streams[1:])]
-    lockstep = Lockstep(
-        [_steps(f, s) for f, s in zip(files, streams, strict=True)], min(threads, len(streams)) - 1, name
-    )
+    several = cores() > 1 and metadata.num_rows > BATCH_ROWS
+    streams = _shared_out(metadata, names) if several else [_Stream(tuple(names), 1)]
+    lanes = list(_lanes(file, opened, streams))
+    lockstep = Lockstep(lanes, min(cores(), len(lanes)) - 1, name)
     with closing(iter(lockstep)) as steps:
         for step in steps:
             for parts in _cut(step):
-                arrays = {n: part.column(n) for part, stream in zip(parts, streams, strict=True) for n in stream}
+                arrays = {n: part.column(n) for part, stream in zip(parts, streams, strict=True) for n in stream.names}
                 yield pa.RecordBatch.from_arrays([arrays[n] for n in names], names=list(names))
 
 
-def _shared_out(metadata: parquet.FileMetaData, names: Sequence[str]) -> list[list[str]]:
-    """The columns in at most MAX_STREAMS lists of about the same number of bytes, in which each is decoded."""
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """Columns that are decoded together, and by how many lanes."""
+
+    names: tuple[str, ...]
+    lanes: int
+
+
+def _lanes(
+    file: pa.NativeFile, opened: parquet.ParquetFile, streams: Sequence[_Stream]
+) -> Iterator[Lane[list[pa.RecordBatch]]]:
+    """Those of every stream, each with a reader of its own: readers are for one thread."""
+    runs = list(_runs(opened.metadata))
+    for place, stream in enumerate(streams):
+        several = min(stream.lanes, len(runs))
+        for number in range(several):
+            mine = runs[number::several]
+            reader = _open(file, opened.metadata) if place or number else opened
+            yield Lane(place, (step for run in mine for step in run.steps), _steps(reader, stream.names, mine))
+
+
+def _shared_out(metadata: parquet.FileMetaData, names: Sequence[str]) -> list[_Stream]:
+    """The columns in at most MAX_STREAMS streams of about the same number of bytes."""
     sizes = dict.fromkeys(names, 0)
     group = metadata.row_group(0)
     for number in range(group.num_columns):
@@ -93,32 +114,47 @@ def _shared_out(metadata: parquet.FileMetaData, names: Sequence[str]) -> list[li
         top = chunk.path_in_schema if chunk.path_in_schema in sizes else chunk.path_in_schema.partition(".")[0]
         if top in sizes:
             sizes[top] += chunk.total_uncompressed_size
-    streams: list[list[str]] = [[] for _ in range(min(len(names), MAX_STREAMS))]
+    streams: list[tuple[str, ...]] = [()] * min(len(names), MAX_STREAMS)
     filled = [0] * len(streams)
     for column in sorted(names, key=lambda n: -sizes[n]):
         least = min(range(len(streams)), key=lambda k: (filled[k], len(streams[k])))
-        streams[least].append(column)
+        streams[least] += (column,)
         filled[least] += sizes[column]
-    return streams
+    # bytes say little about time: whatever has more than half of an even share may be the slowest
+    heavy = sum(filled) / (2 * cores())
+    return [_Stream(s, 2 if size > heavy else 1) for s, size in zip(streams, filled, strict=True)]
 
 
-def _steps(opened: parquet.ParquetFile, names: Sequence[str]) -> Iterator[list[pa.RecordBatch]]:
-    """Some columns, BATCH_ROWS rows a step, fewer at the end of a run of row groups; where steps end does not depend on
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Row groups that are read together, how many rows they have, and the numbers of their steps."""
+
+    groups: list[int]
+    rows: int
+    steps: range
+
+
+def _steps(opened: parquet.ParquetFile, names: Sequence[str], runs: Sequence[_Run]) -> Iterator[list[pa.RecordBatch]]:
+    """Some columns of some runs, BATCH_ROWS rows a step, fewer at the end of a run; where steps end does not depend on
     the columns. A step has several batches where text is too long for one.
     """
-    for groups, rows in _row_groups(opened.metadata):
-        batches = opened.iter_batches(batch_size=BATCH_ROWS, row_groups=groups, columns=names, use_threads=False)
-        for start in range(0, rows, BATCH_ROWS):
-            step, missing = list[pa.RecordBatch](), min(BATCH_ROWS, rows - start)
+    for run in runs:
+        batches = opened.iter_batches(
+            batch_size=BATCH_ROWS, row_groups=run.groups, columns=list(names), use_threads=False
+        )
+        left = run.rows
+        for _ in run.steps:
+            step, missing = list[pa.RecordBatch](), min(BATCH_ROWS, left)
+            left -= missing
             while missing > 0:
                 batch = next(batches, None)
                 if batch is None or batch.num_rows > missing:
                     raise pa.ArrowInvalid("a column has not as many values as there are rows")
                 step.append(batch)
                 missing -= batch.num_rows
+            if not left and next(batches, None) is not None:
+                raise pa.ArrowInvalid("a column has more values than there are rows")
             yield step
-        if next(batches, None) is not None:
-            raise pa.ArrowInvalid("a column has more values than there are rows")
 
 
 def _cut(step: Sequence[Sequence[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
@@ -134,18 +170,23 @@ def _cut(step: Sequence[Sequence[pa.RecordBatch]]) -> Iterator[list[pa.RecordBat
                 batches[0] = batches[0].slice(rows)
 
 
-def _row_groups(metadata: parquet.FileMetaData) -> Iterator[tuple[list[int], int]]:
-    """The numbers of all row groups in runs that are read together, one or several small ones, and the rows of each."""
-    together, rows = list[int](), 0
+def _runs(metadata: parquet.FileMetaData) -> Iterator[_Run]:
+    """All row groups in runs of one, or of several small ones."""
+    together, rows, step = list[int](), 0, 0
     for number in range(metadata.num_row_groups):
         more = metadata.row_group(number).num_rows
         if together and rows + more > ROWS_TOGETHER:
-            yield together, rows
-            together, rows = [], 0
+            run = _run(together, rows, step)
+            yield run
+            together, rows, step = [], 0, run.steps.stop
         together.append(number)
         rows += more
     if together:
-        yield together, rows
+        yield _run(together, rows, step)
+
+
+def _run(groups: list[int], rows: int, step: int) -> _Run:
+    return _Run(groups, rows, range(step, step + -(-rows // BATCH_ROWS)))
 
 
 def _piece(batch: pa.RecordBatch, columns: Sequence[TypedColumn], rules: Rules, place: Place) -> Piece:
