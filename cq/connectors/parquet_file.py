@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 from cq.connectors.abreast import cores
 from cq.connectors.conversion import match_columns, never_fails
-from cq.connectors.lockstep import Lane, Lockstep
+from cq.connectors.lockstep import Lockstep, Track
 from cq.connectors.protocol import BATCH_ROWS, Piece, Place, Report, damaged, to_nobody
 from cq.connectors.rules import Rules, TypedColumn, typed_piece
 from cq.errors import DataError
@@ -64,7 +64,7 @@ def _columns(
 
     Columns are decoded side by side: how long one takes has nothing to do with the others (sorted times take five
     times as long to unpack as keys), and a window of a few batches evens it out. A column that may hold up the others
-    is decoded by two lanes, each with every other run of row groups.
+    is decoded in two tracks, each with every other run of row groups.
     """
     metadata = opened.metadata
     if not names:
@@ -75,8 +75,8 @@ def _columns(
         return
     several = cores() > 1 and metadata.num_rows > BATCH_ROWS
     streams = _shared_out(metadata, names) if several else [_Stream(tuple(names), 1)]
-    lanes = list(_lanes(file, opened, streams))
-    lockstep = Lockstep(lanes, min(cores(), len(lanes)) - 1, name)
+    tracks = list(_tracks(file, opened, streams))
+    lockstep = Lockstep(tracks, min(cores(), len(tracks)) - 1, name)
     with closing(iter(lockstep)) as steps:
         for step in steps:
             for parts in _cut(step):
@@ -86,23 +86,23 @@ def _columns(
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """Columns that are decoded together, and by how many lanes."""
+    """Columns that are decoded together, and by how many tracks."""
 
     names: tuple[str, ...]
-    lanes: int
+    tracks: int
 
 
-def _lanes(
+def _tracks(
     file: pa.NativeFile, opened: parquet.ParquetFile, streams: Sequence[_Stream]
-) -> Iterator[Lane[list[pa.RecordBatch]]]:
+) -> Iterator[Track[list[pa.RecordBatch]]]:
     """Those of every stream, each with a reader of its own: readers are for one thread."""
     runs = list(_runs(opened.metadata))
     for place, stream in enumerate(streams):
-        several = min(stream.lanes, len(runs))
+        several = min(stream.tracks, len(runs))
         for number in range(several):
             mine = runs[number::several]
             reader = _open(file, opened.metadata) if place or number else opened
-            yield Lane(place, (step for run in mine for step in run.steps), _steps(reader, stream.names, mine))
+            yield Track(place, (step for run in mine for step in run.steps), _steps(reader, stream.names, mine))
 
 
 def _shared_out(metadata: parquet.FileMetaData, names: Sequence[str]) -> list[_Stream]:
