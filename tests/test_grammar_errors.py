@@ -57,7 +57,7 @@ CASES: dict[str, list[str]] = {
         "SELECT a FROM t WHERE b = ‘x’",
     ],
     "signs": [
-        "SELECT a FROM t WHERE a == 1",
+        "SELECT 100L FROM t",
         "SELECT a FROM t WHERE !a",
         "SELECT a FROM t WHERE a && b",
         "SELECT a − b FROM t",

@@ -20,6 +20,7 @@ EXPRESSIONS = {
     "'it''s'": "'it''s'",
     "1.50": "1.50",
     ".5e-3": ".5e-3",
+    "1_000_000.25": "1000000.25",
     "true AND False or NULL": "TRUE AND FALSE OR NULL",
     "date '2024-01-31'": "DATE '2024-01-31'",
     "timestamp '2024-01-31 10:00:00'": "TIMESTAMP '2024-01-31 10:00:00'",
@@ -65,6 +66,8 @@ EXPRESSIONS = {
     "a between (b and c) and d": "a BETWEEN (b AND c) AND d",
     # comparison
     "a != b": "a <> b",
+    "a == b": "a = b",
+    "a <=> b": "a IS NOT DISTINCT FROM b",
     "a is not null": "a IS NOT NULL",
     "a is unknown": "a IS UNKNOWN",
     "a is not distinct from b + 1": "a IS NOT DISTINCT FROM b + 1",

@@ -113,7 +113,7 @@ class ExpressionBuilder:
         return ast.Binary("IS NOT DISTINCT FROM" if negated else "IS DISTINCT FROM", left, right, span=at, op_span=at)
 
     def binary(self, at: Span, left: Any, op: Token, right: Any) -> ast.Binary:
-        sign: Any = "<>" if op.text == "!=" else op.text
+        sign: Any = {"!=": "<>", "<=>": "IS NOT DISTINCT FROM"}.get(op.text, op.text)
         return ast.Binary(sign, left, right, span=at, op_span=self._span(op))
 
     def between(self, at: Span, operand: Any, negated: Token | None, low: Any, high: Any) -> ast.Between:

@@ -88,6 +88,7 @@ ONLY_AFTER: dict[str, frozenset[str]] = {
     "TO": frozenset(["UNIT"]),
 }
 
+_LIKE_NOT_EQUAL = {"!=": "<>", "<=>": "<>"}  # comparisons that stand wherever <> does, and nowhere else
 _JOINS_OF_OTHERS = frozenset(["ANTI", "NATURAL", "POSITIONAL", "SEMI"])
 
 _TOKEN = re.compile(
@@ -97,8 +98,8 @@ _TOKEN = re.compile(
     | (?P<string>'[^']*(?:''[^']*)*')
     | (?P<quoted>"[^"\n]*(?:""[^"\n]*)*"|`[^`\n]*(?:``[^`\n]*)*`)
     | (?P<open_quote>['"`])
-    | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
-    | (?P<sign>::|\|\||<>|<=|>=|=>|!=|==|\[\s*\]|[-+*/%=<>(),.;\[\]])
+    | (?P<number>(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    | (?P<sign>::|\|\||<>|<=>|<=|>=|=>|!=|==|\[\s*\]|[-+*/%=<>(),.;\[\]])
     | (?P<parameter>:[^\W\d]\w*)
     | (?P<word>[^\W\d]\w*)""",
     re.VERBOSE,
@@ -243,14 +244,13 @@ def _read_quoted(out: Lexed, text: str, start: int) -> None:
 def _read_number(out: Lexed, text: str, start: int) -> None:
     if sum(c.isdigit() for c in text) > MAX_DIGITS:
         out.fault("CQ0103", f"a number has more than {MAX_DIGITS} digits", start, start + len(text))
-    out.tokens.append(Token(("NUMBER",), text, text, start, start + len(text)))
+    digits = text.replace("_", "")
+    out.tokens.append(Token(("NUMBER",), digits, digits, start, start + len(text)))
 
 
 def _read_sign(out: Lexed, text: str, start: int) -> None:
-    if text == "==":
-        out.fault("CQ0101", "`==` is not an SQL operator", start, start + 2, help="write = to compare")
-        text = "="
-    out.tokens.append(Token(("SIGN",), text, text, start, start + len(text)))
+    meant = "=" if text == "==" else text
+    out.tokens.append(Token(("SIGN",), meant, meant, start, start + len(text)))
 
 
 def _read_parameter(out: Lexed, text: str, start: int) -> None:
@@ -262,12 +262,27 @@ def _read_word(out: Lexed, text: str, start: int) -> None:
     previous = out.tokens[-1] if out.tokens else None
     if previous is not None and previous.end == start and previous.kinds == ("NUMBER",):
         whole = previous.text + text
-        help = "hexadecimal numbers are not part of SQL" if whole[:2].lower() == "0x" else "a name begins with a letter"
         out.fault(
-            "CQ0104", f"`{whole[:40]}` is neither a number nor a name", previous.start, start + len(text), help=help
+            "CQ0104",
+            f"`{whole[:40]}` is neither a number nor a name",
+            previous.start,
+            start + len(text),
+            help=_number_help(previous.text, text.upper()),
         )
     _check_word(out, text, start)
     _append_name(out, ("WORD",), text, text.lower(), start)
+
+
+def _number_help(digits: str, letters: str) -> str:
+    """What to write for a number with letters behind it, as other systems have them."""
+    if digits == "0" and re.fullmatch("X[0-9A-F]{1,16}|B[01]{1,64}|O[0-7]{1,21}", letters):
+        return f"write it in decimal: {int(digits + letters, 0)}"
+    type_ = {"L": "BIGINT", "S": "SMALLINT", "Y": "TINYINT", "D": "DOUBLE", "F": "REAL", "BD": "DECIMAL"}.get(letters)
+    if type_ == "DECIMAL" and "." in digits:
+        return f"a number with a point is a DECIMAL: write {digits}"
+    if type_ is not None and type_ != "DECIMAL":
+        return f"write CAST({digits} AS {type_})"
+    return "a name begins with a letter, a number holds none"
 
 
 _READERS: dict[str, Callable[[Lexed, str, int], None]] = {
@@ -429,7 +444,7 @@ def _classify(tokens: list[Token], position: int, keywords: Mapping[str, str]) -
     """Fill in the kinds of the sign or word at `position` from its neighbours."""
     token = tokens[position]
     if token.kinds == ("SIGN",):
-        token.kinds = (keywords.get("<>" if token.text == "!=" else token.text, "BRACKETS"),)
+        token.kinds = (keywords.get(_LIKE_NOT_EQUAL.get(token.text, token.text), "BRACKETS"),)
     elif token.kinds == ("WORD",):
         word = token.text.upper()
         before = tokens[position - 1] if position else None
