@@ -65,6 +65,9 @@ CASES: dict[str, list[str]] = {
         "SELECT 0xff FROM t",
         "SELECT a FROM t WHERE b = ?",
         "SELECT a.b.c FROM t",
+        "SELECT {'x': a, 'y': b} FROM t",
+        "SELECT a FROM t WHERE b = {{ least }}",
+        "SELECT a FROM t WHERE b ~ '^x'",
     ],
     "intervals": [
         "SELECT INTERVAL '10' SECNOD",

@@ -104,6 +104,7 @@ _TOKEN = re.compile(
     | (?P<word>[^\W\d]\w*)""",
     re.VERBOSE,
 )
+_BRACES = re.compile(r"\$?\{[^{};]{0,1000}\}|\{\{[^{};]{0,1000}\}\}|\{")
 _SMART_QUOTES = dict.fromkeys("‘’‚‛′", "'") | dict.fromkeys("“”„‟″«»", '"')
 _LOOKALIKE_SIGNS = {
     "−": "-",
@@ -119,15 +120,16 @@ _LOOKALIKE_SIGNS = {
 }
 _SIGN_HELP = {
     "!": "write NOT, or <> for `not equal`",
-    "&": "write AND",
-    "|": "write OR, or || to join strings",
+    "&&": "write AND",
+    "&": "conditions are joined with AND; there are no operators on bits",
+    "|": "conditions are joined with OR, strings with ||; there are no operators on bits",
+    "~": "patterns are x LIKE 'a%', STARTS_WITH(x, 'a') and CONTAINS(x, 'a'); there are no operators on bits",
     "?": "parameters have names: write :name and give it with --var name=value",
     "$": "parameters are written :name",
     "@": "parameters are written :name",
     "^": "write POWER(x, y)",
     "#": "a comment begins with --",
     "\\": "nothing is escaped with a backslash; a quote inside a string is doubled: ''",
-    "{": "there are no braces in the language",
     "}": "there are no braces in the language",
     ":": "a parameter is written :name, a cast x::type",
 }
@@ -355,9 +357,23 @@ def _refuse_character(out: Lexed, text: str, at: int) -> int:
     elif (problem := _forbidden(c)) is not None or not c.isascii():
         name = unicodedata.name(c, f"character {ord(c):#x}")
         out.fault("CQ0105", problem or f"{name} has no place outside strings", at, at + 1, help=_character_help(c))
+    elif (braces := _BRACES.match(text, at)) is not None:
+        template = braces.group().startswith(("$", "{{"))
+        help = (
+            "parameters are written :name" if template else "there are no structs: give each field a column of its own"
+        )
+        out.tokens.append(Token(("STRING",), "{", "", at, braces.end()))
+        out.fault("CQ0101", "braces mean nothing here", at, braces.end(), help=help)
+        return braces.end()
     else:
         end = at + 2 if text[at : at + 2] in ("&&", "@@", "$$") else at + 1
-        out.fault("CQ0101", f"`{text[at:end]}` means nothing here", at, end, help=_SIGN_HELP.get(c, ""))
+        out.fault(
+            "CQ0101",
+            f"`{text[at:end]}` means nothing here",
+            at,
+            end,
+            help=_SIGN_HELP.get(text[at:end], _SIGN_HELP.get(c, "")),
+        )
         return end
     return at + 1
 
