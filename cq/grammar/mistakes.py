@@ -45,6 +45,7 @@ _ORDER = [
     "AS",
     "FROM",
 ]
+_COMPARING = frozenset(["=", "<>", "!=", "<", "<=", ">", ">=", "IS", "IN", "LIKE", "ILIKE", "BETWEEN", "NOT"])
 _CLAUSES = ["SELECT", "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "EMIT"]
 _CLAUSE_NAMES = {"GROUP": "GROUP BY", "ORDER": "ORDER BY"}
 _STATEMENT_STARTS = frozenset(["CREATE", "SELECT", "INSERT", "SET", "WITH", "EXPLAIN"])
@@ -104,12 +105,20 @@ def explain(fault: Fault) -> Diagnostic:
         _missing_semicolon,
         _clause_order,
         _three_parts,
+        _cast_by_another_name,
         _never_closed,
         _nothing_opened,
         _reserved,
         _string_as_name,
         _limit_with_comma,
         _time_of_a_query,
+        _turned_comparison,
+        _half_a_condition,
+        _null_without_is,
+        _row_of_values,
+        _watermark_without_for,
+        _name_of_a_catalog,
+        _missing_and,
         _missing_comma,
         _join_without_condition,
     )
@@ -160,7 +169,8 @@ def _misspelt(fault: Fault) -> Diagnostic | None:
         if token.kinds[-1] != "NAME" or token.word != word or word in fault.keywords or not word.isalpha():
             continue
         possible = fault.expected if position == fault.position else fault.replay({}, position) or frozenset()
-        keywords = sorted(k for k in possible if k in fault.keywords.values() and k.isalpha() and len(k) > 1)
+        words = {terminal for text, terminal in fault.keywords.items() if text.isalpha()}  # CONCAT is ||, no word
+        keywords = sorted(possible & words)
         for keyword in difflib.get_close_matches(word, keywords, n=3, cutoff=0.7):
             if _leads_on(fault, position, keyword):
                 message = f"`{token.text}` is not a keyword"
@@ -316,6 +326,11 @@ def _missing_comma(fault: Fault) -> Diagnostic | None:
     token, before = fault.token, fault.before
     if token is None or before is None or "COMMA" not in fault.expected or token.word in RESERVED - {"CASE", "NOT"}:
         return None
+    if token.word == "(" and before.kinds[-1] == "NAME" and fault.word(fault.position - 2) not in (*RESERVED, ",", ""):
+        first = fault.lexed.tokens[fault.position - 2]  # `SELECT a COUNT(*)`: the call was taken for an alias
+        message = f"a comma is missing between `{_shown(first)}` and `{_shown(before)}`"
+        help = "elements of a list are separated by commas"
+        return Diagnostic("CQ0100", message, fault.span(before), "put a comma before this", (help,))
     starts = {"NAME", "STRING", "NUMBER", "PARAMETER", "CASE"} | {k for k in fault.expression_starts if k != "LPAR"}
     if starts.isdisjoint(token.kinds):
         return None
@@ -338,6 +353,106 @@ def _time_of_a_query(fault: Fault) -> Diagnostic | None:
         return None
     help = "make it a view, or a table of WITH: JOIN v FOR SYSTEM_TIME AS OF s.ts AS alias ON …"
     return Diagnostic("CQ0100", "FOR SYSTEM_TIME AS OF stands behind the name of a view", fault.here, help=(help,))
+
+
+def _turned_comparison(fault: Fault) -> Diagnostic | None:
+    """`=<`, `=>` and `><`: the two signs the other way round, or another system's."""
+    token, before = fault.token, fault.before
+    if token is None or before is None:
+        return None
+    if token.text == "=>" and "GREATER_EQUAL" in fault.expected:
+        return Diagnostic("CQ0101", "`=>` does not compare", fault.here, help=("write >=",))
+    meant = {"=<": "<=", "=>": ">=", "><": "<>"}.get(before.text + token.text)
+    if meant is None or before.end != token.start:
+        return None
+    here = fault.span(before).to(fault.here)
+    return Diagnostic("CQ0101", f"`{before.text}{token.text}` does not compare", here, help=(f"write {meant}",))
+
+
+def _half_a_condition(fault: Fault) -> Diagnostic | None:
+    """`a > 1 AND < 5`, `WHERE NOT IN (1)`: a comparison without its left side."""
+    token, before = fault.token, fault.before
+    if token is None or before is None or token.word not in _COMPARING:
+        return None
+    if before.word not in ("AND", "OR", "NOT", "WHERE", "HAVING", "QUALIFY", "ON") or "NAME" not in fault.expected:
+        return None
+    label = "what is compared stands before this"
+    return Diagnostic("CQ0100", "a condition has no left side", fault.here, label, ("say it again: x > 1 AND x < 5",))
+
+
+def _null_without_is(fault: Fault) -> Diagnostic | None:
+    """`x NOT NULL`."""
+    if (fault.word(fault.position - 1), fault.word(fault.position)) != ("NOT", "NULL") or "IN" not in fault.expected:
+        return None
+    assert fault.before is not None
+    here = fault.span(fault.before).to(fault.here)
+    return Diagnostic("CQ0100", "NOT NULL is no condition", here, "IS is missing", ("write IS NOT NULL",))
+
+
+def _row_of_values(fault: Fault) -> Diagnostic | None:
+    """`(a, b) IN …`, `(a, b) = (1, 2)`: a comma in parentheses that hold one expression."""
+    opened = _open_at(fault)
+    if fault.word(fault.position) != "," or opened is None or opened.word != "(" or "RPAR" not in fault.expected:
+        return None
+    help = "name the values one by one: a, b in a list, a = 1 AND b = 2 in a condition"
+    return Diagnostic("CQ0501", "a row of values is not supported", fault.span(opened), help=(help,))
+
+
+def _cast_by_another_name(fault: Fault) -> Diagnostic | None:
+    """`SAFE_CAST(x AS T)`, `STRUCT(x AS y)`."""
+    opened = _open_at(fault)
+    if fault.word(fault.position) != "AS" or opened is None or opened.word != "(" or "RPAR" not in fault.expected:
+        return None
+    name = fault.lexed.tokens[max(fault.first, fault.lexed.tokens.index(opened) - 1)]
+    if name.kinds[-1] != "NAME" or name.end != opened.start:
+        return None
+    safe = name.word in ("SAFE_CAST", "TRY_CONVERT")
+    help = (
+        "write TRY_CAST(x AS T)" if safe else "CAST(x AS T) and TRY_CAST(x AS T) do; give fields a column of their own"
+    )
+    return Diagnostic(
+        "CQ0100", f"{name.word} takes no AS", fault.here, labels=(Label(fault.span(name), ""),), help=(help,)
+    )
+
+
+def _watermark_without_for(fault: Fault) -> Diagnostic | None:
+    if fault.word(fault.first) != "CREATE":
+        return None
+    if fault.word(fault.position) == "WATERMARK" and fault.word(fault.position - 1) == ")":
+        help = "move it into the brackets, behind the last column and a comma"
+        return Diagnostic("CQ0100", "WATERMARK stands among the columns", fault.here, "too late", (help,))
+    for position in (fault.position - 1, fault.position - 2):
+        if fault.word(position) == "WATERMARK" and fault.word(position - 1) in (",", "("):
+            column = fault.lexed.tokens[position + 1].text
+            help = f"write WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND"
+            return Diagnostic(
+                "CQ0100", "WATERMARK needs FOR", fault.span(fault.lexed.tokens[position]), "FOR is missing", (help,)
+            )
+    return None
+
+
+def _name_of_a_catalog(fault: Fault) -> Diagnostic | None:
+    """`FROM catalog.database.t`."""
+    if fault.word(fault.position) != "." or fault.word(fault.position - 2) not in ("FROM", "JOIN", "INTO", "TABLE"):
+        return None
+    assert fault.before is not None
+    last = fault.position + 1
+    while fault.word(last + 1) == ".":
+        last += 2
+    help = f"there is no catalog: write {fault.lexed.tokens[last].text}" if last < fault.end else "write the name alone"
+    message = "the name of a stream, view or sink has one part"
+    return Diagnostic("CQ0100", message, fault.here, "one too many", (help,), (Label(fault.span(fault.before), ""),))
+
+
+def _missing_and(fault: Fault) -> Diagnostic | None:
+    """Two conditions side by side in WHERE, HAVING, QUALIFY or ON."""
+    token, before, after = fault.token, fault.before, fault.after
+    if token is None or before is None or after is None or "OR" not in fault.expected or "COMMA" in fault.expected:
+        return None
+    if token.kinds[-1] != "NAME" or after.word not in {*_COMPARING, "."}:
+        return None
+    message = f"AND or OR is missing between `{_shown(before)}` and `{_shown(token)}`"
+    return Diagnostic("CQ0100", message, fault.here, "put AND or OR before this", ("conditions are joined by words",))
 
 
 def _join_without_condition(fault: Fault) -> Diagnostic | None:

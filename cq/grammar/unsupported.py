@@ -34,6 +34,11 @@ STATEMENTS: tuple[Phrase, ...] = (
     ),
     *_phrases(
         "{} is not a statement of cq",
+        "leave it out, and END: all INSERTs of a file run together",
+        *("EXECUTE STATEMENT", "BEGIN STATEMENT"),
+    ),
+    *_phrases(
+        "{} is not a statement of cq",
         "leave it out: every row is taken once, in order of arrival",
         "BEGIN",
         "COMMIT",
@@ -45,7 +50,9 @@ STATEMENTS: tuple[Phrase, ...] = (
     *_phrases(
         "{} is not a statement of cq", "write SET name = value, or give --var name=value", "DECLARE", "LET", "PRAGMA"
     ),
+    *_phrases("{} is not a statement of cq", "leave it out: there are no blocks outside triggers", "END"),
     *_phrases("{} is not a statement of cq", _FUNCTION, "CALL", "EXECUTE"),
+    *_phrases("{} is not a statement of cq", "write SELECT * FROM s", "PRINT", "FROM"),
     *_phrases(
         "{} is not supported", _FUNCTION, "CREATE FUNCTION", "CREATE AGGREGATE", "CREATE PROCEDURE", "CREATE MACRO"
     ),
@@ -86,7 +93,24 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("{} is not supported", f"{_LOOK_UP}; WHERE v.key IS NULL", "LEFT ANTI", "ANTI JOIN"),
     *_phrases("{} is not supported", "leave it out: no aggregate depends on an order", "WITHIN GROUP"),
     *_phrases("{} is not supported", "TIMESTAMP has no zone: convert to UTC before the stream", "AT TIME ZONE"),
-    *_phrases("{} is not an operator of cq", "write LIKE", "RLIKE", "REGEXP", "SIMILAR TO"),
+    *_phrases(
+        "{} is not an operator of cq",
+        "write x LIKE 'a%', STARTS_WITH(x, 'a') or CONTAINS(x, 'a')",
+        *("RLIKE", "REGEXP", "SIMILAR TO", "GLOB", "STARTS WITH"),
+    ),
+    *_phrases("{} is not an operator of cq", "write x IS NULL", "ISNULL"),
+    *_phrases("{} is not an operator of cq", "write x IS NOT NULL", "NOTNULL"),
+    *_phrases("{} is not supported", "write x BETWEEN LEAST(a, b) AND GREATEST(a, b)", "BETWEEN SYMMETRIC"),
+    *_phrases("{} is not supported", "write BETWEEN a AND b", "BETWEEN ASYMMETRIC"),
+    *_phrases(
+        "{} is not supported here",
+        "write DATE_TRUNC('hour', ts), plus INTERVAL '1' HOUR for the end",
+        *(f"TO {unit}" for unit in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")),
+    ),
+    *_phrases("{} is not a constraint of a stream", "leave it out: a key is given where it is used", "KEY"),
+    *_phrases(
+        "{} … is the syntax of another system", "write format = 'csv' in WITH (…)", "FORMAT PLAIN", "FORMAT UPSERT"
+    ),
     *_phrases("{} is not an operator of cq", "write a % b", "MOD"),
     *_phrases("{} is not an operator of cq", "write a / b: on integers it is the integer quotient", "DIV"),
     *_phrases(
@@ -97,7 +121,7 @@ CLAUSES: tuple[Phrase, ...] = (
         "ALL (",
     ),
     *_phrases("INSERT OVERWRITE is not supported", "write INSERT INTO; a sink starts empty", "INSERT OVERWRITE"),
-    *_phrases("{} is not supported", "name the columns that are wanted", "* EXCLUDE", "* EXCEPT", "* REPLACE"),
+    *_phrases("{} is not supported", "name the columns that are wanted", "* EXCLUDE", "* EXCEPT (", "* REPLACE"),
     *_phrases("{} is not supported", "name the columns, or write their numbers: GROUP BY 1, 2", "GROUP BY ALL"),
     *_phrases("SELECT TOP is not SQL", "write LIMIT n at the end", "SELECT TOP"),
     *_phrases("{} is not supported", "leave it out: nothing else changes the rows", "FOR UPDATE"),
