@@ -225,7 +225,8 @@ class Findings:
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def add(self, error: CqError) -> None:
-        self.diagnostics.extend(error.diagnostics)
+        # an alias in GROUP BY is bound where it stands and where it is used: one mistake
+        self.diagnostics.extend(d for d in error.diagnostics if d not in self.diagnostics)
 
     def raise_if_any(self) -> None:
         """Raise one `CompileError` with everything collected, in order of place."""

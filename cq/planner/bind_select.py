@@ -68,7 +68,7 @@ class SelectBinder:
         items = list(self.items())
         check_columns(len(items), self.select.span)
         where = self.attempt(self.where)
-        group = self.attempt(self.group_keys, items) or []
+        group = self.group_keys(items)
         exprs = [i.bound or self.attempt(self.value, i) for i in items]
         having = self.attempt(self.condition, self.select.having, HAVING)
         qualify = self.attempt(self.condition, self.select.qualify, QUALIFY)
@@ -149,10 +149,10 @@ class SelectBinder:
             if node is self.calls.group_window:
                 continue
             if isinstance(node, ast.NumberLiteral) and node.text.isdigit():
-                keys.append(self.ordinal(node, items))
+                keys.append(self.attempt(self.ordinal, node, items))
             else:
-                keys.append(self.binder(GROUP_BY, aliases=True).bind(node))
-        return keys
+                keys.append(self.attempt(self.binder(GROUP_BY, aliases=True).bind, node))
+        return [key for key in keys if key is not None]
 
     def ordinal(self, node: ast.NumberLiteral, items: Sequence[Item]) -> Expr:
         """`GROUP BY 2`: the second column of the select list."""
