@@ -10,6 +10,8 @@ from planner_fixture import infer
 
 from cq.errors import CqError, SourceText
 from cq.grammar.parser import parse
+from cq.grammar.unsupported import ELSEWHERE
+from cq.planner.bind_expr import known_functions
 from cq.planner.binder import bind
 from cq.planner.catalog import Environment
 
@@ -63,6 +65,9 @@ NAMES = {
 
 TYPES = {
     "functions_of_other_systems": BID + "SELECT date_diff('day', ts, ts), stddev(price) FROM bid;",
+    "windows_structs_and_sets_of_other_systems": BID
+    + "SELECT time_bucket(INTERVAL '1 minute', ts) AS bucket, stddev_pop(price), STRUCT(price)\n"
+    "FROM bid GROUP BY bucket, ROLLUP(auction);",
     "part_of_interval": BID + "SELECT EXTRACT(SECOND FROM ts - ts) FROM bid;",
     "interval_to_number": BID + "SELECT CAST(ts - ts AS BIGINT) FROM bid;",
     "window_column_without_window": BID + "SELECT window_start, COUNT(*) FROM bid GROUP BY window_start;",
@@ -176,6 +181,10 @@ def test_every_mistake_has_a_code_a_place_and_a_way_out(name: str) -> None:
     for d in caught.value.diagnostics:
         assert d.span.line > 0 and d.span.column > 0
         assert any(d.help), f"{d.code} {d.message} has no way out"
+
+
+def test_what_another_system_has_is_not_here() -> None:
+    assert set(ELSEWHERE).isdisjoint(known_functions())
 
 
 def test_a_picture_of_hostile_names_holds_no_control_characters() -> None:

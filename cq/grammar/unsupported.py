@@ -91,7 +91,11 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("{} is not supported", "name the columns: JOIN t USING (a, b)", "NATURAL JOIN"),
     *_phrases("{} is not supported", f"{_LOOK_UP}; WHERE v.key IS NOT NULL", "LEFT SEMI", "SEMI JOIN"),
     *_phrases("{} is not supported", f"{_LOOK_UP}; WHERE v.key IS NULL", "LEFT ANTI", "ANTI JOIN"),
-    *_phrases("{} is not supported", "leave it out: no aggregate depends on an order", "WITHIN GROUP"),
+    *_phrases(
+        "{} is not supported",
+        "leave it out: no aggregate depends on an order; there are no percentiles yet",
+        "WITHIN GROUP",
+    ),
     *_phrases("{} is not supported", "TIMESTAMP has no zone: convert to UTC before the stream", "AT TIME ZONE"),
     *_phrases(
         "{} is not an operator of cq",
@@ -162,34 +166,86 @@ CLAUSES: tuple[Phrase, ...] = (
 
 FUNCTION_WAYS = "docs/language.md lists all functions; in Python: cq.functions.all_names()"
 _ORDERED = "LAG(x) OVER (PARTITION BY key ORDER BY ts) has the row before; MIN and MAX the least and greatest"
-_SPREAD = "compute it: SQRT(AVG(x * x) - AVG(x) * AVG(x)), from DOUBLEs"
+_VARIANCE = "compute it, from DOUBLEs: (SUM(x * x) - SUM(x) * AVG(x)) / NULLIF(COUNT(x) - 1, 0)"
+_POPULATION = "compute it, from DOUBLEs: AVG(x * x) - AVG(x) * AVG(x)"
+_DEVIATION = "it is the SQRT of the variance, from DOUBLEs: (SUM(x * x) - SUM(x) * AVG(x)) / NULLIF(COUNT(x) - 1, 0)"
 _BETWEEN = "subtract: a - b is an INTERVAL, UNIX_SECONDS(a) - UNIX_SECONDS(b) a number"
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
 _WRITTEN = "CAST(ts AS VARCHAR) is '2024-01-31 10:20:30': take a part with SUBSTRING, or EXTRACT(HOUR FROM ts)"
 _PATTERN = "write x LIKE 'a%', STARTS_WITH(x, 'a') or CONTAINS(x, 'a')"
 _COLLECTED = "no aggregate collects rows yet: COUNT, SUM, AVG, MIN and MAX do what they can"
 
+_TIME_OF = "write CAST(text AS TIMESTAMP), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
+_BUCKET = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP BY window_start, or DATE_TRUNC('hour', ts)"
+_FIELDS = "there are no structs and maps yet: give each field a column of its own"
+_JSON = "JSON is not supported yet: give each field a column of its own"
+_ARRAYS = "arrays are made by SPLIT and taken apart by UNNEST: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)"
+_UNNESTED = "it stands in FROM: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)"
+_LETTERS = "no function does that yet; there are SUBSTRING, LEFT, RIGHT, REPLACE, TRIM, LOWER, UPPER, SPLIT and ||"
+_ANGLES = "there are no trigonometric functions yet"
+
 # Functions of other systems by name, and what does the same here.
 ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["first", "last", "any_value", "arg_max", "arg_min", "max_by", "min_by"], _ORDERED),
-    **dict.fromkeys(["stddev", "stddev_pop", "stddev_samp", "variance", "var_pop", "var_samp"], _SPREAD),
-    **dict.fromkeys(["median", "quantile", "quantile_cont", "percentile", "percentile_approx", "mode"], _COLLECTED),
+    **dict.fromkeys(["stddev", "stddev_samp", "stdev", "std"], _DEVIATION),
+    **dict.fromkeys(["variance", "var_samp", "var"], _VARIANCE),
+    "stddev_pop": "it is the SQRT of the variance, from DOUBLEs: AVG(x * x) - AVG(x) * AVG(x)",
+    "var_pop": _POPULATION,
+    **dict.fromkeys(["covar_pop", "covar_samp"], "compute it, from DOUBLEs: AVG(x * y) - AVG(x) * AVG(y)"),
+    **dict.fromkeys(
+        ["corr", "regr_slope"],
+        "compute it, from DOUBLEs, with AVG(x * y) - AVG(x) * AVG(y) and AVG(x * x) - AVG(x) * AVG(x)",
+    ),
+    **dict.fromkeys(["median", "quantile", "quantile_cont", "quantile_disc", "percentile", "mode"], _COLLECTED),
+    **dict.fromkeys(["percentile_cont", "percentile_disc", "percentile_approx", "approx_percentile"], _COLLECTED),
     **dict.fromkeys(["array_agg", "string_agg", "group_concat", "listagg", "list"], _COLLECTED),
+    **dict.fromkeys(["collect_list", "collect_set", "collect", "topk", "histogram", "earliest_by_offset"], _COLLECTED),
+    "latest_by_offset": _ORDERED,
+    "total": "write SUM(x)",
+    **dict.fromkeys(["bit_and", "bit_or", "bit_xor", "bitand", "bitor"], "there are no operators on bits"),
+    **dict.fromkeys(["rollup", "cube", "grouping"], "write one query per grouping and join them with UNION ALL"),
+    **dict.fromkeys(["any", "all", "any_match"], "write the values out: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)"),
+    **dict.fromkeys(["time_bucket", "date_bin", "timebucket"], _BUCKET),
+    **dict.fromkeys(["row", "struct", "named_struct", "struct_pack", "map", "map_from_entries"], _FIELDS),
+    **dict.fromkeys(["json_value", "json_query", "json_extract", "json_extract_string", "json_exists"], _JSON),
+    **dict.fromkeys(["get_json_object", "from_json", "to_json", "extractjsonfield", "parse_json"], _JSON),
+    **dict.fromkeys(["array", "array_length", "cardinality", "element_at", "array_contains", "size"], _ARRAYS),
+    **dict.fromkeys(["explode", "posexplode", "explode_outer", "flatten"], _UNNESTED),
+    **dict.fromkeys(["isnull", "is_null"], "write x IS NULL"),
+    **dict.fromkeys(["isnotnull", "is_not_null"], "write x IS NOT NULL"),
+    "nvl2": "write IF(x IS NOT NULL, y, z)",
+    "decode": "write CASE x WHEN 1 THEN 'a' WHEN 2 THEN 'b' ELSE 'c' END",
+    **dict.fromkeys(["zeroifnull", "isnull_or"], "write COALESCE(x, 0)"),
+    **dict.fromkeys(["convert", "try_convert", "string", "int", "bigint", "double", "boolean"], "write CAST(x AS T)"),
+    **dict.fromkeys(["to_number", "to_decimal"], "write CAST(x AS DECIMAL(18, 2))"),
+    **dict.fromkeys(["lpad", "rpad"], "write RIGHT('0000' || x, 4), and LEFT(x || '    ', 4)"),
+    **dict.fromkeys(["repeat", "reverse", "initcap", "translate", "overlay", "insert", "space"], _LETTERS),
+    **dict.fromkeys(["chr", "char", "ascii", "md5", "sha1", "sha2", "sha256", "hash", "hex", "to_base64"], _LETTERS),
+    **dict.fromkeys(["sin", "cos", "tan", "asin", "acos", "atan", "atan2", "radians", "degrees", "cot"], _ANGLES),
+    "pi": "write 3.141592653589793e0",
+    "cbrt": "write POWER(x, 1e0 / 3)",
+    "square": "write x * x",
+    "add_days": _LATER,
+    **dict.fromkeys(["dayname", "monthname"], "DAYOFWEEK(ts) and MONTH(ts) are numbers; CASE gives them names"),
+    "last_day": "write DATE_TRUNC('month', ts) + INTERVAL '1' MONTH - INTERVAL '1' DAY",
+    **dict.fromkeys(["make_date", "make_timestamp"], "write DATE '2024-01-31', or CAST a text"),
+    **dict.fromkeys(["weekday", "isodow", "day_of_week"], "write DAYOFWEEK(ts): 1 is Sunday"),
+    "current_watermark": "no expression reads the watermark; late rows go by it: see docs/language.md, late rows",
     **dict.fromkeys(["date_diff", "datediff", "timestampdiff", "timestamp_diff", "age"], _BETWEEN),
     **dict.fromkeys(["dateadd", "timestampadd"], _LATER),
     **dict.fromkeys(["strftime", "date_format", "to_char", "format_datetime"], _WRITTEN),
     **dict.fromkeys(["regexp_matches", "regexp_like", "regexp_extract", "regexp_replace"], _PATTERN),
-    **dict.fromkeys(["to_timestamp", "from_unixtime", "epoch_ms"], "write TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n)"),
+    **dict.fromkeys(["to_timestamp", "timestamp", "datetime", "strptime", "parse_timestamp"], _TIME_OF),
+    **dict.fromkeys(["from_unixtime", "epoch_ms", "to_timestamp_ltz", "stringtotimestamp"], _TIME_OF),
     **dict.fromkeys(["unix_timestamp", "epoch"], "write UNIX_SECONDS(ts)"),
     **dict.fromkeys(["to_date", "date"], "write CAST(x AS DATE)"),
     **dict.fromkeys(["count_if", "countif", "sum_if", "sumif"], "write COUNT(*) FILTER (WHERE condition)"),
     **dict.fromkeys(["approx_count_distinct", "approx_distinct"], "write COUNT(DISTINCT x)"),
     **dict.fromkeys(["trunc", "truncate"], "write FLOOR(x), CEIL(x) or ROUND(x, digits); CAST(x AS BIGINT) cuts"),
     **dict.fromkeys(["log", "log2"], "write LN(x) or LOG10(x); the logarithm to base b is LN(x) / LN(b)"),
-    "iif": "write IF(condition, x, y), or CASE WHEN condition THEN x ELSE y END",
     "isnan": "NaN equals NaN: x = CAST('NaN' AS DOUBLE)",
     "concat_ws": "write a || ',' || b",
     "split_part": "UNNEST(SPLIT(x, ',')) WITH ORDINALITY gives each piece and its number",
-    "unnest": "it stands in FROM: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)",
+    "unnest": _UNNESTED,
     "row_number": "write COUNT(*) OVER (PARTITION BY key ORDER BY ts ROWS UNBOUNDED PRECEDING)",
 }

@@ -50,7 +50,7 @@ ARITHMETIC_WORDS = {
 COALESCE_NAMES = {"coalesce", "ifnull", "nvl"}
 TRUNC_NAMES = {"date_trunc", "time_trunc"}
 NOT_REPEATABLE = {"random", "rand", "randn", "uuid", "gen_random_uuid", "newid", "clock_timestamp"}
-CLOCK_NAMES = {"now", "current_timestamp", "current_date", "localtimestamp", "proctime", "getdate", "today"}
+CLOCK_NAMES = {"now", "current_timestamp", "current_date", "localtimestamp", "proctime", "getdate", "today", "sysdate"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +392,7 @@ class ExprBinder:
                 return self.coalesce(node)
             case "nullif":
                 return self.nullif(node)
-            case "if" | "iff":
+            case "if" | "iff" | "iif":
                 return self.if_(node)
             case "date_trunc" | "time_trunc" | "date_part":
                 return self.by_unit(node)
