@@ -158,7 +158,7 @@ REFUSED = {
     "IN (SELECT …)": "SELECT x FROM s WHERE k IN (SELECT k FROM r)",
     "EXISTS": "SELECT x FROM s WHERE EXISTS (SELECT 1 FROM r)",
     "sub-queries as values": "SELECT (SELECT MAX(y) FROM r) AS m FROM s",
-    "other window functions": "SELECT ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
+    "other window functions": "SELECT RANK() OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
     "sliding frames": "SELECT SUM(x) OVER (ORDER BY ts ROWS 5 PRECEDING) AS n FROM s",
     "OVER without a frame": "SELECT SUM(x) OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
     "OVER by another order": "SELECT LAG(x) OVER (PARTITION BY k ORDER BY ts DESC) AS n FROM s",

@@ -128,7 +128,9 @@ OVER_AND_JOINS = {
     "whole_partition": BID + "SELECT SUM(price) OVER (PARTITION BY auction) FROM bid;",
     "sliding_frame": BID
     + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY ts ROWS BETWEEN 5 PRECEDING AND CURRENT ROW) FROM bid;",
-    "row_number": BID + "SELECT ROW_NUMBER() OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
+    "rank": BID + "SELECT RANK() OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
+    "row_number": BID + "SELECT ROW_NUMBER() OVER (PARTITION BY auction ORDER BY price DESC) FROM bid;",
+    "row_number_of_something": BID + "SELECT ROW_NUMBER(price) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
     "lag_without_over": BID + "SELECT LAG(price) FROM bid;",
     "over_not_by_time": BID + "SELECT LAG(price) OVER (PARTITION BY auction ORDER BY price) FROM bid;",
     "over_in_where": BID + "SELECT auction FROM bid WHERE LAG(price) OVER (ORDER BY ts) > 3;",

@@ -247,5 +247,4 @@ ELSEWHERE: dict[str, str] = {
     "concat_ws": "write a || ',' || b",
     "split_part": "UNNEST(SPLIT(x, ',')) WITH ORDINALITY gives each piece and its number",
     "unnest": _UNNESTED,
-    "row_number": "write COUNT(*) OVER (PARTITION BY key ORDER BY ts ROWS UNBOUNDED PRECEDING)",
 }

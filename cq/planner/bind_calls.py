@@ -178,6 +178,8 @@ class SelectCalls:
         call: Lag | AggregateCall
         if node.name == "lag":
             call = self.lag(node, inside, spec)
+        elif node.name == "row_number":
+            call = self.row_number(node, inside, spec)
         elif lookup(node.name) is not None:
             check_running_frame(node, spec)
             call = self.over_aggregate(node, inside)
@@ -197,6 +199,26 @@ class SelectCalls:
             )
         # its arguments may themselves hold aggregates of the group: holes, filled first
         return self.aggregate(node, inside)
+
+    def row_number(self, node: ast.Call, inside: ExprBinder, spec: ast.WindowSpec) -> AggregateCall:
+        """ROW_NUMBER() is COUNT(*) of the rows up to this one: equal times are numbered as they arrive."""
+        if (
+            node.args
+            or node.star
+            or node.distinct
+            or node.order_by
+            or node.filter is not None
+            or node.nulls is not None
+        ):
+            raise compile_error(
+                "CQ0302",
+                "ROW_NUMBER takes nothing",
+                node.span,
+                help="write ROW_NUMBER() OVER (PARTITION BY … ORDER BY ts)",
+            )
+        if spec.frame is not None:
+            raise compile_error("CQ0501", "ROW_NUMBER takes no frame", spec.frame.span, help="leave the frame out")
+        return self.aggregate(replace(node, name="count", star=True), inside)
 
     def spec(self, over: ast.WindowSpec | str, node: ast.Call) -> ast.WindowSpec:
         """The window specification, named ones looked up and refined."""
@@ -312,7 +334,7 @@ def _no_such_window_function(node: ast.Call) -> Exception:
         f"{node.name.upper()} OVER is not supported yet" if known else f'there is no window function "{node.name}"',
         node.span,
         help=(
-            "" if known else did_you_mean(node.name, {"lag", *all_aggregates()}),
-            f"supported: LAG(x, n, default), and aggregates with {RUNNING_FRAME}",
+            "" if known else did_you_mean(node.name, {"lag", "row_number", *all_aggregates()}),
+            f"supported: LAG(x, n, default), ROW_NUMBER(), and aggregates with {RUNNING_FRAME}",
         ),
     )
