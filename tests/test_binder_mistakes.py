@@ -104,6 +104,7 @@ WINDOWS = {
     "window_not_grouped": BID + "SELECT auction FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE);",
     "group_without_window": BID
     + "SELECT auction, COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY auction;",
+    "both_bounds_at_once": BID + "SELECT window, COUNT(*) FROM bid GROUP BY window(ts, '1 minute');",
     "where_on_window": BID
     + "SELECT window_start, COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
     "WHERE window_start > TIMESTAMP '2024-01-01' GROUP BY window_start;",

@@ -17,6 +17,7 @@ EXPRESSIONS = {
     "`two words`": '"two words"',
     '"say ""x"""': '"say ""x"""',
     "T.Amount": "t.amount",
+    "window.end": 'window."end"',
     "'it''s'": "'it''s'",
     "1.50": "1.50",
     ".5e-3": ".5e-3",

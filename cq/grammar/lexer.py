@@ -471,6 +471,8 @@ def _classify(tokens: list[Token], position: int, keywords: Mapping[str, str]) -
             token.kinds = ("ARRAY_START" if after[0].text[0] == "[" else "ARRAY_OF", "NAME")
         elif word in _JOINS_OF_OTHERS and _follows(tokens, position, "JOIN"):
             token.kinds = (word,)  # no alias: `t SEMI JOIN u ON …` must not become an inner join
+        elif before is not None and before.text == "." and before.end == token.start:
+            token.kinds = ("NAME",)  # `window.end`: behind a point no keyword can stand
         elif word in keywords and _may_be_keyword(word, before, after):
             token.kinds = (keywords[word],) if word in RESERVED else (keywords[word], "NAME")
         else:

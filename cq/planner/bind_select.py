@@ -18,7 +18,7 @@ from cq.planner.bind_windows import bind_window, check_built, group_window
 from cq.planner.conversion import settled
 from cq.planner.logical import LogicalNode
 from cq.planner.operators import Filter, Project
-from cq.planner.scope import PendingWindow, Relation, Room, holes_of, listing, visible_columns
+from cq.planner.scope import BOUNDS_WAY, PendingWindow, Relation, Room, holes_of, listing, visible_columns
 from cq.planner.traits import check_columns
 
 SELECT_LIST = Clause("the select list", aggregates=True, windows=True)
@@ -116,7 +116,10 @@ class SelectBinder:
                     "CQ0203",
                     f'there is no relation "{item.qualifier}" in this FROM',
                     item.span,
-                    help=f"relations: {listing(sorted(self.relation.qualifiers))}",
+                    help=(
+                        BOUNDS_WAY if item.qualifier == "window" else "",
+                        f"relations: {listing(sorted(self.relation.qualifiers))}",
+                    ),
                 )
             for c in columns:
                 yield Item(c.name, item.span, bound=replace(c.expr, span=item.span))

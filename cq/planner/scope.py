@@ -13,6 +13,7 @@ from cq.planner.logical import LogicalNode
 from cq.planner.operators import Scan, SourceDef, Window
 
 SHOWN_NAMES = 12  # as many columns or relations a help line lists; more hide the one that is meant
+BOUNDS_WAY = "the bounds of GROUP BY window(…) are window.start and window.end"
 WINDOW_WAY = "windows have it: FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
 
 
@@ -151,6 +152,7 @@ def _unknown(relation: Relation, ref: ast.ColumnRef, named: list[Visible]) -> Co
             f"{did_you_mean(ref.name, known)} columns: {listing(known)}".strip(),
             f"a string is written '{ref.name}'" if ref.quoted else "",
             WINDOW_WAY if ref.name in {"window_start", "window_end", "window_time"} else "",
+            BOUNDS_WAY if ref.name == "window" else "",
         ),
     )
 
