@@ -231,6 +231,9 @@ STATEMENTS = {
     "create table t (a int, constraint k primary key (a) not enforced, check (a > 0), b array<int>)": (
         "CREATE TABLE t (a INT, PRIMARY KEY (a), CHECK (a > 0), b INT ARRAY);\n"
     ),
+    "create or replace temp view v as select 1": "CREATE VIEW v AS\n  SELECT 1;\n",
+    "create temporary table t (a int)": "CREATE TABLE t (a INT);\n",
+    "create or replace stream v as select 1": "CREATE VIEW v AS\n  SELECT 1;\n",
     "create stream v as select 1": "CREATE VIEW v AS\n  SELECT 1;\n",
     "create view v(a, b) as select 1, 2": "CREATE VIEW v (a, b) AS\n  SELECT 1, 2;\n",
     "create sink k": "CREATE SINK k;\n",

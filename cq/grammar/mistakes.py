@@ -130,7 +130,7 @@ def explain(fault: Fault) -> Diagnostic:
 
 
 def _unsupported_statement(fault: Fault) -> Diagnostic | None:
-    if fault.position > fault.first + 2:
+    if fault.position > fault.first + 3:
         return None
     return next((_refusal(fault, p, fault.first) for p in STATEMENTS if _stands(fault, p, fault.first)), None)
 

@@ -54,7 +54,10 @@ STATEMENTS: tuple[Phrase, ...] = (
     *_phrases("{} is not a statement of cq", _FUNCTION, "CALL", "EXECUTE"),
     *_phrases("{} is not a statement of cq", "write SELECT * FROM s", "PRINT", "FROM"),
     *_phrases(
-        "{} is not supported", _FUNCTION, "CREATE FUNCTION", "CREATE AGGREGATE", "CREATE PROCEDURE", "CREATE MACRO"
+        "{} is not supported",
+        _FUNCTION,
+        *("CREATE FUNCTION", "CREATE AGGREGATE", "CREATE PROCEDURE", "CREATE MACRO"),
+        *("CREATE TEMPORARY FUNCTION", "CREATE TEMPORARY SYSTEM", "CREATE OR REPLACE FUNCTION"),
     ),
     *_phrases(
         "{} is not supported",
@@ -69,12 +72,12 @@ STATEMENTS: tuple[Phrase, ...] = (
     *_phrases(
         "{} is not supported",
         "leave the word out: everything a file creates lasts as long as the run",
-        *("CREATE TEMPORARY", "CREATE TEMP", "CREATE OR REPLACE", "CREATE OR", "CREATE EXTERNAL", "CREATE GLOBAL"),
+        *("CREATE EXTERNAL", "CREATE GLOBAL", "CREATE LOCAL", "CREATE UNLOGGED"),
     ),
     *_phrases(
         "{} is not supported",
         "write CREATE VIEW, and INSERT INTO a sink what is to be stored",
-        *("CREATE MATERIALIZED VIEW", "CREATE MATERIALIZED", "CREATE RECURSIVE"),
+        *("CREATE MATERIALIZED VIEW", "CREATE MATERIALIZED", "CREATE OR REPLACE MATERIALIZED", "CREATE RECURSIVE"),
     ),
 )
 
