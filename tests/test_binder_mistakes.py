@@ -45,6 +45,11 @@ TWELVE = {
 }
 
 NAMES = {
+    "mistyped_connector": "CREATE STREAM s (k BIGINT) WITH (conector = 'file', path = 's.csv');",
+    "options_of_another_system": "CREATE TABLE s (k BIGINT) WITH ('connector' = 'kafka', 'topic' = 's');\n"
+    "CREATE TABLE t (k BIGINT) WITH ('connector' = 'filesystem', 'path' = 's.csv');\n"
+    "CREATE SINK o WITH ('connector' = 'blackhole');",
+    "every_wrong_option": "CREATE STREAM s (k BIGINT) WITH (path = 's.csv', format = 'jsn', hdr = true, late = 'no');",
     "unknown_stream": BID + "SELECT * FROM bids;",
     "sink_read": BID + "CREATE SINK out WITH (connector = 'stdout');\nSELECT * FROM out;",
     "unknown_sink": BID + "CREATE SINK out WITH (connector = 'stdout');\nINSERT INTO outt SELECT * FROM bid;",

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from cq.connectors.options import OPEN_CONNECTORS, SINK_OPTIONS, SOURCE_OPTIONS, OptionDef
-from cq.errors import NOWHERE, CompileError, CqError, Diagnostic, Span, UsageError, compile_error, did_you_mean
+from cq.errors import (
+    NOWHERE,
+    CompileError,
+    CqError,
+    Diagnostic,
+    Findings,
+    Span,
+    UsageError,
+    compile_error,
+    did_you_mean,
+)
 from cq.expressions import Column, Expr, Literal
 from cq.grammar import ast
 from cq.planner.bind_calls import SelectCalls
@@ -406,9 +416,10 @@ def check_options(
             f'there is no connector "{connector}"',
             at.value.span if at else span,
             label="unknown connector",
-            help=f"{did_you_mean(connector, known)} connectors: {', '.join(known)}".strip(),
+            help=f"{_nearest_connector(connector, known)} connectors: {', '.join(known)}".strip(),
         )
     table = known[connector]
+    findings = Findings()
     for key, value in options.items():
         at = written.get(key)
         if key == "connector":
@@ -416,25 +427,44 @@ def check_options(
         if key not in table:
             if connector in OPEN_CONNECTORS:
                 continue
-            raise compile_error(
+            unknown = compile_error(
                 "CQ0207",
                 f'the connector "{connector}" has no option "{key}"',
                 at.key_span if at else span,
                 label="unknown option",
-                help=f"{did_you_mean(key, table)} options: {', '.join(table)}".strip(),
+                help=f"{did_you_mean(key, ['connector', *table])} options: {', '.join(table)}".strip(),
             )
-        if not table[key].accepts(value):
-            raise compile_error(
+            findings.add(unknown)
+        elif not table[key].accepts(value):
+            refused = compile_error(
                 "CQ0208",
                 f"{key} cannot be '{value}'",
                 at.value.span if at else span,
                 help=f"{key} is {table[key].allowed}: {table[key].doc}",
             )
+            findings.add(refused)
+    findings.raise_if_any()
     for key, option in table.items():
         if option.required and key not in options:
             raise compile_error(
                 "CQ0207", f'the connector "{connector}" needs the option "{key}"', span, help=f"{key}: {option.doc}"
             )
+
+
+def _nearest_connector(name: str, known: Collection[str]) -> str:
+    """What does here what a connector of another system does."""
+    here = {
+        "filesystem": "file",
+        "datagen": "generator",
+        "rate": "generator",
+        "print": "stdout",
+        "blackhole": "discard",
+    }
+    if here.get(name) in known:
+        return f"write '{here[name]}';"
+    if "kafka" in name and "stdin" in known:
+        return "Kafka is not read yet: let its console consumer write a file, or pipe it to 'stdin';"
+    return did_you_mean(name, known)
 
 
 def as_pairs(options: Options) -> tuple[tuple[str, str], ...]:
