@@ -73,6 +73,12 @@ TYPES = {
     "windows_structs_and_sets_of_other_systems": BID
     + "SELECT time_bucket(INTERVAL '1 minute', ts) AS bucket, stddev_pop(price), STRUCT(price)\n"
     "FROM bid GROUP BY bucket, ROLLUP(auction);",
+    "comparison_of_three": BID + "SELECT auction FROM bid WHERE 1 < price < 5;",
+    "half_an_or": BID + "SELECT auction FROM bid WHERE item LIKE 'a%' OR 'b%';",
+    "minus_text": BID + "SELECT -item FROM bid;",
+    "time_with_a_zone": BID + "SELECT auction FROM bid WHERE ts > TIMESTAMP '2024-01-31 10:20:30+02:00';",
+    "table_functions": BID + "SELECT * FROM read_csv('bid.csv');\n"
+    "SELECT COUNT(*) FROM TUMBEL(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",
     "part_of_interval": BID + "SELECT EXTRACT(SECOND FROM ts - ts) FROM bid;",
     "interval_to_number": BID + "SELECT CAST(ts - ts AS BIGINT) FROM bid;",
     "window_column_without_window": BID + "SELECT window_start, COUNT(*) FROM bid GROUP BY window_start;",

@@ -131,7 +131,7 @@ class ExprBinder:
                 f"{what} must be BOOLEAN, and this is {expr.type}",
                 node.span,
                 label=str(expr.type),
-                help="compare it with something" if not isinstance(node, ast.Binary) else "",
+                help=_condition_help(node),
             )
         return expr
 
@@ -181,6 +181,11 @@ class ExprBinder:
             if not (operand.type.is_numeric or operand.type.is_interval):
                 raise compile_error("CQ0301", f"+ does not go with {operand.type}", node.span, label=str(operand.type))
             return operand
+        if not (operand.type.is_numeric or operand.type.is_interval or operand.type == NULL):
+            raise compile_error(
+                "CQ0301", f"- does not go with {operand.type}", operand.span, label=str(operand.type),
+                help="CAST the text to a number" if operand.type == VARCHAR else "it is -number or -INTERVAL",
+            )  # fmt: skip
         return self.call(NEGATE, [operand], node.span, [node.operand])
 
     def binary(self, node: ast.Binary) -> Expr:
@@ -189,6 +194,11 @@ class ExprBinder:
             same = self.not_distinct(left, right, node.span)
             return self.negated(same, node.span) if node.op == "IS DISTINCT FROM" else same
         if node.op in COMPARISONS:
+            if isinstance(node.left, ast.Binary) and node.left.op in COMPARISONS and right.type not in {BOOLEAN, NULL}:
+                raise compile_error(
+                    "CQ0301", "a comparison has two sides", node.op_span, label="the third side begins here",
+                    help="say the middle twice: a < x AND x < b, or x BETWEEN a AND b",
+                )  # fmt: skip
             return self.compare(node.op, left, right, node.span)
         return self.arithmetic(node.op, left, right, node.span)
 
@@ -527,6 +537,13 @@ _REFUSALS: dict[type[ast.Node], tuple[str, str]] = {
 def _refused(node: ast.Node) -> CompileError:
     what, way = _REFUSALS.get(type(node), (type(node).__name__, ""))
     return compile_error("CQ0501", f"{what} is not supported yet", node.span, help=way)
+
+
+def _condition_help(node: ast.Expr) -> str:
+    """What was meant by an expression that is no condition."""
+    if isinstance(node, ast.StringLiteral | ast.NumberLiteral):
+        return "say again what it is compared with: x = 'a' OR x = 'b', or x IN ('a', 'b')"
+    return "compare it with something" if not isinstance(node, ast.Binary) else ""
 
 
 def _cannot_compare(left: Expr, right: Expr) -> CompileError:

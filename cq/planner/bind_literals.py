@@ -188,9 +188,15 @@ def bind_typed(node: ast.TypedLiteral) -> Literal:
             "CQ0104",
             f"'{node.text}' is not a {node.kind}",
             node.span,
-            help="write DATE '2024-01-31'" if is_date else "write TIMESTAMP '2024-01-31 10:20:30.000'",
+            help="write DATE '2024-01-31'" if is_date else _time_help(node.text),
         )
     return Literal(DATE if is_date else TIMESTAMP, False, value, span=node.span)
+
+
+def _time_help(text: str) -> str:
+    if re.search(r":\d\d(\.\d+)?\s*([+-]\d\d(:?\d\d)?|[A-Za-z_/]+)$", text):
+        return "TIMESTAMP has no zone: write the time in UTC, TIMESTAMP '2024-01-31 10:20:30'"
+    return "write TIMESTAMP '2024-01-31 10:20:30.000'"
 
 
 def bind_interval(node: ast.IntervalLiteral) -> Literal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from cq.errors import NOWHERE, Span, compile_error
+from cq.errors import NOWHERE, Span, compile_error, did_you_mean
 from cq.expressions import Column, Expr, Literal
 from cq.grammar import ast
 from cq.planner.bind_calls import SelectCalls
@@ -179,7 +179,12 @@ class QueryBinder:
                 "CQ0205",
                 f'there is no table function "{node.name}"',
                 node.name_span,
-                help="supported: TUMBLE, HOP",
+                help=(
+                    did_you_mean(node.name, TABLE_PARAMETERS),
+                    "a file is a stream: CREATE STREAM s WITH (connector = 'file', path = '…'), then FROM s"
+                    if node.name.startswith(("read_", "scan_"))
+                    else "supported: TUMBLE, HOP",
+                ),
             )
         table, arguments = split_table_arguments(node)
         if isinstance(table.source, str):

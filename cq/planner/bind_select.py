@@ -199,7 +199,10 @@ class SelectBinder:
                 "CQ0501",
                 "SELECT DISTINCT is not supported yet",
                 self.select.span,
-                help="GROUP BY the columns; on an unbounded input inside a window",
+                help=(
+                    "GROUP BY the columns; on an unbounded input inside a window",
+                    "or keep the first row of each: QUALIFY ROW_NUMBER() OVER (PARTITION BY key) = 1",
+                ),
             )
 
     def refuse_ungrouped(self, having: Expr | None) -> None:
