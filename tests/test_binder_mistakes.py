@@ -45,6 +45,8 @@ TWELVE = {
 }
 
 NAMES = {
+    "types_of_other_systems": "CREATE STREAM s (a INTT, b INT64, c NVARCHAR(10), d NUMBER(10, 2), e BLOB, f INT8) WITH "
+    "(connector = 'file', path = 's.csv');\nSELECT a FROM s;",
     "mistyped_connector": "CREATE STREAM s (k BIGINT) WITH (conector = 'file', path = 's.csv');",
     "options_of_another_system": "CREATE TABLE s (k BIGINT) WITH ('connector' = 'kafka', 'topic' = 's');\n"
     "CREATE TABLE t (k BIGINT) WITH ('connector' = 'filesystem', 'path' = 's.csv');\n"

@@ -39,19 +39,25 @@ TYPE_NAMES: dict[str, DataType] = {
     "BOOL": BOOLEAN,
     "TINYINT": TINYINT,
     "SMALLINT": SMALLINT,
+    "INT2": SMALLINT,
     "INT": INTEGER,
     "INTEGER": INTEGER,
+    "INT4": INTEGER,
     "BIGINT": BIGINT,
     "LONG": BIGINT,
+    "INT8": BIGINT,
     "REAL": REAL,
     "FLOAT": REAL,
+    "FLOAT4": REAL,
     "DOUBLE": DOUBLE,
+    "FLOAT8": DOUBLE,
     "VARCHAR": VARCHAR,
     "STRING": VARCHAR,
     "TEXT": VARCHAR,
     "DATE": DATE,
     "TIMESTAMP": TIMESTAMP,
     "DATETIME": TIMESTAMP,
+    "TIMESTAMP_NTZ": TIMESTAMP,
     "INTERVAL": INTERVAL,
 }
 DECIMAL_NAMES = {"DECIMAL", "NUMERIC", "DEC"}
@@ -72,6 +78,19 @@ NOT_BUILT = {
     "JSON": "use VARCHAR, or one column for each field",
     "UUID": "use VARCHAR",
     "HUGEINT": "use BIGINT, or DECIMAL(18,0)",
+}
+# Types of other systems and what holds their values.
+ELSEWHERE = {
+    **dict.fromkeys(["INT64", "SIGNED", "SERIAL8", "BIGSERIAL", "UINTEGER", "UINT32"], "BIGINT"),
+    **dict.fromkeys(["INT32", "MEDIUMINT", "SERIAL", "USMALLINT", "UINT16"], "INT"),
+    **dict.fromkeys(["INT16", "SHORT", "UTINYINT"], "SMALLINT"),
+    "BYTE": "TINYINT",
+    **dict.fromkeys(["UBIGINT", "UINT64", "UNSIGNED", "NUMBER", "MONEY", "BIGNUMERIC"], "BIGINT or DECIMAL(18, 2)"),
+    "FLOAT64": "DOUBLE",
+    "FLOAT32": "REAL",
+    **dict.fromkeys(["NVARCHAR", "VARCHAR2", "NCHAR", "BPCHAR", "NAME", "ENUM", "JSONB", "VARIANT"], "VARCHAR"),
+    **dict.fromkeys(["DATETIME2", "SMALLDATETIME", "TIMESTAMP_MS", "TIMESTAMP_S"], "TIMESTAMP"),
+    "BYTEA": "VARCHAR for text",
 }
 WITHOUT_LENGTH = {"VARCHAR", "TIMESTAMP", "DATETIME", "FLOAT"}  # their (n) is read and has no effect
 MICROSECONDS = 6
@@ -108,8 +127,10 @@ def bind_type(type_: ast.TypeName) -> DataType:
             f'there is no type "{name}"',
             type_.span,
             help=(
-                did_you_mean(name.lower(), [n.lower() for n in TYPE_NAMES]),
-                f"types: {', '.join(TYPE_NAMES)}, DECIMAL",
+                f"write {ELSEWHERE[name]}"
+                if name in ELSEWHERE
+                else did_you_mean(name.lower(), map(str.lower, TYPE_NAMES)),
+                f"types: {', '.join(str(t) for t in dict.fromkeys(TYPE_NAMES.values()))}, DECIMAL",
             ),
         )
     if type_.params and name not in WITHOUT_LENGTH:

@@ -159,9 +159,7 @@ class Catalog:
                     e.span,
                     help="leave them out",
                 )
-        fields = tuple(
-            Field(e.name, column_type(e), not e.not_null) for e in node.elements if isinstance(e, ast.ColumnDef)
-        )
+        fields = declared_fields(e for e in node.elements if isinstance(e, ast.ColumnDef))
         check_unique([(f.name, e.span) for f, e in zip(fields, node.elements, strict=True)])
         options = written_options(node.options, self.environment.parameters)
         check_options(options, node.options, SINK_OPTIONS, node.name, node.name_span, "stdout")
@@ -185,7 +183,7 @@ class StreamBinder:
         options = source_options(node.name, written, environment, node.name_span, places)
         plain = [c for c in node.columns if c.computed is None]
         if plain:
-            fields = tuple(Field(c.name, column_type(c), not c.not_null) for c in plain)
+            fields = declared_fields(plain)
         else:
             place = places["path"].value.span if "path" in places else node.name_span
             fields = infer_fields(environment, node.name, options, place)
@@ -315,6 +313,19 @@ def _time_help(column: str, type_: DataType) -> str:
 
 def _is_column(node: ast.Expr, name: str) -> bool:
     return isinstance(node, ast.ColumnRef) and node.name == name
+
+
+def declared_fields(columns: Iterable[ast.ColumnDef]) -> tuple[Field, ...]:
+    """The columns as declared; every wrong type is reported."""
+    findings = Findings()
+    fields = []
+    for c in columns:
+        try:
+            fields.append(Field(c.name, column_type(c), not c.not_null))
+        except CompileError as error:
+            findings.add(error)
+    findings.raise_if_any()
+    return tuple(fields)
 
 
 def column_type(c: ast.ColumnDef) -> DataType:
