@@ -194,7 +194,8 @@ register(
             "avg over 1.00, 1.00, 2.00 = 1.333333",
             "avg over 0e0, null = 0e0",
         ),
-    )
+    ),
+    "mean",
 )
 
 
@@ -244,7 +245,8 @@ register(
             "min over 'b', 'a' = 'a'",
             "min over -9223372036854775807, 0 = -9223372036854775807",
         ),
-    )
+    ),
+    "any_value",  # the standard leaves open whose value it is
 )
 register(
     Aggregate(

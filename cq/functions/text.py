@@ -183,6 +183,7 @@ def replace(x: str, search: str, replacement: str) -> str:
     fixed(VARCHAR, VARCHAR, returns=INTEGER),
     spark="position({0}, {1})",
     native="position",
+    aliases=("locate", "charindex"),
     examples=[
         "position('l', 'hello') = 3",
         "position('x', 'hello') = 0",

@@ -189,7 +189,7 @@ _ANGLES = "there are no trigonometric functions yet"
 
 # Functions of other systems by name, and what does the same here.
 ELSEWHERE: dict[str, str] = {
-    **dict.fromkeys(["first", "last", "any_value", "arg_max", "arg_min", "max_by", "min_by"], _ORDERED),
+    **dict.fromkeys(["first", "last", "arg_max", "arg_min", "max_by", "min_by"], _ORDERED),
     **dict.fromkeys(["stddev", "stddev_samp", "stdev", "std"], _DEVIATION),
     **dict.fromkeys(["variance", "var_samp", "var"], _VARIANCE),
     "stddev_pop": "it is the SQRT of the variance, from DOUBLEs: AVG(x * x) - AVG(x) * AVG(x)",
@@ -242,7 +242,8 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["from_unixtime", "epoch_ms", "to_timestamp_ltz", "stringtotimestamp"], _TIME_OF),
     **dict.fromkeys(["unix_timestamp", "epoch"], "write UNIX_SECONDS(ts)"),
     **dict.fromkeys(["to_date", "date"], "write CAST(x AS DATE)"),
-    **dict.fromkeys(["count_if", "countif", "sum_if", "sumif"], "write COUNT(*) FILTER (WHERE condition)"),
+    **dict.fromkeys(["count_if", "countif"], "write COUNT_IF(condition)"),
+    **dict.fromkeys(["sum_if", "sumif"], "write SUM(x) FILTER (WHERE condition)"),
     **dict.fromkeys(["approx_count_distinct", "approx_distinct"], "write COUNT(DISTINCT x)"),
     **dict.fromkeys(["trunc", "truncate"], "write FLOOR(x), CEIL(x) or ROUND(x, digits); CAST(x AS BIGINT) cuts"),
     **dict.fromkeys(["log", "log2"], "write LN(x) or LOG10(x); the logarithm to base b is LN(x) / LN(b)"),

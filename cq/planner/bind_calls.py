@@ -34,6 +34,7 @@ OVER_ONLY = {
     "lag", "lead", "row_number", "rank", "dense_rank", "first_value", "last_value", "nth_value", "ntile",
     "percent_rank", "cume_dist",
 }  # fmt: skip
+COUNT_IF = {"count_if", "countif"}
 RUNNING_FRAME = "ROWS UNBOUNDED PRECEDING"
 MAX_LAG = 10_000  # rows kept for each partition; more is a window, not a look back
 
@@ -71,6 +72,7 @@ class SelectCalls:
         return None
 
     def bind_call(self, node: ast.Call, binder: ExprBinder) -> Expr | None:
+        node = _counted(node)
         if node.name in WINDOW_BOUNDS:
             return self.window_bound(node)
         if node.name in WINDOW_NAMES:
@@ -281,6 +283,16 @@ IDEMPOTENT = {"min", "max", "bool_and", "bool_or"}  # DISTINCT changes nothing
 def window_hole(index: int, span: Span) -> Hole:
     """A bound of the pending window: 0 start, 1 end, 2 time."""
     return Hole(TIMESTAMP, False, Room.WINDOW, index, span=span)
+
+
+def _counted(node: ast.Call) -> ast.Call:
+    """COUNT_IF(condition) as COUNT(*) FILTER (WHERE condition); any other call as it is."""
+    if node.name not in COUNT_IF or len(node.args) != 1 or node.star or node.distinct or node.filter is not None:
+        return node
+    condition = node.args[0]
+    if isinstance(condition, ast.NamedArgument):
+        return node
+    return replace(node, name="count", args=(), star=True, filter=condition)
 
 
 def order_of(spec: ast.WindowSpec, inside: ExprBinder) -> Expr | None:
