@@ -97,6 +97,13 @@ CASES: dict[str, list[str]] = {
         "SELECT FLOOR(ts TO HOUR) FROM t",
         "BEGIN STATEMENT SET",
         "CREATE STREAM s (a VARCHAR KEY)",
+        "SELECT ts + INTERVAL a SECOND FROM t",
+        "SELECT a FROM t WHERE a IS 'x'",
+        "WITH a AS SELECT b FROM t SELECT b FROM a",
+        "CREATE SINK o FROM v WITH (connector = 'stdout')",
+        "SELECT a FROM t // all of them",
+        "SELECT a INTO o FROM t",
+        "SELECT SUM(a) FILTER WHERE a > 3 FROM t",
     ],
     "expected": [
         "SELECT FROM t",

@@ -118,6 +118,12 @@ def explain(fault: Fault) -> Diagnostic:
         _row_of_values,
         _watermark_without_for,
         _name_of_a_catalog,
+        _interval_of_an_expression,
+        _equal_by_is,
+        _query_without_parentheses,
+        _sink_from_a_view,
+        _comment_of_another_language,
+        _word_of_others,
         _missing_and,
         _missing_comma,
         _join_without_condition,
@@ -442,6 +448,62 @@ def _name_of_a_catalog(fault: Fault) -> Diagnostic | None:
     help = f"there is no catalog: write {fault.lexed.tokens[last].text}" if last < fault.end else "write the name alone"
     message = "the name of a stream, view or sink has one part"
     return Diagnostic("CQ0100", message, fault.here, "one too many", (help,), (Label(fault.span(fault.before), ""),))
+
+
+def _interval_of_an_expression(fault: Fault) -> Diagnostic | None:
+    """`INTERVAL x SECOND`."""
+    if fault.word(fault.position - 1) != "INTERVAL" or "NUMBER" not in fault.expected or fault.token is None:
+        return None
+    help = "multiply: x * INTERVAL '1' SECOND"
+    return Diagnostic("CQ0100", "INTERVAL takes a constant", fault.here, "not a number or a string", (help,))
+
+
+def _equal_by_is(fault: Fault) -> Diagnostic | None:
+    """`x IS 5`."""
+    token = fault.token
+    if token is None or fault.word(fault.position - 1) not in ("IS", "NOT") or "UNKNOWN" not in fault.expected:
+        return None
+    if token.kinds[-1] not in ("STRING", "NUMBER", "NAME"):
+        return None
+    help = "write = or <>, or IS [NOT] DISTINCT FROM where NULL is a value"
+    return Diagnostic("CQ0100", "IS does not compare with a value", fault.here, help=(help,))
+
+
+def _query_without_parentheses(fault: Fault) -> Diagnostic | None:
+    """`WITH a AS SELECT …`."""
+    if fault.word(fault.position) != "SELECT" or fault.expected != {"LPAR"}:
+        return None
+    message = "a query stands here without parentheses"
+    return Diagnostic("CQ0100", message, fault.here, "( is missing", ("put it in parentheses: (SELECT …)",))
+
+
+def _sink_from_a_view(fault: Fault) -> Diagnostic | None:
+    """`CREATE SINK o FROM v`, `CREATE SINK o AS SELECT …`."""
+    if fault.word(fault.first + 1) != "SINK" or fault.word(fault.position) not in ("FROM", "AS"):
+        return None
+    help = "write CREATE SINK o WITH (…), then INSERT INTO o SELECT * FROM v"
+    return Diagnostic("CQ0100", "what goes into a sink is said by INSERT INTO", fault.here, help=(help,))
+
+
+def _comment_of_another_language(fault: Fault) -> Diagnostic | None:
+    """`// text`: the fault is at the first sign, or, behind an expression, at the second."""
+    for first in (fault.position, fault.position - 1):
+        if (fault.word(first), fault.word(first + 1)) == ("/", "/"):
+            signs = fault.lexed.tokens[first : first + 2]
+            here = fault.span(signs[0]).to(fault.span(signs[1]))
+            return Diagnostic("CQ0101", "`//` means nothing here", here, help=("a comment begins with --",))
+    return None
+
+
+def _word_of_others(fault: Fault) -> Diagnostic | None:
+    """`a VARCHAR KEY`, `SELECT a INTO t`."""
+    word = fault.word(fault.position)
+    if word == "KEY" and "PRIMARY" in fault.expected:
+        help = "leave it out: a key is given where it is used"
+        return Diagnostic("CQ0501", "KEY is not a constraint of a stream", fault.here, help=(help,))
+    if word == "INTO" and "FROM" in fault.expected:
+        return Diagnostic("CQ0501", "SELECT INTO is not supported", fault.here, help=("write INSERT INTO o SELECT …",))
+    return None
 
 
 def _missing_and(fault: Fault) -> Diagnostic | None:

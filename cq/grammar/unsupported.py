@@ -89,6 +89,12 @@ CLAUSES: tuple[Phrase, ...] = (
         "LAG OVER and conditions on it reach part of it",
         anywhere=True,
     ),
+    Phrase(
+        (")", "FILTER", "WHERE"),
+        "FILTER takes its condition in parentheses",
+        "write FILTER (WHERE condition)",
+        anywhere=True,
+    ),
     *_phrases("{} is not supported yet", "write one query per grouping and join them with UNION ALL", "GROUPING SETS"),
     *_phrases("WITH RECURSIVE is not supported", "a continuous query cannot call itself", "WITH RECURSIVE"),
     *_phrases("{} is not supported", "name the columns: JOIN t USING (a, b)", "NATURAL JOIN"),
@@ -114,7 +120,7 @@ CLAUSES: tuple[Phrase, ...] = (
         "write DATE_TRUNC('hour', ts), plus INTERVAL '1' HOUR for the end",
         *(f"TO {unit}" for unit in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")),
     ),
-    *_phrases("{} is not a constraint of a stream", "leave it out: a key is given where it is used", "KEY"),
+    *_phrases("{} is not supported", "write BIGINT, which holds most of them, or DECIMAL(18, 0)", "UNSIGNED"),
     *_phrases(
         "{} … is the syntax of another system", "write format = 'csv' in WITH (…)", "FORMAT PLAIN", "FORMAT UPSERT"
     ),
