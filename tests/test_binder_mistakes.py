@@ -124,6 +124,7 @@ WINDOWS = {
     "ungrouped_column": BID
     + "SELECT window_start, auction, item, COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
     "GROUP BY window_start, auction;",
+    "star_of_groups": BID + "SELECT *, COUNT(*) FROM bid GROUP BY auction;",
     "aggregate_in_where": BID + "SELECT auction FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
     "WHERE COUNT(*) > 3 GROUP BY window_start, auction;",
     "aggregate_in_aggregate": BID

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import ParamSpec, TypeVar
 
 from cq.errors import NOWHERE, CompileError, Findings, Span, compile_error
-from cq.expressions import Expr
+from cq.expressions import Column, Expr
 from cq.grammar import ast
 from cq.planner.bind_calls import WINDOW_NAMES, SelectCalls
 from cq.planner.bind_expr import Clause, ExprBinder
-from cq.planner.bind_group import group_rows
+from cq.planner.bind_group import Grouped, group_rows
 from cq.planner.bind_literals import ParameterValue
 from cq.planner.bind_over import add_overs
 from cq.planner.bind_windows import bind_window, check_built, group_window
@@ -82,6 +82,7 @@ class SelectBinder:
             node = grouped.node
             if having is not None:
                 node = Filter(node, grouped.above(having), span=having.span)
+            self.refuse_ungrouped_stars(items, grouped)
             raised = [self.attempt(grouped.above, e) for e in bound]
             self.findings.raise_if_any()
             bound = [e for e in raised if e is not None]
@@ -204,6 +205,23 @@ class SelectBinder:
                     "or keep the first row of each: QUALIFY ROW_NUMBER() OVER (PARTITION BY key) = 1",
                 ),
             )
+
+    def refuse_ungrouped_stars(self, items: Sequence[Item], grouped: Grouped) -> None:
+        """One CQ0404 for each star of a grouped query, whatever it holds."""
+        lost: dict[Span, list[str]] = {}
+        for item in items:
+            if isinstance(item.bound, Column) and item.bound not in grouped.places:
+                lost.setdefault(item.span, []).append(item.name)
+        for span, names in lost.items():
+            error = compile_error(
+                "CQ0404",
+                f"* holds columns that are neither in GROUP BY nor inside an aggregate: {listing(names)}",
+                span,
+                label="which row's values?",
+                help="name the columns that are wanted",
+            )
+            self.findings.add(error)
+        self.findings.raise_if_any()
 
     def refuse_ungrouped(self, having: Expr | None) -> None:
         """A HAVING or a window without the GROUP BY it needs."""
