@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeVar
+
+MAX_MISTAKES = 20  # of one expression or list: a condition of 10,000 parts may be wrong in each in the same way
+S = TypeVar("S")
+T = TypeVar("T")
 
 CODES: dict[str, str] = {
     # 01xx: text
@@ -225,13 +229,28 @@ class Findings:
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
     def add(self, error: CqError) -> None:
-        # an alias in GROUP BY is bound where it stands and where it is used: one mistake
-        self.diagnostics.extend(d for d in error.diagnostics if d not in self.diagnostics)
+        self.diagnostics.extend(error.diagnostics)
 
     def raise_if_any(self) -> None:
         """Raise one `CompileError` with everything collected, in order of place."""
         if self.diagnostics:
-            raise CompileError(*sorted(self.diagnostics, key=lambda d: (d.span.line, d.span.column)))
+            # an alias in GROUP BY is bound where it stands and where it is used: one mistake
+            raise CompileError(*sorted(dict.fromkeys(self.diagnostics), key=lambda d: (d.span.line, d.span.column)))
+
+
+def each(step: Callable[[S], T], of: Iterable[S]) -> list[T]:
+    """`step` of every one; where some fail, one `CompileError` with all mistakes, up to MAX_MISTAKES."""
+    findings = Findings()
+    results = []
+    for one in of:
+        try:
+            results.append(step(one))
+        except CompileError as error:
+            findings.add(error)
+            if len(findings.diagnostics) >= MAX_MISTAKES:
+                break
+    findings.raise_if_any()
+    return results
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

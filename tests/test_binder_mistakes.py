@@ -167,6 +167,7 @@ OVER_AND_JOINS = {
 SEVERAL = {
     "several_at_once": BID
     + "SELECT auctoin, lenght(item)\nFROM bid\nWHERE price > 'x';\nSELECT * FROM nowhere;\nSET speed = 3;",
+    "each_condition": BID + "SELECT auction FROM bid WHERE prise > 1 AND (item = 3 OR lower(itm) = upper(5)) AND 1;",
     "each_key_once": BID + "SELECT nothing AS n, COUNT(*) FROM bid GROUP BY n, nowhere, 5;",
     "one_mistake_is_told_once": BID + "CREATE VIEW v AS SELECT nothing FROM bid;\nSELECT * FROM v;",
 }

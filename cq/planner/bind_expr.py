@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 from cq.aggregates import all_aggregates
 from cq.casts import castable
-from cq.errors import CompileError, Label, Span, compile_error, did_you_mean
+from cq.errors import CompileError, Label, Span, compile_error, did_you_mean, each
 from cq.expressions import And, Call, Case, Coalesce, Expr, IsNull, Literal, Or
 from cq.expressions import Cast as BoundCast
 from cq.functions import Refusal, Scalar, Signature, all_names, extract_parts, lookup, resolve, trunc_units
@@ -189,7 +190,7 @@ class ExprBinder:
         return self.call(NEGATE, [operand], node.span, [node.operand])
 
     def binary(self, node: ast.Binary) -> Expr:
-        left, right = self.bind(node.left), self.bind(node.right)
+        left, right = each(self.bind, (node.left, node.right))
         if node.op in {"IS DISTINCT FROM", "IS NOT DISTINCT FROM"}:
             same = self.not_distinct(left, right, node.span)
             return self.negated(same, node.span) if node.op == "IS DISTINCT FROM" else same
@@ -241,7 +242,7 @@ class ExprBinder:
         return self.negated(self.condition(node.operand, "the operand of NOT"), node.span)
 
     def logical(self, node: ast.Logical) -> Expr:
-        args = tuple(self.condition(o, f"an operand of {node.op}") for o in node.operands)
+        args = tuple(each(partial(self.condition, what=f"an operand of {node.op}"), node.operands))
         kind = And if node.op == "AND" else Or
         return kind(BOOLEAN, any(a.nullable for a in args), args, span=node.span)
 
@@ -419,8 +420,8 @@ class ExprBinder:
 
     def positional(self, node: ast.Call, least: int) -> list[Expr]:
         """The bound arguments of a function that takes no named ones."""
-        out = []
-        for a in node.args:
+
+        def argument(a: ast.Expr | ast.NamedArgument) -> Expr:
             if isinstance(a, ast.NamedArgument):
                 raise compile_error(
                     "CQ0302",
@@ -428,7 +429,9 @@ class ExprBinder:
                     a.span,
                     help="write the values alone, in order",
                 )
-            out.append(self.bind(a))
+            return self.bind(a)
+
+        out = each(argument, node.args)
         if len(out) < least:
             raise compile_error("CQ0302", f"{node.name.upper()} needs an argument", node.span)
         return out

@@ -16,6 +16,7 @@ from cq.errors import (
     UsageError,
     compile_error,
     did_you_mean,
+    each,
 )
 from cq.expressions import Column, Expr, Literal
 from cq.grammar import ast
@@ -317,15 +318,7 @@ def _is_column(node: ast.Expr, name: str) -> bool:
 
 def declared_fields(columns: Iterable[ast.ColumnDef]) -> tuple[Field, ...]:
     """The columns as declared; every wrong type is reported."""
-    findings = Findings()
-    fields = []
-    for c in columns:
-        try:
-            fields.append(Field(c.name, column_type(c), not c.not_null))
-        except CompileError as error:
-            findings.add(error)
-    findings.raise_if_any()
-    return tuple(fields)
+    return tuple(each(lambda c: Field(c.name, column_type(c), not c.not_null), columns))
 
 
 def column_type(c: ast.ColumnDef) -> DataType:
