@@ -124,6 +124,8 @@ def explain(fault: Fault) -> Diagnostic:
         _sink_from_a_view,
         _comment_of_another_language,
         _word_of_others,
+        _list_of_others,
+        _comment_in_a_comment,
         _missing_and,
         _missing_comma,
         _join_without_condition,
@@ -503,6 +505,28 @@ def _word_of_others(fault: Fault) -> Diagnostic | None:
         return Diagnostic("CQ0501", "KEY is not a constraint of a stream", fault.here, help=(help,))
     if word == "INTO" and "FROM" in fault.expected:
         return Diagnostic("CQ0501", "SELECT INTO is not supported", fault.here, help=("write INSERT INTO o SELECT …",))
+    return None
+
+
+def _list_of_others(fault: Fault) -> Diagnostic | None:
+    """`[1, 2]` and `IN ()`."""
+    word, before = fault.word(fault.position), fault.word(fault.position - 1)
+    if word == "[" and "NUMBER" in fault.expected:
+        help = "SPLIT('a,b', ',') makes an array of text"
+        return Diagnostic("CQ0501", "an array constant is not supported yet", fault.here, help=(help,))
+    if (word, before, fault.word(fault.position - 2)) == (")", "(", "IN"):
+        return Diagnostic("CQ0100", "IN takes at least one value", fault.here, "none", ("x IN () is FALSE: say that",))
+    return None
+
+
+def _comment_in_a_comment(fault: Fault) -> Diagnostic | None:
+    """`/* a /* b */ c */`: what stands behind the first end is read as the query."""
+    here = (fault.here.line, fault.here.column)
+    for comment in fault.lexed.comments:
+        if "/*" in comment.text[2:] and (comment.span.line, comment.span.column) < here:
+            label = Label(comment.span, "ends at its first */")
+            help = "put -- before each line instead"
+            return Diagnostic("CQ0100", "comments do not nest", fault.here, "no comment", (help,), (label,))
     return None
 
 
