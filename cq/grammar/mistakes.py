@@ -493,7 +493,8 @@ def _comment_of_another_language(fault: Fault) -> Diagnostic | None:
         if (fault.word(first), fault.word(first + 1)) == ("/", "/"):
             signs = fault.lexed.tokens[first : first + 2]
             here = fault.span(signs[0]).to(fault.span(signs[1]))
-            return Diagnostic("CQ0101", "`//` means nothing here", here, help=("a comment begins with --",))
+            help = ("a comment begins with --", "/ of integers is their integer quotient")
+            return Diagnostic("CQ0101", "`//` means nothing here", here, help=help)
     return None
 
 

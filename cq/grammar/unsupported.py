@@ -96,6 +96,8 @@ CLAUSES: tuple[Phrase, ...] = (
         anywhere=True,
     ),
     *_phrases("{} is not supported yet", "write one query per grouping and join them with UNION ALL", "GROUPING SETS"),
+    *_phrases("UNION BY NAME is not supported", "columns go by position: name them in one order", "BY NAME"),
+    *_phrases("MINUS is not supported", "EXCEPT is not built yet either; filter with WHERE", "MINUS SELECT"),
     *_phrases("WITH RECURSIVE is not supported", "a continuous query cannot call itself", "WITH RECURSIVE"),
     *_phrases("{} is not supported", "name the columns: JOIN t USING (a, b)", "NATURAL JOIN"),
     *_phrases("{} is not supported", f"{_LOOK_UP}; WHERE v.key IS NOT NULL", "LEFT SEMI", "SEMI JOIN"),
@@ -228,7 +230,9 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["convert", "try_convert", "string", "int", "bigint", "double", "boolean"], "write CAST(x AS T)"),
     **dict.fromkeys(["to_number", "to_decimal"], "write CAST(x AS DECIMAL(18, 2))"),
     **dict.fromkeys(["lpad", "rpad"], "write RIGHT('0000' || x, 4), and LEFT(x || '    ', 4)"),
-    **dict.fromkeys(["repeat", "reverse", "initcap", "translate", "overlay", "insert", "space"], _LETTERS),
+    **dict.fromkeys(
+        ["format", "printf", "repeat", "reverse", "initcap", "translate", "overlay", "insert", "space"], _LETTERS
+    ),
     **dict.fromkeys(["chr", "char", "ascii", "md5", "sha1", "sha2", "sha256", "hash", "hex", "to_base64"], _LETTERS),
     **dict.fromkeys(["sin", "cos", "tan", "asin", "acos", "atan", "atan2", "radians", "degrees", "cot"], _ANGLES),
     "pi": "write 3.141592653589793e0",
