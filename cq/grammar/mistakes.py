@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from cq.errors import Diagnostic, Label, Span
-from cq.grammar.lexer import RESERVED, Lexed, Token
+from cq.errors import Diagnostic, Label
+from cq.grammar.fault import COMPARING, Fault, shown
+from cq.grammar.habits import HABITS, cast_by_another_name
+from cq.grammar.lexer import RESERVED
 from cq.grammar.unsupported import CLAUSES, STATEMENTS, Phrase
 
 MAX_TRIALS_TOKENS = 20_000  # in longer statements guesses are not tried: each costs a parse up to the error
@@ -45,54 +46,11 @@ _ORDER = [
     "AS",
     "FROM",
 ]
-_COMPARING = frozenset(["=", "<>", "!=", "<", "<=", ">", ">=", "IS", "IN", "LIKE", "ILIKE", "BETWEEN", "NOT"])
 _CLAUSES = ["SELECT", "FROM", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET", "EMIT"]
 _CLAUSE_NAMES = {"GROUP": "GROUP BY", "ORDER": "ORDER BY"}
 _STATEMENT_STARTS = frozenset(["CREATE", "SELECT", "INSERT", "SET", "WITH", "EXPLAIN"])
 _BEFORE_A_NAME = frozenset(["FROM", "JOIN", "INTO", "AS", "STREAM", "TABLE", "SOURCE", "SINK", "VIEW", "TRIGGER", "."])
 _AFTER_A_NAME = frozenset([",", ")", ".", "=", "<>", "<", ">", "<=", ">=", "+", "-", "*", "/", "AS", ";", "IS"])
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A statement that cannot be parsed on. tokens [first, end) are the statement, `position` the one at fault (`end`
-    when it stops too early).  expected: the terminals that could stand there.  replay(replaced, upto): the terminals
-    that could stand at `upto` if some tokens were of other kinds, or None if the parse stops before."""
-
-    lexed: Lexed
-    first: int
-    position: int
-    end: int
-    expected: frozenset[str]
-    expression_starts: frozenset[str]
-    replay: Callable[[dict[int, str], int], frozenset[str] | None]
-    keywords: dict[str, str]
-
-    @property
-    def token(self) -> Token | None:
-        return self.lexed.tokens[self.position] if self.position < self.end else None
-
-    @property
-    def before(self) -> Token | None:
-        return self.lexed.tokens[self.position - 1] if self.position > self.first else None
-
-    @property
-    def after(self) -> Token | None:
-        return self.lexed.tokens[self.position + 1] if self.position + 1 < self.end else None
-
-    def span(self, token: Token) -> Span:
-        return self.lexed.places.span(token.start, token.end)
-
-    @property
-    def here(self) -> Span:
-        """The token at fault, or the place behind the last one."""
-        if self.token is not None:
-            return self.span(self.token)
-        last = self.lexed.tokens[self.end - 1].end if self.end > self.first else 0
-        return self.lexed.places.span(last, last)
-
-    def word(self, position: int) -> str:
-        return self.lexed.tokens[position].word if self.first <= position < self.end else ""
 
 
 def explain(fault: Fault) -> Diagnostic:
@@ -105,27 +63,14 @@ def explain(fault: Fault) -> Diagnostic:
         _missing_semicolon,
         _clause_order,
         _three_parts,
-        _cast_by_another_name,
+        cast_by_another_name,
         _never_closed,
         _nothing_opened,
         _reserved,
         _string_as_name,
         _limit_with_comma,
         _time_of_a_query,
-        _turned_comparison,
-        _half_a_condition,
-        _null_without_is,
-        _row_of_values,
-        _watermark_without_for,
-        _name_of_a_catalog,
-        _interval_of_an_expression,
-        _equal_by_is,
-        _query_without_parentheses,
-        _sink_from_a_view,
-        _comment_of_another_language,
-        _word_of_others,
-        _list_of_others,
-        _comment_in_a_comment,
+        *HABITS,
         _missing_and,
         _missing_comma,
         _join_without_condition,
@@ -253,7 +198,7 @@ def _missing_semicolon(fault: Fault) -> Diagnostic | None:
 
 def _never_closed(fault: Fault) -> Diagnostic | None:
     """The statement ends, or goes on with another clause, while something is open."""
-    opened = _open_at(fault)
+    opened = fault.open_at()
     if opened is None:
         return None
     word = opened.word
@@ -274,22 +219,9 @@ def _never_closed(fault: Fault) -> Diagnostic | None:
     )
 
 
-def _open_at(fault: Fault) -> Token | None:
-    """The innermost thing that is open at the fault."""
-    closes = {")": ("(",), "]": ("[",), "END": ("CASE", "BEGIN")}
-    opened: list[Token] = []
-    for position in range(fault.first, fault.position):
-        word = fault.word(position)
-        if word in ("(", "[", "CASE", "BEGIN"):
-            opened.append(fault.lexed.tokens[position])
-        elif word in closes and fault.word(position + 1) != "IF" and opened and opened[-1].word in closes[word]:
-            opened.pop()
-    return opened[-1] if opened else None
-
-
 def _nothing_opened(fault: Fault) -> Diagnostic | None:
     token = fault.token
-    if token is None or token.text not in (")", "]") or _open_at(fault) is not None:
+    if token is None or token.text not in (")", "]") or fault.open_at() is not None:
         return None
     return Diagnostic("CQ0100", f"there is no opening bracket for this {token.text}", fault.here, help=("delete it",))
 
@@ -336,7 +268,7 @@ def _missing_comma(fault: Fault) -> Diagnostic | None:
         return None
     if token.word == "(" and before.kinds[-1] == "NAME" and fault.word(fault.position - 2) not in (*RESERVED, ",", ""):
         first = fault.lexed.tokens[fault.position - 2]  # `SELECT a COUNT(*)`: the call was taken for an alias
-        message = f"a comma is missing between `{_shown(first)}` and `{_shown(before)}`"
+        message = f"a comma is missing between `{shown(first)}` and `{shown(before)}`"
         help = "elements of a list are separated by commas"
         return Diagnostic("CQ0100", message, fault.span(before), "put a comma before this", (help,))
     starts = {"NAME", "STRING", "NUMBER", "PARAMETER", "CASE"} | {k for k in fault.expression_starts if k != "LPAR"}
@@ -344,7 +276,7 @@ def _missing_comma(fault: Fault) -> Diagnostic | None:
         return None
     if fault.span(before).end_line < fault.here.line and token.word in _STATEMENT_STARTS:
         return None
-    message = f"a comma is missing between `{_shown(before)}` and `{_shown(token)}`"
+    message = f"a comma is missing between `{shown(before)}` and `{shown(token)}`"
     help = "elements of a list are separated by commas"
     return Diagnostic("CQ0100", message, fault.here, "put a comma before this", (help,))
 
@@ -363,182 +295,14 @@ def _time_of_a_query(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", "FOR SYSTEM_TIME AS OF stands behind the name of a view", fault.here, help=(help,))
 
 
-def _turned_comparison(fault: Fault) -> Diagnostic | None:
-    """`=<`, `=>` and `><`: the two signs the other way round, or another system's."""
-    token, before = fault.token, fault.before
-    if token is None or before is None:
-        return None
-    if token.text == "=>" and "GREATER_EQUAL" in fault.expected:
-        return Diagnostic("CQ0101", "`=>` does not compare", fault.here, help=("write >=",))
-    meant = {"=<": "<=", "=>": ">=", "><": "<>"}.get(before.text + token.text)
-    if meant is None or before.end != token.start:
-        return None
-    here = fault.span(before).to(fault.here)
-    return Diagnostic("CQ0101", f"`{before.text}{token.text}` does not compare", here, help=(f"write {meant}",))
-
-
-def _half_a_condition(fault: Fault) -> Diagnostic | None:
-    """`a > 1 AND < 5`, `WHERE NOT IN (1)`: a comparison without its left side."""
-    token, before = fault.token, fault.before
-    if token is None or before is None or token.word not in _COMPARING:
-        return None
-    if before.word not in ("AND", "OR", "NOT", "WHERE", "HAVING", "QUALIFY", "ON") or "NAME" not in fault.expected:
-        return None
-    label = "what is compared stands before this"
-    return Diagnostic("CQ0100", "a condition has no left side", fault.here, label, ("say it again: x > 1 AND x < 5",))
-
-
-def _null_without_is(fault: Fault) -> Diagnostic | None:
-    """`x NOT NULL`."""
-    if (fault.word(fault.position - 1), fault.word(fault.position)) != ("NOT", "NULL") or "IN" not in fault.expected:
-        return None
-    assert fault.before is not None
-    here = fault.span(fault.before).to(fault.here)
-    return Diagnostic("CQ0100", "NOT NULL is no condition", here, "IS is missing", ("write IS NOT NULL",))
-
-
-def _row_of_values(fault: Fault) -> Diagnostic | None:
-    """`(a, b) IN …`, `(a, b) = (1, 2)`: a comma in parentheses that hold one expression."""
-    opened = _open_at(fault)
-    if fault.word(fault.position) != "," or opened is None or opened.word != "(" or "RPAR" not in fault.expected:
-        return None
-    help = "name the values one by one: a, b in a list, a = 1 AND b = 2 in a condition"
-    return Diagnostic("CQ0501", "a row of values is not supported", fault.span(opened), help=(help,))
-
-
-def _cast_by_another_name(fault: Fault) -> Diagnostic | None:
-    """`SAFE_CAST(x AS T)`, `STRUCT(x AS y)`."""
-    opened = _open_at(fault)
-    if fault.word(fault.position) != "AS" or opened is None or opened.word != "(" or "RPAR" not in fault.expected:
-        return None
-    name = fault.lexed.tokens[max(fault.first, fault.lexed.tokens.index(opened) - 1)]
-    if name.kinds[-1] != "NAME" or name.end != opened.start:
-        return None
-    safe = name.word in ("SAFE_CAST", "TRY_CONVERT")
-    help = (
-        "write TRY_CAST(x AS T)" if safe else "CAST(x AS T) and TRY_CAST(x AS T) do; give fields a column of their own"
-    )
-    return Diagnostic(
-        "CQ0100", f"{name.word} takes no AS", fault.here, labels=(Label(fault.span(name), ""),), help=(help,)
-    )
-
-
-def _watermark_without_for(fault: Fault) -> Diagnostic | None:
-    if fault.word(fault.first) != "CREATE":
-        return None
-    if fault.word(fault.position) == "WATERMARK" and fault.word(fault.position - 1) == ")":
-        help = "move it into the brackets, behind the last column and a comma"
-        return Diagnostic("CQ0100", "WATERMARK stands among the columns", fault.here, "too late", (help,))
-    for position in (fault.position - 1, fault.position - 2):
-        if fault.word(position) == "WATERMARK" and fault.word(position - 1) in (",", "("):
-            column = fault.lexed.tokens[position + 1].text
-            help = f"write WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND"
-            return Diagnostic(
-                "CQ0100", "WATERMARK needs FOR", fault.span(fault.lexed.tokens[position]), "FOR is missing", (help,)
-            )
-    return None
-
-
-def _name_of_a_catalog(fault: Fault) -> Diagnostic | None:
-    """`FROM catalog.database.t`."""
-    if fault.word(fault.position) != "." or fault.word(fault.position - 2) not in ("FROM", "JOIN", "INTO", "TABLE"):
-        return None
-    assert fault.before is not None
-    last = fault.position + 1
-    while fault.word(last + 1) == ".":
-        last += 2
-    help = f"there is no catalog: write {fault.lexed.tokens[last].text}" if last < fault.end else "write the name alone"
-    message = "the name of a stream, view or sink has one part"
-    return Diagnostic("CQ0100", message, fault.here, "one too many", (help,), (Label(fault.span(fault.before), ""),))
-
-
-def _interval_of_an_expression(fault: Fault) -> Diagnostic | None:
-    """`INTERVAL x SECOND`."""
-    if fault.word(fault.position - 1) != "INTERVAL" or "NUMBER" not in fault.expected or fault.token is None:
-        return None
-    help = "multiply: x * INTERVAL '1' SECOND"
-    return Diagnostic("CQ0100", "INTERVAL takes a constant", fault.here, "not a number or a string", (help,))
-
-
-def _equal_by_is(fault: Fault) -> Diagnostic | None:
-    """`x IS 5`."""
-    token = fault.token
-    if token is None or fault.word(fault.position - 1) not in ("IS", "NOT") or "UNKNOWN" not in fault.expected:
-        return None
-    if token.kinds[-1] not in ("STRING", "NUMBER", "NAME"):
-        return None
-    help = "write = or <>, or IS [NOT] DISTINCT FROM where NULL is a value"
-    return Diagnostic("CQ0100", "IS does not compare with a value", fault.here, help=(help,))
-
-
-def _query_without_parentheses(fault: Fault) -> Diagnostic | None:
-    """`WITH a AS SELECT …`."""
-    if fault.word(fault.position) != "SELECT" or fault.expected != {"LPAR"}:
-        return None
-    message = "a query stands here without parentheses"
-    return Diagnostic("CQ0100", message, fault.here, "( is missing", ("put it in parentheses: (SELECT …)",))
-
-
-def _sink_from_a_view(fault: Fault) -> Diagnostic | None:
-    """`CREATE SINK o FROM v`, `CREATE SINK o AS SELECT …`."""
-    if fault.word(fault.first + 1) != "SINK" or fault.word(fault.position) not in ("FROM", "AS"):
-        return None
-    help = "write CREATE SINK o WITH (…), then INSERT INTO o SELECT * FROM v"
-    return Diagnostic("CQ0100", "what goes into a sink is said by INSERT INTO", fault.here, help=(help,))
-
-
-def _comment_of_another_language(fault: Fault) -> Diagnostic | None:
-    """`// text`: the fault is at the first sign, or, behind an expression, at the second."""
-    for first in (fault.position, fault.position - 1):
-        if (fault.word(first), fault.word(first + 1)) == ("/", "/"):
-            signs = fault.lexed.tokens[first : first + 2]
-            here = fault.span(signs[0]).to(fault.span(signs[1]))
-            help = ("a comment begins with --", "/ of integers is their integer quotient")
-            return Diagnostic("CQ0101", "`//` means nothing here", here, help=help)
-    return None
-
-
-def _word_of_others(fault: Fault) -> Diagnostic | None:
-    """`a VARCHAR KEY`, `SELECT a INTO t`."""
-    word = fault.word(fault.position)
-    if word == "KEY" and "PRIMARY" in fault.expected:
-        help = "leave it out: a key is given where it is used"
-        return Diagnostic("CQ0501", "KEY is not a constraint of a stream", fault.here, help=(help,))
-    if word == "INTO" and "FROM" in fault.expected:
-        return Diagnostic("CQ0501", "SELECT INTO is not supported", fault.here, help=("write INSERT INTO o SELECT …",))
-    return None
-
-
-def _list_of_others(fault: Fault) -> Diagnostic | None:
-    """`[1, 2]` and `IN ()`."""
-    word, before = fault.word(fault.position), fault.word(fault.position - 1)
-    if word == "[" and "NUMBER" in fault.expected:
-        help = "SPLIT('a,b', ',') makes an array of text"
-        return Diagnostic("CQ0501", "an array constant is not supported yet", fault.here, help=(help,))
-    if (word, before, fault.word(fault.position - 2)) == (")", "(", "IN"):
-        return Diagnostic("CQ0100", "IN takes at least one value", fault.here, "none", ("x IN () is FALSE: say that",))
-    return None
-
-
-def _comment_in_a_comment(fault: Fault) -> Diagnostic | None:
-    """`/* a /* b */ c */`: what stands behind the first end is read as the query."""
-    here = (fault.here.line, fault.here.column)
-    for comment in fault.lexed.comments:
-        if "/*" in comment.text[2:] and (comment.span.line, comment.span.column) < here:
-            label = Label(comment.span, "ends at its first */")
-            help = "put -- before each line instead"
-            return Diagnostic("CQ0100", "comments do not nest", fault.here, "no comment", (help,), (label,))
-    return None
-
-
 def _missing_and(fault: Fault) -> Diagnostic | None:
     """Two conditions side by side in WHERE, HAVING, QUALIFY or ON."""
     token, before, after = fault.token, fault.before, fault.after
     if token is None or before is None or after is None or "OR" not in fault.expected or "COMMA" in fault.expected:
         return None
-    if token.kinds[-1] != "NAME" or after.word not in {*_COMPARING, "."}:
+    if token.kinds[-1] != "NAME" or after.word not in {*COMPARING, "."}:
         return None
-    message = f"AND or OR is missing between `{_shown(before)}` and `{_shown(token)}`"
+    message = f"AND or OR is missing between `{shown(before)}` and `{shown(token)}`"
     return Diagnostic("CQ0100", message, fault.here, "put AND or OR before this", ("conditions are joined by words",))
 
 
@@ -559,12 +323,7 @@ def _unexpected(fault: Fault) -> Diagnostic:
     if token is None:
         return Diagnostic("CQ0100", "the statement ends too early", fault.here, label)
     what = {"STRING": "string", "NUMBER": "number", "NAME": "name", "PARAMETER": "parameter"}.get(token.kinds[0], "")
-    return Diagnostic("CQ0101", f"unexpected {what} `{_shown(token)}`".replace("  ", " "), fault.here, label)
-
-
-def _shown(token: Token) -> str:
-    text = token.text.split("\n")[0]
-    return text if len(text) <= 40 else text[:37] + "…"
+    return Diagnostic("CQ0101", f"unexpected {what} `{shown(token)}`".replace("  ", " "), fault.here, label)
 
 
 def expected_words(expected: frozenset[str], expression_starts: frozenset[str], keywords: dict[str, str]) -> list[str]:

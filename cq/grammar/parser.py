@@ -14,8 +14,9 @@ from typing import Any
 from cq.errors import CompileError, SourceText, compile_error
 from cq.grammar import ast
 from cq.grammar.build import Builder
+from cq.grammar.fault import Fault
 from cq.grammar.lexer import MAX_FINDINGS, Lexed, Token, tokenize
-from cq.grammar.mistakes import Fault, explain
+from cq.grammar.mistakes import explain
 from cq.grammar.tables import END, Machine, Rule, Tables, fingerprint, from_json, to_json
 
 MAX_DEPTH = 128  # levels of a tree: plain recursion over it, five frames a level, stays below Python's 1,000 frames

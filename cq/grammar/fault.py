@@ -1,0 +1,71 @@
+"""A place where a statement cannot be parsed on, and what can be asked about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cq.errors import Span
+from cq.grammar.lexer import Lexed, Token
+
+COMPARING = frozenset(["=", "<>", "!=", "<", "<=", ">", ">=", "IS", "IN", "LIKE", "ILIKE", "BETWEEN", "NOT"])
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A statement that cannot be parsed on. tokens [first, end) are the statement, `position` the one at fault (`end`
+    when it stops too early).  expected: the terminals that could stand there.  replay(replaced, upto): the terminals
+    that could stand at `upto` if some tokens were of other kinds, or None if the parse stops before."""
+
+    lexed: Lexed
+    first: int
+    position: int
+    end: int
+    expected: frozenset[str]
+    expression_starts: frozenset[str]
+    replay: Callable[[dict[int, str], int], frozenset[str] | None]
+    keywords: dict[str, str]
+
+    @property
+    def token(self) -> Token | None:
+        return self.lexed.tokens[self.position] if self.position < self.end else None
+
+    @property
+    def before(self) -> Token | None:
+        return self.lexed.tokens[self.position - 1] if self.position > self.first else None
+
+    @property
+    def after(self) -> Token | None:
+        return self.lexed.tokens[self.position + 1] if self.position + 1 < self.end else None
+
+    def span(self, token: Token) -> Span:
+        return self.lexed.places.span(token.start, token.end)
+
+    @property
+    def here(self) -> Span:
+        """The token at fault, or the place behind the last one."""
+        if self.token is not None:
+            return self.span(self.token)
+        last = self.lexed.tokens[self.end - 1].end if self.end > self.first else 0
+        return self.lexed.places.span(last, last)
+
+    def word(self, position: int) -> str:
+        return self.lexed.tokens[position].word if self.first <= position < self.end else ""
+
+    def open_at(self) -> Token | None:
+        """The innermost thing that is open at the self."""
+        closes = {")": ("(",), "]": ("[",), "END": ("CASE", "BEGIN")}
+        opened: list[Token] = []
+        for position in range(self.first, self.position):
+            word = self.word(position)
+            if word in ("(", "[", "CASE", "BEGIN"):
+                opened.append(self.lexed.tokens[position])
+            elif word in closes and self.word(position + 1) != "IF" and opened and opened[-1].word in closes[word]:
+                opened.pop()
+        return opened[-1] if opened else None
+
+
+def shown(token: Token) -> str:
+    """The beginning of a token, for a message."""
+    text = token.text.split("\n")[0]
+    return text if len(text) <= 40 else text[:37] + "…"
