@@ -146,7 +146,7 @@ class ExprBinder:
         part = self.calls.bind_window_field(node)
         if part is not None:
             return part
-        known = finds(self.relation, node.name)
+        known = finds(self.relation, node)
         if node.qualifier is None and not known and node.name in self.aliases:
             # as in the select list itself, where no alias sees another
             return replace(replace(self, aliases={}).bind(self.aliases[node.name]), span=node.span)

@@ -13,7 +13,7 @@ from cq.planner.bind_expr import Clause, ExprBinder
 from cq.planner.bind_literals import ParameterValue
 from cq.planner.bind_windows import no_event_time
 from cq.planner.operators import TemporalJoin, Unnest, WindowAggregate
-from cq.planner.scope import Relation, Visible, visible_columns
+from cq.planner.scope import Relation, Visible, columns_named, visible_columns
 from cq.planner.traits import key_columns
 from cq.types import Kind
 
@@ -64,11 +64,12 @@ def temporal_join(
         span=node.span,
     )
     fields = joined.schema.fields
+    # USING makes one column of two that are equal: the left one
+    equal = {c.name for name in node.using for c in columns_named(right.columns, name)}
     columns = [
         replace(v, expr=replace(v.expr, nullable=fields[v.expr.index].nullable)) if isinstance(v.expr, Column) else v
         for i, v in enumerate(both.columns)
-        # USING makes one column of two that are equal: the left one
-        if i < len(left.columns) or v.name not in node.using
+        if i < len(left.columns) or v.name not in equal
     ]
     return Relation(joined, tuple(columns), f"{left.title} joined with {right.title}", span=node.span)
 
@@ -89,16 +90,16 @@ def _condition(
     if node.using:
         sides = []
         for name in node.using:
-            a = next((c for c in left.columns if c.name == name), None)
-            b = next((c for c in both.columns[len(left.columns) :] if c.name == name), None)
-            if a is None or b is None:
+            a = columns_named(left.columns, name)
+            b = columns_named(both.columns[len(left.columns) :], name)
+            if not a or not b:
                 raise compile_error(
                     "CQ0203",
                     f'"{name}" in USING is no column of {(right if a else left).title}',
                     node.span,
                     help="write ON l.x = r.y where the names differ",
                 )
-            sides.append(binder.compare("=", a.expr, b.expr, node.span))
+            sides.append(binder.compare("=", a[0].expr, b[0].expr, node.span))
         return conjunction(sides)
     if node.on is None:
         raise compile_error("CQ0408", "a temporal look-up needs ON", node.span, help=NEAREST_JOIN)

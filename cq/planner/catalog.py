@@ -26,7 +26,7 @@ from cq.planner.bind_literals import ParameterValue, bind_parameter, bind_type
 from cq.planner.fold import folded
 from cq.planner.logical import LogicalNode, SinkDef
 from cq.planner.operators import Project, Scan, SourceDef
-from cq.planner.scope import NOTHING, Relation, Visible, listing, relation_of, visible_columns
+from cq.planner.scope import NOTHING, Relation, Visible, columns_named, listing, relation_of, visible_columns
 from cq.planner.traits import check_size
 from cq.schema import Field
 from cq.types import NULL, TIMESTAMP, DataType, Kind
@@ -241,8 +241,8 @@ class StreamBinder:
             raise compile_error("CQ0202", "a stream has one WATERMARK", more[0].span, help="leave one of them out")
         if mark.idle is not None:
             raise compile_error("CQ0501", "IDLE TIMEOUT is not supported yet", mark.span, help="leave it out")
-        found = next((c for c in columns if c.name == mark.column), None)
-        if found is None:
+        found = columns_named(columns, mark.column)
+        if not found:
             names = [c.name for c in columns]
             raise compile_error(
                 "CQ0203",
@@ -251,15 +251,16 @@ class StreamBinder:
                 label="no such column",
                 help=f"{did_you_mean(mark.column, names)} columns: {listing(names)}".strip(),
             )
-        if found.expr.type != TIMESTAMP:
+        time = found[0].expr
+        if time.type != TIMESTAMP:
             raise compile_error(
                 "CQ0402",
-                f"an event time is a TIMESTAMP, and {mark.column} is {found.expr.type}",
+                f"an event time is a TIMESTAMP, and {mark.column} is {time.type}",
                 mark.column_span,
-                label=str(found.expr.type),
-                help=_time_help(mark.column, found.expr.type),
+                label=str(time.type),
+                help=_time_help(mark.column, time.type),
             )
-        return found.expr, self.delay(mark, columns)
+        return time, self.delay(mark, columns)
 
     def delay(self, mark: ast.Watermark, columns: list[Visible]) -> int:
         """Microseconds of `ts - INTERVAL …`. CQ0403 when the bound is of any other form."""

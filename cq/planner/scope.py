@@ -106,12 +106,9 @@ def shifted(columns: Iterable[Visible], by: int, nullable: bool = False) -> tupl
 
 def resolve(relation: Relation, ref: ast.ColumnRef) -> Expr:
     """The value a column name stands for. CQ0203 when there is none, CQ0204 when there are several."""
-    named = [c for c in relation.columns if c.name == ref.name]
-    if not named and not ref.quoted:  # a file may call it "Price": a name without quotes means that one too
-        named = [c for c in relation.columns if c.name.lower() == ref.name]
-    found = [c for c in named if ref.qualifier is None or c.qualifier == ref.qualifier]
+    found = _meant(relation, ref)
     if not found:
-        raise _unknown(relation, ref, named)
+        raise _unknown(relation, ref)
     if len({id(c.expr) for c in found}) > 1 and any(c.expr != found[0].expr for c in found):
         ways = [f"{c.qualifier}.{c.name}" for c in found if c.qualifier]
         raise compile_error(
@@ -124,12 +121,27 @@ def resolve(relation: Relation, ref: ast.ColumnRef) -> Expr:
     return replace(found[0].expr, span=ref.span)
 
 
-def finds(relation: Relation, name: str) -> bool:
-    """Whether some column has this name."""
-    return any(c.name == name for c in relation.columns)
+def finds(relation: Relation, ref: ast.ColumnRef) -> bool:
+    """Whether some column is meant."""
+    return bool(_meant(relation, ref))
 
 
-def _unknown(relation: Relation, ref: ast.ColumnRef, named: list[Visible]) -> CompileError:
+def _meant(relation: Relation, ref: ast.ColumnRef) -> list[Visible]:
+    there = [c for c in relation.columns if ref.qualifier is None or c.qualifier == ref.qualifier]
+    return columns_named(there, ref.name, ref.quoted)
+
+
+def columns_named(columns: Iterable[Visible], name: str, quoted: bool = False) -> list[Visible]:
+    """The columns a name means."""
+    columns = list(columns)
+    named = [c for c in columns if c.name == name]
+    if named or quoted:
+        return named
+    # a file may call it "Price": a name without quotes means that one too
+    return [c for c in columns if c.name.lower() == name]
+
+
+def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
     known = [c.name for c in relation.columns]
     if ref.qualifier is not None and ref.qualifier not in relation.qualifiers:
         return compile_error(
@@ -138,7 +150,8 @@ def _unknown(relation: Relation, ref: ast.ColumnRef, named: list[Visible]) -> Co
             ref.span,
             label="unknown name before the point",
             help=(
-                did_you_mean(ref.qualifier, relation.qualifiers) or (f'write "{ref.name}" alone' if named else ""),
+                did_you_mean(ref.qualifier, relation.qualifiers)
+                or (f'write "{ref.name}" alone' if finds(relation, replace(ref, qualifier=None)) else ""),
                 f"relations: {listing(sorted(relation.qualifiers))}",
             ),
         )
