@@ -156,7 +156,9 @@ def _primary(node: ast.Expr) -> str:
         case ast.Parameter(text):
             return f":{text}"
         case ast.ColumnRef(column, qualifier):
-            return name(column) if qualifier is None else f"{name(qualifier)}.{name(column)}"
+            if qualifier is None:
+                return name(column)
+            return f"{name(qualifier)}.{column if _PLAIN.fullmatch(column) else quoted(column)}"
         case ast.Exists(inner):
             return f"EXISTS ({query(inner)})"
         case ast.ScalarQuery(inner):

@@ -441,7 +441,7 @@ def _check_nesting(out: Lexed) -> None:
     """Report, once a statement, the place where too much is open."""
     depth = 0
     for token in out.tokens:
-        word = token.word
+        word = token.word if token.kinds != ("NAME",) else ""
         if word in ("(", "[", "CASE"):
             depth += 1
             if depth == MAX_NESTING + 1:
@@ -465,14 +465,14 @@ def _classify(tokens: list[Token], position: int, keywords: Mapping[str, str]) -
         word = token.text.upper()
         before = tokens[position - 1] if position else None
         after = tokens[position + 1 : position + 3]
-        if _is_unit_place(tokens, position) and word not in RESERVED:
+        if before is not None and before.text == "." and before.end == token.start:
+            token.kinds = ("NAME",)  # behind a point only a name can stand: Spark's `window.end`
+        elif _is_unit_place(tokens, position) and word not in RESERVED:
             token.kinds = ("UNIT",)
         elif word == "ARRAY" and after and after[0].text[0] in "[<":
             token.kinds = ("ARRAY_START" if after[0].text[0] == "[" else "ARRAY_OF", "NAME")
         elif word in _JOINS_OF_OTHERS and _follows(tokens, position, "JOIN"):
             token.kinds = (word,)  # no alias: `t SEMI JOIN u ON …` must not become an inner join
-        elif before is not None and before.text == "." and before.end == token.start:
-            token.kinds = ("NAME",)  # `window.end`: behind a point no keyword can stand
         elif word in keywords and _may_be_keyword(word, before, after):
             token.kinds = (keywords[word],) if word in RESERVED else (keywords[word], "NAME")
         else:
