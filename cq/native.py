@@ -160,9 +160,10 @@ def placed(failure: EngineFailure, job: Job, readings: Sequence[Reading], source
         return EngineError(Diagnostic(code, f"out of memory: {text}", help=help))
     place = readings[failure.source].place_of(failure.row) if failure.row >= 0 else _due_place(failure)
     span = Span(site.line, site.column, site.end_line, site.end_column) if site and site.line else None
-    diagnostic = Diagnostic(code, text, severity="data error", place=place, help=_ways_out(failure.code))
+    ways = _ways_out(failure.code, text)
+    diagnostic = Diagnostic(code, text, severity="data error", place=place, help=ways)
     if span is not None:
-        diagnostic = Diagnostic(code, text, span, severity="data error", place=place, help=_ways_out(failure.code))
+        diagnostic = Diagnostic(code, text, span, severity="data error", place=place, help=ways)
     return DataError(diagnostic.at(source))
 
 
@@ -176,12 +177,14 @@ def _due_place(failure: EngineFailure) -> str:
     return places.window_group(group.start, failure.instant, group.columns, group.key)
 
 
-def _ways_out(code: ErrorCode) -> tuple[str, ...]:
+def _ways_out(code: ErrorCode, text: str) -> tuple[str, ...]:
     match code:
         case ErrorCode.OVERFLOW:
+            if any(time in text for time in ("DATE", "TIMESTAMP", "INTERVAL")):
+                return ("no type holds more: leave such rows out with WHERE, or write CASE",)
             return ("CAST an operand to a wider type, or to DOUBLE",)
         case ErrorCode.DIVISION_BY_ZERO:
-            return ("write TRY_DIVIDE(a, b), or NULLIF(b, 0), to get NULL instead",)
+            return ("write NULLIF(b, 0) as the divisor to get NULL instead, or TRY_DIVIDE(a, b) for a / b",)
         case ErrorCode.BAD_CAST:
             return ("write TRY_CAST to get NULL instead",)
         case _:

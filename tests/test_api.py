@@ -131,6 +131,21 @@ def test_errors_say_where() -> None:
     assert failed.value.first.place == "<t>:2"
 
 
+@pytest.mark.parametrize(
+    ("expression", "way"),
+    [
+        ("a % (b - b)", "write NULLIF(b, 0) as the divisor"),
+        ("TIMESTAMP_SECONDS(a)", "no type holds more"),
+        ("a * a", "CAST an operand to a wider type"),
+    ],
+)
+def test_way_out_of_a_data_error_fits_what_was_computed(expression: str, way: str) -> None:
+    query = cq.sql(f"SELECT {expression} AS x FROM t", t=pa.table({"a": [1 << 62], "b": [1]}))
+    with pytest.raises(cq.DataError) as failure:
+        query.run(threads=0)
+    assert failure.value.hint.startswith(way)
+
+
 def test_explain_and_check_run_nothing() -> None:
     q = cq.sql(QUERY)
     assert q.check() == ()

@@ -87,6 +87,9 @@ TYPES = {
     "bad_arguments": BID + "SELECT lower(price, 2) FROM bid;",
     "condition_not_boolean": BID + "SELECT auction FROM bid WHERE price;",
     "no_such_cast": BID + "SELECT CAST(ts AS BIGINT) FROM bid;",
+    "types_apart": BID
+    + "SELECT CAST(CAST(ts AS DATE) AS BIGINT), CAST(item AS INTERVAL), CAST(auction AS DATE),\n"
+    + "  COALESCE(auction, 0.5), CAST(ts AS DATE) + auction FROM bid;",
     "add_text": BID + "SELECT item + 1 FROM bid;",
     "add_number_to_time": BID + "SELECT ts + 5 FROM bid;",
     "decimal_too_wide": BID + "SELECT amount * amount FROM bid;",

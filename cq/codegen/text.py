@@ -185,7 +185,8 @@ def _like(scope: Scope, call: Strict) -> None:
     holes = dict(zip(("T", "L", "P", "LP", "E", "LE"), (*text.parts, *pattern.parts, *escape.parts), strict=True))
     if known is None:
         with scope.when(expr("like_is_valid(P, LP, E, LE) == 0", **{k: holes[k] for k in ("P", "LP", "E", "LE")})):
-            scope.fail(ErrorCode.BAD_ARGUMENT, "the pattern or the escape of LIKE", call.span)
+            cause = "the escape of LIKE is not one character, or stands before no _, % or escape"
+            scope.fail(ErrorCode.BAD_ARGUMENT, cause, call.span)
     call.give(scope, scope.let(expr("text_like(T, L, P, LP, E, LE) != 0", **holes)))
 
 

@@ -37,7 +37,7 @@ from cq.planner.conversion import (
 from cq.planner.scope import Relation, finds
 from cq.planner.scope import resolve as resolve_column
 from cq.planner.traits import check_size
-from cq.types import BOOLEAN, NULL, VARCHAR, DataType, Kind
+from cq.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind
 
 COMPARISONS = {"=", "<>", "<", "<=", ">", ">="}
 ARITHMETIC_WORDS = {
@@ -595,7 +595,10 @@ def _meeting_help(a: Expr, b: Expr) -> str:
             return "write the number as an interval, such as INTERVAL '5' SECOND"
         if text.type.kind is Kind.TIMESTAMP and other.type.is_numeric:
             return "write the time as TIMESTAMP '2024-01-31 10:00:00'"
-    return f"CAST one of them to the type of the other: {a.type} or {b.type}"
+    if a.type.is_numeric and b.type.is_numeric:
+        return "together they need a DECIMAL of more than 18 digits: CAST one of them to DOUBLE, or to fewer digits"
+    targets = [t for s, t in ((b.type, a.type), (a.type, b.type)) if castable(s, t)]
+    return f"CAST one of them to the type of the other: {' or '.join(map(str, targets))}" if targets else ""
 
 
 def _combining_help(op: str, a: Expr, b: Expr) -> str:
@@ -603,6 +606,8 @@ def _combining_help(op: str, a: Expr, b: Expr) -> str:
     if op == "+" and a.type == VARCHAR and b.type == VARCHAR:
         return "text is put together with ||"
     if op in "+-" and kinds & {Kind.TIMESTAMP, Kind.DATE} and (a.type.is_numeric or b.type.is_numeric):
+        if a.type.kind is Kind.DATE and b.type == BIGINT:
+            return "CAST the days to INTEGER"
         return "add an interval: ts + INTERVAL '5' SECOND"
     if op == "||":
         return "CAST the other operand to VARCHAR"
@@ -612,8 +617,14 @@ def _combining_help(op: str, a: Expr, b: Expr) -> str:
 def _cast_help(source: DataType, target: DataType) -> str:
     if source.kind is Kind.TIMESTAMP and target.is_numeric:
         return "take a part of it, EXTRACT(HOUR FROM ts), or count from 1970: UNIX_SECONDS(ts), UNIX_MICROS(ts)"
+    if source.kind is Kind.DATE and target.is_numeric:
+        return "take a part of it, EXTRACT(DAY FROM d), or count days from 1970: UNIX_SECONDS(d) / 86400"
     if source.kind is Kind.INTERVAL and target.is_numeric:
         return "subtract the times as numbers: UNIX_MICROS(a) - UNIX_MICROS(b)"
     if target.kind is Kind.TIMESTAMP and source.is_numeric:
         return "add it to a time: TIMESTAMP '1970-01-01' + n * INTERVAL '1' SECOND"
-    return f"go by way of text: CAST(CAST(x AS VARCHAR) AS {target})" if target != VARCHAR else ""
+    if target.kind is Kind.DATE and source.is_numeric:
+        return "add days, an INTEGER, to a date: DATE '1970-01-01' + n"
+    if target.kind is Kind.INTERVAL and (source.is_numeric or source == VARCHAR):
+        return "multiply an integer: n * INTERVAL '1' SECOND"
+    return ""
