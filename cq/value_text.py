@@ -100,7 +100,8 @@ def read_date(text: str, clock: bool = True) -> int | None:
     match = _TIMESTAMP.fullmatch(text.strip(_WHITE))
     if match is None or (match.group(4) is not None and not clock):
         return None
-    if match.group(4) is not None and not (int(match.group(4)) <= 23 and int(match.group(5)) <= 59):
+    hour, minute, second = (int(part or 0) for part in match.groups()[3:6])
+    if hour > 23 or minute > 59 or second > 59:
         return None
     days = _days(*match.groups()[:3])
     low, high = integer_range(DataType(Kind.INTEGER))

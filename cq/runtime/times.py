@@ -204,8 +204,8 @@ def read_timestamp(state: int, text: int, length: int) -> int:
 @native("i64(i64, i64, i64)", export=True)
 def read_date(state: int, text: int, length: int) -> int:
     """Days since 1970 of `YYYY-MM-DD`; a time of day may follow and is ignored."""
-    days, hour, minute, _, _, good = _moment(text, length)
-    if good == 0 or hour > 23 or minute > 59 or days < INTEGER_LOW or days > INTEGER_HIGH:
+    days, hour, minute, second, _, good = _moment(text, length)
+    if good == 0 or hour > 23 or minute > 59 or second > 59 or days < INTEGER_LOW or days > INTEGER_HIGH:
         return BAD
     st_i64(state, STATE_RESULT, days)
     return GOOD

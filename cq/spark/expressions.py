@@ -28,10 +28,10 @@ _WHITE: Final = r"[\x00-\x20]*"
 _DAY: Final = r"[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}"
 _ZONE: Final = r"[ ]?(?:Z|z|UTC|[+-]00:?00)?"
 _CLOCK: Final = r"[0-9]{1,2}:[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]{0,9})?)?"
-_HOUR_AND_MINUTE: Final = r"(?:[01]?[0-9]|2[0-3]):[0-5]?[0-9](?::[0-9]{1,2}(?:\.[0-9]{0,9})?)?"
+_TIME_OF_DAY: Final = r"(?:[01]?[0-9]|2[0-3]):[0-5]?[0-9](?::[0-5]?[0-9](?:\.[0-9]{0,9})?)?"
 NUMBER_PATTERN: Final = rf"\A{_WHITE}([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,5}})?){_WHITE}\z"
 TIMESTAMP_PATTERN: Final = rf"\A{_WHITE}({_DAY}(?:[ Tt]{_CLOCK}(?={_ZONE}{_WHITE}\z))?){_ZONE}{_WHITE}\z"
-DATE_PATTERN: Final = rf"\A{_WHITE}({_DAY})(?:[ Tt]{_HOUR_AND_MINUTE}{_ZONE})?{_WHITE}\z"
+DATE_PATTERN: Final = rf"\A{_WHITE}({_DAY})(?:[ Tt]{_TIME_OF_DAY}{_ZONE})?{_WHITE}\z"
 
 
 @dataclass(slots=True)
