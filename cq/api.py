@@ -207,7 +207,12 @@ class Output:
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """The rows as dicts of Python values."""
-        rows: list[dict[str, Any]] = self._table.to_pylist()
+        try:
+            rows: list[dict[str, Any]] = self._table.to_pylist()
+        except OverflowError:
+            text = f'output "{self.name}" holds a year that Python\'s dates do not: they go from 1 to 9999'
+            help = ("take the rows as Arrow, with to_arrow()", "or the times as text: CAST(ts AS VARCHAR)")
+            raise UsageError(Diagnostic("CQ0605", text, help=help)) from None
         return rows
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

@@ -146,6 +146,15 @@ def test_way_out_of_a_data_error_fits_what_was_computed(expression: str, way: st
     assert failure.value.hint.startswith(way)
 
 
+def test_year_python_has_no_date_for_is_told_with_a_way_out() -> None:
+    query = cq.sql("SELECT day - 1 AS day, CAST(day - 1 AS VARCHAR) AS text FROM t", t=[{"day": dt.date(1, 1, 1)}])
+    output = query.run(engine="reference")["result"]
+    with pytest.raises(cq.UsageError, match="to_arrow") as failure:
+        output.to_pylist()
+    assert failure.value.code == "CQ0605"
+    assert output.to_arrow().column("text").to_pylist() == ["0000-12-31"]
+
+
 def test_explain_and_check_run_nothing() -> None:
     q = cq.sql(QUERY)
     assert q.check() == ()
