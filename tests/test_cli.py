@@ -108,6 +108,11 @@ def test_parameters_and_limit(capfd: pytest.CaptureFixture[str]) -> None:
     assert ref(capfd, "-c", text, "b=bids.csv", "--var", "least=2", "--limit", "1")[1] == "id\n2\n"
 
 
+def test_parameter_may_be_the_empty_text(capfd: pytest.CaptureFixture[str]) -> None:
+    assert ref(capfd, "-c", "SELECT id || :end AS n FROM b LIMIT 1", "b=bids.csv", "--var", "end=")[1] == "n\n1\n"
+    assert "write --var NAME=VALUE" in ref(capfd, "-c", "SELECT id FROM b", "b=bids.csv", "--var", "end")[2]
+
+
 def test_output_goes_to_a_file_in_the_format_of_its_name(capfd: pytest.CaptureFixture[str], place: Path) -> None:
     code, out, _ = ref(capfd, "q.cq", "-o", "out.parquet")
     assert (code, out) == (0, "")

@@ -69,8 +69,9 @@ def compiled_query(
 
 def _pair(text: str, what: str, shape: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or not name or not value:
-        raise _usage(f'{what} is given as {shape}, not as "{text}"', "a path with = in it goes after the first =")
+    if not equals or not name or not (value or what == "--var"):  # the empty text is a value, and no path
+        help = "a path with = in it goes after the first =" if what == "a stream" else f"write {what} {shape}"
+        raise _usage(f'{what} is given as {shape}, not as "{text}"', help)
     return name, value
 
 
