@@ -93,6 +93,7 @@ TYPES = {
     "add_text": BID + "SELECT item + 1 FROM bid;",
     "add_number_to_time": BID + "SELECT ts + 5 FROM bid;",
     "decimal_too_wide": BID + "SELECT amount * amount FROM bid;",
+    "average_too_wide": BID + "SELECT AVG(amount * 1000) FROM bid;",
     "decimal_type_too_wide": "CREATE STREAM s (x DECIMAL(30,2)) WITH (connector = 'file', path = 's.csv');",
     "case_of_two_types": BID + "SELECT CASE WHEN price > 1 THEN 'many' ELSE 0 END FROM bid;",
     "bad_time_text": BID + "SELECT auction FROM bid WHERE ts > '2024-13-01';",

@@ -148,7 +148,7 @@ class SelectCalls:
                 found.message if isinstance(found, Refusal) else f"{name} needs an argument",
                 args[0].span if args else node.span,
                 label=str(args[0].type) if args else "",
-                help=f"it is {known.shape}",
+                help=(found.help if isinstance(found, Refusal) else "") or f"it is {known.shape}",
             )
         entry, signature = found
         condition = inside.condition(node.filter, "the condition of FILTER") if node.filter is not None else None
