@@ -597,7 +597,7 @@ def _meeting_help(a: Expr, b: Expr) -> str:
             return "write the time as TIMESTAMP '2024-01-31 10:00:00'"
     if a.type.is_numeric and b.type.is_numeric:
         return "together they need a DECIMAL of more than 18 digits: CAST one of them to DOUBLE, or to fewer digits"
-    targets = [t for s, t in ((b.type, a.type), (a.type, b.type)) if castable(s, t)]
+    targets = [t for s, t in ((b.type, a.type), (a.type, b.type)) if s != t and castable(s, t)]
     return f"CAST one of them to the type of the other: {' or '.join(map(str, targets))}" if targets else ""
 
 
