@@ -107,12 +107,12 @@ def _condition(
 
 
 def _equated(part: Expr, width: int) -> tuple[Expr, Expr] | None:
-    """(left, right) of an equality between the two sides; None for any other condition."""
+    """(left or constant, right) of an equality with the right side; None for any other condition."""
     match part:
         case Call(function=f, args=(a, b)) if f.name == "=":
             for x, y in ((a, b), (b, a)):
                 of_x, of_y = columns_of(x), columns_of(y)
-                if of_x and of_y and max(of_x) < width <= min(of_y):
+                if of_y and min(of_y) >= width and (not of_x or max(of_x) < width):
                     return x, y
     return None
 
