@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime as dt
+import gc
 import subprocess
 import sys
 import threading
@@ -214,6 +215,21 @@ def test_error_of_a_job_comes_after_the_results_before_it(engine: str) -> None:
                 seen += batch.column(0).to_pylist()
         assert seen == [-6, 6]
         assert (failed.value.code, failed.value.first.place) == ("CQ0706", "<t>:3")
+
+
+def test_workers_of_a_job_that_nobody_closed_end_with_it() -> None:
+    job = cq.sql("CREATE STREAM t (id BIGINT); SELECT id FROM t").start(threads=2)
+    job.push("t", [{"id": 1}])
+    before = set(_workers())
+    batches = list(job.results())
+    del job
+    gc.collect()
+    assert before and not before & set(_workers())
+    assert [b.to_pylist() for b in batches] == [[{"id": 1}]]
+
+
+def _workers() -> list[threading.Thread]:
+    return [t for t in threading.enumerate() if t.name.startswith("cq worker")]
 
 
 def test_job_refuses_what_it_does_not_know() -> None:

@@ -13,6 +13,7 @@ Roles     one feeder: the thread that calls the engine.  `threads` workers (cq/r
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -21,9 +22,9 @@ import pyarrow as pa
 from cq.runtime import stage as s
 from cq.runtime.arrow import adopt, lend, plain_schema
 from cq.runtime.batch import ITEM_STAGE, LOAN_FIRST
-from cq.runtime.build import NO_LIMIT, build, close, useful_workers
+from cq.runtime.build import NO_LIMIT, Plant, build, close, useful_workers
 from cq.runtime.failure import EngineFailure, read_failure
-from cq.runtime.host import CompiledHost, InterpretedHost
+from cq.runtime.host import CompiledHost, Host, InterpretedHost
 from cq.runtime.job import Job
 from cq.runtime.merge import (
     ADMISSION_LATE_ROWS,
@@ -105,8 +106,11 @@ class Engine:
         self._pushed_rows = list(snapshot.rows) if snapshot is not None else [0] * len(job.sources)
         self._ended = [self._has_ended(source) for source in self._plant.sources]
         self._stashed: list[deque[pa.RecordBatch]] = [deque() for _ in job.sinks]
-        self._threads = [self._start(number) for number in range(threads)]
-        self._closed = False
+        self._threads: list[threading.Thread] = []
+        # workers do not keep the engine alive: one that nobody closed must stop them before its memory goes
+        self._end = weakref.finalize(self, _end, self._host, self._plant, self._loans, self._threads)
+        for number in range(threads):
+            self._threads.append(self._start(number))
 
     def _has_ended(self, source: int) -> bool:
         with self._host.active():
@@ -379,16 +383,18 @@ class Engine:
 
     def close(self) -> None:
         """Workers have stopped and everything is freed; results handed out stay good. May be called again."""
-        if self._closed:
-            return
-        self._closed = True
-        with self._host.active():
-            self._host.set_word(self._plant.engine, s.ENGINE_STOP, 1)
-            while any(thread.is_alive() for thread in self._threads):
-                self._wake()
-                for thread in self._threads:
-                    thread.join(0.01)
-            for loans in self._loans:
-                while loans:
-                    self._host.function("loan_return")(loans.popleft())
-            close(self._plant)
+        self._end()
+
+
+def _end(host: Host, plant: Plant, loans: Sequence[deque[int]], threads: Sequence[threading.Thread]) -> None:
+    """What `close` does; also when an engine that was not closed is collected, or lives to the end of the process."""
+    with host.active():
+        host.set_word(plant.engine, s.ENGINE_STOP, 1)
+        while any(thread.is_alive() for thread in threads):
+            host.function("wake_workers")(plant.engine, len(threads))
+            for thread in threads:
+                thread.join(0.01)
+        for waiting in loans:
+            while waiting:
+                host.function("loan_return")(waiting.popleft())
+        close(plant)
