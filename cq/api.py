@@ -159,12 +159,17 @@ class Query:
         reserved = request.inputs.reserved(compiled.sources)
         sinks: dict[str, Sink] = {}
         kept: dict[str, Memory] = {}
-        for output in compiled.outputs:
-            fields = output.node.schema.fields
-            if output.sink is not None and dict(output.sink.options).get("connector") != "memory":
-                sinks[output.name] = open_sink(fields, dict(output.sink.options), request.inputs.access, reserved)
-            else:
-                sinks[output.name] = kept[output.name] = Memory(result_schema(fields))
+        try:
+            for output in compiled.outputs:
+                fields = output.node.schema.fields
+                if output.sink is not None and dict(output.sink.options).get("connector") != "memory":
+                    sinks[output.name] = open_sink(fields, dict(output.sink.options), request.inputs.access, reserved)
+                else:
+                    sinks[output.name] = kept[output.name] = Memory(result_schema(fields))
+        except BaseException:
+            for sink in sinks.values():
+                sink.abort()
+            raise
         stats = run_query(compiled, sinks, engine, options)
         return Result({name: Output(name, sink.table()) for name, sink in kept.items()}, stats)
 

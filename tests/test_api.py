@@ -121,6 +121,16 @@ def test_declared_sink_is_written_and_is_not_in_the_result(tmp_path: Path) -> No
     assert result.stats.rows_out == {"o": 1, "result": 1}
 
 
+def test_sink_that_cannot_be_opened_leaves_nothing_of_those_before_it(tmp_path: Path) -> None:
+    (tmp_path / "q.cq").write_text(
+        "CREATE STREAM t (id BIGINT); CREATE SINK a WITH (path = 'a.csv'); CREATE SINK b WITH (path = 'no/b.csv');"
+        "INSERT INTO a SELECT id FROM t; INSERT INTO b SELECT id FROM t"
+    )
+    with pytest.raises(cq.UsageError, match=r"no/b\.csv"):
+        cq.load(tmp_path / "q.cq").run({"t": [{"id": 1}]}, engine="reference")
+    assert [p.name for p in tmp_path.iterdir()] == ["q.cq"]
+
+
 def test_errors_say_where() -> None:
     with pytest.raises(cq.CompileError) as caught:
         cq.sql("SELECT\n  prize FROM t", t=ROWS).check()
