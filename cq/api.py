@@ -12,6 +12,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -400,7 +401,11 @@ class Job:
             if self._changes != seen:
                 return
             self._sleepers.append((loop, future))
-        await future
+        try:
+            await future
+        finally:
+            with self._lock:
+                self._sleepers = [(at, who) for at, who in self._sleepers if who is not future]
 
     def _collect(self) -> None:
         for name, batch in self._steps.ready():
@@ -411,7 +416,8 @@ class Job:
             sleepers, self._sleepers = self._sleepers, []
             self._changes += 1
         for loop, future in sleepers:
-            loop.call_soon_threadsafe(_finish, future)
+            with suppress(RuntimeError):  # the loop was closed while a task slept: nobody is there to be woken
+                loop.call_soon_threadsafe(_finish, future)
 
     def _demand_open(self, stream: str) -> None:
         if stream not in self._streams:

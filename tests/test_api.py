@@ -9,6 +9,7 @@ import gc
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import numpy
@@ -225,6 +226,24 @@ def test_error_of_a_job_comes_after_the_results_before_it(engine: str) -> None:
                 seen += batch.column(0).to_pylist()
         assert seen == [-6, 6]
         assert (failed.value.code, failed.value.first.place) == ("CQ0706", "<t>:3")
+
+
+def test_rows_can_be_pushed_after_the_loop_of_those_who_waited_is_closed() -> None:
+    async def wait(job: cq.Job) -> None:
+        async for _ in job.results():
+            pass
+
+    async def give_up(job: cq.Job) -> None:
+        with suppress(TimeoutError, asyncio.TimeoutError):
+            await asyncio.wait_for(wait(job), 0)
+        waiting = asyncio.ensure_future(wait(job))
+        await asyncio.sleep(0)
+        waiting.cancel()
+
+    with cq.sql(QUERY).start(engine="reference") as job:
+        asyncio.run(give_up(job))
+        job.push("bid", ROWS)
+    assert sum(b.num_rows for b in job.results()) == 18
 
 
 def test_workers_of_a_job_that_nobody_closed_end_with_it() -> None:
