@@ -32,7 +32,7 @@ from cq.connectors.rules import Rules
 from cq.connectors.sinks import Memory, open_sink, result_schema
 from cq.connectors.sources import PiecedSource
 from cq.engines import RunOptions, RunSummary, collect, engine_named, run_query
-from cq.errors import CompileError, Diagnostic, UsageError, did_you_mean, printable
+from cq.errors import CompileError, CqError, Diagnostic, UsageError, did_you_mean, printable
 
 HTML_ROWS = 20  # of a result in a notebook
 
@@ -314,6 +314,7 @@ class Job:
         self._bad = {n: _bad_rows(s.option("on_error", "fail")) for n, s in self._streams.items()}
         self._lock = threading.RLock()
         self._closed = False
+        self._failure: CqError | None = None  # what had ended the job when it was closed
         self._changes = 0
         self._sleepers: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
 
@@ -357,11 +358,15 @@ class Job:
         return not self._open or self._closed
 
     def close(self) -> None:
-        """The job has stopped; results that are ready can still be taken. May be called twice."""
+        """The job has stopped; results that are ready, and the error that ended it, can still be taken.
+
+        May be called twice.
+        """
         with self._lock:
             if not self._closed:
                 try:
                     self._collect()
+                    self._failure = self._steps.failure()
                 finally:
                     self._closed = True
                     self._steps.close()
@@ -383,7 +388,7 @@ class Job:
                 self._collect()
             if self._waiting[output]:
                 return self._waiting[output].popleft()
-            failure = None if self._closed else self._steps.failure()
+            failure = self._failure if self._closed else self._steps.failure()
         if failure is not None:
             raise failure
         return None

@@ -228,6 +228,16 @@ def test_error_of_a_job_comes_after_the_results_before_it(engine: str) -> None:
         assert (failed.value.code, failed.value.first.place) == ("CQ0706", "<t>:3")
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_error_of_a_job_is_not_lost_when_it_is_closed(engine: str) -> None:
+    with cq.sql("CREATE STREAM t (id BIGINT); SELECT 6 / (id - 2) AS x FROM t").start(engine=engine) as job:
+        job.push("t", [{"id": 3}, {"id": 2}])
+    batches = iter(job.results())
+    assert next(batches).to_pylist() == [{"x": 6}]
+    with pytest.raises(cq.DataError, match="division by zero"):
+        next(batches)
+
+
 def test_rows_can_be_pushed_after_the_loop_of_those_who_waited_is_closed() -> None:
     async def wait(job: cq.Job) -> None:
         async for _ in job.results():
