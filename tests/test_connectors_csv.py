@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import threading
 from pathlib import Path
@@ -361,3 +362,21 @@ def test_dead_letters_never_overwrite_what_is_read(tmp_path: Path) -> None:
     error = read(stream("id bigint", path=path, on_error="dead_letter", bad_rows=path)).error
     assert error is not None and error.code == "CQ0605"
     assert (tmp_path / "t.csv").read_text() == "id\nx\n"
+
+
+def test_dead_letters_do_not_wait_for_the_reader_of_a_pipe(tmp_path: Path) -> None:
+    path = write(tmp_path, "id\nx\n")
+    os.mkfifo(tmp_path / "pipe")
+    error = read(stream("id bigint", path=path, on_error="dead_letter", bad_rows=str(tmp_path / "pipe"))).error
+    assert error is not None and error.code == "CQ0605" and f"{tmp_path}/pipe" in error.first.message
+
+
+def test_dead_letters_that_find_no_room_are_said_at_their_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, "id\nx\n1\n")
+    full = open("/dev/full", "wb")  # noqa: SIM115 - the source closes it
+    monkeypatch.setattr("cq.connectors.bad_rows.BadRows._open", lambda _: full)
+    seen = read(stream("id bigint", path=path, on_error="dead_letter", bad_rows=str(tmp_path / "b.jsonl")))
+    assert seen.error is not None and seen.rows == []
+    assert seen.error.first.message == f"cannot write bad rows to {tmp_path}/b.jsonl: no space left on device"

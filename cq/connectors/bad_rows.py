@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import os
+import stat
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -38,33 +40,45 @@ class BadRows:
             if self.fails:
                 raise DataError(row.diagnostic(file))
             self.count += 1
-            if self.policy == "dead_letter":
-                self._write(file, row)
+        if rows and self.policy == "dead_letter":
+            self._write(file, rows)
 
-    def _write(self, file: str, row: BadRow) -> None:
+    def _write(self, file: str, rows: tuple[BadRow, ...]) -> None:
+        """The letters are in the file: what cannot be written is said before any sink has its name."""
         try:
             if self._file is None:
                 self._file = self._open()
-            line = dead_letter(file, row)
-            self._bytes += len(line)
-            if self._bytes > MAX_BYTES:
-                raise EngineError(
-                    Diagnostic("CQ0802", f"the file of bad rows {self.path} is over {MAX_BYTES >> 20} MiB")
-                )
-            self._file.write(line)
+            for row in rows:
+                line = dead_letter(file, row)
+                self._bytes += len(line)
+                if self._bytes > MAX_BYTES:
+                    raise EngineError(
+                        Diagnostic("CQ0802", f"the file of bad rows {self.path} is over {MAX_BYTES >> 20} MiB")
+                    )
+                self._file.write(line)
+            self._file.flush()
         except OSError as e:
-            cause = f"cannot write bad rows to {self.path}: {(e.strerror or str(e)).lower()}"
-            raise UsageError(Diagnostic("CQ0605", cause)) from None
+            raise self._cannot_write((e.strerror or str(e)).lower()) from None
 
     def _open(self) -> IO[bytes]:
         assert self.path is not None, "dead letters without a path"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        return os.fdopen(os.open(self.path, flags, 0o600), "wb")
+        # O_NONBLOCK: opening a pipe nobody reads must not wait for ever
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        descriptor = os.open(self.path, flags, 0o600)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise self._cannot_write("it is not a regular file")
+        os.truncate(descriptor, 0)
+        return os.fdopen(descriptor, "wb")
+
+    def _cannot_write(self, why: str) -> UsageError:
+        return UsageError(Diagnostic("CQ0605", f"cannot write bad rows to {self.path}: {why}"))
 
     def close(self) -> None:
         """What was written is in the file."""
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # of what did not fit, and was said
+                self._file.close()
             self._file = None
 
 
