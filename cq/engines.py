@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cq.compiler import Compiled
+from cq.connectors.access import identity
 from cq.connectors.physical import batch_of, rows_of
 from cq.connectors.protocol import BATCH_ROWS, Sink, Source, SourceBatch
 from cq.connectors.rowhash import RowHash
@@ -251,10 +252,12 @@ def wanted_columns(compiled: Compiled, engine: str, options: RunOptions) -> dict
 def open_feeds(compiled: Compiled, progress: Progress, wanted: Mapping[str, Sequence[int]]) -> list[Feed]:
     """All sources of the query, opened, with the columns that are wanted; when one cannot be, none stays open."""
     feeds: list[Feed] = []
+    inputs = compiled.request.inputs
     try:
+        reserved = _read_files(compiled)
         for stream in compiled.sources:
             try:
-                source = open_source(stream, compiled.request.inputs, wanted.get(stream.name))
+                source = open_source(stream, inputs, wanted.get(stream.name), reserved)
             except CqError as error:
                 raise _at_option(error, compiled, stream.name) from None
             feeds.append(Feed(stream, source, progress))
@@ -263,6 +266,14 @@ def open_feeds(compiled: Compiled, progress: Progress, wanted: Mapping[str, Sequ
             feed.source.close()
         raise
     return feeds
+
+
+def _read_files(compiled: Compiled) -> frozenset[tuple[int, int]]:
+    """The files this run reads, the query's too, if bad rows may be written to one."""
+    if not any(s.option("on_error", "fail").lower() == "dead_letter" for s in compiled.sources):
+        return frozenset()
+    query = identity(compiled.request.source.name)
+    return compiled.request.inputs.reserved(compiled.sources) | (frozenset() if query is None else {query})
 
 
 def _at_option(error: CqError, compiled: Compiled, stream: str) -> CqError:

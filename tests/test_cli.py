@@ -223,6 +223,20 @@ def test_bad_rows_are_counted_in_the_summary(capfd: pytest.CaptureFixture[str]) 
     assert " · bad 1 · " in err and Path("query.b.bad.jsonl").exists()
 
 
+@pytest.mark.parametrize("taken", ["q.cq", "other.csv"])
+def test_dead_letters_never_overwrite_what_the_run_reads(capfd: pytest.CaptureFixture[str], taken: str) -> None:
+    Path("bad.csv").write_text("id\nx\n")
+    Path("other.csv").write_text("id\n7\n")
+    Path("q.cq").write_text(
+        f"CREATE STREAM a (id INT) WITH (path = 'bad.csv', on_error = 'dead_letter', bad_rows = '{taken}');\n"
+        "CREATE STREAM b (id INT) WITH (path = 'other.csv');\nSELECT id FROM a UNION ALL SELECT id FROM b;\n"
+    )
+    before = Path(taken).read_text()
+    code, out, err = ref(capfd, "q.cq")
+    assert (code, out) == (2, "") and f'error[CQ0605]: "{taken}" is read by this query' in err
+    assert Path(taken).read_text() == before
+
+
 def test_closed_pipe_ends_quietly(place: Path) -> None:
     Path("many.csv").write_text("id\n" + "1\n" * 300_000)
     command = f"{sys.executable} -m cq run --engine reference -c 'SELECT id FROM b' b=many.csv | head -1"

@@ -20,14 +20,20 @@ from cq.connectors.stdin import read_stdin
 from cq.errors import DataError, Diagnostic, UsageError
 
 
-def open_source(stream: Declared, inputs: Inputs, wanted: Sequence[int] | None = None) -> Source:
+def open_source(
+    stream: Declared,
+    inputs: Inputs,
+    wanted: Sequence[int] | None = None,
+    reserved: frozenset[tuple[int, int]] = frozenset(),
+) -> Source:
     """The rows of a stream. Files are found and opened here, so what is missing is said at once.
 
     wanted: positions of the columns to deliver, all when left out. Rows are checked against every declared column.
+    reserved: files, besides its own, that bad rows must not be written to, by (device, inode).
     """
     options = dict(stream.options)
     rules = Rules.of(stream, wanted)
-    bad = BadRows(options.get("on_error", "fail").lower(), _dead_letter_path(stream, inputs))
+    bad = BadRows(options.get("on_error", "fail").lower(), _dead_letter_path(stream, inputs, reserved))
     path, access = inputs.path_of(stream)
     if path is not None:
         files = Files(path, _settings(options, path, stream.name in inputs.given), rules, access)
@@ -57,14 +63,14 @@ def _settings(options: dict[str, str], path: str, is_given: bool) -> dict[str, s
     return options
 
 
-def _dead_letter_path(stream: Declared, inputs: Inputs) -> Path | None:
+def _dead_letter_path(stream: Declared, inputs: Inputs, reserved: frozenset[tuple[int, int]]) -> Path | None:
     options = dict(stream.options)
     if options.get("on_error", "fail").lower() != "dead_letter":
         return None
     written = options.get("bad_rows")
     default = Path.cwd() / f"{inputs.dead_letters}.{stream.name}.bad.jsonl"
     path = inputs.access.resolve(written) if written else default
-    if identity(path) in inputs.reserved([stream]):
+    if identity(path) in inputs.reserved([stream]) | reserved:
         raise UsageError(
             Diagnostic("CQ0605", f'"{path.name}" is read by this query, so bad rows cannot be written to it')
         )
