@@ -237,6 +237,22 @@ def test_dead_letters_never_overwrite_what_the_run_reads(capfd: pytest.CaptureFi
     assert Path(taken).read_text() == before
 
 
+@pytest.mark.parametrize("options", [("-o", "x.jsonl"), ("-o", "y.jsonl", "c=bad.csv")])
+def test_dead_letters_have_a_file_of_their_own(capfd: pytest.CaptureFixture[str], options: tuple[str, ...]) -> None:
+    Path("bad.csv").write_text("id\nx\n7\n")
+    Path("good.csv").write_text("id\n7\n")
+    bad = "on_error = 'dead_letter', bad_rows = 'x.jsonl'"
+    text = (
+        f"CREATE STREAM b (id INT) WITH (path = 'bad.csv', {bad});"
+        f"CREATE STREAM c (id INT) WITH (path = 'good.csv', {bad});"
+        "SELECT id FROM b UNION ALL SELECT id FROM c"
+    )
+    code, _, err = ref(capfd, "-c", text, *options)
+    assert code == 2 and 'error[CQ0605]: "x.jsonl" is written by another output already' in err
+    assert not Path(options[1]).exists()
+    assert ref(capfd, "-c", text)[:2] == (0, "id\n7\n7\n") and len(Path("x.jsonl").read_text().splitlines()) == 1
+
+
 def test_closed_pipe_ends_quietly(place: Path) -> None:
     Path("many.csv").write_text("id\n" + "1\n" * 300_000)
     command = f"{sys.executable} -m cq run --engine reference -c 'SELECT id FROM b' b=many.csv | head -1"

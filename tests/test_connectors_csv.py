@@ -376,7 +376,7 @@ def test_dead_letters_that_find_no_room_are_said_at_their_batch(
 ) -> None:
     path = write(tmp_path, "id\nx\n1\n")
     full = open("/dev/full", "wb")  # noqa: SIM115 - the source closes it
-    monkeypatch.setattr("cq.connectors.bad_rows.BadRows._open", lambda _: full)
+    monkeypatch.setattr("cq.connectors.bad_rows.BadRows._open", lambda *_: full)
     seen = read(stream("id bigint", path=path, on_error="dead_letter", bad_rows=str(tmp_path / "b.jsonl")))
     assert seen.error is not None and seen.rows == []
     assert seen.error.first.message == f"cannot write bad rows to {tmp_path}/b.jsonl: no space left on device"

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import IO
 
 from cq.connectors.protocol import BadRow
+from cq.connectors.targets import claim, give_back
 from cq.errors import DataError, Diagnostic, EngineError, UsageError
 
 MAX_BYTES = 1 << 30  # of one file of bad rows (`cq limits`): a wrong delimiter must not fill the disk
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class BadRows:
     """The verdict on bad rows of one source.
 
@@ -47,7 +48,13 @@ class BadRows:
         """The letters are in the file: what cannot be written is said before any sink has its name."""
         try:
             if self._file is None:
-                self._file = self._open()
+                assert self.path is not None, "dead letters without a path"
+                claim(self.path, self.path.name, self)
+                try:
+                    self._file = self._open(self.path)
+                except BaseException:
+                    give_back(self.path)
+                    raise
             for row in rows:
                 line = dead_letter(file, row)
                 self._bytes += len(line)
@@ -60,11 +67,10 @@ class BadRows:
         except OSError as e:
             raise self._cannot_write((e.strerror or str(e)).lower()) from None
 
-    def _open(self) -> IO[bytes]:
-        assert self.path is not None, "dead letters without a path"
+    def _open(self, path: Path) -> IO[bytes]:
         # O_NONBLOCK: opening a pipe nobody reads must not wait for ever
         flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-        descriptor = os.open(self.path, flags, 0o600)
+        descriptor = os.open(path, flags, 0o600)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise self._cannot_write("it is not a regular file")
@@ -80,6 +86,8 @@ class BadRows:
             with suppress(OSError):  # of what did not fit, and was said
                 self._file.close()
             self._file = None
+            if self.path is not None:
+                give_back(self.path)
 
 
 def dead_letter(file: str, row: BadRow) -> bytes:

@@ -40,8 +40,22 @@ def cannot_write(path: str, error: OSError) -> UsageError:
     )
 
 
-_WRITTEN: WeakValueDictionary[str, FileTarget] = WeakValueDictionary()  # by path: who writes it now, in any query
+_WRITTEN: WeakValueDictionary[str, object] = WeakValueDictionary()  # by path: who writes it now, in any query
 _CLAIMING = threading.Lock()
+
+
+def claim(path: Path, shown: str, writer: object) -> None:
+    """The file is the writer's until it gives it back, or is collected; CQ0605 when it is another's."""
+    with _CLAIMING:
+        if str(path) in _WRITTEN:
+            cause = f'"{shown}" is written by another output already'
+            raise UsageError(Diagnostic("CQ0605", cause, help=("give each output a file of its own",)))
+        _WRITTEN[str(path)] = writer
+
+
+def give_back(path: Path) -> None:
+    """Anybody may write the file."""
+    _WRITTEN.pop(str(path), None)
 
 
 class FileTarget:
@@ -51,17 +65,13 @@ class FileTarget:
         self._shown = path
         self._path = access.resolve(path)
         self._check(path, reserved)
-        with _CLAIMING:
-            if str(self._path) in _WRITTEN:
-                cause = f'"{path}" is written by another output already'
-                raise UsageError(Diagnostic("CQ0605", cause, help=("give each output a file of its own",)))
-            _WRITTEN[str(self._path)] = self
+        claim(self._path, path, self)
         self._part = self._path.with_name(f".{self._path.name[:200]}.{secrets.token_hex(6)}.part")
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             self._file: BinaryIO = os.fdopen(os.open(self._part, flags, 0o666), "wb", buffering=1 << 18)
         except OSError as e:
-            _WRITTEN.pop(str(self._path), None)
+            give_back(self._path)
             raise cannot_write(path, e) from None
 
     def _check(self, path: str, reserved: frozenset[tuple[int, int]]) -> None:
@@ -96,14 +106,14 @@ class FileTarget:
             os.fsync(self._file.fileno())
             self._file.close()
             self._part.replace(self._path)
-            _WRITTEN.pop(str(self._path), None)
+            give_back(self._path)
             _sync_directory(self._path.parent)
         except OSError as e:
             self.abort()
             raise cannot_write(self._shown, e) from None
 
     def abort(self) -> None:
-        _WRITTEN.pop(str(self._path), None)
+        give_back(self._path)
         with suppress(OSError):
             self._file.close()
         with suppress(OSError):
