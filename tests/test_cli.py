@@ -539,7 +539,7 @@ def test_working_directory_that_was_removed_is_said() -> None:
     assert done.returncode == 2 and done.stderr.startswith(b"error[CQ0601]: the working directory has been removed")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_drains_and_leaves_with_130_even_while_input_is_awaited(number: signal.Signals) -> None:
     command = [sys.executable, "-m", "cq", "run", "-c", "CREATE STREAM b (id BIGINT); SELECT id FROM b", "b=-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
@@ -550,6 +550,32 @@ def test_signal_drains_and_leaves_with_130_even_while_input_is_awaited(number: s
         running.send_signal(number)
         _, said = running.communicate(timeout=60)
         assert running.returncode == 130 and b"interrupted" in said
+
+
+@pytest.mark.parametrize("ignored", ["INT", "HUP"])
+def test_signal_that_our_parent_ignores_stays_ignored(ignored: str) -> None:
+    run = f"{sys.executable} -m cq run -c 'CREATE STREAM b (id BIGINT); SELECT id FROM b' b=-"
+    command = ["bash", "-c", f"trap '' {ignored}; exec {run}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdin is not None and running.stdout is not None
+        running.stdin.write(b"id\n1\n")
+        running.stdin.flush()
+        assert [running.stdout.readline() for _ in range(2)] == [b"id\n", b"1\n"]
+        running.send_signal(signal.Signals[f"SIG{ignored}"])
+        rows, said = running.communicate(b"2\n", timeout=60)
+        assert (running.returncode, rows) == (0, b"2\n") and b"interrupted" not in said
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_signal_that_ends_a_command_lets_it_clean_up(name: str) -> None:
+    program = (
+        "import os, signal, cq.cli\n"
+        "from cq.connectors.targets import FileTarget\n"
+        f"FileTarget.write = lambda *_: os.kill(os.getpid(), signal.{name})\n"
+        "cq.cli.main(['gen', 'bids', 'rows=10', '-o', 'out.csv'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 130 and sorted(os.listdir()) == ["bids.csv", "q.cq"], done.stderr
 
 
 def test_signal_while_nobody_reads_the_output_loses_no_row_that_was_read() -> None:

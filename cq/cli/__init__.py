@@ -10,6 +10,7 @@ import errno
 import gc
 import importlib
 import os
+import signal
 import sys
 import traceback
 from contextlib import suppress
@@ -21,6 +22,7 @@ import click
 from cq.errors import CompileError, CqError, DataError, Diagnostic, UsageError, did_you_mean, render
 
 DONE, AT_FAULT, USAGE, INTERRUPTED = 0, 1, 2, 130
+ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # that do what Ctrl-C does
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("running", "Run a query."),
@@ -94,6 +96,7 @@ def main(arguments: list[str] | None = None) -> None:
     # what starting makes lives to the end: looking through it 150 times for cycles took 41 ms of a run of 400
     gc.set_threshold(200_000, 50, 50)
     _replace_closed_streams()
+    _heed_signals()
     _leave(execute(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -110,6 +113,13 @@ def _leave(code: int) -> NoReturn:
             with suppress(OSError, ValueError):
                 stream.flush()
         os._exit(code)
+
+
+def _heed_signals() -> None:
+    """A signal that asks the process to end interrupts the command, which takes away its unfinished files."""
+    for number in ENDING_SIGNALS:
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
 
 
 def _replace_closed_streams() -> None:

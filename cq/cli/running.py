@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from cq.cli import DONE, INTERRUPTED, say
+from cq.cli import DONE, ENDING_SIGNALS, INTERRUPTED, say
 from cq.cli.options import compiled_query, query_options
 from cq.compiler import Compiled
 from cq.connectors.access import STDIN, identity
@@ -152,14 +152,18 @@ def _target(given: str, names: Sequence[str]) -> tuple[str, str]:
 
 @contextlib.contextmanager
 def stopping(progress: Progress) -> Iterator[None]:
-    """The first Ctrl-C, or SIGTERM, lets the run drain and say what it did; the second one ends it."""
+    """The first Ctrl-C, SIGTERM or SIGHUP lets the run drain and say what it did; the second one ends it.
+
+    A signal that whoever started us ignores (`nohup`, `&` in a script) stays ignored.
+    """
 
     def on_signal(*_: object) -> None:
         if progress.stop:
             raise KeyboardInterrupt
         progress.interrupt()
 
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    heeded = [n for n in (signal.SIGINT, *ENDING_SIGNALS) if signal.getsignal(n) != signal.SIG_IGN]
+    before = {number: signal.signal(number, on_signal) for number in heeded}
     try:
         yield
     finally:
