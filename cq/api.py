@@ -67,6 +67,10 @@ def diff(
 
     order: "strict" or "ignore"; left out, rows must be in the same order unless one side is Spark.
     """
+    if order not in {None, "strict", "ignore"}:
+        raise UsageError(Diagnostic("CQ0208", f"order is strict or ignore, not {order!r}"))
+    if not tolerance >= 0:  # nor is it NaN
+        raise UsageError(Diagnostic("CQ0208", f"tolerance is a number from 0, not {tolerance!r}"))
     prepared = _as_query(query).bound({k: _reusable(v, k) for k, v in (inputs or {}).items()})
     options = RunOptions(threads)
     sides = [(name, collect(prepared, name, options)) for name in (engine, against)]
@@ -281,6 +285,10 @@ class Result(Mapping[str, Output]):
             help = tuple(h for h in (did_you_mean(name, self._outputs), "outputs: " + ", ".join(self._outputs)) if h)
             raise UsageError(Diagnostic("CQ0201", f'there is no output "{name}"', help=help))
         return self._outputs[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The output, or the default where there is none."""
+        return self._outputs.get(name, default)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._outputs)

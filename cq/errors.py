@@ -253,9 +253,9 @@ def each(step: Callable[[S], T], of: Iterable[S]) -> list[T]:
     return results
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`did you mean "x"?` for the nearest known name, or the empty string."""
-    close = difflib.get_close_matches(name.lower(), sorted(set(known)), n=1, cutoff=0.6)
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """`did you mean "x"?` for the nearest known name, or the empty string, also where a program gave no text."""
+    close = difflib.get_close_matches(str(name).lower(), sorted(set(known)), n=1, cutoff=0.6)
     return f'did you mean "{close[0]}"?' if close else ""
 
 

@@ -52,8 +52,11 @@ def test_result_is_a_mapping_of_outputs(engine: str) -> None:
     assert isinstance(result["result"].to_polars(), polars.DataFrame)
     assert pa.table(result["result"]).num_rows == 18
     assert result.stats.rows_in == {"bid": 60} and len(result.stats.hashes["result"]) == 16
+    assert result.get("result") is result["result"] and result.get("resutl") is None
     with pytest.raises(cq.UsageError, match="no output"):
         result["resutl"]
+    with pytest.raises(cq.UsageError, match="no output"):
+        result[0]  # type: ignore[index]
 
 
 def test_inputs_of_every_kind_give_the_same_result(tmp_path: Path) -> None:
@@ -289,6 +292,12 @@ def test_diff_is_equal_and_can_be_demanded() -> None:
     result = cq.diff(QUERY, {"bid": pa.Table.from_pylist(ROWS).to_reader()})
     assert result.raise_if_different().equal
     assert str(result) == "result: equal, 18 rows"
+
+
+@pytest.mark.parametrize("options", [{"order": "stricter"}, {"tolerance": float("nan")}, {"tolerance": -1}])
+def test_diff_refuses_what_it_would_not_heed(options: dict[str, object]) -> None:
+    with pytest.raises(cq.UsageError, match=next(iter(options))):
+        cq.diff(QUERY, {"bid": ROWS}, **options)  # type: ignore[arg-type]
 
 
 def test_notebooks_get_tables_that_cannot_run_anything() -> None:
