@@ -469,6 +469,15 @@ def test_query_that_is_no_text_is_refused(capfd: pytest.CaptureFixture[str]) -> 
     assert "CQ0103" in cq(capfd, "check", "b.cq")[2]
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_query_on_standard_input_is_utf_8_whatever_the_locale_is(encoding: str) -> None:
+    text = "SELECT 'é' AS x\nFROM b;\n".encode()
+    done = outside("fmt", "-", input=text, env={**os.environ, "PYTHONIOENCODING": f"{encoding}:strict"})
+    assert b"Traceback" not in done.stderr and done.stdout == text, done
+    done = outside("fmt", "-", input=b"SELECT '\xff' AS x FROM b")
+    assert done.returncode == 1 and b"<stdin>: the text is not UTF-8" in done.stderr
+
+
 def test_internal_fault_is_one_line_and_how_to_report_it(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

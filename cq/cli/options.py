@@ -13,7 +13,7 @@ import click
 from cq.compiler import MAX_TEXT_BYTES, Compiled, compile, read_text, variable
 from cq.connectors.access import STDIN, Access
 from cq.connectors.inputs import Inputs
-from cq.errors import Diagnostic, UsageError
+from cq.errors import CompileError, Diagnostic, UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,7 +53,7 @@ def compiled_query(
         first = bindings.pop(0)
         if "=" in first and not os.path.exists(first):
             raise _usage(f'"{first}" is given before the query', "the query file comes first")
-        text, path = (_stdin_text(), None) if first == STDIN else (read_text(Path(first)), Path(first))
+        text, path = (stdin_text(), None) if first == STDIN else (read_text(Path(first)), Path(first))
         name = "<stdin>" if path is None else first
     else:
         name = "<command>"
@@ -81,12 +81,13 @@ def _number(name: str, text: str) -> int:
     return int(text)
 
 
-def _stdin_text() -> str:
+def stdin_text() -> str:
+    """The text of a query on standard input, in UTF-8 whatever the locale is."""
     raw = sys.stdin.buffer.read(MAX_TEXT_BYTES + 1)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise UsageError(Diagnostic("CQ0105", "<stdin>: the text is not UTF-8")) from None
+        raise CompileError(Diagnostic("CQ0105", "<stdin>: the text is not UTF-8")) from None
 
 
 def _usage(cause: str, help: str) -> UsageError:

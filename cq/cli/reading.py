@@ -7,7 +7,6 @@ import json
 import os
 import re
 import secrets
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import click
 
 from cq.cli import AT_FAULT, DONE, say
-from cq.cli.options import compiled_query, query_options
+from cq.cli.options import compiled_query, query_options, stdin_text
 from cq.compiler import PICTURES, STAGES, Compiled, read_text
 from cq.connectors.access import STDIN, Access
 from cq.errors import CompileError, CqError, DataError, Diagnostic, SourceText, UsageError, printable, render
@@ -90,7 +89,7 @@ def fmt(files: Sequence[str], only_check: bool) -> int:
     """Format query files in place; - formats standard input to standard output."""
     result = DONE
     for name in files:
-        text = sys.stdin.read() if name == STDIN else read_text(Path(name))
+        text = stdin_text() if name == STDIN else read_text(Path(name))
         try:
             formatted = formatted_text(text, "<stdin>" if name == STDIN else name)
         except CompileError as error:
@@ -105,7 +104,7 @@ def fmt(files: Sequence[str], only_check: bool) -> int:
                 )
                 click.echo("".join(lines), nl=False)
         elif name == STDIN:
-            click.echo(formatted, nl=False)
+            click.echo(formatted.encode(), nl=False)
         elif formatted != text:
             _replace(Path(name), formatted)
             say(f"formatted {name}")
