@@ -452,6 +452,8 @@ def test_diff_that_cannot_run_leaves_with_2(capfd: pytest.CaptureFixture[str]) -
         (("run", "-c", "SELECT id FROM b", "b=/dev/zero"), 2, "CQ06"),
         (("schema", "q.cq"), 2, "CQ0602"),
         (("explain", "q.cq", "--stage", "code", "--format", "dot"), 2, "CQ0208"),
+        (("run", "q.cq", "-o", "a.csv", "-o", "result=b.csv"), 2, "two places: a.csv and b.csv"),
+        (("run", "q.cq", "bid=bids.csv", "bid=q.cq"), 2, 'stream "bid" is given twice'),
     ],
 )  # fmt: skip
 def test_mistakes_on_the_command_line_have_a_code_and_a_way_out(

@@ -57,7 +57,11 @@ def compiled_query(
         name = "<stdin>" if path is None else first
     else:
         name = "<command>"
-    given = dict(_pair(b, "a stream", "STREAM=PATH") for b in bindings)
+    given: dict[str, str] = {}
+    for stream, where in (_pair(b, "a stream", "STREAM=PATH") for b in bindings):
+        if stream in given:
+            raise _usage(f'stream "{stream}" is given twice', "a pattern names several files: STREAM='day/*.csv'")
+        given[stream] = where
     base = path.parent if path is not None else Path()
     roots = (base, Path.cwd(), *(Path(p) for p in allow_path))
     access = Access(base.absolute(), tuple(r.absolute() for r in roots), allow_special)

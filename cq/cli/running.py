@@ -93,7 +93,12 @@ def open_sinks(
     shown: how many rows of an output that ends a table on the screen has; None: all.
     """
     names = [o.name for o in compiled.outputs]
-    paths = dict(_target(g, names) for g in given)
+    paths: dict[str, str] = {}
+    for name, place in (_target(g, names) for g in given):
+        if name in paths:
+            cause = f'output "{name}" has two places: {paths[name]} and {place}'
+            raise UsageError(Diagnostic("CQ0606", cause, help=("copy the file when the run has ended",)))
+        paths[name] = place
     to_stdout = [
         o.name for o in compiled.outputs if paths.get(o.name, STDIN) == STDIN and (o.sink is None or o.name in paths)
     ]
