@@ -454,6 +454,8 @@ def test_diff_that_cannot_run_leaves_with_2(capfd: pytest.CaptureFixture[str]) -
         (("explain", "q.cq", "--stage", "code", "--format", "dot"), 2, "CQ0208"),
         (("run", "q.cq", "-o", "a.csv", "-o", "result=b.csv"), 2, "two places: a.csv and b.csv"),
         (("run", "q.cq", "bid=bids.csv", "bid=q.cq"), 2, 'stream "bid" is given twice'),
+        (("run", "-c", "SELECT :x AS x FROM b", "b=bids.csv", "--var", "x=\udcff"), 1, "CQ0105"),
+        (("schema", "\udcff.csv"), 2, "not UTF-8"),
     ],
 )  # fmt: skip
 def test_mistakes_on_the_command_line_have_a_code_and_a_way_out(

@@ -143,6 +143,11 @@ def schema(file: str, name: str | None, format_: str | None, delimiter: str | No
     """Print a CREATE STREAM that reads FILE, with the columns it has."""
     from cq.connectors.inference import infer_file
 
+    try:
+        file.encode()
+    except UnicodeEncodeError:
+        cause = f'the name "{printable(file)}" is not UTF-8, so no query can hold it'
+        raise UsageError(Diagnostic("CQ0601", cause, help=("make a link with another name: ln -s",))) from None
     options = {"path": file}
     options |= {"format": format_} if format_ else {}
     options |= {"delimiter": delimiter} if delimiter else {}

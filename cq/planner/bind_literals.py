@@ -273,6 +273,8 @@ def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
         case Decimal() if value.is_finite():
             text = format(abs(value), "f")
             return bind_number(text if "." in text else text + ".", span, negative=value < 0)
+        case str() if any("\ud800" <= c <= "\udfff" for c in value):
+            raise compile_error("CQ0105", f'the parameter "{name}" is not valid Unicode', span, help="pass it in UTF-8")
         case str():
             return Literal(VARCHAR, False, value, span=span)
         case datetime.datetime() if value.tzinfo is None:
