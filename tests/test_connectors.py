@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import io
+import json
 import os
 import random
 from decimal import Decimal
@@ -114,6 +115,28 @@ def test_value_without_a_place_in_the_declared_type_is_a_bad_row(tmp_path: Path)
     assert (seen.rows, seen.bad) == ([(1,), (2,)], 1)
     error = read(stream([Field("id", T.TINYINT)], path=path)).error
     assert error is not None and error.first.place == f"{path}:2" and "'300' as TINYINT" in error.first.message
+
+
+@pytest.mark.parametrize(
+    ("type_", "message"),
+    [
+        (pa.timestamp("s"), "cannot read '4611686018427387904' as TIMESTAMP in column t"),
+        (pa.timestamp("s", "No/Where"), "cannot read '4611686018427387904' as TIMESTAMP in column t"),
+    ],
+)
+def test_time_beyond_the_years_of_python_is_a_bad_row(type_: pa.DataType, message: str) -> None:
+    rows = pa.table({"t": pa.array([0, 1 << 62], type_)})
+    assert read(stream("t timestamp", on_error="skip"), rows).bad == 1
+    error = read(stream("t timestamp"), rows).error
+    assert error is not None and error.first.message == message
+
+
+def test_bad_row_may_hold_other_values_that_python_does_not(tmp_path: Path) -> None:
+    rows = pa.table({"n": [300], "t": pa.array([1 << 62], pa.timestamp("us"))})
+    letters = tmp_path / "bad.jsonl"
+    fields = [Field("n", T.TINYINT), Field("t", T.TIMESTAMP)]
+    assert read(stream(fields, on_error="dead_letter", bad_rows=str(letters)), rows).bad == 1
+    assert json.loads(json.loads(letters.read_text())["raw"]) == {"n": 300, "t": 1 << 62}
 
 
 def test_null_where_a_value_is_demanded_is_bad_even_when_nobody_wants_the_column(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def typed_piece(rules: Rules, columns: dict[int, pa.Array], typed: Sequence[Type
         if t.convert is not None:
             good[t.column], failed = _convert(array, t.convert)
             for row in failed:
-                code, message = rules.unreadable(t.column, shown(str(array[row].as_py())))
+                code, message = rules.unreadable(t.column, shown(str(_plain(array[row]))))
                 _note(faults, row, t.column, code, message)
         if rules.demands_value(t.column) and good[t.column].null_count:
             failed_before = {row for row, fault in faults.items() if fault[0] == t.column}
@@ -157,6 +157,14 @@ def _check_time_range(rules: Rules, columns: dict[int, pa.Array], faults: dict[i
             _note(faults, row, column, *rules.unreadable(column, str(value), FAR))
 
 
+def _plain(value: pa.Scalar) -> Any:
+    """The value as Python has it; of a time beyond Python's years, or in a zone nobody knows, its number of units."""
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError, KeyError):
+        return getattr(value, "value", None)
+
+
 def _note(faults: dict[int, tuple[int, str, str]], row: int, column: int, code: str, message: str) -> None:
     if row not in faults or column < faults[row][0]:
         faults[row] = (column, code, message)
@@ -175,7 +183,7 @@ def _without(
     bad = []
     for order, row in enumerate(at_fault.tolist()):
         column, code, message = faults[row]
-        record = {rules.fields[i].name: columns[i][row].as_py() for i in sorted(columns)}
+        record = {rules.fields[i].name: _plain(columns[i][row]) for i in sorted(columns)}
         raw = json.dumps(record, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace")
         bad.append(BadRow(row - order, place.line(row), code, message, rules.fields[column].name, raw))
     kept = {i: array.take(int64_array(keep)) for i, array in good.items()}
