@@ -404,6 +404,11 @@ def test_what_is_no_table_is_refused_with_a_way_out(given: object, way: str) -> 
     assert caught.value.code == "CQ0602" and way in caught.value.hint
 
 
+def test_input_without_columns_is_said_to_have_none() -> None:
+    with pytest.raises(cq.CompileError, match="there are no columns"):
+        cq.sql("SELECT * FROM t", t=pa.table({})).run(engine="reference")
+
+
 def test_a_number_of_numpy_is_a_parameter() -> None:
     query = cq.sql("SELECT a FROM t WHERE a > :x", t={"a": [1, 2]}).with_variables(x=numpy.int64(1))
     assert query.run(engine="reference")["result"].to_pylist() == [{"a": 2}]

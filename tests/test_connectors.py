@@ -139,6 +139,12 @@ def test_bad_row_may_hold_other_values_that_python_does_not(tmp_path: Path) -> N
     assert json.loads(json.loads(letters.read_text())["raw"]) == {"n": 300, "t": 1 << 62}
 
 
+def test_columns_of_one_name_get_no_guess() -> None:
+    rows = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
+    error = read(stream("a bigint"), rows).error
+    assert error is not None and error.first.help == ("its columns: a, a",)
+
+
 def test_null_where_a_value_is_demanded_is_bad_even_when_nobody_wants_the_column(tmp_path: Path) -> None:
     path = parquet(tmp_path, NUMBERS)
     seen = read(stream("id bigint, name varchar!", path=path, on_error="skip"), wanted=[0])

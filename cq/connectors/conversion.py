@@ -32,8 +32,9 @@ def match_columns(name: str, schema: pa.Schema, fields: Sequence[Field]) -> list
         at = field_of(there, field.name)
         if at is None or schema.names.count(schema.names[at]) > 1:
             cause = f"{name} has {'no column' if at is None else 'several columns'} {field.name!r}"
-            listing = "its columns: " + ", ".join(schema.names[:50])
-            raise DataError(_misfit(cause, did_you_mean(field.name, schema.names), listing))
+            guess = did_you_mean(field.name, schema.names) if at is None else ""
+            listing = "its columns: " + (", ".join(schema.names[:50]) or "none")
+            raise DataError(_misfit(cause, guess, listing))
         arrow = schema.field(at).type
         convert, fits = conversion(arrow, field.type)
         if not fits:

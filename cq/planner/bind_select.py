@@ -112,6 +112,8 @@ class SelectBinder:
                 yield Item(item.alias or implied_name(item.expr, i), item.expr.span, item.expr)
                 continue
             columns = [c for c in self.relation.columns if not c.hidden and item.qualifier in {None, c.qualifier}]
+            if not columns and item.qualifier is None:
+                raise compile_error("CQ0203", "there are no columns in this FROM", item.span)
             if not columns:
                 raise compile_error(
                     "CQ0203",
