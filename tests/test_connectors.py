@@ -139,6 +139,17 @@ def test_bad_row_may_hold_other_values_that_python_does_not(tmp_path: Path) -> N
     assert json.loads(json.loads(letters.read_text())["raw"]) == {"n": 300, "t": 1 << 62}
 
 
+def test_arrow_stream_with_something_behind_its_end_is_damaged(tmp_path: Path) -> None:
+    table = pa.table({"id": [1, 2]})
+    with pa.ipc.new_stream(str(tmp_path / "s.arrows"), table.schema) as out:
+        out.write_table(table)
+    once = (tmp_path / "s.arrows").read_bytes()
+    assert read(stream("id bigint", path=str(tmp_path / "s.arrows"))).rows == [(1,), (2,)]
+    (tmp_path / "s.arrows").write_bytes(once + once)
+    seen = read(stream("id bigint", path=str(tmp_path / "s.arrows")))
+    assert seen.rows == [(1,), (2,)] and seen.error is not None and "more behind the end" in seen.error.first.message
+
+
 def test_columns_of_one_name_get_no_guess() -> None:
     rows = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
     error = read(stream("a bigint"), rows).error

@@ -33,7 +33,7 @@ def ipc_batches(
                 reader = pa.ipc.open_file(file)
                 return reader.schema, _validated(_of_file(reader, report), name)
         reader = pa.ipc.open_stream(file)
-        return reader.schema, _validated(_of_stream(reader, file, report), name)
+        return reader.schema, _validated(_of_stream(reader, file, name, report), name)
     except (pa.ArrowException, OSError, EOFError) as e:
         raise _broken(name, e) from None
 
@@ -45,13 +45,16 @@ def _of_file(reader: pa.ipc.RecordBatchFileReader, report: Report) -> Iterator[p
 
 
 def _of_stream(
-    reader: pa.ipc.RecordBatchStreamReader, file: pa.NativeFile | BinaryIO, report: Report
+    reader: pa.ipc.RecordBatchStreamReader, file: pa.NativeFile | BinaryIO, name: str, report: Report
 ) -> Iterator[pa.RecordBatch]:
+    """To the end of the input: what stands behind the end of the stream must not be lost in silence."""
     size = file.size() if isinstance(file, pa.NativeFile) else 0
     for batch in reader:
         yield batch
         if size:
             report(file.tell() / size)
+    if file.read(1):
+        raise damaged(name, "there is more behind the end of its Arrow stream", "give each stream a file of its own")
 
 
 def _validated(batches: Iterator[pa.RecordBatch], name: str) -> Iterator[pa.RecordBatch]:
