@@ -505,10 +505,10 @@ def test_a_small_run_loads_no_pandas() -> None:
     assert (done.returncode, done.stdout) == (0, b"id\n1\n2\n3\n"), done.stderr.decode()
 
 
-@pytest.mark.parametrize("engine", ["reference", "native"])
-def test_full_disk_is_an_error_and_no_traceback(engine: str) -> None:
+@pytest.mark.parametrize("options", ["--engine reference", "--engine native", "-f arrow"])
+def test_full_disk_is_an_error_and_no_traceback(options: str) -> None:
     Path("many.csv").write_text("id\n" + "1\n" * 100_000)
-    command = f"{sys.executable} -m cq run --engine {engine} -c 'SELECT id FROM b' b=many.csv > /dev/full"
+    command = f"{sys.executable} -m cq run {options} -c 'SELECT id FROM b' b=many.csv > /dev/full"
     done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120, check=False)
     assert done.returncode == 2
     assert done.stderr.decode().startswith('error[CQ0605]: cannot write "<stdout>": no space left on device'), (

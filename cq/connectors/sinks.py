@@ -162,7 +162,8 @@ class Arrow:
     """Arrow IPC: the file format in a file, the stream format on standard output."""
 
     def __init__(self, schema: pa.Schema, target: Target, path: str) -> None:
-        self._target, self._path, self._schema = target, path, schema
+        self._target, self._schema = target, schema
+        self._path = "<stdout>" if path == STDIN else path
         self._writer = pa.ipc.new_stream(target.file, schema) if path == STDIN else pa.ipc.new_file(target.file, schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
