@@ -19,7 +19,7 @@ import pytest
 from connectors_fixture import read, stream
 
 from cq import types as T
-from cq.connectors import infer, parquet_file
+from cq.connectors import files, infer, parquet_file
 from cq.connectors.access import Access
 from cq.connectors.cell_text import csv_rows, json_rows
 from cq.connectors.physical import batch_of, rows_of
@@ -148,6 +148,21 @@ def test_arrow_stream_with_something_behind_its_end_is_damaged(tmp_path: Path) -
     (tmp_path / "s.arrows").write_bytes(once + once)
     seen = read(stream("id bigint", path=str(tmp_path / "s.arrows")))
     assert seen.rows == [(1,), (2,)] and seen.error is not None and "more behind the end" in seen.error.first.message
+
+
+def test_text_that_becomes_shorter_while_it_is_read_does_not_look_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id\n1\n2\n")
+
+    def cut(file: io.FileIO, _: str) -> io.FileIO:
+        os.truncate(path, 5)
+        return file
+
+    monkeypatch.setattr(files, "unpacked", cut)
+    seen = read(stream("id bigint", path=str(path)))
+    assert seen.error is not None and seen.error.first.message == "it became shorter while it was read"
 
 
 def test_columns_of_one_name_get_no_guess() -> None:

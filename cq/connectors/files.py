@@ -101,10 +101,14 @@ class Files:
     def _read_text(self, file: BinaryIO, path: str, report: Report) -> Iterator[Piece]:
         size = os.fstat(file.fileno()).st_size
         try:
-            for piece in read_csv(unpacked(file, path), path, self._csv, self._rules):
+            text = unpacked(file, path)
+            for piece in read_csv(text, path, self._csv, self._rules):
                 if size:  # what is special has none
                     report(file.tell() / size)
                 yield piece
+            # an end that was none: the rows behind it are lost (a packed file that was cut says so itself)
+            if text is file and os.fstat(file.fileno()).st_size < size:
+                raise damaged(path, "it became shorter while it was read", "run again when nobody changes it")
         except OSError as e:
             raise damaged(path, f"it cannot be read: {e.strerror or str(e)[:200]}") from None
 
