@@ -321,6 +321,7 @@ class Job:
         self._rows = dict.fromkeys(self._streams, 0)
         self._bad = {n: _bad_rows(s.option("on_error", "fail")) for n, s in self._streams.items()}
         self._lock = threading.RLock()
+        self._process = os.getpid() if threads else None  # the only one that has the workers
         self._closed = False
         self._failure: CqError | None = None  # what had ended the job when it was closed
         self._changes = 0
@@ -373,7 +374,8 @@ class Job:
         with self._lock:
             if not self._closed:
                 try:
-                    self._collect()
+                    if self._has_workers:
+                        self._collect()
                     self._failure = self._steps.failure()
                 finally:
                     self._closed = True
@@ -420,7 +422,12 @@ class Job:
             with self._lock:
                 self._sleepers = [(at, who) for at, who in self._sleepers if who is not future]
 
+    @property
+    def _has_workers(self) -> bool:
+        return self._process in {None, os.getpid()}
+
     def _collect(self) -> None:
+        self._demand_workers()
         for name, batch in self._steps.ready():
             self._waiting[name].append(batch)
 
@@ -432,7 +439,14 @@ class Job:
             with suppress(RuntimeError):  # the loop was closed while a task slept: nobody is there to be woken
                 loop.call_soon_threadsafe(_finish, future)
 
+    def _demand_workers(self) -> None:
+        """CQ0602 in a child that was forked: workers are not forked, and waiting for them would never end."""
+        if not self._has_workers:
+            help = ("start it in the child, or with threads=0",)
+            raise UsageError(Diagnostic("CQ0602", "the workers of this query are in another process", help=help))
+
     def _demand_open(self, stream: str) -> None:
+        self._demand_workers()
         if stream not in self._streams:
             help = (did_you_mean(stream, self._streams), "streams: " + ", ".join(self._streams))
             raise UsageError(

@@ -270,6 +270,18 @@ def test_workers_of_a_job_that_nobody_closed_end_with_it() -> None:
     assert [b.to_pylist() for b in batches] == [[{"id": 1}]]
 
 
+def test_job_with_workers_is_refused_in_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    with cq.sql("CREATE STREAM t (id BIGINT); SELECT id FROM t").start(threads=1) as job:
+        with monkeypatch.context() as child:
+            child.setattr("os.getpid", lambda: 0)
+            with pytest.raises(cq.UsageError, match="in another process"):
+                job.push("t", [{"id": 1}])
+            with pytest.raises(cq.UsageError, match="in another process"):
+                list(job.results())
+        job.push("t", [{"id": 1}])
+    assert [b.to_pylist() for b in job.results()] == [[{"id": 1}]]
+
+
 def _workers() -> list[threading.Thread]:
     return [t for t in threading.enumerate() if t.name.startswith("cq worker")]
 
