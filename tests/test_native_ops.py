@@ -174,12 +174,12 @@ def test_atomic_ops_agree_both_ways(compiled):
 
 
 def test_a_call_by_address_reaches_the_function_both_ways(compiled):
-    def three(a, b, c):
-        return a * 100 + b * 10 + c
+    def four(a, b, c, d):
+        return a * 1000 + b * 100 + c * 10 + d
 
-    native = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(three)
+    native = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 5)(four)
     address = ctypes.cast(native, ctypes.c_void_p).value
-    assert ops.call3(function_address(three), 1, 2, 3) == compiled["call3"](address, 1, 2, 3) == 123
+    assert ops.call4(function_address(four), 1, 2, 3, 4) == compiled["call4"](address, 1, 2, 3, 4) == 1234
     with pytest.raises(MemoryFault, match="no function"):
         ops.call1(12345, 1)
 

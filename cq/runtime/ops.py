@@ -175,12 +175,6 @@ def shl(a: int, n: int) -> int:
 
 
 @op("i64(i64, i64)")
-def shr(a: int, n: int) -> int:
-    """a shifted right by n modulo 64, sign kept."""
-    return a >> (n & 63)
-
-
-@op("i64(i64, i64)")
 def shr_u(a: int, n: int) -> int:
     """a as unsigned bits shifted right by n modulo 64."""
     return _wrap((a & MASK64) >> (n & 63))
@@ -254,12 +248,6 @@ def add128_hi(hi: int, lo: int, x: int) -> int:
     return _wrap(((hi << 64 | lo & MASK64) + x) >> 64)
 
 
-@op("i64(i64, i64, i64)")
-def sub128_hi(hi: int, lo: int, x: int) -> int:
-    """The high word of (hi, lo) - x for signed x; the low word is `wsub(lo, x)`."""
-    return _wrap(((hi << 64 | lo & MASK64) - x) >> 64)
-
-
 @op("i64(i64, i64, i64, i64)")
 def add128w_hi(hi: int, lo: int, other_hi: int, other_lo: int) -> int:
     """The high word of (hi, lo) + (other_hi, other_lo), wrapped; the low word is `wadd(lo, other_lo)`."""
@@ -276,12 +264,6 @@ def clz(a: int) -> int:
 def ctz(a: int) -> int:
     """Trailing zero bits; 64 for 0."""
     return (a & -a).bit_length() - 1 if a else 64
-
-
-@op("i64(i64)")
-def popcount(a: int) -> int:
-    """Bits that are 1."""
-    return (a & MASK64).bit_count()
 
 
 @op("i64(i64, i64)")
@@ -387,12 +369,6 @@ def f64_ceil(x: float) -> float:
 def f64_trunc(x: float) -> float:
     """x without its fraction."""
     return x if _whole(x) else math.copysign(float(math.trunc(x)), x)
-
-
-@op("f64(f64)")
-def f64_rint(x: float) -> float:
-    """The nearest whole double, ties to even."""
-    return x if _whole(x) else math.copysign(float(round(x)), x)
 
 
 def _whole(x: float) -> bool:
@@ -672,18 +648,6 @@ def clock_ns() -> int:
 def call1(function: int, a: int) -> int:
     """What the i64 function at this address returns for a."""
     return int(function_at(function)(a))
-
-
-@op("i64(i64, i64, i64)")
-def call2(function: int, a: int, b: int) -> int:
-    """What the i64 function at this address returns for (a, b)."""
-    return int(function_at(function)(a, b))
-
-
-@op("i64(i64, i64, i64, i64)")
-def call3(function: int, a: int, b: int, c: int) -> int:
-    """What the i64 function at this address returns for (a, b, c)."""
-    return int(function_at(function)(a, b, c))
 
 
 @op("i64(i64, i64, i64, i64, i64)")

@@ -271,7 +271,7 @@ _ADDRESSES: dict[Callable[..., Any], int] = {}
 
 
 def function_address(function: Callable[..., Any]) -> int:
-    """The address under which `call1` … `call4` find a Python function; the same one each time."""
+    """The address under which `call1` … `call6` find a Python function; the same one each time."""
     address = _ADDRESSES.get(function)
     if address is None:
         address = FIRST_FUNCTION + 16 * len(_ADDRESSES)
