@@ -31,7 +31,7 @@ def k(state, batch):
     total = 0
     for row in range(ld_i64(batch, 0)):
         total = wadd(total, ld_i64(batch, row + 1))
-    st_f64(state, 0, half(i128_to_f64(0, total)))
+    st_f64(state, 0, half(avg_i128(0, total, 1)))
     return total
 """
 SIGNATURES = {"k": "i64(i64, i64)", "half": "f64(f64)"}

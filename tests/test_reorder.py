@@ -14,7 +14,6 @@ from cq.runtime.ops import at_load, at_store
 from cq.runtime.reorder import (
     reorder_drop,
     reorder_enter,
-    reorder_fits,
     reorder_head,
     reorder_leave,
     reorder_new,
@@ -25,7 +24,7 @@ from cq.runtime.reorder import (
 
 MODULE = "cq.runtime.reorder"
 FUNCTIONS = (
-    reorder_new, reorder_drop, reorder_put, reorder_fits, reorder_enter, reorder_head, reorder_next, reorder_leave,
+    reorder_new, reorder_drop, reorder_put, reorder_enter, reorder_head, reorder_next, reorder_leave,
     reorder_ready,
 )  # fmt: skip
 LEAVE = "    at_store(buffer + REORDER_FLAG * 8, 0)\n    return reorder_ready(buffer)\n"
@@ -81,7 +80,6 @@ def test_tickets_leave_in_order(run):
 def test_head_always_fits(run):
     buffer = run.reorder_new(2)
     assert run.reorder_put(buffer, 2, 9) == 0
-    assert run.reorder_fits(buffer, 1) == 1
     assert run.reorder_put(buffer, 1, 9) == 1
     assert run.reorder_put(buffer, 0, 8) == 1
     assert drained(run, buffer) == [8, 9]

@@ -124,19 +124,18 @@ STATE_ERROR_ROW = 5  # row of the port's batch, or -1 when a closing window fail
 STATE_ERROR_SERIAL = 6
 STATE_ERROR_INSTANT = 7
 STATE_LATE_ROWS = 8  # rows dropped as late by event-time operators, each counted once a path
-STATE_SERIAL = 9  # serial of the event under way
-STATE_INSTANT = 10  # closing time under way
-STATE_SCRATCH = 11  # -> bytes that live for one step (cq/runtime/text.py), or 0
-STATE_RESULT = 12  # where a library function leaves a second result
-STATE_ERROR_NODE = 13  # the rest of the failing position: in lanes other lanes' rows before it are delivered
-STATE_ERROR_START = 14
-STATE_ERROR_ARRIVAL = 15
-STATE_CALLS = 16  # kernel calls so far (the engine's)
-STATE_HELD_BYTES = 17  # what the containers held when last weighed (the engine's)
-STATE_ERROR_GROUP = 18  # 1 + index into Stage.groups when a value of a group failed, or 0
-STATE_ERROR_ENTRY = 19  # -> its entry, and the table that is in; START is the window's
-STATE_ERROR_TABLE = 20
-STATE_FIRST_FREE = 21  # operators' words start here
+STATE_INSTANT = 9  # closing time under way
+STATE_SCRATCH = 10  # -> bytes that live for one step (cq/runtime/text.py), or 0
+STATE_RESULT = 11  # where a library function leaves a second result
+STATE_ERROR_NODE = 12  # the rest of the failing position: in lanes other lanes' rows before it are delivered
+STATE_ERROR_START = 13
+STATE_ERROR_ARRIVAL = 14
+STATE_CALLS = 15  # kernel calls so far (the engine's)
+STATE_HELD_BYTES = 16  # what the containers held when last weighed (the engine's)
+STATE_ERROR_GROUP = 17  # 1 + index into Stage.groups when a value of a group failed, or 0
+STATE_ERROR_ENTRY = 18  # -> its entry, and the table that is in; START is the window's
+STATE_ERROR_TABLE = 19
+STATE_FIRST_FREE = 20  # operators' words start here
 
 
 class ErrorCode(IntEnum):

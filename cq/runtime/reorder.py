@@ -60,12 +60,6 @@ def reorder_put(buffer: int, ticket: int, result: int) -> int:
     return 1
 
 
-@native("i64(i64, i64)", export=True)
-def reorder_fits(buffer: int, ticket: int) -> int:
-    """1 when a put of this ticket would not refuse; it then never will."""
-    return 1 if ticket <= at_load(buffer + REORDER_HEAD * 8) + ld_i64(buffer, REORDER_MASK) else 0
-
-
 @native("i64(i64)", export=True)
 def reorder_ready(buffer: int) -> int:
     """1 when the result of the head ticket is there."""

@@ -57,10 +57,9 @@ LANES_ENTRY = 2  # the stage's function that hashes keys
 LANES_HYBRID = 3
 LANES_TASKS = 4  # -> one task a lane
 LANES_SPLITS = 5  # bag of idle splits
-LANES_SPLIT_COUNT = 6
-LANES_SPREAD = 7  # reorder buffer of splits to be added to the hybrid queue
-LANES_MERGED = 8  # reorder buffer of splits to be sent
-LANES_DEPOTS = 9  # -> one a port: parcels of merged rows
+LANES_SPREAD = 6  # reorder buffer of splits to be added to the hybrid queue
+LANES_MERGED = 7  # reorder buffer of splits to be sent
+LANES_DEPOTS = 8  # -> one a port: parcels of merged rows
 LANES_WORDS = 16
 
 SPLIT_LEFT = 0  # shared, on a line of its own

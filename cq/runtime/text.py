@@ -179,8 +179,8 @@ def split_end(text: int, length: int, at: int, separator: int, separator_length:
     return at + found
 
 
-@native("i64(i64, i64, i64, i64)", inline=True)
-def split_next(length: int, end: int, separator_length: int, size: int) -> int:
+@native("i64(i64, i64, i64)", inline=True)
+def split_next(length: int, end: int, separator_length: int) -> int:
     """Where the piece after the one that ended at `end` begins; beyond `length` when there is none."""
     following = end + separator_length
     if end >= length:

@@ -108,15 +108,6 @@ def negate128(hi: int, lo: int) -> tuple[int, int]:
     return ~hi, low
 
 
-@native("f64(i64, i64)", export=True)
-def i128_to_f64(hi: int, lo: int) -> float:
-    """The double nearest to (hi, lo), ties to even."""
-    if hi < 0:
-        high, low = negate128(hi, lo)
-        return -_to_double(high, low, 0)
-    return _to_double(hi, lo, 0)
-
-
 @native("f64(i64, i64, i64)", export=True)
 def avg_i128(hi: int, lo: int, count: int) -> float:
     """(hi, lo) / count for count > 0 as the nearest double: one rounding of the exact quotient, ties to even."""

@@ -96,7 +96,7 @@ def _find_piece(flow: Flow, text: Val, separator: Val, at: str) -> tuple[ast.exp
         writer.set(end, expr("split_end(T, L, A, S, N)", T=address, L=length, A=at, S=sep, N=sep_length))
     start = scope.let(expr("T + A", T=address, A=at), "piece")
     size = scope.let(expr("E - A", E=end, A=at), "size")
-    writer.code("A = split_next(L, E, N, S)", A=at, L=length, E=end, N=sep_length, S=size)
+    writer.code("A = split_next(L, E, N)", A=at, L=length, E=end, N=sep_length)
     return start, size
 
 
