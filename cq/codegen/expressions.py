@@ -46,20 +46,14 @@ class Strict:
         """The result is these parts."""
         scope.assign(self.result, Val(self.type, parts, ast.Constant(False) if self.result.null else None))
 
-    def give_null(self, scope: Scope) -> None:
-        """The result is NULL, which the entry allows."""
-        scope.assign(self.result, null_of(self.type))
-
 
 PureForm = Callable[[Scope, Strict], ast.expr]
 
 FORMS: dict[str, Form] = {}
 PURE: dict[str, PureForm] = {}
 
-# entries without a kernel form, by their `native` name, and why: what a query that needs one is told
 NO_ARRAYS = "an array stands only in UNNEST(SPLIT(text, separator))"
 ARRAY_WAYS = ("UNNEST(SPLIT(…)) gives one row for each element", "or run it in plain Python: --engine reference")
-UNSUPPORTED_NATIVE = {"split": NO_ARRAYS}
 
 
 def form(name: str) -> Callable[[Form], Form]:

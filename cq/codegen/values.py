@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 from cq.codegen.writer import Fill, Writer, expr
 from cq.errors import Span
-from cq.expressions import Expr
 from cq.runtime.abi import ErrorCode
 from cq.runtime.job import Site
 from cq.types import DataType, Kind, Physical
@@ -219,6 +218,3 @@ class Row:
         key = (id(self), index)
         found = self.scope.at_hand(key)
         return found if found is not None else self.scope.remember(key, self.make[index]())
-
-
-EmitExpr = Callable[[Scope, Row, Expr], Val]

@@ -1,7 +1,6 @@
 """The options of every connector: one table, from which the binder checks a WITH clause and the docs list what exists.
 
-A connector reads its options through `value_of`, which gives the default where the text is silent. Values are kept as
-text; the binder has already checked that they can be read as their kind.
+Values are kept as text; the binder has already checked that they can be read as their kind.
 """
 
 from __future__ import annotations
@@ -121,8 +120,3 @@ SINK_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
 
 OPEN_CONNECTORS = frozenset({"generator"})
 """Connectors with options of their own beyond the table: they check those themselves, when the schema is asked for."""
-
-
-def value_of(options: tuple[tuple[str, str], ...], known: Mapping[str, OptionDef], key: str) -> str:
-    """The option as written, or its default."""
-    return dict(options).get(key, known[key].default)

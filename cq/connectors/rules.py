@@ -217,9 +217,3 @@ def _convert(array: pa.Array, convert: Convert) -> tuple[pa.Array, list[int]]:
 def has_text_form(kind: Kind) -> bool:
     """Whether a column of this kind can be read from CSV."""
     return kind not in {Kind.ARRAY, Kind.INTERVAL, Kind.INTERVAL_MONTH, Kind.NULL}
-
-
-def pylist(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """The rows of a batch as Python values."""
-    rows: list[dict[str, Any]] = batch.to_pylist()
-    return rows

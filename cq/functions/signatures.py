@@ -22,8 +22,6 @@ from cq.types import (
     decimal,
 )
 
-TEMPORAL = {Kind.DATE, Kind.TIMESTAMP}
-
 
 def converts(source: DataType, target: DataType) -> bool:
     """Whether a value of `source` becomes a `target` without being asked."""

@@ -52,9 +52,6 @@ class Layout:
     shape: TableShape
 
 
-MOST_LAG = 64  # rows back: each takes words in every partition's entry and code in the kernel
-
-
 def layout_of(node: Over) -> Layout:
     keys = Keys.of([(k.type, k.nullable) for k in node.partition], ordered=False)
     word = keys.next_word
