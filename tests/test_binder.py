@@ -189,6 +189,13 @@ class TestStreams:
         plan = plan_of("CREATE STREAM s WITH (connector = 'file', path = 'x.csv'); SELECT * FROM s;", environment)
         assert str(plan.outputs[0].node.schema) == "a BIGINT, b VARCHAR NOT NULL"
 
+    def test_words_of_options_are_kept_in_lower_case_and_text_as_it_is_written(self) -> None:
+        options = "path = 'A.CSV', format = 'Csv', header = 'FALSE', late = 'Fail', \"null\" = 'NA'"
+        (source,) = bound(f"CREATE STREAM s (v INTEGER) WITH ({options}); SELECT v FROM s;").sources
+        assert dict(source.options) == {
+            "connector": "file", "path": "A.CSV", "format": "csv", "header": "false", "late": "fail", "null": "NA",
+        }  # fmt: skip
+
     def test_an_input_from_outside_replaces_the_one_in_the_text(self) -> None:
         environment = Environment(inputs={"bid": {"connector": "file", "path": "other.parquet"}})
         script = bound("SELECT price FROM bid;", environment)

@@ -61,7 +61,7 @@ class CsvOptions:
                 raise UsageError(Diagnostic("CQ0208", f"{key} must be one ASCII character, not {value!r}"))
         if delimiter == quote:
             raise UsageError(Diagnostic("CQ0208", "delimiter and quote cannot be the same character"))
-        header = options.get("header", "true").lower() == "true"
+        header = options.get("header", "true") == "true"
         return cls(header, Dialect(delimiter.encode(), quote.encode()), options.get("null", ""))
 
 

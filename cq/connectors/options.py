@@ -1,6 +1,7 @@
 """The options of every connector: one table, from which the binder checks a WITH clause and the docs list what exists.
 
-Values are kept as text; the binder has already checked that they can be read as their kind.
+Values are kept as text; the binder has already checked that they can be read as their kind, and has put words (CHOICE
+and BOOLEAN) in lower case.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ class OptionDef:
     def allowed(self) -> str:
         """What may be written, in words."""
         return "one of " + ", ".join(self.choices) if self.kind is OptionKind.CHOICE else self.kind.value
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it does not matter how its letters are written."""
+        return self.kind in {OptionKind.CHOICE, OptionKind.BOOLEAN}
 
     def accepts(self, text: str) -> bool:
         """Whether `text` can be read as this option's kind."""

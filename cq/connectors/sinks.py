@@ -70,7 +70,7 @@ def open_sink(
     match kind:
         case "csv":
             delimiter = options.get("delimiter", "\t" if path.lower().endswith(".tsv") else ",")
-            return Csv(schema, target, delimiter, options.get("header", "true").lower() == "true")
+            return Csv(schema, target, delimiter, options.get("header", "true") == "true")
         case "json":
             return JsonLines(target)
         case "parquet" if path == STDIN:

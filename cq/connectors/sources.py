@@ -33,7 +33,7 @@ def open_source(
     """
     options = dict(stream.options)
     rules = Rules.of(stream, wanted)
-    bad = BadRows(options.get("on_error", "fail").lower(), _dead_letter_path(stream, inputs, reserved))
+    bad = BadRows(options.get("on_error", "fail"), _dead_letter_path(stream, inputs, reserved))
     path, access = inputs.path_of(stream)
     if path is not None:
         files = Files(path, _settings(options, path, stream.name in inputs.given), rules, access)
@@ -65,7 +65,7 @@ def _settings(options: dict[str, str], path: str, is_given: bool) -> dict[str, s
 
 def _dead_letter_path(stream: Declared, inputs: Inputs, reserved: frozenset[tuple[int, int]]) -> Path | None:
     options = dict(stream.options)
-    if options.get("on_error", "fail").lower() != "dead_letter":
+    if options.get("on_error", "fail") != "dead_letter":
         return None
     written = options.get("bad_rows")
     default = Path.cwd() / f"{inputs.dead_letters}.{stream.name}.bad.jsonl"

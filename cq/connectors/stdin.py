@@ -33,7 +33,7 @@ class Pipe:
 
 def read_stdin(options: Mapping[str, str], rules: Rules) -> Iterator[Piece]:
     """The rows of standard input as pieces."""
-    if options.get("format", "csv").lower() == "arrow":
+    if options.get("format", "csv") == "arrow":
         yield from read_arrow(sys.stdin.buffer, NAME, rules)
     else:
         yield from read_csv(Pipe(sys.stdin.fileno()), NAME, CsvOptions.of(options), rules)

@@ -163,7 +163,7 @@ class Catalog:
         fields = declared_fields(e for e in node.elements if isinstance(e, ast.ColumnDef))
         check_unique([(f.name, e.span) for f, e in zip(fields, node.elements, strict=True)])
         options = written_options(node.options, self.environment.parameters)
-        check_options(options, node.options, SINK_OPTIONS, node.name, node.name_span, "stdout")
+        check_options(options, node.options, SINK_OPTIONS, node.name_span, "stdout")
         sink = SinkDef(node.name, as_pairs(options), span=node.name_span)
         self.sinks[node.name] = SinkDecl(sink, fields)
 
@@ -377,10 +377,10 @@ def _option_text(option: ast.Option, parameters: Mapping[str, ParameterValue]) -
 def source_options(
     name: str, written: Options, environment: Environment, span: Span, places: Mapping[str, ast.Option]
 ) -> dict[str, str]:
-    """The options of a stream, those of the environment over those of the text, all checked and complete."""
+    """The options of a stream, those of the environment over those of the text, all checked."""
     given = dict(environment.inputs.get(name, {}))
     options = {**(_still_said(written, given) if given else written), **given}
-    check_options(options, places.values(), SOURCE_OPTIONS, name, span, "memory")
+    check_options(options, places.values(), SOURCE_OPTIONS, span, "memory")
     return options
 
 
@@ -406,11 +406,13 @@ def check_options(
     options: dict[str, str],
     places: Iterable[ast.Option],
     known: Mapping[str, Mapping[str, OptionDef]],
-    name: str,
     span: Span,
     default: str,
 ) -> None:
-    """Name the connector where the text leaves it out; CQ0207 and CQ0208 for options it does not take."""
+    """The connector is named where the text leaves it out, and words are in lower case, in place.
+
+    CQ0207 and CQ0208 for options it does not take.
+    """
     written = {o.key: o for o in places}
     options.setdefault("connector", "file" if "path" in options else default)
     connector = options["connector"] = options["connector"].lower()
@@ -448,6 +450,8 @@ def check_options(
                 help=f"{key} is {table[key].allowed}: {table[key].doc}",
             )
             findings.add(refused)
+        elif table[key].is_word:
+            options[key] = value.lower()
     findings.raise_if_any()
     for key, option in table.items():
         if option.required and key not in options:
