@@ -100,7 +100,7 @@ def _integer_integer(scope: Scope, call: Strict) -> None:
 @form("cast_decimal_integer")
 def _decimal_integer(scope: Scope, call: Strict) -> None:
     (value,) = call.args
-    whole = expr("sdiv(A, UNIT)", A=value.it, UNIT=power_of_ten(scope, value.type.scale))
+    whole = expr("sdiv(A, UNIT)", A=value.it, UNIT=power_of_ten(value.type.scale))
     _checked_integer(scope, call, scope.let(whole))
 
 
@@ -140,7 +140,7 @@ def _float_float(scope: Scope, call: Strict) -> ast.expr:
 def _decimal_float(scope: Scope, call: Strict) -> None:
     """One rounding: of a small value and a power of ten, both doubles, in the division; else in the library."""
     (value,) = call.args
-    unit = power_of_ten(scope, value.type.scale)
+    unit = power_of_ten(value.type.scale)
     made = ast.Name(scope.writer.let(ast.Constant(0.0)), ast.Load())
     with scope.when(expr("A <= MOST and A >= -MOST", A=value.it, MOST=_EXACT_INTEGER)):
         quotient = expr("f64_div(i64_to_f64(A), i64_to_f64(UNIT))", A=value.it, UNIT=unit)
@@ -165,7 +165,7 @@ def _scaled_up(scope: Scope, call: Strict, value: ast.expr, shift: int) -> None:
     """value * 10**shift, if it has no more digits than the result's type."""
     bound = 10 ** max(0, call.type.precision - shift)
     with _unless(scope, call, expr("A >= BOUND or A <= -BOUND", A=value, BOUND=bound)):
-        call.give(scope, scope.let(expr("A * UNIT", A=value, UNIT=power_of_ten(scope, shift))))
+        call.give(scope, scope.let(expr("A * UNIT", A=value, UNIT=power_of_ten(shift))))
 
 
 @form("cast_integer_decimal")
@@ -185,7 +185,7 @@ def _decimal_decimal(scope: Scope, call: Strict) -> None:
     if shift >= 0:
         _scaled_up(scope, call, value.it, shift)
         return
-    units = scope.let(expr("divided_half_up(A, UNIT)", A=value.it, UNIT=power_of_ten(scope, -shift)))
+    units = scope.let(expr("divided_half_up(A, UNIT)", A=value.it, UNIT=power_of_ten(-shift)))
     _scaled_up(scope, call, units, 0)
 
 

@@ -65,7 +65,7 @@ def write_job(graph: StageGraph) -> Job:
         return _partial(graph, second, identity, waiting)
     unnests = len(second.inputs) == 1 and first.outputs == second.inputs and _has_unnest(first)
     if unnests and (row_cost_ns(plan) >= ROUTED_FROM_NS or _calls(first) >= CALLS_APART):
-        return _chain(graph, first, second, identity, waiting)
+        return _chain(graph, second, identity, waiting)
     routed = row_cost_ns(plan) >= ROUTED_FROM_NS and not _ties_show(plan, waiting)
     keys = _source_keys(plan, second) if routed else ()
     kind = StageKind.PARTITIONED if keys else StageKind.STATEFUL
@@ -127,7 +127,7 @@ def _calls(stage: Stage) -> int:
     return sum(isinstance(x, Call | Cast) for n in stage.nodes for e in expressions_of(n) for x in walk(e))
 
 
-def _chain(graph: StageGraph, first: Stage, second: Stage, identity: dict[int, str], waiting: bool) -> Job:
+def _chain(graph: StageGraph, second: Stage, identity: dict[int, str], waiting: bool) -> Job:
     """Two stages: rows are made by any worker, then go to the state."""
     (edge,) = second.inputs
     given = StageInput(edge)

@@ -29,7 +29,7 @@ def check_range(scope: Scope, call: Strict, value: ast.expr) -> None:
         overflow(scope, call, expr("V < LOW or V > HIGH", V=value, LOW=-half, HIGH=half - 1))
 
 
-def _settle(scope: Scope, call: Strict, value: ast.expr) -> ast.expr:
+def _settle(call: Strict, value: ast.expr) -> ast.expr:
     """A float result as its type holds it."""
     return expr("f32_round(V)", V=value) if call.type.kind is Kind.REAL else value
 
@@ -39,7 +39,7 @@ def _arithmetic(scope: Scope, call: Strict, op: str) -> None:
     a, b = (v.it for v in call.args)
     if call.type.is_float:
         sign = {"add": "A + B", "sub": "A - B", "mul": "A * B"}[op]
-        call.give(scope, scope.let(_settle(scope, call, expr(sign, A=a, B=b))))
+        call.give(scope, scope.let(_settle(call, expr(sign, A=a, B=b))))
         return
     if call.type.kind in _WIDE or (op == "mul" and any(v.type.kind in _WIDE for v in call.args)):
         overflow(scope, call, expr(f"{op}_ovf(A, B)", A=a, B=b))
@@ -74,7 +74,7 @@ def _quotient(scope: Scope, call: Strict) -> None:
     """a / b where b is not zero."""
     a, b = (v.it for v in call.args)
     if call.type.is_float:
-        call.give(scope, scope.let(_settle(scope, call, expr("f64_div(A, B)", A=a, B=b))))
+        call.give(scope, scope.let(_settle(call, expr("f64_div(A, B)", A=a, B=b))))
     elif call.type.kind is Kind.DECIMAL:
         _decimal_quotient(scope, call)
     else:
@@ -127,7 +127,7 @@ def _modulo(scope: Scope, call: Strict) -> None:
     _zero_divisor(scope, call, call.args[1])
     a, b = (v.it for v in call.args)
     if call.type.is_float:
-        call.give(scope, scope.let(_settle(scope, call, expr("f64_rem(A, B)", A=a, B=b))))
+        call.give(scope, scope.let(_settle(call, expr("f64_rem(A, B)", A=a, B=b))))
         return
     value = ast.Name(scope.writer.let(ast.Constant(0)), ast.Load())
     with scope.when(expr("B != -1", B=b)):

@@ -87,7 +87,7 @@ def as_word(scope: Scope, value: Val) -> ast.expr:
     return word
 
 
-def plain_word(scope: Scope, value: Val) -> ast.expr:
+def plain_word(value: Val) -> ast.expr:
     """The word of a value that is kept rather than compared: doubles bit by bit."""
     if value.type.is_float:
         return expr("f64_bits(X)", X=value.it)
@@ -131,7 +131,7 @@ def store_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, value:
         with scope.when(stored):
             scope.fail(ErrorCode.NO_MEMORY, "text in state", NOWHERE)
     else:
-        scope.writer.code("st_i64(E, W, V)", E=entry, W=f.word, V=plain_word(scope, value))
+        scope.writer.code("st_i64(E, W, V)", E=entry, W=f.word, V=plain_word(value))
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ def in_bigint(value: ast.expr) -> ast.expr:
     return expr("V >= LOW and V < HIGH", V=value, LOW=LOWEST, HIGH=BEYOND)
 
 
-def power_of_ten(scope: Scope, n: int) -> ast.expr:
+def power_of_ten(n: int) -> ast.expr:
     """10**n for 0 <= n <= 18."""
     assert 0 <= n <= 18, f"10**{n} is no word"
     return ast.Constant(10**n)
@@ -31,7 +31,7 @@ def _whole(name: str, of_decimal: str) -> None:
     def rounded(scope: Scope, call: Strict) -> None:
         (value,) = call.args
         if value.type.kind is Kind.DECIMAL:
-            unit = power_of_ten(scope, value.type.scale)
+            unit = power_of_ten(value.type.scale)
             call.give(scope, scope.let(expr(of_decimal, A=value.it, UNIT=unit)))
         elif value.type.is_integer:
             call.give(scope, value.it)
@@ -76,7 +76,7 @@ def _round_decimal(scope: Scope, call: Strict) -> None:
     elif cut > 18:  # more digits than there are
         call.give(scope, ast.Constant(0))
     else:
-        units = expr("divided_half_up(A, UNIT)", A=value.it, UNIT=power_of_ten(scope, cut))
+        units = expr("divided_half_up(A, UNIT)", A=value.it, UNIT=power_of_ten(cut))
         if digits < 0:
-            units = expr("UNITS * STEP", UNITS=units, STEP=power_of_ten(scope, -digits))
+            units = expr("UNITS * STEP", UNITS=units, STEP=power_of_ten(-digits))
         call.give(scope, scope.let(units))

@@ -78,7 +78,7 @@ class Access:
             raise self._cannot_open(path, e) from None
         try:
             self._check_kind(path, os.fstat(descriptor))
-            self._check_place(path, descriptor)
+            self._check_place(descriptor)
         except BaseException:
             os.close(descriptor)
             raise
@@ -99,7 +99,7 @@ class Access:
                 )
             )
 
-    def _check_place(self, path: str, descriptor: int) -> None:
+    def _check_place(self, descriptor: int) -> None:
         """A link swapped in between resolving and opening shows in where the descriptor really is."""
         link = f"/proc/self/fd/{descriptor}"
         if self.roots is not None and os.path.islink(link):

@@ -69,7 +69,7 @@ def _settle(signature: Signature, value: Any, shown: str) -> Any:
             return within(signature.returns, value, shown)
 
 
-def _numbers(sign: str, types: tuple[DataType, ...], constants: Constants) -> tuple[DataType, DataType] | None:
+def _numbers(types: tuple[DataType, ...], constants: Constants) -> tuple[DataType, DataType] | None:
     """Two operands as numbers, NULL as the other's type, integer literals beside a DECIMAL as DECIMAL."""
     a, b = types
     if a.kind is Kind.NULL and b.kind is Kind.NULL:
@@ -91,7 +91,7 @@ def _as_decimal(type_: DataType) -> DataType | Refusal:
 
 def _arithmetic(sign: str, types: tuple[DataType, ...], constants: Constants) -> Signature | Refusal | None:
     """The signature of `+ - * / %` over numbers; DECIMAL by Spark's rules."""
-    if len(types) != 2 or (numbers := _numbers(sign, types, constants)) is None:
+    if len(types) != 2 or (numbers := _numbers(types, constants)) is None:
         return None
     a, b = numbers
     if a.is_float or b.is_float or Kind.DECIMAL not in {a.kind, b.kind}:

@@ -260,9 +260,9 @@ class StreamBinder:
                 label=str(time.type),
                 help=_time_help(mark.column, time.type),
             )
-        return time, self.delay(mark, columns)
+        return time, self.delay(mark)
 
-    def delay(self, mark: ast.Watermark, columns: list[Visible]) -> int:
+    def delay(self, mark: ast.Watermark) -> int:
         """Microseconds of `ts - INTERVAL …`. CQ0403 when the bound is of any other form."""
         bound = mark.bound
         if bound is None or _is_column(bound, mark.column):

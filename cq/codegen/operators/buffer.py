@@ -91,7 +91,7 @@ def keep_record(flow: Flow, slot: Slot, input: LogicalNode, at: ast.expr, row: R
             with scope.when(stored):
                 flow.no_memory("waiting rows")
         else:
-            writer.code("st_i64(R, W, V)", R=record, W=f.word, V=plain_word(scope, value))
+            writer.code("st_i64(R, W, V)", R=record, W=f.word, V=plain_word(value))
     if null_word >= 0:
         writer.code("st_i64(R, W, N)", R=record, W=null_word, N=null_bits(values, fields))
     writer.code("st_i64(R, W, S)\nbuffer_commit(B, T)", R=record, W=SERIAL_WORD, S=flow.serial, B=buffer, T=at)

@@ -210,13 +210,13 @@ def _close_on_grid(flow: Flow, node: WindowAggregate, layout: Layout, state: str
         record = writer.let(expr("ld_i64(ld_i64(P, W), 0)", P=state, W=panes.PANES_LIST), "record")
         table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")
     else:
-        table = _merged(flow, node, layout, state)
+        table = _merged(flow, layout, state)
     _emit_groups(flow, node, layout, state, table)
     writer.code("panes_closed(P)", P=state)
     flow.leave(ast.Constant(abi.DONE))
 
 
-def _merged(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> str:
+def _merged(flow: Flow, layout: Layout, state: str) -> str:
     """The scratch table with the window's panes merged left to right; done once a window, not at every resume."""
     writer, scope = flow.writer, flow.scope
     table = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_SCRATCH), "table")
