@@ -28,7 +28,7 @@ class Aggregate:
     exact_merge(signature): whether merge(add…, add…) equals adding one by one in any order, so that partial tables of
     several workers may be merged.
     remove(signature, state, *values): undoes `add` wherever `exact_merge`; None where nothing can (MIN, MAX).
-    native: the kernel form in cq/codegen/operators/aggregates.py.
+    native: the kernel form in cq/codegen/aggregates.py.
     spark: text with {0} for the argument (`1` for COUNT(*)) and {1} behind every aggregate for an OVER clause, or a
     function of the signature and these two texts.
     examples: `sum over 1, 2, null = 3`; `over nothing` for no rows.

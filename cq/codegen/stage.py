@@ -10,7 +10,6 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 
-from cq.codegen import casts, expressions, numbers
 from cq.codegen.flow import CLOSE, FINISH, StagePlan
 from cq.codegen.operators import aggregate, buffer, gather, over, rowwise, temporal_join, unnest, window
 from cq.codegen.ports import ORDINAL_BITS, column_specs
@@ -24,7 +23,8 @@ from cq.runtime.abi import ErrorCode
 from cq.runtime.job import Grid, PortSpec, Stage, StageKind
 from cq.types import Physical
 
-_PARTS = (aggregate, buffer, casts, expressions, numbers, over, rowwise, temporal_join, unnest, window)
+# imported for what they register with @consumes, @closes and @finishes (cq/codegen/flow.py)
+_OPERATORS = (aggregate, over, rowwise, temporal_join, unnest, window)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,6 @@ class OpClass(Enum):
     STATELESS = "stateless"  # any worker, any batch
     PARTITIONED = "partitioned"  # one worker at a time for each key
     STATEFUL = "stateful"  # one worker at a time
-    TRANSACTIONAL = "transactional"  # shared tables under state transactions
 
 
 @dataclass(frozen=True, slots=True)

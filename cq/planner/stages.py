@@ -54,10 +54,6 @@ class StageGraph:
             assert all(id(i) in made for i in s.inputs), f"{s.name} reads what no earlier stage gives"
             made |= {id(o) for o in s.outputs}
 
-    def stage_of(self, node: LogicalNode) -> Stage:
-        """The stage `node` runs in."""
-        return next(s for s in self.stages if any(n is node for n in s.nodes))
-
 
 def fuse(plan: LogicalPlan, workers: int) -> StageGraph:
     """The stages of a plan for so many workers. One worker, or nothing to spread: a single loop, no queues."""
