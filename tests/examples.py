@@ -14,10 +14,12 @@ from typing import Any
 from cq import aggregates, casts, functions
 from cq.errors import SourceText
 from cq.expressions import Expr
+from cq.functions import Signature
 from cq.grammar.parser import parse
 from cq.planner.binder import bind
 from cq.planner.operators import Project
-from cq.types import DataType, Kind
+from cq.reference.evaluate import evaluate
+from cq.types import BIGINT, BOOLEAN, NULL, DataType, Kind, common_type
 
 STREAM = "CREATE STREAM one (x BIGINT) WITH (connector = 'memory');\n"
 
@@ -67,6 +69,21 @@ def values_of(example: Example) -> list[str]:
         else:
             out[-1] += c
     return [v.strip() for v in out]
+
+
+def argument_of(example: Example) -> tuple[Signature, list[Any]]:
+    """How the aggregate is called over an example's values, and the values: of the first type that takes them all."""
+    entry = aggregates.lookup(example.owner)
+    assert entry is not None
+    exprs = bound(*values_of(example)) if values_of(example) else ()
+    values = [evaluate(e) for e in exprs]
+    type_ = NULL
+    for e, value in zip(exprs, values, strict=True):
+        found = common_type(type_, e.type) if value is not None else type_
+        assert found is not None
+        type_ = found
+    taken = (entry.signature((t,)) for t in ((BIGINT, BOOLEAN) if type_ == NULL else (type_,)))
+    return next(s for s in taken if s is not None), values
 
 
 def bound(*texts: str) -> tuple[Expr, ...]:

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from examples import Example, bound, cast_examples, comparable, scalar_examples
 
-from cq import functions
+from cq import aggregates, functions
 from cq.casts import castable, caster
 from cq.errors import CODES
 from cq.expressions import cast_can_fail
 from cq.functions import Failure, Refusal, Signature
 from cq.functions.text import like
+from cq.grammar.unsupported import ELSEWHERE
 from cq.reference.evaluate import evaluate
 from cq.types import (
     BIGINT,
@@ -379,3 +380,7 @@ def test_times_are_read_strictly(text: str) -> None:
 def test_times_at_the_ends_of_64_bits_are_written_and_read() -> None:
     for time in (INT64_MIN, INT64_MIN + 1, -1, 0, INT64_MAX):
         assert read_timestamp(write_timestamp(time)) == time
+
+
+def test_what_is_written_elsewhere_is_no_function_here() -> None:
+    assert not ELSEWHERE.keys() & {*functions.all_names(), *aggregates.all_aggregates(), *aggregates.ALIASES}

@@ -7,19 +7,18 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from examples import Example, aggregate_examples, bound, cast_examples, comparable, scalar_examples, values_of
+from examples import Example, aggregate_examples, argument_of, bound, cast_examples, comparable, scalar_examples
 from spark_agreement import column, physical
 from spark_fixture import spark, view_name  # noqa: F401
 
 from cq import aggregates
 from cq.errors import CompileError, CqError
 from cq.expressions import Call, Column, Expr, Literal, transform
-from cq.functions import Signature
 from cq.reference.evaluate import evaluate
 from cq.spark.exchange import forget, query, to_spark
 from cq.spark.expressions import CONSTANT_ARGUMENTS, Expressions
 from cq.spark.ingest import from_view, stored_type, to_result
-from cq.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind, array, common_type, to_arrow
+from cq.types import BOOLEAN, VARCHAR, DataType, Kind, array, to_arrow
 
 pytestmark = pytest.mark.spark
 
@@ -103,32 +102,16 @@ def test_a_computed_argument_where_spark_wants_a_constant_is_refused(text):
     assert caught.value.code == "CQ0901" and caught.value.line
 
 
-def argument_of(example: Example) -> tuple[DataType, list[Any]]:
-    """The type and the values an aggregate example goes over."""
-    values = bound(*values_of(example)) if values_of(example) else ()
-    type_ = BOOLEAN if example.owner.startswith("bool") else NULL
-    for v in values:
-        if evaluate(v) is not None:
-            found = common_type(type_, v.type)
-            assert found is not None
-            type_ = found
-    return (BIGINT if type_ == NULL else type_), [evaluate(v) for v in values]
-
-
 def aggregate_on_spark(session: Any, examples: Sequence[Example], over: str) -> list[tuple[Any, DataType]]:
     """The aggregates of examples in one query: a column each, filled up with NULLs, which all of them skip."""
     arguments = [argument_of(e) for e in examples]
     height = max(len(values) for _, values in arguments) + 1
-    columns = [column([*values, *[None] * (height - len(values))], type_) for type_, values in arguments]
+    signatures = [found for found, _ in arguments]
+    columns = [column([*values, *[None] * (height - len(values))], found.params[0]) for found, values in arguments]
     names = [f"c{i}" for i in range(len(examples))]
-    signatures: list[Signature] = []
-    texts = []
-    for e, name, (type_, _) in zip(examples, names, arguments, strict=True):
-        entry = aggregates.lookup(e.owner)
-        found = entry.signature((type_,)) if entry is not None else None
-        assert entry is not None and found is not None
-        signatures.append(found)
-        texts.append(f"{entry.spark_text(found, name, over)} as {name}")
+    entries = [aggregates.all_aggregates()[e.owner] for e in examples]
+    calls = zip(entries, signatures, names, strict=True)
+    texts = [f"{entry.spark_text(found, name, over)} as {name}" for entry, found, name in calls]
     view = view_name()
     to_spark(session, pa.table([*columns, pa.array(range(height))], names=[*names, "n"]), view)
     order = " order by n desc limit 1" if over else ""
