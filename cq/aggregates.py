@@ -28,6 +28,7 @@ class Aggregate:
     exact_merge(signature): whether merge(add…, add…) equals adding one by one in any order, so that partial tables of
     several workers may be merged.
     remove(signature, state, *values): undoes `add` wherever `exact_merge`; None where nothing can (MIN, MAX).
+    idempotent: adding a value again changes nothing, so DISTINCT does not either.
     native: the kernel form in cq/codegen/aggregates.py.
     spark: text with {0} for the argument (`1` for COUNT(*)) and {1} behind every aggregate for an OVER clause, or a
     function of the signature and these two texts.
@@ -48,6 +49,7 @@ class Aggregate:
     native: str
     remove: Callable[..., State] | None = None
     never_null: bool = False
+    idempotent: bool = False
     fails: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
 

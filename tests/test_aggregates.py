@@ -126,6 +126,13 @@ def test_removing_undoes_adding_where_merging_is_exact(entry: Aggregate, signatu
     assert entry.remove(signature, entry.add(signature, state, extra), extra) == state
 
 
+@pytest.mark.parametrize(("entry", "signature"), [(e, s) for e, s in CASES if e.idempotent], ids=name_of)
+def test_adding_again_changes_nothing_where_distinct_does_not(entry: Aggregate, signature: Signature) -> None:
+    rng = random.Random(3)
+    values = [some(rng, signature.params[0]) for _ in range(20)]
+    assert same(folded(entry, signature, [*values, *values]), folded(entry, signature, values))
+
+
 @pytest.mark.parametrize(("entry", "signature"), CASES, ids=name_of)
 def test_nothing_gives_null_or_zero(entry: Aggregate, signature: Signature) -> None:
     assert entry.empty(entry.zero)

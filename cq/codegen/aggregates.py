@@ -91,15 +91,12 @@ class Counted(Part):
         self.put(scope, e, expr("C + D", C=self.at(e), D=self.at(other)))
 
 
-class Trues(Part):
+class Trues(Counted):
     """How many BOOLEAN arguments are TRUE."""
 
     def add(self, scope: Scope, e: Entry, value: Val | None) -> None:
         assert value is not None
         self.put(scope, e, expr("C + pick(V, 1, 0)", C=self.at(e), V=value.it))
-
-    def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
-        self.put(scope, e, expr("C + D", C=self.at(e), D=self.at(other)))
 
 
 class Total(Part):

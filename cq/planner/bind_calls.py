@@ -153,7 +153,7 @@ class SelectCalls:
         entry, signature = found
         condition = inside.condition(node.filter, "the condition of FILTER") if node.filter is not None else None
         converted = tuple(convert(a, t) for a, t in zip(args, signature.params, strict=True))
-        distinct = node.distinct and entry.name not in IDEMPOTENT
+        distinct = node.distinct and not entry.idempotent
         if distinct and (entry.name != "count" or len(args) != 1):
             raise compile_error(
                 "CQ0501",
@@ -275,9 +275,6 @@ class SelectCalls:
         default = values[1] if len(values) > 1 else None
         nullable = value.nullable or default is None or default.nullable
         return Lag(value, offset, default, value.type, nullable, span=node.span)
-
-
-IDEMPOTENT = {"min", "max", "bool_and", "bool_or"}  # DISTINCT changes nothing
 
 
 def window_hole(index: int, span: Span) -> Hole:
