@@ -76,6 +76,7 @@ class _Copier(ast.NodeTransformer):
         assert isinstance(node.value, ast.Name) and self._scope[node.value.id] is math, ast.unparse(node)
         constant = getattr(math, node.attr)
         if not isinstance(constant, float):
+            assert node.attr in _MATH, f"no op for math.{node.attr}: the entry needs a kernel form"
             return _name(_MATH[node.attr])
         if math.isfinite(constant):
             return ast.Constant(constant)

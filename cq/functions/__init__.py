@@ -15,9 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from dis import get_instructions
 from inspect import cleandoc
-from types import FunctionType
 from typing import Any, TypeVar
 
 from cq.errors import NOWHERE
@@ -70,8 +68,8 @@ class Scalar:
     rule: which arguments it takes; ask `signature`, or `resolve`, which knows the other entries of a name.
     body: called with non-null values of `Signature.params`, or, when `handles_null`, with None for NULL; with
     `typed` the first argument is the Signature. Raises `Failure` with one of `fails`.
-    native: the kernel form in cq/codegen; empty when the body itself is compiled (then it and the functions it calls,
-    see `body_functions`, use only integers, doubles, booleans and `math`).
+    native: the kernel form in cq/codegen; empty when the body itself is compiled (then it and the functions it calls
+    use only integers, doubles, booleans, and of `math` what cq/codegen/bodies.py has an op for).
     may_be_null: whether the result can be NULL for non-null arguments.  never_null: it never is.
     spark: text with {0}, {1}, … for the arguments, or a function of the signature and their texts.
     exact: types for which no value fails although `fails` is not empty (DOUBLE + DOUBLE).
@@ -241,24 +239,6 @@ def scalar(
         return body
 
     return add
-
-
-def body_functions(entry: Scalar) -> tuple[FunctionType, ...]:
-    """The body and every plain function it calls, callees first: all that a compiler of the body has to take along."""
-    order: list[FunctionType] = []
-
-    def visit(function: FunctionType) -> None:
-        if function in order:
-            return
-        for step in get_instructions(function):
-            called = function.__globals__.get(step.argval) if step.opname == "LOAD_GLOBAL" else None
-            if isinstance(called, FunctionType):
-                visit(called)
-        order.append(function)
-
-    assert isinstance(entry.body, FunctionType)
-    visit(entry.body)
-    return tuple(order)
 
 
 def _load() -> None:
