@@ -6,9 +6,9 @@ Item      what queues hold: a ticket cut from loans, a parcel of rows between tw
           It begins with the words of a batch (abi.BATCH_*), so a kernel takes it as it is.
 
 Shared    LOAN_USERS  tickets and the admission that still need the loan.
-I1        a loan is given back when nobody uses it, and only by the feeder.     tests: test_a_batch_is_given_back_once
+I1        a loan is given back when nobody uses it, and only by the feeder.     tests: test_a_batch_is_given_back_once_*
 I2        VARCHAR bytes of a loan are readable for STRING_SLACK_BYTES past their end.
-                                                                          tests: test_strings_at_the_end_of_a_page
+                                                                          tests: test_strings_at_the_end_of_a_page_*
 """
 
 from __future__ import annotations
