@@ -186,10 +186,8 @@ def topological(roots: Iterator[LogicalNode] | Sequence[LogicalNode]) -> tuple[L
     return tuple(order)
 
 
-def connected(plan: LogicalPlan) -> tuple[LogicalPlan, ...]:
-    """The parts of a plan that share no source and no node, by their first output: queries of their own, each with its
-    own serials and watermark.
-    """
+def parts(plan: LogicalPlan) -> tuple[tuple[LogicalNode, ...], ...]:
+    """The nodes of the plan in visiting order, apart where no node reads two sources together, directly or not."""
     part_of: dict[object, object] = {}
 
     def root(item: object) -> object:
@@ -197,14 +195,24 @@ def connected(plan: LogicalPlan) -> tuple[LogicalPlan, ...]:
             item = part_of[item]
         return item
 
-    for node in plan.nodes():
+    nodes = plan.nodes()
+    for node in nodes:
         below: list[object] = [id(i) for i in node.inputs]
         for other in below or [source_key(node)]:
             part_of[root(other)] = root(id(node))
-    parts: dict[object, list[Output]] = {}
+    found: dict[object, list[LogicalNode]] = {}
+    for node in nodes:
+        found.setdefault(root(id(node)), []).append(node)
+    return tuple(map(tuple, found.values()))
+
+
+def connected(plan: LogicalPlan) -> tuple[LogicalPlan, ...]:
+    """The parts as plans, by their first output: queries of their own, each with its own serials and watermark."""
+    part_of = {id(n): number for number, part in enumerate(parts(plan)) for n in part}
+    found: dict[int, list[Output]] = {}
     for output in plan.outputs:
-        parts.setdefault(root(id(output.node)), []).append(output)
-    return tuple(LogicalPlan(tuple(outputs)) for outputs in parts.values())
+        found.setdefault(part_of[id(output.node)], []).append(output)
+    return tuple(LogicalPlan(tuple(outputs)) for outputs in found.values())
 
 
 def source_key(node: LogicalNode) -> str:

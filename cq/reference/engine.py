@@ -13,7 +13,7 @@ from typing import Any
 from cq import places
 from cq.errors import DataError, Diagnostic, UsageError
 from cq.functions import Failure
-from cq.planner.logical import LogicalNode, LogicalPlan
+from cq.planner.logical import LogicalNode, LogicalPlan, parts
 from cq.planner.operators import Scan, SourceDef
 from cq.reference.evaluate import Row, evaluator
 from cq.reference.graph import Delivered, Graph, Position, Stopped
@@ -75,7 +75,7 @@ class Session:
     """
 
     def __init__(self, plan: LogicalPlan) -> None:
-        self._parts = [_Part(nodes, plan) for nodes in _connected(plan)]
+        self._parts = [_Part(nodes, plan) for nodes in parts(plan)]
         self._part_of = {name: part for part in self._parts for name in part.sources}
         self.result = ReferenceResult({o.name: [] for o in plan.outputs})
         for part in self._parts:
@@ -211,28 +211,6 @@ class _Part:
             Diagnostic(failure.code, failure.message, failure.span, severity="data error", place=place)
         )
         self._tell_late()
-
-
-def _connected(plan: LogicalPlan) -> list[list[LogicalNode]]:
-    """The nodes of the plan in visiting order, apart where no node reads two sources together, directly or not."""
-    part_of: dict[object, object] = {}
-
-    def root(item: object) -> object:
-        while part_of.setdefault(item, item) != item:
-            item = part_of[item]
-        return item
-
-    nodes = plan.nodes()
-    for node in nodes:
-        joined: list[object] = (
-            [f"source {node.source.name}"] if isinstance(node, Scan) else [id(i) for i in node.inputs]
-        )
-        for other in joined:
-            part_of[root(other)] = root(id(node))
-    parts: dict[object, list[LogicalNode]] = {}
-    for node in nodes:
-        parts.setdefault(root(id(node)), []).append(node)
-    return list(parts.values())
 
 
 def run(plan: LogicalPlan, inputs: Mapping[str, Iterable[Row | Placed]]) -> ReferenceResult:

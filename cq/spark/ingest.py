@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from cq.planner import logical
 from cq.planner.logical import LogicalNode, LogicalPlan
 from cq.planner.operators import Scan, SourceDef
 from cq.spark.position import LATE, LATE_FAILS, ON_TIME
@@ -55,24 +56,7 @@ class Admission:
 
 def parts(plan: LogicalPlan) -> tuple[Part, ...]:
     """The parts of a plan that share no source."""
-    part_of: dict[object, object] = {}
-
-    def root(item: object) -> object:
-        while part_of.setdefault(item, item) != item:
-            item = part_of[item]
-        return item
-
-    nodes = plan.nodes()
-    for node in nodes:
-        near: list[object] = [id(i) for i in node.inputs]
-        if isinstance(node, Scan):
-            near.append(node.source.name)
-        for other in near:
-            part_of[root(other)] = root(id(node))
-    found: dict[object, list[LogicalNode]] = {}
-    for node in nodes:
-        found.setdefault(root(id(node)), []).append(node)
-    return tuple(Part(tuple(members), _sources(members)) for members in found.values())
+    return tuple(Part(members, _sources(members)) for members in logical.parts(plan))
 
 
 def _sources(nodes: Sequence[LogicalNode]) -> tuple[SourceDef, ...]:
