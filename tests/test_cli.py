@@ -16,9 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from cq.cli import COMMANDS, execute
-from cq.cli.running import open_sinks
-from cq.compiler import compile
-from cq.connectors.terminal import Screen
 
 BIDS = """CREATE STREAM bid (id BIGINT, price DOUBLE, ts TIMESTAMP, WATERMARK FOR ts)
 WITH (connector = 'file', path = 'bids.csv');
@@ -258,22 +255,6 @@ def test_closed_pipe_ends_quietly(place: Path) -> None:
     command = f"{sys.executable} -m cq run --engine reference -c 'SELECT id FROM b' b=many.csv | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120, check=False)
     assert (done.stdout, done.stderr) == (b"id\n", b"")
-
-
-@pytest.mark.parametrize(("options", "shown"), [("", 3), (", rows = 9", 1)])
-def test_terminal_gets_every_row_of_a_result_that_does_not_end(options: str, shown: int) -> None:
-    text = io.StringIO()
-    stream = f"CREATE STREAM b WITH (connector = 'generator', workload = 'bids'{options});"
-    query = compile(f"{stream} SELECT auction FROM b")
-    table = open_sinks(query, (), "table", Screen(text, colour=False), shown=1)["result"]
-    table.write(pa.record_batch({"auction": [7, 7, 7]}))
-    assert text.getvalue().count("\n      7") == shown
-
-
-def test_table_in_a_pipe_is_whole(capfd: pytest.CaptureFixture[str]) -> None:
-    Path("many.csv").write_text("id\n" + "7\n" * 100)
-    _, out, _ = ref(capfd, "-c", "CREATE STREAM b (id BIGINT); SELECT id FROM b", "b=many.csv", "-f", "table")
-    assert len(out.splitlines()) == 102
 
 
 # ------------------------------------------------------------------------------------------------------ other commands
