@@ -320,11 +320,8 @@ def some_values(type_: DataType) -> list[Any]:
             return [0, -1, 14]
 
 
-@pytest.mark.parametrize("source", TYPES, ids=str)
-@pytest.mark.parametrize("target", TYPES, ids=str)
+@pytest.mark.parametrize(("source", "target"), [(s, t) for s in TYPES for t in TYPES if castable(s, t)], ids=str)
 def test_a_cast_gives_a_value_of_its_type_or_fails_as_announced(source: DataType, target: DataType) -> None:
-    if not castable(source, target):
-        return
     convert = caster(source, target)
     for value in some_values(source):
         try:

@@ -100,7 +100,7 @@ def test_a_resized_block_keeps_its_bytes(run, sizes):
     run.block_drop(block)
 
 
-def test_no_block_is_dropped(run):
+def test_dropping_block_0_does_nothing(run):
     run.block_drop(0)
 
 
