@@ -9,6 +9,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -125,7 +126,7 @@ def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
         names = [sink.name for sink in job.sinks]
         with part.engine:
             try:
-                part.run(lambda output, rows, names=names: delivery.rows(output, rows, names))  # type: ignore[misc]
+                part.run(partial(delivery.rows, part=names))
             except Enough:
                 if delivery.full():
                     raise

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from cq.codegen.writer import Fill, Writer, expr
 from cq.errors import Span
@@ -218,3 +219,8 @@ class Row:
         key = (id(self), index)
         found = self.scope.at_hand(key)
         return found if found is not None else self.scope.remember(key, self.make[index]())
+
+    def with_added(self, width: int, added: Sequence[Val]) -> Row:
+        """The first `width` columns of this row and more behind them."""
+        own = (partial(self.column, i) for i in range(width))
+        return Row(self.scope, [*own, *(partial(added.__getitem__, i) for i in range(len(added)))])

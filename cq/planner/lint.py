@@ -97,11 +97,8 @@ def _names_read(nodes: Iterable[object]) -> Iterator[str]:
             yield node.source
         elif isinstance(node, ast.TableFunction):  # TUMBLE(s, …): a bare name is parsed as a column
             yield from (a.name for a in node.args if isinstance(a, ast.ColumnRef))
-            yield from (a.value.name for a in node.args if _is_named_column(a))  # type: ignore[union-attr]
-
-
-def _is_named_column(argument: object) -> bool:
-    return isinstance(argument, ast.NamedArgument) and isinstance(argument.value, ast.ColumnRef)
+            named = (a.value for a in node.args if isinstance(a, ast.NamedArgument))
+            yield from (value.name for value in named if isinstance(value, ast.ColumnRef))
 
 
 def _unused_parameters(script: ast.Script, given: Iterable[str]) -> Iterator[Diagnostic]:

@@ -106,13 +106,7 @@ def take(flow: Flow, node: Over, row: Row) -> None:
     layout.parts.add(scope, entry, row)
     running = iter(layout.parts.values(scope, entry))
     results = [next(lagged) if isinstance(call, Lag) else next(running) for call in node.calls]
-    width = len(node.input.schema)
-
-    def column(i: int) -> Val:
-        return row.column(i) if i < width else results[i - width]
-
-    made = Row(scope, [lambda i=i: column(i) for i in range(len(node.schema))])  # type: ignore[misc]
-    flow.deliver(node, made)
+    flow.deliver(node, row.with_added(len(node.input.schema), results))
 
 
 def _lag(flow: Flow, ring: LagRing, entry: Entry, row: Row) -> Val:

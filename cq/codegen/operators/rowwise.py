@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cq.codegen.expressions import emit
 from cq.codegen.flow import Flow, computed, consumes
 from cq.codegen.values import Row, Scope, Val, is_true
@@ -54,7 +56,7 @@ def _without_nulls(scope: Scope, row: Row, width: int, columns: set[int]) -> Row
         value = row.column(index)
         return Val(value.type, value.parts, key=value.key) if index in columns else value
 
-    return Row(scope, [lambda i=i: column(i) for i in range(width)]) if columns else row  # type: ignore[misc]
+    return Row(scope, [partial(column, i) for i in range(width)]) if columns else row
 
 
 # kernel forms that do no harm when computed for a row that is dropped

@@ -111,7 +111,7 @@ def look_up(flow: Flow, node: TemporalJoin, row: Row) -> None:
         _left_outer(flow, node, layout, local, entry, row)
         return
     with scope.when(expr("E != 0", E=entry)):
-        joined = _joined(flow, node, row, _values(flow, layout, local, entry))
+        joined = row.with_added(len(node.left.schema), _values(flow, layout, local, entry))
         if node.residual is None:
             flow.deliver(node, joined)
         else:
@@ -137,17 +137,8 @@ def _left_outer(flow: Flow, node: TemporalJoin, layout: Layout, local: TableLoca
             for target, value in zip(right, values, strict=True):
                 scope.assign(target, value)
         else:
-            candidate = _joined(flow, node, row, values)
+            candidate = row.with_added(len(node.left.schema), values)
             with scope.when(is_true(emit(scope, candidate, node.residual))):
                 for target, value in zip(right, values, strict=True):
                     scope.assign(target, value)
-    flow.deliver(node, _joined(flow, node, row, right))
-
-
-def _joined(flow: Flow, node: TemporalJoin, row: Row, right: list[Val]) -> Row:
-    width = len(node.left.schema)
-
-    def column(i: int) -> Val:
-        return row.column(i) if i < width else right[i - width]
-
-    return Row(flow.scope, [lambda i=i: column(i) for i in range(len(node.schema))])  # type: ignore[misc]
+    flow.deliver(node, row.with_added(len(node.left.schema), right))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from cq.codegen.expressions import ARRAY_WAYS, NO_ARRAYS, emit
 from cq.codegen.flow import Flow, StagePlan, consumes
@@ -39,7 +40,7 @@ PIECES_AHEAD = 16  # pieces found before the first of them is handed on, so that
 
 def _pieces(flow: Flow, node: Unnest, row: Row, text: Val, separator: Val) -> None:
     """Find some pieces and prefetch for them, then hand them on; and again to the end of the text."""
-    scope, writer = flow.scope, flow.writer
+    scope, writer, width = flow.scope, flow.writer, len(node.input.schema)
     at, number = (writer.let(ast.Constant(0), hint) for hint in ("at", "number"))
     keyed = list(followers(flow.stage, node))
     words = 4 if keyed else 2  # address and length of a piece; where it is a key, the key's words too
@@ -56,7 +57,7 @@ def _pieces(flow: Flow, node: Unnest, row: Row, text: Val, separator: Val) -> No
                 writer.code("st_i64(F, C * WORDS + N, W)", F=found, C=count, WORDS=words, N=n, W=word)
             writer.code("C = C + 1", C=count)
             added = [Val(VARCHAR, (start, size), key=key), Val(BIGINT, (ast.Constant(0),))]
-            _prefetch(flow, keyed, _with_added(flow, node, row, added))
+            _prefetch(flow, keyed, row.with_added(width, added))
         turn = writer.fresh("p")
         with writer.for_(turn, 0, count), scope.block():
             start, size, *rest = (
@@ -65,23 +66,19 @@ def _pieces(flow: Flow, node: Unnest, row: Row, text: Val, separator: Val) -> No
             )
             writer.code("N = N + 1", N=number)
             piece = Val(VARCHAR, (start, size), key=(rest[0], rest[1]) if rest else None)
-            flow.deliver(node, _with_added(flow, node, row, [piece, Val(BIGINT, (ast.Name(number, ast.Load()),))]))
+            added = [piece, Val(BIGINT, (ast.Name(number, ast.Load()),))]
+            flow.deliver(node, row.with_added(width, added))
+
+
+def _values(flow: Flow, row: Row, exprs: Sequence[Expr]) -> list[Val]:
+    return [emit(flow.scope, row, e) for e in exprs]
 
 
 def _prefetch(flow: Flow, keyed: Sequence[tuple[Over, list[Expr]]], ahead: Row) -> None:
     """The table entries that a row will need are on their way."""
     for over, exprs in keyed:
         local, layout = over_table(flow, over)
-        layout.keys.prefetch(local, lambda exprs=exprs: [emit(flow.scope, ahead, e) for e in exprs])  # type: ignore[misc]
-
-
-def _with_added(flow: Flow, node: Unnest, row: Row, added: list[Val]) -> Row:
-    width = len(node.input.schema)
-
-    def column(i: int) -> Val:
-        return row.column(i) if i < width else added[i - width]
-
-    return Row(flow.scope, [lambda i=i: column(i) for i in range(len(node.schema))])  # type: ignore[misc]
+        layout.keys.prefetch(local, partial(_values, flow, ahead, exprs))
 
 
 def _find_piece(flow: Flow, text: Val, separator: Val, at: str) -> tuple[ast.expr, ast.expr]:
