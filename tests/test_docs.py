@@ -71,18 +71,6 @@ def test_code_in_the_recipes_is_that_of_the_tree() -> None:
     assert shown and all(b.text in tree for b in shown)
 
 
-def test_files_and_tests_that_code_and_pages_name_exist() -> None:
-    tests = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "tests").rglob("test_*.py"))
-    missing = []
-    for place in (*(ROOT / "cq").rglob("*.py"), *PAGES, ROOT / "tests" / "README.md"):
-        text = place.read_text(encoding="utf-8")
-        paths = set(re.findall(r"(?<![\w/])(?:cq|docs|tests|benchmarks|queries)/[a-z_/]+\.(?:py|md|cq|lark)\b", text))
-        missing += [f"{page_id(place)}: {p}" for p in paths if not (ROOT / p).exists()]
-        named = re.findall(r"tests: (test_\w+)(\*?)", text)
-        missing += [f"{page_id(place)}: {n}" for n, more in named if f"def {n}{'' if more else '('}" not in tests]
-    assert not missing
-
-
 # -------------------------------------------------------------------------------------------------- what is in them
 
 
