@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MAX_DECIMAL_DIGITS = 18  # a DECIMAL is one 64-bit word; 38 digits need two and are refused by the binder for now
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+NAN_BITS = 0x7FF8000000000000  # of the one NaN that keys, hashes and results have
 
 
 class Kind(Enum):

@@ -20,9 +20,8 @@ from cq.expressions import Expr, can_fail
 from cq.planner.logical import AggregateCall
 from cq.runtime import abi
 from cq.runtime.abi import ErrorCode
-from cq.types import INT64_MAX, INT64_MIN, INTEGER, DataType, Kind, Physical, integer_range
+from cq.types import INT64_MAX, INT64_MIN, INTEGER, NAN_BITS, DataType, Kind, Physical, integer_range
 
-_NAN_BITS = 0x7FF8000000000000
 _LOWEST_BITS = -0x0010000000000000  # bits of minus infinity
 
 
@@ -155,7 +154,7 @@ class _Best(Part):
     def start(self, scope: Scope, e: Entry) -> None:
         least = self.name == "less"
         if self.type.physical is Physical.F64:
-            self.put(scope, e, _NAN_BITS if least else _LOWEST_BITS)
+            self.put(scope, e, NAN_BITS if least else _LOWEST_BITS)
         elif self.type.kind is Kind.BOOLEAN:
             self.put(scope, e, int(least))
         elif self.type.physical is Physical.I64:

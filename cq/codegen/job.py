@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from cq.calendar import DAY_US
 from cq.codegen.expressions import ARRAY_WAYS, NO_ARRAYS
 from cq.codegen.flow import holds_back, is_strict
 from cq.codegen.operators.buffer import gives_when_due, waits
@@ -14,6 +15,7 @@ from cq.codegen.scan import StageInput, decides_lane
 from cq.codegen.stage import Shape, WrittenStage, expressions_of, inputs_of, sources_of, write_stage
 from cq.errors import Span, compile_error
 from cq.expressions import Call, Cast, Column, Expr, substitute, walk
+from cq.functions import EPOCH_UNITS
 from cq.planner.logical import LogicalNode, LogicalPlan, OpClass, Output, identities
 from cq.planner.operators import Aggregate, Filter, Project, Scan, SourceDef, Unnest, WindowAggregate
 from cq.planner.stages import Stage, StageGraph
@@ -21,8 +23,6 @@ from cq.runtime.interpret import stage_scope
 from cq.runtime.job import ColumnSpec, EventTime, Job, SourceSpec, StageKind
 from cq.types import Kind
 
-_EPOCH_UNITS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1_000, "timestamp_micros": 1}
-_DAY_US = 86_400_000_000
 _KINDS = {
     OpClass.STATELESS: StageKind.STATELESS,
     OpClass.PARTITIONED: StageKind.PARTITIONED,
@@ -235,9 +235,9 @@ def event_time(e: Expr) -> tuple[int, int, int]:
         case Column(index=index, type=t) if t.kind is Kind.TIMESTAMP:
             return index, 1, 0
         case Column(index=index, type=t) if t.kind is Kind.DATE:
-            return index, _DAY_US, 0
-        case Call(function=f, args=(Column(index=index, type=t),)) if f.name in _EPOCH_UNITS and t.is_integer:
-            return index, _EPOCH_UNITS[f.name], 0
+            return index, DAY_US, 0
+        case Call(function=f, args=(Column(index=index, type=t),)) if f.name in EPOCH_UNITS and t.is_integer:
+            return index, EPOCH_UNITS[f.name], 0
         case _:
             raise compile_error(
                 "CQ0502", "this event time cannot be computed while rows are admitted", e.span,

@@ -9,7 +9,7 @@ from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
 from cq.runtime import abi
 from cq.runtime.abi import ErrorCode
-from cq.types import INTEGER_BITS, Kind, Physical, integer_range
+from cq.types import INTEGER_BITS, NAN_BITS, Kind, Physical, integer_range
 
 _WIDE = {Kind.BIGINT, Kind.TIMESTAMP, Kind.INTERVAL}  # results that use all 64 bits: the operation itself may overflow
 _NARROW = {Kind.DATE: 32, Kind.INTERVAL_MONTH: 32}
@@ -246,7 +246,6 @@ def _least(scope: Scope, call: Strict) -> None:
 
 # -- functions of DOUBLE ----------------------------------------------------------------------------------------------
 
-_NAN = 0x7FF8000000000000
 _GREATEST = 1.7976931348623157e308
 
 
@@ -265,7 +264,7 @@ _logarithm("log10", "f64_log10")
 def _power(scope: Scope, call: Strict) -> None:
     """C's pow but where Java says NaN: anything to a power that is NaN, 1 and -1 to an infinite one."""
     x, y = (v.it for v in call.args)
-    value = ast.Name(scope.writer.let(expr("bits_f64(NAN)", NAN=_NAN)), ast.Load())
+    value = ast.Name(scope.writer.let(expr("bits_f64(NAN)", NAN=NAN_BITS)), ast.Load())
     with scope.when(expr("Y == Y and not (f64_abs(X) == 1.0 and f64_abs(Y) > MOST)", X=x, Y=y, MOST=_GREATEST)):
         scope.writer.set(value.id, expr("f64_pow(X, Y)", X=x, Y=y))
     call.give(scope, value)

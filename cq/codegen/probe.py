@@ -25,10 +25,9 @@ from cq.runtime.tables import (
     TABLE_MASK,
     TABLE_SHIFT,
 )
-from cq.types import DataType, Kind, Physical
+from cq.types import NAN_BITS, DataType, Kind, Physical
 
 SMALL_TABLE_SLOTS = 4096  # with 64-byte entries a quarter MiB: such a table stays in the second-level cache
-_NAN_BITS = 0x7FF8000000000000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def as_word(scope: Scope, value: Val) -> ast.expr:
     """The one word of a value that is no string; doubles as bits, -0.0 as 0.0 and every NaN alike; NULL is 0."""
     match value.type:
         case t if t.is_float:
-            bits = expr("pick(X == X, f64_bits(X + 0.0), NAN)", X=value.it, NAN=_NAN_BITS)
+            bits = expr("pick(X == X, f64_bits(X + 0.0), NAN)", X=value.it, NAN=NAN_BITS)
             word = scope.let(bits)
         case t if t.kind is Kind.BOOLEAN:
             word = scope.let(expr("pick(X, 1, 0)", X=value.it))

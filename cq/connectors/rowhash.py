@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from cq.connectors.plain import booleans, valid
+from cq.types import NAN_BITS
 
 Words = npt.NDArray[np.uint64]
 
@@ -25,7 +26,7 @@ _MULTIPLY = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _HALF, _THIRD = np.uint64(32), np.uint64(29)
 _NULL = np.uint64(0xD6E8FEB86659FD93)
-_NAN = np.uint64(0x7FF8000000000000)
+_NAN = np.uint64(NAN_BITS)
 CHUNK_ROWS = 8_192  # words of a few columns stay in the second-level cache
 LONG_BYTES = 256  # strings longer than this are hashed one by one
 

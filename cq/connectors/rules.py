@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cq.calendar import DAY_US
 from cq.connectors.plain import int64_array, valid
 from cq.connectors.protocol import BadRow, Declared, Piece, Place
 from cq.errors import printable
 from cq.expressions import Call, Cast, Column, Expr, columns_of
+from cq.functions import EPOCH_UNITS
 from cq.schema import Field
 from cq.types import INT64_MAX, Kind, to_arrow
 
@@ -81,19 +83,15 @@ class Rules:
         return pa.RecordBatch.from_arrays([columns[i] for i in self.wanted], schema=self.schema)
 
 
-_EPOCH_UNITS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1_000}
-_DAY_US = 86_400_000_000
-
-
 def _time_range(event_time: Expr | None) -> tuple[int, int, int] | None:
     """For an event time that is a column times a unit: the column, and the values that stay within 64 bits."""
     match event_time:
         case Column(index=index, type=type_) if type_.kind is Kind.DATE:
-            unit = _DAY_US
+            unit = DAY_US
         case Cast(arg=Column(index=index, type=type_)) if type_.kind is Kind.DATE:
-            unit = _DAY_US
-        case Call(function=f, args=(Column(index=index),)) if f.name in _EPOCH_UNITS:
-            unit = _EPOCH_UNITS[f.name]
+            unit = DAY_US
+        case Call(function=f, args=(Column(index=index),)) if EPOCH_UNITS.get(f.name, 1) > 1:
+            unit = EPOCH_UNITS[f.name]
         case _:
             return None
     return index, -(INT64_MAX // unit), INT64_MAX // unit

@@ -128,6 +128,8 @@ OVERLOADS: dict[str, tuple[str, ...]] = {}  # a name -> further entries that tak
 EXTRACT_PARTS: dict[str, str] = {}
 # DATE_TRUNC('unit', x) -> the entry that computes it
 TRUNC_UNITS: dict[str, str] = {}
+# entry that makes a TIMESTAMP of a count since 1970 -> microseconds of what it counts
+EPOCH_UNITS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1_000, "timestamp_micros": 1}
 
 
 def extract_parts() -> dict[str, str]:

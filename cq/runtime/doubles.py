@@ -57,11 +57,12 @@ from cq.runtime.ops import (
     st_f64,
 )
 from cq.runtime.text import step_bytes, step_give_back
+from cq.types import NAN_BITS
 
 LOWER_D, LOWER_F, UPPER_E = 100, 102, 69
 NAN_WORD, INF_WORD, INFINITY_WORD = letters(b"nan"), letters(b"inf"), letters(b"infinity")
 JAVA_NAN, JAVA_INFINITY, JAVA_ZERO = letters(b"NaN"), letters(b"Infinity"), letters(b"0.0")
-INFINITE_BITS, NAN_BITS = 0x7FF0000000000000, 0x7FF8000000000000
+INFINITE_BITS = 0x7FF0000000000000
 MANTISSA_MASK = (1 << 52) - 1
 EXACT_INTEGER = 1 << 53  # every integer up to here is a double
 EXACT_POWER = 22  # 10**22 is the largest power of ten that is a double

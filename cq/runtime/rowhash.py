@@ -26,11 +26,11 @@ from cq.runtime.ops import (
     wmul,
 )
 from cq.runtime.tables import HASH_FACTOR, MIX_FACTOR
+from cq.types import NAN_BITS
 
 ROW_START = 0x243F6A8885A308D3
 MIX_SECOND = 0x94D049BB133111EB - (1 << 64)
 NULL_WORD = 0xD6E8FEB86659FD93 - (1 << 64)
-NAN_BITS = 0x7FF8000000000000
 LONG_BYTES = 256  # beyond it a string's bytes are hashed another way, which only the Python form knows
 
 
