@@ -1,0 +1,1 @@
+"""Text to syntax trees and back: one LALR grammar, frozen nodes, a printer."""

@@ -1,0 +1,1 @@
+"""What a query means: the bound plan, row by row, in plain Python."""
