@@ -72,8 +72,8 @@ _HARMLESS = {
     "less",
     "less_equal",
     "greater",
+    "greater_equal",
 }
-_HARMLESS |= {"greater_equal"}
 
 
 def _only_writes(flow: Flow, node: LogicalNode) -> bool:
