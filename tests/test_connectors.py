@@ -525,3 +525,10 @@ def test_reading_ahead_ends_when_nobody_reads(tmp_path: Path) -> None:
     next(source.batches())
     source.close()
     assert not [t for t in threading.enumerate() if t.name == "cq-read-s"]
+
+
+@pytest.mark.parametrize("delimiter", ["", "ab", "\n", '"'])
+def test_a_sink_refuses_the_delimiters_that_a_source_refuses(tmp_path: Path, delimiter: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        open_sink(FIELDS, {"path": "out.csv", "delimiter": delimiter}, Access(tmp_path))
+    assert refused.value.code == "CQ0208" and not list(tmp_path.iterdir())

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from cq.connectors.access import STDIN, Access
 from cq.connectors.cell_text import csv_header, csv_rows, json_rows
+from cq.connectors.csv_file import CsvOptions
 from cq.connectors.protocol import Sink
 from cq.connectors.targets import OutputClosed, Target, cannot_write, open_target, silence_stdout
 from cq.errors import Diagnostic, UsageError
@@ -66,11 +67,11 @@ def open_sink(
         case _:
             path = options["path"]
     kind = format_for(path, options.get("format", ""))
+    csv = CsvOptions.of({"delimiter": "\t" if path.lower().endswith(".tsv") else ",", **options})
     target = open_target(path, access, reserved)
     match kind:
         case "csv":
-            delimiter = options.get("delimiter", "\t" if path.lower().endswith(".tsv") else ",")
-            return Csv(schema, target, delimiter, options.get("header", "true") == "true")
+            return Csv(schema, target, csv.dialect.delimiter.decode(), csv.header)
         case "json":
             return JsonLines(target)
         case "parquet" if path == STDIN:
