@@ -270,7 +270,7 @@ def open_feeds(compiled: Compiled, progress: Progress, wanted: Mapping[str, Sequ
 
 def _read_files(compiled: Compiled) -> frozenset[tuple[int, int]]:
     """The files this run reads, the query's too, if bad rows may be written to one."""
-    if not any(s.option("on_error", "fail").lower() == "dead_letter" for s in compiled.sources):
+    if not any(s.option("on_error", "fail") == "dead_letter" for s in compiled.sources):
         return frozenset()
     query = identity(compiled.request.source.name)
     return compiled.request.inputs.reserved(compiled.sources) | (frozenset() if query is None else {query})

@@ -176,7 +176,10 @@ class Expressions:
                 return f"({self.of(Kind.VARCHAR, depth - 1)} {rng.choice(['', 'NOT '])}LIKE '{pattern}')"
             case _:
                 kind = rng.choice(COLUMN_TYPES).kind
-                return f"({self.of(kind, depth - 1)} {rng.choice(COMPARED)} {self.of(kind, depth - 1)})"
+                other = Kind.DECIMAL if kind is Kind.BIGINT and rng.random() < 0.2 else kind
+                sides = (kind, other) if rng.random() < 0.5 else (other, kind)
+                left, right = (self.of(side, depth - 1) for side in sides)
+                return f"({left} {rng.choice(COMPARED)} {right})"
 
     def literal(self, kind: Kind) -> str:
         rng = self.rng

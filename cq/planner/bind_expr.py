@@ -26,28 +26,24 @@ from cq.planner.bind_literals import (
     bind_parameter,
     bind_type,
     bind_typed,
-    is_numeric_text,
 )
-from cq.planner.conversion import (
-    common,
-    convert,
-    settled,
-    time_text,
+from cq.planner.conversion import common, convert, settled, time_text
+from cq.planner.fold import folded
+from cq.planner.misfits import (
+    cannot_combine,
+    cannot_compare,
+    cast_help,
+    condition_help,
+    meeting_help,
+    refused,
+    too_wide,
 )
 from cq.planner.scope import Relation, finds
 from cq.planner.scope import resolve as resolve_column
 from cq.planner.traits import check_size
 from cq.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind
 
-COMPARISONS = {"=", "<>", "<", "<=", ">", ">="}
-ARITHMETIC_WORDS = {
-    "+": "add {0} and {1}",
-    "-": "subtract {1} from {0}",
-    "*": "multiply {0} by {1}",
-    "/": "divide {0} by {1}",
-    "%": "take {0} modulo {1}",
-    "||": "concatenate {0} and {1}",
-}
+TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # with the sides changed
 COALESCE_NAMES = {"coalesce", "ifnull", "nvl"}
 TRUNC_NAMES = {"date_trunc", "time_trunc"}
 NOT_REPEATABLE = {"random", "rand", "randn", "uuid", "gen_random_uuid", "newid", "clock_timestamp"}
@@ -132,7 +128,7 @@ class ExprBinder:
                 f"{what} must be BOOLEAN, and this is {expr.type}",
                 node.span,
                 label=str(expr.type),
-                help=_condition_help(node),
+                help=condition_help(node),
             )
         return expr
 
@@ -194,8 +190,8 @@ class ExprBinder:
         if node.op in {"IS DISTINCT FROM", "IS NOT DISTINCT FROM"}:
             same = self.not_distinct(left, right, node.span)
             return self.negated(same, node.span) if node.op == "IS DISTINCT FROM" else same
-        if node.op in COMPARISONS:
-            if isinstance(node.left, ast.Binary) and node.left.op in COMPARISONS and right.type not in {BOOLEAN, NULL}:
+        if node.op in TURNED:
+            if isinstance(node.left, ast.Binary) and node.left.op in TURNED and right.type not in {BOOLEAN, NULL}:
                 raise compile_error(
                     "CQ0301", "a comparison has two sides", node.op_span, label="the third side begins here",
                     help="say the middle twice: a < x AND x < b, or x BETWEEN a AND b",
@@ -208,10 +204,28 @@ class ExprBinder:
         left, right = time_text(left, right), time_text(right, left)
         found = resolve_function(op, (left, right))
         if isinstance(found, Refusal):
+            if left.type.is_integer and right.type.kind is Kind.DECIMAL:
+                return self.compare_whole(op, left, right, span)
+            if left.type.kind is Kind.DECIMAL and right.type.is_integer:
+                return self.compare_whole(TURNED[op], right, left, span)
             if found.code == "CQ0304":
-                raise _too_wide(found, left, right)
-            raise _cannot_compare(left, right)
+                raise too_wide(found, left, right)
+            raise cannot_compare(left, right)
         return apply(found, (left, right), span)
+
+    def compare_whole(self, op: str, whole: Expr, number: Expr, span: Span) -> Expr:
+        """An integer with a DECIMAL when no DECIMAL holds both: with the integers below and above it, exactly."""
+        below, above = (
+            folded(self.bind_cast(self.call(name, [number], span, ()), BIGINT, span)) for name in ("floor", "ceil")
+        )
+        match op:
+            case "<" | ">=":
+                return self.compare(op, whole, above, span)
+            case "<=" | ">":
+                return self.compare(op, whole, below, span)
+        parts = (self.compare(">=", whole, above, span), self.compare("<=", whole, below, span))
+        equal = check_size(And(BOOLEAN, any(p.nullable for p in parts), parts, span=span), span)
+        return equal if op == "=" else self.negated(equal, span)
 
     def not_distinct(self, left: Expr, right: Expr, span: Span) -> Expr:
         """TRUE when both are NULL or equal, never NULL."""
@@ -228,8 +242,8 @@ class ExprBinder:
         found = resolve_function(op, (left, right))
         if isinstance(found, Refusal):
             if found.code == "CQ0304":
-                raise _too_wide(found, left, right)
-            raise _cannot_combine(op, left, right)
+                raise too_wide(found, left, right)
+            raise cannot_combine(op, left, right)
         return apply(found, (left, right), span)
 
     def negated(self, expr: Expr, span: Span) -> Expr:
@@ -320,7 +334,7 @@ class ExprBinder:
                     value.span,
                     label=str(value.type),
                     labels=(Label(widest.span, str(widest.type)),),
-                    help=_meeting_help(widest, value),
+                    help=meeting_help(widest, value),
                 )
             widest = widest if type_ == widest.type else Literal(type_, True, None, span=value.span)
         return [convert(v, settled(widest).type) for v in values]
@@ -354,7 +368,7 @@ class ExprBinder:
         if not castable(arg.type, type_):
             raise compile_error(
                 "CQ0303", f"{arg.type} cannot be cast to {type_}", arg.span, label=str(arg.type),
-                help=_cast_help(arg.type, type_),
+                help=cast_help(arg.type, type_),
             )  # fmt: skip
         return BoundCast(type_, arg.nullable or safe, arg, safe, span=span)
 
@@ -523,108 +537,7 @@ def bind_constant(node: ast.Expr) -> Literal:
         case ast.IntervalLiteral():
             return bind_interval(node)
         case _:
-            raise _refused(node)
+            raise refused(node)
 
 
 NEGATE = "negate"
-
-_REFUSALS: dict[type[ast.Node], tuple[str, str]] = {
-    ast.InQuery: ("IN (SELECT …)", "write the values out: x IN (1, 2, 3)"),
-    ast.Exists: ("EXISTS", "join by [LEFT] JOIN view FOR SYSTEM_TIME AS OF s.ts ON its keys"),
-    ast.ScalarQuery: ("a query as a value", "join by LEFT JOIN view FOR SYSTEM_TIME AS OF s.ts ON its keys"),
-    ast.ArrayLiteral: ("an array constant", "SPLIT('a,b', ',') makes an array of text"),
-    ast.Subscript: ("an array subscript", "UNNEST(SPLIT(…)) gives one row for each element"),
-}
-
-
-def _refused(node: ast.Node) -> CompileError:
-    what, way = _REFUSALS.get(type(node), (type(node).__name__, ""))
-    return compile_error("CQ0501", f"{what} is not supported yet", node.span, help=way)
-
-
-def _condition_help(node: ast.Expr) -> str:
-    """What was meant by an expression that is no condition."""
-    if isinstance(node, ast.StringLiteral | ast.NumberLiteral):
-        return "say again what it is compared with: x = 'a' OR x = 'b', or x IN ('a', 'b')"
-    return "compare it with something" if not isinstance(node, ast.Binary) else ""
-
-
-def _cannot_compare(left: Expr, right: Expr) -> CompileError:
-    return compile_error(
-        "CQ0301",
-        f"cannot compare {left.type} with {right.type}",
-        left.span,
-        label=str(left.type),
-        labels=(Label(right.span, str(right.type)),),
-        help=_meeting_help(left, right),
-    )
-
-
-def _too_wide(refusal: Refusal, left: Expr, right: Expr) -> CompileError:
-    return compile_error(
-        refusal.code,
-        refusal.message,
-        left.span,
-        label=str(left.type),
-        labels=(Label(right.span, str(right.type)),),
-        help=refusal.help,
-    )
-
-
-def _cannot_combine(op: str, left: Expr, right: Expr) -> CompileError:
-    return compile_error(
-        "CQ0301",
-        "cannot " + ARITHMETIC_WORDS[op].format(left.type, right.type),
-        left.span,
-        label=str(left.type),
-        labels=(Label(right.span, str(right.type)),),
-        help=_combining_help(op, left, right),
-    )
-
-
-def _meeting_help(a: Expr, b: Expr) -> str:
-    """How two types that do not go together are brought together."""
-    for text, other in ((a, b), (b, a)):
-        if text.type == VARCHAR and other.type.is_numeric:
-            if isinstance(text, Literal) and text.value is not None and is_numeric_text(text.value):
-                return f"write {text.value.strip()} without quotes, or CAST('{text.value}' AS {other.type})"
-            return f"CAST the text to {other.type}, or TRY_CAST it to get NULL where it holds no number"
-        if text.type == VARCHAR and other.type.kind in {Kind.DATE, Kind.TIMESTAMP}:
-            return f"CAST the text to {other.type}"
-        if text.type.kind is Kind.INTERVAL and other.type.is_integer:
-            return "write the number as an interval, such as INTERVAL '5' SECOND"
-        if text.type.kind is Kind.TIMESTAMP and other.type.is_numeric:
-            return "write the time as TIMESTAMP '2024-01-31 10:00:00'"
-    if a.type.is_numeric and b.type.is_numeric:
-        return "together they need a DECIMAL of more than 18 digits: CAST one of them to DOUBLE, or to fewer digits"
-    targets = [t for s, t in ((b.type, a.type), (a.type, b.type)) if s != t and castable(s, t)]
-    return f"CAST one of them to the type of the other: {' or '.join(map(str, targets))}" if targets else ""
-
-
-def _combining_help(op: str, a: Expr, b: Expr) -> str:
-    kinds = {a.type.kind, b.type.kind}
-    if op == "+" and a.type == VARCHAR and b.type == VARCHAR:
-        return "text is put together with ||"
-    if op in "+-" and kinds & {Kind.TIMESTAMP, Kind.DATE} and (a.type.is_numeric or b.type.is_numeric):
-        if a.type.kind is Kind.DATE and b.type == BIGINT:
-            return "CAST the days to INTEGER"
-        return "add an interval: ts + INTERVAL '5' SECOND"
-    if op == "||":
-        return "CAST the other operand to VARCHAR"
-    return _meeting_help(a, b) if VARCHAR in {a.type, b.type} else ""
-
-
-def _cast_help(source: DataType, target: DataType) -> str:
-    if source.kind is Kind.TIMESTAMP and target.is_numeric:
-        return "take a part of it, EXTRACT(HOUR FROM ts), or count from 1970: UNIX_SECONDS(ts), UNIX_MICROS(ts)"
-    if source.kind is Kind.DATE and target.is_numeric:
-        return "take a part of it, EXTRACT(DAY FROM d), or count days from 1970: UNIX_SECONDS(d) / 86400"
-    if source.kind is Kind.INTERVAL and target.is_numeric:
-        return "subtract the times as numbers: UNIX_MICROS(a) - UNIX_MICROS(b)"
-    if target.kind is Kind.TIMESTAMP and source.is_numeric:
-        return "add it to a time: TIMESTAMP '1970-01-01' + n * INTERVAL '1' SECOND"
-    if target.kind is Kind.DATE and source.is_numeric:
-        return "add days, an INTEGER, to a date: DATE '1970-01-01' + n"
-    if target.kind is Kind.INTERVAL and (source.is_numeric or source == VARCHAR):
-        return "multiply an integer: n * INTERVAL '1' SECOND"
-    return ""
