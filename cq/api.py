@@ -179,7 +179,11 @@ class Query:
         return Result({name: Output(name, sink.table()) for name, sink in kept.items()}, stats)
 
     def start(self, *, engine: str = "native", threads: int = 0, batch_rows: int | None = None) -> Job:
-        """A run that waits for `push`. With threads=0 all work happens inside the calls."""
+        """A run that waits for `push`. With threads=0 all work happens inside the calls.
+
+        Nothing is opened: rows of every stream are pushed and rows of every output taken from the job, whatever
+        connectors the text declares.
+        """
         streams = dict.fromkeys(self._inputs, None)
         if streams:
             names = ", ".join(streams)
@@ -310,7 +314,8 @@ class Job:
     """A started query. Threads may share it: calls take turns.
 
     `results(name)` gives what the rows pushed so far have caused and nobody took yet, then stops; `async for` over it
-    waits for more until the job has ended. An error ends the job: it is raised once everything before it was taken.
+    waits for more until the job has ended. A row that fails inside the query (a division by zero) ends the job: the
+    error is raised once everything before it was taken.
     """
 
     def __init__(self, compiled: Compiled, engine: str, threads: int, batch_rows: int | None) -> None:
@@ -328,13 +333,20 @@ class Job:
         self._sleepers: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
 
     def push(self, stream: str, data: Any) -> None:
-        """Rows of a stream, behind all earlier ones: an Arrow batch or table, a frame, a list of dicts."""
+        """Rows of a stream, behind all earlier ones: an Arrow batch or table, a frame, a list of dicts, a reader.
+
+        A DataError for a row that cannot be read (`on_error = fail`) leaves the job as it was: none of the rows is
+        taken. The batches of a reader are pushes of their own.
+        """
+        if isinstance(data, pa.RecordBatchReader):
+            for part in data:
+                self.push(stream, part)
+            return
         with self._lock:
             self._demand_open(stream)
             declared = self._streams[stream]
             pieces = read_memory(data, stream, Rules.of(declared), first=self._rows[stream] + 1)
-            source = PiecedSource(stream, pieces, self._bad[stream])
-            for batch in source.batches():
+            for batch in list(PiecedSource(stream, pieces, self._bad[stream]).batches()):
                 self._rows[stream] += batch.batch.num_rows
                 self._steps.push(stream, batch)
         self._wake()

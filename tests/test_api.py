@@ -286,6 +286,19 @@ def _workers() -> list[threading.Thread]:
     return [t for t in threading.enumerate() if t.name.startswith("cq worker")]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_of_a_push_are_taken_all_or_none(engine: str) -> None:
+    with cq.sql("CREATE STREAM t (k SMALLINT); SELECT k FROM t").start(engine=engine) as job:
+        job.push("t", [{"k": 1}])
+        with pytest.raises(cq.DataError, match="t>:3"):
+            job.push("t", pa.table({"k": [2, 99_999_999, 3]}))
+        job.push("t", [{"k": 4}])
+        batches = pa.table({"k": [5, 6, 99_999_999]}).to_batches(max_chunksize=1)
+        with pytest.raises(cq.DataError, match="t>:5"):
+            job.push("t", pa.RecordBatchReader.from_batches(batches[0].schema, batches))
+    assert [row["k"] for batch in job.results() for row in batch.to_pylist()] == [1, 4, 5, 6]
+
+
 def test_job_refuses_what_it_does_not_know() -> None:
     with cq.sql(QUERY).start(engine="reference") as job:
         with pytest.raises(cq.UsageError, match="no stream"):

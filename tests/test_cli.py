@@ -250,6 +250,11 @@ def test_dead_letters_have_a_file_of_their_own(capfd: pytest.CaptureFixture[str]
     assert ref(capfd, "-c", text)[:2] == (0, "id\n7\n7\n") and len(Path("x.jsonl").read_text().splitlines()) == 1
 
 
+def test_tolerance_of_a_difference_is_a_number(capfd: pytest.CaptureFixture[str]) -> None:
+    code, _, err = cq(capfd, "diff", "q.cq", "--float", "nan")
+    assert code == 2 and "--float is a number from 0" in err
+
+
 def test_closed_pipe_ends_quietly(place: Path) -> None:
     Path("many.csv").write_text("id\n" + "1\n" * 300_000)
     command = f"{sys.executable} -m cq run --engine reference -c 'SELECT id FROM b' b=many.csv | head -1"

@@ -27,6 +27,8 @@ def diff(engine: str, against: str, order: str | None, tolerance: float, threads
     Exit code 0: equal. 1: they differ; the first differing rows are shown by side. 2: one could not run.
     """
     try:
+        if tolerance != tolerance:  # noqa: PLR0124  NaN is in every range of click's
+            raise UsageError(Diagnostic("CQ0606", "--float is a number from 0"))
         compiled = compiled_query(**query)
         if STDIN in compiled.request.inputs.given.values():
             raise UsageError(Diagnostic("CQ0606", "standard input cannot be read twice", help=("put it into a file",)))
