@@ -24,7 +24,6 @@ class SourceDef:
     options: tuple[tuple[str, str], ...] = ()
     event_time: Expr | None = None
     delay_us: int = 0
-    idle_timeout_us: int | None = None
     bounded: bool = True
     position: int = 0
     span: Span = field(default=NOWHERE, compare=False)
