@@ -272,7 +272,10 @@ def check_order(node: LogicalNode, order: tuple[ast.OrderItem, ...]) -> None:
         "CQ0501",
         "ORDER BY is not supported yet",
         first.span,
-        help="leave it out: rows leave in order of arrival, results of windows by the end of the window",
+        help=(
+            "leave it out: rows leave in order of arrival, results of windows by the end of the window",
+            "the first of another order (ORDER BY … LIMIT) need all rows: run without LIMIT, -o FILE, and sort that",
+        ),
     )
 
 
