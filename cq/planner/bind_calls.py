@@ -218,8 +218,7 @@ class SelectCalls:
                 node.span,
                 help="write ROW_NUMBER() OVER (PARTITION BY … ORDER BY ts)",
             )
-        if spec.frame is not None:
-            raise compile_error("CQ0501", "ROW_NUMBER takes no frame", spec.frame.span, help="leave the frame out")
+        refuse_frame(node, spec)
         return self.aggregate(replace(node, name="count", star=True), inside)
 
     def spec(self, over: ast.WindowSpec | str, node: ast.Call) -> ast.WindowSpec:
@@ -257,8 +256,7 @@ class SelectCalls:
                 node.span,
                 help="filter the rows in a derived table first",
             )
-        if spec.frame is not None:
-            raise compile_error("CQ0501", "LAG takes no frame", spec.frame.span, help="leave the frame out")
+        refuse_frame(node, spec)
         args = inside.positional(node, 1)
         if len(args) > 3:
             raise compile_error("CQ0302", "LAG takes a value, a number of rows and a default", node.span)
@@ -290,6 +288,13 @@ def _counted(node: ast.Call) -> ast.Call:
     if isinstance(condition, ast.NamedArgument):
         return node
     return replace(node, name="count", args=(), star=True, filter=condition)
+
+
+def refuse_frame(node: ast.Call, spec: ast.WindowSpec) -> None:
+    """CQ0501 for the frame of a function that is about rows by their number."""
+    if spec.frame is not None:
+        message = f"{node.name.upper()} takes no frame"
+        raise compile_error("CQ0501", message, spec.frame.span, help="leave the frame out")
 
 
 def order_of(spec: ast.WindowSpec, inside: ExprBinder) -> Expr | None:

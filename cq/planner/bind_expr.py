@@ -30,6 +30,7 @@ from cq.planner.bind_literals import (
 from cq.planner.conversion import common, convert, settled, time_text
 from cq.planner.fold import folded
 from cq.planner.misfits import (
+    apart,
     cannot_combine,
     cannot_compare,
     cast_help,
@@ -328,14 +329,8 @@ class ExprBinder:
         for value in values[1:]:
             type_ = common(widest, value)
             if type_ is None:
-                raise compile_error(
-                    "CQ0301",
-                    f"{what} are {widest.type} and {value.type}, which have no common type",
-                    value.span,
-                    label=str(value.type),
-                    labels=(Label(widest.span, str(widest.type)),),
-                    help=meeting_help(widest, value),
-                )
+                message = f"{what} are {widest.type} and {value.type}, which have no common type"
+                raise apart("CQ0301", message, value, widest, meeting_help(widest, value))
             widest = widest if type_ == widest.type else Literal(type_, True, None, span=value.span)
         return [convert(v, settled(widest).type) for v in values]
 

@@ -43,39 +43,25 @@ def condition_help(node: ast.Expr) -> str:
     return "compare it with something" if not isinstance(node, ast.Binary) else ""
 
 
+def apart(code: str, message: str, left: Expr, right: Expr, *help: str) -> CompileError:
+    """An error about two values: each is marked, with its type."""
+    other = Label(right.span, str(right.type))
+    return compile_error(code, message, left.span, label=str(left.type), labels=(other,), help=help)
+
+
 def cannot_compare(left: Expr, right: Expr) -> CompileError:
-    return compile_error(
-        "CQ0301",
-        f"cannot compare {left.type} with {right.type}",
-        left.span,
-        label=str(left.type),
-        labels=(Label(right.span, str(right.type)),),
-        help=meeting_help(left, right),
-    )
+    return apart("CQ0301", f"cannot compare {left.type} with {right.type}", left, right, meeting_help(left, right))
 
 
 def too_wide(refusal: Refusal, left: Expr, right: Expr) -> CompileError:
     numbers = [e for e in (left, right) if isinstance(e, Literal) and e.type.kind is Kind.DECIMAL]
     doubles = [f"write {Decimal(e.value).scaleb(-e.type.scale):f}e0, which is a DOUBLE" for e in numbers[:1] if e.value]
-    return compile_error(
-        refusal.code,
-        refusal.message,
-        left.span,
-        label=str(left.type),
-        labels=(Label(right.span, str(right.type)),),
-        help=(*doubles, refusal.help),
-    )
+    return apart(refusal.code, refusal.message, left, right, *doubles, refusal.help)
 
 
 def cannot_combine(op: str, left: Expr, right: Expr) -> CompileError:
-    return compile_error(
-        "CQ0301",
-        "cannot " + ARITHMETIC_WORDS[op].format(left.type, right.type),
-        left.span,
-        label=str(left.type),
-        labels=(Label(right.span, str(right.type)),),
-        help=_combining_help(op, left, right),
-    )
+    words = ARITHMETIC_WORDS[op].format(left.type, right.type)
+    return apart("CQ0301", f"cannot {words}", left, right, _combining_help(op, left, right))
 
 
 def meeting_help(a: Expr, b: Expr) -> str:
