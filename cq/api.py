@@ -20,18 +20,17 @@ from typing import Any
 import pyarrow as pa
 
 from cq import stepping
-from cq.compare import DEFAULT_TOLERANCE, Difference, compare_runs
+from cq.compare import DEFAULT_TOLERANCE, Difference, compare_runs, demand_tolerance
 from cq.compiler import Compiled, compile, read_text
 from cq.connectors.access import Access
 from cq.connectors.bad_rows import BadRows
 from cq.connectors.inputs import Inputs, is_path
 from cq.connectors.memory import as_reader, read_memory
-from cq.connectors.protocol import Sink
 from cq.connectors.rowhash import RowHash
 from cq.connectors.rules import Rules
 from cq.connectors.sinks import Memory, open_sink, result_schema
 from cq.connectors.sources import PiecedSource
-from cq.engines import RunOptions, RunSummary, collect, engine_named, run_query
+from cq.engines import RunOptions, RunSummary, collect, engine_named, opening_sinks, run_query
 from cq.errors import CompileError, CqError, Diagnostic, UsageError, did_you_mean, printable
 
 HTML_ROWS = 20  # of a result in a notebook
@@ -69,8 +68,7 @@ def diff(
     """
     if order not in {None, "strict", "ignore"}:
         raise UsageError(Diagnostic("CQ0208", f"order is strict or ignore, not {order!r}"))
-    if not tolerance >= 0:  # nor is it NaN
-        raise UsageError(Diagnostic("CQ0208", f"tolerance is a number from 0, not {tolerance!r}"))
+    demand_tolerance(tolerance)
     prepared = _as_query(query).bound({k: _reusable(v, k) for k, v in (inputs or {}).items()})
     options = RunOptions(threads)
     sides = [(name, collect(prepared, name, options)) for name in (engine, against)]
@@ -160,21 +158,15 @@ class Query:
         options = RunOptions(threads, batch_rows, limit)
         engine_named(engine)
         compiled = self.bound(inputs)
-        request = compiled.request
-        reserved = request.inputs.reserved(compiled.sources)
-        sinks: dict[str, Sink] = {}
+        access, reserved = compiled.request.inputs.access, compiled.read_files
         kept: dict[str, Memory] = {}
-        try:
+        with opening_sinks() as sinks:
             for output in compiled.outputs:
                 fields = output.node.schema.fields
                 if output.sink is not None and dict(output.sink.options).get("connector") != "memory":
-                    sinks[output.name] = open_sink(fields, dict(output.sink.options), request.inputs.access, reserved)
+                    sinks[output.name] = open_sink(fields, dict(output.sink.options), access, reserved)
                 else:
                     sinks[output.name] = kept[output.name] = Memory(result_schema(fields))
-        except BaseException:
-            for sink in sinks.values():
-                sink.abort()
-            raise
         stats = run_query(compiled, sinks, engine, options)
         return Result({name: Output(name, sink.table()) for name, sink in kept.items()}, stats)
 

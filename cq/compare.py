@@ -16,7 +16,7 @@ import pyarrow.types as t
 
 from cq.connectors.cell_text import column_text
 from cq.connectors.rowhash import row_words
-from cq.errors import CqError, DataError, Diagnostic, printable
+from cq.errors import CqError, DataError, Diagnostic, UsageError, printable
 
 SHOWN_ROWS = 20
 SMALL_GROUP = 64  # rows with equal exact columns that are matched one by one when sorting does not pair them
@@ -221,6 +221,12 @@ def _sample(
 def _texts(batch: pa.RecordBatch, row: int) -> tuple[str, ...]:
     one = batch.slice(row, 1)
     return tuple(("NULL" if v is None else str(v)[:60]) for c in one.columns for v in column_text(c).to_pylist())
+
+
+def demand_tolerance(tolerance: float) -> None:
+    """CQ0208 for what no DOUBLEs are within, NaN too."""
+    if not tolerance >= 0:
+        raise UsageError(Diagnostic("CQ0208", f"the tolerance is a number from 0, not {tolerance!r}"))
 
 
 def compare_runs(

@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cq.connectors.access import Access
+from cq.connectors.access import Access, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
 
@@ -246,6 +246,12 @@ class Compiled:
     @property
     def sources(self) -> tuple[SourceDef, ...]:
         return self.bound.sources
+
+    @property
+    def read_files(self) -> frozenset[tuple[int, int]]:
+        """What its streams are read from, and its own file, by (device, inode): nothing may be written onto one."""
+        query = identity(self.request.source.name)
+        return self.request.inputs.reserved(self.sources) | (frozenset() if query is None else {query})
 
     @property
     def outputs(self) -> tuple[Output, ...]:

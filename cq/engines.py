@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cq.compiler import Compiled
-from cq.connectors.access import identity
 from cq.connectors.physical import batch_of, rows_of
 from cq.connectors.protocol import BATCH_ROWS, Sink, Source, SourceBatch
 from cq.connectors.rowhash import RowHash
@@ -254,7 +253,8 @@ def open_feeds(compiled: Compiled, progress: Progress, wanted: Mapping[str, Sequ
     feeds: list[Feed] = []
     inputs = compiled.request.inputs
     try:
-        reserved = _read_files(compiled)
+        letters = any(s.option("on_error", "fail") == "dead_letter" for s in compiled.sources)
+        reserved = compiled.read_files if letters else frozenset()
         for stream in compiled.sources:
             try:
                 source = open_source(stream, inputs, wanted.get(stream.name), reserved)
@@ -266,14 +266,6 @@ def open_feeds(compiled: Compiled, progress: Progress, wanted: Mapping[str, Sequ
             feed.source.close()
         raise
     return feeds
-
-
-def _read_files(compiled: Compiled) -> frozenset[tuple[int, int]]:
-    """The files this run reads, the query's too, if bad rows may be written to one."""
-    if not any(s.option("on_error", "fail") == "dead_letter" for s in compiled.sources):
-        return frozenset()
-    query = identity(compiled.request.source.name)
-    return compiled.request.inputs.reserved(compiled.sources) | (frozenset() if query is None else {query})
 
 
 def _at_option(error: CqError, compiled: Compiled, stream: str) -> CqError:
@@ -300,6 +292,17 @@ def _carry(
         return None, True, False
     except Interrupted:
         return None, False, True
+
+
+@contextmanager
+def opening_sinks() -> Iterator[dict[str, Sink]]:
+    """A dict to be filled with sinks: when one cannot be opened, those before it leave nothing behind."""
+    sinks: dict[str, Sink] = {}
+    try:
+        yield sinks
+    except BaseException:
+        _end(sinks, whole=False)
+        raise
 
 
 def _end(sinks: Mapping[str, Sink], whole: bool) -> None:

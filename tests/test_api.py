@@ -135,6 +135,15 @@ def test_sink_that_cannot_be_opened_leaves_nothing_of_those_before_it(tmp_path: 
     assert [p.name for p in tmp_path.iterdir()] == ["q.cq"]
 
 
+def test_sink_onto_the_query_itself_is_refused(tmp_path: Path) -> None:
+    sink = "CREATE SINK a WITH (path = 'q.cq', format = 'csv');"
+    text = f"CREATE STREAM t (id BIGINT); {sink} INSERT INTO a SELECT id FROM t"
+    (tmp_path / "q.cq").write_text(text)
+    with pytest.raises(cq.UsageError, match=r"q\.cq"):
+        cq.load(tmp_path / "q.cq").run({"t": [{"id": 1}]}, engine="reference")
+    assert (tmp_path / "q.cq").read_text() == text
+
+
 def test_errors_say_where() -> None:
     with pytest.raises(cq.CompileError) as caught:
         cq.sql("SELECT\n  prize FROM t", t=ROWS).check()

@@ -8,7 +8,7 @@ import click
 
 from cq.cli import AT_FAULT, DONE, USAGE, say
 from cq.cli.options import compiled_query, query_options
-from cq.compare import DEFAULT_TOLERANCE, compare_runs
+from cq.compare import DEFAULT_TOLERANCE, compare_runs, demand_tolerance
 from cq.connectors.access import STDIN
 from cq.engines import ENGINES, RunOptions, collect
 from cq.errors import CqError, Diagnostic, UsageError
@@ -27,8 +27,7 @@ def diff(engine: str, against: str, order: str | None, tolerance: float, threads
     Exit code 0: equal. 1: they differ; the first differing rows are shown by side. 2: one could not run.
     """
     try:
-        if tolerance != tolerance:  # noqa: PLR0124  NaN is in every range of click's
-            raise UsageError(Diagnostic("CQ0606", "--float is a number from 0"))
+        demand_tolerance(tolerance)
         compiled = compiled_query(**query)
         if STDIN in compiled.request.inputs.given.values():
             raise UsageError(Diagnostic("CQ0606", "standard input cannot be read twice", help=("put it into a file",)))

@@ -13,11 +13,11 @@ import click
 from cq.cli import DONE, ENDING_SIGNALS, INTERRUPTED, say
 from cq.cli.options import compiled_query, query_options
 from cq.compiler import Compiled
-from cq.connectors.access import STDIN, identity
+from cq.connectors.access import STDIN
 from cq.connectors.protocol import Sink
 from cq.connectors.sinks import open_sink
 from cq.connectors.terminal import FIRST_ROWS, Screen, Table
-from cq.engines import ENGINES, Progress, RunOptions, run_query
+from cq.engines import ENGINES, Progress, RunOptions, opening_sinks, run_query
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean, render
 from cq.planner.binder import Explained
 from cq.progress import ProgressLine, late_note, summary_text
@@ -115,12 +115,8 @@ def open_sinks(
                 ),
             )
         )
-    reserved = compiled.request.inputs.reserved(compiled.sources)
-    query = identity(compiled.request.source.name)
-    reserved |= frozenset() if query is None else {query}
-    access = compiled.request.inputs.access
-    sinks: dict[str, Sink] = {}
-    try:
+    access, reserved = compiled.request.inputs.access, compiled.read_files
+    with opening_sinks() as sinks:
         for output in compiled.outputs:
             fields = output.node.schema.fields
             if output.sink is not None and output.name not in paths:
@@ -135,10 +131,6 @@ def open_sinks(
                 raise UsageError(Diagnostic("CQ0606", "a table goes to the terminal only", help=("write -f csv",)))
             options = {"path": path, **({"format": format_} if format_ else {})}
             sinks[output.name] = open_sink(fields, options, access.trusted(), reserved)
-    except BaseException:
-        for sink in sinks.values():
-            sink.abort()
-        raise
     return sinks
 
 
