@@ -10,9 +10,19 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from cq.runtime import batch as b
-from cq.runtime import stage as s
-from cq.runtime.abi import (
+from cq.runtime.base.host import CompiledHost
+from cq.runtime.base.kernel import compile_functions
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import call4, fill, ld_i64, st_i64
+from cq.runtime.containers.state import drop_state, new_state, words
+from cq.runtime.engine import stage as s
+from cq.runtime.engine.build import build, close
+from cq.runtime.engine.engine import BATCH_ROWS
+from cq.runtime.engine.schedule import CT
+from cq.runtime.flow import batch as b
+from cq.runtime.flow.admission import END_OF_SOURCE, SOURCE_RING
+from cq.runtime.flow.arrow import lend
+from cq.runtime.layout.abi import (
     BATCH_PORTS,
     BATCH_SEGMENT_COUNT,
     BATCH_SEGMENTS,
@@ -29,17 +39,7 @@ from cq.runtime.abi import (
     PORT_WORDS,
     SEGMENT_WORDS,
 )
-from cq.runtime.arrow import lend
-from cq.runtime.build import build, close
-from cq.runtime.engine import BATCH_ROWS
-from cq.runtime.host import CompiledHost
-from cq.runtime.job import Job
-from cq.runtime.kernel import compile_functions
-from cq.runtime.merge import END_OF_SOURCE, SOURCE_RING
-from cq.runtime.native import native
-from cq.runtime.ops import call4, fill, ld_i64, st_i64
-from cq.runtime.schedule import CT
-from cq.runtime.state import drop_state, new_state, words
+from cq.runtime.layout.job import Job
 
 BIT = b.BIT
 

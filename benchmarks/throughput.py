@@ -15,14 +15,15 @@ from benchmarks.bare import BareKernel
 from benchmarks.cases import Case
 from benchmarks.measure import Contender, Race, run_race
 from cq.api import sql
-from cq.compiler import Compiled, compile
+from cq.compiler.passes import Compiled, compile
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs
-from cq.connectors.sinks import Discard
-from cq.engines import RunOptions, run_query
-from cq.native import arrow_schema
-from cq.runtime.engine import BATCH_ROWS, Engine
-from cq.runtime.job import Job
+from cq.connectors.sinks.writers import Discard
+from cq.engines.native import arrow_schema
+from cq.engines.protocol import RunOptions
+from cq.engines.query import run_query
+from cq.runtime.engine.engine import BATCH_ROWS, Engine
+from cq.runtime.layout.job import Job
 
 WORKERS = 2
 

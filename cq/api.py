@@ -19,19 +19,22 @@ from typing import Any
 
 import pyarrow as pa
 
-from cq import stepping
-from cq.compare import DEFAULT_TOLERANCE, Difference, compare_runs, demand_tolerance
-from cq.compiler import Compiled, compile, read_text
+from cq.compiler.passes import Compiled, compile, read_text
 from cq.connectors.access import Access
 from cq.connectors.bad_rows import BadRows
 from cq.connectors.inputs import Inputs, is_path
 from cq.connectors.memory import as_reader, read_memory
 from cq.connectors.rowhash import RowHash
 from cq.connectors.rules import Rules
-from cq.connectors.sinks import Memory, open_sink, result_schema
+from cq.connectors.sinks.writers import Memory, open_sink, result_schema
 from cq.connectors.sources import PiecedSource
-from cq.engines import RunOptions, RunSummary, collect, engine_named, opening_sinks, run_query
+from cq.engines import stepping
+from cq.engines.compare import DEFAULT_TOLERANCE, Difference, compare_runs, demand_tolerance
+from cq.engines.engines import engine_named
+from cq.engines.protocol import RunOptions, RunSummary
+from cq.engines.query import collect, opening_sinks, run_query
 from cq.errors import CompileError, CqError, Diagnostic, UsageError, did_you_mean, printable
+from cq.planner.binding.settings import MEMORY_LIMIT, setting_value, takes
 
 HTML_ROWS = 20  # of a result in a notebook
 
@@ -67,7 +70,7 @@ def diff(
     order: "strict" or "ignore"; left out, rows must be in the same order unless one side is Spark.
     """
     if order not in {None, "strict", "ignore"}:
-        raise UsageError(Diagnostic("CQ0208", f"order is strict or ignore, not {order!r}"))
+        raise UsageError(Diagnostic("CQ0208", f"order must be strict or ignore, not {order!r}"))
     demand_tolerance(tolerance)
     prepared = _as_query(query).bound({k: _reusable(v, k) for k, v in (inputs or {}).items()})
     options = RunOptions(threads)
@@ -153,9 +156,13 @@ class Query:
         threads: int | None = None,
         batch_rows: int | None = None,
         limit: int | None = None,
+        memory_limit: int | str | None = None,
     ) -> Result:
-        """Run to the end of the inputs. Outputs with a sink are written there, the others are in the Result."""
-        options = RunOptions(threads, batch_rows, limit)
+        """Run to the end of the inputs. Outputs with a sink are written there, the others are in the Result.
+
+        memory_limit: for the state of the query, in bytes or such as "2GB"; "none" for no limit.
+        """
+        options = RunOptions(threads, batch_rows, limit, memory_limit=_memory_limit(memory_limit))
         engine_named(engine)
         compiled = self.bound(inputs)
         access, reserved = compiled.request.inputs.access, compiled.read_files
@@ -164,13 +171,21 @@ class Query:
             for output in compiled.outputs:
                 fields = output.node.schema.fields
                 if output.sink is not None and dict(output.sink.options).get("connector") != "memory":
-                    sinks[output.name] = open_sink(fields, dict(output.sink.options), access, reserved)
+                    declared, endless = dict(output.sink.options), compiled.endless(output)
+                    sinks[output.name] = open_sink(fields, declared, access, reserved, endless)
                 else:
                     sinks[output.name] = kept[output.name] = Memory(result_schema(fields))
         stats = run_query(compiled, sinks, engine, options)
         return Result({name: Output(name, sink.table()) for name, sink in kept.items()}, stats)
 
-    def start(self, *, engine: str = "native", threads: int = 0, batch_rows: int | None = None) -> Job:
+    def start(
+        self,
+        *,
+        engine: str = "native",
+        threads: int = 0,
+        batch_rows: int | None = None,
+        memory_limit: int | str | None = None,
+    ) -> Job:
         """A run that waits for `push`. With threads=0 all work happens inside the calls.
 
         Nothing is opened: rows of every stream are pushed and rows of every output taken from the job, whatever
@@ -179,8 +194,10 @@ class Query:
         streams = dict.fromkeys(self._inputs, None)
         if streams:
             names = ", ".join(streams)
-            raise UsageError(Diagnostic("CQ0602", f"rows of a started query are pushed: no input for {names}"))
-        return Job(self.bound(), engine, threads, batch_rows)
+            raise UsageError(
+                Diagnostic("CQ0602", f"a started query takes its rows from push(): it cannot have an input for {names}")
+            )
+        return Job(self.bound(), engine, RunOptions(threads, batch_rows, memory_limit=_memory_limit(memory_limit)))
 
     def __repr__(self) -> str:
         first = next((line for line in self.text.splitlines() if line.strip()), "")
@@ -188,6 +205,13 @@ class Query:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.text)}</pre>"
+
+
+def _memory_limit(given: int | str | None) -> int | None:
+    value = None if given is None else setting_value(MEMORY_LIMIT, given)
+    if given is not None and value is None:
+        raise UsageError(Diagnostic("CQ0208", f"{MEMORY_LIMIT} takes {takes(MEMORY_LIMIT)}, not {given!r}"))
+    return value
 
 
 class Output:
@@ -231,7 +255,7 @@ class Output:
         return f"<cq.Output {self.name}: {len(self):,} rows of {', '.join(self._table.column_names)}>"
 
     def _repr_html_(self) -> str:
-        from cq.connectors.cell_text import column_text
+        from cq.connectors.sinks.cell_text import column_text
 
         head = self._table.slice(0, HTML_ROWS).combine_chunks()
         columns = [column_text(c.combine_chunks()).to_pylist() for c in head.columns] if len(head) else []
@@ -310,15 +334,15 @@ class Job:
     error is raised once everything before it was taken.
     """
 
-    def __init__(self, compiled: Compiled, engine: str, threads: int, batch_rows: int | None) -> None:
+    def __init__(self, compiled: Compiled, engine: str, options: RunOptions) -> None:
         self._streams = {s.name: s for s in compiled.sources}
-        self._steps = stepping.start(compiled, engine, threads, batch_rows)
+        self._steps = stepping.start(compiled, engine, options)
         self._waiting: dict[str, deque[pa.RecordBatch]] = {o.name: deque() for o in compiled.outputs}
         self._open = dict.fromkeys(self._streams)
         self._rows = dict.fromkeys(self._streams, 0)
-        self._bad = {n: _bad_rows(s.option("on_error", "fail")) for n, s in self._streams.items()}
+        self._bad = {n: _bad_rows(s.option("on_error")) for n, s in self._streams.items()}
         self._lock = threading.RLock()
-        self._process = os.getpid() if threads else None  # the only one that has the workers
+        self._process = os.getpid() if options.threads else None  # the only one that has the workers
         self._closed = False
         self._failure: CqError | None = None  # what had ended the job when it was closed
         self._changes = 0
@@ -338,7 +362,11 @@ class Job:
             self._demand_open(stream)
             declared = self._streams[stream]
             pieces = read_memory(data, stream, Rules.of(declared), first=self._rows[stream] + 1)
-            for batch in list(PiecedSource(stream, pieces, self._bad[stream]).batches()):
+            source = PiecedSource(stream, pieces, self._bad[stream])
+            clock = self._steps.clock(stream)
+            if clock is not None:
+                source.time_by(clock)
+            for batch in list(source.batches()):
                 self._rows[stream] += batch.batch.num_rows
                 self._steps.push(stream, batch)
         self._wake()
@@ -446,8 +474,8 @@ class Job:
     def _demand_workers(self) -> None:
         """CQ0602 in a child that was forked: workers are not forked, and waiting for them would never end."""
         if not self._has_workers:
-            help = ("start it in the child, or with threads=0",)
-            raise UsageError(Diagnostic("CQ0602", "the workers of this query are in another process", help=help))
+            help = ("start the query in the child process, or with threads=0",)
+            raise UsageError(Diagnostic("CQ0602", "the workers of this query belong to another process", help=help))
 
     def _demand_open(self, stream: str) -> None:
         self._demand_workers()

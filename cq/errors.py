@@ -19,9 +19,9 @@ T = TypeVar("T")
 CODES: dict[str, str] = {
     # 01xx: text
     "CQ0100": "the text is not a valid statement",
-    "CQ0101": "a character or token has no place here",
-    "CQ0102": "a string, quoted name or comment is never closed",
-    "CQ0103": "the text is over a limit (size, tokens, nesting)",
+    "CQ0101": "unexpected character or token",
+    "CQ0102": "unclosed string, quoted name or comment",
+    "CQ0103": "the query exceeds a limit (size, tokens, nesting, copies of a row)",
     "CQ0104": "a literal cannot be read",
     "CQ0105": "the text is not valid UTF-8 or holds a forbidden character",
     # 02xx: names
@@ -32,9 +32,9 @@ CODES: dict[str, str] = {
     "CQ0205": "unknown function",
     "CQ0206": "unknown parameter",
     "CQ0207": "unknown option",
-    "CQ0208": "an option has a value it cannot take",
+    "CQ0208": "invalid value of an option",
     # 03xx: types
-    "CQ0301": "operands of these types do not go together",
+    "CQ0301": "operands have incompatible types",
     "CQ0302": "a function does not take these arguments",
     "CQ0303": "a cast between these types does not exist",
     "CQ0304": "a DECIMAL needs more than 18 digits",
@@ -45,33 +45,34 @@ CODES: dict[str, str] = {
     # 04xx: time, windows, aggregates
     "CQ0401": "a window or time-ordered operator needs a watermark",
     "CQ0402": "the column is not the event time of its input",
-    "CQ0403": "a window has an impossible size, slide or offset",
+    "CQ0403": "invalid size, slide or offset of a window",
     "CQ0404": "a column is neither grouped nor aggregated",
-    "CQ0405": "an aggregate or window function stands where none can be",
+    "CQ0405": "an aggregate or window function is not allowed here",
     "CQ0406": "the result would never be final on an unbounded input",
     "CQ0407": "state would grow without a bound",
-    "CQ0408": "the right side of a temporal look-up is not keyed as the join needs",
-    "CQ0409": "columns of the output have no unique names",
+    "CQ0408": "the right side of a temporal look-up lacks the key that the join needs",
+    "CQ0409": "duplicate column names in the output",
     # 05xx: not built
     "CQ0501": "this statement or clause is not supported yet",
     "CQ0502": "this combination of supported parts is not supported yet",
     # 06xx: surroundings
     "CQ0601": "a file or directory cannot be opened",
-    "CQ0602": "a connector cannot serve this stream",
-    "CQ0603": "the schema of a source does not fit its declaration",
+    "CQ0602": "a connector cannot read or write this stream",
+    "CQ0603": "the schema of a source does not match its declaration",
     "CQ0604": "a needed package is not installed",
     "CQ0605": "the output cannot be written",
     "CQ0606": "the command line is wrong",
+    "CQ0607": "the engine does not run on this platform",
     # 07xx: data
-    "CQ0701": "a source file is damaged or not of its format",
-    "CQ0702": "a value cannot be read as its column's type",
+    "CQ0701": "a source file is damaged or has another format",
+    "CQ0702": "a value cannot be read as the type of its column",
     "CQ0703": "an event time is NULL or cannot be read",
     "CQ0704": "a NOT NULL column holds NULL",
     "CQ0705": "arithmetic overflow",
     "CQ0706": "division by zero",
     "CQ0707": "a value cannot be cast",
-    "CQ0708": "a function was given a value it has no result for",
-    "CQ0709": "a row is late and the query says `late = 'fail'`",
+    "CQ0708": "a function has no result for this value",
+    "CQ0709": "a row is late, and the stream is declared with `late = 'fail'`",
     "CQ0710": "a row has the wrong number of fields",
     # 08xx: limits while running
     "CQ0801": "memory is exhausted",
@@ -79,7 +80,7 @@ CODES: dict[str, str] = {
     # 09xx: engines
     "CQ0901": "this engine cannot run the query",
     "CQ0902": "the engine failed",
-    "CQ0999": "internal error: a broken invariant of cq",
+    "CQ0999": "internal error (a bug in cq)",
 }
 
 Severity = Literal["error", "warning", "data error"]

@@ -16,12 +16,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cq.compiler import Compiled, compile
+from cq.compiler.passes import Compiled, compile
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs
-from cq.connectors.sinks import Memory, result_schema
+from cq.connectors.sinks.writers import Memory, result_schema
 from cq.connectors.sources import open_source
-from cq.engines import RunOptions, run_query
+from cq.engines.protocol import RunOptions
+from cq.engines.query import run_query
 
 QUERIES = Path(__file__).parent.parent / "queries"
 THREADS = (0, 1, 2, 4, 8)

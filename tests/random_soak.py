@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # the tests import each other by name, as under pytest
+sys.path.insert(0, str(Path(__file__).parent / "support"))  # the tests import each other by name, as under pytest
 
 from random_chunk import Found, run_chunk, spark_chunk
 

@@ -26,15 +26,15 @@ ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # that do what Ctrl-C does
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("running", "Run a query."),
-    "check": ("reading", "Parse and bind a query; show what is wrong with it."),
+    "check": ("reading", "Check a query and report errors and warnings."),
     "explain": ("reading", "Show the plan of a query."),
     "diff": ("diffing", "Run a query on two engines and compare the results."),
     "fmt": ("reading", "Format query files."),
-    "schema": ("reading", "Print the CREATE STREAM that reads a file."),
-    "gen": ("surroundings", "Generate a workload."),
-    "warmup": ("surroundings", "Compile the runtime and queries into the cache."),
-    "machine": ("surroundings", "Show what cq sees of this machine."),
-    "limits": ("surroundings", "Show every limit."),
+    "schema": ("reading", "Print the CREATE STREAM statement for a file."),
+    "gen": ("surroundings", "Generate test data."),
+    "warmup": ("surroundings", "Compile the runtime and queries ahead of time."),
+    "machine": ("surroundings", "Show the detected hardware."),
+    "limits": ("surroundings", "List all limits."),
 }
 
 
@@ -76,12 +76,12 @@ class Commands(click.Group):
 @click.option("--version", is_flag=True, help="Show the version.")
 @click.pass_context
 def cli(context: click.Context, debug: bool, version: bool) -> None:
-    """Continuous queries in SQL, on one machine or on Spark.
+    """Run continuous SQL queries, on one machine or on Spark.
 
     \b
-    cq run query.cq                     run it; rows to the terminal
-    cq run query.cq txn=today.parquet   with a file for a stream
-    cq run -c 'SELECT …' t=data.csv     a query without a file
+    cq run query.cq                     run a query file
+    cq run query.cq txn=today.parquet   read stream txn from a file
+    cq run -c 'SELECT …' t=data.csv     run a query given as text
     """
     if version:
         from importlib.metadata import version as installed
@@ -146,7 +146,7 @@ def execute(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:
-        from cq.connectors.targets import silence_stdout
+        from cq.connectors.sinks.targets import silence_stdout
 
         silence_stdout()
         return DONE
@@ -165,7 +165,7 @@ def execute(arguments: list[str]) -> int:
 def _full_disk(error: Exception) -> Diagnostic | None:
     """What to say when what a command prints finds no room; files have their own words."""
     if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        from cq.connectors.targets import cannot_write, silence_stdout
+        from cq.connectors.sinks.targets import cannot_write, silence_stdout
 
         silence_stdout()  # what is left in its buffer cannot be written either
         return cannot_write("<stdout>", error).first
@@ -177,7 +177,7 @@ def _demand_directory() -> None:
     try:
         os.getcwd()
     except OSError:
-        help = ("go to one that exists: cd",)
+        help = ("change to an existing directory",)
         raise UsageError(Diagnostic("CQ0601", "the working directory has been removed", help=help)) from None
 
 
@@ -206,12 +206,12 @@ def _usage_picture(error: click.ClickException) -> str:
 def internal_error(error: BaseException) -> Diagnostic:
     """What a user sees of a mistake of ours: one line with its cause and place, and how to report it."""
     if isinstance(error, MemoryError):
-        return Diagnostic("CQ0801", "there is no memory left", help=("use a smaller batch: -s batch_rows=1024",))
+        return Diagnostic("CQ0801", "out of memory", help=("use smaller batches: -s batch_rows=1024",))
     place = _innermost(error.__traceback__)
     cause = str(error).splitlines()[0][:300] if str(error) else ""
     message = f"{type(error).__name__}{': ' + cause if cause else ''}{' in ' + place if place else ''}"
     return Diagnostic(
-        "CQ0999", message, help=("this is a mistake in cq: please report it with the query and the output of --debug",)
+        "CQ0999", message, help=("this is a bug in cq: please report it with the query and the output of --debug",)
     )
 
 

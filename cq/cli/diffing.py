@@ -8,29 +8,35 @@ import click
 
 from cq.cli import AT_FAULT, DONE, USAGE, say
 from cq.cli.options import compiled_query, query_options
-from cq.compare import DEFAULT_TOLERANCE, compare_runs, demand_tolerance
 from cq.connectors.access import STDIN
-from cq.engines import ENGINES, RunOptions, collect
+from cq.engines.compare import DEFAULT_TOLERANCE, compare_runs, demand_tolerance
+from cq.engines.engines import ENGINES
+from cq.engines.protocol import RunOptions
+from cq.engines.query import collect
 from cq.errors import CqError, Diagnostic, UsageError
 
 
 @click.command()
 @query_options
-@click.option("--engine", default=next(iter(ENGINES)), show_default=True, help="The engine on the left.")
-@click.option("--against", default="reference", show_default=True, help=f"One of {', '.join(ENGINES)}.")
-@click.option("--order", type=click.Choice(("ignore", "strict")), help="Left out: strict, but for Spark.")
+@click.option("--engine", default=next(iter(ENGINES)), show_default=True, help="Choose the first engine.")
+@click.option("--against", default="reference", show_default=True, help=f"Choose the engine: {', '.join(ENGINES)}.")
+@click.option(
+    "--order",
+    type=click.Choice(("ignore", "strict")),
+    help="Compare the order of rows. Default: strict, except for Spark.",
+)
 @click.option("--float", "tolerance", type=click.FloatRange(0), default=DEFAULT_TOLERANCE, show_default=True)
-@click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Workers of the native engine.")
+@click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Set the number of workers of the native engine.")
 def diff(engine: str, against: str, order: str | None, tolerance: float, threads: int | None, **query: Any) -> int:
     """Run QUERY on two engines over the same input and compare the results.
 
-    Exit code 0: equal. 1: they differ; the first differing rows are shown by side. 2: one could not run.
+    Exit code 0: equal. 1: they differ; the first rows that differ are shown. 2: an engine failed to run the query.
     """
     try:
         demand_tolerance(tolerance)
         compiled = compiled_query(**query)
         if STDIN in compiled.request.inputs.given.values():
-            raise UsageError(Diagnostic("CQ0606", "standard input cannot be read twice", help=("put it into a file",)))
+            raise UsageError(Diagnostic("CQ0606", "standard input cannot be read twice", help=("write it to a file",)))
         options = RunOptions(threads, compiled.request.settings.get("batch_rows"))
         left = collect(compiled, engine, options)
         right = collect(compiled, against, options)

@@ -15,17 +15,17 @@ import click
 
 from cq.cli import AT_FAULT, DONE, say
 from cq.cli.options import compiled_query, query_options, stdin_text
-from cq.compiler import PICTURES, STAGES, Compiled, read_text
+from cq.compiler.passes import PICTURES, STAGES, Compiled, read_text
 from cq.connectors.access import STDIN, Access
 from cq.errors import CompileError, CqError, DataError, Diagnostic, SourceText, UsageError, printable, render
 
 
 @click.command()
 @query_options
-@click.option("--strict", is_flag=True, help="Warnings count as errors.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
 def check(strict: bool, format_: str, **query: Any) -> int:
-    """Parse and bind QUERY: every mistake and every warning, with its place. Nothing is run."""
+    """Check QUERY without running it, and report all errors and warnings with their places."""
     findings: tuple[Diagnostic, ...]
     compiled: Compiled | None = None
     try:
@@ -33,14 +33,14 @@ def check(strict: bool, format_: str, **query: Any) -> int:
         findings = compiled.findings()
     except (CompileError, DataError) as error:
         findings = error.diagnostics
+    failed = any(d.severity != "warning" or strict for d in findings)
     if format_ == "json":
         click.echo(json.dumps([as_json(d) for d in findings], indent=2, ensure_ascii=False))
     else:
         for d in findings:
             say(render(d))
-        if compiled is not None:
+        if compiled is not None and not failed:
             click.echo(_reads_and_gives(compiled))
-    failed = any(d.severity != "warning" or strict for d in findings)
     return AT_FAULT if failed else DONE
 
 
@@ -71,10 +71,15 @@ def as_json(d: Diagnostic) -> dict[str, Any]:
 @click.option("--stage", type=click.Choice(STAGES), default="logical", show_default=True)
 @click.option("--format", "format_", type=click.Choice(PICTURES), default="tree", show_default=True)
 @click.option(
-    "-j", "--threads", type=click.IntRange(0, 1024), default=1, show_default=True, help="Workers to plan for."
+    "-j",
+    "--threads",
+    type=click.IntRange(0, 1024),
+    default=1,
+    show_default=True,
+    help="Plan for this number of workers.",
 )
 def explain(stage: str, format_: str, threads: int, **query: Any) -> int:
-    """Show what QUERY becomes: its plan, the stages it is fused into, or the code that runs."""
+    """Show the plan of QUERY, the stages of its operators, or the generated code."""
     compiled = compiled_query(**query)
     for warning in compiled.warnings:
         say(render(warning))
@@ -84,7 +89,9 @@ def explain(stage: str, format_: str, threads: int, **query: Any) -> int:
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--check", "only_check", is_flag=True, help="Change nothing; show what would change and exit with 1.")
+@click.option(
+    "--check", "only_check", is_flag=True, help="Show the changes without making them; exit with 1 if there are any."
+)
 def fmt(files: Sequence[str], only_check: bool) -> int:
     """Format query files in place; - formats standard input to standard output."""
     result = DONE
@@ -135,19 +142,21 @@ def _replace(path: Path, text: str) -> None:
 
 @click.command()
 @click.argument("file")
-@click.option("--name", help="The name of the stream; left out: from the name of the file.")
-@click.option("-f", "--format", "format_", type=click.Choice(("csv", "parquet", "arrow")), help="The file's format.")
-@click.option("--delimiter", help="CSV: what stands between two fields.")
-@click.option("--no-header", is_flag=True, help="CSV: the first line is a row.")
+@click.option("--name", help="Set the name of the stream. Default: the name of the file.")
+@click.option(
+    "-f", "--format", "format_", type=click.Choice(("csv", "parquet", "arrow")), help="Set the format of the file."
+)
+@click.option("--delimiter", help="CSV: set the field separator.")
+@click.option("--no-header", is_flag=True, help="CSV: read the first line as data, not as column names.")
 def schema(file: str, name: str | None, format_: str | None, delimiter: str | None, no_header: bool) -> int:
-    """Print a CREATE STREAM that reads FILE, with the columns it has."""
+    """Print a CREATE STREAM statement that reads FILE, with its columns and their types."""
     from cq.connectors.inference import infer_file
 
     try:
         file.encode()
     except UnicodeEncodeError:
-        cause = f'the name "{printable(file)}" is not UTF-8, so no query can hold it'
-        raise UsageError(Diagnostic("CQ0601", cause, help=("make a link with another name: ln -s",))) from None
+        cause = f'the name "{printable(file)}" is not UTF-8, so it cannot be written in a query'
+        raise UsageError(Diagnostic("CQ0601", cause, help=("create a link with another name: ln -s",))) from None
     options = {"path": file}
     options |= {"format": format_} if format_ else {}
     options |= {"delimiter": delimiter} if delimiter else {}

@@ -12,28 +12,35 @@ import click
 
 from cq.cli import DONE, ENDING_SIGNALS, INTERRUPTED, say
 from cq.cli.options import compiled_query, query_options
-from cq.compiler import Compiled
+from cq.cli.progress import CompilingNotes, ProgressLine, late_note, summary_text
+from cq.compiler.passes import Compiled
 from cq.connectors.access import STDIN
 from cq.connectors.protocol import Sink
-from cq.connectors.sinks import open_sink
-from cq.connectors.terminal import FIRST_ROWS, Screen, Table
-from cq.engines import ENGINES, Progress, RunOptions, opening_sinks, run_query
+from cq.connectors.sinks.terminal import FIRST_ROWS, Screen, Table
+from cq.connectors.sinks.writers import open_sink
+from cq.engines.engines import ENGINES
+from cq.engines.protocol import Progress, RunOptions
+from cq.engines.query import opening_sinks, run_query
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean, render
-from cq.planner.binder import Explained
-from cq.progress import ProgressLine, late_note, summary_text
+from cq.planner.binding.binder import Explained
+from cq.runtime.base.notices import listening
 
 FORMATS = ("table", "csv", "json", "arrow", "parquet")
 
 
 @click.command()
 @query_options
-@click.option("-o", "--output", "outputs", multiple=True, metavar="[NAME=]PATH", help="Where rows go; - is stdout.")
-@click.option("-f", "--format", "format_", type=click.Choice(FORMATS), help="How rows are written.")
-@click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Workers; 0 runs everything in one thread.")
-@click.option("--engine", default=next(iter(ENGINES)), show_default=True, help=f"One of {', '.join(ENGINES)}.")
-@click.option("--limit", type=click.IntRange(0), help="Only the first rows of every output.")
-@click.option("--all", "every_row", is_flag=True, help=f"Show every row on a terminal, not the first {FIRST_ROWS}.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no summary.")
+@click.option(
+    "-o", "--output", "outputs", multiple=True, metavar="[NAME=]PATH", help="Write rows to PATH; - is standard output."
+)
+@click.option("-f", "--format", "format_", type=click.Choice(FORMATS), help="Set the output format.")
+@click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Set the number of workers; 0 runs in one thread.")
+@click.option(
+    "--engine", default=next(iter(ENGINES)), show_default=True, help=f"Choose the engine: {', '.join(ENGINES)}."
+)
+@click.option("--limit", type=click.IntRange(0), help="Stop after N rows of each output.")
+@click.option("--all", "every_row", is_flag=True, help=f"Show all rows on a terminal, not only the first {FIRST_ROWS}.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress and no summary.")
 def run(
     outputs: Sequence[str],
     format_: str | None,
@@ -46,8 +53,9 @@ def run(
 ) -> int:
     """Run QUERY, or the text of -c.
 
-    Streams are read from where the query says, or from a path given here (- is standard input). Rows of a query
-    without a sink go to a pipe as CSV and to a terminal as a table, of a result that ends the first rows only.
+    Streams are read from the files that the query names, or from the paths given here (- is standard input). Results
+    without a sink are written to standard output: as CSV to a pipe or file, as a table to a terminal. Of a bounded
+    result, a terminal shows the first rows only.
     """
     compiled = compiled_query(**query)
     for warning in compiled.warnings:
@@ -58,7 +66,7 @@ def run(
         return DONE
     if not compiled.outputs:
         raise UsageError(
-            Diagnostic("CQ0606", "the query has no output", help=("end it with a SELECT, or INSERT INTO a sink",))
+            Diagnostic("CQ0606", "the query has no output", help=("add a SELECT, or an INSERT INTO a sink",))
         )
     progress = Progress()
     screen = Screen.stdout(titles=len(compiled.outputs) > 1)
@@ -96,8 +104,8 @@ def open_sinks(
     paths: dict[str, str] = {}
     for name, place in (_target(g, names) for g in given):
         if name in paths:
-            cause = f'output "{name}" has two places: {paths[name]} and {place}'
-            raise UsageError(Diagnostic("CQ0606", cause, help=("copy the file when the run has ended",)))
+            cause = f'output "{name}" is written to two places: {paths[name]} and {place}'
+            raise UsageError(Diagnostic("CQ0606", cause, help=("write to one of them, and copy the file afterwards",)))
         paths[name] = place
     to_stdout = [
         o.name for o in compiled.outputs if paths.get(o.name, STDIN) == STDIN and (o.sink is None or o.name in paths)
@@ -111,16 +119,16 @@ def open_sinks(
                 f"{len(to_stdout)} outputs cannot share standard output: {names_of}",
                 help=(
                     f"give each a file: -o {to_stdout[0]}=PATH",
-                    "or write them as one table after another: -f table",
+                    "or print them as tables, one after another: -f table",
                 ),
             )
         )
     access, reserved = compiled.request.inputs.access, compiled.read_files
     with opening_sinks() as sinks:
         for output in compiled.outputs:
-            fields = output.node.schema.fields
+            fields, endless = output.node.schema.fields, compiled.endless(output)
             if output.sink is not None and output.name not in paths:
-                sinks[output.name] = open_sink(fields, dict(output.sink.options), access, reserved)
+                sinks[output.name] = open_sink(fields, dict(output.sink.options), access, reserved, endless)
                 continue
             path = paths.get(output.name, STDIN)
             if path == STDIN and tabular:
@@ -128,9 +136,15 @@ def open_sinks(
                 sinks[output.name] = Table(output.name, [f.name for f in fields], screen, room)
                 continue
             if format_ == "table":
-                raise UsageError(Diagnostic("CQ0606", "a table goes to the terminal only", help=("write -f csv",)))
+                raise UsageError(
+                    Diagnostic(
+                        "CQ0606",
+                        "format table can only be written to standard output",
+                        help=("use another format: -f csv",),
+                    )
+                )
             options = {"path": path, **({"format": format_} if format_ else {})}
-            sinks[output.name] = open_sink(fields, options, access.trusted(), reserved)
+            sinks[output.name] = open_sink(fields, options, access.trusted(), reserved, endless)
     return sinks
 
 
@@ -170,9 +184,14 @@ def stopping(progress: Progress) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _progress_line(progress: Progress, screen: Screen, quiet: bool) -> Iterator[None]:
-    if quiet or not sys.stderr.isatty():
+    if quiet:
         yield
         return
-    with ProgressLine(progress, sys.stderr) as line:
-        screen.before_write = line.clear
-        yield
+    with listening(progress.compiles):
+        if not sys.stderr.isatty():
+            with CompilingNotes(progress, sys.stderr):
+                yield
+            return
+        with ProgressLine(progress, sys.stderr) as line:
+            screen.before_write = line.clear
+            yield

@@ -18,10 +18,10 @@ from cq.errors import Diagnostic, UsageError
 @click.command()
 @click.argument("workload", required=False)
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
-@click.option("-o", "--output", default=STDIN, help="The file to write; left out: CSV to standard output.")
+@click.option("-o", "--output", default=STDIN, help="Write to this file. Default: CSV to standard output.")
 @click.option("-f", "--format", "format_", type=click.Choice(("csv", "json", "parquet", "arrow")))
 def gen(workload: str | None, parameters: Sequence[str], output: str, format_: str | None) -> int:
-    """Generate the rows of WORKLOAD. Without a name, list the workloads and their parameters."""
+    """Generate the rows of WORKLOAD. Without an argument, list the workloads and their parameters."""
     from cq.workloads import WORKLOADS, workload_named
 
     if workload is None:
@@ -36,8 +36,8 @@ def gen(workload: str | None, parameters: Sequence[str], output: str, format_: s
     batches = chosen.generate(**values)
 
     from cq.connectors.inference import fields_of
-    from cq.connectors.sinks import open_sink
-    from cq.connectors.targets import OutputClosed
+    from cq.connectors.sinks.targets import OutputClosed
+    from cq.connectors.sinks.writers import open_sink
 
     options = {"path": output, **({"format": format_} if format_ else {})}
     sink = open_sink(fields_of(chosen.schema, workload), options, Access(Path.cwd()))
@@ -60,20 +60,23 @@ def gen(workload: str | None, parameters: Sequence[str], output: str, format_: s
 def _parameter(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise UsageError(Diagnostic("CQ0606", f'a parameter is given as NAME=VALUE, not as "{text}"'))
+        raise UsageError(Diagnostic("CQ0606", f'a parameter is written NAME=VALUE, not "{text}"'))
     return name, value
 
 
 @click.command()
 def machine() -> int:
-    """Show what cq sees of this machine."""
+    """Show the detected hardware."""
     import pyarrow as pa
 
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    from cq.allowance import cpu_quota, memory_limit_bytes, usable_cpus
+
+    quota, limit = cpu_quota(), memory_limit_bytes()
     rows = {
         "processor": _processor(),
-        "cores usable": f"{usable} of {os.cpu_count()}",
+        "usable cores": f"{usable_cpus()} of {os.cpu_count()}" + (f" (quota: {quota:g})" if quota else ""),
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB",
+        **({"memory limit": f"{limit / 2**30:.1f} GiB"} if limit else {}),
         **_caches(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),
@@ -110,7 +113,7 @@ def _caches() -> dict[str, str]:
 
 @click.command()
 def limits() -> int:
-    """Show every limit: what is refused, so that no input and no query can take the machine down."""
+    """List all limits: cq rejects what exceeds them, so that no input and no query can exhaust the machine."""
     for what, value in all_limits().items():
         click.echo(f"{what:44} {value}")
     return DONE
@@ -119,50 +122,64 @@ def limits() -> int:
 def all_limits() -> dict[str, str]:
     """Every limit in words, read from where it is enforced."""
     from cq.codegen.job import MAX_COLUMNS
-    from cq.compiler import MAX_TEXT_BYTES
-    from cq.connectors import access, ahead, bad_rows, files, lockstep, protocol, texts
+    from cq.compiler.passes import MAX_TEXT_BYTES
+    from cq.connectors import access, bad_rows, cells, column_tracks, files, protocol, read_ahead
+    from cq.connectors.csv.source import MAX_FILE_COLUMNS
     from cq.grammar import lexer, parser
-    from cq.types import MAX_DECIMAL_DIGITS
+    from cq.lang.types import MAX_DECIMAL_DIGITS
+    from cq.planner.binding import fan_out
 
-    rows_ahead = (ahead.AHEAD_ITEMS + lockstep.STEPS_AHEAD) * protocol.BATCH_ROWS  # Parquet; other formats fewer
+    rows_ahead = (
+        read_ahead.AHEAD_ITEMS + column_tracks.STEPS_AHEAD
+    ) * protocol.BATCH_ROWS  # Parquet; other formats fewer
     return {
-        "query text": f"{MAX_TEXT_BYTES >> 20} MiB",
-        "tokens of a query": f"{lexer.MAX_TOKENS:,}",
-        "nesting of a statement": f"{parser.MAX_DEPTH} levels",
-        "columns of an output, or read of a source": str(MAX_COLUMNS),
+        "length of a query": f"{MAX_TEXT_BYTES >> 20} MiB",
+        "tokens in a query": f"{lexer.MAX_TOKENS:,}",
+        "nesting depth of a statement": f"{parser.MAX_DEPTH} levels",
+        "copies of a row made by UNION ALL": f"{fan_out.MOST_COPIES:,}",
+        "columns of an output, or read from a source": str(MAX_COLUMNS),
+        "columns of a CSV file": f"{MAX_FILE_COLUMNS:,}",
         "digits of a DECIMAL": str(MAX_DECIMAL_DIGITS),
-        "record of a text format": f"{protocol.RECORD_BYTES >> 20} MiB",
-        "digits of a number in a text format": str(texts.MAX_NUMBER_CHARS),
-        "files a pattern may match": f"{access.MAX_FILES:,}",
-        "growth of a packed file": f"{files.MAX_RATIO} times, once past {files.FREE_BYTES >> 20} MiB",
-        "file of bad rows": f"{bad_rows.MAX_BYTES >> 20} MiB",
-        "rows read ahead of the engine, each source": f"{rows_ahead:,}",
+        "size of a record in a text format": f"{protocol.RECORD_BYTES >> 20} MiB",
+        "digits of a number in a text format": str(cells.MAX_NUMBER_CHARS),
+        "files matched by a pattern": f"{access.MAX_FILES:,}",
+        "expansion of a compressed file": f"{files.MAX_RATIO} times, beyond {files.FREE_BYTES >> 20} MiB",
+        "size of the file of bad rows": f"{bad_rows.MAX_BYTES >> 20} MiB",
+        "rows read ahead, per source": f"{rows_ahead:,}",
+        "state of a query (SET memory_limit)": "80 % of the memory that the process may use",
     }
 
 
 @click.command()
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
-@click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Workers the queries will run with.")
-@click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="The value of :NAME.")
-@click.option("--spark", is_flag=True, help="Also make later starts of Spark faster (about 20 s, 180 MB).")
+@click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Compile for this number of workers.")
+@click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Set the parameter :NAME.")
+@click.option("--spark", is_flag=True, help="Also prepare faster starts of Spark (takes about 20 s and 180 MB).")
 def warmup(queries: Sequence[str], threads: int | None, variables: Sequence[str], spark: bool) -> int:
-    """Compile the runtime, and the queries given, into the cache: their first run starts like every other."""
+    """Compile the runtime, and the given queries, into the cache, so that their first run starts fast."""
     from cq.cli.options import compiled_query
-    from cq.engines import RunOptions, native_packages
+    from cq.cli.progress import compiling_shown
+    from cq.engines.feeding import native_packages
+    from cq.engines.protocol import RunOptions
 
     with native_packages():
-        from cq.native import workers
-        from cq.runtime.host import CompiledHost
+        from cq.engines.native import workers
+        from cq.runtime.base.host import CompiledHost
+        from cq.runtime.base.interpret import GENERATORS
+        from cq.runtime.base.kernel import library_with
 
     began = time.perf_counter()
-    host = CompiledHost()
+    with compiling_shown():
+        host = CompiledHost()
+        library_with(GENERATORS)
     say(f"the runtime is compiled ({time.perf_counter() - began:.1f} s)")
     for query in queries:
         began = time.perf_counter()
         compiled = compiled_query([query], None, variables, (), (), False)
-        for job in compiled.for_workers(workers(compiled, RunOptions(threads))).after("emit"):
-            for stage in job.stages:
-                host.entries(stage)
+        with compiling_shown():
+            for job in compiled.for_workers(workers(compiled, RunOptions(threads))).after("emit"):
+                for stage in job.stages:
+                    host.entries(stage)
         say(f"{query} is compiled ({time.perf_counter() - began:.1f} s)")
     if spark:
         from cq.spark.warmup import train_aot

@@ -10,20 +10,21 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from cq.codegen.expressions import emit
+from cq.codegen.expressions.emit import emit
 from cq.codegen.ports import Port, Position
-from cq.codegen.probe import Keys, TableLocals
+from cq.codegen.state.hash_tables import Keys, TableLocals
 from cq.codegen.values import Constants, Row, Scope, Sites, Val
 from cq.codegen.writer import Writer, expr
 from cq.errors import NOWHERE, compile_error
-from cq.expressions import Expr, can_fail
-from cq.planner.logical import LogicalNode, LogicalPlan
-from cq.planner.operators import Scan
-from cq.runtime import abi
-from cq.runtime.abi import ErrorCode
-from cq.runtime.job import Grid, GroupKey, Groups, PortSpec, Slot
+from cq.lang.expressions import Expr, can_fail
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.source import sources_of
+from cq.runtime.layout import abi
+from cq.runtime.layout.abi import ErrorCode
+from cq.runtime.layout.job import Grid, GroupKey, Groups, PortSpec, Slot
 
 
 @dataclass(slots=True)
@@ -32,7 +33,6 @@ class StagePlan:
 
     plan: LogicalPlan
     ports: tuple[PortSpec, ...]
-    identity: dict[int, str]
     lanes: bool  # the kernel runs as one lane of several: rows by selection, positions on outputs
     final: bool  # the ports are sinks
     waits: bool  # rows can arrive before the watermark reaches their time
@@ -42,7 +42,8 @@ class StagePlan:
     sites: Sites = field(default_factory=Sites)
     slots: list[Slot] = field(default_factory=list)
     grids: list[Grid] = field(default_factory=list)
-    every_advance: bool = False
+    waiting: list[Slot] = field(default_factory=list)  # rows of its inputs that wait: what rows ask before they go on
+    passes_watermarks: bool = False  # its rows carry their watermarks to the next stage
     closers: list[Closer] = field(default_factory=list)
     groups: list[Groups] = field(default_factory=list)
     watermark: Slot | None = None
@@ -51,7 +52,7 @@ class StagePlan:
     scratch: dict[tuple[int, str], int] = field(default_factory=dict)  # words of a node that are no slots
     _next_word: int = abi.STATE_FIRST_FREE
     _slot_of: dict[tuple[int, str], Slot] = field(default_factory=dict)
-    gathered: dict[int, LogicalNode] = field(default_factory=dict)  # cq/codegen/operators/gather.py; by id, plan order
+    gathered: dict[int, LogicalNode] = field(default_factory=dict)  # cq/codegen/gather.py; by id, plan order
     order: dict[int, int] = field(default_factory=dict)
     readers: dict[int, list[tuple[LogicalNode, int]]] = field(default_factory=dict)
     outputs: dict[int, list[int]] = field(default_factory=dict)
@@ -70,10 +71,13 @@ class StagePlan:
         key = (id(node), name)
         if key not in self._slot_of:
             made = make(self._next_word)
+            if made.container:
+                said = node.operator.replace("_", " ")
+                made = replace(made, operator=said, line=node.span.line, column=node.span.column)
             if any(word > LAST_STRING_WORD for shape in made.shapes for word in shape.string_words):
                 raise compile_error(
-                    "CQ0502", "too many text values are kept for one group here", node.span,
-                    help="take MIN and MAX of fewer texts, or look fewer rows back with LAG",
+                    "CQ0502", "this operator keeps too many text values for each row or group", node.span,
+                    help="select fewer text columns, take MIN and MAX of fewer texts, or use a smaller offset in LAG",
                 )  # fmt: skip
             self._next_word += 1
             self.slots.append(made)
@@ -105,11 +109,6 @@ LAST_STRING_WORD = 62  # of an entry: where its strings are is a word of bits (T
 FATAL = 2  # "late" of a late row whose source says late = 'fail'
 
 
-def is_strict(node: LogicalNode) -> bool:
-    """Whether a late row of this source ends the run at the first operator that asks for event time."""
-    return isinstance(node, Scan) and node.source.option("late") == "fail"
-
-
 CLOSER_ARGUMENTS = ("state", "out", "constants", "instant", "serial", "place")
 FINISHER_ARGUMENTS = ("state", "out", "constants", "serial", "place")
 
@@ -118,7 +117,7 @@ FINISHER_ARGUMENTS = ("state", "out", "constants", "serial", "place")
 class Closer:
     """A function of the stage that serves closing times: `next_end` computes the next one from the state.
 
-    gathers: it takes what came in this event, and has the arguments of cq/codegen/operators/gather.py.
+    gathers: it takes what came in this event, and has the arguments of cq/codegen/gather.py.
     """
 
     function: str
@@ -176,7 +175,9 @@ class Flow:
     group: GroupAtHand | None = None  # whose values are computed
     keep: ast.expr | None = None  # a filter's condition, where rows are written first and counted if it holds
     ahead: Row | None = None  # the source row some turns later, for prefetching
+    soon: Row | None = None  # and one half as many turns later
     tables: dict[int, TableLocals] = field(default_factory=dict)
+    stale: list[Callable[[], None]] = field(default_factory=list)  # write what reads again what closing times changed
 
     @property
     def writer(self) -> Writer:
@@ -200,8 +201,10 @@ class Flow:
         self, names: tuple[str, ...], keys: Keys, entry: ast.expr, table: ast.expr, windowed: bool
     ) -> Iterator[None]:
         """What fails inside is told with the group whose entry this is."""
-        made = tuple(GroupKey(n, f.type, f.word, f.null_bit) for n, f in zip(names, keys.fields, strict=True))
-        self.stage.groups.append(Groups(made, keys.null_word, windowed))
+        made = tuple(
+            GroupKey(n, f.type, f.word, f.null_word, f.null_bit) for n, f in zip(names, keys.fields, strict=True)
+        )
+        self.stage.groups.append(Groups(made, windowed))
         self.group = GroupAtHand(len(self.stage.groups), entry, table, self.position.start)
         yield
         self.group = None
@@ -214,7 +217,7 @@ class Flow:
             return
         late, self.late = self.late, None
         with self.scope.when(expr("L != 0", L=late)):
-            if any(is_strict(n) for n in self.stage.plan.nodes()):
+            if any(s.strict for s in sources_of(self.stage.plan.nodes())):
                 with self.scope.when(expr("L == FATAL", L=late, FATAL=FATAL)):
                     self.scope.fail(ErrorCode.LATE, "the row is late: its event time is below the watermark", NOWHERE)
             self.writer.code("st_i64(state, W, ld_i64(state, W) + N)", W=abi.STATE_LATE_ROWS, N=node.copies)
@@ -237,16 +240,30 @@ class Flow:
 
 Consume = Callable[[Flow, LogicalNode, int, Row], None]
 CONSUME: dict[str, Consume] = {}
+COPIES_TEXT: dict[str, Callable[[LogicalNode], bool]] = {}
 
 
-def consumes(operator: str) -> Callable[[Consume], Consume]:
-    """Register what an operator does with a row of input `port`."""
+def consumes(operator: str, copies_text: Callable[[LogicalNode], bool] | None = None) -> Callable[[Consume], Consume]:
+    """Register what an operator does with a row of input `port`.
+
+    copies_text: whether it makes texts that live for one step, other than those its expressions make.
+    """
 
     def register(function: Consume) -> Consume:
         CONSUME[operator] = function
+        if copies_text is not None:
+            COPIES_TEXT[operator] = copies_text
         return function
 
     return register
+
+
+UNSUPPORTED: dict[str, str] = {}
+
+
+def refuses(operator: str, reason: str) -> None:
+    """Register why kernels do not run an operator: what the user is told, with its place."""
+    UNSUPPORTED[operator] = reason
 
 
 Close = Callable[[StagePlan, LogicalNode], None]
@@ -324,7 +341,9 @@ def function(
                 stage.writer.preset(value.id)
         scope = Scope(stage.writer, stage.constants, stage.sites, fail)
         numbers = sorted(reachable_ports(stage, node))
-        ports = {n: Port(n, stage.ports[n], scope, not stage.final, stage.lanes) for n in numbers}
+        ports = {
+            n: Port(n, stage.ports[n], scope, not stage.final, stage.lanes, stage.passes_watermarks) for n in numbers
+        }
         flow = Flow(stage, scope, ports, event.serial, event.position, event.late, event.roomy)
         for port in ports.values():
             port.open()
@@ -342,11 +361,6 @@ def reachable_ports(stage: StagePlan, node: LogicalNode) -> set[int]:
         seen.add(id(at))
         found.update(stage.outputs.get(id(at), ()))
         for reader, port in stage.readers.get(id(at), ()):
-            if not holds_back(reader, port):
+            if not reader.holds_back(port):
                 todo.append(reader)
     return found
-
-
-def holds_back(node: LogicalNode, port: int) -> bool:
-    """Whether rows of this input never cause rows of the same event: aggregates, the right side of a temporal join."""
-    return node.operator in {"window", "aggregate"} or (node.operator == "temporal_join" and port == 0)

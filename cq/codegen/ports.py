@@ -13,13 +13,11 @@ from dataclasses import dataclass, field
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
 from cq.errors import NOWHERE
-from cq.runtime import abi
-from cq.runtime.abi import ErrorCode, Storage
-from cq.runtime.job import ColumnSpec, PortSpec
-from cq.schema import Schema
-from cq.types import DataType, Kind
-
-ORDINAL_BITS = 24  # a record has at most 16 MiB, so a source row makes fewer rows than this numbers
+from cq.lang.schema import Schema
+from cq.lang.types import DataType, Kind
+from cq.runtime.layout import abi
+from cq.runtime.layout.abi import ORDINAL_BITS, ErrorCode, Storage
+from cq.runtime.layout.job import ColumnSpec, PortSpec
 
 _STORAGE = {
     Kind.BOOLEAN: Storage.BIT,
@@ -77,6 +75,7 @@ class Port:
     scope: Scope
     serials: bool  # its rows go to another stage
     positions: bool  # its rows come from one lane of several
+    watermarks: bool = False  # its rows carry their watermarks: the function has that of the row in `watermark`
     rows: str = ""
     capacity: str = ""
     place: str = ""
@@ -89,6 +88,7 @@ class Port:
     room: list[str] = field(default_factory=list)
     serial_list: str = ""
     position_list: str = ""
+    watermark_list: str = ""
 
     def open(self) -> None:
         """Put the port's words into locals at the start of the function."""
@@ -101,6 +101,8 @@ class Port:
             self.serial_list = hoist(self._word(abi.PORT_SERIALS), "ser")
         if self.positions:
             self.position_list = hoist(self._word(abi.PORT_POSITIONS), "pos")
+        if self.watermarks:
+            self.watermark_list = hoist(self._word(abi.PORT_WATERMARKS), "marks")
         for n, column in enumerate(self.spec.columns):
             text = column.storage is Storage.UTF8
             self.data.append(hoist(self._column(n, abi.OUT_DATA), "d"))
@@ -137,6 +139,8 @@ class Port:
             set_(self.serial_list, self._word(abi.PORT_SERIALS))
         if self.positions:
             set_(self.position_list, self._word(abi.PORT_POSITIONS))
+        if self.watermarks:
+            set_(self.watermark_list, self._word(abi.PORT_WATERMARKS))
         for n in range(len(self.data)):
             set_(self.data[n], self._column(n, abi.OUT_DATA))
             if self.validity[n]:
@@ -177,6 +181,8 @@ class Port:
         if self.serials:  # rows of one source row are told apart: their number among them is in the low bits
             made = expr("shl(V, BITS) | nth", V=serial, BITS=ORDINAL_BITS)
             code("st_i64(S, R, V)\nnth = nth + 1", S=self.serial_list, R=self.rows, V=made)
+        if self.watermarks:
+            code("st_i64(M, R, watermark)", M=self.watermark_list, R=self.rows)
         if self.positions:
             words = (position.place, position.instant, ast.Constant(position.node), position.start, position.arrival)
             at = scope.let(expr("P + R * SIZE", P=self.position_list, R=self.rows, SIZE=abi.POSITION_WORDS * 8), "at")

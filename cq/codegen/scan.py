@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from cq.codegen.expressions import emit
-from cq.codegen.flow import FATAL, Event, Flow, StagePlan, function, holds_back, is_strict
-from cq.codegen.operators.gather import take_gathered
+from cq.codegen.expressions.emit import emit
+from cq.codegen.flow import FATAL, Event, Flow, StagePlan, function
+from cq.codegen.gather import take_gathered
 from cq.codegen.ports import Position, storage
-from cq.codegen.probe import Keys
+from cq.codegen.state.hash_tables import Keys
 from cq.codegen.values import Constants, Row, Scope, Sites, Val
+from cq.codegen.waiting import slot_of, waiting_input
 from cq.codegen.writer import Writer, expr
-from cq.expressions import Expr
-from cq.planner.logical import LogicalNode, operator
-from cq.planner.operators import UnionAll, Unnest
-from cq.runtime import abi
-from cq.runtime.abi import ErrorCode, Storage
-from cq.schema import Field, Schema
-from cq.types import BIGINT
-
-
-@operator("stage_input")
-@dataclass(frozen=True, slots=True)
-class StageInput(LogicalNode):
-    """Rows of the stage before, in place of the node of the plan that makes them. Exists in stages only."""
-
-    node: LogicalNode
-
-    def __post_init__(self) -> None:
-        self._set_schema(self.node.schema)
-
-    @property
-    def bounded(self) -> bool:
-        return self.node.bounded
-
+from cq.lang.event_time import is_computed
+from cq.lang.expressions import Call, Cast, Expr, walk
+from cq.lang.schema import Field, Schema
+from cq.lang.types import BIGINT, Physical
+from cq.planner.physical.stage_input import StageInput
+from cq.planner.plan.fold import folded
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.source import SourceDef
+from cq.runtime.containers.waiting import BUFFER_NEXT
+from cq.runtime.layout import abi
+from cq.runtime.layout.abi import ErrorCode, Storage
+from cq.runtime.layout.job import Slot
 
 ROWS_ARGUMENTS = ("state", "batch", "out", "constants", "lo", "hi", "base", "late")
 
@@ -59,22 +49,22 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
     name = f"rows_{port}"
     row_number = ast.Name("i", ast.Load())
     serial = ast.Name("serial", ast.Load())
-    fan_out = bounded_fan_out(stage, node)
+    waits = bool(stage.waiting)
+    fan_out = None if waits else bounded_fan_out(stage, node)
     place = row_number if isinstance(node, StageInput) else serial
     position = Position(place, ast.Constant(abi.NEVER), 0, ast.Constant(0), ast.Constant(0))
-    late = expr("late * FATAL", FATAL=FATAL) if is_strict(node) else ast.Name("late", ast.Load())
+    late = (
+        expr("late * FATAL", FATAL=FATAL)
+        if node.source is not None and node.source.strict
+        else ast.Name("late", ast.Load())
+    )
     roomy = fan_out is not None
     event = Event(serial, position, expr("-1"), row_number, port, late, roomy)
     with function(stage, name, ROWS_ARGUMENTS, node, event) as flow:
-        row = source_row(flow.scope, schema, stage.columns.setdefault(port, {}), port, row_number)
+        places = stage.columns.setdefault(port, {})
+        row = source_row(flow.scope, schema, places, port, row_number)
+        row.given = _computed_time(flow.scope, node, places, port, row_number)
         writer = flow.writer
-        if stage.lanes:
-            selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
-        serials = (
-            ""
-            if not isinstance(node, StageInput)
-            else writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SERIALS), "sers")
-        )
         writer.code("end = hi")
         if fan_out is not None:
             for p in flow.ports.values():
@@ -83,37 +73,99 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
                 writer.code(f"end = min(end, lo + ({room}))", CAP=p.capacity, R=p.rows, LOG=log)
         step = "j" if stage.lanes else "i"
         with writer.for_(step, "lo", "end"), flow.scope.block():
-            if fan_out is None:
-                for p in flow.ports.values():
-                    with flow.scope.when(expr("R >= ld_i64(P, W)", R=p.rows, P=p.place, W=abi.PORT_LIMIT)):
-                        flow.leave(ast.Name(step, ast.Load()))
-            if stage.lanes:
-                writer.code("i = ld_i32(SEL, j)", SEL=selection)
-            if serials:
-                writer.code("serial = ld_i64(S, i)", S=serials)
-            else:
-                writer.code("serial = base + i")
+            if fan_out is None and not waits:
+                _leave_when_full(flow, step)
+            _begin_row(flow, node, place)
+            served = _serve_due(flow, step, place) if waits else None
             if not stage.final:
                 writer.code("nth = 0")
             if stage.uses_step_bytes:
                 writer.code("step_reset(state)")
             if not stage.lanes:
-                flow.ahead = _row_ahead(flow, node.schema, stage.columns[port], port)
+                flow.ahead = _row_ahead(flow, node.schema, stage.columns[port], port, AHEAD_ROWS)
+                flow.soon = _row_ahead(flow, node.schema, stage.columns[port], port, AHEAD_ROWS // 2)
             flow.deliver(node, row)
             if stage.gathered:
                 take_gathered(flow, port)
+            if served is not None:
+                with writer.into(served):
+                    for read_again in flow.stale:
+                        read_again()
         flow.leave(ast.Name("end", ast.Load()))
     return name
+
+
+def _begin_row(flow: Flow, node: LogicalNode, place: ast.expr) -> None:
+    """Which row of the batch the turn is for, its serial and, where that is asked for, its watermark."""
+    writer, stage = flow.writer, flow.stage
+    if stage.lanes:
+        selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
+        writer.code("i = ld_i32(SEL, j)", SEL=selection)
+    if isinstance(node, StageInput):
+        serials = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SERIALS), "sers")
+        writer.code("serial = ld_i64(S, i)", S=serials)
+    else:
+        writer.code("serial = base + i")
+    if stage.waiting or stage.passes_watermarks:
+        marks = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_WATERMARKS), "marks")
+        writer.code("watermark = ld_i64(M, P)", M=marks, P=place)
+
+
+def _leave_when_full(flow: Flow, step: str) -> None:
+    """A port at its limit ends the function at this row, which is not taken yet."""
+    for p in flow.ports.values():
+        with flow.scope.when(expr("R >= ld_i64(P, W)", R=p.rows, P=p.place, W=abi.PORT_LIMIT)):
+            flow.leave(ast.Name(step, ast.Load()))
+
+
+def rows_waiting(stage: StagePlan, inputs: Sequence[LogicalNode]) -> list[Slot]:
+    """Return the buffers where rows of the inputs wait for the watermark.
+
+    Only those: a row made at an instant has that very time, so it never waits.
+    """
+    nodes = {id(n): n for i in inputs for n in reachable(stage, i)}
+    found = [(n, waiting_input(n, stage.waits)) for n in nodes.values()]
+    return [slot_of(stage, n, kept) for n, kept in found if kept is not None]
+
+
+def _serve_due(flow: Flow, step: str, place: ast.expr) -> list[ast.stmt]:
+    """Before a row is taken: if its watermark has reached the time of a row that waits, serve what is due.
+
+    When a port is full the function ends at this row, and goes on serving when it is called again. Returns the block
+    where what was in locals is read again.
+    """
+    writer, stage = flow.writer, flow.stage
+    buffers = [writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "buffer") for slot in stage.waiting]
+    due = expr("watermark >= ld_i64(B, NEXT)", B=buffers[0], NEXT=BUFFER_NEXT)
+    for buffer in buffers[1:]:
+        due = expr("D or watermark >= ld_i64(B, NEXT)", D=due, B=buffer, NEXT=BUFFER_NEXT)
+    call = expr("serve(state, out, constants, watermark, serial, P)", P=place)
+    if stage.lanes:
+        seen = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_FIRST), "seen")
+        call = expr("serve(state, out, constants, watermark, serial, P, batch, SEEN)", P=place, SEEN=seen)
+    with flow.scope.when(due):
+        flow.flush()
+        status = writer.let(call, "status")
+        with flow.scope.when(expr("S != DONE", S=status, DONE=abi.DONE)):
+            writer.code("return pick(S == MORE, AT, -1)", S=status, MORE=abi.MORE, AT=step)
+        for p in flow.ports.values():
+            p.reopen()
+        block = writer.here()
+    if stage.lanes:  # what this row's watermark has reached is served: later instants are reached by later rows
+        writer.set(seen, expr("P + 1", P=place))
+    writer.code("st_i64(state, W, watermark)", W=stage.watermark_word())
+    _leave_when_full(flow, step)
+    return block
 
 
 AHEAD_ROWS = 12  # prefetch distance: measured best of 4, 8, 12, 16, 24 at 1 M groups; below 4 K groups unused
 
 
-def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int) -> Row:
-    """The row AHEAD_ROWS turns later, or the last one of the call."""
+def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, turns: int) -> Row:
+    """The row so many turns later, or the last one of the call."""
 
     def later() -> ast.expr:  # anew for each column: the first use may stand in a branch that the next is not in
-        return flow.scope.let(expr("min(i + N, end - 1)", N=AHEAD_ROWS), "ahead")
+        return flow.scope.let(expr("min(i + N, end - 1)", N=turns), "ahead")
 
     def loader(index: int, column: Field) -> Callable[[], Val]:
         return lambda: _load(flow.scope, places.setdefault(index, len(places)), column, port, later())
@@ -137,13 +189,82 @@ def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], keys: tuple[t
             with stage.writer.for_("i", "lo", "hi"), scope.block():
                 values = [emit(scope, row, k) for k in key]
                 hash32 = Keys.of([(k.type, k.nullable) for k in key]).hash(scope, values)
-                stage.writer.code("st_i32(out, i - lo, H)", H=hash32)
+                stage.writer.code("st_u32(out, i - lo, H)", H=hash32)
             stage.writer.code("return 0")
     with stage.writer.function("lanes", LANES_ARGUMENTS):
         for port in range(len(inputs)):
             with stage.writer.if_(expr("port == P", P=port)):
                 stage.writer.code("lanes_p(batch, port, lo, hi, out, constants)".replace("lanes_p", f"lanes_{port}"))
         stage.writer.code("return 0")
+
+
+# in StagePlan.columns: the event time that is computed, in the first place, so that the function that computes it
+# finds the other columns where the kernel does
+COMPUTED_TIME = -1
+
+
+def computed_times(stage: StagePlan, inputs: tuple[LogicalNode, ...]) -> dict[int, SourceDef]:
+    """Return the sources, by port, whose event time is computed, its place in their batches set.
+
+    To be called before anything else gives columns their places.
+    """
+    found = {p: n.source for p, n in enumerate(inputs) if n.source is not None and is_computed(n.source.event_time)}
+    for port in found:
+        assert port not in stage.columns, "columns of a source have places already"
+        stage.columns[port] = {COMPUTED_TIME: 0}
+    return found
+
+
+def _computed_time(
+    scope: Scope, node: LogicalNode, places: dict[int, int], port: int, number: ast.expr
+) -> dict[Expr, Callable[[], Val]]:
+    """The event time of a source as an expression whose value is at hand, if no column had it: it is a column now.
+
+    In the plan it is not NULL, as accepted rows have one, and its constants may be folded.
+    """
+    time = node.source.event_time if node.source is not None else None
+    if time is None or not is_computed(time):
+        return {}
+
+    def load() -> Val:
+        return _load(scope, places[COMPUTED_TIME], Field("event time", time.type, nullable=False), port, number)
+
+    return {replace(e, nullable=n): load for e in (time, folded(time)) for n in (False, True)}
+
+
+TIMES_ARGUMENTS = ("state", "batch", "lo", "hi", "out", "constants")
+
+
+def times_name(port: int) -> str:
+    """The function that computes the event times of a source."""
+    return f"times_{port}"
+
+
+def write_times(stage: StagePlan, source: SourceDef, port: int) -> str:
+    """Write the function that computes the event times of rows lo..hi of a source, where no column has them; its name.
+
+    out: -> i64 a row, and -> a byte a row: 1, or 0 where the event time is NULL. It returns hi, or the row whose event
+    time cannot be computed; the state's error words say why.
+    """
+    time, name = source.event_time, times_name(port)
+    assert time is not None
+
+    def fail(code: ErrorCode, site: int) -> None:
+        stage.writer.code("failed(state, CODE, SITE, PORT, i, 0)\nreturn i", CODE=int(code), SITE=site, PORT=port)
+
+    with stage.writer.function(name, TIMES_ARGUMENTS):
+        scope = Scope(stage.writer, stage.constants, stage.sites, fail)
+        schema = Schema(source.fields)
+        row = source_row(scope, schema, stage.columns.setdefault(port, {}), port, ast.Name("i", ast.Load()))
+        stage.writer.code("times = ld_i64(out, 0)\nthere = ld_i64(out, 1)")
+        with stage.writer.for_("i", "lo", "hi"), scope.block():
+            if any(isinstance(x, Call | Cast) and x.type.physical is Physical.BYTES for x in walk(time)):
+                stage.writer.code("step_reset(state)")
+            value = emit(scope, row, time)
+            valid = ast.Constant(1) if value.null is None else expr("pick(N, 0, 1)", N=value.null)
+            stage.writer.code("st_i64(times, i, T)\nst_u8(there, i, V)", T=value.it, V=valid)
+        stage.writer.code("return hi")
+    return name
 
 
 def decides_lane(schema: Schema, key: Expr) -> bool:
@@ -215,10 +336,10 @@ def bounded_fan_out(stage: StagePlan, node: LogicalNode) -> int | None:
         return None
     most = 1
     for n in reachable(stage, node):
-        if isinstance(n, Unnest):
+        ways = sum(not n.holds_back(port) for port in range(len(n.inputs)))
+        if n.inputs and n.fan_out is None:
             return None
-        if isinstance(n, UnionAll):
-            most *= len(n.branches)
+        most *= max(1, ways) * (n.fan_out or 1)
     outputs = [len(stage.outputs.get(id(n), ())) for n in reachable(stage, node)]
     return most if sum(outputs) else 1
 
@@ -230,7 +351,7 @@ def reachable(stage: StagePlan, node: LogicalNode) -> list[LogicalNode]:
         at = todo.pop()
         found.append(at)
         for reader, port in stage.readers.get(id(at), ()):
-            if id(reader) not in seen and not holds_back(reader, port):
+            if id(reader) not in seen and not reader.holds_back(port):
                 seen.add(id(reader))
                 todo.append(reader)
     return found

@@ -1,88 +1,88 @@
 """A stage's module: the kernel, the row loops of its inputs, the functions that serve closing times and the end.
 
 `write_stage` turns the part of a plan that one stage runs into a `Stage`: generated source, described state, constants,
-sites. The kernel walks the segments of a batch (cq/runtime/abi.py) and keeps a cursor, so that it can stop at any step.
+sites. The kernel walks the segments of a batch (cq/runtime/layout/abi.py) and keeps a cursor, so that it can stop at
+any step.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from cq.codegen.flow import CLOSE, FINISH, StagePlan
-from cq.codegen.operators import aggregate, buffer, gather, over, rowwise, temporal_join, unnest, window
-from cq.codegen.ports import ORDINAL_BITS, column_specs
-from cq.codegen.scan import StageInput, write_lanes, write_rows
+from cq.codegen import gather, operators
+from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, UNSUPPORTED, StagePlan
+from cq.codegen.ports import column_specs
+from cq.codegen.scan import computed_times, rows_waiting, write_lanes, write_rows, write_times
 from cq.codegen.writer import expr
-from cq.expressions import Call, Cast, Expr, walk
-from cq.planner.logical import AggregateCall, LogicalNode, LogicalPlan, Output
-from cq.planner.operators import Lag, Over, Scan, SourceDef, TemporalJoin
-from cq.runtime import abi
-from cq.runtime.abi import ErrorCode
-from cq.runtime.job import Grid, PortSpec, Stage, StageKind
-from cq.types import Physical
-
-# imported for what they register with @consumes, @closes and @finishes (cq/codegen/flow.py)
-_OPERATORS = (aggregate, over, rowwise, temporal_join, unnest, window)
+from cq.errors import compile_error
+from cq.lang.expressions import Call, Cast, walk
+from cq.lang.types import Physical
+from cq.planner.physical import stages as planned
+from cq.planner.physical.stage_input import StageInput
+from cq.planner.physical.stages import Way
+from cq.planner.plan.logical import LogicalPlan, Output
+from cq.planner.plan.node import LogicalNode
+from cq.runtime.layout import abi
+from cq.runtime.layout.abi import ORDINAL_BITS, ErrorCode
+from cq.runtime.layout.job import Grid, PortSpec, Stage, StageKind
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenStage:
-    """A stage, what admission has to know for it, and the columns it reads: port -> plan column -> place."""
+    """A stage, what admission has to know for it, and the columns it reads: port -> plan column -> place.
+
+    watermarks: whether its rows must come with their watermarks.
+    """
 
     stage: Stage
     grids: tuple[Grid, ...]
-    every_advance: bool
+    watermarks: bool
     columns: dict[int, dict[int, int]]
 
 
-def sources_of(plan: LogicalPlan) -> tuple[SourceDef, ...]:
-    """The sources a plan reads, by their place in the file: their number is their port."""
-    found = {n.source.name: n.source for n in plan.nodes() if isinstance(n, Scan)}
-    return tuple(sorted(found.values(), key=lambda s: (s.position, s.name)))
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """How a stage runs. routed: for lanes, the key of each input port's rows.
-
-    waits: whether rows can arrive before the watermark reaches their time (cq/codegen/operators/buffer.py).
-    final: its ports are sinks; else its one port feeds the next stage.
-    collects: the stage before, which is PARTIAL, has filled the panes of its windows; it takes no rows.
-    """
-
-    name: str
-    kind: StageKind
-    waits: bool
-    routed: tuple[tuple[Expr, ...], ...] = ()
-    final: bool = True
-    collects: bool = False
-
-
+OPERATORS = operators.__name__  # imported for what they register with @consumes, @closes and @finishes
+KINDS = {
+    Way.LOOP: StageKind.STATEFUL,
+    Way.ANY: StageKind.STATELESS,
+    Way.LANES: StageKind.PARTITIONED,
+    Way.PARTIAL: StageKind.PARTIAL,
+}
 EVENTS_ONLY = (PortSpec("events", ()),)  # what a PARTIAL stage sends on
 
 
-def write_stage(plan: LogicalPlan, identity: dict[int, str], shape: Shape, globals_: Iterable[str]) -> WrittenStage:
-    """A plan as one stage over its sources, or over the rows of the stage before (a plan over a StageInput)."""
-    fills = shape.kind is StageKind.PARTIAL
+def write_stage(
+    spec: planned.Stage, plan: LogicalPlan, globals_: Iterable[str], passes_watermarks: bool = False
+) -> WrittenStage:
+    """A stage of the physical plan. plan: its operators, or these with fewer columns on its ports.
+
+    passes_watermarks: its rows carry theirs to the next stage.
+    """
+    for node in plan.nodes():
+        demand_written(node)
+    fills = spec.way is Way.PARTIAL
     ports = EVENTS_ONLY if fills else tuple(_port(o) for o in plan.outputs)
-    stage = StagePlan(plan, ports, identity, bool(shape.routed), shape.final, shape.waits, shape.collects)
+    stage = StagePlan(plan, ports, spec.way is Way.LANES, spec.final, spec.waits, spec.collects)
     stage.uses_step_bytes = _uses_step_bytes(plan)
-    stage.gathered = {id(n): n for n in gather.gathered(plan, shape.waits)}
+    stage.gathered = {id(n): n for n in spec.gathered}
     _write_failed(stage)
-    inputs = inputs_of(plan)
-    loops = [] if shape.collects else [write_rows(stage, n, n.schema, port) for port, n in enumerate(inputs)]
+    stage.passes_watermarks = passes_watermarks
+    inputs = spec.leaves
+    stage.waiting = rows_waiting(stage, inputs)
+    computed = computed_times(stage, inputs)
+    loops = [] if spec.collects else [write_rows(stage, n, n.schema, port) for port, n in enumerate(inputs)]
     if not fills:
         _write_closers(stage)
     finishers = _write_finishers(stage)
     _write_serve(stage)
     _write_kernel(stage, loops, finishers)
-    if shape.routed:
-        write_lanes(stage, inputs, shape.routed)
+    if spec.keys:
+        write_lanes(stage, inputs, spec.keys)
+    times = [write_times(stage, source, port) for port, source in computed.items()]
     made = Stage(
-        name=shape.name,
-        kind=shape.kind,
+        name=spec.name,
+        kind=KINDS[spec.way],
         module=stage.writer.finish(globals_),
         functions=tuple(stage.writer.signatures.items()),
         entry="kernel",
@@ -92,34 +92,29 @@ def write_stage(plan: LogicalPlan, identity: dict[int, str], shape: Shape, globa
         ports=ports,
         sites=tuple(stage.sites.sites),
         groups=tuple(stage.groups),
-        lane_entry="lanes" if shape.routed else None,
+        lane_entry="lanes" if spec.keys else None,
+        lanes=spec.lanes,
+        time_entries=tuple(times),
+        passes_watermarks=passes_watermarks,
     )
-    return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), stage.every_advance, stage.columns)
+    return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), bool(stage.waiting), stage.columns)
 
 
 def _port(output: Output) -> PortSpec:
     return PortSpec(output.name, column_specs(output.node.schema), output.limit)
 
 
-def inputs_of(plan: LogicalPlan) -> tuple[LogicalNode, ...]:
-    """The nodes whose rows come from outside, by port: one scan a source, or the stage before."""
-    nodes = plan.nodes()
-    given = [n for n in nodes if isinstance(n, StageInput)]
-    scans = [n for n in nodes if isinstance(n, Scan)]
-    assert not (given and scans), "a stage that reads both sources and another stage"
-    by_source = {n.source.name: n for n in scans}
-    assert len(by_source) == len(scans), "a source scanned twice: sub-plans are shared before stages are written"
-    return tuple(given) or tuple(by_source[s.name] for s in sources_of(plan))
+def demand_written(node: LogicalNode) -> None:
+    """CQ0502 for an operator that kernels cannot run."""
+    if node.operator in UNSUPPORTED:
+        help = ("run it on another engine: --engine reference, or --engine spark",)
+        raise compile_error("CQ0502", UNSUPPORTED[node.operator], node.span, help=help)
 
 
 def _write_closers(stage: StagePlan) -> None:
     for node in stage.plan.nodes():
         if id(node) in stage.gathered:
             gather.close_gather(stage, node)
-        if isinstance(node, Over) and node.order and stage.waits:
-            buffer.close_buffer(stage, node, node.input)
-        if isinstance(node, TemporalJoin) and stage.waits:
-            buffer.close_buffer(stage, node, node.left)
         if node.operator in CLOSE:
             CLOSE[node.operator](stage, node)
 
@@ -127,25 +122,16 @@ def _write_closers(stage: StagePlan) -> None:
 def _uses_step_bytes(plan: LogicalPlan) -> bool:
     """Whether some expression makes text of its own."""
     for node in plan.nodes():
-        if isinstance(node, Over) and any(c.type.physical is Physical.BYTES for c in node.calls):
+        if COPIES_TEXT.get(node.operator, _copies_none)(node):
             return True
-        for e in expressions_of(node):
+        for e, _ in node.expressions():
             if any(isinstance(x, Call | Cast) and x.type.physical is Physical.BYTES for x in walk(e)):
                 return True
     return False
 
 
-def expressions_of(node: LogicalNode) -> Iterator[Expr]:
-    """Every scalar expression among a node's parameters."""
-    todo: list[object] = [getattr(node, f.name) for f in fields(node) if f.compare]
-    while todo:
-        value = todo.pop()
-        if isinstance(value, Expr):
-            yield value
-        elif isinstance(value, tuple):
-            todo.extend(value)
-        elif isinstance(value, AggregateCall | Lag):
-            todo.extend(getattr(value, f.name) for f in fields(value))
+def _copies_none(node: LogicalNode) -> bool:
+    return False
 
 
 def _write_failed(stage: StagePlan) -> None:
@@ -177,10 +163,18 @@ def _write_finishers(stage: StagePlan) -> list[str]:
 
 
 def _write_serve(stage: StagePlan) -> None:
-    """Serve every closing time up to the watermark, ascending, each through the closers in plan order."""
+    """Serve every closing time up to the watermark, ascending, each through the closers in plan order.
+
+    Where rows wait in lanes, other lanes' rows move the watermark too: each instant is served at the place, of those
+    from `first` on and at most `place`, where the watermark has reached it.
+    """
     writer = stage.writer
     closers = sorted(stage.closers, key=lambda c: c.order)
-    with writer.function("serve", ("state", "out", "constants", "watermark", "serial", "place")):
+    searches = stage.lanes and bool(stage.waiting)
+    arguments = ("state", "out", "constants", "watermark", "serial", "place")
+    with writer.function("serve", (*arguments, "batch", "first") if searches else arguments):
+        if searches:
+            writer.code("marks = ld_i64(batch, W)", W=abi.BATCH_WATERMARKS)
         if closers:
             with writer.while_(True):
                 writer.code("instant = NEVER", NEVER=abi.NEVER)
@@ -190,9 +184,12 @@ def _write_serve(stage: StagePlan) -> None:
                 writer.code("st_i64(state, W, instant)", W=abi.STATE_INSTANT)
                 if stage.watermark is not None:  # what arrives at this instant waits for later ones only
                     writer.code("st_i64(state, W, instant)", W=stage.watermark.offset)
+                if searches:
+                    _write_search(stage)
+                cause = "cause, first" if searches else "serial, place"
                 for closer in closers:
                     more = ", 0, 0, -1" if closer.gathers else ""
-                    call = f"status = F(state, out, constants, instant, serial, place{more})"
+                    call = f"status = F(state, out, constants, instant, {cause}{more})"
                     writer.code(call, F=closer.function)
                     writer.code("if status != DONE:\n    return status", DONE=abi.DONE)
         if stage.watermark is not None:
@@ -201,11 +198,33 @@ def _write_serve(stage: StagePlan) -> None:
         writer.code("return DONE", DONE=abi.DONE)
 
 
+def _write_search(stage: StagePlan) -> None:
+    """`first` is the place where the watermark has reached the instant, `cause` the serial there."""
+    writer = stage.writer
+    writer.code("first = marks_reach(marks, first, place, instant)\ncause = serial")
+    with writer.if_(expr("first < place")):
+        if _is_derived(stage):
+            numbered = expr("ld_i64(ld_i64(batch, W), first)", W=abi.BATCH_SERIALS)
+            writer.code("cause = shl(N >> BITS, BITS)", N=numbered, BITS=ORDINAL_BITS)
+        else:
+            writer.code("cause = first")
+
+
+def _is_derived(stage: StagePlan) -> bool:
+    """Whether its rows come from the stage before."""
+    return any(isinstance(n, StageInput) for n in stage.plan.nodes())
+
+
 def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) -> None:
     """Walk the segments from the cursor on."""
     writer = stage.writer
-    derived = any(isinstance(n, StageInput) for n in stage.plan.nodes())
+    derived = _is_derived(stage)
+    serve = "status = serve(state, out, constants, ld_i64(segment, W), serial, place)"
+    if stage.lanes and stage.waiting:
+        serve = serve.replace("place)", "place, batch, ld_i64(batch, FIRST))")
     with writer.function("kernel", ("state", "batch", "out", "constants")):
+        if stage.passes_watermarks:
+            writer.preset("kind")
         writer.code("segments = ld_i64(batch, W)", W=abi.BATCH_SEGMENTS)
         writer.code("count = ld_i64(batch, W)", W=abi.BATCH_SEGMENT_COUNT)
         writer.code("at = ld_i64(state, W)", W=abi.STATE_SEGMENT)
@@ -225,10 +244,7 @@ def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) 
                 else:
                     writer.code("place = serial")
                 with writer.if_(expr("kind == CLOSE", CLOSE=abi.SEGMENT_CLOSE)):
-                    writer.code(
-                        "status = serve(state, out, constants, ld_i64(segment, W), serial, place)",
-                        W=abi.SEGMENT_WATERMARK,
-                    )
+                    writer.code(serve, W=abi.SEGMENT_WATERMARK, FIRST=abi.BATCH_FIRST)
                 with writer.otherwise():
                     for name in finishers:
                         with writer.if_(expr("status == DONE", DONE=abi.DONE)):
@@ -239,6 +255,8 @@ def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) 
                 _pass_segment(stage, expr("ld_i64(segment, W)", W=abi.SEGMENT_WATERMARK))
             writer.code("at = at + 1")
             writer.code("row = -1")
+        if stage.passes_watermarks:
+            _pass_last_watermark(stage)
         writer.code("st_i64(state, W, 0)", W=abi.STATE_SEGMENT)
         writer.code("st_i64(state, W, 0)", W=abi.STATE_ROW)
         writer.code("return DONE", DONE=abi.DONE)
@@ -271,6 +289,15 @@ def _write_rows_step(stage: StagePlan, row_loops: list[str]) -> None:
         writer.code("st_i64(state, W, at)", W=abi.STATE_SEGMENT)
         writer.code("st_i64(state, W, following + 1)", W=abi.STATE_ROW)
         writer.code("return MORE", MORE=abi.MORE)
+
+
+def _pass_last_watermark(stage: StagePlan) -> None:
+    """The next stage sees the watermark of the batch's last row, whether or not that row has come through."""
+    writer = stage.writer
+    writer.code("rows = ld_i64(batch, W)", W=abi.BATCH_ROWS)
+    with writer.if_(expr("rows > 0 and kind <= LATE", LATE=abi.SEGMENT_LATE)):
+        writer.code("kind = CLOSE\nserial = ld_i64(batch, W) + rows - 1", CLOSE=abi.SEGMENT_CLOSE, W=abi.BATCH_FIRST)
+        _pass_segment(stage, expr("ld_i64(ld_i64(batch, W), serial)", W=abi.BATCH_WATERMARKS))
 
 
 def _pass_segment(stage: StagePlan, watermark: ast.expr) -> None:

@@ -8,16 +8,17 @@ comes from, what was computed already in the enclosing blocks, and how to stop w
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
 from cq.codegen.writer import Fill, Writer, expr
 from cq.errors import Span
-from cq.runtime.abi import ErrorCode
-from cq.runtime.job import Site
-from cq.types import DataType, Kind, Physical
+from cq.lang.expressions import Expr
+from cq.lang.types import DataType, Kind, Physical
+from cq.runtime.layout.abi import ErrorCode
+from cq.runtime.layout.job import Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +210,14 @@ class Scope:
 
 @dataclass(slots=True)
 class Row:
-    """The columns of the row at hand: computed when first asked for, once on every way."""
+    """The columns of the row at hand: computed when first asked for, once on every way.
+
+    given: expressions over them whose values are at hand too.
+    """
 
     scope: Scope
     make: list[Callable[[], Val]]
-    key: object = None
+    given: Mapping[Expr, Callable[[], Val]] = field(default_factory=dict)
 
     def column(self, index: int) -> Val:
         key = (id(self), index)

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from cq.codegen.nesting import flat
+
 Fill = ast.expr | int | float | bool | str  # a str is a name of ours
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,63}")
@@ -117,7 +119,7 @@ class Writer:
         self._blocks.append(body)
         yield
         self._blocks.pop()
-        body[:0] = prologue
+        body = flat([*prologue, *body], lambda: self.fresh("nest"))
         spec = ast.arguments(
             posonlyargs=[], args=[ast.arg(a) for a in names], kwonlyargs=[], kw_defaults=[], defaults=[]
         )
@@ -161,6 +163,16 @@ class Writer:
         self._blocks.pop()
         if not body:
             body.append(ast.Pass())
+
+    def here(self) -> list[ast.stmt]:
+        """The current block, for `into`."""
+        return self._blocks[-1]
+
+    @contextmanager
+    def into(self, block: list[ast.stmt]) -> Iterator[None]:
+        """What is written inside comes at the end of an earlier block of the current function."""
+        with self._block(block):
+            yield
 
     @contextmanager
     def if_(self, condition: Fill) -> Iterator[None]:

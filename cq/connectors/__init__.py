@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cq.connectors.access import Access
-    from cq.schema import Field
+    from cq.lang.schema import Field
 
 
 def infer(options: Mapping[str, str], access: Access | None = None) -> tuple[Field, ...]:

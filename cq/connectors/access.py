@@ -1,4 +1,5 @@
-"""Which files a query may touch, and how they are opened: regular files under allowed directories, by descriptor.
+"""Which files a query may touch, how they are opened (regular files under allowed directories, by descriptor), and who
+writes which.
 
 Paths typed on the command line or given from Python are the user's own word and are not confined; paths in the text of
 a query are: to the directory of the query file, the working directory and what `--allow-path` adds.
@@ -9,14 +10,17 @@ from __future__ import annotations
 import glob
 import os
 import stat
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+from weakref import WeakValueDictionary
 
 from cq.errors import Diagnostic, UsageError
 
 MAX_FILES = 100_000  # a pattern that matches more is a mistake (`cq limits`)
 STDIN = "-"
+PART = ".part"  # the end of the name of a file that is not whole yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,8 @@ class Access:
             raise UsageError(
                 Diagnostic(
                     "CQ0601",
-                    f'"{path}" lies outside the directories this query may use',
-                    help=("put it beside the query file, or allow its directory: --allow-path DIR",),
+                    f'"{path}" is outside the directories that this query may use',
+                    help=("move it next to the query file, or allow its directory: --allow-path DIR",),
                 )
             )
         return real
@@ -63,7 +67,7 @@ class Access:
                 Diagnostic(
                     "CQ0601",
                     f'no file matches "{pattern}"',
-                    help=(f"patterns start from {self.base}; write ** to go into directories",),
+                    help=(f"patterns are relative to {self.base}; use ** to include subdirectories",),
                 )
             )
         return tuple(sorted(found, key=os.fsencode))
@@ -131,14 +135,34 @@ def _kind(mode: int) -> str:
     return kinds.get(stat.S_IFMT(mode), "special file")
 
 
+_WRITTEN: WeakValueDictionary[str, object] = WeakValueDictionary()  # by path: who writes it now, in any query
+_CLAIMING = threading.Lock()
+
+
+def claim(path: Path, shown: str, writer: object) -> None:
+    """The file is the writer's until it gives it back, or is collected; CQ0605 when it is another's."""
+    with _CLAIMING:
+        if str(path) in _WRITTEN:
+            cause = f'"{shown}" is written by another output already'
+            raise UsageError(Diagnostic("CQ0605", cause, help=("give each output a file of its own",)))
+        _WRITTEN[str(path)] = writer
+
+
+def give_back(path: Path) -> None:
+    """Anybody may write the file."""
+    _WRITTEN.pop(str(path), None)
+
+
 def nearest(path: Path) -> str:
-    """The name beside a missing file that looks most like it."""
+    """The name beside a missing file that looks most like it; of no file that is being written."""
     import difflib
 
+    directory = os.path.realpath(path.parent)
     try:
-        names = os.listdir(path.parent)[:1000]
+        found = os.listdir(directory)[:1000]
     except OSError:
         return ""
+    names = [n for n in found if not n.endswith(PART) and os.path.join(directory, n) not in _WRITTEN]
     close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.6)
     return close[0] if close else ""
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from cq.connectors.access import claim, give_back
 from cq.connectors.protocol import BadRow
-from cq.connectors.targets import claim, give_back
 from cq.errors import DataError, Diagnostic, EngineError, UsageError
 
 MAX_BYTES = 1 << 30  # of one file of bad rows (`cq limits`): a wrong delimiter must not fill the disk

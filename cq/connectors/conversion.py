@@ -13,23 +13,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as t
 
-from cq.connectors.protocol import field_of
+from cq.connectors.protocol import ColumnNames
 from cq.connectors.rules import Convert, TypedColumn
 from cq.errors import DataError, Diagnostic, did_you_mean
-from cq.schema import Field
-from cq.types import DataType, Kind, from_arrow, to_arrow
+from cq.lang.schema import Field
+from cq.lang.types import DataType, Kind, from_arrow, to_arrow
 
 # what a source of integers, by bits, may be declared as without a look at the values being needed
 _WIDER = {"int8": 8, "int16": 16, "int32": 32, "int64": 64, "uint8": 9, "uint16": 17, "uint32": 33, "uint64": 65}
+MOST_DIGITS = 20  # of an integer of 64 bits
 _BITS = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64}
 
 
 def match_columns(name: str, schema: pa.Schema, fields: Sequence[Field]) -> list[tuple[int, TypedColumn]]:
     """For each declared column: where it stands in the input and how it is converted. CQ0603 when it cannot be."""
-    there = tuple(Field(n, fields[0].type) for n in schema.names)
+    there = ColumnNames(schema.names)
     out = []
     for i, field in enumerate(fields):
-        at = field_of(there, field.name)
+        at = there.find(field.name)
         if at is None or schema.names.count(schema.names[at]) > 1:
             cause = f"{name} has {'no column' if at is None else 'several columns'} {field.name!r}"
             guess = did_you_mean(field.name, schema.names) if at is None else ""
@@ -40,13 +41,48 @@ def match_columns(name: str, schema: pa.Schema, fields: Sequence[Field]) -> list
         if not fits:
             read_as = from_arrow(arrow)
             cause = f"column {field.name} of {name} is {read_as or arrow} and is declared {field.type}"
-            raise DataError(_misfit(cause, f"declare it {read_as}" if read_as else "leave the column out"))
+            raise DataError(_misfit(cause, _other_declaration(field, read_as)))
         out.append((at, TypedColumn(i, convert)))
     return out
 
 
+def _other_declaration(field: Field, read_as: DataType | None) -> str:
+    if read_as is None:
+        return "remove the column"
+    if read_as.kind is not Kind.VARCHAR:
+        return f"declare it {read_as}"
+    name = field.name
+    return f"declare the text and convert it: {name} VARCHAR, {name}_value AS CAST({name} AS {field.type})"
+
+
 def _misfit(cause: str, *help: str) -> Diagnostic:
     return Diagnostic("CQ0603", cause, help=tuple(h for h in help if h))
+
+
+def sound(array: pa.Array) -> pa.Array:
+    """The array; as bytes where its text is not UTF-8, for the conversion to find the rows.
+
+    ArrowInvalid when its lengths, positions or numbers are not to be trusted.
+    """
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        plain = _bytes_for_text(array.type)
+        if plain == array.type:
+            raise
+        array = array.view(plain)
+        array.validate(full=True)
+    return array
+
+
+def _bytes_for_text(type_: pa.DataType) -> pa.DataType:
+    """The type with the same layout that promises nothing of its text."""
+    if t.is_dictionary(type_):
+        return pa.dictionary(type_.index_type, _bytes_for_text(type_.value_type), type_.ordered)
+    if t.is_list(type_) or t.is_large_list(type_):
+        of = type_.value_field.with_type(_bytes_for_text(type_.value_type))
+        return pa.list_(of) if t.is_list(type_) else pa.large_list(of)
+    return {"string": pa.binary(), "large_string": pa.large_binary()}.get(str(type_), type_)
 
 
 def never_fails(arrow: pa.DataType, type_: DataType) -> bool:
@@ -70,9 +106,12 @@ def conversion(arrow: pa.DataType, type_: DataType) -> tuple[Convert | None, boo
         return _microseconds, True
     if t.is_duration(arrow) and kind is Kind.INTERVAL:
         return lambda a: _floored(a, pa.duration("us")), True
+    if t.is_integer(arrow) and kind is Kind.DECIMAL:
+        every = pa.decimal128(MOST_DIGITS + type_.scale, type_.scale)  # Arrow converts only to what holds every integer
+        return lambda a: a.cast(every).cast(target), True
     fits = (
         t.is_null(arrow)
-        or (t.is_integer(arrow) and (type_.is_integer or kind is Kind.DECIMAL))
+        or (t.is_integer(arrow) and type_.is_integer)
         or (t.is_integer(arrow) and arrow.bit_width <= 32 and kind is Kind.DOUBLE)
         or (t.is_integer(arrow) and arrow.bit_width <= 16 and kind is Kind.REAL)
         or (t.is_floating(arrow) and kind is Kind.DOUBLE)

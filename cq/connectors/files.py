@@ -11,10 +11,11 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from cq.connectors.access import Access
-from cq.connectors.arrow_file import read_arrow
-from cq.connectors.csv_blocks import Reads
-from cq.connectors.csv_file import CsvOptions, read_csv
+from cq.connectors.arrow.source import read_arrow
+from cq.connectors.csv.blocks import Reads
+from cq.connectors.csv.source import CsvOptions, read_csv
 from cq.connectors.native_file import native
+from cq.connectors.options import option
 from cq.connectors.protocol import Piece, Report, damaged
 from cq.connectors.rules import Rules
 from cq.errors import Diagnostic, UsageError
@@ -64,7 +65,7 @@ class Files:
         self.paths = access.expand(pattern)
         self._options, self._rules, self._access = dict(options), rules, access
         self._options = tabbed(self._options, self.paths[0])
-        self._formats = [format_of(p, self._options.get("format", "")) for p in self.paths]
+        self._formats = [format_of(p, option(self._options, "format")) for p in self.paths]
         self._csv = CsvOptions.of(self._options)
         # the first is opened now so that a missing file is said before anything runs
         self._next: BinaryIO | None = access.open(self.paths[0])
@@ -94,7 +95,7 @@ class Files:
             if kind == "arrow":
                 yield from read_arrow(its_own, path, self._rules, report)
                 return
-            from cq.connectors.parquet_file import read_parquet  # imports 20 ms that other formats do not need
+            from cq.connectors.parquet.source import read_parquet  # imports 20 ms that other formats do not need
 
             yield from read_parquet(its_own, path, self._rules, report)
 

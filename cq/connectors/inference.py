@@ -7,22 +7,24 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv
 
-from cq.connectors import texts
+from cq.connectors import cells
 from cq.connectors.access import Access
-from cq.connectors.arrow_file import ipc_batches
-from cq.connectors.csv_blocks import BLOCK_BYTES, BYTE_ORDER_MARK, check_encoding
-from cq.connectors.csv_file import CsvOptions, header_names, other_delimiter
-from cq.connectors.csv_rows import complete, rows
+from cq.connectors.arrow.source import ipc_batches
+from cq.connectors.csv.blocks import BLOCK_BYTES, BYTE_ORDER_MARK, check_encoding
+from cq.connectors.csv.rows import complete
+from cq.connectors.csv.source import CsvOptions, first_row, header_names, other_delimiter
 from cq.connectors.files import format_of, tabbed, unpacked
 from cq.connectors.generator import generate
 from cq.connectors.memory import as_reader
 from cq.connectors.native_file import native
+from cq.connectors.options import option
 from cq.connectors.protocol import damaged
 from cq.errors import DataError, Diagnostic, UsageError
-from cq.schema import Field
-from cq.types import VARCHAR, from_arrow
+from cq.lang.schema import Field
+from cq.lang.types import VARCHAR, from_arrow
 
 
 def infer(options: Mapping[str, str], access: Access | None = None) -> tuple[Field, ...]:
@@ -49,7 +51,7 @@ def infer_file(
     """The columns of a file, or of the first file of a pattern. leave_out: told of each that has no SQL type; without
     it such a column is CQ0603."""
     first = access.expand(path)[0]
-    kind = format_of(first, options.get("format", ""))
+    kind = format_of(first, option(options, "format"))
     with access.open(first) as file:
         if kind == "csv":
             return fields_of(_csv_schema(file, first, options), first, leave_out)
@@ -69,13 +71,17 @@ def _own_schema(file: pa.NativeFile, name: str, kind: str) -> pa.Schema:
 
 
 def _csv_schema(file: BinaryIO, name: str, options: Mapping[str, str]) -> pa.Schema:
-    """Names from the header, types by pyarrow's guess over the first block: the narrowest all its values fit."""
+    """Names from the header, types by pyarrow's guess over the first block: the narrowest that changes none of its
+    values."""
     csv_options = CsvOptions.of(tabbed(options, name))
     text = unpacked(file, name).read(BLOCK_BYTES)
     check_encoding(text, name)
     text = text.removeprefix(BYTE_ORDER_MARK)
-    text = text[: complete(text, csv_options.dialect, last=len(text) < BLOCK_BYTES)]
-    first = next(rows(text, csv_options.dialect), None)
+    whole = complete(text, csv_options.dialect, last=len(text) < BLOCK_BYTES)
+    first = first_row(text[:whole] or text, name, csv_options)
+    if text and not whole:
+        raise damaged(name, f"its first line is longer than {BLOCK_BYTES >> 20} MiB", "declare the columns")
+    text = text[:whole]
     if first is None:
         raise damaged(name, "the file is empty, so its columns cannot be known", "declare the columns")
     names = header_names(first) if csv_options.header else [f"c{i + 1}" for i in range(len(first.cells))]
@@ -86,33 +92,51 @@ def _csv_schema(file: BinaryIO, name: str, options: Mapping[str, str]) -> pa.Sch
     body = text[first.end :].lstrip(b"\r\n") if csv_options.header else text
     if not body:
         return pa.schema([(n, pa.string()) for n in names])
+    guessed = _table(body, name, len(names), csv_options)
+    types = {f.name: pa.string() if pa.types.is_time(f.type) else f.type for f in guessed.schema}
+    numbers = [column for column, type_ in types.items() if pa.types.is_int64(type_) or pa.types.is_float64(type_)]
+    if numbers:
+        texts = _table(body, name, len(names), csv_options, {column: pa.string() for column in numbers})
+        types |= {column: pa.string() for column in numbers if _is_label(texts.column(column), types[column])}
+    return pa.schema(list(zip(names, types.values(), strict=True)))
+
+
+def _table(
+    body: bytes, name: str, width: int, options: CsvOptions, types: Mapping[str, pa.DataType] | None = None
+) -> pa.Table:
+    """Rows of CSV as columns c0, c1, …, in these types and the others as pyarrow guesses."""
     try:
-        table = csv.read_csv(
+        return csv.read_csv(
             pa.BufferReader(body),
-            csv.ReadOptions(
-                use_threads=False, block_size=len(body) + 1, column_names=[f"c{i}" for i in range(len(names))]
-            ),
+            csv.ReadOptions(use_threads=False, block_size=len(body) + 1, column_names=[f"c{i}" for i in range(width)]),
             csv.ParseOptions(
-                delimiter=csv_options.dialect.delimiter.decode(),
-                quote_char=csv_options.dialect.quote.decode() or False,
+                delimiter=options.dialect.delimiter.decode(),
+                quote_char=options.dialect.quote.decode() or False,
                 newlines_in_values=True,
                 invalid_row_handler=lambda _: "skip",
             ),
             csv.ConvertOptions(
-                null_values=[csv_options.null],
+                column_types=types,
+                null_values=[options.null],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
-                true_values=list(texts.TRUE_TEXTS),
-                false_values=list(texts.FALSE_TEXTS),
+                true_values=list(cells.TRUE_TEXTS),
+                false_values=list(cells.FALSE_TEXTS),
                 timestamp_parsers=[csv.ISO8601],
             ),
         )
     except pa.ArrowInvalid as e:
-        raise damaged(
-            name, f"its columns cannot be guessed: {str(e).splitlines()[0][:200]}", "declare the columns"
-        ) from None
-    types = [pa.string() if pa.types.is_time(f.type) else f.type for f in table.schema]
-    return pa.schema(list(zip(names, types, strict=True)))
+        cause = f"its columns cannot be guessed: {str(e).splitlines()[0][:200]}"
+        raise damaged(name, cause, "declare the columns") from None
+
+
+def _is_label(texts: pa.ChunkedArray, guess: pa.DataType) -> bool:
+    """Whether digits are no numbers: 00501 would lose its zeros, 0x1F is no SQL, and whole numbers that make pyarrow
+    guess DOUBLE (beyond BIGINT, +49 …) would become equal to others."""
+    if pc.any(pc.match_substring_regex(texts, r"^[ \t]*[+-]?0([0-9]+[ \t]*$|[xX])")).as_py():
+        return True
+    whole = pc.match_substring_regex(texts, r"^[ \t]*[+-]?[0-9]+[ \t]*$")
+    return bool(pa.types.is_float64(guess) and pc.all(whole).as_py())
 
 
 def fields_of(schema: pa.Schema, name: str, leave_out: Callable[[str], None] | None = None) -> tuple[Field, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import stat
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +38,21 @@ class Inputs:
             return options["path"], self.access
         return None, self.access
 
+    def goes_on(self, stream: Declared) -> bool:
+        """Whether nobody can know that what the stream is read from ends: a pipe, a device, a reader in memory."""
+        path, access = self.path_of(stream)
+        if path is not None:
+            return any(_is_special(access.base / p) for p in access.expand(path))
+        given = self.given.get(stream.name)
+        if given is not None and not is_path(given):
+            return type(given).__name__ == "RecordBatchReader"  # by name: nothing here needs Arrow
+        if given is None and dict(stream.options).get("connector") != "stdin":
+            return False
+        try:
+            return not stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
+        except (OSError, ValueError):
+            return True
+
     def reserved(self, streams: Sequence[Declared]) -> frozenset[tuple[int, int]]:
         """Every file the streams are read from, by (device, inode): no sink may write onto one of them."""
         found: set[tuple[int, int]] = set()
@@ -44,6 +61,13 @@ class Inputs:
             if path is not None:
                 found |= {i for p in access.expand(path) if (i := identity(access.base / p)) is not None}
         return frozenset(found)
+
+
+def _is_special(path: os.PathLike[str]) -> bool:
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False  # whoever opens it says why it cannot be read
 
 
 def is_path(given: Any) -> bool:

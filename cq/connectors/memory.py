@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from cq.connectors.arrow_file import arrow_pieces
+from cq.connectors.arrow.source import arrow_pieces
 from cq.connectors.protocol import Piece
 from cq.connectors.rules import Rules
 from cq.errors import Diagnostic, UsageError
-from cq.schema import Field
-from cq.types import to_arrow
+from cq.lang.schema import Field
+from cq.lang.types import to_arrow
 
 
 def as_reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
@@ -69,7 +69,8 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field] | None
             cause = f"stream {name} has no rows, so its columns cannot be known"
             raise UsageError(Diagnostic("CQ0602", cause, help=("declare them: CREATE STREAM …",)))
         try:
-            return pa.Table.from_pylist(list(rows)).to_reader()
+            names = dict.fromkeys(name for row in rows for name in row)
+            return pa.table({n: pa.array([row.get(n) for row in rows]) for n in names}).to_reader()
         except (pa.ArrowException, TypeError) as e:
             raise UsageError(Diagnostic("CQ0602", f"stream {name}: {str(e).splitlines()[0]}")) from None
     columns = []

@@ -59,63 +59,67 @@ class OptionDef:
 
 _ON_ERROR = OptionDef(
     OptionKind.CHOICE,
-    "what a row that cannot be read does: stop the query, vanish and be counted, or go to the file of bad rows",
+    "how to handle unreadable rows: stop the query, skip and count them, or write them to the file of bad rows",
     "fail",
     ("fail", "skip", "dead_letter"),
 )
 _LATE = OptionDef(
     OptionKind.CHOICE,
-    "what a late row does at the first operator that needs event time: vanish and be counted, or stop the query",
+    "how to handle late rows at the first operator that needs event time: drop and count them, or stop the query",
     "drop",
     ("drop", "fail"),
 )
 _FORMAT = OptionDef(
     OptionKind.CHOICE,
-    "how the bytes are laid out; taken from the name of the file when not given",
+    "file format; by default taken from the file name",
     choices=("csv", "parquet", "arrow"),
 )
-_TEXT_FORMAT = OptionDef(OptionKind.CHOICE, "how the bytes are laid out", "csv", ("csv", "arrow"))
+_TEXT_FORMAT = OptionDef(OptionKind.CHOICE, "input format", "csv", ("csv", "arrow"))
 _SINK_FORMAT = OptionDef(
     OptionKind.CHOICE,
-    "how the rows are written; taken from the name of the file when not given; json is one object a line",
+    "output format; by default taken from the file name; json writes one object per line",
     choices=("csv", "json", "parquet", "arrow"),
 )
-_STDOUT_FORMAT = OptionDef(OptionKind.CHOICE, "how the rows are written", "csv", ("csv", "json", "arrow"))
-_CSV = {
-    "header": OptionDef(OptionKind.BOOLEAN, "csv: the first line holds the names of the columns", "true"),
-    "delimiter": OptionDef(OptionKind.TEXT, "csv: what stands between two fields", ","),
-    "quote": OptionDef(OptionKind.TEXT, "csv: what stands around a field that holds the others; empty: nothing", '"'),
-    "null": OptionDef(OptionKind.TEXT, "csv: the unquoted text that means NULL", ""),
+_STDOUT_FORMAT = OptionDef(OptionKind.CHOICE, "output format", "csv", ("csv", "json", "arrow"))
+CSV_OPTIONS: Mapping[str, OptionDef] = {
+    "header": OptionDef(OptionKind.BOOLEAN, "csv: whether the first line contains the column names", "true"),
+    "delimiter": OptionDef(OptionKind.TEXT, "csv: field separator", ","),
+    "quote": OptionDef(OptionKind.TEXT, "csv: quote character for fields that contain separators; empty for none", '"'),
+    "null": OptionDef(OptionKind.TEXT, "csv: unquoted text to read as NULL", ""),
 }
-_SINK_CSV = {key: _CSV[key] for key in ("header", "delimiter")}
-_SOURCE = {"on_error": _ON_ERROR, "late": _LATE}
+_SINK_CSV = {key: CSV_OPTIONS[key] for key in ("header", "delimiter")}
+ROW_OPTIONS: Mapping[str, OptionDef] = {"on_error": _ON_ERROR, "late": _LATE}
 
 SOURCE_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
     "file": {
         "path": OptionDef(
-            OptionKind.PATH, "a file, or a pattern such as day/*.csv; files in order of name", required=True
+            OptionKind.PATH,
+            "a file, or a pattern such as day/*.csv; files are read in order of their names",
+            required=True,
         ),
         "format": _FORMAT,
-        "bad_rows": OptionDef(OptionKind.PATH, "where on_error = 'dead_letter' writes the rows it could not read"),
-        **_CSV,
-        **_SOURCE,
+        "bad_rows": OptionDef(OptionKind.PATH, "the file to which on_error = 'dead_letter' writes unreadable rows"),
+        **CSV_OPTIONS,
+        **ROW_OPTIONS,
     },
-    "memory": dict(_SOURCE),
-    "stdin": {"format": _TEXT_FORMAT, **_CSV, **_SOURCE},
+    "memory": dict(ROW_OPTIONS),
+    "stdin": {"format": _TEXT_FORMAT, **CSV_OPTIONS, **ROW_OPTIONS},
     "generator": {
         "workload": OptionDef(
-            OptionKind.TEXT, "which stream to make up; its parameters are options too", required=True
+            OptionKind.TEXT, "the workload to generate; its parameters are options too", required=True
         ),
         "rows": OptionDef(
-            OptionKind.INTEGER, "how many rows to make; the stream never ends without it, unless the workload does"
+            OptionKind.INTEGER, "number of rows; without it the stream is unbounded, unless the workload ends by itself"
         ),
-        **_SOURCE,
+        **ROW_OPTIONS,
     },
 }
 
 SINK_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
     "file": {
-        "path": OptionDef(OptionKind.PATH, "the file to write; replaced when it exists", required=True),
+        "path": OptionDef(
+            OptionKind.PATH, "the file to write; an existing file is replaced when the query finishes", required=True
+        ),
         "format": _SINK_FORMAT,
         **_SINK_CSV,
     },
@@ -126,3 +130,9 @@ SINK_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
 
 OPEN_CONNECTORS = frozenset({"generator"})
 """Connectors with options of their own beyond the table: they check those themselves, when the schema is asked for."""
+
+
+def option(options: Mapping[str, str], key: str) -> str:
+    """The value of an option of a source: as written, else the default in the table; empty when there is neither."""
+    known = SOURCE_OPTIONS.get(options.get("connector", "file"), {})
+    return options.get(key, known[key].default if key in known else "")

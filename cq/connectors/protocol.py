@@ -1,24 +1,25 @@
 """What every source gives and every sink takes.
 
-A source yields `SourceBatch`es: canonical Arrow columns (types exactly `cq.types.to_arrow`), rows that broke no rule of
-the declaration, and the place of every row for error messages. Batches may have any size; nothing depends on it.
+A source yields `SourceBatch`es: canonical Arrow columns (types exactly `cq.lang.types.to_arrow`), rows that broke no
+rule of the declaration, and the place of every row for error messages. Batches may have any size; nothing depends on
+it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from cq.errors import DataError, Diagnostic
+from cq.errors import NOWHERE, DataError, Diagnostic, Span
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     import pyarrow as pa
 
-    from cq.expressions import Expr
-    from cq.schema import Field
+    from cq.lang.expressions import Expr
+    from cq.lang.schema import Field
 
 BATCH_ROWS = 65_536  # rows a batch of a source has at most: 4 MB of eight columns; the engine cuts what it needs
 RECORD_BYTES = 16 << 20  # longest line of a text format (`cq limits`)
@@ -35,6 +36,8 @@ class Declared(Protocol):
     def options(self) -> tuple[tuple[str, str], ...]: ...
     @property
     def event_time(self) -> Expr | None: ...
+    @property
+    def inferred(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,8 @@ class BadRow:
     """A row that cannot be a row of its stream.
 
     before: how many good rows of its piece come before it.  column: empty when the whole row is at fault.
-    raw: the bytes of the record where the format has such, else of the value.
+    raw: the bytes of the record where the format has such, else of the value.  help: a way out, where there is one.
+    span: of the expression at fault.
     """
 
     before: int
@@ -83,18 +87,25 @@ class BadRow:
     message: str
     column: str = ""
     raw: bytes = b""
+    help: tuple[str, ...] = ()
+    span: Span = NOWHERE
 
     def diagnostic(self, file: str) -> Diagnostic:
-        return Diagnostic(self.code, self.message, severity="data error", place=f"{file}:{self.line}")
+        place = f"{file}:{self.line}"
+        return Diagnostic(self.code, self.message, self.span, severity="data error", place=place, help=self.help)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a format reader found in one stretch of input: its good rows, where they stand, and the bad ones between."""
+    """What a format reader found in one stretch of input: its good rows, where they stand, and the bad ones between.
+
+    blank: how many blank lines stand between them that are no rows.
+    """
 
     batch: pa.RecordBatch
     place: Place
     bad: tuple[BadRow, ...] = ()
+    blank: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +115,37 @@ class SourceBatch:
     batch: pa.RecordBatch
     place: Place
     bad_rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Why the event time of a row cannot be computed, and the expression at fault."""
+
+    code: str
+    message: str
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """The event times of a batch in microseconds, int64, NULL for a row that has none.
+
+    unreadable: by row, for those of them that could not be computed.
+    """
+
+    values: pa.Array
+    unreadable: Mapping[int, Unreadable]
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Computes the event times of the batches of one source.
+
+    column: the name under which they become the first column of a batch; empty when they do not.
+    """
+
+    compute: Callable[[pa.RecordBatch], Times]
+    column: str = ""
 
 
 Report = Callable[[float], None]
@@ -119,6 +161,15 @@ class Source(Protocol):
 
     @property
     def bad_rows(self) -> int: ...
+
+    @property
+    def blank_lines(self) -> int:
+        """How many lines of text were empty and no rows."""
+        ...
+
+    def time_by(self, clock: Clock) -> None:
+        """Let the clock compute the event times, from before the first row on. Rows without one are bad rows."""
+        ...
 
     def batches(self) -> Iterator[SourceBatch]:
         """Everything before the first unreadable row, which is then raised as a DataError (`on_error = fail`).
@@ -150,7 +201,10 @@ class Sink(Protocol):
         ...
 
     def abort(self) -> None:
-        """Nothing of it stays, where it can be taken back."""
+        """The run ended before the rows did: nothing of them stays, where it can be taken back.
+
+        Of rows that nobody knew the end of, those that came stay, complete and readable.
+        """
         ...
 
 
@@ -160,10 +214,16 @@ def damaged(file: str, cause: str, *help: str) -> DataError:
     return DataError(Diagnostic("CQ0701", cause, severity="data error", place=file, help=ways_out))
 
 
-def field_of(fields: Sequence[Field], name: str) -> int | None:
-    """The position of a column by name; names in files fold like names in queries when the exact one is not there."""
-    names = [f.name for f in fields]
-    if name in names:
-        return names.index(name)
-    folded = [n.lower() for n in names]
-    return folded.index(name.lower()) if folded.count(name.lower()) == 1 else None
+class ColumnNames:
+    """The columns of an input by name; a name folds like a name in a query when the exact one is not there."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._exact = {name: at for at, name in reversed(list(enumerate(names)))}
+        self._folded: dict[str, int | None] = {}
+        for at, name in enumerate(names):
+            self._folded[name.lower()] = None if name.lower() in self._folded else at
+
+    def find(self, name: str) -> int | None:
+        """The position of a column; None when there is none, or several that only letter case tells apart."""
+        at = self._exact.get(name)
+        return self._folded.get(name.lower()) if at is None else at

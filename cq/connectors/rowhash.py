@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from cq.connectors.plain import booleans, valid
-from cq.types import NAN_BITS
+from cq.lang.types import NAN_BITS
 
 Words = npt.NDArray[np.uint64]
 

@@ -11,30 +11,33 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cq.calendar import DAY_US
 from cq.connectors.plain import int64_array, valid
 from cq.connectors.protocol import BadRow, Declared, Piece, Place
 from cq.errors import printable
-from cq.expressions import Call, Cast, Column, Expr, columns_of
-from cq.functions import EPOCH_UNITS
-from cq.schema import Field
-from cq.types import INT64_MAX, Kind, to_arrow
+from cq.lang.event_time import ColumnTime, column_time
+from cq.lang.schema import Field
+from cq.lang.types import Kind, to_arrow
 
 SHOWN_CHARS = 60  # of a value in a message
 FAR = "the event time it gives is beyond what 64 bits of microseconds hold"
 
 
+Fault = tuple[str, str, int | None]
+"""(code, message, the column at fault): without a column the whole row is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """fields: as declared.  wanted: positions that are delivered, in that order.  times: columns of the event time.
+    """fields: as declared.  wanted: positions that are delivered, in that order.
 
-    schema: of what is delivered.
+    guessed_for: the stream, where its columns are a guess.  time: the column that gives the event time, if one does. A
+    computed one is checked when it has been computed (cq/connectors/event_times.py).  schema: of what is delivered.
     """
 
     fields: tuple[Field, ...]
     wanted: tuple[int, ...]
-    times: frozenset[int]
-    time_range: tuple[int, int, int] | None = None  # (column, least, greatest): beyond, the event time leaves 64 bits
+    time: ColumnTime | None
+    guessed_for: str = ""
     schema: pa.Schema = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -44,24 +47,34 @@ class Rules:
     @classmethod
     def of(cls, stream: Declared, wanted: Sequence[int] | None = None) -> Rules:
         """The rules of a stream; without `wanted`, every column is delivered."""
-        times = frozenset(columns_of(stream.event_time)) if stream.event_time is not None else frozenset[int]()
         chosen = tuple(range(len(stream.fields))) if wanted is None else tuple(wanted)
-        return cls(stream.fields, chosen, times, _time_range(stream.event_time))
+        guessed_for = stream.name if stream.inferred else ""
+        return cls(stream.fields, chosen, column_time(stream.event_time), guessed_for)
+
+    def is_time(self, column: int) -> bool:
+        """Whether the event time is in this column."""
+        return self.time is not None and self.time.column == column
+
+    @property
+    def ranged(self) -> ColumnTime | None:
+        """The event time's column, if some of its values give none that 64 bits hold."""
+        return self.time if self.time is not None and self.time.unit_us > 1 else None
 
     def out_of_range(self, column: int, physical: Any) -> bool:
         """Whether a value gives no event time of 64 bits."""
-        if self.time_range is None or self.time_range[0] != column or physical is None:
+        time = self.ranged
+        if time is None or time.column != column or physical is None:
             return False
-        return not self.time_range[1] <= physical <= self.time_range[2]
+        return not time.least <= physical <= time.greatest
 
     def demands_value(self, column: int) -> bool:
         """Whether NULL in this column makes a row bad."""
-        return column in self.times or not self.fields[column].nullable
+        return self.is_time(column) or not self.fields[column].nullable
 
     def null(self, column: int) -> tuple[str, str]:
         """(code, message) for a NULL in a column that demands a value."""
         name = printable(self.fields[column].name)
-        if column in self.times:
+        if self.is_time(column):
             return "CQ0703", f"the event time is NULL: column {name}"
         return "CQ0704", f"column {name} is NOT NULL and has no value here"
 
@@ -70,7 +83,17 @@ class Rules:
         declared = self.fields[column]
         tail = f": {why}" if why else ""
         message = f"cannot read '{shown}' as {declared.type} in column {printable(declared.name)}{tail}"
-        return ("CQ0703" if column in self.times else "CQ0702"), message
+        return ("CQ0703" if self.is_time(column) else "CQ0702"), message
+
+    def bad_row(self, before: int, line: int, fault: Fault, raw: bytes) -> BadRow:
+        """A row at fault; where the type of the column was a guess it comes with the declaration to write."""
+        code, message, column = fault
+        if column is None:
+            return BadRow(before, line, code, message, "", raw)
+        name = self.fields[column].name
+        declared = f"CREATE STREAM {self.guessed_for} ({name} VARCHAR, …)"
+        advice = f"the type was guessed from the first rows; declare it: {declared}"
+        return BadRow(before, line, code, message, name, raw, (advice,) if self.guessed_for else ())
 
     def nothing(self) -> pa.RecordBatch:
         """A batch without rows."""
@@ -81,20 +104,6 @@ class Rules:
         if not self.wanted:
             return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
         return pa.RecordBatch.from_arrays([columns[i] for i in self.wanted], schema=self.schema)
-
-
-def _time_range(event_time: Expr | None) -> tuple[int, int, int] | None:
-    """For an event time that is a column times a unit: the column, and the values that stay within 64 bits."""
-    match event_time:
-        case Column(index=index, type=type_) if type_.kind is Kind.DATE:
-            unit = DAY_US
-        case Cast(arg=Column(index=index, type=type_)) if type_.kind is Kind.DATE:
-            unit = DAY_US
-        case Call(function=f, args=(Column(index=index),)) if EPOCH_UNITS.get(f.name, 1) > 1:
-            unit = EPOCH_UNITS[f.name]
-        case _:
-            return None
-    return index, -(INT64_MAX // unit), INT64_MAX // unit
 
 
 def shown(value: bytes | str) -> str:
@@ -128,8 +137,7 @@ def typed_piece(rules: Rules, columns: dict[int, pa.Array], typed: Sequence[Type
         if t.convert is not None:
             good[t.column], failed = _convert(array, t.convert)
             for row in failed:
-                code, message = rules.unreadable(t.column, shown(str(_plain(array[row]))))
-                _note(faults, row, t.column, code, message)
+                _note(faults, row, t.column, *_unreadable(rules, t.column, plain_value(array[row])))
         if rules.demands_value(t.column) and good[t.column].null_count:
             failed_before = {row for row, fault in faults.items() if fault[0] == t.column}
             for row in np.flatnonzero(~valid(good[t.column])).tolist():
@@ -143,9 +151,10 @@ def typed_piece(rules: Rules, columns: dict[int, pa.Array], typed: Sequence[Type
 
 def _check_time_range(rules: Rules, columns: dict[int, pa.Array], faults: dict[int, tuple[int, str, str]]) -> None:
     """Note the rows whose event time would not fit 64 bits."""
-    if rules.time_range is None or rules.time_range[0] not in columns:
+    time = rules.ranged
+    if time is None or time.column not in columns:
         return
-    column, least, greatest = rules.time_range
+    column, least, greatest = time.column, time.least, time.greatest
     values = columns[column].cast(pa.int32()) if pa.types.is_date(columns[column].type) else columns[column]
     extremes = pc.min_max(values).as_py()
     if extremes["min"] is None or (extremes["min"] >= least and extremes["max"] <= greatest):
@@ -155,12 +164,26 @@ def _check_time_range(rules: Rules, columns: dict[int, pa.Array], faults: dict[i
             _note(faults, row, column, *rules.unreadable(column, str(value), FAR))
 
 
-def _plain(value: pa.Scalar) -> Any:
+def plain_value(value: pa.Scalar) -> Any:
     """The value as Python has it; of a time beyond Python's years, or in a zone nobody knows, its number of units."""
     try:
         return value.as_py()
     except (OverflowError, ValueError, KeyError):
         return getattr(value, "value", None)
+
+
+def _unreadable(rules: Rules, column: int, value: Any) -> tuple[str, str]:
+    why = "it is not UTF-8" if _has_bytes(value) else ""
+    return rules.unreadable(column, shown(value if isinstance(value, bytes) else str(value)), why)
+
+
+def _has_bytes(value: Any) -> bool:
+    return isinstance(value, bytes) or (isinstance(value, list) and any(map(_has_bytes, value)))
+
+
+def _in_json(value: Any) -> str:
+    """What JSON has no form for."""
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def _note(faults: dict[int, tuple[int, str, str]], row: int, column: int, code: str, message: str) -> None:
@@ -181,9 +204,9 @@ def _without(
     bad = []
     for order, row in enumerate(at_fault.tolist()):
         column, code, message = faults[row]
-        record = {rules.fields[i].name: _plain(columns[i][row]) for i in sorted(columns)}
-        raw = json.dumps(record, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace")
-        bad.append(BadRow(row - order, place.line(row), code, message, rules.fields[column].name, raw))
+        record = {rules.fields[i].name: plain_value(columns[i][row]) for i in sorted(columns)}
+        raw = json.dumps(record, default=_in_json, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        bad.append(rules.bad_row(row - order, place.line(row), (code, message, column), raw))
     kept = {i: array.take(int64_array(keep)) for i, array in good.items()}
     return Piece(rules.deliver(kept, len(keep)), place.take(keep), tuple(bad))
 
@@ -201,7 +224,7 @@ def _convert(array: pa.Array, convert: Convert) -> tuple[pa.Array, list[int]]:
     while todo:  # halves that convert are taken whole, the others are halved again, first half first
         start, stop = todo.pop()
         try:
-            pieces.append(convert(array.slice(start, stop - start)))
+            pieces.append(convert(_alone(array, start, stop)))
         except (pa.ArrowInvalid, OverflowError, UnicodeDecodeError):
             if stop - start == 1:
                 failed.append(start)
@@ -210,6 +233,13 @@ def _convert(array: pa.Array, convert: Convert) -> tuple[pa.Array, list[int]]:
                 middle = (start + stop) // 2
                 todo += [(middle, stop), (start, middle)]
     return pa.concat_arrays(pieces), failed
+
+
+def _alone(array: pa.Array, start: int, stop: int) -> pa.Array:
+    """Rows start..stop; without the elements of others, which Arrow converts with those of a slice of lists."""
+    if not array.type.num_fields:
+        return array.slice(start, stop - start)
+    return array.take(int64_array(np.arange(start, stop, dtype=np.int64)))
 
 
 def has_text_form(kind: Kind) -> bool:

@@ -8,13 +8,15 @@ from pathlib import Path
 import pyarrow as pa
 
 from cq.connectors.access import STDIN, identity
-from cq.connectors.ahead import Ahead
 from cq.connectors.bad_rows import BadRows
+from cq.connectors.event_times import timed
 from cq.connectors.files import Files, ending_format
-from cq.connectors.generator import read_generator
+from cq.connectors.generator import Twins, read_generator
 from cq.connectors.inputs import Inputs, is_path
 from cq.connectors.memory import read_memory
-from cq.connectors.protocol import Declared, Piece, Place, Source, SourceBatch
+from cq.connectors.options import option
+from cq.connectors.protocol import Clock, Declared, Piece, Place, Source, SourceBatch
+from cq.connectors.read_ahead import Ahead
 from cq.connectors.rules import Rules
 from cq.connectors.stdin import read_stdin
 from cq.errors import DataError, Diagnostic, UsageError
@@ -25,15 +27,17 @@ def open_source(
     inputs: Inputs,
     wanted: Sequence[int] | None = None,
     reserved: frozenset[tuple[int, int]] = frozenset(),
+    twins: Twins | None = None,
 ) -> Source:
     """The rows of a stream. Files are found and opened here, so what is missing is said at once.
 
     wanted: positions of the columns to deliver, all when left out. Rows are checked against every declared column.
     reserved: files, besides its own, that bad rows must not be written to, by (device, inode).
+    twins: faster ways to make the rows of workloads.
     """
     options = dict(stream.options)
     rules = Rules.of(stream, wanted)
-    bad = BadRows(options.get("on_error", "fail"), _dead_letter_path(stream, inputs, reserved))
+    bad = BadRows(option(options, "on_error"), _dead_letter_path(stream, inputs, reserved))
     path, access = inputs.path_of(stream)
     if path is not None:
         files = Files(path, _settings(options, path, stream.name in inputs.given), rules, access)
@@ -43,15 +47,16 @@ def open_source(
         return PiecedSource(stream.name, read_memory(given, stream.name, rules), bad)
     match STDIN if is_path(given) else options.get("connector", ""):
         case "generator":
-            return PiecedSource(stream.name, read_generator(options, stream.name, rules), bad, idle=rules.nothing())
+            pieces = read_generator(options, stream.name, rules, twins)
+            return PiecedSource(stream.name, pieces, bad, idle=rules.nothing())
         case "stdin" | "-":
             return PiecedSource(stream.name, read_stdin(options, rules), bad, idle=rules.nothing())
         case _:
             raise UsageError(
                 Diagnostic(
                     "CQ0602",
-                    f"nothing says where stream {stream.name} comes from",
-                    help=(f"name a file: {stream.name}=PATH", "or say it in the query: WITH (path = '…')"),
+                    f"stream {stream.name} has no source",
+                    help=(f"name a file: {stream.name}=PATH", "or declare it in the query: WITH (path = '…')"),
                 )
             )
 
@@ -65,7 +70,7 @@ def _settings(options: dict[str, str], path: str, is_given: bool) -> dict[str, s
 
 def _dead_letter_path(stream: Declared, inputs: Inputs, reserved: frozenset[tuple[int, int]]) -> Path | None:
     options = dict(stream.options)
-    if options.get("on_error", "fail") != "dead_letter":
+    if option(options, "on_error") != "dead_letter":
         return None
     written = options.get("bad_rows")
     default = Path.cwd() / f"{inputs.dead_letters}.{stream.name}.bad.jsonl"
@@ -95,17 +100,25 @@ class PiecedSource:
         idle: pa.RecordBatch | None = None,
     ) -> None:
         self._bad, self._files, self._idle = bad, files, idle
+        self._clock: Clock | None = None
         self._ahead = Ahead(pieces, name) if idle is not None else None
         self._pieces = pieces
+        self.blank_lines = 0
 
     @property
     def bad_rows(self) -> int:
         return self._bad.count
 
+    def time_by(self, clock: Clock) -> None:
+        self._clock = clock
+
     def batches(self) -> Iterator[SourceBatch]:
-        for piece in self._ahead or self._pieces:
-            if piece is None:
-                yield SourceBatch(self._idle, NOWHERE, self._bad.count)
+        for read in self._ahead or self._pieces:
+            piece = Piece(self._idle, NOWHERE) if read is None else read
+            if self._clock is not None:
+                piece = timed(piece, self._clock)
+            if read is None:
+                yield SourceBatch(piece.batch, NOWHERE, self._bad.count)
                 continue
             if piece.bad and self._bad.fails:
                 before = piece.bad[0].before
@@ -113,6 +126,7 @@ class PiecedSource:
                     yield SourceBatch(piece.batch.slice(0, before), piece.place.slice(0, before), 0)
                 raise DataError(piece.bad[0].diagnostic(piece.place.file))
             self._bad.take(piece.place.file, piece.bad)
+            self.blank_lines += piece.blank
             if piece.batch.num_rows:
                 yield SourceBatch(piece.batch, piece.place, self._bad.count)
 

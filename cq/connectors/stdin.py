@@ -7,8 +7,9 @@ import select
 import sys
 from collections.abc import Iterator, Mapping
 
-from cq.connectors.arrow_file import read_arrow
-from cq.connectors.csv_file import CsvOptions, read_csv
+from cq.connectors.arrow.source import read_arrow
+from cq.connectors.csv.source import CsvOptions, read_csv
+from cq.connectors.options import option
 from cq.connectors.protocol import Piece
 from cq.connectors.rules import Rules
 
@@ -33,7 +34,7 @@ class Pipe:
 
 def read_stdin(options: Mapping[str, str], rules: Rules) -> Iterator[Piece]:
     """The rows of standard input as pieces."""
-    if options.get("format", "csv") == "arrow":
+    if option(options, "format") == "arrow":
         yield from read_arrow(sys.stdin.buffer, NAME, rules)
     else:
         yield from read_csv(Pipe(sys.stdin.fileno()), NAME, CsvOptions.of(options), rules)

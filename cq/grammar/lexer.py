@@ -121,17 +121,17 @@ _LOOKALIKE_SIGNS = {
 _SIGN_HELP = {
     "!": "write NOT, or <> for `not equal`",
     "&&": "write AND",
-    "&": "conditions are joined with AND; there are no operators on bits",
-    "|": "conditions are joined with OR, strings with ||; there are no operators on bits",
-    "~": "patterns are x LIKE 'a%', STARTS_WITH(x, 'a') and CONTAINS(x, 'a'); there are no operators on bits",
-    "?": "parameters have names: write :name and give it with --var name=value",
+    "&": "join conditions with AND; bit operators are not supported",
+    "|": "join conditions with OR and strings with ||; bit operators are not supported",
+    "~": "for patterns write x LIKE 'a%', STARTS_WITH(x, 'a') or CONTAINS(x, 'a'); bit operators are not supported",
+    "?": "parameters have names: write :name, and set it with --var name=value",
     "$": "parameters are written :name",
     "@": "parameters are written :name",
     "^": "write POWER(x, y)",
     "#": "a comment begins with --",
-    "\\": "nothing is escaped with a backslash; a quote inside a string is doubled: ''",
-    "}": "there are no braces in the language",
-    ":": "a parameter is written :name, a cast x::type",
+    "\\": "backslashes do not escape; to write a quote inside a string, double it: ''",
+    "}": "braces are not part of the language",
+    ":": "write a parameter as :name, a cast as x::type",
 }
 
 
@@ -239,7 +239,7 @@ def _read_quoted(out: Lexed, text: str, start: int) -> None:
     _check_characters(out, text, start, "a name")
     name = text[1:-1].replace(text[0] * 2, text[0])
     if not name:
-        out.fault("CQ0104", "a quoted name is empty", start, start + 2, help="an empty string is written ''")
+        out.fault("CQ0104", "empty quoted name", start, start + 2, help="an empty string is written ''")
     _append_name(out, ("NAME",), text, name, start)
 
 
@@ -281,10 +281,10 @@ def _number_help(digits: str, letters: str) -> str:
         return f"write it in decimal: {int(digits + letters, 0)}"
     type_ = {"L": "BIGINT", "S": "SMALLINT", "Y": "TINYINT", "D": "DOUBLE", "F": "REAL", "BD": "DECIMAL"}.get(letters)
     if type_ == "DECIMAL" and "." in digits:
-        return f"a number with a point is a DECIMAL: write {digits}"
+        return f"numbers with a decimal point are DECIMAL: write {digits}"
     if type_ is not None and type_ != "DECIMAL":
         return f"write CAST({digits} AS {type_})"
-    return "a name begins with a letter, a number holds none"
+    return "names begin with a letter, and numbers contain none"
 
 
 _READERS: dict[str, Callable[[Lexed, str, int], None]] = {
@@ -312,19 +312,17 @@ def _refuse_open(out: Lexed, text: str, start: int, kind: str) -> int:
     """Report that nothing closes what opens at `start` and return where to go on: a quoted name ends with its line, a
     string or comment with the text."""
     if kind == "open_comment":
-        out.fault("CQ0102", "a comment is never closed", start, start + 2, label="opened here", help="close it with */")
+        out.fault("CQ0102", "unclosed comment", start, start + 2, label="opened here", help="close it with */")
         return len(text)
     sign = text[start]
     if sign == "'":
         opening = next((t.start for t in out.tokens if _looks_unclosed(text, t)), start)
-        help = "close it with '; a quote inside a string is doubled: ''"
-        out.fault("CQ0102", "a string is never closed", opening, opening + 1, label="opened here", help=help)
+        help = "close it with '; to write a quote inside a string, double it: ''"
+        out.fault("CQ0102", "unclosed string", opening, opening + 1, label="opened here", help=help)
         return len(text)
     line_end = text.find("\n", start)
     end = line_end if line_end >= 0 else len(text)
-    out.fault(
-        "CQ0102", "a quoted name is never closed", start, start + 1, label="opened here", help=f"close it with {sign}"
-    )
+    out.fault("CQ0102", "unclosed quoted name", start, start + 1, label="opened here", help=f"close it with {sign}")
     out.tokens.append(Token(("NAME",), text[start:end], "?", start, end))
     return end
 
@@ -346,30 +344,28 @@ def _refuse_character(out: Lexed, text: str, at: int) -> int:
         kind = "STRING" if meant == "'" else "NAME"
         out.tokens.append(Token((kind,), meant, text[at + 1 : closing], at, closing + 1))
         what = (
-            "strings stand between ' and '"
+            "write strings between ' and '"
             if meant == "'"
             else "names stand between \" and \", strings between ' and '"
         )
         out.fault("CQ0101", f"`{c}` is a typographic quote", at, at + 1, help=f"type a straight {meant} ({what})")
         return closing + 1
     if c in _LOOKALIKE_SIGNS:
-        out.fault("CQ0101", f"`{c}` is not the sign it looks like", at, at + 1, help=f"type {_LOOKALIKE_SIGNS[c]}")
+        out.fault("CQ0101", f"`{c}` is not the character it looks like", at, at + 1, help=f"type {_LOOKALIKE_SIGNS[c]}")
     elif (problem := _forbidden(c)) is not None or not c.isascii():
         name = unicodedata.name(c, f"character {ord(c):#x}")
-        out.fault("CQ0105", problem or f"{name} has no place outside strings", at, at + 1, help=_character_help(c))
+        out.fault("CQ0105", problem or f"{name} is only allowed in strings", at, at + 1, help=_character_help(c))
     elif (braces := _BRACES.match(text, at)) is not None:
         template = braces.group().startswith(("$", "{{"))
-        help = (
-            "parameters are written :name" if template else "there are no structs: give each field a column of its own"
-        )
+        help = "parameters are written :name" if template else "structs are not supported: use a column for each field"
         out.tokens.append(Token(("STRING",), "{", "", at, braces.end()))
-        out.fault("CQ0101", "braces mean nothing here", at, braces.end(), help=help)
+        out.fault("CQ0101", "braces are not valid here", at, braces.end(), help=help)
         return braces.end()
     else:
         end = at + 2 if text[at : at + 2] in ("&&", "@@", "$$") else at + 1
         out.fault(
             "CQ0101",
-            f"`{text[at:end]}` means nothing here",
+            f"`{text[at:end]}` is not valid here",
             at,
             end,
             help=_SIGN_HELP.get(text[at:end], _SIGN_HELP.get(c, "")),
@@ -390,13 +386,13 @@ def _forbidden(c: str) -> str | None:
         unicodedata.bidirectional(c) in {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
         or c in "\u200e\u200f\u061c"
     ):
-        return f"{name}: it would show the text in another order than it is read"
+        return f"{name}: it displays the text in a different order from the one in which it is read"
     return None
 
 
 def _character_help(c: str) -> str:
     if c.isspace() or unicodedata.category(c) in {"Zs", "Zl", "Zp"}:
-        return "replace it by a plain space"
+        return "replace it with a plain space"
     return "delete it" if unicodedata.category(c) in {"Cc", "Cf", "Cs"} else ""
 
 
@@ -409,7 +405,7 @@ def _check_characters(out: Lexed, text: str, start: int, where: str) -> None:
             continue
         problem = _forbidden(c)
         if problem is None and where == "a name" and not c.isprintable():
-            problem = f"{unicodedata.name(c, 'a character')} cannot be seen"
+            problem = f"{unicodedata.name(c, 'a character')} is invisible"
         if problem is not None:
             at = start + offset
             out.fault(
@@ -424,14 +420,14 @@ def _check_word(out: Lexed, text: str, start: int) -> None:
         return
     if unicodedata.normalize("NFKC", text) != text:
         help = f"type {unicodedata.normalize('NFKC', text)}, or put the name in double quotes"
-        out.fault("CQ0105", "a name is written with other forms of its letters", start, start + len(text), help=help)
+        out.fault("CQ0105", "this name uses unusual forms of its letters", start, start + len(text), help=help)
         return
     scripts = {unicodedata.name(c, "?").split()[0] for c in text if c.isalpha()}
     if "LATIN" in scripts and scripts & {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}:
         odd = next(
             i for i, c in enumerate(text) if not unicodedata.name(c, "LATIN").startswith("LATIN") and c.isalpha()
         )
-        message = f"a name mixes scripts: {unicodedata.name(text[odd])} looks like another letter"
+        message = f"this name mixes scripts: {unicodedata.name(text[odd])} looks like another letter"
         out.fault(
             "CQ0105", message, start + odd, start + odd + 1, help="type it again, or put the name in double quotes"
         )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from cq.errors import Diagnostic, Label
 from cq.grammar.fault import COMPARING, Fault, shown
-from cq.grammar.habits import HABITS, cast_by_another_name
+from cq.grammar.foreign_syntax import HABITS, cast_by_another_name
 from cq.grammar.lexer import RESERVED
 from cq.grammar.unsupported import CLAUSES, STATEMENTS, Phrase
 
@@ -191,8 +191,8 @@ def _missing_semicolon(fault: Fault) -> Diagnostic | None:
         "a `;` is missing between two statements",
         fault.here,
         "a statement begins here",
-        ("end the one before with ;",),
-        (Label(fault.span(before), "the one before ends here"),),
+        ("end the previous statement with ;",),
+        (Label(fault.span(before), "the previous statement ends here"),),
     )
 
 
@@ -237,7 +237,7 @@ def _reserved(fault: Fault) -> Diagnostic | None:
     if not (named or in_definition or following in _AFTER_A_NAME) or not _leads_on(fault, fault.position, "NAME"):
         return None
     help = f'put it in double quotes: "{token.text.lower()}"'
-    return Diagnostic("CQ0100", f"`{token.text}` is a reserved word", fault.here, "cannot be a name as it is", (help,))
+    return Diagnostic("CQ0100", f"`{token.text}` is a reserved word", fault.here, "reserved", (help,))
 
 
 def _string_as_name(fault: Fault) -> Diagnostic | None:
@@ -248,9 +248,9 @@ def _string_as_name(fault: Fault) -> Diagnostic | None:
         return None
     if fault.before is not None and fault.before.word in ("FROM", "JOIN"):
         help = f"CREATE TABLE t WITH (connector = 'file', path = {token.text}), then FROM t"
-        return Diagnostic("CQ0100", "a file is not read by its path", fault.here, help=(help,))
-    help = f'names stand in double quotes: "{token.value}"'
-    return Diagnostic("CQ0100", "a string stands where a name belongs", fault.here, "a string", (help,))
+        return Diagnostic("CQ0100", "a file cannot be read by its path", fault.here, help=(help,))
+    help = f'write names in double quotes: "{token.value}"'
+    return Diagnostic("CQ0100", "expected a name, not a string", fault.here, "a string", (help,))
 
 
 def _limit_with_comma(fault: Fault) -> Diagnostic | None:
@@ -269,7 +269,7 @@ def _missing_comma(fault: Fault) -> Diagnostic | None:
     if token.word == "(" and before.kinds[-1] == "NAME" and fault.word(fault.position - 2) not in (*RESERVED, ",", ""):
         first = fault.lexed.tokens[fault.position - 2]  # `SELECT a COUNT(*)`: the call was taken for an alias
         message = f"a comma is missing between `{shown(first)}` and `{shown(before)}`"
-        help = "elements of a list are separated by commas"
+        help = "separate the elements of a list with commas"
         return Diagnostic("CQ0100", message, fault.span(before), "put a comma before this", (help,))
     starts = {"NAME", "STRING", "NUMBER", "PARAMETER", "CASE"} | {k for k in fault.expression_starts if k != "LPAR"}
     if starts.isdisjoint(token.kinds):
@@ -277,7 +277,7 @@ def _missing_comma(fault: Fault) -> Diagnostic | None:
     if fault.span(before).end_line < fault.here.line and token.word in _STATEMENT_STARTS:
         return None
     message = f"a comma is missing between `{shown(before)}` and `{shown(token)}`"
-    help = "elements of a list are separated by commas"
+    help = "separate the elements of a list with commas"
     return Diagnostic("CQ0100", message, fault.here, "put a comma before this", (help,))
 
 
@@ -292,7 +292,7 @@ def _time_of_a_query(fault: Fault) -> Diagnostic | None:
     if (fault.word(fault.position), fault.word(fault.position + 1)) != ("FOR", "SYSTEM_TIME"):
         return None
     help = "make it a view, or a table of WITH: JOIN v FOR SYSTEM_TIME AS OF s.ts AS alias ON …"
-    return Diagnostic("CQ0100", "FOR SYSTEM_TIME AS OF stands behind the name of a view", fault.here, help=(help,))
+    return Diagnostic("CQ0100", "FOR SYSTEM_TIME AS OF belongs after the name of a view", fault.here, help=(help,))
 
 
 def _missing_and(fault: Fault) -> Diagnostic | None:
@@ -303,13 +303,13 @@ def _missing_and(fault: Fault) -> Diagnostic | None:
     if token.kinds[-1] != "NAME" or after.word not in {*COMPARING, "."}:
         return None
     message = f"AND or OR is missing between `{shown(before)}` and `{shown(token)}`"
-    return Diagnostic("CQ0100", message, fault.here, "put AND or OR before this", ("conditions are joined by words",))
+    return Diagnostic("CQ0100", message, fault.here, "put AND or OR before this", ("join conditions with AND or OR",))
 
 
 def _join_without_condition(fault: Fault) -> Diagnostic | None:
     if not {"ON", "USING"} <= fault.expected or "COMMA" in fault.expected:
         return None
-    help = "write ON a.key = b.key or USING (key); a join of everything with everything is CROSS JOIN"
+    help = "write ON a.key = b.key or USING (key); to join all rows with all rows, write CROSS JOIN"
     return Diagnostic("CQ0100", "a join has no condition", fault.here, "expected ON or USING", (help,))
 
 

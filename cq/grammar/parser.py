@@ -133,7 +133,7 @@ def _parse_range(lexed: Lexed, first: int, end: int, start: str) -> Any:
 def _too_high(lexed: Lexed, token: Token) -> CompileError:
     span = lexed.places.span(token.start, token.end)
     message = f"the statement nests deeper than {MAX_DEPTH} levels, chains of operators included"
-    help = "add parentheses around halves of a long chain, or move parts into WITH or CREATE VIEW"
+    help = "put parentheses around parts of a long chain, or move parts into WITH or CREATE VIEW"
     return compile_error("CQ0103", message, span, help=help)
 
 

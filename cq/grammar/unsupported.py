@@ -20,26 +20,26 @@ def _phrases(message: str, help: str, *texts: str) -> list[Phrase]:
     return [Phrase(tuple(text.split()), message.replace("{}", text.removesuffix(" (")), help) for text in texts]
 
 
-_FUNCTION = "a function is an entry in cq/functions: docs/recipes.md says how one is added"
+_FUNCTION = "functions are defined in cq/lang/functions; docs/recipes.md describes how to add one"
 _STATE = "tables are not supported yet: state lives in windows, OVER and temporal look-ups"
 _LOOK_UP = "look the key up: LEFT JOIN v FOR SYSTEM_TIME AS OF s.ts ON the group keys of a windowed view v"
-_NO_CATALOG = "a file says everything it uses: there is no catalog; take the CREATE statement out or change it"
+_NO_CATALOG = "there is no catalog: a file defines everything it uses, so edit or remove its CREATE statement"
 
 # Recognised at the start of a statement.
 STATEMENTS: tuple[Phrase, ...] = (
-    *_phrases("{} stands inside a trigger only", _STATE, "DELETE", "UPDATE", "MERGE", "UPSERT", "TRUNCATE"),
+    *_phrases("{} is only allowed in a trigger", _STATE, "DELETE", "UPDATE", "MERGE", "UPSERT", "TRUNCATE"),
     *_phrases("{} is not a statement of cq", _NO_CATALOG, "ALTER", "DROP", "USE", "GRANT", "REVOKE", "REFRESH"),
     *_phrases(
         "{} is not a statement of cq", "cq schema FILE shows columns, cq explain shows plans", "SHOW", "DESCRIBE"
     ),
     *_phrases(
         "{} is not a statement of cq",
-        "leave it out, and END: all INSERTs of a file run together",
+        "remove it and END: all INSERTs of a file run together",
         *("EXECUTE STATEMENT", "BEGIN STATEMENT"),
     ),
     *_phrases(
         "{} is not a statement of cq",
-        "leave it out: every row is taken once, in order of arrival",
+        "remove it: each row is processed once, in order of arrival",
         "BEGIN",
         "COMMIT",
         "ROLLBACK",
@@ -50,7 +50,7 @@ STATEMENTS: tuple[Phrase, ...] = (
     *_phrases(
         "{} is not a statement of cq", "write SET name = value, or give --var name=value", "DECLARE", "LET", "PRAGMA"
     ),
-    *_phrases("{} is not a statement of cq", "leave it out: there are no blocks outside triggers", "END"),
+    *_phrases("{} is not a statement of cq", "remove it: blocks are only allowed in triggers", "END"),
     *_phrases("{} is not a statement of cq", _FUNCTION, "CALL", "EXECUTE"),
     *_phrases("{} is not a statement of cq", "write SELECT * FROM s", "PRINT", "FROM"),
     *_phrases(
@@ -61,7 +61,7 @@ STATEMENTS: tuple[Phrase, ...] = (
     ),
     *_phrases(
         "{} is not supported",
-        "leave it out: what is kept by a key is always found by it",
+        "remove it: state is always indexed by its key",
         "CREATE INDEX",
         "CREATE UNIQUE",
     ),
@@ -71,12 +71,12 @@ STATEMENTS: tuple[Phrase, ...] = (
     ),
     *_phrases(
         "{} is not supported",
-        "leave the word out: everything a file creates lasts as long as the run",
+        "remove this word: definitions last for one run",
         *("CREATE EXTERNAL", "CREATE GLOBAL", "CREATE LOCAL", "CREATE UNLOGGED"),
     ),
     *_phrases(
         "{} is not supported",
-        "write CREATE VIEW, and INSERT INTO a sink what is to be stored",
+        "write CREATE VIEW, and INSERT INTO a sink to store the result",
         *("CREATE MATERIALIZED VIEW", "CREATE MATERIALIZED", "CREATE OR REPLACE MATERIALIZED", "CREATE RECURSIVE"),
     ),
 )
@@ -86,7 +86,7 @@ CLAUSES: tuple[Phrase, ...] = (
     Phrase(
         ("MATCH_RECOGNIZE",),
         "MATCH_RECOGNIZE is not supported yet",
-        "LAG OVER and conditions on it reach part of it",
+        "simple patterns can be written with LAG(x) OVER (…) and conditions on it",
         anywhere=True,
     ),
     Phrase(
@@ -97,14 +97,14 @@ CLAUSES: tuple[Phrase, ...] = (
     ),
     *_phrases("{} is not supported yet", "write one query per grouping and join them with UNION ALL", "GROUPING SETS"),
     *_phrases("UNION BY NAME is not supported", "columns go by position: name them in one order", "BY NAME"),
-    *_phrases("MINUS is not supported", "EXCEPT is not built yet either; filter with WHERE", "MINUS SELECT"),
+    *_phrases("MINUS is not supported", "EXCEPT is not supported yet either; filter with WHERE", "MINUS SELECT"),
     *_phrases("WITH RECURSIVE is not supported", "a continuous query cannot call itself", "WITH RECURSIVE"),
     *_phrases("{} is not supported", "name the columns: JOIN t USING (a, b)", "NATURAL JOIN"),
     *_phrases("{} is not supported", f"{_LOOK_UP}; WHERE v.key IS NOT NULL", "LEFT SEMI", "SEMI JOIN"),
     *_phrases("{} is not supported", f"{_LOOK_UP}; WHERE v.key IS NULL", "LEFT ANTI", "ANTI JOIN"),
     *_phrases(
         "{} is not supported",
-        "leave it out: no aggregate depends on an order; there are no percentiles yet",
+        "remove it: no aggregate depends on an order; percentiles are not supported yet",
         "WITHIN GROUP",
     ),
     *_phrases("{} is not supported", "TIMESTAMP has no zone: convert to UTC before the stream", "AT TIME ZONE"),
@@ -122,7 +122,7 @@ CLAUSES: tuple[Phrase, ...] = (
         "write DATE_TRUNC('hour', ts), plus INTERVAL '1' HOUR for the end",
         *(f"TO {unit}" for unit in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")),
     ),
-    *_phrases("{} is not supported", "write BIGINT, which holds most of them, or DECIMAL(18, 0)", "UNSIGNED"),
+    *_phrases("{} is not supported", "write BIGINT, or DECIMAL(18, 0)", "UNSIGNED"),
     *_phrases(
         "{} … is the syntax of another system", "write format = 'csv' in WITH (…)", "FORMAT PLAIN", "FORMAT UPSERT"
     ),
@@ -130,32 +130,32 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("{} is not an operator of cq", "write a / b: on integers it is the integer quotient", "DIV"),
     *_phrases(
         "{} (…) is not supported",
-        "write the values out: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)",
+        "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)",
         "ANY (",
         "SOME (",
         "ALL (",
     ),
     *_phrases("INSERT OVERWRITE is not supported", "write INSERT INTO; a sink starts empty", "INSERT OVERWRITE"),
-    *_phrases("{} is not supported", "name the columns that are wanted", "* EXCLUDE", "* EXCEPT (", "* REPLACE"),
+    *_phrases("{} is not supported", "name the columns you need", "* EXCLUDE", "* EXCEPT (", "* REPLACE"),
     *_phrases("{} is not supported", "name the columns, or write their numbers: GROUP BY 1, 2", "GROUP BY ALL"),
     *_phrases("SELECT TOP is not SQL", "write LIMIT n at the end", "SELECT TOP"),
-    *_phrases("{} is not supported", "leave it out: nothing else changes the rows", "FOR UPDATE"),
+    *_phrases("{} is not supported", "remove it: nothing else changes the rows", "FOR UPDATE"),
     *_phrases(
-        "{} is not a statement", "the closing line of cq run has the rates; cq explain shows plans", "EXPLAIN ANALYZE"
+        "{} is not a statement", "the summary of cq run shows the rates; cq explain shows plans", "EXPLAIN ANALYZE"
     ),
     *_phrases("{} is not a statement", "write EXPLAIN or EXPLAIN LOGICAL", "EXPLAIN PLAN", "EXPLAIN EXTENDED"),
     *_phrases(
-        "{} is not supported here", "a key is given where it is used: GROUP BY, OVER (PARTITION BY …)", "PARTITIONED BY"
+        "{} is not supported here", "give the key where it is used: GROUP BY, OVER (PARTITION BY …)", "PARTITIONED BY"
     ),
     *_phrases("{} is not supported", "write SUM(x) FILTER (WHERE k = …) for each column", "PIVOT", "UNPIVOT"),
     *_phrases("{} is not supported", "filter by a hash of the key", "TABLESAMPLE"),
     *_phrases("{} is not supported", "write CROSS JOIN UNNEST(array) AS t(x)", "LATERAL VIEW"),
-    *_phrases("{} is not supported", "leave it out: a sink gets every row", "ON DUPLICATE"),
+    *_phrases("{} is not supported", "remove it: a sink receives every row", "ON DUPLICATE"),
     *_phrases("{} types are not supported yet", "give each field a column of its own", "MAP", "STRUCT"),
     *_phrases("ROW types are not supported yet", "give each field a column of its own", "ROW ("),
-    *_phrases("{} is not supported", "leave it out: rows are taken as they come", "UNIQUE"),
+    *_phrases("{} is not supported", "remove it: all rows are accepted", "UNIQUE"),
     *_phrases("{} is not supported", _LOOK_UP, "REFERENCES", "FOREIGN KEY"),
-    *_phrases("{} is not supported", "write a SELECT of its own", "RETURNING"),
+    *_phrases("{} is not supported", "write a separate SELECT", "RETURNING"),
     *_phrases(
         "{} is not supported", "the order inside a key: OVER (PARTITION BY … ORDER BY …)", "SORT BY", "CLUSTER BY"
     ),
@@ -167,7 +167,9 @@ CLAUSES: tuple[Phrase, ...] = (
         *("WINDOW TUMBLING", "WINDOW HOPPING", "WINDOW SESSION", "TUMBLING (", "HOPPING ("),
     ),
     *_phrases("{} is the syntax of another system", _LOOK_UP, "WITHIN"),
-    *_phrases("{} is the syntax of another system", "the delay stands in WATERMARK FOR ts AS ts - …", "GRACE PERIOD"),
+    *_phrases(
+        "{} is the syntax of another system", "set the delay in WATERMARK FOR ts AS ts - INTERVAL …", "GRACE PERIOD"
+    ),
     *_phrases(
         "{} triggers are not supported",
         _STATE,
@@ -175,24 +177,24 @@ CLAUSES: tuple[Phrase, ...] = (
     ),
 )
 
-FUNCTION_WAYS = "docs/language.md lists all functions; in Python: cq.functions.all_names()"
+FUNCTION_WAYS = "docs/language.md lists all functions; in Python: cq.lang.functions.all_names()"
 _ORDERED = "LAG(x) OVER (PARTITION BY key ORDER BY ts) has the row before; MIN and MAX the least and greatest"
-_VARIANCE = "compute it, from DOUBLEs: (SUM(x * x) - SUM(x) * AVG(x)) / NULLIF(COUNT(x) - 1, 0)"
-_POPULATION = "compute it, from DOUBLEs: AVG(x * x) - AVG(x) * AVG(x)"
-_DEVIATION = "it is the SQRT of the variance, from DOUBLEs: (SUM(x * x) - SUM(x) * AVG(x)) / NULLIF(COUNT(x) - 1, 0)"
+_VARIANCE = "compute it from DOUBLEs: (SUM(x * x) - SUM(x) * AVG(x)) / NULLIF(COUNT(x) - 1, 0)"
+_POPULATION = "compute it from DOUBLEs: AVG(x * x) - AVG(x) * AVG(x)"
+_DEVIATION = "compute the SQRT of the variance from DOUBLEs: (SUM(x * x) - SUM(x) * AVG(x)) / NULLIF(COUNT(x) - 1, 0)"
 _BETWEEN = "subtract: a - b is an INTERVAL, UNIX_SECONDS(a) - UNIX_SECONDS(b) a number"
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
 _WRITTEN = "CAST(ts AS VARCHAR) is '2024-01-31 10:20:30': take a part with SUBSTRING, or EXTRACT(HOUR FROM ts)"
 _PATTERN = "write x LIKE 'a%', STARTS_WITH(x, 'a') or CONTAINS(x, 'a')"
-_COLLECTED = "no aggregate collects rows yet: COUNT, SUM, AVG, MIN and MAX do what they can"
+_COLLECTED = "aggregates that collect values are not supported yet; there are COUNT, SUM, AVG, MIN and MAX"
 
 _TIME_OF = "write CAST(text AS TIMESTAMP), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
 _BUCKET = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP BY window_start, or DATE_TRUNC('hour', ts)"
 _FIELDS = "there are no structs and maps yet: give each field a column of its own"
 _JSON = "JSON is not supported yet: give each field a column of its own"
-_ARRAYS = "arrays are made by SPLIT and taken apart by UNNEST: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)"
-_UNNESTED = "it stands in FROM: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)"
-_LETTERS = "no function does that yet; there are SUBSTRING, LEFT, RIGHT, REPLACE, TRIM, LOWER, UPPER, SPLIT and ||"
+_ARRAYS = "create arrays with SPLIT and expand them with UNNEST: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)"
+_UNNESTED = "use it in FROM: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)"
+_LETTERS = "there is no such function yet; there are SUBSTRING, LEFT, RIGHT, REPLACE, TRIM, LOWER, UPPER, SPLIT and ||"
 _ANGLES = "there are no trigonometric functions yet"
 
 # Functions of other systems by name, and what does the same here.
@@ -200,9 +202,9 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["first", "last", "arg_max", "arg_min", "max_by", "min_by"], _ORDERED),
     **dict.fromkeys(["stddev", "stddev_samp", "stdev", "std"], _DEVIATION),
     **dict.fromkeys(["variance", "var_samp", "var"], _VARIANCE),
-    "stddev_pop": "it is the SQRT of the variance, from DOUBLEs: AVG(x * x) - AVG(x) * AVG(x)",
+    "stddev_pop": "compute the SQRT of the variance from DOUBLEs: AVG(x * x) - AVG(x) * AVG(x)",
     "var_pop": _POPULATION,
-    **dict.fromkeys(["covar_pop", "covar_samp"], "compute it, from DOUBLEs: AVG(x * y) - AVG(x) * AVG(y)"),
+    **dict.fromkeys(["covar_pop", "covar_samp"], "compute it from DOUBLEs: AVG(x * y) - AVG(x) * AVG(y)"),
     **dict.fromkeys(
         ["corr", "regr_slope"],
         "compute it, from DOUBLEs, with AVG(x * y) - AVG(x) * AVG(y) and AVG(x * x) - AVG(x) * AVG(x)",
@@ -213,9 +215,9 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["collect_list", "collect_set", "collect", "topk", "histogram", "earliest_by_offset"], _COLLECTED),
     "latest_by_offset": _ORDERED,
     "total": "write SUM(x)",
-    **dict.fromkeys(["bit_and", "bit_or", "bit_xor", "bitand", "bitor"], "there are no operators on bits"),
+    **dict.fromkeys(["bit_and", "bit_or", "bit_xor", "bitand", "bitor"], "bit operators are not supported"),
     **dict.fromkeys(["rollup", "cube", "grouping"], "write one query per grouping and join them with UNION ALL"),
-    **dict.fromkeys(["any", "all", "any_match"], "write the values out: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)"),
+    **dict.fromkeys(["any", "all", "any_match"], "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)"),
     **dict.fromkeys(["time_bucket", "date_bin", "timebucket"], _BUCKET),
     **dict.fromkeys(["row", "struct", "named_struct", "struct_pack", "map", "map_from_entries"], _FIELDS),
     **dict.fromkeys(["json_value", "json_query", "json_extract", "json_extract_string", "json_exists"], _JSON),

@@ -1,29 +1,34 @@
 """Explain: a plan and its stages as text, JSON, dot or mermaid, with what is known of every operator.
 
-`plan_facts` and `stage_facts` collect the facts once, as plain dictionaries (that is the JSON); the pictures are drawn
+`plan_facts` and `staged_facts` collect the facts once, as plain dictionaries (that is the JSON); the pictures are drawn
 from them.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from cq.errors import NOWHERE, printable
-from cq.expressions import Column, Expr, format_expr
-from cq.planner.classify import Classified, classify
-from cq.planner.logical import LogicalNode, LogicalPlan, identities
-from cq.planner.operators import Scan
-from cq.planner.stages import StageGraph
-from cq.schema import Schema
+from cq.lang.expressions import format_expr
+from cq.lang.schema import Schema
+from cq.planner.physical.classify import Classified, classified, classify
+from cq.planner.physical.printing import draw_stages, stage_facts, stage_number
+from cq.planner.physical.stage_input import StageInput
+from cq.planner.physical.stages import PhysicalPlan
+from cq.planner.plan.logical import LogicalPlan, Output
+from cq.planner.plan.node import LogicalNode
 
 Facts = dict[str, Any]
 IDENTITY_DIGITS = 8  # of a node's stable identity, as shown in trees; JSON has all
 
 
-def explain(plan: LogicalPlan, graph: StageGraph | None = None, format: str = "tree") -> str:
-    """The plan, or with `graph` its stages. format: tree, json, dot or mermaid."""
-    facts = plan_facts(plan) if graph is None else stage_facts(graph)
+def explain(plan: LogicalPlan, parts: Sequence[PhysicalPlan] | None = None, format: str = "tree") -> str:
+    """The plan, or with `parts` its stages. format: tree, json, dot or mermaid."""
+    if parts is not None and format == "tree":
+        return draw_stages(parts)
+    facts = plan_facts(plan) if parts is None else staged_facts(parts)
     match format:
         case "json":
             return json.dumps(facts, indent=2)
@@ -32,7 +37,7 @@ def explain(plan: LogicalPlan, graph: StageGraph | None = None, format: str = "t
         case "mermaid":
             return draw_mermaid(facts)
         case "tree":
-            return draw_stages(facts) if "stages" in facts else draw_tree(facts)
+            return draw_tree(facts)
         case _:
             raise AssertionError(f"no format {format}")
 
@@ -44,27 +49,26 @@ def plan_facts(plan: LogicalPlan) -> Facts:
     """Everything known of a plan. Nodes are numbered, inputs first."""
     nodes = plan.nodes()
     numbers = {id(n): i for i, n in enumerate(nodes)}
-    classes, ids = classify(plan), identities(plan)
+    classes = classify(plan)
     late = late_counters(plan)
     return {
-        "nodes": [
-            node_facts(n, numbers, classes[id(n)], ids[id(n)]) | {"counts_late": sorted(late.get(id(n), ()))}
-            for n in nodes
-        ],
-        "outputs": [
-            {
-                "name": o.name,
-                "node": numbers[id(o.node)],
-                "sink": dict(o.sink.options) if o.sink is not None else None,
-                "limit": o.limit,
-                "columns": [column_facts(o.node.schema, i) for i in range(len(o.node.schema))],
-            }
-            for o in plan.outputs
-        ],
+        "nodes": [node_facts(n, numbers, classes[id(n)]) | {"counts_late": sorted(late.get(id(n), ()))} for n in nodes],
+        "outputs": [output_facts(o, numbers) for o in plan.outputs],
     }
 
 
-def node_facts(node: LogicalNode, numbers: dict[int, int], known: Classified, identity: str) -> Facts:
+def output_facts(output: Output, numbers: dict[int, int]) -> Facts:
+    """One result: where it goes, and its columns."""
+    return {
+        "name": output.name,
+        "node": numbers[id(output.node)],
+        "sink": dict(output.sink.options) if output.sink is not None else None,
+        "limit": output.limit,
+        "columns": [column_facts(output.node.schema, i) for i in range(len(output.node.schema))],
+    }
+
+
+def node_facts(node: LogicalNode, numbers: dict[int, int], known: Classified) -> Facts:
     """What is known of one operator."""
     facts: Facts = {
         "number": numbers[id(node)],
@@ -81,16 +85,16 @@ def node_facts(node: LogicalNode, numbers: dict[int, int], known: Classified, id
             {"column": node.schema.names[t.column], "shift_us": t.shift_us, "lag_us": t.lag_us}
             for t in node.schema.times
         ],
-        "emits": "changelog" if node.changelog else "append",
+        "emits": node.output_kind.value,
         "ends": node.bounded,
         "state": node.state.text,
         "state_bounded": node.state.bounded,
-        "identity": identity,
+        "identity": node.identity,
         "line": node.span.line if node.span != NOWHERE else None,
         "copies": node.copies,
     }
-    if isinstance(node, Scan):
-        source = node.source
+    source = node.source
+    if source is not None:
         facts["source"] = {
             "options": dict(source.options),
             "event_time": format_expr(source.event_time, node.schema.names) if source.event_time is not None else None,
@@ -111,7 +115,7 @@ def late_counters(plan: LogicalPlan) -> dict[int, set[str]]:
     reach: dict[int, set[str]] = {}
     counts: dict[int, set[str]] = {}
     for n in plan.nodes():
-        below = {n.source.name} if isinstance(n, Scan) and n.source.event_time is not None else set()
+        below = {n.source.name} if n.source is not None and n.source.event_time is not None else set()
         for i in n.inputs:
             below |= reach[id(i)]
         if n.uses_time:
@@ -120,27 +124,21 @@ def late_counters(plan: LogicalPlan) -> dict[int, set[str]]:
     return counts
 
 
-def stage_facts(graph: StageGraph) -> Facts:
-    """The facts of the plan, and those of its stages."""
-    numbers = {id(n): i for i, n in enumerate(graph.plan.nodes())}
-    stages = [
-        {
-            "name": s.name,
-            "class": s.op_class.value,
-            "keys": [[show_key(e, i) for e in key] for key, i in zip(s.keys, s.inputs, strict=False)],
-            "nodes": [numbers[id(n)] for n in s.nodes],
-            "inputs": [numbers[id(n)] for n in s.inputs],
-            "outputs": [numbers[id(n)] for n in s.outputs],
-            "merges_partials": [numbers[id(n)] for n in s.mergeable],
-        }
-        for s in graph.stages
-    ]
-    return {**plan_facts(graph.plan), "stages": stages}
-
-
-def show_key(expr: Expr, node: LogicalNode) -> str:
-    """A part of a key over the rows of `node`."""
-    return node.schema.names[expr.index] if isinstance(expr, Column) else format_expr(expr, node.schema.names)
+def staged_facts(parts: Sequence[PhysicalPlan]) -> Facts:
+    """The facts of all stages and of the operators in them, each operator with its stage's inputs as they run."""
+    facts: Facts = {"nodes": [], "outputs": [], "stages": [], "workers": [p.workers for p in parts]}
+    for part in parts:
+        first = len(facts["nodes"])
+        numbers = {k: n + first for k, n in stage_number(part).items()}
+        for stage in part.stages:
+            for node in stage.plan.nodes():
+                if isinstance(node, StageInput):
+                    numbers[id(node)] = numbers[id(node.node)]
+                else:
+                    facts["nodes"].append(node_facts(node, numbers, classified(node)) | {"counts_late": []})
+        facts["stages"] += stage_facts(part, numbers)
+        facts["outputs"] += [output_facts(o, numbers) for o in part.stages[-1].plan.outputs]
+    return facts
 
 
 # ----------------------------------------------------------------------------------------------------------- pictures
@@ -204,27 +202,6 @@ def describe_time(time: Facts) -> str:
     return f"time {printable(time['column'])}{shift}{lag}"
 
 
-def draw_stages(facts: Facts) -> str:
-    """Each stage with its class, key and operators."""
-    nodes = facts["nodes"]
-    lines: list[str] = []
-    for stage in facts["stages"]:
-        head = f"{stage['name']}  {stage['class']}"
-        if stage["keys"]:
-            head += " by " + " = ".join(f"({printable(', '.join(k))})" for k in stage["keys"])
-        if stage["merges_partials"]:
-            head += ", or by partial tables merged at the close"
-        lines.append(head)
-        if stage["inputs"]:
-            lines.append("  reads " + ", ".join(f"#{i}" for i in stage["inputs"]))
-        for n in stage["nodes"]:
-            inputs = " ".join(f"#{i}" for i in nodes[n]["inputs"])
-            mark = " -> out" if n in stage["outputs"] else ""
-            text = f"  #{n} {nodes[n]['operator']}  {printable(nodes[n]['what'])}"
-            lines.append(f"{text}{'  (' + inputs + ')' if inputs else ''}{mark}")
-    return "\n".join(lines)
-
-
 def draw_dot(facts: Facts) -> str:
     """The plan as a Graphviz graph, stages as clusters."""
     lines = ["digraph plan {", "  rankdir=BT; node [shape=box, fontname=monospace];"]
@@ -233,7 +210,7 @@ def draw_dot(facts: Facts) -> str:
         lines += [f"  n{i} -> n{n['number']};" for i in n["inputs"]]
     for s in facts.get("stages", ()):
         members = " ".join(f"n{n};" for n in s["nodes"])
-        lines.append(f"  subgraph cluster_{s['name']} {{ label={_quoted(s['name'] + ' ' + s['class'])}; {members} }}")
+        lines.append(f"  subgraph cluster_{s['name']} {{ label={_quoted(s['name'] + ': ' + s['runs'])}; {members} }}")
     for i, o in enumerate(facts["outputs"]):
         lines.append(f"  out{i} [label={_quoted(o['name'])}, shape=ellipse]; n{o['node']} -> out{i};")
     return "\n".join([*lines, "}"])

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cq import places
 from cq.errors import DataError, Diagnostic, UsageError
-from cq.functions import Failure
-from cq.planner.logical import LogicalNode, LogicalPlan, parts
-from cq.planner.operators import Scan, SourceDef
+from cq.lang import error_places
+from cq.lang.functions import Failure
+from cq.planner.plan.logical import LogicalPlan, parts
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.source import SourceDef, sources_of
 from cq.reference.evaluate import Row, evaluator
 from cq.reference.graph import Delivered, Graph, Position, Stopped
 from cq.reference.merge import Arrival, Merge
@@ -121,8 +122,7 @@ class _Part:
     """A connected part of the plan: its own merge, serials and watermark."""
 
     def __init__(self, nodes: Sequence[LogicalNode], plan: LogicalPlan) -> None:
-        found = {n.source.name: n.source for n in nodes if isinstance(n, Scan)}
-        self.sources: dict[str, SourceDef] = dict(sorted(found.items(), key=lambda item: item[1].position))
+        self.sources: dict[str, SourceDef] = {s.name: s for s in sources_of(nodes)}
         members = {id(n) for n in nodes}
         self.graph = Graph(nodes, [o for o in plan.outputs if id(o.node) in members], list(self.sources.values()))
         self._merge = Merge(list(self.sources.values()))
@@ -193,7 +193,7 @@ class _Part:
                     self.graph.finish()
                     self._tell_late()
             except Stopped as stop:
-                due = places.closing(stop.instant) if stop.instant < NEVER else places.END
+                due = error_places.closing(stop.instant) if stop.instant < NEVER else error_places.END
                 place = arrival.place if arrival.place and stop.instant == NEVER else due
                 self._result.failed_at = (self.graph.serial, stop.instant)
                 self._fail(stop.failure, stop.failure.place or place)
@@ -214,7 +214,7 @@ class _Part:
 
 
 def run(plan: LogicalPlan, inputs: Mapping[str, Iterable[Row | Placed]]) -> ReferenceResult:
-    """The whole result of a plan over finite inputs, by source name: rows of physical values (`cq.types.DataType`).
+    """The whole result of a plan over finite inputs, by source name: rows of physical values (`cq.lang.types`).
 
     A data error stops the run; it is in `error`, and everything before its position is delivered. The parts of a plan
     that share no source run one after the other; those after a failed one give nothing.

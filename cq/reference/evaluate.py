@@ -1,8 +1,8 @@
 """Expressions as Python closures over a row: the meaning of every bound expression.
 
 `evaluator(expr)` is built once and called for each row. Three-valued logic, strict left to right evaluation and the
-stops of AND, OR, CASE and COALESCE are as `cq.expressions` describes them. A value without a result raises `Failure`
-with the span of the innermost expression at fault.
+stops of AND, OR, CASE and COALESCE are as `cq.lang.expressions` describes them. A value without a result raises
+`Failure` with the span of the innermost expression at fault.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from cq.casts import caster
 from cq.errors import NOWHERE, Span
-from cq.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, IsNull, Literal, Or
-from cq.functions import Failure
+from cq.lang.casts import caster
+from cq.lang.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, IsNull, Literal, Or
+from cq.lang.functions import Failure
 
 Row = tuple[Any, ...]
 Evaluator = Callable[[Row], Any]

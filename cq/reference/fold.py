@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from cq.functions import Failure, Signature
-from cq.planner.logical import AggregateCall
+from cq.lang.functions import Failure, Signature
+from cq.planner.plan.calls import AggregateCall
 from cq.reference.evaluate import Row, evaluator, keys_of
 
 

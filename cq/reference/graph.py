@@ -17,9 +17,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cq.functions import Failure
-from cq.planner.logical import LogicalNode, Output
-from cq.planner.operators import Scan, SourceDef
+from cq.lang.functions import Failure
+from cq.planner.plan.logical import Output
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.source import SourceDef
 from cq.reference.evaluate import Row
 from cq.reference.operator import BEFORE_ALL, NEVER, Clock, RowOperator
 from cq.reference.operators import OPERATORS
@@ -82,12 +83,12 @@ class Graph:
         ]
         self._timed = [o for o in self.operators if o.timed]
         self._scans = {
-            s.name: [o for o in self.operators if isinstance(o.node, Scan) and o.node.source.name == s.name]
+            s.name: [o for o in self.operators if o.node.source is not None and o.node.source.name == s.name]
             for s in sources
         }
         self._below = {s.name: self._reached(s.name) for s in sources}
         self._progress = {s.name: _Progress(s.delay_us) for s in sources if s.event_time is not None}
-        self._strict = {s.name for s in sources if s.option("late") == "fail"}
+        self._strict = {s.name for s in sources if s.strict}
         self.results: dict[str, list[Delivered]] = {o.name: [] for o in outputs}
         self._delivery = [(self.results[o.name], by_node[id(o.node)], o.limit) for o in outputs]
         self.watermark = BEFORE_ALL

@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cq.functions import Failure
-from cq.planner.operators import SourceDef
+from cq.lang.functions import Failure
+from cq.planner.plan.source import SourceDef
 from cq.reference.evaluate import Row
 from cq.reference.operator import BEFORE_ALL
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
-from cq.functions import Failure
-from cq.planner.logical import LogicalNode
+from cq.lang.functions import Failure
+from cq.planner.plan.node import LogicalNode
 from cq.reference.evaluate import Row
 
 # Instants and watermarks before and after all 64-bit times; still integers, so that they compare as such.
@@ -70,6 +71,24 @@ class RowOperator:
                 raise Failure("CQ0709", "the row is late: its event time is below the watermark")
             self.late_rows += self.node.copies
         return self.clock.late
+
+
+Make = Callable[[Any, Clock], RowOperator]
+"""(node, clock) -> what runs it; each takes its own class of node."""
+
+OPERATORS: dict[str, Make] = {}
+M = TypeVar("M", bound=Make)
+
+
+def runs(operator: str) -> Callable[[M], M]:
+    """Register what runs the nodes of this name."""
+
+    def register(make: M) -> M:
+        assert operator not in OPERATORS, f"two operators named {operator}"
+        OPERATORS[operator] = make
+        return make
+
+    return register
 
 
 def nulls(width: int) -> tuple[Any, ...]:

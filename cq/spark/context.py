@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from cq.expressions import Expr
-from cq.functions import Signature
-from cq.planner.logical import AggregateCall
-from cq.planner.operators import SourceDef
-from cq.schema import TimeAttribute
+from cq.lang.expressions import Expr
+from cq.lang.functions import Signature
+from cq.lang.schema import TimeAttribute
+from cq.planner.plan.calls import AggregateCall
+from cq.planner.plan.source import SourceDef
 from cq.spark.expressions import Expressions
-from cq.spark.position import Rows, event_time
+from cq.spark.position import Lowered, Rows, event_time
 
 
 @dataclass(slots=True)
@@ -73,3 +74,21 @@ def aggregate(call: AggregateCall, column: str, over: str = "") -> str:
     """The aggregate over the column that holds its argument."""
     signature = Signature(tuple(a.type for a in call.args), call.type)
     return call.function.spark_text(signature, f"DISTINCT {column}" if call.distinct else column, over)
+
+
+Lower = Callable[[Any, tuple[Rows, ...], Context], Lowered]
+"""(node, the CTEs of its inputs, context) -> its SELECT; each takes its own class of node."""
+
+OPERATORS: dict[str, Lower] = {}
+L = TypeVar("L", bound=Lower)
+
+
+def lowers(operator: str) -> Callable[[L], L]:
+    """Register what lowers the nodes of this name."""
+
+    def register(lower: L) -> L:
+        assert operator not in OPERATORS, f"two operators named {operator}"
+        OPERATORS[operator] = lower
+        return lower
+
+    return register

@@ -2,7 +2,7 @@
 
 Numbers, TRUE, FALSE and NULL are written out; every other literal is a parameter (`:k0`, `:k1`, …), so that no text of
 the query becomes SQL. Types are always spelled out: a NULL is cast, a parameter is cast, a cast is never left to Spark.
-Functions stand in the registry with their Spark text. Casts stand here: `cq.casts` says what each means.
+Functions stand in the registry with their Spark text. Casts stand here: `cq.lang.casts` says what each means.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from decimal import Decimal
 from typing import Final
 
 from cq.errors import compile_error
-from cq.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, IsNull, Literal, Or, columns_of
-from cq.functions.spark_text import spark_type
-from cq.types import BIGINT, DOUBLE, REAL, DataType, Kind
+from cq.lang.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, IsNull, Literal, Or, columns_of
+from cq.lang.functions.spark_text import spark_type
+from cq.lang.types import BIGINT, DOUBLE, REAL, DataType, Kind
 
 INTEGER_SUFFIXES: Final = {Kind.TINYINT: "Y", Kind.SMALLINT: "S", Kind.INTEGER: "", Kind.BIGINT: "L"}
 
 CONSTANT_ARGUMENTS: Final = {"like": 2, "round": 1}  # the escape, the digits
 
-# What cq.value_text reads as a number and as a time: the day, then the clock, then a zone that is UTC. White space
+# What cq.lang.value_text reads as a number and as a time: the day, then the clock, then a zone that is UTC. White space
 # around it is not part of it. Spark takes more: a year alone, any zone (which it drops), anything after the day.
 _WHITE: Final = r"[\x00-\x20]*"
 _DAY: Final = r"[+-]?[0-9]{4,7}-[0-9]{1,2}-[0-9]{1,2}"
@@ -148,7 +148,7 @@ def demand_constants(expr: Call) -> None:
             f"on Spark, argument {place + 1} of {expr.function.name.upper()} must be a constant",
             given.span,
             label="computed for each row",
-            help="write a literal, or run natively",
+            help="write a literal, or use the native engine",
         )
 
 
@@ -158,7 +158,7 @@ def is_simple(text: str) -> bool:
 
 
 def cast_text(text: str, source: DataType, target: DataType, soft: bool) -> str:
-    """CAST or TRY_CAST as `cq.casts` defines it, around Spark's."""
+    """CAST or TRY_CAST as `cq.lang.casts` defines it, around Spark's."""
     name = spark_type(target)
     cast = "try_cast" if soft else "cast"
     if source == target:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cq.expressions import Expr
-from cq.planner.logical import AggregateCall
+from cq.lang.expressions import Expr
+from cq.planner.plan.calls import AggregateCall
 from cq.spark.context import Context, aggregate, argument
 from cq.spark.position import Rows
 

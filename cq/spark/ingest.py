@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from cq.planner import logical
-from cq.planner.logical import LogicalNode, LogicalPlan
-from cq.planner.operators import Scan, SourceDef
+from cq.lang.types import INT64_MAX, INT64_MIN, DataType, Kind
+from cq.planner.plan import logical
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.source import SourceDef, may_wait, sources_of
 from cq.spark.position import LATE, LATE_FAILS, ON_TIME
-from cq.types import INT64_MAX, INT64_MIN, DataType, Kind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,8 +41,7 @@ class Part:
     @property
     def waits(self) -> bool:
         """Whether a row that is not late can come before the watermark has reached its time."""
-        timed = [s for s in self.sources if s.event_time is not None]
-        return len(timed) > 1 or any(s.delay_us for s in timed)
+        return may_wait(self.sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,7 @@ class Admission:
 
 def parts(plan: LogicalPlan) -> tuple[Part, ...]:
     """The parts of a plan that share no source."""
-    return tuple(Part(members, _sources(members)) for members in logical.parts(plan))
-
-
-def _sources(nodes: Sequence[LogicalNode]) -> tuple[SourceDef, ...]:
-    by_position = {n.source.position: n.source for n in nodes if isinstance(n, Scan)}
-    return tuple(by_position[p] for p in sorted(by_position))
+    return tuple(Part(members, sources_of(members)) for members in logical.parts(plan))
 
 
 def admit(sources: Sequence[SourceDef], times: Mapping[str, pa.Array | int]) -> dict[str, Admission]:
@@ -91,7 +86,7 @@ def admit(sources: Sequence[SourceDef], times: Mapping[str, pa.Array | int]) -> 
 def _lateness(source: SourceDef, lane: _Lane) -> np.ndarray[Any, Any]:
     import numpy as np
 
-    return np.where(lane.late, LATE_FAILS if source.option("late") == "fail" else LATE, ON_TIME).astype(np.int8)
+    return np.where(lane.late, LATE_FAILS if source.strict else LATE, ON_TIME).astype(np.int8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +134,7 @@ def stored_type(type_: DataType) -> pa.DataType:
     """The Arrow type a column of this type has in a view: intervals cross to Spark as integers."""
     import pyarrow as pa
 
-    from cq.types import to_arrow
+    from cq.lang.types import to_arrow
 
     return pa.int64() if type_.kind is Kind.INTERVAL else to_arrow(type_)
 

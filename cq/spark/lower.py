@@ -9,14 +9,15 @@ column nobody reads, or behind a LIMIT, may or may not happen; of several data e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from cq.errors import compile_error, printable
-from cq.planner.logical import LogicalNode, LogicalPlan, Output, topological
-from cq.planner.operators import Scan, SourceDef
-from cq.schema import Schema
+from cq.lang.schema import Schema
+from cq.planner.plan.logical import LogicalPlan, Output
+from cq.planner.plan.node import LogicalNode, topological
+from cq.planner.plan.source import SourceDef, sources_of
 from cq.spark.context import Context
 from cq.spark.ingest import parts, to_result
 from cq.spark.operators import OPERATORS
@@ -47,13 +48,13 @@ def lower(plan: LogicalPlan, views: Mapping[str, str] | None = None, ordered: bo
     views: the temp view of each source, by the source's name; by default `source_0`, `source_1`, … by position.
     ordered: whether rows are to come in the order of their positions; without it they come in any order.
     """
-    sources = [n.source for n in plan.nodes() if isinstance(n, Scan)]
+    sources = sources_of(plan.nodes())
     names = views if views is not None else default_views(sources)
     waiting = {id(n) for part in parts(plan) if part.waits for n in part.nodes}
     return tuple(_lower_output(o, names, waiting, ordered) for o in plan.outputs)
 
 
-def default_views(sources: list[SourceDef]) -> dict[str, str]:
+def default_views(sources: Sequence[SourceDef]) -> dict[str, str]:
     """A view name for each source."""
     return {s.name: f"source_{s.position}" for s in sources}
 
@@ -84,8 +85,8 @@ def _lower_output(output: Output, views: Mapping[str, str], waiting: set[int], o
 
 def _strict(node: LogicalNode, done: Mapping[int, Rows]) -> bool:
     """Whether a late row of a source that says `late = 'fail'` may be among the node's rows."""
-    if isinstance(node, Scan):
-        return node.source.option("late") == "fail"
+    if node.source is not None:
+        return node.source.strict
     return any(done[id(i)].strict for i in node.inputs)
 
 
@@ -98,7 +99,7 @@ def _demand_small(nodes: tuple[LogicalNode, ...], output: Output) -> None:
         raise compile_error(
             "CQ0901",
             f"Spark would run {size[id(output.node)]} operators for {output.name}, more than {MAX_EXPANDED}, "
-            "because it computes a view again for everything that reads it",
+            "because it computes a view again for each query that reads it",
             output.span,
-            help="read each view fewer times, or run natively",
+            help="read each view fewer times, or use the native engine",
         )

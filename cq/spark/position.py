@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cq.schema import TimeAttribute
+from cq.lang.schema import TimeAttribute
 
 ON_TIME, LATE, LATE_FAILS = 0, 1, 2
 END = "9223372036854775807L"  # the watermark, and the serial, of the end of the input

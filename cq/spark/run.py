@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cq.errors import Diagnostic, UsageError
-from cq.expressions import Column, Expr
-from cq.planner.logical import LogicalPlan
-from cq.planner.operators import SourceDef
-from cq.schema import Schema
+from cq.lang.expressions import Column, Expr
+from cq.lang.schema import Schema
+from cq.lang.types import TIMESTAMP, to_arrow
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.source import SourceDef
 from cq.spark.exchange import forget, query, to_spark
 from cq.spark.expressions import Expressions
 from cq.spark.ingest import Admission, admit, from_view, parts, stored_type
 from cq.spark.lower import lower
 from cq.spark.position import column_names, micros
 from cq.spark.session import open_session
-from cq.types import TIMESTAMP, to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -26,8 +26,9 @@ FIRST_ID = 1000
 START_US = 1_436_918_400_000_000  # 2015-07-15 00:00:00, the base time of NEXMark
 HOT_CHANNELS = ("Google", "Facebook", "Baidu", "Apple")
 COLD_CHANNELS = 10_000
-_PRICE_STEPS = 1 << 16
-_BIDS, _SCATTER = 0, 21
+PRICE_STEPS = 1 << 16
+BIDS, SCATTER = 0, 21  # what draws and hashes are for
+NULL_BITS = 21  # of a draw decide whether one value is NULL
 
 
 def bids(
@@ -48,23 +49,23 @@ def bids(
     so a watermark with that delay makes no row late.  nulls: share of NULLs in bidder, in price and in channel.
     price: cents, log-uniform 100 … 10^8.  channel: half of the bids use one of four, the others one of 10 000.
     """
-    zipf, channels, prices = Zipf(keys, theta), _channels(), _prices()
+    zipf, channels, prices = Zipf(keys, theta), channel_names(), price_table()
     for start in range(0, rows, BATCH_ROWS):
         n = min(BATCH_ROWS, rows - start)
-        bits = philox(seed, 0, _BIDS, start // BATCH_ROWS)
+        bits = philox(seed, 0, BIDS, start // BATCH_ROWS)
         # Whole chunks are drawn, so that fewer rows are a prefix of more.
         rank_bits, bidder_bits, price_bits, channel_bits, null_bits = (raw(bits, BATCH_ROWS)[:n] for _ in range(5))
         rank = zipf.ranks(rank_bits)
-        auction = (mix_columns(_SCATTER, seed, rank) >> np.uint64(1)).view(np.int64) if scatter else FIRST_ID + rank
+        auction = (mix_columns(SCATTER, seed, rank) >> np.uint64(1)).view(np.int64) if scatter else FIRST_ID + rank
         arrival = START_US + np.arange(start, start + n, dtype=np.int64) * interval_us
         ts = arrival - below(bidder_bits, delay_us + 1, 32)
         cold = len(HOT_CHANNELS) + below(channel_bits, COLD_CHANNELS)
         channel = np.where(channel_bits & 1, cold, (channel_bits >> 1) & 3)
-        absent = [_absent(null_bits, shift, nulls) for shift in (0, 21, 42)]
+        absent = [_absent(null_bits, shift, nulls) for shift in (0, NULL_BITS, 2 * NULL_BITS)]
         columns = [
             pa.array(auction),
             pa.array(FIRST_ID + below(bidder_bits, bidders), mask=absent[0]),
-            pa.array(prices[price_bits & (_PRICE_STEPS - 1)], mask=absent[1]),
+            pa.array(prices[price_bits & (PRICE_STEPS - 1)], mask=absent[1]),
             pa.array(ts).view(pa.timestamp("us")),
             channels.take(pa.array(channel, mask=absent[2])),
         ]
@@ -72,18 +73,22 @@ def bids(
 
 
 def _absent(draws: Ints, shift: int, share: float) -> NDArray[np.bool_] | None:
-    """Which rows are NULL, by 21 bits of each draw; None when no row can be."""
-    return ((draws >> shift) & 0x1FFFFF) < int(share * (1 << 21)) if share > 0 else None
+    """Which rows are NULL, by some bits of each draw; None when no row can be."""
+    return ((draws >> shift) & ((1 << NULL_BITS) - 1)) < null_limit(share) if share > 0 else None
+
+
+def null_limit(share: float) -> int:
+    """NULL_BITS bits below this make a NULL."""
+    return int(share * (1 << NULL_BITS))
 
 
 @lru_cache(maxsize=1)
-def _channels() -> pa.StringArray:
+def channel_names() -> pa.StringArray:
+    """The channels by number: the hot ones, then the others."""
     return pa.array([*HOT_CHANNELS, *(f"channel-{i}" for i in range(COLD_CHANNELS))])
 
 
 @lru_cache(maxsize=1)
-def _prices() -> Ints:
+def price_table() -> Ints:
     """Quantiles of a price between 100 and 10^8 whose logarithm is uniform."""
-    return np.array(
-        [int(100 * 10 ** (6 * (i + 0.5) / _PRICE_STEPS) + 0.5) for i in range(_PRICE_STEPS)], dtype=np.int64
-    )
+    return np.array([int(100 * 10 ** (6 * (i + 0.5) / PRICE_STEPS) + 0.5) for i in range(PRICE_STEPS)], dtype=np.int64)

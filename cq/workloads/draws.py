@@ -120,12 +120,12 @@ class Zipf:
     def __init__(self, n: int, theta: float) -> None:
         """Build the tables in O(n)."""
         self.n = n
-        self._accept, self._alias = _alias_table(n, theta)
+        self.accept, self.alias = _alias_table(n, theta)
 
     def ranks(self, draws: Ints) -> Ints:
         """One rank per 63-bit draw: the high bits choose a column, the low 32 decide between it and its alias."""
         column = below(draws, self.n)
-        return np.where((draws & 0xFFFFFFFF) < self._accept[column], column, self._alias[column])
+        return np.where((draws & 0xFFFFFFFF) < self.accept[column], column, self.alias[column])
 
 
 @lru_cache(maxsize=8)

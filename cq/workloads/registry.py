@@ -11,6 +11,7 @@ import pyarrow as pa
 from cq.errors import Diagnostic, UsageError, did_you_mean
 
 Value = int | float | bool | str | None
+Build = Callable[..., Iterator[pa.RecordBatch]]
 MAX_SEED = (1 << 63) - 1
 MAX_ROWS = 10**11  # with the interval below, event times stay within 64 bits of microseconds
 MAX_INTERVAL_US = 60_000_000
@@ -115,7 +116,7 @@ class Workload:
     description: str
     schema: pa.Schema
     parameters: Mapping[str, Parameter]
-    build: Callable[..., Iterator[pa.RecordBatch]]
+    build: Build
 
     def checked(self, values: Mapping[str, object]) -> dict[str, Value]:
         """Every parameter with its value or default. UsageError names the first that is unknown or out of bounds."""
@@ -145,7 +146,11 @@ class Workload:
 
     def generate(self, **parameters: object) -> Iterator[pa.RecordBatch]:
         """Rows in order of arrival as record batches of `schema`; wrong parameters are refused at the call."""
-        return self.build(**self.checked(parameters))
+        return self.generate_by(self.build, parameters)
+
+    def generate_by(self, build: Build, parameters: Mapping[str, object]) -> Iterator[pa.RecordBatch]:
+        """The same rows, made by `build`: the definition, or a twin of it."""
+        return build(**self.checked(parameters))
 
     def _listing(self) -> str:
         return "parameters: " + ", ".join(self.parameters)

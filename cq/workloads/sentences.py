@@ -40,10 +40,10 @@ def sentences(
     practically all distinct, as the published word-count benchmark draws them.
     """
     if not artefact:
-        words, zipf = _vocabulary(seed, vocabulary), Zipf(vocabulary, theta)
+        words, zipf = vocabulary_of(seed, vocabulary), Zipf(vocabulary, theta)
     for start in range(0, rows, BATCH_ROWS):
         n = min(BATCH_ROWS, rows - start)
-        bits = _chunk_bits(seed, start // BATCH_ROWS)
+        bits = chunk_bits(seed, start // BATCH_ROWS)
         if artefact:
             lines = _letters(bits, n, words_per_line)
         else:
@@ -53,14 +53,15 @@ def sentences(
         yield pa.RecordBatch.from_arrays([lines, pa.array(times).view(pa.timestamp("us"))], schema=SCHEMA)
 
 
-def _chunk_bits(seed: int, chunk: int) -> np.random.PCG64:
+def chunk_bits(seed: int, chunk: int) -> np.random.PCG64:
+    """The generator of one chunk."""
     return np.random.PCG64([seed, chunk])
 
 
 @lru_cache(maxsize=4)
-def _vocabulary(seed: int, size: int) -> pa.StringArray:
+def vocabulary_of(seed: int, size: int) -> pa.StringArray:
     """2·size strings: the distinct words by rank, each followed by a blank, then the same words without it."""
-    bits = _chunk_bits(seed, _WORDS_OF_VOCABULARY)
+    bits = chunk_bits(seed, _WORDS_OF_VOCABULARY)
     letters = np.zeros((0, LONGEST), dtype=np.uint8)
     while True:
         letters = np.concatenate((letters, _random_words(bits, 2 * size)))

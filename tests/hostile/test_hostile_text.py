@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cq
-from cq.compiler import compile, variable
+from cq.compiler.passes import compile, variable
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs
 from cq.errors import CqError

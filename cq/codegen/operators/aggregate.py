@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import ast
 
-from cq.codegen.aggregates import Entry, nothing
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
 from cq.codegen.operators.window import Layout, add_row, group_layout
-from cq.codegen.probe import TableLocals, load_field, log_bytes_of
+from cq.codegen.state.aggregates import Entry, nothing
+from cq.codegen.state.hash_tables import Births, TableLocals, load_fields
 from cq.codegen.values import Row
 from cq.codegen.writer import expr
-from cq.planner.logical import LogicalNode
 from cq.planner.operators import Aggregate
-from cq.runtime import abi, panes, tables
-from cq.runtime.job import Container, Slot
+from cq.planner.plan.node import LogicalNode
+from cq.runtime.containers import panes
+from cq.runtime.containers.table_words import ENTRY_FIRST
+from cq.runtime.layout import abi
+from cq.runtime.layout.job import Slot
 
 
 def _slots(stage: StagePlan, node: Aggregate, layout: Layout) -> tuple[Slot, Slot]:
     """One pane that never ends, and the cursor of the final emission."""
-    identity = stage.identity[id(node)]
     pane = stage.slot(
         node, "groups",
         lambda offset: Slot(
-            f"groups{offset}", offset, Container.PANES, identity, shapes=layout.shapes, parameters=(0, 0, 0, 0)
+            f"groups{offset}", offset, "panes", node.identity, shapes=layout.shapes, parameters=(0, 0, 0, 0)
         ),
     )  # fmt: skip
-    cursor = stage.slot(node, "cursor", lambda offset: Slot(f"cursor{offset}", offset, node=identity))
+    cursor = stage.slot(node, "cursor", lambda offset: Slot(f"cursor{offset}", offset, node=node.identity))
     return pane, cursor
 
 
@@ -65,9 +66,8 @@ def _emit(flow: Flow, node: Aggregate, layout: Layout, slot: Slot, cursor: Slot)
     with scope.when(expr("R == 0", R=record)):
         flow.no_memory("groups")
     table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")
-    births = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_BIRTHS), "births")
-    entries = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_ENTRIES), "entries")
-    count = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_COUNT), "n")
+    births = Births.of(writer, table)
+    count = births.count
     first = writer.let(expr("ld_i64(state, W)", W=cursor.offset), "from_")
     if not node.keys:
         with scope.when(expr("N == 0 and F == 0", N=count, F=first)):
@@ -79,15 +79,9 @@ def _emit(flow: Flow, node: Aggregate, layout: Layout, slot: Slot, cursor: Slot)
             with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
                 writer.code("st_i64(state, W, G)", W=cursor.offset, G=group)
                 flow.leave(ast.Constant(abi.MORE))
-        place = expr(
-            "E + shl(ld_i32(B, G), LOG)", E=entries, B=births, G=group, LOG=log_bytes_of(layout.shape.entry_words)
-        )
-        entry = Entry(scope.let(place, "e"), ast.Name(table, ast.Load()))
-        writer.code("arrival = ld_i64(E, W)", E=entry.address, W=tables.ENTRY_FIRST)
-        nulls = None
-        if layout.keys.null_word >= 0:
-            nulls = scope.let(expr("ld_i64(E, W)", E=entry.address, W=layout.keys.null_word), "nulls")
-        values = [load_field(scope, f, entry.address, entry.table, nulls) for f in layout.keys.fields]
+        entry = Entry(scope.let(births.entry(group), "e"), ast.Name(table, ast.Load()))
+        writer.code("arrival = ld_i64(E, W)", E=entry.address, W=ENTRY_FIRST)
+        values = load_fields(scope, layout.keys.fields, entry.address, entry.table)
         with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, windowed=False):
             values += layout.parts.values(scope, entry)
         flow.deliver(node, row_of(scope, values))

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import partial
 
-from cq.codegen.aggregates import Entry, Parts
-from cq.codegen.ahead import prefetch
-from cq.codegen.expressions import emit
-from cq.codegen.flow import Flow, StagePlan, consumes
-from cq.codegen.operators.buffer import when_due
-from cq.codegen.probe import Field, Keys, TableLocals, load_field, store_field, string_words, words_of
+from cq.codegen.expressions.emit import emit
+from cq.codegen.flow import Flow, StagePlan, closes, consumes
+from cq.codegen.prefetch import prefetch
+from cq.codegen.state.aggregates import Entry, Parts
+from cq.codegen.state.hash_tables import Field, Keys, TableLocals, load_field, store_field, string_words, words_of
 from cq.codegen.values import Row, Val
+from cq.codegen.waiting import close_buffer, when_due
 from cq.codegen.writer import expr
-from cq.planner.logical import AggregateCall, LogicalNode
+from cq.lang.types import Physical
 from cq.planner.operators import Lag, Over
-from cq.runtime.job import Container, Slot, TableShape
-from cq.runtime.tables import ENTRY_FIRST
-from cq.types import Physical
+from cq.planner.plan.calls import AggregateCall
+from cq.planner.plan.node import LogicalNode
+from cq.runtime.containers.table_words import ENTRY_FIRST
+from cq.runtime.layout.job import Slot, TableShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +68,32 @@ def layout_of(node: Over) -> Layout:
     return Layout(keys, tuple(lags), parts, shape)
 
 
-@consumes("over")
+def _copies_text(node: LogicalNode) -> bool:
+    """LAG gives the value that is overwritten now."""
+    assert isinstance(node, Over)
+    return any(c.type.physical is Physical.BYTES for c in node.calls)
+
+
+@consumes("over", _copies_text)
 def consume_over(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """With a delay the row waits for the watermark; else it is taken at once."""
     assert isinstance(node, Over)
     if node.order is None:
-        take(flow, node, row)
+        _take(flow, row, node)
         return
     with flow.on_time(node):
         if flow.stage.waits:
-            when_due(flow, node, node.input, node.order, row)
+            when_due(flow, node, node.input, node.order, row, partial(_take, node=node))
         else:
-            take(flow, node, row)
+            _take(flow, row, node)
+
+
+@closes("over")
+def close_over(stage: StagePlan, node: LogicalNode) -> None:
+    """With a delay: a function that takes the rows the watermark has reached."""
+    assert isinstance(node, Over)
+    if node.order is not None and stage.waits:
+        close_buffer(stage, node, node.input, partial(_take, node=node))
 
 
 def over_table(flow: Flow, node: Over) -> tuple[TableLocals, Layout]:
@@ -88,10 +104,11 @@ def over_table(flow: Flow, node: Over) -> tuple[TableLocals, Layout]:
     if local is None:
         table = expr("ld_i64(state, W)", W=slot.offset)
         local = flow.tables[slot.offset] = TableLocals.fixed(flow.scope, layout.shape.entry_words, table)
+        flow.stale.append(local.reload)
     return local, layout
 
 
-def take(flow: Flow, node: Over, row: Row) -> None:
+def _take(flow: Flow, row: Row, node: Over) -> None:
     """Look the partition up, answer the calls, remember the row, hand it on."""
     scope = flow.scope
     local, layout = over_table(flow, node)
@@ -118,7 +135,7 @@ def _lag(flow: Flow, ring: LagRing, entry: Entry, row: Row) -> Val:
     if call.offset > 1:
         place = scope.let(expr("srem(S, N)", S=seen, N=call.offset), "place")
     value = emit(scope, row, call.arg)
-    held = Field(call.arg.type, 1, 0)
+    held = Field(call.arg.type, 1, 0, 0)
     inside = expr("E + (W + P * STRIDE) * 8", E=entry.address, W=ring.word + 1, P=place, STRIDE=ring.stride)
     at = scope.let(inside, "at")
     with scope.when(expr("S >= N", S=seen, N=call.offset)):
@@ -150,7 +167,6 @@ def _outlives(flow: Flow, value: Val) -> Val:
 
 def table_slot(stage: StagePlan, node: LogicalNode, name: str, shape: TableShape) -> Slot:
     """The state word of a node's table."""
-    identity = stage.identity[id(node)]
     return stage.slot(
-        node, name, lambda offset: Slot(f"{name}{offset}", offset, Container.TABLE, identity, shapes=(shape,))
+        node, name, lambda offset: Slot(f"{name}{offset}", offset, "table", node.identity, shapes=(shape,))
     )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from cq.codegen.expressions import emit
+from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, computed, consumes
 from cq.codegen.values import Row, Scope, Val, is_true
-from cq.expressions import And, Call, Column, Expr, IsNull, Literal, walk
-from cq.planner.logical import LogicalNode
+from cq.lang.expressions import And, Call, Column, Expr, IsNull, Literal, walk
+from cq.lang.types import Physical
 from cq.planner.operators import Filter, Project, UnionAll
-from cq.types import Physical
+from cq.planner.plan.node import LogicalNode
 
 
 @consumes("filter")
@@ -56,7 +56,7 @@ def _without_nulls(scope: Scope, row: Row, width: int, columns: set[int]) -> Row
         value = row.column(index)
         return Val(value.type, value.parts, key=value.key) if index in columns else value
 
-    return Row(scope, [partial(column, i) for i in range(width)]) if columns else row
+    return Row(scope, [partial(column, i) for i in range(width)], row.given) if columns else row
 
 
 # kernel forms that do no harm when computed for a row that is dropped

@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
-from cq.codegen.expressions import emit
-from cq.codegen.flow import Flow, consumes
-from cq.codegen.operators.buffer import when_due
+from cq.codegen.expressions.emit import emit
+from cq.codegen.flow import Flow, StagePlan, closes, consumes
 from cq.codegen.operators.over import table_slot
-from cq.codegen.probe import (
+from cq.codegen.state.hash_tables import (
     Field,
     Keys,
     TableLocals,
     lay_out,
-    load_field,
-    null_bits,
+    load_fields,
     store_field,
+    store_nulls,
     string_words,
 )
 from cq.codegen.values import Row, Val, any_null, is_true
+from cq.codegen.waiting import close_buffer, when_due
 from cq.codegen.writer import expr
-from cq.planner.logical import LogicalNode
 from cq.planner.operators import TemporalJoin
-from cq.runtime.job import Slot, TableShape
-from cq.runtime.tables import ENTRY_FIRST
+from cq.planner.plan.node import LogicalNode
+from cq.runtime.containers.table_words import ENTRY_FIRST
+from cq.runtime.layout.job import Slot, TableShape
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """An entry: the key, then the right columns anybody reads, then their null word."""
+    """An entry: the key, then the right columns anybody reads, then their null words."""
 
     keys: Keys
     kept: tuple[int, ...]
     fields: tuple[Field, ...]
-    null_word: int
     shape: TableShape
 
 
@@ -41,9 +41,9 @@ def layout_of(node: TemporalJoin) -> Layout:
     keys = Keys.of([(k.type, False) for k in node.right_keys], ordered=False)
     kept = tuple(range(len(node.right.schema)))
     columns = [node.right.schema.fields[i] for i in kept]
-    fields, null_word, end = lay_out([(c.type, c.nullable) for c in columns], keys.next_word)
+    fields, end = lay_out([(c.type, c.nullable) for c in columns], keys.next_word)
     strings = (*string_words(keys.fields), *string_words(fields))
-    return Layout(keys, kept, fields, null_word, TableShape(end, keys.next_word - ENTRY_FIRST, strings))
+    return Layout(keys, kept, fields, TableShape(end, keys.next_word - ENTRY_FIRST, strings))
 
 
 def _table(flow: Flow, slot: Slot, layout: Layout) -> TableLocals:
@@ -51,6 +51,7 @@ def _table(flow: Flow, slot: Slot, layout: Layout) -> TableLocals:
     if local is None:
         table = expr("ld_i64(state, W)", W=slot.offset)
         local = flow.tables[slot.offset] = TableLocals.fixed(flow.scope, layout.shape.entry_words, table)
+        flow.stale.append(local.reload)
     return local
 
 
@@ -66,9 +67,17 @@ def consume_temporal_join(flow: Flow, node: LogicalNode, port: int, row: Row) ->
         return
     with flow.on_time(node):
         if flow.stage.waits:
-            when_due(flow, node, node.left, node.left_time, row)
+            when_due(flow, node, node.left, node.left_time, row, partial(_look_up, node=node))
         else:
-            look_up(flow, node, row)
+            _look_up(flow, row, node)
+
+
+@closes("temporal_join")
+def close_temporal_join(stage: StagePlan, node: LogicalNode) -> None:
+    """With a delay: a function that looks up for the left rows the watermark has reached."""
+    assert isinstance(node, TemporalJoin)
+    if stage.waits:
+        close_buffer(stage, node, node.left, partial(_look_up, node=node))
 
 
 def _replace(flow: Flow, node: TemporalJoin, layout: Layout, local: TableLocals, row: Row) -> None:
@@ -89,12 +98,10 @@ def _write(flow: Flow, layout: Layout, local: TableLocals, keys: list[Val], row:
     values = [row.column(i) for i in layout.kept]
     for f, value in zip(layout.fields, values, strict=True):
         store_field(scope, f, entry, local.address, value)
-    if layout.null_word >= 0:
-        nulls = null_bits(values, layout.fields)
-        flow.writer.code("st_i64(E, W, N)", E=entry, W=layout.null_word, N=nulls)
+    store_nulls(scope, layout.fields, entry, values)
 
 
-def look_up(flow: Flow, node: TemporalJoin, row: Row) -> None:
+def _look_up(flow: Flow, row: Row, node: TemporalJoin) -> None:
     """The left row beside its key's latest right row, or beside NULLs, or not at all."""
     scope = flow.scope
     layout = layout_of(node)
@@ -120,11 +127,7 @@ def look_up(flow: Flow, node: TemporalJoin, row: Row) -> None:
 
 
 def _values(flow: Flow, layout: Layout, local: TableLocals, entry: str) -> list[Val]:
-    nulls = None
-    place = expr("E", E=entry)
-    if layout.null_word >= 0:
-        nulls = flow.scope.let(expr("ld_i64(E, W)", E=entry, W=layout.null_word), "nulls")
-    return [load_field(flow.scope, f, place, local.address, nulls) for f in layout.fields]
+    return load_fields(flow.scope, layout.fields, expr("E", E=entry), local.address)
 
 
 def _left_outer(flow: Flow, node: TemporalJoin, layout: Layout, local: TableLocals, entry: str, row: Row) -> None:

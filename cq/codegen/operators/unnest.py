@@ -6,17 +6,18 @@ import ast
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from cq.codegen.expressions import ARRAY_WAYS, NO_ARRAYS, emit
+from cq.codegen.expressions.emit import emit
+from cq.codegen.expressions.forms import ARRAY_WAYS, NO_ARRAYS
 from cq.codegen.flow import Flow, StagePlan, consumes
 from cq.codegen.operators.over import over_table
-from cq.codegen.probe import text_key
+from cq.codegen.state.hash_tables import text_key
 from cq.codegen.values import Row, Val, any_null
 from cq.codegen.writer import expr
 from cq.errors import compile_error
-from cq.expressions import Call, Column, Expr, substitute
-from cq.planner.logical import LogicalNode
+from cq.lang.expressions import Call, Column, Expr, substitute
+from cq.lang.types import BIGINT, VARCHAR
 from cq.planner.operators import Filter, Over, Project, Unnest
-from cq.types import BIGINT, VARCHAR
+from cq.planner.plan.node import LogicalNode
 
 
 @consumes("unnest")
@@ -78,7 +79,7 @@ def _prefetch(flow: Flow, keyed: Sequence[tuple[Over, list[Expr]]], ahead: Row) 
     """The table entries that a row will need are on their way."""
     for over, exprs in keyed:
         local, layout = over_table(flow, over)
-        layout.keys.prefetch(local, partial(_values, flow, ahead, exprs))
+        layout.keys.prefetch(local, partial(_values, flow, ahead, exprs), None)
 
 
 def _find_piece(flow: Flow, text: Val, separator: Val, at: str) -> tuple[ast.expr, ast.expr]:

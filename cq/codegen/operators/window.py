@@ -6,9 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cq.codegen.aggregates import Entry, Part, Parts
-from cq.codegen.ahead import prefetch
-from cq.codegen.expressions import emit
+from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import (
     CLOSER_ARGUMENTS,
     Closer,
@@ -20,16 +18,21 @@ from cq.codegen.flow import (
     function,
     row_of,
 )
-from cq.codegen.ports import ORDINAL_BITS
-from cq.codegen.probe import SMALL_TABLE_SLOTS, Keys, TableLocals, load_field, log_bytes_of, string_words
+from cq.codegen.prefetch import prefetch
+from cq.codegen.state.aggregates import Entry, Part, Parts
+from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields, string_words
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import Fill, expr
-from cq.expressions import Expr
-from cq.planner.logical import AggregateCall, LogicalNode, LogicalPlan, Output
+from cq.lang.expressions import Expr
+from cq.lang.types import BIGINT, TIMESTAMP, Physical
 from cq.planner.operators import Aggregate, WindowAggregate, WindowKind
-from cq.runtime import abi, panes, tables
-from cq.runtime.job import Container, Grid, Slot, TableShape
-from cq.types import BIGINT, TIMESTAMP, Physical
+from cq.planner.plan.calls import AggregateCall
+from cq.planner.plan.node import LogicalNode, topological
+from cq.runtime.containers import panes
+from cq.runtime.containers.table_words import ENTRY_FIRST, ENTRY_KEYS, TABLE_COUNT
+from cq.runtime.layout import abi
+from cq.runtime.layout.abi import ORDINAL_BITS
+from cq.runtime.layout.job import Grid, Slot, TableShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Layout:
     def shapes(self) -> tuple[TableShape, ...]:
         return (
             self.shape,
-            *(TableShape(k.next_word, k.next_word - tables.ENTRY_FIRST, string_words(k.fields)) for k in self.sets),
+            *(TableShape(k.next_word, k.next_word - ENTRY_FIRST, string_words(k.fields)) for k in self.sets),
         )
 
 
@@ -56,7 +59,7 @@ def group_layout(keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> Layout
     counted = any(c.distinct for c in calls)
     parts = Parts.of(calls, key.next_word + counted)
     strings = (*string_words(key.fields), *parts.strings)
-    shape = TableShape(parts.next_word, key.next_word - tables.ENTRY_KEYS, strings)
+    shape = TableShape(parts.next_word, key.next_word - ENTRY_KEYS, strings)
     sets = tuple(
         Keys.of([(BIGINT, False), (p.arg.type, False)], ordered=False) for p in parts.parts if p.distinct and p.arg
     )
@@ -73,7 +76,7 @@ def _slot(stage: StagePlan, node: WindowAggregate, layout: Layout) -> Slot:
     return stage.slot(
         node, "panes",
         lambda offset: Slot(
-            f"panes{offset}", offset, Container.PANES, stage.identity[id(node)], shapes=layout.shapes, parameters=pane
+            f"panes{offset}", offset, "panes", node.identity, shapes=layout.shapes, parameters=pane
         ),
     )  # fmt: skip
 
@@ -110,6 +113,12 @@ def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: Layout, state:
     hoist, writer = flow.writer.hoist, flow.writer
     local = TableLocals.declare(flow.scope, layout.shape.entry_words)
     lo, hi, record = (hoist(ast.Constant(0), h) for h in ("lo", "hi", "record"))
+
+    def forget() -> None:
+        writer.set(lo, 0)
+        writer.set(hi, 0)
+
+    flow.stale.append(forget)
     time = row.column(node.window.time.column).it
     if node.window.time.shift_us:
         time = flow.scope.let(expr("T + S", T=time, S=node.window.time.shift_us), "t")
@@ -134,8 +143,7 @@ def _arrival(flow: Flow, node: WindowAggregate) -> ast.expr:
 
     Panes are merged in the order of time, so which of two groups came first in one event is seen nowhere else.
     """
-    below = LogicalPlan((Output("", node.input),)).nodes()
-    if not any(n.operator in {"union", "unnest"} for n in below) or any(n.operator == "stage_input" for n in below):
+    if not _several_an_event(node.input):
         return flow.serial
     key = (id(node), "arrival")
     if key not in flow.stage.scratch:
@@ -148,6 +156,18 @@ def _arrival(flow: Flow, node: WindowAggregate) -> ast.expr:
     with writer.otherwise():
         writer.code("st_i64(state, W, ld_i64(state, W) + 1)", W=number)
     return flow.scope.let(expr("shl(S, BITS) + ld_i64(state, W)", S=serial, BITS=ORDINAL_BITS, W=number), "arrival_")
+
+
+def _several_an_event(node: LogicalNode) -> bool:
+    """Whether rows of one event share their serial: below are operators that make several of one, or several ways.
+
+    Rows of an earlier stage have serials of their own.
+    """
+    below = topological((node,))
+    makes = any(
+        n.inputs and (n.fan_out != 1 or sum(not n.holds_back(p) for p in range(len(n.inputs))) > 1) for n in below
+    )
+    return makes and not any(not n.inputs and n.source is None for n in below)
 
 
 def add_row(
@@ -175,7 +195,7 @@ def add_row(
 def _start(flow: Flow, layout: Layout, local: TableLocals, entry: ast.expr) -> None:
     """A fresh group has no rows yet, and the next number of its pane."""
     if layout.number_word >= 0:
-        number = expr("ld_i64(T, W) - 1", T=local.table, W=tables.TABLE_COUNT)
+        number = expr("ld_i64(T, W) - 1", T=local.table, W=TABLE_COUNT)
         flow.writer.code("st_i64(E, W, N)", E=entry, W=layout.number_word, N=number)
     layout.parts.start(flow.scope, Entry(entry, local.address))
 
@@ -262,24 +282,20 @@ def _merge_pane(flow: Flow, layout: Layout, target: TableLocals, record: str) ->
     """Count every group of a pane into the target, in first-arrival order."""
     writer, scope = flow.writer, flow.scope
     source = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "source")
-    births = writer.let(expr("ld_i64(T, W)", T=source, W=tables.TABLE_BIRTHS), "births")
-    entries = writer.let(expr("ld_i64(T, W)", T=source, W=tables.TABLE_ENTRIES), "entries")
-    count = writer.let(expr("ld_i64(T, W)", T=source, W=tables.TABLE_COUNT), "n")
+    births = Births.of(writer, source)
     group = writer.fresh("g")
-    log = log_bytes_of(layout.shape.entry_words)
 
     def entry_of(number: Fill) -> Entry:
-        place = expr("E + shl(ld_i32(B, G), LOG)", E=entries, B=births, G=number, LOG=log)
-        return Entry(scope.let(place, "from_"), ast.Name(source, ast.Load()))
+        return Entry(scope.let(births.entry(number), "from_"), ast.Name(source, ast.Load()))
 
-    with writer.for_(group, 0, count), scope.block():
-        _fetch_ahead(flow, layout, target, entry_of, group, count)
+    with writer.for_(group, 0, births.count), scope.block():
+        _fetch_ahead(flow, layout, target, entry_of, group, births.count)
         from_entry = entry_of(group)
         values = _load_keys(flow, layout.keys, from_entry)
-        first = scope.let(expr("ld_i64(E, W)", E=from_entry.address, W=tables.ENTRY_FIRST), "first")
+        first = scope.let(expr("ld_i64(E, W)", E=from_entry.address, W=ENTRY_FIRST), "first")
         found = layout.keys.probe(target, values, first, lambda e: _start(flow, layout, target, e))
-        with scope.when(expr("F < ld_i64(E, W)", F=first, E=found, W=tables.ENTRY_FIRST)):
-            writer.code("st_i64(E, W, F)", E=found, W=tables.ENTRY_FIRST, F=first)
+        with scope.when(expr("F < ld_i64(E, W)", F=first, E=found, W=ENTRY_FIRST)):
+            writer.code("st_i64(E, W, F)", E=found, W=ENTRY_FIRST, F=first)
         layout.parts.merge(scope, Entry(found, target.address), from_entry)
 
 
@@ -293,18 +309,15 @@ def _fetch_ahead(
     if any(f.type.physical is Physical.BYTES for f in layout.keys.fields):
         return
     writer, scope = flow.writer, flow.scope
-    with scope.when(expr("M > SMALL", M=target.mask, SMALL=SMALL_TABLE_SLOTS)):
+    with scope.when(target.is_large()):
         later = entry_of(expr("min(G + N, LAST - 1)", G=group, N=2 * GROUPS_AHEAD, LAST=count))
         writer.code("prefetch(E)", E=later.address)
         soon = entry_of(expr("min(G + N, LAST - 1)", G=group, N=GROUPS_AHEAD, LAST=count))
-        layout.keys.prefetch(target, lambda: _load_keys(flow, layout.keys, soon))
+        layout.keys.prefetch(target, lambda: _load_keys(flow, layout.keys, soon), None)
 
 
 def _load_keys(flow: Flow, keys: Keys, entry: Entry) -> list[Val]:
-    nulls: ast.expr | None = None
-    if keys.null_word >= 0:
-        nulls = flow.scope.let(expr("ld_i64(E, W)", E=entry.address, W=keys.null_word), "nulls")
-    return [load_field(flow.scope, f, entry.address, entry.table, nulls) for f in keys.fields]
+    return load_fields(flow.scope, keys.fields, entry.address, entry.table)
 
 
 def _emit_groups(flow: Flow, node: WindowAggregate, layout: Layout, state: str, table: str) -> None:
@@ -326,16 +339,12 @@ def _each_group(
 ) -> None:
     """Deliver the groups of a table from number `first` on. before(group): writes what precedes each."""
     writer, scope = flow.writer, flow.scope
-    births = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_BIRTHS), "births")
-    entries = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_ENTRIES), "entries")
-    count = writer.let(expr("ld_i64(T, W)", T=table, W=tables.TABLE_COUNT), "n")
+    births = Births.of(writer, table)
     group = writer.fresh("g")
-    with writer.for_(group, first, count), scope.block():
+    with writer.for_(group, first, births.count), scope.block():
         before(group)
-        log = log_bytes_of(layout.shape.entry_words)
-        place = expr("E + shl(ld_i32(B, G), LOG)", E=entries, B=births, G=group, LOG=log)
-        entry = Entry(scope.let(place, "e"), ast.Name(table, ast.Load()))
-        writer.code("arrival = ld_i64(E, W)", E=entry.address, W=tables.ENTRY_FIRST)
+        entry = Entry(scope.let(births.entry(group), "e"), ast.Name(table, ast.Load()))
+        writer.code("arrival = ld_i64(E, W)", E=entry.address, W=ENTRY_FIRST)
         times = [expr("start"), expr("instant"), scope.let(expr("instant - 1"))]
         values = [*(Val(TIMESTAMP, (t,)) for t in times), *_load_keys(flow, layout.keys, entry)]
         with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, windowed=True):

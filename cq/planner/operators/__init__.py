@@ -2,26 +2,30 @@
 
 from cq.planner.operators.aggregate import Aggregate
 from cq.planner.operators.filter import Filter
+from cq.planner.operators.interval_join import IntervalJoin
 from cq.planner.operators.over import Lag, Over
 from cq.planner.operators.project import Project
-from cq.planner.operators.scan import Scan, SourceDef
+from cq.planner.operators.scan import Scan
+from cq.planner.operators.session import SessionAggregate
 from cq.planner.operators.temporal_join import TemporalJoin
 from cq.planner.operators.union import UnionAll
 from cq.planner.operators.unnest import Unnest
-from cq.planner.operators.window import Window, WindowAggregate, WindowKind
+from cq.planner.operators.window import Window, WindowAggregate, Windowed, WindowKind
 
 __all__ = [
     "Aggregate",
     "Filter",
+    "IntervalJoin",
     "Lag",
     "Over",
     "Project",
     "Scan",
-    "SourceDef",
+    "SessionAggregate",
     "TemporalJoin",
     "UnionAll",
     "Unnest",
     "Window",
     "WindowAggregate",
     "WindowKind",
+    "Windowed",
 ]

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cq.expressions import Expr, columns_of, format_expr
-from cq.planner.logical import LogicalNode, operator
-from cq.types import Kind
+from cq.lang.expressions import Expr, columns_of, format_expr, remap
+from cq.lang.types import Kind
+from cq.planner.operators.pruning import unless_same
+from cq.planner.plan.calls import Change
+from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, operator
 
 
 @operator("filter")
 @dataclass(frozen=True, slots=True)
-class Filter(LogicalNode):
+class Filter(Stateless):
     """Pass a row when `predicate` is TRUE; drop it when FALSE or NULL."""
 
     input: LogicalNode
     predicate: Expr
+
+    fan_out = 1
+    may_drop = True
+    source = None
 
     def __post_init__(self) -> None:
         assert self.predicate.type.kind is Kind.BOOLEAN, "a predicate that is not BOOLEAN"
@@ -30,6 +36,26 @@ class Filter(LogicalNode):
     def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
         (input,) = inputs
         return replace(self, input=input)
+
+    def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
+        yield self.predicate, (0,)
+
+    def map_expressions(self, change: Change) -> LogicalNode:
+        return replace(self, predicate=change(self.predicate))
+
+    def pull(self, expr: Expr) -> Pulled | None:
+        return ((0, expr),)
+
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        return (needed | columns_of(self.predicate),)
+
+    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
+        ((below, places),) = inputs
+        new = replace(self, input=below, predicate=remap(self.predicate, places))
+        return Pruned(unless_same(self, new), places)
+
+    def parameters(self, text: Text) -> tuple[object, ...]:
+        return (text((0,), self.predicate),)
 
     def describe(self) -> str:
         return format_expr(self.predicate, self.input.schema.names)

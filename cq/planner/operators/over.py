@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cq.errors import NOWHERE, Span
-from cq.expressions import Expr, format_expr
-from cq.planner.logical import AggregateCall, LogicalNode, OpClass, StateBound, operator
-from cq.schema import Field, Schema, TimeAttribute
-from cq.types import DataType
+from cq.lang.expressions import Column, Expr, can_fail, columns_of, format_expr, remap
+from cq.lang.schema import Field, Schema, TimeAttribute
+from cq.lang.types import DataType
+from cq.planner.operators.pruning import narrowed, unless_same
+from cq.planner.plan.calls import AggregateCall, Change
+from cq.planner.plan.costs import PARTITION_NS, key_ns
+from cq.planner.plan.node import (
+    Inputs,
+    LogicalNode,
+    OpClass,
+    OutputKind,
+    Pruned,
+    Pulled,
+    StateBound,
+    Text,
+    label,
+    operator,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +37,28 @@ class Lag:
     nullable: bool
     span: Span = field(default=NOWHERE, compare=False)
 
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """Its argument, then its default if it has one."""
+        return (self.arg,) if self.default is None else (self.arg, self.default)
+
+    def map(self, change: Change) -> Lag:
+        """The call with `change` applied to its expressions."""
+        return replace(self, arg=change(self.arg), default=change(self.default) if self.default is not None else None)
+
+    @property
+    def can_fail(self) -> bool:
+        return any(can_fail(e) for e in self.expressions)
+
+    def parameters(self, text: Callable[[Expr], str]) -> str:
+        """What it computes, without names and positions of columns."""
+        return f"lag({','.join(text(e) for e in self.expressions)},{self.offset})"
+
     def __str__(self) -> str:
         return f"lag({format_expr(self.arg)}, {self.offset})"
 
 
-@operator("over", OpClass.PARTITIONED)
+@operator("over")
 @dataclass(frozen=True, slots=True)
 class Over(LogicalNode):
     """Each input row with one more column a call: LAG, or an aggregate of the partition's rows up to this one.
@@ -40,7 +71,17 @@ class Over(LogicalNode):
     partition: tuple[Expr, ...]
     order: TimeAttribute | None
     calls: tuple[Lag | AggregateCall, ...]
-    names: tuple[str, ...]
+    names: tuple[str, ...] = label()
+
+    op_class = OpClass.PARTITIONED
+    source = None
+    closes = False
+    emits_at_end = False
+    fan_out = 1
+    may_drop = False
+    merges_exactly = False
+    merge_pays = False
+    output_kind = OutputKind.APPEND
 
     def __post_init__(self) -> None:
         assert self.calls and len(self.calls) == len(self.names)
@@ -56,8 +97,65 @@ class Over(LogicalNode):
         return replace(self, input=input)
 
     @property
-    def key(self) -> tuple[Expr, ...] | None:
-        return self.partition or None
+    def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:
+        return (self.partition,)
+
+    @property
+    def key_columns(self) -> Mapping[int, Expr]:
+        return {k.index: k for k in self.partition if isinstance(k, Column)}
+
+    def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
+        for e in (*self.partition, *(e for call in self.calls for e in call.expressions)):
+            yield e, (0,)
+
+    def map_expressions(self, change: Change) -> LogicalNode:
+        partition = tuple(change(e) for e in self.partition)
+        return replace(self, partition=partition, calls=tuple(c.map(change) for c in self.calls))
+
+    @property
+    def fails_itself(self) -> bool:
+        return any(c.function.fails for c in self.calls if isinstance(c, AggregateCall))
+
+    def pull(self, expr: Expr) -> Pulled | None:
+        return ((0, expr),) if all(c < len(self.input.schema) for c in columns_of(expr)) else None
+
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        passed = {c for c in needed if c < len(self.input.schema)}
+        calls = (e for i in self._kept(needed) for e in self.calls[i].expressions)
+        time = {self.order.column} if self.order is not None else set()
+        return (passed | columns_of(*self.partition, *calls) | time,)
+
+    def _kept(self, needed: set[int]) -> list[int]:
+        """The calls that stay: read by somebody, or able to fail; one at least where late rows are dropped, or the
+        partition may fail."""
+        first = len(self.input.schema)
+        kept = [i for i, c in enumerate(self.calls) if first + i in needed or c.can_fail]
+        return kept or ([0] if self.order is not None or any(map(can_fail, self.partition)) else [])
+
+    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
+        (below,), kept, first = inputs, self._kept(needed), len(self.input.schema)
+        if not kept:
+            return Pruned(below.node, {c: p for c, p in below.places.items() if c < first})
+        if self.order is not None:  # rows may wait for the watermark
+            below = narrowed(below, read[0])
+        places = below.places
+        new = replace(
+            self,
+            input=below.node,
+            partition=tuple(remap(k, places) for k in self.partition),
+            order=replace(self.order, column=places[self.order.column]) if self.order is not None else None,
+            calls=tuple(self.calls[i].map(lambda e: remap(e, places)) for i in kept),
+            names=tuple(self.names[i] for i in kept),
+        )
+        added = {first + old: len(below.node.schema) + n for n, old in enumerate(kept)}
+        return Pruned(unless_same(self, new), {**places, **added})
+
+    def holds_back(self, port: int) -> bool:
+        return False
+
+    @property
+    def waits_on(self) -> tuple[TimeAttribute | None, ...]:
+        return (self.order,)
 
     @property
     def uses_time(self) -> bool:
@@ -66,6 +164,24 @@ class Over(LogicalNode):
     @property
     def state(self) -> StateBound:
         return StateBound("one entry a partition", bounded=not self.partition)
+
+    @property
+    def cost_ns(self) -> int:
+        return PARTITION_NS + key_ns(self.partition)
+
+    def check(self) -> None:
+        known = self.order is None or self.order in self.input.schema.times
+        assert known, "ordered by a column that is no event time"
+
+    def parameters(self, text: Text) -> tuple[object, ...]:
+        order = text((0,), self.order) if self.order is not None else ""
+        return (order, *(text((0,), k) for k in self.partition), *(self._call(c, text) for c in self.calls))
+
+    def meaning(self, column: int, text: Text) -> str:
+        return self._call(self.calls[column - len(self.input.schema)], text)
+
+    def _call(self, call: Lag | AggregateCall, text: Text) -> str:
+        return call.parameters(lambda e: text((0,), e))
 
     def describe(self) -> str:
         names = self.input.schema.names

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cq.expressions import Column, Expr, columns_of, format_expr
-from cq.planner.logical import LogicalNode, operator
-from cq.schema import Field, Schema, TimeAttribute
+from cq.lang.expressions import Column, Expr, can_fail, columns_of, format_expr, remap, substitute
+from cq.lang.schema import Field, Schema, TimeAttribute
+from cq.planner.plan.calls import Change
+from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, label, operator
 
 
 @operator("project")
 @dataclass(frozen=True, slots=True)
-class Project(LogicalNode):
+class Project(Stateless):
     """One row out for each row in, its columns the values of `exprs`. A bare column keeps its time attribute.
 
     time_column: the column that computes the source's event time anew (a WATERMARK over a computed column); the binder
@@ -21,8 +22,12 @@ class Project(LogicalNode):
 
     input: LogicalNode
     exprs: tuple[Expr, ...]
-    names: tuple[str, ...]
+    names: tuple[str, ...] = label()
     time_column: int | None = None
+
+    fan_out = 1
+    may_drop = False
+    source = None
 
     def __post_init__(self) -> None:
         assert len(self.exprs) == len(self.names), "a projection with more names than columns, or fewer"
@@ -44,6 +49,46 @@ class Project(LogicalNode):
     def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
         (input,) = inputs
         return replace(self, input=input)
+
+    def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
+        for e in self.exprs:
+            yield e, (0,)
+
+    def map_expressions(self, change: Change) -> LogicalNode:
+        return replace(self, exprs=tuple(change(e) for e in self.exprs))
+
+    def pull(self, expr: Expr) -> Pulled | None:
+        return ((0, substitute(expr, self.exprs)),)
+
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        return (columns_of(*(self.exprs[i] for i in self._kept(needed))),)
+
+    def _kept(self, needed: set[int]) -> list[int]:
+        return [i for i, e in enumerate(self.exprs) if i in needed or can_fail(e)]
+
+    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
+        ((below, places),) = inputs
+        kept, time = self._kept(needed), self.time_column
+        new = replace(
+            self,
+            input=below,
+            exprs=tuple(remap(self.exprs[i], places) for i in kept),
+            names=tuple(self.names[i] for i in kept),
+            time_column=kept.index(time) if time is not None and time in kept else None,
+        )
+        return Pruned(self if new == self and below is self.input else new, {old: n for n, old in enumerate(kept)})
+
+    @property
+    def vouched(self) -> tuple[Expr, ...]:
+        return () if self.time_column is None else (self.exprs[self.time_column],)
+
+    def check(self) -> None:
+        at = self.time_column
+        assert at is None or not isinstance(self.exprs[at], Column), "a bare column keeps its own time attribute"
+
+    def parameters(self, text: Text) -> tuple[object, ...]:
+        """None: its columns are what their expressions are."""
+        return ()
 
     def describe(self) -> str:
         names = self.input.schema.names

@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from cq.errors import NOWHERE, Span
-from cq.expressions import Column, Expr
-from cq.planner.logical import LogicalNode, operator
-from cq.schema import Field, Schema, TimeAttribute
-
-
-@dataclass(frozen=True, slots=True)
-class SourceDef:
-    """A declared stream.
-
-    fields: the columns its connector delivers.  event_time: what gives a row its event time, over `fields`; None when
-    it has no WATERMARK.  delay_us: the watermark is the running maximum of the event time minus this.
-    position: its place among the sources of the file, which breaks ties when sources are merged.
-    """
-
-    name: str
-    fields: tuple[Field, ...]
-    options: tuple[tuple[str, str], ...] = ()
-    event_time: Expr | None = None
-    delay_us: int = 0
-    bounded: bool = True
-    position: int = 0
-    span: Span = field(default=NOWHERE, compare=False)
-
-    def option(self, key: str, default: str = "") -> str:
-        return dict(self.options).get(key, default)
+from cq.lang.expressions import Column, Expr
+from cq.lang.schema import Schema, TimeAttribute
+from cq.planner.plan.calls import Change
+from cq.planner.plan.node import Inputs, Leaf, LogicalNode, Text, operator
+from cq.planner.plan.source import SourceDef
 
 
 @operator("scan")
 @dataclass(frozen=True, slots=True)
-class Scan(LogicalNode):
+class Scan(Leaf):
     """The accepted rows of `source`: readable, with an event time where one is declared, numbered by serial."""
 
     source: SourceDef
+
+    fan_out = 1
+    may_drop = False
 
     def __post_init__(self) -> None:
         time = self.source.event_time
@@ -49,8 +32,22 @@ class Scan(LogicalNode):
         self._set_schema(Schema(tuple(fields), (TimeAttribute(time.index),)))
 
     @property
-    def bounded(self) -> bool:
+    def ends(self) -> bool:
         return self.source.bounded
+
+    def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
+        if self.source.event_time is not None:
+            yield self.source.event_time, ()
+
+    def map_expressions(self, change: Change) -> LogicalNode:
+        """Itself: how a source gives a row its time is the source's, not the plan's."""
+        return self
+
+    def parameters(self, text: Text) -> tuple[object, ...]:
+        return (self.source.name,)
+
+    def meaning(self, column: int, text: Text) -> str:
+        return self.source.fields[column].name
 
     def describe(self) -> str:
         return self.source.name

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cq.planner.logical import LogicalNode, operator
-from cq.schema import Field, Schema
+from cq.lang.expressions import Column, Expr
+from cq.lang.schema import Field, Schema
+from cq.planner.operators.pruning import only, unless_same
+from cq.planner.plan.calls import Change
+from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, operator
 
 
 @operator("union")
 @dataclass(frozen=True, slots=True)
-class UnionAll(LogicalNode):
+class UnionAll(Stateless):
     """Every row of every input: by position, and within one event in the order of the inputs.
 
     Columns have equal types by position and the first input's names; a time attribute survives where all inputs have
@@ -19,6 +22,10 @@ class UnionAll(LogicalNode):
     """
 
     branches: tuple[LogicalNode, ...]
+
+    fan_out = 1
+    may_drop = False
+    source = None
 
     def __post_init__(self) -> None:
         first = self.branches[0].schema
@@ -40,6 +47,33 @@ class UnionAll(LogicalNode):
 
     def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
         return replace(self, branches=tuple(inputs))
+
+    def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
+        return iter(())
+
+    def map_expressions(self, change: Change) -> LogicalNode:
+        return self
+
+    def pull(self, expr: Expr) -> Pulled | None:
+        return tuple((n, expr) for n in range(len(self.branches)))
+
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        return tuple(set(needed) for _ in self.branches)
+
+    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
+        """All branches with the same columns: those somebody reads, in order."""
+        kept = sorted(needed)
+        branches = tuple(only(below, [places[c] for c in kept]) for below, places in inputs)
+        return Pruned(unless_same(self, replace(self, branches=branches)), {old: n for n, old in enumerate(kept)})
+
+    def parameters(self, text: Text) -> tuple[object, ...]:
+        return ()
+
+    def meaning(self, column: int, text: Text) -> str:
+        return "|".join(text((n,), Column(f.type, f.nullable, column)) for n, f in self._fields(column))
+
+    def _fields(self, column: int) -> list[tuple[int, Field]]:
+        return [(n, b.schema.fields[column]) for n, b in enumerate(self.branches)]
 
     def describe(self) -> str:
         return f"{len(self.branches)} inputs"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import Any, ClassVar
 
-from cq.expressions import Expr, format_expr
-from cq.planner.logical import AggregateCall, LogicalNode, OpClass, StateBound, operator
-from cq.schema import Field, Schema, TimeAttribute
-from cq.types import TIMESTAMP
+from cq.lang.expressions import Column, format_expr
+from cq.lang.schema import Field, Schema, TimeAttribute
+from cq.lang.types import TIMESTAMP
+from cq.planner.operators.grouped import Grouped
+from cq.planner.plan.node import Places, StateBound, Text, operator
 
 
 class WindowKind(Enum):
@@ -55,11 +56,31 @@ class Window:
 
 
 WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
+WINDOW_START, WINDOW_END, WINDOW_TIME, FIRST_KEY = 0, 1, 2, 3  # columns of the result
 
 
-@operator("window", OpClass.PARTITIONED)
 @dataclass(frozen=True, slots=True)
-class WindowAggregate(LogicalNode):
+class Windowed(Grouped):
+    """Groups of windows: window_start, window_end and window_time before the keys; window_time is the event time."""
+
+    first_key = FIRST_KEY
+    lag_us: ClassVar[int] = 0  # how far behind the watermark the event time of a row is when it leaves
+
+    def window_schema(self) -> Schema:
+        """The columns, and the two time attributes of one event time."""
+        own = [Field(n, TIMESTAMP, False) for n in WINDOW_COLUMNS]
+        times = (TimeAttribute(WINDOW_END, -1, self.lag_us), TimeAttribute(WINDOW_TIME, 0, self.lag_us))
+        return Schema((*own, *self.columns()), times)
+
+    @property
+    def window_kind(self) -> object:
+        """Equal for windows that lie on the time line in the same way."""
+        raise NotImplementedError
+
+
+@operator("window")
+@dataclass(frozen=True, slots=True)
+class WindowAggregate(Windowed):
     """For each window and each group of `keys` seen in it, one row when the watermark reaches the window's end.
 
     Output columns: window_start, window_end, window_time (= window_end - 1 us, the row's event time), the keys, the
@@ -68,40 +89,52 @@ class WindowAggregate(LogicalNode):
     DOUBLE sums associate by arrival inside a pane, panes left to right.
     """
 
-    input: LogicalNode
-    window: Window
-    keys: tuple[Expr, ...]
-    aggregates: tuple[AggregateCall, ...]
-    key_names: tuple[str, ...]
-    aggregate_names: tuple[str, ...]
+    window: Window = field(kw_only=True)
+
+    closes = True
+    emits_at_end = False
+    uses_time = True
 
     def __post_init__(self) -> None:
-        assert len(self.keys) == len(self.key_names) and len(self.aggregates) == len(self.aggregate_names)
-        columns = [Field(n, TIMESTAMP, False) for n in WINDOW_COLUMNS]
-        columns += [Field(n, k.type, k.nullable) for n, k in zip(self.key_names, self.keys, strict=True)]
-        columns += [Field(n, a.type, a.nullable) for n, a in zip(self.aggregate_names, self.aggregates, strict=True)]
-        self._set_schema(Schema(tuple(columns), (TimeAttribute(1, shift_us=-1), TimeAttribute(2))))
+        self._set_schema(self.window_schema())
 
     @property
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.input,)
+    def window_kind(self) -> object:
+        return self.window
 
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
-        (input,) = inputs
-        return replace(self, input=input)
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        (grouped,) = super(WindowAggregate, self).columns_read(needed)
+        start = self.window.start_column
+        return (grouped | {self.window.time.column} | ({start} if start >= 0 else set()),)
 
-    @property
-    def key(self) -> tuple[Expr, ...] | None:
-        return self.keys
-
-    @property
-    def uses_time(self) -> bool:
-        return True
+    def moved(self, places: Places) -> dict[str, Any]:
+        start = self.window.start_column
+        time = replace(self.window.time, column=places[self.window.time.column])
+        return {"window": replace(self.window, time=time, start_column=places[start] if start >= 0 else -1)}
 
     @property
     def state(self) -> StateBound:
         panes = -(-self.window.size_us // self.window.pane_us) if self.window.pane_us else 1
         return StateBound(f"open windows x groups ({panes} pane{'s' if panes > 1 else ''} each)")
+
+    def check(self) -> None:
+        window, below = self.window, self.input.schema
+        assert window.time in below.times, "a window over a column that is no event time"
+        if window.kind is WindowKind.ATTACHED:
+            assert window.start_column < len(below), "an attached window over a missing start"
+        else:
+            assert 0 <= window.offset_us < window.slide_us, "a window whose offset is not reduced"
+        if window.kind is WindowKind.TUMBLE:
+            assert window.slide_us == window.size_us, "a tumbling window that does not tumble"
+
+    def parameters(self, text: Text) -> tuple[object, ...]:
+        w = self.window
+        start = "" if w.start_column < 0 else text((0,), Column(TIMESTAMP, False, w.start_column))
+        own = (w.kind.value, w.size_us, w.slide_us, w.offset_us, text((0,), w.time), start)
+        return (*own, *self.group_parameters(text))
+
+    def meaning(self, column: int, text: Text) -> str:
+        return WINDOW_COLUMNS[column] if column < FIRST_KEY else super(WindowAggregate, self).meaning(column, text)
 
     def describe(self) -> str:
         names = self.input.schema.names

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from cq.functions import Failure
-from cq.places import group
+from cq.lang.error_places import group
+from cq.lang.functions import Failure
 from cq.planner.operators import Aggregate
 from cq.reference.evaluate import Row, keys_of
 from cq.reference.fold import fold
-from cq.reference.operator import Clock, RowOperator
+from cq.reference.operator import Clock, RowOperator, runs
 
 
+@runs("aggregate")
 class AggregateRows(RowOperator):
     """Groups in order of first arrival: a dictionary keeps it."""
 

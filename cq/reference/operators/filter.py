@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from cq.planner.operators import Filter
 from cq.reference.evaluate import Row, evaluator
-from cq.reference.operator import Clock, RowOperator
+from cq.reference.operator import Clock, RowOperator, runs
 
 
+@runs("filter")
 class FilterRows(RowOperator):
     def __init__(self, node: Filter, clock: Clock) -> None:
         super().__init__(node, clock)

@@ -6,17 +6,18 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from cq.planner.logical import AggregateCall
 from cq.planner.operators import Lag, Over
+from cq.planner.plan.calls import AggregateCall
 from cq.reference.evaluate import Row, evaluator, keys_of
 from cq.reference.fold import fold
-from cq.reference.operator import Clock, RowOperator
+from cq.reference.operator import Clock, RowOperator, runs
 from cq.reference.pending import Pending
 
 Running = Callable[[Row], Any]
 """A row of the partition in order -> the value of the call beside it."""
 
 
+@runs("over")
 class OverRows(RowOperator):
     """Rows wait for the watermark only when an order is asked for, and then only those after it."""
 

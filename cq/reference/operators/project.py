@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from cq.planner.operators import Project
 from cq.reference.evaluate import Row, rows_of
-from cq.reference.operator import Clock, RowOperator
+from cq.reference.operator import Clock, RowOperator, runs
 
 
+@runs("project")
 class ProjectRows(RowOperator):
     def __init__(self, node: Project, clock: Clock) -> None:
         super().__init__(node, clock)

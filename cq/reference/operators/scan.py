@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from cq.reference.evaluate import Row
-from cq.reference.operator import RowOperator
+from cq.reference.operator import RowOperator, runs
 
 
+@runs("scan")
 class ScanRows(RowOperator):
     def on_row(self, port: int, row: Row) -> None:
         self.out.append(row)

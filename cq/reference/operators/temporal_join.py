@@ -6,12 +6,13 @@ from bisect import bisect_right
 
 from cq.planner.operators import TemporalJoin
 from cq.reference.evaluate import Row, evaluator, keys_of
-from cq.reference.operator import Clock, RowOperator, nulls
+from cq.reference.operator import Clock, RowOperator, nulls, runs
 from cq.reference.pending import Pending
 
 RIGHT, LEFT = 0, 1  # ports: within one event right rows take effect first
 
 
+@runs("temporal_join")
 class TemporalJoinRows(RowOperator):
     """The versions of each key, by (event time, arrival); left rows wait until the watermark reaches their time."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from cq.reference.evaluate import Row
-from cq.reference.operator import RowOperator
+from cq.reference.operator import RowOperator, runs
 
 
+@runs("union")
 class UnionRows(RowOperator):
     def on_row(self, port: int, row: Row) -> None:
         self.out.append(row)

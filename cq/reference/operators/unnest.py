@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from cq.planner.operators import Unnest
 from cq.reference.evaluate import Row, evaluator
-from cq.reference.operator import Clock, RowOperator
+from cq.reference.operator import Clock, RowOperator, runs
 
 
+@runs("unnest")
 class UnnestRows(RowOperator):
     def __init__(self, node: Unnest, clock: Clock) -> None:
         super().__init__(node, clock)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import heapq
 from typing import Any
 
-from cq.functions import Failure
-from cq.places import window_group
+from cq.lang.error_places import window_group
+from cq.lang.functions import Failure
 from cq.planner.operators import WindowAggregate, WindowKind
 from cq.reference.evaluate import Row, keys_of
 from cq.reference.fold import fold
-from cq.reference.operator import NEVER, Clock, RowOperator
+from cq.reference.operator import NEVER, Clock, RowOperator, runs
 
 Group = list[Any]  # [arrival of its first row, a state for each aggregate]
 
@@ -137,6 +137,7 @@ class AttachedWindowRows(WindowRows):
             self._emit(start, end, self._windows.pop(window))
 
 
+@runs("window")
 def window_rows(node: WindowAggregate, clock: Clock) -> WindowRows:
     """The operator for the node's kind of window."""
     kind = AttachedWindowRows if node.window.kind is WindowKind.ATTACHED else GridWindowRows

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from cq.planner.operators import Aggregate
-from cq.spark.context import Context
+from cq.spark.context import Context, lowers
 from cq.spark.grouping import Grouping, place_of_group
 from cq.spark.position import END, NO_ORDINAL, Lowered, Rows, select_list
 
 
+@lowers("aggregate")
 def lower_aggregate(node: Aggregate, inputs: tuple[Rows, ...], context: Context) -> Lowered:
     (rows,) = inputs
     grouping = Grouping(node.keys, node.aggregates, rows, context)

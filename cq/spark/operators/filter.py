@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from cq.planner.operators import Filter
-from cq.spark.context import Context
+from cq.spark.context import Context, lowers
 from cq.spark.position import Lowered, Rows
 
 
+@lowers("filter")
 def lower_filter(node: Filter, inputs: tuple[Rows, ...], context: Context) -> Lowered:
     (rows,) = inputs
     predicate = context.text(node.predicate, rows.columns)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from cq.planner.operators import Lag, Over
-from cq.spark.context import Context, aggregate, argument, released
+from cq.spark.context import Context, aggregate, argument, lowers, released
 from cq.spark.position import Lowered, Rows
 
 RUNNING = "rows between unbounded preceding and current row"
 
 
+@lowers("over")
 def lower_over(node: Over, inputs: tuple[Rows, ...], context: Context) -> Lowered:
     (rows,) = inputs
     columns = rows.columns

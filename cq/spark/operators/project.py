@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from cq.planner.operators import Project
-from cq.spark.context import Context
+from cq.spark.context import Context, lowers
 from cq.spark.position import Lowered, Rows, select_list
 
 
+@lowers("project")
 def lower_project(node: Project, inputs: tuple[Rows, ...], context: Context) -> Lowered:
     (rows,) = inputs
     columns = [context.text(e, rows.columns) for e in node.exprs]

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cq.expressions import Expr
+from cq.lang.expressions import Expr
 from cq.planner.operators import TemporalJoin
-from cq.spark.context import Context, released
+from cq.spark.context import Context, lowers, released
 from cq.spark.position import Lowered, Rows, event_time, select_list
 
 RUNNING = "rows between unbounded preceding and current row"
 
 
+@lowers("temporal_join")
 def lower_temporal_join(node: TemporalJoin, inputs: tuple[Rows, ...], context: Context) -> Lowered:
     right, left = inputs
     keys = [f"_k{i}" for i in range(len(node.left_keys))]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from cq.planner.operators import UnionAll
-from cq.spark.context import Context
+from cq.spark.context import Context, lowers
 from cq.spark.position import ON_TIME, Lowered, Rows
 
 
+@lowers("union")
 def lower_union(node: UnionAll, inputs: tuple[Rows, ...], context: Context) -> Lowered:
     late = any(rows.late for rows in inputs)
     branches = []

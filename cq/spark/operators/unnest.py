@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from cq.planner.operators import Unnest
-from cq.spark.context import Context
+from cq.spark.context import Context, lowers
 from cq.spark.position import Lowered, Rows, column_names
 
 
+@lowers("unnest")
 def lower_unnest(node: Unnest, inputs: tuple[Rows, ...], context: Context) -> Lowered:
     (rows,) = inputs
     width = rows.width

@@ -8,11 +8,12 @@ With a slide longer than the size, a row further than the size behind its grid p
 from __future__ import annotations
 
 from cq.planner.operators import Window, WindowAggregate, WindowKind
-from cq.spark.context import Context, timed
+from cq.spark.context import Context, lowers, timed
 from cq.spark.grouping import Grouping, place_of_group
 from cq.spark.position import Lowered, Rows, micros, plus, select_list, timestamp
 
 
+@lowers("window")
 def lower_window(node: WindowAggregate, inputs: tuple[Rows, ...], context: Context) -> Lowered:
     (rows,) = inputs
     window = node.window

@@ -18,7 +18,7 @@ MINUTES = 1440
 FIRST_VID = 100
 
 # What a hash is for; a constant first word keeps the functions independent of each other.
-_TOLL, _XWAY, _SEGMENT = 1, 2, 3
+_TOLL, HASH_OF_XWAY, _SEGMENT = 1, 2, 3
 
 HISTORY_SCHEMA = pa.schema([pa.field(name, pa.int64(), nullable=False) for name in ("vid", "day", "xway", "toll")])
 
@@ -30,12 +30,12 @@ def daily_toll(seed: int, vid: int, day: int) -> int:
 
 def daily_xway(seed: int, vid: int, day: int, xways: int) -> int:
     """The one expressway the vehicle used on that day."""
-    return mix(_XWAY, seed, vid, day) % xways
+    return mix(HASH_OF_XWAY, seed, vid, day) % xways
 
 
 def daily_xways(seed: int, vid: Ints, day: Ints, xways: int) -> Ints:
     """`daily_xway` of every row."""
-    return (mix_columns(_XWAY, seed, vid, day) % np.uint64(xways)).view(np.int64)
+    return (mix_columns(HASH_OF_XWAY, seed, vid, day) % np.uint64(xways)).view(np.int64)
 
 
 def expenditure(seed: int, vid: int, day: int, xway: int, xways: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,8 +32,9 @@ REENTRY_SHARE = 0.1
 _REENTRY_FIRST_S, _REENTRY_LAST_S = 61, 1061
 
 # First word of every hash: what it decides.
-_REENTRY, _QUERY, _QUERY_FIELDS = 11, 12, 13
-_MICROS = 1_000_000
+HASH_OF_REENTRY, HASH_OF_QUERY, HASH_OF_QUERY_FIELDS = 11, 12, 13
+HIT_SHARE = 0.9  # of the queries about a day that ask for the expressway the vehicle used
+MICROS = 1_000_000
 
 
 def generate(
@@ -68,6 +69,7 @@ class Simulation:
     queries: float = 0.01
     directions: list[Direction] = field(init=False)
     _returning: list[tuple[int, int, int, int]] = field(init=False, default_factory=list)
+    _apart: dict[int, Sequence[int]] = field(init=False, default_factory=dict)
     _next_vid: int = field(init=False, default=FIRST_VID)
     _next_qid: int = field(init=False, default=1)
 
@@ -93,7 +95,7 @@ class Simulation:
 
     def _block(self, block: int) -> pa.RecordBatch:
         new = [arrivals(self.profile, self.seed, d.stream, block) for d in self.directions]
-        names = self._names(block, new)
+        names = self.names(block, new)
         moved = [d.advance(block, a, v) for d, a, v in zip(self.directions, new, names, strict=True)]
         stream = np.repeat(np.arange(len(moved), dtype=np.int64), [len(r.time) for r in moved])
         time, vid, speed, lane = (
@@ -109,7 +111,7 @@ class Simulation:
         self._remember_exits(reports)
         return self._interleave(reports, self._ask(reports["time"], reports["vid"]))
 
-    def _names(self, block: int, new: list[Arrivals]) -> list[Ints]:
+    def names(self, block: int, new: list[Arrivals]) -> list[Ints]:
         """VIDs of the arriving vehicles by direction: dense by (time, direction, order), returning ones renamed."""
         start = block * BLOCK_S
         counts = np.stack([np.bincount(a.time - start, minlength=BLOCK_S) for a in new], axis=1).ravel()
@@ -127,15 +129,25 @@ class Simulation:
     def _remember_exits(self, reports: dict[str, Ints]) -> None:
         """Choose who of the vehicles leaving in this block comes back, where, and from when on."""
         out = np.flatnonzero(reports["lane"] == EXIT_LANE)
-        chosen = mix_columns(_REENTRY, self.seed, reports["vid"][out], reports["time"][out])
+        chosen = mix_columns(HASH_OF_REENTRY, self.seed, reports["vid"][out], reports["time"][out])
         out = out[_fraction(chosen) < REENTRY_SHARE]
         for i in out.tolist():
             vid, time, xway = (int(reports[c][i]) for c in ("vid", "time", "xway"))
-            h = mix(_REENTRY, self.seed, vid, time, 1)
-            # Another expressway when there is one; the delay leaves half of the range for finding a vehicle.
-            others = [n for n, d in enumerate(self.directions) if d.xway != xway] or range(len(self.directions))
-            earliest = time + _REENTRY_FIRST_S + (h >> 32) % (_REENTRY_LAST_S - _REENTRY_FIRST_S - 400)
-            self._returning.append((earliest, vid, others[h % len(others)], time + _REENTRY_LAST_S))
+            self.comes_back(vid, time, xway, mix(HASH_OF_REENTRY, self.seed, vid, time, 1))
+
+    def comes_back(self, vid: int, time: int, xway: int, drawn: int) -> None:
+        """The vehicle that leaves this expressway now is to enter again; `drawn`, 64 bits, says when and where."""
+        others = self._others(xway)
+        # The delay leaves half of the range for finding a vehicle.
+        earliest = time + _REENTRY_FIRST_S + (drawn >> 32) % (_REENTRY_LAST_S - _REENTRY_FIRST_S - 400)
+        self._returning.append((earliest, vid, others[drawn % len(others)], time + _REENTRY_LAST_S))
+
+    def _others(self, xway: int) -> Sequence[int]:
+        """The directions of other expressways when there are any, else all."""
+        if xway not in self._apart:
+            elsewhere = [n for n, d in enumerate(self.directions) if d.xway != xway]
+            self._apart[xway] = elsewhere or range(len(self.directions))
+        return self._apart[xway]
 
     def _return_vehicles(self, end: int, new: list[Arrivals], names: list[Ints]) -> None:
         """Give arriving vehicles the names of those who come back before second `end`; each the first free one."""
@@ -158,7 +170,7 @@ class Simulation:
 
     def _ask(self, time: Ints, vid: Ints) -> dict[str, Ints]:
         """The queries that accompany the reports, in report order; -1 marks unused fields as in the input format."""
-        chosen = mix_columns(_QUERY, self.seed, vid, time)
+        chosen = mix_columns(HASH_OF_QUERY, self.seed, vid, time)
         at = np.flatnonzero(_fraction(chosen) < self.queries)
         n = len(at)
         time, vid = time[at], vid[at]
@@ -167,7 +179,7 @@ class Simulation:
 
         def field_of(number: int, size: int, only: int) -> Ints:
             """Uniform 0 … size−1 for queries of type `only`, -1 for the others."""
-            value = (mix_columns(_QUERY_FIELDS + number, self.seed, vid, time) >> np.uint64(33)).view(np.int64)
+            value = (mix_columns(HASH_OF_QUERY_FIELDS + number, self.seed, vid, time) >> np.uint64(33)).view(np.int64)
             return np.where(kind == only, value * size >> 31, -1)
 
         day = 1 + field_of(0, DAYS, 3)
@@ -185,11 +197,11 @@ class Simulation:
     def _asked_xway(self, vid: Ints, day: Ints, time: Ints) -> Ints:
         """Nine times in ten the expressway of the vehicle's toll on that day, else another one: a miss."""
         used = daily_xways(self.seed, vid, day, self.xways)
-        hash_ = mix_columns(_QUERY_FIELDS + 6, self.seed, vid, time)
+        hash_ = mix_columns(HASH_OF_QUERY_FIELDS + 6, self.seed, vid, time)
         step = 1 + ((hash_ & np.uint64(0xFFFF)) % np.uint64(max(1, self.xways - 1))).view(np.int64)
         # With one expressway the only other one is number 1, which has no tolls.
         missed = (used + step) % max(2, self.xways)
-        return np.where(_fraction(hash_) < 0.9, used, missed)
+        return np.where(_fraction(hash_) < HIT_SHARE, used, missed)
 
     def _interleave(self, reports: dict[str, Ints], asked: dict[str, Ints]) -> pa.RecordBatch:
         """Reports, and after those of the same second its queries."""
@@ -205,7 +217,7 @@ class Simulation:
                 column[asked_place] = asked[name]
             columns[name] = column
         arrays = [pa.array(c) for c in columns.values()]
-        arrays.append(pa.array(columns["time"] * _MICROS).view(pa.timestamp("us")))
+        arrays.append(pa.array(columns["time"] * MICROS).view(pa.timestamp("us")))
         return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 

@@ -45,7 +45,7 @@ BLOCK_S = 60
 _ARRIVALS, _MOVES = 0, 1
 _MILLI = 1000
 _MILLION = 1_000_000
-_NOISE_SHARE = 0.06
+NOISE_SHARE = 0.06
 _LANE_CHANGE = int(0.15 * (1 << 16))
 
 # Rows of a bucket: one column per vehicle.
@@ -81,15 +81,15 @@ def arrivals(profile: Profile, seed: int, stream: int, block: int) -> Arrivals:
     counts = [poisson(_rate(profile, t), u) for t, u in zip(seconds, unit(raw(bits, BLOCK_S)).tolist(), strict=True)]
     time = np.repeat(np.arange(seconds.start, seconds.stop, dtype=np.int64), counts)
     n = len(time)
-    entry = _pick(_entry_table(profile), raw(bits, n))
+    entry = _pick(entry_table(profile), raw(bits, n))
     last = profile.segments - 1
     draw = raw(bits, n)
     if profile.trip_segments is None:
         exit_segment = entry + ((draw >> 32) * (last - entry + 1) >> 31)
     else:
-        exit_segment = np.minimum(entry + _pick(_trip_table(profile.trip_segments, profile.segments), draw), last)
+        exit_segment = np.minimum(entry + _pick(trip_table(profile.trip_segments, profile.segments), draw), last)
     draw = raw(bits, n)
-    desired = np.clip(normal_table(profile.desired_mph * _MILLI, 8.0 * _MILLI)[normal_index(draw)], 25_000, 95_000)
+    desired = np.clip(desired_table(profile)[normal_index(draw)], 25_000, 95_000)
     x = entry * SEGMENT_FT + 320 + below(draw, 281)
     exit_x = exit_segment * SEGMENT_FT + EXIT_OFFSET_FT
     return Arrivals(time, x, exit_x, desired, 16 + below(raw(bits, n), 21))
@@ -103,8 +103,13 @@ def _pick(table: Floats, draws: Ints) -> Ints:
     return np.searchsorted(table, unit(draws), side="right").astype(np.int64)
 
 
+def desired_table(profile: Profile) -> Ints:
+    """Quantiles of the speed drivers wish for, milli-mph, before it is clipped."""
+    return normal_table(profile.desired_mph * _MILLI, 8.0 * _MILLI)
+
+
 @lru_cache(maxsize=8)
-def _entry_table(profile: Profile) -> Floats:
+def entry_table(profile: Profile) -> Floats:
     """Shares of the entry segments."""
     if profile.hot_spot is None:
         return cumulative([1.0] * profile.segments)
@@ -113,7 +118,7 @@ def _entry_table(profile: Profile) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def _trip_table(mean: int, longest: int) -> Floats:
+def trip_table(mean: int, longest: int) -> Floats:
     """Shares of trip lengths 1, 2, … of a geometric distribution, cut at the length of the road."""
     leave = 1.0 / mean
     return cumulative([leave * (1.0 - leave) ** g for g in range(longest - 1)] + [(1.0 - leave) ** (longest - 1)])
@@ -133,7 +138,7 @@ class Direction:
         self._buckets = [np.zeros((6, 0), dtype=np.int64) for _ in range(REPORT_S)]
         self._vehicles = np.zeros(profile.segments, dtype=np.int64)
         self._capacity = np.ones(profile.segments, dtype=np.float64)
-        self._noise = normal_table(_MILLION, _NOISE_SHARE * _MILLION)
+        self._noise = normal_table(_MILLION, NOISE_SHARE * _MILLION)
 
     @property
     def vehicles(self) -> int:

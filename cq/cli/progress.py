@@ -1,0 +1,179 @@
+"""What a run tells the person who waits: one redrawn line while it runs, one closing line when it is over.
+
+Where standard error is no terminal, only compiling is told of, in a few plain lines.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from cq.errors import printable
+from cq.runtime.base.notices import RUNTIME, listening
+
+if TYPE_CHECKING:
+    from cq.engines.protocol import Progress, RunSummary
+
+FIRST_AFTER_S = 1.0  # a shorter run shows nothing, unless the runtime has to be compiled
+EVERY_S = 0.25
+PLAIN_FIRST_AFTER_S, PLAIN_EVERY_S = 2.0, 5.0  # lines that stay are fewer
+CLEAR = "\r\x1b[K"
+
+
+class ProgressLine:
+    """Redraws a line on a terminal from a thread of its own; `clear` takes it away before something else is written."""
+
+    def __init__(self, progress: Progress, stream: TextIO) -> None:
+        self._progress, self._stream = progress, stream
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._shown = False
+        self._thread = threading.Thread(target=self._run, name="cq-progress", daemon=True)
+
+    def __enter__(self) -> ProgressLine:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self.clear()
+
+    def clear(self) -> None:
+        """The line is gone."""
+        with self._lock:
+            if self._shown:
+                self._shown = False
+                self._stream.write(CLEAR)
+                self._stream.flush()
+
+    def _run(self) -> None:
+        began = time.monotonic()
+        while not self._over.wait(EVERY_S):
+            compiling = self._progress.compiling
+            if time.monotonic() - began >= FIRST_AFTER_S or (compiling is not None and compiling[0] == RUNTIME):
+                self.draw()
+
+    def draw(self) -> None:
+        """The line shows how things are now."""
+        began = self._progress.began
+        text = progress_text(self._progress, None if began is None else time.perf_counter() - began)
+        with self._lock:
+            self._stream.write(CLEAR + text[: _columns()])
+            self._stream.flush()
+            self._shown = True
+
+
+class CompilingNotes:
+    """Says in plain lines what is being compiled, from a thread of its own, to whom a redrawn line is no use."""
+
+    def __init__(self, progress: Progress, stream: TextIO) -> None:
+        self._progress, self._stream = progress, stream
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="cq-progress", daemon=True)
+
+    def __enter__(self) -> CompilingNotes:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        pause = PLAIN_FIRST_AFTER_S
+        while not self._over.wait(pause) and self._progress.began is None:
+            if self._progress.compiling is not None:
+                self._stream.write(progress_text(self._progress, None) + "\n")
+                self._stream.flush()
+                pause = PLAIN_EVERY_S
+
+
+@contextmanager
+def compiling_shown() -> Iterator[None]:
+    """While this is open, whoever waits is told what is being compiled."""
+    from cq.engines.protocol import Progress
+
+    progress = Progress()
+    kind = ProgressLine if sys.stderr.isatty() else CompilingNotes
+    with listening(progress.compiles), kind(progress, sys.stderr):
+        yield
+
+
+def _columns() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns - 1
+
+
+def progress_text(progress: Progress, seconds: float | None) -> str:
+    """Sources with the share done, rows in and out, rows/s, and the time it may still take.
+
+    seconds: since the first row was asked for; None before that.
+    """
+    if seconds is None:
+        if progress.compiling is None:
+            return "compiling"
+        what, done, total = progress.compiling
+        return f"cq: compiling {what} {done}/{total}"
+    rows = sum(progress.rows_in.values())
+    parts = []
+    shares = []
+    for name, read in progress.rows_in.items():
+        share = progress.shares[name]()
+        shares.append(share)
+        parts.append(f"{printable(name)} {'' if share is None else f'{share:.0%} '}{read:,}")
+    parts.append(f"out {sum(progress.rows_out.values()):,}")
+    parts.append(f"{rows / max(seconds, 1e-9):,.0f} rows/s")
+    known = [s for s in shares if s is not None]
+    if known and min(known) > 0.01:
+        parts.append(f"eta {_duration(seconds * (1 - min(known)) / min(known))}")
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6_000 else f"{seconds / 3600:.1f} h"
+
+
+def summary_text(summary: RunSummary) -> str:
+    """The closing line: rows in by stream, out by output, late, bad, blank lines where there are any, time, rate, and
+    the hash of every output.
+
+    The time and the rate are of the run; how long it took to compile and open stands behind them.
+    """
+    rows = sum(summary.rows_in.values())
+    parts = [
+        _list("in", summary.rows_in),
+        _list("out", summary.rows_out),
+        "late not counted" if summary.late_rows is None else f"late {summary.late_rows:,}",
+        f"bad {sum(summary.bad_rows.values()):,}",
+        *([f"blank lines {blank:,}"] if (blank := sum(summary.blank_lines.values())) else []),
+        f"{summary.seconds:.2f} s" + (f" after {summary.start_seconds:.2f} s" if summary.start_seconds >= 0.01 else ""),
+        f"{rows / max(summary.seconds, 1e-9):,.0f} rows/s",
+        "hash " + " ".join(_hashes(summary.hashes)),
+    ]
+    if summary.limited:
+        parts.append("stopped at the limit")
+    if summary.interrupted:
+        parts.append("interrupted")
+    return " · ".join(parts)
+
+
+def late_note(rows: int) -> str:
+    """What becomes of late rows and how fewer are late."""
+    what = f"{rows:,} late {'row was' if rows == 1 else 'rows were'} dropped"
+    return f"note: {what}; to keep more of them, increase the delay: WATERMARK FOR ts AS ts - INTERVAL '1' MINUTE"
+
+
+def _list(word: str, counts: dict[str, int]) -> str:
+    return f"{word} " + ", ".join(f"{printable(n)} {c:,}" for n, c in counts.items())
+
+
+def _hashes(hashes: Mapping[str, str]) -> Sequence[str]:
+    return list(hashes.values()) if len(hashes) == 1 else [f"{printable(n)} {h}" for n, h in hashes.items()]

@@ -1,0 +1,1 @@
+"""Scalar expressions as statements of a kernel."""

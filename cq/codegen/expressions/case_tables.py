@@ -1,0 +1,77 @@
+"""Case tables: what LOWER and UPPER make of every code point, as the bytes that `text_case` reads.
+
+The tables are made from Python's own `str.lower` and `str.upper`, which are the meaning of LOWER and UPPER here, when a
+query uses them; so they are of the same version of Unicode. Layout: cq/runtime/values/characters.py.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+
+from cq.runtime.values.characters import (
+    CAPITAL_SIGMA,
+    CASE_BLOCK,
+    CASE_BLOCK_BITS,
+    CASE_BLOCKS,
+    CASE_IGNORABLE,
+    CASE_SPECIAL,
+    CASED,
+    MOST_CASE_GROWTH,
+)
+
+MARK = 0xE000  # a code point for private use: it changes nothing and is changed by nothing
+# the planes that have letters and marks; tests/codegen/test_kernel_forms.py looks at all others
+LETTERS = (*range(MARK), *range(MARK + 1, 0x20000), *range(0xE0000, 0xE1000))
+SIGMA, FINAL = "Σ", "ς"
+
+
+@lru_cache(maxsize=2)
+def case_table(upper: bool) -> bytes:
+    """The table for UPPER or LOWER."""
+    specials = bytearray()
+    entries = {
+        point: (kind, changed)
+        for point, kind, changed in zip(LETTERS, _kinds(upper), _changed(upper), strict=True)
+        if kind or changed != chr(point)
+    }
+    blocks = sorted({point >> CASE_BLOCK_BITS for point in entries})
+    first = CASE_BLOCKS * 2 // (CASE_BLOCK * 4)  # the index takes the place of so many blocks
+    index = [first] * CASE_BLOCKS  # block `first` changes nothing
+    for place, block in enumerate(blocks):
+        index[block] = first + 1 + place
+    specials_at = (first + 1 + len(blocks)) * CASE_BLOCK * 4
+    words = [0] * CASE_BLOCK
+    for block in blocks:
+        for point in range(block << CASE_BLOCK_BITS, (block + 1) << CASE_BLOCK_BITS):
+            kind, changed = entries.get(point, (0, chr(point)))
+            if len(changed) == 1:
+                words.append(kind + 4 * (ord(changed) - point))
+                continue
+            words.append(kind + 4 * (CASE_SPECIAL + specials_at + len(specials)))
+            content = changed.encode()
+            assert len(content) <= MOST_CASE_GROWTH * len(chr(point).encode()), f"U+{point:04X} grows too much"
+            specials += bytes((len(content),)) + content
+    return struct.pack(f"<{CASE_BLOCKS}H", *index) + struct.pack(f"<{len(words)}i", *words) + bytes(specials)
+
+
+def _changed(upper: bool) -> list[str]:
+    """What becomes of each of LETTERS alone."""
+    text = chr(MARK).join(map(chr, LETTERS))
+    return (text.upper() if upper else text.lower()).split(chr(MARK))
+
+
+def _kinds(upper: bool) -> list[int]:
+    """How each of LETTERS counts beside a capital sigma, which becomes final only behind a cased letter."""
+    if upper:
+        return [0] * len(LETTERS)
+    alone, behind_letter = (_makes_final(before) for before in ("", "A"))
+    kinds = [CASED if a else CASE_IGNORABLE if b else 0 for a, b in zip(alone, behind_letter, strict=True)]
+    kinds[ord(SIGMA)] = CAPITAL_SIGMA
+    return kinds
+
+
+def _makes_final(before: str) -> list[bool]:
+    """For each of LETTERS whether a sigma behind it, itself behind `before`, becomes final."""
+    text = chr(MARK).join(before + chr(point) + SIGMA for point in LETTERS).lower()
+    return [t.endswith(FINAL) for t in text.split(chr(MARK))]

@@ -1,0 +1,61 @@
+"""Constants in kernels: literals, texts and tables, read from the stage's constants and hoisted out of loops."""
+
+from __future__ import annotations
+
+import ast
+import struct
+
+from cq.codegen.values import Scope, Val, null_of
+from cq.codegen.writer import expr
+from cq.lang.expressions import Literal
+from cq.lang.types import BOOLEAN, VARCHAR, Kind, Physical
+
+
+def literal(scope: Scope, e: Literal) -> Val:
+    """A constant from the table, loaded once a function. NULL, TRUE and FALSE are part of the kernel's shape."""
+    if e.value is None:
+        return null_of(e.type)
+    if e.type.kind is Kind.BOOLEAN:
+        return Val(BOOLEAN, (ast.Constant(bool(e.value)),))
+    key = ("literal", e.type, repr(e.value))
+    if key in scope.prologue:
+        return scope.prologue[key]
+    hoist = scope.writer.hoist
+    parts: tuple[ast.expr, ...]
+    match e.type.physical:
+        case Physical.BYTES:
+            place = scope.constants.text(e.value)
+            address = hoist(expr("wadd(constants, ld_i64(constants, PLACE))", PLACE=place), "k")
+            parts = (_name(address), _name(hoist(expr("ld_i64(constants, PLACE)", PLACE=place + 1), "k")))
+        case Physical.F64:
+            place = scope.constants.word(_float_bits(e.value))
+            parts = (_name(hoist(expr("ld_f64(constants, PLACE)", PLACE=place), "k")),)
+        case _:
+            place = scope.constants.word(e.value)
+            parts = (_name(hoist(expr("ld_i64(constants, PLACE)", PLACE=place), "k")),)
+    made = scope.prologue[key] = Val(e.type, parts)
+    return made
+
+
+def _name(text: str) -> ast.expr:
+    return ast.Name(text, ast.Load())
+
+
+def constant_text(scope: Scope, text: str) -> Val:
+    """A string of the table."""
+    return literal(scope, Literal(VARCHAR, False, text))
+
+
+def constant_table(scope: Scope, name: str, content: bytes) -> ast.expr:
+    """The address of bytes in the table."""
+    key = ("table", name)
+    if key not in scope.prologue:
+        place = scope.constants.table(name, content)
+        address = scope.writer.hoist(expr("wadd(constants, ld_i64(constants, PLACE))", PLACE=place), "k")
+        scope.prologue[key] = Val(VARCHAR, (_name(address), ast.Constant(len(content))))
+    return scope.prologue[key].parts[0]
+
+
+def _float_bits(value: float) -> int:
+    (bits,) = struct.unpack("<q", struct.pack("<d", value))
+    return int(bits)

@@ -1,0 +1,1 @@
+"""State in generated code: hash tables, aggregates, waiting rows."""

@@ -1,0 +1,418 @@
+"""Hash tables in generated code: key words, hashes, and the probe loop.
+
+`Keys` turns SQL values into the words an entry holds and compares with (cq/runtime/containers/tables.py).
+`TableLocals` keeps a table's words in locals while a function runs; what may move entries is followed by `reload`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cq.codegen.values import Scope, Val
+from cq.codegen.writer import Fill, Writer, expr
+from cq.errors import NOWHERE
+from cq.lang.types import NAN_BITS, DataType, Kind, Physical
+from cq.runtime.containers.strings import HASH_FACTOR, INLINE_STRING_BYTES
+from cq.runtime.containers.table_words import (
+    ENTRY_FIRST,
+    ENTRY_KEYS,
+    NUMBER_MASK,
+    TABLE_BIRTHS,
+    TABLE_COUNT,
+    TABLE_ENTRIES,
+    TABLE_EPOCH,
+    TABLE_INDEX,
+    TABLE_MASK,
+    TABLE_SHIFT,
+    TABLE_STRIDE,
+    entry_at,
+)
+from cq.runtime.containers.tables import spread_stride
+from cq.runtime.layout.abi import ErrorCode
+
+NULLS_A_WORD = 62  # bits of a null word: those of an i64 that shift without a sign
+SMALL_TABLE_SLOTS = 4096  # with 64-byte entries a quarter MiB: such a table stays in the second-level cache
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A SQL value inside an entry: its first word, and the bit of the word that says it is NULL (-1: never)."""
+
+    type: DataType
+    word: int
+    null_word: int = -1
+    null_bit: int = -1
+
+    @property
+    def words(self) -> int:
+        return words_of(self.type)
+
+
+def words_of(type_: DataType) -> int:
+    """How many words of an entry a value takes."""
+    return 2 if type_.physical is Physical.BYTES else 1
+
+
+def lay_out(columns: Sequence[tuple[DataType, bool]], first_word: int) -> tuple[tuple[Field, ...], int]:
+    """Fields of (type, nullable) columns from `first_word` on, their null words behind them; the next free word."""
+    fields: list[Field] = []
+    word, nulls = first_word, 0
+    first_null_word = first_word + sum(words_of(type_) for type_, _ in columns)
+    for type_, nullable in columns:
+        place = (first_null_word + nulls // NULLS_A_WORD, nulls % NULLS_A_WORD) if nullable else (-1, -1)
+        fields.append(Field(type_, word, *place))
+        word += words_of(type_)
+        nulls += nullable
+    return tuple(fields), word + -(-nulls // NULLS_A_WORD)
+
+
+def null_words(fields: Sequence[Field]) -> tuple[int, ...]:
+    """The words that say which of the fields are NULL, in order."""
+    return tuple(sorted({f.null_word for f in fields if f.null_bit >= 0}))
+
+
+def string_words(fields: Sequence[Field]) -> tuple[int, ...]:
+    """The words where strings begin."""
+    return tuple(f.word for f in fields if f.type.physical is Physical.BYTES)
+
+
+def as_word(scope: Scope, value: Val) -> ast.expr:
+    """The one word of a value that is no string; doubles as bits, -0.0 as 0.0 and every NaN alike; NULL is 0."""
+    match value.type:
+        case t if t.is_float:
+            bits = expr("pick(X == X, f64_bits(X + 0.0), NAN)", X=value.it, NAN=NAN_BITS)
+            word = scope.let(bits)
+        case t if t.kind is Kind.BOOLEAN:
+            word = scope.let(expr("pick(X, 1, 0)", X=value.it))
+        case _:
+            word = value.it
+    if value.null is not None:
+        word = scope.let(expr("pick(N, 0, W)", N=value.null, W=word))
+    return word
+
+
+def plain_word(value: Val) -> ast.expr:
+    """The word of a value that is kept rather than compared: doubles bit by bit."""
+    if value.type.is_float:
+        return expr("f64_bits(X)", X=value.it)
+    return expr("pick(X, 1, 0)", X=value.it) if value.type.kind is Kind.BOOLEAN else value.it
+
+
+def null_bits(values: Sequence[Val], fields: Sequence[Field], word: int) -> ast.expr:
+    """What one of the null words of the fields holds."""
+    total: ast.expr = ast.Constant(0)
+    for value, f in zip(values, fields, strict=True):
+        if f.null_word == word and value.null is not None:
+            total = expr("T | pick(N, BIT, 0)", T=total, N=value.null, BIT=1 << f.null_bit)
+    return total
+
+
+def load_fields(scope: Scope, fields: Sequence[Field], entry: ast.expr, table: ast.expr) -> list[Val]:
+    """The SQL values of the fields of an entry."""
+    nulls = {w: scope.let(expr("ld_i64(E, W)", E=entry, W=w), "nulls") for w in null_words(fields)}
+    return [load_field(scope, f, entry, table, nulls.get(f.null_word)) for f in fields]
+
+
+def store_nulls(scope: Scope, fields: Sequence[Field], entry: Fill, values: Sequence[Val]) -> None:
+    """Write the null words of an entry."""
+    for word in null_words(fields):
+        scope.writer.code("st_i64(E, W, N)", E=entry, W=word, N=null_bits(values, fields, word))
+
+
+def load_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, nulls: ast.expr | None) -> Val:
+    """The SQL value of a field of an entry. nulls: its null word, where it may be NULL."""
+    word = expr("ld_i64(E, W)", E=entry, W=f.word)
+    null: ast.expr | None = None
+    if f.null_bit >= 0:
+        assert nulls is not None
+        null = scope.let(expr("N & BIT != 0", N=nulls, BIT=1 << f.null_bit), "n")
+    if f.type.physical is Physical.BYTES:
+        length = scope.let(expr("string_length(E, W)", E=entry, W=f.word))
+        address = scope.let(expr("string_address(T, E, W)", T=table, E=entry, W=f.word))
+        return Val(f.type, (address, length), null)
+    if f.type.is_float:
+        return Val(f.type, (scope.let(expr("ld_f64(E, W)", E=entry, W=f.word)),), null)
+    if f.type.kind is Kind.BOOLEAN:
+        return Val(f.type, (scope.let(expr("W != 0", W=word)),), null)
+    return Val(f.type, (scope.let(word),), null)
+
+
+def store_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, value: Val) -> None:
+    """Write the value's words (not its null bit) into an entry; the entry stays where it is."""
+    if f.type.physical is Physical.BYTES:
+        address, length = value.parts
+        if value.null is not None:
+            length = scope.let(expr("pick(N, 0, L)", N=value.null, L=length))
+        stored = expr("string_store(T, E, W, A, L) == 0", T=table, E=entry, W=f.word, A=address, L=length)
+        with scope.when(stored):
+            scope.fail(ErrorCode.NO_MEMORY, "text in state", NOWHERE)
+    else:
+        scope.writer.code("st_i64(E, W, V)", E=entry, W=f.word, V=plain_word(value))
+
+
+@dataclass(slots=True)
+class TableLocals:
+    """A table's words in locals of the function being written."""
+
+    scope: Scope
+    entry_bytes: int
+    table: str
+    entries: str
+    mask: str
+    shift: str
+    epoch: str
+    index: str  # 0 where entries stand in slots
+
+    @staticmethod
+    def declare(scope: Scope, entry_words: int) -> TableLocals:
+        """Locals without a table: `use` gives them one."""
+        zero = ast.Constant(0)
+        table, *words = (scope.writer.hoist(zero, h) for h in ("table", *(hint for hint, _ in _WORDS)))
+        return TableLocals(scope, entry_words * 8, table, *words)
+
+    @staticmethod
+    def fixed(scope: Scope, entry_words: int, table: ast.expr) -> TableLocals:
+        """Locals of the table whose address `table` is, for the whole function."""
+        name = scope.writer.hoist(table, "table")
+        words = (scope.writer.hoist(expr("ld_i64(T, W)", T=name, W=word), hint) for hint, word in _WORDS)
+        return TableLocals(scope, entry_words * 8, name, *words)
+
+    def use(self, table: ast.expr) -> None:
+        """Work on this table from here on."""
+        self.scope.writer.set(self.table, table)
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the table's words again."""
+        for name, (_, word) in zip(self._words(), _WORDS, strict=True):
+            self.scope.writer.set(name, expr("ld_i64(T, W)", T=self.table, W=word))
+
+    def _words(self) -> tuple[str, ...]:
+        return self.entries, self.mask, self.shift, self.epoch, self.index
+
+    def is_large(self) -> ast.expr:
+        """Whether the table has outgrown a cache."""
+        return expr("M > SMALL", M=self.mask, SMALL=SMALL_TABLE_SLOTS)
+
+    def in_slot(self, slot: ast.expr | str) -> ast.expr:
+        """The address of the entry in a slot, where entries stand in slots."""
+        log = spread_stride(self.entry_bytes).bit_length() - 1
+        return expr("E + shl(S, LOG)", E=self.entries, S=slot, LOG=log)
+
+    def numbered(self, item: ast.expr | str) -> ast.expr:
+        """The address of the entry that a slot of the index points to."""
+        return expr("E + (I & NUMBER) * SIZE", E=self.entries, I=item, NUMBER=NUMBER_MASK, SIZE=self.entry_bytes)
+
+    @property
+    def address(self) -> ast.expr:
+        return ast.Name(self.table, ast.Load())
+
+
+_WORDS = (
+    ("entries", TABLE_ENTRIES),
+    ("mask", TABLE_MASK),
+    ("shift", TABLE_SHIFT),
+    ("epoch", TABLE_EPOCH),
+    ("index", TABLE_INDEX),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Births:
+    """The words of a table whose entries are gone through by birth, in locals; meanwhile none is made or deleted."""
+
+    words: tuple[str, str, str]
+    count: str
+
+    @staticmethod
+    def of(writer: Writer, table: str) -> Births:
+        def word(hint: str, which: int) -> str:
+            return writer.let(expr("ld_i64(T, W)", T=table, W=which), hint)
+
+        words = (word("entries", TABLE_ENTRIES), word("births", TABLE_BIRTHS), word("stride", TABLE_STRIDE))
+        return Births(words, word("n", TABLE_COUNT))
+
+    def entry(self, number: Fill) -> ast.expr:
+        """The address of the entry that was born as this one, counted from 0."""
+        entries, births, stride = self.words
+        return expr(f"{entry_at.__name__}(E, B, S, N)", E=entries, B=births, S=stride, N=number)
+
+
+@dataclass(slots=True)
+class Keys:
+    """The key of an entry: its fields, with null words behind them where one may be NULL.
+
+    They begin at ENTRY_KEYS where the order of first arrivals matters, else at ENTRY_FIRST: entries are smaller then.
+    """
+
+    fields: tuple[Field, ...]
+    next_word: int
+
+    @staticmethod
+    def of(columns: Sequence[tuple[DataType, bool]], ordered: bool = True) -> Keys:
+        # without a key nothing would overwrite the serial that a fresh entry begins with
+        return Keys(*lay_out(columns, ENTRY_KEYS if ordered or not columns else ENTRY_FIRST))
+
+    def hash(self, scope: Scope, values: Sequence[Val]) -> ast.expr:
+        """The 32-bit hash of key values."""
+        return _hash(scope, _key_words(scope, self, values))
+
+    def prefetch(
+        self, t: TableLocals, values: Callable[[], Sequence[Val]], sooner: Callable[[], Sequence[Val]] | None
+    ) -> None:
+        """Write a prefetch of the entry these key values will need soon, where the table is too large for a cache.
+
+        With an index it takes two steps: the slot for these values, and for those needed sooner, if they are known, the
+        entry to which their slot, which was fetched before, points.
+        """
+        scope, writer = t.scope, t.scope.writer
+        with scope.when(t.is_large()):
+            hash32 = self.hash(scope, values())
+            slot = scope.let(expr("shr_u(H, S)", H=hash32, S=t.shift), "slot")
+            with scope.when(expr("I == 0", I=t.index)):
+                at = scope.let(t.in_slot(slot), "at")
+                for line in range(0, min(spread_stride(t.entry_bytes), 256), 64):
+                    writer.code("prefetch(A + N)", A=at, N=line)
+            with scope.otherwise():
+                writer.code("prefetch(I + S * 8)", I=t.index, S=slot)
+                if sooner is not None:
+                    hash32 = self.hash(scope, sooner())
+                    item = scope.let(expr("ld_i64(I, shr_u(H, S))", I=t.index, H=hash32, S=t.shift), "item")
+                    at = scope.let(t.numbered(item), "at")
+                    for line in range(0, min(t.entry_bytes, 256), 64):
+                        writer.code("prefetch(A + N)", A=at, N=line)
+                    writer.code("prefetch(A + N)", A=at, N=min(t.entry_bytes, 256) - 8)
+
+    def find(self, t: TableLocals, values: Sequence[Val]) -> ast.expr:
+        """Write the search for the entry with these key values: its address, or 0."""
+        return _search(self, t, values, None, None)
+
+    def probe(
+        self, t: TableLocals, values: Sequence[Val], serial: ast.expr, fresh: Callable[[ast.expr], None]
+    ) -> ast.expr:
+        """Write the search for the entry with these key values, made if missing: its address.
+
+        serial: of the row that causes it.  fresh(entry): writes what happens to an entry just made, its keys set.
+        """
+        return _search(self, t, values, serial, fresh)
+
+
+def _search(
+    keys: Keys, t: TableLocals, values: Sequence[Val], serial: ast.expr | None,
+    fresh: Callable[[ast.expr], None] | None,
+) -> ast.expr:  # fmt: skip
+    scope, writer = t.scope, t.scope.writer
+    words = _key_words(scope, keys, values)
+    hash32 = _hash(scope, words)
+    slot = writer.let(expr("shr_u(H, S)", H=hash32, S=t.shift), "slot")
+    entry = writer.let(ast.Constant(0), "e")
+    absent = writer.let(ast.Constant(0), "absent")
+    place: ast.expr = ast.Name(entry, ast.Load())
+    with scope.when(expr("I == 0", I=t.index)):
+        want = scope.let(expr("EPOCH | H", EPOCH=t.epoch, H=hash32), "want")
+        with writer.while_(True), scope.block():
+            writer.set(entry, t.in_slot(slot))
+            tag = writer.let(expr("ld_i64(E, 0)", E=entry), "tag")
+            writer.code("if SAME:\n    break", SAME=_same(expr("T == W", T=tag, W=want), t, entry, words))
+            writer.code("if T < EPOCH:\n    A = 1\n    break", T=tag, EPOCH=t.epoch, A=absent)
+            writer.set(slot, expr("(S + 1) & M", S=slot, M=t.mask))
+    with scope.otherwise(), writer.while_(True), scope.block():
+        item = writer.let(expr("ld_i64(I, S)", I=t.index, S=slot), "item")
+        writer.code("if X == 0:\n    A = 1\n    break", X=item, A=absent)
+        writer.set(entry, t.numbered(item))
+        writer.code("if SAME:\n    break", SAME=_same(expr("shr_u(X, 32) == H", X=item, H=hash32), t, entry, words))
+        writer.set(slot, expr("(S + 1) & M", S=slot, M=t.mask))
+    with scope.when(expr("A == 1", A=absent)):
+        if serial is None or fresh is None:
+            writer.set(entry, 0)
+        else:
+            writer.set(entry, expr("table_insert(T, H, S)", T=t.table, H=hash32, S=serial))
+            with scope.when(expr("E == 0", E=entry)):
+                scope.fail(ErrorCode.NO_MEMORY, "groups", NOWHERE)
+            t.reload()
+            _store_keys(scope, keys, t, entry, values, words)
+            fresh(place)
+    return place
+
+
+def _same(hashes: ast.expr, t: TableLocals, entry: str, words: list[_Word]) -> ast.expr:
+    """Whether an entry has these key words, if its hash is the same."""
+    return ast.BoolOp(ast.And(), [hashes, *(w.equals(t, entry) for w in words)]) if words else hashes
+
+
+@dataclass(slots=True)
+class _Word:
+    """One word to compare; strings take two, of which the second may need a look at the bytes."""
+
+    word: int
+    value: ast.expr
+    tail: ast.expr | None = None
+    length: ast.expr | None = None
+    address: ast.expr | None = None
+
+    def equals(self, t: TableLocals, entry: str) -> ast.expr:
+        first = expr("ld_i64(E, W) == V", E=entry, W=self.word, V=self.value)
+        if self.tail is None:
+            return first
+        return expr(
+            "F and (L <= SHORT and ld_i64(E, W) == T or L > SHORT and string_is(TABLE, E, W0, A) == 1)",
+            F=first, L=self.length or 0, SHORT=INLINE_STRING_BYTES, E=entry, W=self.word + 1, T=self.tail,
+            TABLE=t.table, W0=self.word, A=self.address or 0,
+        )  # fmt: skip
+
+
+def _key_words(scope: Scope, keys: Keys, values: Sequence[Val]) -> list[_Word]:
+    words: list[_Word] = []
+    for f, value in zip(keys.fields, values, strict=True):
+        if f.type.physical is not Physical.BYTES:
+            words.append(_Word(f.word, scope.let(as_word(scope, value))))
+            continue
+        address, length = value.parts
+        if value.null is not None:
+            length = scope.let(expr("pick(N, 0, L)", N=value.null, L=length))
+        known = value.key if value.null is None else None
+        head, tail = known or text_key(scope, address, length)
+        words.append(_Word(f.word, head, tail, length, address))
+    for null_word in null_words(keys.fields):
+        words.append(_Word(null_word, scope.let(null_bits(values, keys.fields, null_word))))
+    return words
+
+
+def text_key(scope: Scope, address: ast.expr, length: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """The two words of a text as a key: length and first bytes; the bytes after them, or their hash."""
+    head = ast.Name(scope.writer.let(ast.Constant(0), "head"), ast.Load())
+    tail = ast.Name(scope.writer.let(ast.Constant(0), "tail"), ast.Load())
+    with scope.when(expr("L > 0", L=length)):
+        scope.writer.set(head.id, expr("string_head(A, L)", A=address, L=length))
+        scope.writer.set(tail.id, expr("string_tail(A, L)", A=address, L=length))
+        with scope.when(expr("L > SHORT", L=length, SHORT=INLINE_STRING_BYTES)):
+            scope.writer.set(tail.id, expr("hash_bytes(A, L)", A=address, L=length))
+    return head, tail
+
+
+def _hash(scope: Scope, words: list[_Word]) -> ast.expr:
+    """The 32-bit hash: Fibonacci for one word, a multiplicative mix for more, 0 for none."""
+    parts = [p for w in words for p in (w.value, w.tail) if p is not None]
+    if not parts:
+        return ast.Constant(0)
+    if len(parts) == 1:
+        return scope.let(expr("hash_word(K)", K=parts[0]), "h")
+    state: ast.expr = expr("wmul(K, F)", K=parts[0], F=HASH_FACTOR)
+    for part in parts[1:]:
+        state = expr("hash_mix(S, K)", S=state, K=part)
+    return scope.let(expr("shr_u(S, 32)", S=state), "h")
+
+
+def _store_keys(
+    scope: Scope, keys: Keys, t: TableLocals, entry: str, values: Sequence[Val], words: list[_Word]
+) -> None:
+    place: ast.expr = ast.Name(entry, ast.Load())
+    for f, value, word in zip(keys.fields, values, words, strict=False):
+        if f.type.physical is Physical.BYTES:
+            store_field(scope, f, place, t.address, value)
+        else:
+            scope.writer.code("st_i64(E, W, V)", E=entry, W=f.word, V=word.value)
+    for nulls in words[len(keys.fields) :]:
+        scope.writer.code("st_i64(E, W, V)", E=entry, W=nulls.word, V=nulls.value)

@@ -1,0 +1,367 @@
+"""From text to Job: every pass of the compiler, in order, as one list.
+
+`Compiled` runs passes when their result is asked for, and keeps what each gave: `check` stops after bind, `explain` at
+the stage it shows, the reference and Spark run the bound plan, only the native engine needs the Job.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cq.connectors.access import Access, identity
+from cq.connectors.inputs import Inputs, is_path
+from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from cq.grammar.ast import Script
+    from cq.lang.schema import Field
+    from cq.planner.binding.binder import BoundScript
+    from cq.planner.physical.stages import PhysicalPlan
+    from cq.planner.plan.logical import LogicalPlan, Output
+    from cq.planner.plan.source import SourceDef
+    from cq.runtime.layout.job import Job
+    from cq.spark.lower import SparkQuery
+
+MAX_TEXT_BYTES = 1 << 20  # of a query file (`cq limits`)
+MAX_NUMBER_CHARACTERS = 40  # of a parameter that is taken for a number
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A query text and everything its compilation depends on. settings: override what the text SETs."""
+
+    source: SourceText
+    inputs: Inputs
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, int] = field(default_factory=dict)
+    workers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One step. run: the request and the result of the step before to this one's.
+
+    stage: what `explain` calls its result.  dump: the result for people, in one of `formats`.
+    """
+
+    name: str
+    stage: str
+    doc: str
+    run: Callable[[Request, Any], Any]
+    dump: Callable[[Any, str], str]
+    formats: tuple[str, ...]
+
+
+def _parse(request: Request, before: None) -> Script:
+    from cq.grammar.parser import parse
+
+    return parse(request.source)
+
+
+def _bind(request: Request, script: Script) -> BoundScript:
+    from cq.planner.binding.binder import bind
+    from cq.planner.binding.catalog import Environment
+
+    environment = Environment(request.variables, request.inputs.options(), lambda n, o: _infer(request.inputs, n, o))
+    from cq.planner.plan.verify import verify
+
+    try:
+        bound = bind(script, environment)
+        verify(bound.plan)
+        return bound
+    except CompileError as error:
+        raise error.at(request.source) from None
+
+
+def _infer(inputs: Inputs, name: str, options: Mapping[str, str]) -> tuple[Field, ...]:
+    """The columns of a stream that declares none."""
+    from cq.connectors.inference import infer, infer_file, infer_given
+
+    given = inputs.given.get(name)
+    if given is None or options.get("connector") == "stdin":
+        return infer(options, inputs.access)
+    if is_path(given):
+        return infer_file(options["path"], options, inputs.access.trusted())
+    return infer_given(given, name)
+
+
+def _rewrite(request: Request, bound: BoundScript) -> LogicalPlan:
+    from cq.planner.plan.verify import verify, verify_same_results
+    from cq.planner.rewriting.rewrite import rewrite
+
+    plan = rewrite(bound.plan)
+    if plan is not bound.plan:
+        verify_same_results(bound.plan, verify(plan))
+    return plan
+
+
+def _place(request: Request, plan: LogicalPlan) -> tuple[PhysicalPlan, ...]:
+    if not plan.outputs:
+        help = ("add a SELECT, or an INSERT INTO a sink",)
+        raise UsageError(Diagnostic("CQ0606", "the query has no output", help=help))
+    from cq.codegen.scan import decides_lane
+    from cq.planner.physical.choose import choose
+    from cq.planner.physical.stages import verify
+
+    return tuple(verify(part) for part in choose(plan, request.workers, decides_lane))
+
+
+def _emit(request: Request, parts: tuple[PhysicalPlan, ...]) -> tuple[Job, ...]:
+    from cq.codegen.job import write_job
+    from cq.runtime.layout.job import verify_job
+
+    try:
+        return tuple(verify_job(write_job(part)) for part in parts)
+    except CompileError as error:
+        raise error.at(request.source) from None
+
+
+def _dump_script(script: Script, format: str) -> str:
+    from cq.grammar.printer import print_script
+
+    return print_script(script)
+
+
+def _dump_bound(bound: BoundScript, format: str) -> str:
+    return _dump_plan(bound.plan, format)
+
+
+def _dump_plan(plan: LogicalPlan, format: str) -> str:
+    from cq.planner.explain import explain
+
+    return explain(plan, format=format)
+
+
+def _dump_stages(parts: tuple[PhysicalPlan, ...], format: str) -> str:
+    from cq.planner.explain import explain
+
+    return explain(parts[0].plan, parts, format)
+
+
+def _lower(request: Request, bound: BoundScript) -> tuple[SparkQuery, ...]:
+    from cq.spark.lower import lower
+
+    try:
+        return lower(bound.plan)
+    except CompileError as error:
+        raise error.at(request.source) from None
+
+
+def _dump_spark(queries: tuple[SparkQuery, ...], format: str) -> str:
+    if format == "json":
+        return json.dumps([{"name": q.name, "text": q.text, "constants": q.constants} for q in queries], default=str)
+    return "\n\n".join(f"-- {q.name}\n{q}" for q in queries)
+
+
+def _dump_jobs(jobs: tuple[Job, ...], format: str) -> str:
+    stages = [stage for job in jobs for stage in job.stages]
+    return "\n".join(f"# stage {stage.name}: {stage.kind.value}\n{stage.module}" for stage in stages)
+
+
+TEXT = ("tree",)
+PICTURES = ("tree", "json", "dot", "mermaid")
+
+PASSES: tuple[Pass, ...] = (
+    Pass("parse", "text", "text to syntax tree; all syntax errors at once", _parse, _dump_script, TEXT),
+    Pass("bind", "logical", "names, types, times: the plan that defines the meaning", _bind, _dump_bound, PICTURES),
+    Pass("rewrite", "rewritten", "the same meaning with less work", _rewrite, _dump_plan, PICTURES),
+    Pass("place", "stages", "the stages that run and how, for the number of workers", _place, _dump_stages, PICTURES),
+    Pass("emit", "code", "the Job the native engine runs: generated stages, state", _emit, _dump_jobs, TEXT),
+)
+SPARK = Pass("lower", "spark", "the SQL texts Spark runs, of the bound plan", _lower, _dump_spark, ("tree", "json"))
+STAGES = tuple(p.stage for p in (*PASSES, SPARK))
+
+
+class Compiled:
+    """A query on its way to a Job. What failed once fails again with the same error."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self._done: dict[str, Any] = {}
+        self._by_workers: dict[int, Compiled] = {}
+
+    def after(self, name: str) -> Any:
+        """The result of the pass `name`, all passes before it included."""
+        result: Any = None
+        for step in PASSES:
+            if step.name not in self._done:
+                self._done[step.name] = step.run(self.request, result)
+            result = self._done[step.name]
+            if step.name == name:
+                return result
+        raise AssertionError(f"no pass {name}")
+
+    def for_workers(self, workers: int) -> Compiled:
+        """The same query, on its way to a Job for so many workers, once; passes that do not depend on it are kept."""
+        if workers not in self._by_workers:
+            other = Compiled(replace(self.request, workers=workers))
+            other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
+            self._by_workers[workers] = other
+        return self._by_workers[workers]
+
+    def take_over(self, earlier: Compiled) -> None:
+        """What an earlier compilation of the same text made of the same plan need not be made again."""
+        if self.plan != earlier.plan:
+            return
+        own = {n: self.after(n) for n in ("parse", "bind")}
+        self._done = {**earlier._done, **own}
+        for workers, other in list(earlier._by_workers.items()):
+            again = Compiled(replace(self.request, workers=workers))
+            again._done = {**other._done, **own}
+            self._by_workers[workers] = again
+
+    def of_plan(self, plan: LogicalPlan) -> Compiled:
+        """Another plan of the same text (an EXPLAIN statement's), bound."""
+        other = Compiled(self.request)
+        other._done = {"parse": self.script, "bind": replace(self.bound, plan=plan)}
+        return other
+
+    def explain(self, stage: str = "logical", format: str = "tree") -> str:
+        """What the query is at a stage of compilation, as text. CQ0208 for a stage or format there is not."""
+        step = next((p for p in (*PASSES, SPARK) if p.stage == stage), None)
+        if step is None:
+            ways = (did_you_mean(stage, STAGES), "stages: " + ", ".join(STAGES))
+            raise UsageError(Diagnostic("CQ0208", f'there is no stage "{stage}"', help=tuple(w for w in ways if w)))
+        if format not in step.formats:
+            way = "formats: " + ", ".join(step.formats)
+            raise UsageError(Diagnostic("CQ0208", f'stage "{stage}" cannot be shown as "{format}"', help=(way,)))
+        made = step.run(self.request, self.bound) if step is SPARK else self.after(step.name)
+        return step.dump(made, format)
+
+    @property
+    def script(self) -> Script:
+        script: Script = self.after("parse")
+        return script
+
+    @property
+    def bound(self) -> BoundScript:
+        bound: BoundScript = self.after("bind")
+        return bound
+
+    @property
+    def plan(self) -> LogicalPlan:
+        """The bound plan: what the reference and Spark run."""
+        return self.bound.plan
+
+    @property
+    def sources(self) -> tuple[SourceDef, ...]:
+        return self.bound.sources
+
+    @property
+    def read_files(self) -> frozenset[tuple[int, int]]:
+        """What its streams are read from, and its own file, by (device, inode): nothing may be written onto one."""
+        query = identity(self.request.source.name)
+        return self.request.inputs.reserved(self.sources) | (frozenset() if query is None else {query})
+
+    def endless(self, output: Output) -> bool:
+        """Whether nobody knows that the rows of an output end: it reads a generator, a pipe, a device."""
+        from cq.planner.plan.node import topological
+        from cq.planner.plan.source import sources_of
+
+        read = sources_of(topological((output.node,)))
+        return any(not s.bounded or self.request.inputs.goes_on(s) for s in read)
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        return self.plan.outputs
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """Findings that stop nothing, placed in the text."""
+        return tuple(w.at(self.request.source) for w in self.bound.warnings)
+
+    def findings(self) -> tuple[Diagnostic, ...]:
+        """Everything `check` says of a query that binds: warnings, and what the native engine and Spark cannot run."""
+        from cq.planner.binding.lint import lint
+
+        found = [*self.warnings, *lint(self.script, self.bound, self.request.variables)]
+        found += self._refusals("error", lambda: self.after("emit"))
+        found += self._refusals("warning", lambda: self.explain("spark"))
+        return tuple(d.at(self.request.source) for d in found)
+
+    def _refusals(self, severity: Severity, step: Callable[[], object]) -> list[Diagnostic]:
+        """Why a later pass cannot follow the plan, if it cannot."""
+        try:
+            if self.outputs:
+                step()
+        except CompileError as error:
+            return [replace(d, severity=severity) for d in error.diagnostics]
+        return []
+
+    def setting(self, name: str, default: int) -> int:
+        """A setting: as asked for this run, else as SET in the text, else the default."""
+        return self.request.settings.get(name, self.bound.settings.get(name, default))
+
+
+def compile(
+    text: str,
+    name: str = "<text>",
+    variables: Mapping[str, Any] | None = None,
+    inputs: Inputs | None = None,
+    settings: Mapping[str, int] | None = None,
+) -> Compiled:
+    """The query bound: its mistakes have been raised, nothing has been run.
+
+    name: what errors call the text.  variables: values of its parameters.  inputs: what its streams read.
+    """
+    unchecked = dict(settings or {})
+    request = Request(SourceText(name, text), inputs or Inputs(Access(Path.cwd())), dict(variables or {}), unchecked)
+    compiled = Compiled(request)
+    compiled.after("bind")
+    _check_settings(unchecked)
+    return compiled
+
+
+def _check_settings(settings: Mapping[str, int]) -> None:
+    from cq.planner.binding.settings import SETTINGS
+
+    for name in settings:
+        if name not in SETTINGS:
+            help = (did_you_mean(name, SETTINGS), "settings: " + ", ".join(SETTINGS))
+            raise UsageError(Diagnostic("CQ0207", f'there is no setting "{name}"', help=tuple(h for h in help if h)))
+
+
+def read_text(path: Path) -> str:
+    """The text of a query file; CQ0601 when it cannot be read, CQ0103 or CQ0105 when it is no query text."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_TEXT_BYTES + 1)
+    except OSError as e:
+        from cq.connectors.access import nearest
+
+        near = nearest(path)
+        if isinstance(e, FileNotFoundError):
+            help = (f'did you mean "{near}"?',) if near else (f"the working directory is {Path.cwd()}",)
+        else:
+            help = ("name a file with a query, such as query.cq",)
+        cause = f'cannot open "{path}": {(e.strerror or str(e)).lower()}'
+        raise UsageError(Diagnostic("CQ0601", cause, help=help)) from None
+    if len(raw) > MAX_TEXT_BYTES:
+        raise CompileError(Diagnostic("CQ0103", f"{path} is longer than {MAX_TEXT_BYTES >> 20} MiB"))
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        line = raw.count(b"\n", 0, e.start) + 1
+        raise CompileError(Diagnostic("CQ0105", f"{path}:{line}: the text is not UTF-8")) from None
+
+
+def variable(text: str) -> bool | int | float | Decimal | str | None:
+    """The value of `--var name=text`: a number, true, false or null when it is written as one, else the text itself.
+
+    Digits that would change as a number are text: 00501, +49.
+    """
+    words = {"true": True, "false": False, "null": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    if len(text) > MAX_NUMBER_CHARACTERS or not _NUMBER.fullmatch(text):
+        return text
+    if "e" in text.lower():
+        return float(text)
+    return Decimal(text) if "." in text else int(text)

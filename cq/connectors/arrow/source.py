@@ -1,0 +1,104 @@
+"""Arrow IPC sources, file and stream format. Nothing in them is believed before `validate(full=True)`.
+
+One changed offset in such a file can make pyarrow read memory that is not its own; validating costs about 5 ns a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from cq.connectors.conversion import match_columns, sound
+from cq.connectors.protocol import BATCH_ROWS, Piece, Place, Report, damaged, to_nobody
+from cq.connectors.rules import Rules, typed_piece
+from cq.errors import DataError
+
+MAGIC = b"ARROW1"
+
+
+def ipc_batches(
+    file: pa.NativeFile | BinaryIO, name: str, report: Report = to_nobody
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The schema and the validated record batches of an IPC file or stream. CQ0701 when it is damaged.
+
+    file: a stream, and only read, when it is Python's.
+    """
+    try:
+        if isinstance(file, pa.NativeFile):
+            is_file = file.read(len(MAGIC)) == MAGIC
+            file.seek(0)
+            if is_file:
+                reader = pa.ipc.open_file(file)
+                return reader.schema, _validated(_of_file(reader, report), name)
+        reader = pa.ipc.open_stream(file)
+        return reader.schema, _validated(_of_stream(reader, file, name, report), name)
+    except (pa.ArrowException, OSError, EOFError) as e:
+        raise _broken(name, e) from None
+
+
+def _of_file(reader: pa.ipc.RecordBatchFileReader, report: Report) -> Iterator[pa.RecordBatch]:
+    for number in range(reader.num_record_batches):
+        yield reader.get_batch(number)
+        report((number + 1) / reader.num_record_batches)
+
+
+def _of_stream(
+    reader: pa.ipc.RecordBatchStreamReader, file: pa.NativeFile | BinaryIO, name: str, report: Report
+) -> Iterator[pa.RecordBatch]:
+    """To the end of the input: what stands behind the end of the stream must not be lost in silence."""
+    size = file.size() if isinstance(file, pa.NativeFile) else 0
+    for batch in reader:
+        yield batch
+        if size:
+            report(file.tell() / size)
+    if file.read(1):
+        raise damaged(name, "there is more behind the end of its Arrow stream", "give each stream a file of its own")
+
+
+def _validated(batches: Iterator[pa.RecordBatch], name: str) -> Iterator[pa.RecordBatch]:
+    try:
+        for batch in batches:
+            yield _sound(batch)
+    except (pa.ArrowException, OSError, EOFError) as e:
+        raise _broken(name, e) from None
+
+
+def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch, with text that is not UTF-8 as bytes."""
+    try:
+        batch.validate(full=True)
+        return batch
+    except pa.ArrowInvalid:
+        return pa.RecordBatch.from_arrays([sound(column) for column in batch.columns], batch.schema.names)
+
+
+def read_arrow(file: pa.NativeFile | BinaryIO, name: str, rules: Rules, report: Report = to_nobody) -> Iterator[Piece]:
+    """The rows of one IPC file or stream as pieces."""
+    schema, batches = ipc_batches(file, name, report)
+    yield from arrow_pieces(schema, batches, name, rules)
+
+
+def arrow_pieces(
+    schema: pa.Schema, batches: Iterator[pa.RecordBatch], name: str, rules: Rules, first: int = 1
+) -> Iterator[Piece]:
+    """Record batches of one schema, cut to BATCH_ROWS and converted to the declared columns."""
+    matched = match_columns(name, schema, rules.fields)
+    columns = [c for _, c in matched]
+    row = first
+    for whole in batches:
+        if whole.schema.types != schema.types:  # text that is not UTF-8 has become bytes
+            schema = whole.schema
+            matched = match_columns(name, schema, rules.fields)
+            columns = [c for _, c in matched]
+        for start in range(0, whole.num_rows, BATCH_ROWS):
+            batch = whole.slice(start, BATCH_ROWS)
+            arrays = {c.column: batch.column(at) for at, c in matched}
+            yield typed_piece(rules, arrays, columns, Place(name, row))
+            row += batch.num_rows
+
+
+def _broken(name: str, error: Exception) -> DataError:
+    words = str(error).splitlines()[0][:200] if str(error) else "it ends too early"
+    return damaged(name, f"not a readable Arrow file: {words}")

@@ -1,0 +1,175 @@
+"""Strict scanners: the text of one cell to the value of its column's type, or the reason why not.
+
+They accept what pyarrow's CSV converters accept and give the same value (tests/connectors/test_connectors_csv.py
+compares them on random text), so it does not matter which of the two read a row. One exception: pyarrow takes 0x1F for
+an integer. Python's int() and float() see text only after it has passed a pattern.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from cq.lang.calendar import days_from_civil, days_in_month
+from cq.lang.types import DataType, Kind, integer_range
+
+Value = Any  # as cq.lang.types.DataType describes
+MAX_NUMBER_CHARS = 400  # digits a number may be written with (`cq limits`)
+
+
+class Unreadable(Exception):
+    """The text is not a value of the type; the message says why where the text alone does not."""
+
+
+_INTEGER = re.compile(rb"-?[0-9]+\Z")
+_FLOAT = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
+_NOT_FINITE = re.compile(rb"(?i:([+-]?)(?:(inf(?:inity)?)|nan(?:\([a-z0-9_]*\))?))\Z")
+_DECIMAL = re.compile(rb"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?[0-9]{1,9}))?\Z")
+_DATE = re.compile(rb"([0-9]{4})-([0-9]{2})-([0-9]{2})\Z")
+_TIMESTAMP = re.compile(
+    rb"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?)?"
+    rb"(?: ?(?:(Z|z|UTC)|([+-])([0-9]{2})(?::?([0-9]{2}))?))?)?\Z"
+)
+_SPACE = b" \t"
+TRUE_TEXTS, FALSE_TEXTS = ("true", "TRUE", "True"), ("false", "FALSE", "False")
+_BOOLEANS = {t.encode(): True for t in TRUE_TEXTS} | {t.encode(): False for t in FALSE_TEXTS}
+
+
+def scanner(type_: DataType, guessed: bool = False) -> Callable[[bytes], Value]:
+    """What reads a cell of this type; it raises Unreadable.  guessed: nobody said that digits are numbers."""
+    match type_.kind:
+        case Kind.BOOLEAN:
+            return _boolean
+        case Kind.TINYINT | Kind.SMALLINT | Kind.INTEGER | Kind.BIGINT:
+            low, high = integer_range(type_)
+            return lambda text: _integer(text, low, high, guessed)
+        case Kind.DOUBLE:
+            return _double
+        case Kind.REAL:
+            return _real
+        case Kind.DECIMAL:
+            return lambda text: _decimal(text, type_.precision, type_.scale)
+        case Kind.VARCHAR:
+            return _varchar
+        case Kind.DATE:
+            return lambda text: _date(text.strip(_SPACE))
+        case Kind.TIMESTAMP:
+            return _timestamp
+        case _:
+            raise AssertionError(f"no text form of {type_}")
+
+
+def _boolean(text: bytes) -> bool:
+    value = _BOOLEANS.get(text)
+    if value is None:
+        raise Unreadable("write true or false")
+    return value
+
+
+def _integer(text: bytes, low: int, high: int, guessed: bool) -> int:
+    if guessed and text[:1] == b"0" and text[1:2].isdigit():
+        raise Unreadable("as a number it would lose its zeros")
+    text = text.strip(_SPACE)
+    if not _INTEGER.match(text):
+        raise Unreadable
+    digits = text.lstrip(b"-").lstrip(b"0")
+    if len(digits) > 19:
+        raise Unreadable(f"it is not between {low} and {high}")
+    value = int(digits or b"0") * (-1 if text.startswith(b"-") else 1)
+    if not low <= value <= high:
+        raise Unreadable(f"it is not between {low} and {high}")
+    return value
+
+
+def _double(text: bytes) -> float:
+    text = text.strip(_SPACE)
+    if _FLOAT.match(text):
+        return float(text)
+    special = _NOT_FINITE.match(text)
+    if special is None:
+        raise Unreadable
+    if special[2] is None:
+        return float("nan")
+    return float("-inf") if special[1] == b"-" else float("inf")
+
+
+def _real(text: bytes) -> float:
+    import numpy as np
+
+    value = _double(text)
+    with np.errstate(over="ignore"):
+        near = np.float32(value)
+    if value in (float(near), 0.0) or not math.isfinite(value):
+        return float(near)
+    return _nearest_real(Fraction(Decimal(text.strip(_SPACE).decode())), near)
+
+
+def _nearest_real(exact: Fraction, near: Any) -> float:
+    """The REAL nearest to `exact`; rounding through a DOUBLE may have missed it by one when it lay on a tie."""
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        candidates = [near, *(np.nextafter(near, np.float32(side)) for side in (-np.inf, np.inf))]
+
+    def distance(candidate: Any) -> tuple[Fraction, int]:
+        value = float(candidate)
+        stands_for = Fraction(value) if abs(value) != float("inf") else Fraction(2) ** 128 * (1 if value > 0 else -1)
+        return abs(stands_for - exact), int(candidate.view(np.int32)) & 1  # a tie goes to the even one
+
+    return float(min(candidates, key=distance))
+
+
+def _decimal(text: bytes, precision: int, scale: int) -> int:
+    match = _DECIMAL.match(text.strip(_SPACE))
+    if match is None or len(text) > MAX_NUMBER_CHARS:
+        raise Unreadable
+    sign, whole, fraction, only_fraction, exponent = match.groups()
+    fraction = fraction or only_fraction or b""
+    digits = ((whole or b"") + fraction).lstrip(b"0")
+    shift = int(exponent or b"0") - len(fraction) + scale
+    if not digits:
+        return 0
+    if shift < 0:
+        if digits[shift:].strip(b"0") or -shift > len(digits):
+            raise Unreadable(f"it has more than {scale} digits after the point")
+        digits = digits[:shift]
+    if len(digits) + max(shift, 0) > precision:
+        raise Unreadable(f"it has more than {precision - scale} digits before the point")
+    unscaled: int = int(digits or b"0") * 10 ** max(shift, 0)
+    return -unscaled if sign == b"-" else unscaled
+
+
+def _varchar(text: bytes) -> str:
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Unreadable("it is not UTF-8") from None
+
+
+def _date(text: bytes) -> int:
+    match = _DATE.match(text)
+    if match is None:
+        raise Unreadable("write it as 2024-01-31")
+    year, month, day = (int(g) for g in match.groups())
+    if not 1 <= month <= 12 or not 1 <= day <= days_in_month(year, month):
+        raise Unreadable("there is no such day")
+    return days_from_civil(year, month, day)
+
+
+def _timestamp(text: bytes) -> int:
+    """Microseconds since 1970; of a time with a zone those of its UTC value, as Arrow and Parquet sources give it."""
+    match = _TIMESTAMP.match(text)
+    if match is None:
+        raise Unreadable("write it as 2024-01-31 10:20:30.5")
+    days = _date(match[1])
+    hour, minute, second = (int(g or b"0") for g in match.groups()[1:4])
+    zone_hours, zone_minutes = int(match[8] or b"0"), int(match[9] or b"0")
+    if hour > 23 or minute > 59 or second > 59 or zone_hours > 18 or zone_minutes > 59:
+        raise Unreadable("there is no such time of day")
+    micros = int((match[5] or b"")[:6].ljust(6, b"0"))
+    ahead = (zone_hours * 60 + zone_minutes) * (-1 if match[7] == b"-" else 1)
+    return ((days * 24 + hour) * 60 + minute - ahead) * 60_000_000 + second * 1_000_000 + micros

@@ -1,0 +1,412 @@
+"""CSV sources: blocks through pyarrow, and a block that fails once more, row by row, to place its bad rows.
+
+The text is cut at row ends into blocks, several of which are parsed at once; every block is one call of pyarrow's
+reader with all declared columns and becomes one piece. When pyarrow refuses a block, or a rule of the declaration is
+broken in it, `cells.py` reads it again. Both readers accept the same rows, so bad rows and block edges never change
+what the others become.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from cq.connectors import cells
+from cq.connectors.csv.blocks import Block, Reads, Window
+from cq.connectors.csv.rows import (
+    STANDARD,
+    Cell,
+    Dialect,
+    Positions,
+    Row,
+    count_line_feeds,
+    ends_with_lf_only,
+    has_hexadecimal,
+    has_leading_zeros,
+    lines_of_rows,
+    rows,
+    text_behind_quotes,
+)
+from cq.connectors.options import CSV_OPTIONS
+from cq.connectors.parallel import Abreast, cores
+from cq.connectors.physical_rows import array_of
+from cq.connectors.protocol import BadRow, ColumnNames, Piece, Place, damaged
+from cq.connectors.rules import FAR, Fault, Rules, has_text_form, shown
+from cq.errors import DataError, Diagnostic, UsageError, did_you_mean
+from cq.lang.schema import Field
+from cq.lang.types import DataType, Kind, to_arrow
+
+MAX_THREADS = 4  # that parse one file; a block with a bad row is read again with all that was read with it
+MAX_FILE_COLUMNS = 16_384  # of one file, whoever reads them (`cq limits`): what spreadsheets have at most
+MAX_PLAIN_DECIMAL_CHARS = 40  # longer ones go to the strict scanner: 38 digits, a sign and a point
+
+
+@dataclass(frozen=True, slots=True)
+class CsvOptions:
+    """The options of a WITH clause that concern CSV."""
+
+    header: bool = CSV_OPTIONS["header"].default == "true"
+    dialect: Dialect = STANDARD
+    null: str = CSV_OPTIONS["null"].default
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> CsvOptions:
+        """Options as written, defaults where the text is silent; CQ0208 when they make no CSV."""
+        written = {key: options.get(key, definition.default) for key, definition in CSV_OPTIONS.items()}
+        delimiter = {"\\t": "\t", "tab": "\t"}.get(written["delimiter"], written["delimiter"])
+        quote = written["quote"]
+        for key, value in (("delimiter", delimiter), ("quote", quote)):
+            if (len(value) != 1 and not (key == "quote" and not value)) or not value.isascii() or value in "\r\n\0":
+                raise UsageError(Diagnostic("CQ0208", f"{key} must be one ASCII character, not {value!r}"))
+        if delimiter == quote:
+            raise UsageError(Diagnostic("CQ0208", "delimiter and quote cannot be the same character"))
+        return cls(written["header"] == "true", Dialect(delimiter.encode(), quote.encode()), written["null"])
+
+
+def read_csv(file: Reads, name: str, options: CsvOptions, rules: Rules) -> Iterator[Piece]:
+    """The rows of one file as pieces; declared columns by the names in its header, or by position without one."""
+    threads = min(cores(), MAX_THREADS)
+    window = Window(file, name, options.dialect, threads)
+    with closing(Abreast(threads - 1)) as abreast:
+        yield from _pieces(window, name, options, rules, abreast)
+
+
+def _pieces(window: Window, name: str, options: CsvOptions, rules: Rules, abreast: Abreast) -> Iterator[Piece]:
+    layout: Layout | None = None
+    may_guess = True
+    while window.fill():
+        if layout is None:
+            block = window.whole()
+            first = first_row(block.text, name, options)
+            if first is None:
+                window.take(len(block.text))
+                continue
+            layout = Layout.of(first, name, options, rules)
+            if options.header:
+                window.take(next_row(block.text, first))
+        if may_guess and not window.last:
+            guesses = window.guesses()
+            for guess, (piece, again) in zip(guesses, abreast.map(layout.proven, guesses), strict=True):
+                may_guess = again
+                if piece is None:
+                    break
+                window.take(len(guess.text), piece.batch.num_rows)
+                yield piece
+            else:
+                continue
+        block = window.whole()
+        window.take(len(block.text))
+        if block.text:
+            yield from layout.read(block)
+    if layout is None and options.header:
+        raise damaged(name, "the file is empty, not even a header line", "say header = false if it has none")
+
+
+def first_row(text: bytes, name: str, options: CsvOptions) -> Row | None:
+    """The first row that is no blank line; CQ0701 when its quotes are wrong, CQ0802 when it has too many columns."""
+    found = rows(text, options.dialect, MAX_FILE_COLUMNS)
+    first = next((row for row in found if not row.blank), None)
+    if first is None:
+        return None
+    if len(first.cells) > MAX_FILE_COLUMNS:
+        cause = f"it has more than {MAX_FILE_COLUMNS:,} columns"
+        help = ("is the delimiter the right one, or are rows and columns swapped?",)
+        raise DataError(Diagnostic("CQ0802", cause, severity="data error", place=name, help=help))
+    if first.fault and options.header:
+        raise damaged(name, f"in its header {first.fault}")
+    return first
+
+
+def next_row(text: bytes, row: Row) -> int:
+    """Where the row after `row` begins."""
+    ending = text[row.end : row.end + 2]
+    return row.end + (2 if ending == b"\r\n" else len(ending[:1]))
+
+
+def header_names(row: Row) -> list[str]:
+    """The names a header row gives its columns; a column without one is column0, column1, … by its place, and of two
+    with one name the second is name_1."""
+    written = [c.text.decode("utf-8", "replace").strip() or f"column{i}" for i, c in enumerate(row.cells)]
+    taken, names = set(written), dict[str, int]()  # each name and the last number tried for it
+    for name in written:
+        unique, number = name, names.get(name, 0)
+        while unique in names or (number and unique in taken):
+            number += 1
+            unique = f"{name}_{number}"
+        names.setdefault(name, 0)
+        names[name] = number
+        names.setdefault(unique, 0)
+    return list(names)
+
+
+def other_delimiter(header: Sequence[str], options: CsvOptions) -> str | None:
+    """What a header of one name seems to be divided by, where that is not the delimiter; as the option is written."""
+    taken = options.dialect.delimiter.decode()
+    found = [d for d in (";", "\t", "|", ",") if d != taken and len(header) == 1 and d in header[0]]
+    return {"\t": "tab"}.get(found[0], found[0]) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the columns of one file map to the declaration. places: for each declared column, its place in a row."""
+
+    name: str
+    options: CsvOptions
+    rules: Rules
+    width: int
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(cls, first: Row, name: str, options: CsvOptions, rules: Rules) -> Layout:
+        """From the first row. CQ0603 when a declared column is not there, CQ0602 when its type has no text form."""
+        for f in rules.fields:
+            if not has_text_form(f.type.kind):
+                raise UsageError(
+                    Diagnostic(
+                        "CQ0602", f"column {f.name}: {f.type} cannot be read from CSV", help=("use format = 'parquet'",)
+                    )
+                )
+        width = len(first.cells)
+        if options.header:
+            return cls(name, options, rules, width, _by_name(header_names(first), name, rules.fields, options))
+        if width != len(rules.fields):
+            cause = f"{name} has {width} columns and the stream declares {len(rules.fields)}"
+            raise DataError(Diagnostic("CQ0603", cause, help=("without a header, declare every column in order",)))
+        return cls(name, options, rules, width, tuple(range(width)))
+
+    def proven(self, block: Block) -> tuple[Piece | None, bool]:
+        """The rows of a block cut at a line end that may lie in quotes, if they prove that none does.
+
+        They do when there are as many rows as line ends, and a row of NULLs put behind them is one more: an open quote
+        would have swallowed it. The second value is whether guessing is worth it next time.
+        """
+        text, quote = block.text, self.options.dialect.quote
+        behind = b""
+        if quote and quote in text:
+            behind = self.options.dialect.delimiter.join([self.options.null.encode()] * self.width) + b"\n"
+            if quote in behind:
+                return None, False
+        table = self._through_pyarrow(block, behind)
+        if table is None:
+            return None, True
+        if not table.num_rows or not ends_with_lf_only(text) or table.num_rows != count_line_feeds(text):
+            return None, False
+        if self._text_behind_quotes(block, lines_are_rows=True):
+            return None, True
+        return self._piece(table, block, None), True
+
+    def read(self, block: Block) -> Iterator[Piece]:
+        """The rows of a block."""
+        table = self._through_pyarrow(block)
+        if table is None or self._text_behind_quotes(block):
+            yield _ByRow(self, block).piece()
+        else:
+            lines, blank = lines_of_rows(block.text, self.options.dialect, self.width, table.num_rows)
+            if table.num_rows or blank:
+                yield self._piece(table, block, lines, blank)
+
+    def _piece(self, table: pa.Table, block: Block, lines: Positions | None, blank: int = 0) -> Piece:
+        place = Place(self.name, block.first_line, None if lines is None else lines + block.first_line)
+        columns = {i: _one_array(table.column(i)) for i in self.rules.wanted}
+        return Piece(self.rules.deliver(columns, table.num_rows), place, blank=blank)
+
+    def _text_behind_quotes(self, block: Block, lines_are_rows: bool = False) -> bool:
+        dialect = self.options.dialect
+        return (
+            bool(dialect.quote)
+            and dialect.quote in block.text
+            and text_behind_quotes(block.text, dialect, lines_are_rows)
+        )
+
+    def _through_pyarrow(self, block: Block, behind: bytes = b"") -> pa.Table | None:
+        """All declared columns; None when the block has to be read row by row. behind: a row to add and take away."""
+        fields = self.rules.fields
+        dialect = self.options.dialect
+        if block.last and dialect.quote and block.text.count(dialect.quote) % 2:
+            return None  # pyarrow takes an open quote at the end for closed
+        declared = [f"c{p}" for p in self.places]
+        types = [pa.string() if f.type.kind is Kind.DECIMAL else to_arrow(f.type) for f in fields]
+        table = self._parsed(block.text, behind, dict(zip(declared, types, strict=True)))
+        if table is None:
+            return None
+        if behind:
+            table = table.slice(0, table.num_rows - 1)
+        if any(self.rules.demands_value(i) and table.column(i).null_count for i in range(len(fields))):
+            return None
+        for i, f in enumerate(fields):
+            if f.type.kind is Kind.DECIMAL:
+                read = _plain_decimals(table.column(i), f.type)
+                if read is None:
+                    return None
+                table = table.set_column(i, table.schema.names[i], read)
+        if self._far_time(table):
+            return None
+        if self._strange_integer(block.text):
+            return None
+        return table
+
+    def _far_time(self, table: pa.Table) -> bool:
+        """Whether a value may give an event time beyond 64 bits."""
+        time = self.rules.ranged
+        if time is None:
+            return False
+        values = table.column(time.column)
+        extremes = pc.min_max(values.cast(pa.int32()) if pa.types.is_date(values.type) else values).as_py()
+        return extremes["min"] is not None and not (time.least <= extremes["min"] and extremes["max"] <= time.greatest)
+
+    def _parsed(self, text: bytes, behind: bytes, types: dict[str, pa.DataType]) -> pa.Table | None:
+        """These columns in these types; None where pyarrow refuses a row or a value."""
+        dialect = self.options.dialect
+        try:
+            return csv.read_csv(
+                pa.BufferReader(_ended(text) + behind if behind else _ended(text)),
+                csv.ReadOptions(
+                    use_threads=False,
+                    block_size=len(text) + len(behind) + 2,
+                    column_names=[f"c{i}" for i in range(self.width)],
+                ),
+                csv.ParseOptions(
+                    delimiter=dialect.delimiter.decode(),
+                    quote_char=dialect.quote.decode() or False,
+                    double_quote=bool(dialect.quote),
+                    newlines_in_values=bool(dialect.quote),
+                    ignore_empty_lines=self.width > 1,
+                ),
+                csv.ConvertOptions(
+                    column_types=types,
+                    include_columns=list(types),
+                    null_values=[self.options.null],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                    true_values=list(cells.TRUE_TEXTS),
+                    false_values=list(cells.FALSE_TEXTS),
+                    timestamp_parsers=[csv.ISO8601],
+                ),
+            )
+        except pa.ArrowInvalid:
+            return None
+
+    def _strange_integer(self, text: bytes) -> bool:
+        """Whether an integer is written as pyarrow takes it and we do not: 0x1F, or 00501 where the type is a guess."""
+        guessed = bool(self.rules.guessed_for)
+        if not has_hexadecimal(text) and not (guessed and has_leading_zeros(text, self.options.dialect)):
+            return False
+        integers = [p for p, f in zip(self.places, self.rules.fields, strict=True) if f.type.is_integer]
+        texts = self._parsed(text, b"", {f"c{p}": pa.string() for p in integers}) if integers else None
+        pattern = rf"^[ \t]*0[xX]{'|^0[0-9]' if guessed else ''}"
+        return texts is not None and any(
+            pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in texts.columns
+        )
+
+
+def _by_name(header: list[str], name: str, fields: tuple[Field, ...], options: CsvOptions) -> tuple[int, ...]:
+    known = ColumnNames(header)
+    places = []
+    for f in fields:
+        place = known.find(f.name)
+        if place is None:
+            cause = f"{name} has no column {f.name!r}"
+            other = other_delimiter(header, options)
+            guess = f"say delimiter = '{other}'" if other else did_you_mean(f.name, header)
+            listing = "its columns: " + ", ".join(header[:50])
+            raise DataError(Diagnostic("CQ0603", cause, help=tuple(h for h in (guess, listing) if h)))
+        places.append(place)
+    return tuple(places)
+
+
+def _ended(text: bytes) -> bytes:
+    """The text with its last row ended: without that pyarrow mistakes an empty last field for the one before."""
+    return text if not text or text.endswith((b"\n", b"\r")) else text + b"\n"
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks else column.combine_chunks()
+
+
+def _plain_decimals(column: pa.ChunkedArray, type_: DataType) -> pa.ChunkedArray | None:
+    """Texts as DECIMALs; None when one has to be read by the strict scanner.
+
+    pyarrow's own reader of decimals must not see an exponent: it looks 10 to that power up in a table without checking
+    the index, so that 1e-2147483647 ends the process. Nor does it compare the precision after it has scaled a value.
+    """
+    texts_of_column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    letters = texts_of_column.buffers()[2]
+    found = b"" if letters is None else memoryview(letters).tobytes()
+    longest = pc.max(pc.binary_length(texts_of_column)).as_py() or 0
+    if b"e" in found or b"E" in found or longest > MAX_PLAIN_DECIMAL_CHARS:
+        return None
+    try:
+        read = texts_of_column.cast(to_arrow(type_))
+        read.validate(full=True)
+    except pa.ArrowInvalid:
+        return None
+    return pa.chunked_array([read])
+
+
+class _ByRow:
+    """One block read by the strict scanner."""
+
+    def __init__(self, layout: Layout, block: Block) -> None:
+        self.layout, self.block = layout, block
+        self.rules = layout.rules
+        self.null = layout.options.null.encode()
+        self.scan = [cells.scanner(f.type, bool(self.rules.guessed_for)) for f in self.rules.fields]
+        self.values: dict[int, list[Any]] = {i: [] for i in self.rules.wanted}
+        self.lines: list[int] = []
+        self.bad: list[BadRow] = []
+
+    def piece(self) -> Piece:
+        """All rows of the block."""
+        blank = 0
+        for row in rows(self.block.text, self.layout.options.dialect):
+            if row.blank and self.layout.width > 1:
+                blank += 1
+            else:
+                self._take(row)
+        columns = {i: array_of(v, self.rules.fields[i].type) for i, v in self.values.items()}
+        import numpy as np
+
+        place = Place(self.layout.name, self.block.first_line, np.array(self.lines, np.int64))
+        return Piece(self.rules.deliver(columns, len(self.lines)), place, tuple(self.bad), blank)
+
+    def _take(self, row: Row) -> None:
+        line = self.block.first_line + row.lines
+        fault = self._shape_fault(row)
+        values: list[Any] = []
+        if fault is None:
+            for i, place in enumerate(self.layout.places):
+                value, fault = self._value(i, row.cells[place])
+                if fault is not None:
+                    break
+                values.append(value)
+        if fault is not None:
+            raw = self.block.text[row.start : row.end]
+            self.bad.append(self.rules.bad_row(len(self.lines), line, fault, raw))
+            return
+        self.lines.append(line)
+        for i in self.values:
+            self.values[i].append(values[i])
+
+    def _shape_fault(self, row: Row) -> Fault | None:
+        if row.fault:
+            return "CQ0710", row.fault, None
+        if len(row.cells) != self.layout.width:
+            return "CQ0710", f"{len(row.cells)} fields where there should be {self.layout.width}", None
+        return None
+
+    def _value(self, column: int, cell: Cell) -> tuple[Any, Fault | None]:
+        if cell.text == self.null and not cell.quoted:
+            return None, (*self.rules.null(column), column) if self.rules.demands_value(column) else None
+        try:
+            value = self.scan[column](cell.text)
+        except cells.Unreadable as e:
+            return None, (*self.rules.unreadable(column, shown(cell.text), str(e)), column)
+        if self.rules.out_of_range(column, value):
+            return None, (*self.rules.unreadable(column, shown(cell.text), FAR), column)
+        return value, None

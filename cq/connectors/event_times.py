@@ -1,0 +1,54 @@
+"""Computed event times: the rows of a piece that have one stay, with it; the others are bad rows.
+
+An event time that is an expression over several columns is computed between reading and admission, by whoever runs the
+query (`protocol.Clock`): only there can a row that has none still be counted, written down or refused as `on_error`
+asks, on every engine in the same way. Admission then finds a plain column.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from cq.connectors.plain import int64_array
+from cq.connectors.protocol import BadRow, Clock, Piece, Times, Unreadable
+from cq.connectors.rules import plain_value
+
+NULL_TIME = Unreadable("CQ0703", "the event time is NULL")
+
+
+def timed(piece: Piece, clock: Clock) -> Piece:
+    """Return the piece without the rows that have no event time, which are among its bad rows."""
+    times = clock.compute(piece.batch)
+    values, batch, place, bad = times.values, piece.batch, piece.place, piece.bad
+    if values.null_count:
+        dropped = np.flatnonzero(np.asarray(values.is_null()))
+        bad = _with_dropped(piece, times, dropped)
+        keep = np.setdiff1d(np.arange(batch.num_rows, dtype=np.int64), dropped)
+        batch, values, place = batch.take(int64_array(keep)), values.take(int64_array(keep)), place.take(keep)
+    if clock.column:
+        batch = pa.RecordBatch.from_arrays([values, *batch.columns], [clock.column, *batch.schema.names])
+    return Piece(batch, place, bad)
+
+
+def _with_dropped(piece: Piece, times: Times, dropped: npt.NDArray[np.int64]) -> tuple[BadRow, ...]:
+    """The bad rows of the piece and those just found, in the order of their lines."""
+    found: list[tuple[int, bool, BadRow]] = []
+    for row in piece.bad:
+        gone = int(np.searchsorted(dropped, row.before))
+        found.append((row.before, False, replace(row, before=row.before - gone)))
+    for gone, number in enumerate(dropped.tolist()):
+        why = times.unreadable.get(number, NULL_TIME)
+        line, raw = piece.place.line(number), _record(piece.batch, number)
+        found.append((number, True, BadRow(number - gone, line, why.code, why.message, "", raw, span=why.span)))
+    return tuple(row for _, _, row in sorted(found, key=lambda f: f[:2]))
+
+
+def _record(batch: pa.RecordBatch, row: int) -> bytes:
+    """A row as dead letters show it."""
+    values = {name: plain_value(column[row]) for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+    return json.dumps(values, default=str, ensure_ascii=False).encode("utf-8", "backslashreplace")

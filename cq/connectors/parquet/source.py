@@ -1,0 +1,254 @@
+"""Parquet sources: row group by row group, only the columns that are wanted or whose values must be looked at.
+
+A declared column that no one reads is still checked: by its type, and by the file's own statistics where it is NOT NULL
+or must be converted; it is decoded when those prove nothing. A query that reads no column (COUNT(*)) decodes the
+smallest one: that the row groups are there and readable is not taken from the footer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as t
+from pyarrow import parquet
+
+from cq.connectors.column_tracks import Lockstep, Track
+from cq.connectors.conversion import conversion, match_columns, never_fails, sound
+from cq.connectors.parallel import cores
+from cq.connectors.protocol import BATCH_ROWS, Piece, Place, Report, damaged, to_nobody
+from cq.connectors.rules import Rules, TypedColumn, typed_piece
+from cq.errors import DataError
+
+ROWS_TOGETHER = 4 * BATCH_ROWS  # of small row groups: opening one costs as much as decoding 10,000 values
+READ_BYTES = 1 << 20  # read at once of a column: what is held of a file must not grow with its row groups
+MAX_STREAMS = 8  # columns decoded apart; more are put together, so that buffers do not grow with the columns
+
+
+def read_parquet(file: pa.NativeFile, name: str, rules: Rules, report: Report = to_nobody) -> Iterator[Piece]:
+    """The rows of one file as pieces; CQ0701 when it is damaged, CQ0603 when it does not fit the declaration."""
+    try:
+        opened = _open(file)
+        schema = opened.schema_arrow
+    except (pa.ArrowException, OSError) as e:
+        raise damaged(name, _cause(e, "Parquet")) from None
+    matched = match_columns(name, schema, rules.fields)
+    looked_at = [
+        (at, column)
+        for at, column in matched
+        if column.column in rules.wanted or _must_look(opened, schema, at, column.column, rules)
+    ]
+    if not looked_at and matched:
+        looked_at = [min(matched, key=lambda m: _decoded_bytes(opened.metadata, schema.names[m[0]]))]
+    row = 1
+    try:
+        with closing(_columns(file, opened, [schema.names[at] for at, _ in looked_at], name)) as batches:
+            for batch in batches:
+                yield _piece(batch, [c for _, c in looked_at], rules, Place(name, row))
+                row += batch.num_rows
+                report((row - 1) / opened.metadata.num_rows)
+    except DataError:
+        raise
+    except (pa.ArrowException, OSError) as e:
+        raise damaged(name, f"{_cause(e, 'Parquet')} (after row {row - 1:,})") from None
+
+
+def _open(file: pa.NativeFile, metadata: parquet.FileMetaData | None = None) -> parquet.ParquetFile:
+    return parquet.ParquetFile(file, metadata=metadata, buffer_size=READ_BYTES, page_checksum_verification=True)
+
+
+def _columns(
+    file: pa.NativeFile, opened: parquet.ParquetFile, names: Sequence[str], name: str
+) -> Generator[pa.RecordBatch, None, None]:
+    """Batches with these columns, in this order. Without columns only their lengths count.
+
+    Columns are decoded side by side: how long one takes has nothing to do with the others (sorted times take five
+    times as long to unpack as keys), and a window of a few batches evens it out. A column that may hold up the others
+    is decoded in two tracks, each with every other run of row groups.
+    """
+    metadata = opened.metadata
+    if not names:
+        rows = metadata.num_rows
+        for start in range(0, rows, BATCH_ROWS):
+            empty = pa.StructArray.from_buffers(pa.struct([]), min(BATCH_ROWS, rows - start), [None])
+            yield pa.RecordBatch.from_struct_array(empty)
+        return
+    several = cores() > 1 and metadata.num_rows > BATCH_ROWS
+    streams = _shared_out(metadata, names) if several else [_Stream(tuple(names), 1)]
+    tracks = list(_tracks(file, opened, streams))
+    lockstep = Lockstep(tracks, min(cores(), len(tracks)) - 1, name)
+    with closing(iter(lockstep)) as steps:
+        for step in steps:
+            for parts in _cut(step):
+                arrays = {n: part.column(n) for part, stream in zip(parts, streams, strict=True) for n in stream.names}
+                yield pa.RecordBatch.from_arrays([arrays[n] for n in names], names=list(names))
+
+
+def _decoded_bytes(metadata: parquet.FileMetaData, name: str) -> int:
+    """How many bytes a column has to be decoded from in the first row group."""
+    if not metadata.num_row_groups:
+        return 0
+    group = metadata.row_group(0)
+    chunks = (group.column(number) for number in range(group.num_columns))
+    paths = ((c.path_in_schema, c.total_uncompressed_size) for c in chunks)
+    return sum(size for path, size in paths if name in {path, path.partition(".")[0]})
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """Columns that are decoded together, and by how many tracks."""
+
+    names: tuple[str, ...]
+    tracks: int
+
+
+def _tracks(
+    file: pa.NativeFile, opened: parquet.ParquetFile, streams: Sequence[_Stream]
+) -> Iterator[Track[list[pa.RecordBatch]]]:
+    """Those of every stream, each with a reader of its own: readers are for one thread."""
+    runs = list(_runs(opened.metadata))
+    for place, stream in enumerate(streams):
+        several = min(stream.tracks, len(runs))
+        for number in range(several):
+            mine = runs[number::several]
+            reader = _open(file, opened.metadata) if place or number else opened
+            yield Track(place, (step for run in mine for step in run.steps), _steps(reader, stream.names, mine))
+
+
+def _shared_out(metadata: parquet.FileMetaData, names: Sequence[str]) -> list[_Stream]:
+    """The columns in at most MAX_STREAMS streams of about the same number of bytes."""
+    sizes = dict.fromkeys(names, 0)
+    group = metadata.row_group(0)
+    for number in range(group.num_columns):
+        chunk = group.column(number)
+        top = chunk.path_in_schema if chunk.path_in_schema in sizes else chunk.path_in_schema.partition(".")[0]
+        if top in sizes:
+            sizes[top] += chunk.total_uncompressed_size
+    streams: list[tuple[str, ...]] = [()] * min(len(names), MAX_STREAMS)
+    filled = [0] * len(streams)
+    for column in sorted(names, key=lambda n: -sizes[n]):
+        least = min(range(len(streams)), key=lambda k: (filled[k], len(streams[k])))
+        streams[least] += (column,)
+        filled[least] += sizes[column]
+    # bytes say little about time: whatever has more than half of an even share may be the slowest
+    heavy = sum(filled) / (2 * cores())
+    return [_Stream(s, 2 if size > heavy else 1) for s, size in zip(streams, filled, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Row groups that are read together, how many rows they have, and the numbers of their steps."""
+
+    groups: list[int]
+    rows: int
+    steps: range
+
+
+def _steps(opened: parquet.ParquetFile, names: Sequence[str], runs: Sequence[_Run]) -> Iterator[list[pa.RecordBatch]]:
+    """Some columns of some runs, BATCH_ROWS rows a step, fewer at the end of a run; where steps end does not depend on
+    the columns. A step has several batches where text is too long for one.
+    """
+    for run in runs:
+        batches = opened.iter_batches(
+            batch_size=BATCH_ROWS, row_groups=run.groups, columns=list(names), use_threads=False
+        )
+        left = run.rows
+        for _ in run.steps:
+            step, missing = list[pa.RecordBatch](), min(BATCH_ROWS, left)
+            left -= missing
+            while missing > 0:
+                batch = next(batches, None)
+                if batch is None or batch.num_rows > missing:
+                    raise pa.ArrowInvalid("a column has not as many values as there are rows")
+                step.append(batch)
+                missing -= batch.num_rows
+            if not left and next(batches, None) is not None:
+                raise pa.ArrowInvalid("a column has more values than there are rows")
+            yield step
+
+
+def _cut(step: Sequence[Sequence[pa.RecordBatch]]) -> Iterator[list[pa.RecordBatch]]:
+    """The batches of a step side by side, cut where one of them ends."""
+    waiting = [list(batches) for batches in step]
+    while all(waiting):
+        rows = min(batches[0].num_rows for batches in waiting)
+        yield [batches[0].slice(0, rows) for batches in waiting]
+        for batches in waiting:
+            if batches[0].num_rows == rows:
+                batches.pop(0)
+            else:
+                batches[0] = batches[0].slice(rows)
+
+
+def _runs(metadata: parquet.FileMetaData) -> Iterator[_Run]:
+    """All row groups in runs of one, or of several small ones."""
+    together, rows, step = list[int](), 0, 0
+    for number in range(metadata.num_row_groups):
+        more = metadata.row_group(number).num_rows
+        if together and rows + more > ROWS_TOGETHER:
+            run = _run(together, rows, step)
+            yield run
+            together, rows, step = [], 0, run.steps.stop
+        together.append(number)
+        rows += more
+    if together:
+        yield _run(together, rows, step)
+
+
+def _run(groups: list[int], rows: int, step: int) -> _Run:
+    return _Run(groups, rows, range(step, step + -(-rows // BATCH_ROWS)))
+
+
+def _piece(batch: pa.RecordBatch, columns: Sequence[TypedColumn], rules: Rules, place: Place) -> Piece:
+    if not columns:
+        return Piece(rules.deliver({}, batch.num_rows), place)
+    arrays = {c.column: batch.column(k) for k, c in enumerate(columns)}
+    typed = [_checked(c, arrays, rules) for c in columns]
+    return typed_piece(rules, arrays, typed, place)
+
+
+def _checked(column: TypedColumn, arrays: dict[int, pa.Array], rules: Rules) -> TypedColumn:
+    """How the column is converted now that it was looked at: text that is not UTF-8 has become bytes in `arrays`.
+
+    ArrowInvalid when its offsets leave its bytes.
+    """
+    array = arrays[column.column]
+    kind = array.type
+    if t.is_string(kind) and _ascii(array):
+        return column  # the reader made the offsets itself: only the bytes are from outside
+    if kind.num_fields or any(is_a(kind) for is_a in (t.is_string, t.is_large_string, t.is_dictionary, t.is_decimal)):
+        arrays[column.column] = array = sound(array)
+    if array.type == kind:
+        return column
+    return TypedColumn(column.column, conversion(array.type, rules.fields[column.column].type)[0])
+
+
+def _ascii(array: pa.Array) -> bool:
+    """Whether the bytes of a string column are ASCII, which is UTF-8 however it is cut."""
+    letters = array.buffers()[2]
+    if letters is None:
+        return True
+    return bool((np.frombuffer(letters, np.int8) >= 0).all())
+
+
+def _must_look(opened: parquet.ParquetFile, schema: pa.Schema, at: int, column: int, rules: Rules) -> bool:
+    """Whether an unwanted column may hold a value the declaration forbids."""
+    if not never_fails(schema.field(at).type, rules.fields[column].type):
+        return True
+    if not rules.demands_value(column):
+        return False
+    leaf = next((i for i, c in enumerate(opened.schema) if c.path == schema.names[at]), None)
+    if leaf is None:
+        return True
+    groups = (opened.metadata.row_group(g).column(leaf) for g in range(opened.metadata.num_row_groups))
+    return not all(
+        g.statistics is not None and g.statistics.has_null_count and g.statistics.null_count == 0 for g in groups
+    )
+
+
+def _cause(error: Exception, what: str) -> str:
+    """The reader's own words, one line, without paths of this machine."""
+    return f"not a readable {what} file: {str(error).splitlines()[0][:200]}" if str(error) else f"not a {what} file"

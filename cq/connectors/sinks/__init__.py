@@ -1,0 +1,1 @@
+"""Sinks: formats, targets and the terminal."""

@@ -1,0 +1,209 @@
+"""Where the bytes of a sink go: a file that has its name when it is whole, one that grows, or standard output."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import stat
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from cq.connectors.access import PART, STDIN, Access, claim, give_back, identity
+from cq.errors import Diagnostic, UsageError, printable
+
+PART_BYTES = 6  # of randomness in the name of a part
+
+
+class OutputClosed(Exception):
+    """Whoever read our standard output has gone (`| head`): there is nothing left to do, and nothing to say."""
+
+
+class Target(Protocol):
+    """A place for bytes."""
+
+    @property
+    def file(self) -> BinaryIO: ...
+
+    def write(self, data: bytes, /) -> None: ...
+
+    def close(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+
+def cannot_write(path: str, error: OSError) -> UsageError:
+    """The error for a file that cannot be written."""
+    return UsageError(
+        Diagnostic("CQ0605", f'cannot write "{printable(path)}": {(error.strerror or str(error)).lower()}')
+    )
+
+
+class FileTarget:
+    """Writes beside `path` and takes its name at the end; on abort, and when the process dies, `path` is as it was.
+
+    grows: it takes the name with the first bytes, which everybody can read from then on, and keeps on abort what was
+    written whole.
+    """
+
+    def __init__(self, path: str, access: Access, reserved: frozenset[tuple[int, int]], grows: bool = False) -> None:
+        self._shown, self._grows = path, grows
+        self._path = access.resolve(path)
+        self._check(path, reserved)
+        claim(self._path, path, self)
+        self._there_bytes = 0  # of a growing file that has its name: how much of it is whole
+        try:
+            self._part, descriptor = _open_part(self._path)
+        except OSError as e:
+            give_back(self._path)
+            raise cannot_write(path, e) from None
+        self._file: BinaryIO = os.fdopen(descriptor, "wb", buffering=1 << 18)
+
+    def _check(self, path: str, reserved: frozenset[tuple[int, int]]) -> None:
+        there = identity(self._path)
+        if there is None:
+            return
+        if there in reserved:
+            raise UsageError(
+                Diagnostic(
+                    "CQ0605",
+                    f'"{path}" is read by this query and cannot be its output',
+                    help=("write to another file",),
+                )
+            )
+        if not stat.S_ISREG(os.stat(self._path).st_mode):
+            what = "a directory" if self._path.is_dir() else "not a regular file"
+            raise UsageError(Diagnostic("CQ0605", f'cannot write "{path}": it is {what}', help=("name a file",)))
+
+    @property
+    def file(self) -> BinaryIO:
+        return self._file
+
+    def write(self, data: bytes, /) -> None:
+        try:
+            self._file.write(data)
+            if self._grows and data:
+                self._file.flush()
+                if not self._there_bytes:
+                    self._part.replace(self._path)
+                self._there_bytes += len(data)
+        except OSError as e:
+            raise cannot_write(self._shown, e) from None
+
+    def close(self) -> None:
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            if not self._there_bytes:
+                self._part.replace(self._path)
+            self._file.close()
+            give_back(self._path)
+            _sync_directory(self._path.parent)
+        except OSError as e:
+            self.abort()
+            raise cannot_write(self._shown, e) from None
+
+    def ignore(self) -> None:
+        """What is written from now on goes nowhere and does not fail."""
+        if self._file.closed:
+            return
+        with suppress(OSError):
+            if self._there_bytes:
+                os.ftruncate(self._file.fileno(), self._there_bytes)
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._file.fileno())
+            os.close(nowhere)
+
+    def abort(self) -> None:
+        give_back(self._path)
+        self.ignore()  # of what found no room nothing may come later
+        with suppress(OSError):
+            self._file.close()
+        with suppress(OSError):
+            self._part.unlink(missing_ok=True)
+
+
+def _open_part(path: Path) -> tuple[Path, int]:
+    """A new file beside `path` for what is not whole yet, locked; those of killed runs onto `path` are gone.
+
+    The lock ends with the process: who can take the lock of a part knows that nobody writes it any more.
+    """
+    prefix = f".{path.name[:200]}."
+    with suppress(OSError):
+        for left in [p for p in path.parent.iterdir() if p.name.startswith(prefix) and _is_part(p.name, len(prefix))]:
+            _remove_unlocked(left)
+    while True:
+        part = path.with_name(f"{prefix}{secrets.token_hex(PART_BYTES)}{PART}")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(part, flags, 0o666)
+        with suppress(OSError):  # where there are no locks, parts of killed runs stay
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return part, descriptor
+        os.close(descriptor)  # somebody found it before it was locked, and took it for left
+
+
+def _is_part(name: str, at: int) -> bool:
+    return len(name) == at + 2 * PART_BYTES + len(PART) and name.endswith(PART)
+
+
+def _remove_unlocked(part: Path) -> None:
+    with suppress(OSError):
+        descriptor = os.open(part, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            part.unlink()
+        finally:
+            os.close(descriptor)
+
+
+def _sync_directory(directory: Path) -> None:
+    """The new name survives a power cut, where directories can be synchronised."""
+    with suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+class StdoutTarget:
+    """Standard output. What was written stays written."""
+
+    @property
+    def file(self) -> BinaryIO:
+        return sys.stdout.buffer
+
+    def write(self, data: bytes, /) -> None:
+        try:
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            silence_stdout()
+            raise OutputClosed from None
+        except OSError as e:
+            raise cannot_write("<stdout>", e) from None
+
+    def close(self) -> None:
+        self.write(b"")
+
+    def abort(self) -> None:
+        with suppress(OutputClosed, UsageError):
+            self.write(b"")
+
+
+def silence_stdout() -> None:
+    """Python's own flush at exit goes nowhere instead of failing once more."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def open_target(
+    path: str, access: Access, reserved: frozenset[tuple[int, int]], grows: bool = False
+) -> FileTarget | StdoutTarget:
+    """The target for a path; `-` is standard output."""
+    return StdoutTarget() if path == STDIN else FileTarget(path, access, reserved, grows)

@@ -1,0 +1,151 @@
+"""Rows on a terminal: one header, widths from the first batch, NULL dimmed, nothing that moves a cursor.
+
+A result that ends may be longer than anybody reads: its first rows are shown, and at the end how many more there are.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.types as t
+
+from cq.connectors.sinks.cell_text import column_text
+from cq.connectors.sinks.targets import OutputClosed, silence_stdout
+from cq.errors import printable
+
+SAMPLE_ROWS = 1_000  # that widths are taken from
+MAX_WIDTH = 60  # of a column; longer values end in …
+FIRST_ROWS = 40  # of a result that ends: a screenful; the rest is counted
+HOW_TO_SEE_ALL = "--all shows them, -o FILE and -f csv write them"
+GAP = "  "
+DIM, BOLD, PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
+
+
+@dataclass
+class Screen:
+    """The terminal all outputs of a run share: it says whose rows follow when that changes."""
+
+    stream: IO[str]
+    colour: bool
+    titles: bool = False
+    current: str = ""
+    before_write: Callable[[], None] = lambda: None
+
+    @classmethod
+    def stdout(cls, titles: bool) -> Screen:
+        """Standard output, coloured when it is a terminal that wants it."""
+        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+        return cls(sys.stdout, colour, titles)
+
+    def write(self, text: str) -> None:
+        self.before_write()
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except BrokenPipeError:
+            silence_stdout()
+            raise OutputClosed from None
+
+    def styled(self, text: str, style: str) -> str:
+        return f"{style}{text}{PLAIN}" if self.colour else text
+
+
+class Table:
+    """A sink that draws rows as they come: the first `rows` of them, or all; the others are counted."""
+
+    def __init__(self, name: str, names: list[str], screen: Screen, rows: int | None = None) -> None:
+        self._name, self._screen, self._room = printable(name), screen, rows
+        self._hidden = 0
+        self._names = [_clip(printable(n)) for n in names]
+        self._widths: list[int] = []
+        self._right: list[bool] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        if self._room is not None:
+            self._hidden += max(0, batch.num_rows - self._room)
+            batch = batch.slice(0, self._room)
+            self._room -= batch.num_rows
+        if batch.num_rows == 0:
+            return
+        self._right = [_is_number(f.type) for f in batch.schema]
+        for start in range(0, batch.num_rows, SAMPLE_ROWS):
+            part = batch.slice(start, SAMPLE_ROWS)
+            cells = [[_shown(v) for v in column_text(c).to_pylist()] for c in part.columns]
+            if not self._widths:
+                self._widths = [
+                    max(cell_len(n), *(cell_len(v if v is not None else "NULL") for v in column))
+                    for n, column in zip(self._names, cells, strict=True)
+                ]
+                self._header()
+            elif self._screen.current != self._name:
+                self._header()
+            self._screen.write("".join(self._line(row) for row in zip(*cells, strict=True)))
+
+    def _header(self) -> None:
+        screen = self._screen
+        title = (("\n" if screen.current else "") + screen.styled(self._name, BOLD) + "\n") if screen.titles else ""
+        screen.current = self._name
+        names = [_pad(n, w, r) for n, w, r in zip(self._names, self._widths, self._right, strict=True)]
+        rule = GAP.join("─" * w for w in self._widths)
+        screen.write(f"{title}{screen.styled(GAP.join(names).rstrip(), BOLD)}\n{screen.styled(rule, DIM)}\n")
+
+    def _line(self, row: tuple[str | None, ...]) -> str:
+        cells = []
+        for value, width, right in zip(row, self._widths, self._right, strict=True):
+            padded = _pad("NULL" if value is None else value, width, right)
+            cells.append(self._screen.styled(padded, DIM) if value is None else padded)
+        return GAP.join(cells).rstrip() + "\n"
+
+    def close(self) -> None:
+        """An output without rows still shows its columns."""
+        if not self._widths:
+            self._widths = [cell_len(n) for n in self._names]
+            self._right = [False] * len(self._names)
+            self._header()
+        self._say_hidden()
+
+    def abort(self) -> None:
+        """What is on the screen stays."""
+        self._say_hidden()
+
+    def _say_hidden(self) -> None:
+        if self._hidden:
+            title = f"{self._name}: " if self._screen.titles else ""
+            more = f"{title}… {self._hidden:,} more row{'s' if self._hidden > 1 else ''}; {HOW_TO_SEE_ALL}"
+            self._screen.write(self._screen.styled(more, DIM) + "\n")
+
+
+def cell_len(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len as measured
+
+    return measured(text)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind))
+
+
+def _shown(value: str | None) -> str | None:
+    return None if value is None else _clip(printable(value[: 4 * MAX_WIDTH]))
+
+
+def _clip(text: str) -> str:
+    if cell_len(text) <= MAX_WIDTH:
+        return text
+    clipped = text[: MAX_WIDTH - 1]
+    while cell_len(clipped) > MAX_WIDTH - 1:
+        clipped = clipped[:-1]
+    return clipped + "…"
+
+
+def _pad(text: str, width: int, right: bool) -> str:
+    space = " " * max(0, width - cell_len(text))
+    return space + text if right else text + space

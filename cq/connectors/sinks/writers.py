@@ -1,0 +1,270 @@
+"""Sinks: CSV, JSON lines, Parquet and Arrow to a file or standard output, memory, and nowhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import pyarrow as pa
+
+from cq.connectors.access import STDIN, Access
+from cq.connectors.csv.source import CsvOptions
+from cq.connectors.files import CODECS
+from cq.connectors.options import SINK_OPTIONS
+from cq.connectors.protocol import Sink
+from cq.connectors.sinks.cell_text import csv_header, csv_rows, json_rows
+from cq.connectors.sinks.targets import FileTarget, OutputClosed, Target, cannot_write, open_target, silence_stdout
+from cq.errors import CqError, Diagnostic, UsageError
+from cq.lang.schema import Field
+from cq.lang.types import to_arrow
+
+TEXT_FORMATS = ("csv", "json")
+FORMATS = (*TEXT_FORMATS, "parquet", "arrow")
+ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+}
+ROW_GROUP_ROWS = 131_072  # of a Parquet file: engines read row groups in parallel, and each costs some kilobytes
+
+
+def result_schema(fields: Sequence[Field]) -> pa.Schema:
+    """The Arrow schema results with these columns have."""
+    return pa.schema([pa.field(f.name, to_arrow(f.type), f.nullable) for f in fields])
+
+
+def format_for(path: str, given: str = "") -> str:
+    """The format as given, else by the ending of the name, for standard output by default; CQ0602 when nothing says."""
+    if given:
+        return given.lower()
+    if path == STDIN:
+        return SINK_OPTIONS["stdout"]["format"].default
+    ending = next((e for e in ENDINGS if path.lower().endswith(e)), "")
+    if not ending:
+        cause = f'the ending of "{path}" names no format'
+        raise UsageError(Diagnostic("CQ0602", cause, help=(f"say which: -f {', '.join(FORMATS)}",)))
+    return ENDINGS[ending]
+
+
+def open_sink(
+    fields: Sequence[Field],
+    options: Mapping[str, str],
+    access: Access,
+    reserved: frozenset[tuple[int, int]] = frozenset(),
+    endless: bool = False,
+) -> Sink:
+    """The sink a WITH clause describes.
+
+    reserved: files that must not be written, by (device, inode).  endless: nobody knows whether the rows end, so a file
+    keeps those that came when the run ends before they do.
+    """
+    schema = result_schema(fields)
+    match options.get("connector", "file" if "path" in options else "stdout"):
+        case "discard":
+            return Discard()
+        case "memory":
+            return Memory(schema)
+        case "stdout":
+            path = STDIN
+        case _:
+            path = options["path"]
+    if os.path.splitext(path.lower())[1] in CODECS:
+        cause = f'"{path}" would be packed, and packed text is not written'
+        ways = ("write it plain and pack it: -o - | gzip > FILE", "Parquet is packed inside: -f parquet")
+        raise UsageError(Diagnostic("CQ0602", cause, help=ways))
+    kind = format_for(path, options.get("format", ""))
+    csv = CsvOptions.of({**({"delimiter": "tab"} if path.lower().endswith(".tsv") else {}), **options})
+    target = open_target(path, access, reserved, grows=endless and kind in TEXT_FORMATS)
+    match kind:
+        case "csv":
+            return Csv(schema, target, csv.dialect.delimiter.decode(), csv.header)
+        case "json":
+            return JsonLines(target)
+        case "parquet" if path == STDIN:
+            raise UsageError(Diagnostic("CQ0605", "Parquet cannot be written to a pipe", help=("use -f arrow",)))
+        case "parquet":
+            assert isinstance(target, FileTarget), "standard output was refused"
+            return Completed(Parquet(schema, target, path)) if endless else Parquet(schema, target, path)
+        case "arrow":
+            whole = Arrow(schema, target, path)
+            return Completed(whole) if endless and path != STDIN else whole
+        case _:
+            raise UsageError(
+                Diagnostic("CQ0208", f'there is no format "{kind}"', help=("formats: " + ", ".join(FORMATS),))
+            )
+
+
+class Csv:
+    """Lines of CSV after a header, which waits for the first row or the end: a run that cannot start writes nothing."""
+
+    def __init__(self, schema: pa.Schema, target: Target, delimiter: str, header: bool) -> None:
+        self._target, self._delimiter = target, delimiter
+        self._header = csv_header(schema.names, delimiter) if header else b""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._target.write(self._header + csv_rows(batch, self._delimiter))
+        self._header = b""
+
+    def close(self) -> None:
+        self._target.write(self._header)
+        self._target.close()
+
+    def abort(self) -> None:
+        self._target.abort()
+
+
+class JsonLines:
+    """One JSON object a line."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._target.write(json_rows(batch))
+
+    def close(self) -> None:
+        self._target.close()
+
+    def abort(self) -> None:
+        self._target.abort()
+
+
+class Parquet:
+    """A Parquet file with checksums; rows are gathered into row groups."""
+
+    def __init__(self, schema: pa.Schema, target: FileTarget, path: str) -> None:
+        from pyarrow import parquet  # 20 ms that a run without a Parquet file does not need
+
+        self._target, self._path, self._schema = target, path, schema
+        self._writer = parquet.ParquetWriter(target.file, schema, compression="zstd", write_page_checksum=True)
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._waiting.append(batch.cast(self._schema))
+        self._rows += batch.num_rows
+        if self._rows >= ROW_GROUP_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        try:
+            if self._waiting:
+                self._writer.write_table(pa.Table.from_batches(self._waiting), row_group_size=ROW_GROUP_ROWS)
+        except OSError as e:
+            raise cannot_write(self._path, e) from None
+        self._waiting, self._rows = [], 0
+
+    def close(self) -> None:
+        self._flush()
+        try:
+            self._writer.close()
+        except OSError as e:
+            self.abort()
+            raise cannot_write(self._path, e) from None
+        self._target.close()
+
+    def abort(self) -> None:
+        """A writer that is dropped open writes its footer when it is collected: let it do so now, into nothing."""
+        self._target.ignore()
+        with suppress(pa.ArrowException, OSError, ValueError):
+            self._writer.close()
+        self._target.abort()
+
+
+class Arrow:
+    """Arrow IPC: the file format in a file, the stream format on standard output."""
+
+    def __init__(self, schema: pa.Schema, target: Target, path: str) -> None:
+        self._target, self._schema = target, schema
+        self._path = "<stdout>" if path == STDIN else path
+        self._writer = pa.ipc.new_stream(target.file, schema) if path == STDIN else pa.ipc.new_file(target.file, schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        try:
+            self._writer.write_batch(batch.cast(self._schema))
+        except BrokenPipeError:
+            silence_stdout()
+            raise OutputClosed from None
+        except OSError as e:
+            raise cannot_write(self._path, e) from None
+
+    def close(self) -> None:
+        try:
+            self._writer.close()
+        except BrokenPipeError:
+            silence_stdout()
+            raise OutputClosed from None
+        except OSError as e:
+            self.abort()
+            raise cannot_write(self._path, e) from None
+        self._target.close()
+
+    def abort(self) -> None:
+        self._target.abort()
+
+
+class Completed:
+    """A file that is readable only with its footer, of rows nobody knows the end of: when the run ends before they do,
+    the file is completed with those that came."""
+
+    def __init__(self, sink: Parquet | Arrow) -> None:
+        self._sink = sink
+        self._has_rows = False
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._sink.write(batch)
+        self._has_rows = True
+
+    def close(self) -> None:
+        self._sink.close()
+
+    def abort(self) -> None:
+        if self._has_rows:
+            self._has_rows = False
+            with suppress(CqError, pa.ArrowException):  # then nothing of it stays
+                self._sink.close()
+                return
+        self._sink.abort()
+
+
+class Memory:
+    """Keeps the batches, for the Python API and for comparing."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.batches: list[pa.RecordBatch] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.batches.append(batch)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def abort(self) -> None:
+        """What came stays: everything before an error is delivered."""
+
+    def table(self) -> pa.Table:
+        """All rows so far."""
+        canonical = [b if b.schema == self.schema else b.cast(self.schema) for b in self.batches]
+        return pa.Table.from_batches(canonical, schema=self.schema)
+
+
+class Discard:
+    """Takes rows and forgets them."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Forgotten."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def abort(self) -> None:
+        """Nothing stays anyway."""

@@ -1,0 +1,106 @@
+"""The engines by name: each reads the feeds of a query and delivers its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from cq.compiler.passes import Compiled
+from cq.connectors.physical_rows import batch_of, rows_of
+from cq.connectors.protocol import BATCH_ROWS
+from cq.connectors.sinks.writers import result_schema
+from cq.engines.feeding import native_packages
+from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, RunOptions
+from cq.errors import CompileError, DataError, Diagnostic, UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    pass
+
+
+def _time_by_reference(feeds: Sequence[Feed]) -> None:
+    """Computed event times are what the reference says."""
+    from cq.reference.event_times import clock_of
+
+    for feed in feeds:
+        clock = clock_of(feed.stream)
+        if clock is not None:
+            feed.source.time_by(clock)
+
+
+def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
+    """The bound plan, row by row. It gives its rows at the end, also when that is an error."""
+    from cq.reference.engine import Placed, Session
+
+    _time_by_reference(feeds)
+    session = Session(compiled.plan)
+
+    def enough() -> bool:
+        return delivery.full(counts={name: len(rows) for name, rows in session.result.outputs.items()})
+
+    def rows(feed: Feed) -> Iterator[Placed]:
+        types = [f.type for f in feed.stream.fields]
+        for taken in feed:
+            if enough():
+                return
+            for k, row in enumerate(rows_of(taken.batch, types)):
+                yield Placed(row, taken.place.of(k))
+
+    failed: BaseException | None = None
+    try:
+        session.feed({feed.stream.name: rows(feed) for feed in feeds})
+        failed = session.result.error
+    except (DataError, Interrupted) as error:
+        failed = error
+    for output in compiled.outputs:
+        delivered = [d.row for d in session.result.outputs[output.name]]
+        for start in range(0, len(delivered), BATCH_ROWS):
+            with suppress(Enough):
+                delivery.rows(output.name, batch_of(delivered[start : start + BATCH_ROWS], output.node.schema.fields))
+    if delivery.full():
+        raise Enough
+    if failed is not None:
+        raise failed
+    return sum(rows for _, rows in session.result.late)
+
+
+def _run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
+    with native_packages():
+        from cq.engines.native import run_native
+        from cq.runtime.flow.hashing import NativeRowHash
+
+        delivery.hash_by(NativeRowHash)
+        return run_native(compiled, feeds, delivery, options)
+
+
+def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> None:
+    """The bound plan over whole tables, on Spark; it gives nothing before a data error and counts no late rows."""
+    import pyarrow as pa
+
+    from cq.spark.run import run_spark
+
+    _time_by_reference(feeds)
+    inputs = {}
+    for feed in feeds:
+        schema = result_schema(feed.stream.fields)
+        batches = [taken.batch.cast(schema) for taken in feed]
+        inputs[feed.name] = pa.Table.from_batches(batches, schema=schema)
+    try:
+        tables = run_spark(compiled.plan, inputs, ordered=True)
+    except CompileError as error:
+        raise error.at(compiled.request.source) from None
+    for name, table in tables.items():
+        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+            with suppress(Enough):
+                delivery.rows(name, batch)
+
+
+ENGINES: dict[str, Engine] = {"native": _run_native, "spark": _run_spark, "reference": _run_reference}
+
+
+def engine_named(name: str) -> Engine:
+    """The engine of that name; CQ0901 lists them."""
+    if name not in ENGINES:
+        help = (did_you_mean(name, ENGINES), "engines: " + ", ".join(ENGINES))
+        raise UsageError(Diagnostic("CQ0901", f'there is no engine "{name}"', help=tuple(h for h in help if h)))
+    return ENGINES[name]

@@ -1,0 +1,97 @@
+"""The sources of one run, opened with the columns its engine reads."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from cq.compiler.passes import Compiled
+from cq.connectors.generator import Twins
+from cq.connectors.sources import open_source
+from cq.engines.protocol import Feed, Progress, RunOptions
+from cq.errors import NOWHERE, CqError, Diagnostic, UsageError
+from cq.grammar.ast import CreateRelation
+
+NATIVE_MACHINES = {"x86_64": "x86-64"}  # as the system calls them, and as people do; no other was ever tried
+IN_PYTHON = "run it in plain Python: --engine reference"
+
+
+def _demand_platform() -> None:
+    """CQ0607 where the native engine does not run: it sleeps on futexes and loads ELF objects."""
+    if platform.system() == "Linux" and platform.machine() in NATIVE_MACHINES:
+        return
+    here = " ".join(part for part in (platform.system(), platform.machine()) if part) or "this system"
+    text = f"the native engine runs on Linux on {' and '.join(NATIVE_MACHINES.values())}, not on {here}"
+    raise UsageError(Diagnostic("CQ0607", text, help=(IN_PYTHON,)))
+
+
+@contextmanager
+def native_packages() -> Iterator[None]:
+    """What needs numba or llvmlite, and a machine it makes code for; else CQ0604 and the engine that needs neither."""
+    _demand_platform()
+    try:
+        yield
+    except ModuleNotFoundError as e:
+        if (e.name or "").partition(".")[0] not in {"numba", "llvmlite"}:
+            raise
+        ways = ("pip install numba llvmlite", f"or {IN_PYTHON}")
+        raise UsageError(Diagnostic("CQ0604", f"the native engine needs the package {e.name}", help=ways)) from None
+
+
+def twins_of(engine: str) -> Twins | None:
+    """The native engine's own way to make generated rows; the others take the definition's."""
+    if engine != "native":
+        return None
+    with native_packages():
+        from cq.runtime.generators import twin
+    return twin
+
+
+def wanted_columns(compiled: Compiled, engine: str, options: RunOptions) -> dict[str, list[int]]:
+    """By stream, the columns the native engine reads; the others read what is declared."""
+    if engine != "native":
+        return {}
+    with native_packages():
+        from cq.engines.native import workers
+
+    jobs = compiled.for_workers(workers(compiled, options)).after("emit")
+    places = {s.name: [f.name for f in s.fields] for s in compiled.sources}
+    return {
+        spec.name: [places[spec.name].index(c.name) for c in spec.delivered] for job in jobs for spec in job.sources
+    }
+
+
+def open_feeds(
+    compiled: Compiled, progress: Progress, wanted: Mapping[str, Sequence[int]], twins: Twins | None = None
+) -> list[Feed]:
+    """All sources of the query, opened, with the columns that are wanted; when one cannot be, none stays open."""
+    feeds: list[Feed] = []
+    inputs = compiled.request.inputs
+    try:
+        letters = any(s.option("on_error") == "dead_letter" for s in compiled.sources)
+        reserved = compiled.read_files if letters else frozenset()
+        for stream in compiled.sources:
+            try:
+                source = open_source(stream, inputs, wanted.get(stream.name), reserved, twins)
+            except CqError as error:
+                raise _at_option(error, compiled, stream.name) from None
+            feeds.append(Feed(stream, source, progress))
+    except BaseException:
+        for feed in feeds:
+            feed.source.close()
+        raise
+    return feeds
+
+
+def _at_option(error: CqError, compiled: Compiled, stream: str) -> CqError:
+    """The error at the path the text declares, unless it has a place or the path was given outside the text."""
+    if error.diagnostics[1:] or error.first.span != NOWHERE or stream in compiled.request.inputs.given:
+        return error
+    for node in compiled.script.statements:
+        for option in node.options if isinstance(node, CreateRelation) and node.name == stream else ():
+            if option.key == "path":
+                placed = replace(error.first, span=option.value.span).at(compiled.request.source)
+                return type(error)(placed)
+    return error

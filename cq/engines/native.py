@@ -1,0 +1,261 @@
+"""The native engine under `run_query`: feeds to record batches, the engine's failures to errors with a place.
+
+An error of a source ends the run like one of a kernel: everything the rows before it cause is delivered first.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from cq.allowance import usable_cpus, usable_memory_bytes
+from cq.connectors.protocol import Clock, Place, SourceBatch, Times, Unreadable
+from cq.engines.protocol import Enough, RunOptions
+from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, SourceText, Span, compile_error
+from cq.lang import error_places
+from cq.lang.types import to_arrow
+from cq.planner.binding.settings import MEMORY_LIMIT, NO_MEMORY_LIMIT
+from cq.runtime.engine.clock import Fault
+from cq.runtime.engine.engine import BATCH_ROWS, Engine
+from cq.runtime.engine.failure import EngineFailure
+from cq.runtime.layout.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
+from cq.runtime.layout.job import Job, Site, SourceSpec
+
+if TYPE_CHECKING:
+    from cq.compiler.passes import Compiled
+    from cq.engines.protocol import Delivery, Feed
+    from cq.planner.plan.logical import Output
+
+FEWER_GROUPS = "or keep less: use shorter windows, or group by fewer keys"
+FAR_US = 1 << 62  # instants beyond are no times: the end, or none
+DEFAULT_MEMORY_SHARE = 0.8  # of what the process may use: tables double while they grow, and rows are on their way
+PLACES_KEPT = 4096  # batches whose places in their files are remembered: more than can be in flight
+
+
+@dataclass(slots=True)
+class Reading:
+    """One source while it is read: the columns the job wants, and where recent rows stand in their files."""
+
+    feed: Feed
+    spec: SourceSpec
+    rows: int = 0
+    places: deque[tuple[int, Place]] = field(default_factory=lambda: deque(maxlen=PLACES_KEPT))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Record batches of the wanted columns. Raises where a row of the source cannot be read."""
+        for taken in self.feed:
+            yield self.take(taken)
+
+    def take(self, taken: SourceBatch) -> pa.RecordBatch:
+        """The wanted columns of a batch, whose place is remembered."""
+        if taken.batch.num_rows:
+            self.places.append((self.rows, taken.place))
+            self.rows += taken.batch.num_rows
+        names = [c.name for c in self.spec.columns]
+        return taken.batch if taken.batch.schema.names == names else taken.batch.select(names)
+
+    def place_of(self, row: int) -> str:
+        """`file:line` of a row, counted from 0 over the whole source."""
+        for first, place in reversed(self.places):
+            if first <= row:
+                return place.of(row - first)
+        return f"{self.spec.name}: row {row + 1}"
+
+
+def workers(compiled: Compiled, options: RunOptions) -> int:
+    """How many workers run the query: as asked for this run, else as its text says, else one a usable processor."""
+    return options.threads if options.threads is not None else compiled.setting("parallelism", usable_cpus())
+
+
+def memory_limit(compiled: Compiled, options: RunOptions) -> int | None:
+    """Bytes the state of the query may take: as asked, else as its text says, else a share of what there is to use."""
+    asked = options.memory_limit
+    if asked is None:
+        usable = usable_memory_bytes()
+        default = NO_MEMORY_LIMIT if usable is None else int(usable * DEFAULT_MEMORY_SHARE)
+        asked = compiled.setting(MEMORY_LIMIT, default)
+    return None if asked == NO_MEMORY_LIMIT else asked
+
+
+class Part:
+    """One job of a query on an engine of its own. What shares no source is apart: most queries have one part."""
+
+    def __init__(self, compiled: Compiled, job: Job, feeds: Mapping[str, Feed], options: RunOptions) -> None:
+        """options: of which threads and batch_rows are set."""
+        assert options.threads is not None and options.batch_rows is not None
+        outputs = {o.name: o for o in compiled.outputs}
+        self.job = job
+        self.readings = [Reading(feeds[spec.name], spec) for spec in job.sources]
+        self.numbers = {spec.name: n for n, spec in enumerate(job.sources)}
+        self._names = [sink.name for sink in job.sinks]
+        self._source = compiled.request.source
+        schemas = [arrow_schema(outputs[name]) for name in self._names]
+        self.engine = Engine(
+            job,
+            threads=options.threads,
+            batch_rows=options.batch_rows,
+            memory_limit=options.memory_limit,
+            schemas=schemas,
+        )
+        for reading in self.readings:
+            clock = self.clock(reading.spec.name)
+            if clock is not None:
+                reading.feed.source.time_by(clock)
+
+    def clock(self, stream: str) -> Clock | None:
+        """What computes the event times of a stream; None when a column has them."""
+        number = self.numbers[stream]
+        spec = self.job.sources[number]
+        if spec.time is None or spec.time.entry is None:
+            return None
+        return Clock(partial(self._times, number), spec.columns[0].name)
+
+    def _times(self, number: int, batch: pa.RecordBatch) -> Times:
+        names = [c.name for c in self.job.sources[number].delivered]
+        computed = self.engine.event_times(number, batch if batch.schema.names == names else batch.select(names))
+        return Times(computed.values, {f.row: self._unreadable(f) for f in computed.faults})
+
+    def _unreadable(self, fault: Fault) -> Unreadable:
+        site = self.job.stages[0].sites[fault.site]
+        return Unreadable(ERROR_CODES[fault.code], site.text, _span(site))
+
+    def push(self, stream: str, batch: SourceBatch) -> None:
+        """The next rows of a stream."""
+        reading = self.readings[self.numbers[stream]]
+        self.engine.push(self.numbers[stream], reading.take(batch))
+
+    def end(self, stream: str) -> None:
+        """The stream has no more rows."""
+        self.engine.end(self.numbers[stream])
+
+    def ready(self, settled: bool = True) -> list[tuple[str, pa.RecordBatch]]:
+        """(output, batch) of results not taken yet: all that follow from what was pushed, or those there are now."""
+        found = self.engine.drain() if settled else self.engine.ready()
+        return [(self._names[sink], batch) for sink, batch in found]
+
+    def failure(self) -> CqError | None:
+        """What ended the run, unless it goes on or all went well."""
+        failed = self.engine.failure
+        return None if failed is None else placed(failed, self.job, self.readings, self._source)
+
+    def run(self, deliver: Callable[[str, pa.RecordBatch], None]) -> None:
+        """Read all sources to their end. An error of one is raised after all results of the rows before it.
+
+        A source is read when the engine has room for it: the merge may wait for one while another is far ahead.
+        """
+
+        def hand_on(sink: int, rows: pa.RecordBatch) -> None:
+            deliver(self._names[sink], rows)
+
+        failed = self.engine.run([r.batches() for r in self.readings], hand_on)
+        if failed is not None:
+            raise placed(failed, self.job, self.readings, self._source)
+
+
+def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
+    """Run a compiled query; returns how many rows event-time operators dropped as late."""
+    threads = workers(compiled, options)
+    batch_rows = options.batch_rows if options.batch_rows is not None else compiled.setting("batch_rows", BATCH_ROWS)
+    jobs: tuple[Job, ...] = compiled.for_workers(threads).after("emit")
+    check_parts(compiled, jobs, delivery.limited)
+    settled = RunOptions(threads, batch_rows, memory_limit=memory_limit(compiled, options))
+    late = 0
+    for job in jobs:
+        part = Part(compiled, job, {f.name: f for f in feeds}, settled)
+        names = [sink.name for sink in job.sinks]
+        with part.engine:
+            try:
+                part.run(partial(delivery.rows, part=names))
+            except Enough:
+                if delivery.full():
+                    raise
+            late += part.engine.state_sum(STATE_LATE_ROWS)
+    return late
+
+
+def check_parts(compiled: Compiled, jobs: Sequence[Job], limited: Callable[[str], bool]) -> None:
+    """Parts run one after the other: none but the last may be endless, unless all its outputs are limited."""
+    endless = {s.name for s in compiled.sources if not s.bounded}
+    for job in jobs[:-1]:
+        if any(spec.name in endless for spec in job.sources) and not all(limited(sink.name) for sink in job.sinks):
+            names = ", ".join(sink.name for sink in job.sinks)
+            help = "move each into a query file of its own, and run them in parallel"
+            text = f"the queries in this file share no source and run one after the other, but {names} never ends"
+            raise compile_error("CQ0502", text, NOWHERE, help=help)
+
+
+def arrow_schema(output: Output) -> pa.Schema:
+    """The columns of an output as results show them."""
+    return pa.schema([pa.field(f.name, to_arrow(f.type), f.nullable) for f in output.node.schema.fields])
+
+
+def placed(failure: EngineFailure, job: Job, readings: Sequence[Reading], source: SourceText) -> CqError:
+    """The failure as an error a user can act on: code, file and line of the row, the expression."""
+    code = ERROR_CODES[failure.code]
+    sites = job.stages[failure.stage].sites
+    site = sites[failure.site] if 0 <= failure.site < len(sites) else None
+    text = site.text if site else "the engine stopped"
+    if failure.code is ErrorCode.NO_MEMORY:
+        help = ("give the process more memory", FEWER_GROUPS)
+        return EngineError(Diagnostic(code, f"out of memory: {text}", help=help))
+    if failure.code is ErrorCode.LIMIT:
+        return _beyond_limit(failure, source)
+    place = readings[failure.source].place_of(failure.row) if failure.row >= 0 else _due_place(failure)
+    span = _span(site) if site else NOWHERE
+    ways = _ways_out(failure.code, text)
+    return DataError(Diagnostic(code, text, span, severity="data error", place=place, help=ways).at(source))
+
+
+def _span(site: Site) -> Span:
+    """Where in the text the site is."""
+    return Span(site.line, site.column, site.end_line, site.end_column) if site.line else NOWHERE
+
+
+def _beyond_limit(failure: EngineFailure, source: SourceText) -> CqError:
+    """The state outgrew the memory limit: how much of it, where most of it is, and what to do."""
+    used, allowed = (size_text(n) for n in (failure.held_bytes, failure.limit_bytes))
+    text = f"the state of the query takes {used}, more than the memory limit of {allowed}"
+    ways = (f"raise the limit: SET memory_limit = '{size_text(2 * failure.held_bytes)}'", FEWER_GROUPS)
+    placed = [h for h in failure.holders if h.line]
+    if not placed:
+        return EngineError(Diagnostic("CQ0802", text, help=ways))
+    names = " and ".join(f"{h.operator} (line {h.line})" for h in placed)
+    span = Span(placed[0].line, placed[0].column, placed[0].line, placed[0].column + 1)
+    return EngineError(Diagnostic("CQ0802", f"{text}; most of it belongs to {names}", span, help=ways).at(source))
+
+
+def size_text(size: int) -> str:
+    """Bytes for people, as memory_limit takes them."""
+    for unit, power in (("GB", 3), ("MB", 2), ("KB", 1)):
+        if size >= 1000**power:
+            return f"{size / 1000**power:.3g}{unit}"
+    return f"{size}B"
+
+
+def _due_place(failure: EngineFailure) -> str:
+    """What was no row: a group, or only when it was."""
+    group = failure.group
+    if group is None:
+        return error_places.closing(failure.instant) if abs(failure.instant) < FAR_US else error_places.END
+    if group.start is None:
+        return error_places.group(group.columns, group.key)
+    return error_places.window_group(group.start, failure.instant, group.columns, group.key)
+
+
+def _ways_out(code: ErrorCode, text: str) -> tuple[str, ...]:
+    match code:
+        case ErrorCode.OVERFLOW:
+            if any(time in text for time in ("DATE", "TIMESTAMP", "INTERVAL")):
+                return ("no type can hold this value: exclude such rows with WHERE or CASE",)
+            return ("cast an operand to a wider type, or to DOUBLE",)
+        case ErrorCode.DIVISION_BY_ZERO:
+            return ("to get NULL instead, write a / NULLIF(b, 0) or TRY_DIVIDE(a, b)",)
+        case ErrorCode.BAD_CAST:
+            return ("to get NULL instead, write TRY_CAST",)
+        case _:
+            return ()

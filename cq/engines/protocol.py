@@ -1,0 +1,171 @@
+"""Running a compiled query: one protocol, several engines, one summary.
+
+`run_query` opens the sources and sinks, lets an engine carry rows from one to the other, and counts and hashes what
+comes out. An engine is a function (`ENGINES`) that reads the `Feed`s in any way it likes and hands record batches of
+each output, in order, to `Delivery.rows`; it returns what only it can know: how many rows were late.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cq.compiler.passes import Compiled
+from cq.connectors.protocol import Sink, Source, SourceBatch
+from cq.connectors.rowhash import RowHash
+from cq.errors import Diagnostic, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cq.planner.plan.source import SourceDef
+
+
+MAX_THREADS = 1025  # of one run; the limit of -j too
+
+
+class Interrupted(Exception):
+    """Somebody asked the run to stop; what has been delivered stands."""
+
+
+class Enough(Exception):
+    """Every output has the rows it was limited to."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """threads: workers of the native engine; 0 runs everything in the calling thread.  limit: rows of each output.
+
+    unhashed: outputs whose rows are not hashed as they pass; they are missing in the hashes of the summary.
+    memory_limit: bytes that the state of the query may take; NO_MEMORY_LIMIT: as many as there are.
+    """
+
+    threads: int | None = None
+    batch_rows: int | None = None
+    limit: int | None = None
+    unhashed: frozenset[str] = frozenset()
+    memory_limit: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, least, most in (("threads", 0, MAX_THREADS), ("batch_rows", 1, 2**31), ("limit", 0, 2**63)):
+            value = getattr(self, name)
+            if value is not None and not (type(value) is int and least <= value < most):
+                cause = (
+                    f"{name} is a whole number from {least}{f' to {most - 1}' if most <= 2**31 else ''}, not {value!r}"
+                )
+                raise UsageError(Diagnostic("CQ0208", cause))
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a run has done so far; read by others while it runs, written by the thread that runs it."""
+
+    rows_in: dict[str, int] = field(default_factory=dict)
+    rows_out: dict[str, int] = field(default_factory=dict)
+    shares: dict[str, Callable[[], float | None]] = field(default_factory=dict)
+    summary: RunSummary | None = None  # of the run, complete when it has ended, also by an error
+    compiling: tuple[str, int, int] | None = None  # what was compiled last, functions of it done, of so many
+    began: float | None = None  # when the first row was asked for: everything is compiled
+    stop: bool = False
+    on_stop: list[Callable[[], None]] = field(default_factory=list)
+
+    def compiles(self, what: str, done: int, total: int) -> None:
+        """So many functions of this are compiled."""
+        self.compiling = (what, done, total)
+
+    def interrupt(self) -> None:
+        """Ask the run to stop. Safe in a signal handler: it sets flags and takes no lock."""
+        self.stop = True
+        for stop in self.on_stop:
+            stop()
+
+
+@dataclass(slots=True)
+class RunSummary:
+    """What a run did: rows by stream and by output, the hash of every output, and how it ended."""
+
+    engine: str
+    rows_in: dict[str, int] = field(default_factory=dict)
+    bad_rows: dict[str, int] = field(default_factory=dict)
+    blank_lines: dict[str, int] = field(default_factory=dict)  # of text between rows: they are none
+    late_rows: int | None = 0  # dropped by event-time operators, once a path; None: the engine does not count them
+    rows_out: dict[str, int] = field(default_factory=dict)
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0  # from the first row asked for to the end
+    start_seconds: float = 0.0  # before that: compiling, opening
+    interrupted: bool = False
+    limited: bool = False
+    output_closed: bool = False  # whoever read standard output has gone
+
+
+class Feed:
+    """One source as engines see it: batches of the columns asked for, counted as they are taken."""
+
+    def __init__(self, stream: SourceDef, source: Source, progress: Progress) -> None:
+        self.stream, self.name, self.source = stream, stream.name, source
+        self._progress = progress
+        name = self.name
+        progress.rows_in[name] = 0
+        progress.shares[name] = source.share_done
+        progress.on_stop.append(source.interrupt)
+
+    def __iter__(self) -> Iterator[SourceBatch]:
+        if self._progress.began is None:
+            self._progress.began = time.perf_counter()
+        for batch in self.source.batches():
+            if self._progress.stop:
+                break
+            self._progress.rows_in[self.name] += batch.batch.num_rows
+            yield batch
+        if self._progress.stop:
+            raise Interrupted
+
+
+class Delivery:
+    """The outputs of a run: rows are cut to the limit, counted, hashed and written.  rows_out: rows of each so far."""
+
+    def __init__(
+        self,
+        sinks: Mapping[str, Sink],
+        limits: Mapping[str, int | None],
+        progress: Progress,
+        unhashed: frozenset[str] = frozenset(),
+    ) -> None:
+        self.hashes = {name: RowHash() for name in sinks if name not in unhashed}
+        self.rows_out = dict.fromkeys(sinks, 0)
+        self._sinks, self._limits, self._progress = sinks, limits, progress
+        progress.rows_out.update(self.rows_out)
+
+    def hash_by(self, hashing: Callable[[], RowHash]) -> None:
+        """Rows are hashed this way. Before the first of them."""
+        self.hashes = {name: hashing() for name in self.hashes}
+
+    def limited(self, output: str) -> bool:
+        """Whether the output takes only so many rows."""
+        return self._limits[output] is not None
+
+    def full(self, outputs: Iterable[str] | None = None, counts: Mapping[str, int] | None = None) -> bool:
+        """Whether these outputs, or all there are, have the rows they are limited to. counts: rows not yet delivered"""
+        names = self.rows_out if outputs is None else outputs
+        there = counts if counts is not None else self.rows_out
+        return all((limit := self._limits[n]) is not None and there[n] >= limit for n in names)
+
+    def rows(self, output: str, batch: pa.RecordBatch, part: Iterable[str] | None = None) -> None:
+        """The next rows of an output. Raises Enough once no output, or none of this part, takes more."""
+        limit = self._limits[output]
+        if limit is not None:
+            batch = batch.slice(0, max(0, limit - self.rows_out[output]))
+        if batch.num_rows:
+            if output in self.hashes:
+                self.hashes[output].update(batch)
+            self.rows_out[output] += batch.num_rows
+            self._sinks[output].write(batch)
+            self._progress.rows_out[output] = self.rows_out[output]
+        if limit is not None and self.full(part):
+            raise Enough
+
+
+Engine = Callable[[Compiled, Sequence[Feed], Delivery, RunOptions], int | None]
+"""Carries the rows of all feeds through the query to the delivery; returns how many were late, if it knows."""

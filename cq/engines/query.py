@@ -1,0 +1,129 @@
+"""Run a compiled query: sources opened, an engine chosen, sinks filled, everything closed, one summary."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cq.compiler.passes import Compiled
+from cq.connectors.protocol import Sink
+from cq.connectors.sinks.targets import OutputClosed
+from cq.connectors.sinks.writers import Memory, result_schema
+from cq.engines.engines import engine_named
+from cq.engines.feeding import open_feeds, twins_of, wanted_columns
+from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, Progress, RunOptions, RunSummary
+from cq.errors import CqError, DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def run_query(
+    compiled: Compiled,
+    sinks: Mapping[str, Sink],
+    engine: str = "native",
+    options: RunOptions | None = None,
+    progress: Progress | None = None,
+) -> RunSummary:
+    """Run a query to its end, or until interrupted, and return the summary.
+
+    sinks: one for every output, by name. When it returns they are closed and whole. When it raises or is interrupted
+    they are aborted: rows written to a terminal or pipe, or to the file of an endless input, are everything before the
+    error's position, other files are as before.
+    """
+    run = engine_named(engine)
+    progress, options = progress or Progress(), options or RunOptions()
+    limits = {o.name: _least(o.limit, options.limit) for o in compiled.outputs}
+    delivery = Delivery(sinks, limits, progress, options.unhashed)
+    progress.summary = summary = RunSummary(engine)
+    feeds: list[Feed] = []
+    began = time.perf_counter()
+    try:
+        feeds = open_feeds(compiled, progress, wanted_columns(compiled, engine, options), twins_of(engine))
+        summary.late_rows, summary.limited, summary.interrupted = _carry(run, compiled, feeds, delivery, options)
+        _end(sinks, whole=not summary.interrupted)  # a part of a bounded result must not look whole
+    except OutputClosed:
+        summary.output_closed = True
+        _end(sinks, whole=False)
+    except BaseException:
+        _end(sinks, whole=False)
+        raise
+    finally:
+        for feed in feeds:
+            summary.bad_rows[feed.name] = feed.source.bad_rows
+            summary.blank_lines[feed.name] = feed.source.blank_lines
+            feed.source.close()
+        ended = time.perf_counter()
+        summary.start_seconds = (progress.began or ended) - began
+        summary.seconds = ended - (progress.began or began)
+        summary.rows_in = dict(progress.rows_in)
+        summary.rows_out = dict(delivery.rows_out)
+        summary.hashes = {name: h.digest for name, h in delivery.hashes.items()}
+    return summary
+
+
+def _least(a: int | None, b: int | None) -> int | None:
+    return a if b is None else b if a is None else min(a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """The rows of every output, in order, and the data error that stopped the run, if one did."""
+
+    tables: dict[str, pa.Table]
+    summary: RunSummary
+    error: DataError | None = None
+
+
+def collect(compiled: Compiled, engine: str = "native", options: RunOptions | None = None) -> Collected:
+    """Run a query into memory, whatever sinks it declares."""
+    sinks = {o.name: Memory(result_schema(o.node.schema.fields)) for o in compiled.outputs}
+    error, summary = None, RunSummary(engine)
+    try:
+        summary = run_query(compiled, sinks, engine, options)
+    except DataError as e:
+        error = e
+    return Collected({name: sink.table() for name, sink in sinks.items()}, summary, error)
+
+
+def _carry(
+    run: Engine, compiled: Compiled, feeds: list[Feed], delivery: Delivery, options: RunOptions
+) -> tuple[int | None, bool, bool]:
+    """(late rows, stopped at the limit, interrupted)."""
+    try:
+        if delivery.full():
+            raise Enough
+        return run(compiled, feeds, delivery, options), False, False
+    except Enough:
+        return None, True, False
+    except Interrupted:
+        return None, False, True
+    except DataError as error:
+        raise error.at(compiled.request.source) from None
+
+
+@contextmanager
+def opening_sinks() -> Iterator[dict[str, Sink]]:
+    """A dict to be filled with sinks: when one cannot be opened, those before it leave nothing behind."""
+    sinks: dict[str, Sink] = {}
+    try:
+        yield sinks
+    except BaseException:
+        _end(sinks, whole=False)
+        raise
+
+
+def _end(sinks: Mapping[str, Sink], whole: bool) -> None:
+    """Every sink is closed, or, when its rows are not all there, aborted; one that fails aborts those after it."""
+    waiting = list(sinks.values())
+    try:
+        while waiting and whole:
+            waiting[0].close()
+            waiting.pop(0)
+    finally:
+        for sink in waiting:
+            with suppress(CqError, OutputClosed, OSError):
+                sink.abort()

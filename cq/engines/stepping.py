@@ -1,0 +1,147 @@
+"""A query that is fed step by step: what `Query.start` runs on, natively or on the reference."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import pyarrow as pa
+
+from cq.compiler.passes import Compiled
+from cq.connectors.bad_rows import BadRows
+from cq.connectors.physical_rows import batch_of, rows_of
+from cq.connectors.protocol import Clock, SourceBatch
+from cq.connectors.sources import PiecedSource
+from cq.engines.engines import engine_named
+from cq.engines.feeding import native_packages
+from cq.engines.protocol import Feed, Progress, RunOptions
+from cq.errors import CqError, Diagnostic, UsageError
+from cq.planner.plan.source import SourceDef
+
+Ready = list[tuple[str, pa.RecordBatch]]
+
+
+class Steps(Protocol):
+    """One run of a query, one push at a time; called by one thread at a time."""
+
+    def clock(self, stream: str) -> Clock | None:
+        """What computes the event times of a stream before its rows are pushed; None when a column has them."""
+        ...
+
+    def push(self, stream: str, batch: SourceBatch) -> None:
+        """Rows of a stream, all its columns, behind all earlier ones."""
+        ...
+
+    def end(self, stream: str) -> None:
+        """The stream has no more rows."""
+        ...
+
+    def ready(self) -> Ready:
+        """(output, batch) of everything the rows pushed so far cause and nobody took yet, in order."""
+        ...
+
+    def failure(self) -> CqError | None:
+        """Why the run stopped, if an error stopped it; all rows before it were given by `ready`."""
+        ...
+
+    def close(self) -> None:
+        """Workers have ended, memory is free; may be called twice."""
+        ...
+
+
+def start(compiled: Compiled, engine: str, options: RunOptions) -> Steps:
+    """A run of the query that waits for rows. CQ0901 when the engine cannot be fed step by step."""
+    engine_named(engine)
+    match engine:
+        case "native":
+            return NativeSteps(compiled, options)
+        case "reference":
+            return ReferenceSteps(compiled)
+        case _:
+            cause = f'the engine "{engine}" cannot run step by step'
+            raise UsageError(Diagnostic("CQ0901", cause, help=("start the query on native or reference",)))
+
+
+class ReferenceSteps:
+    """The reference, row by row."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        from cq.reference.engine import Session
+
+        self._session = Session(compiled.plan)
+        self._streams = {s.name: s for s in compiled.sources}
+        self._outputs = {o.name: o.node.schema.fields for o in compiled.outputs}
+        self._given = dict.fromkeys(self._outputs, 0)
+
+    def clock(self, stream: str) -> Clock | None:
+        from cq.reference.event_times import clock_of
+
+        return clock_of(self._streams[stream])
+
+    def push(self, stream: str, batch: SourceBatch) -> None:
+        from cq.reference.engine import Placed
+
+        types = [f.type for f in self._streams[stream].fields]
+        for k, row in enumerate(rows_of(batch.batch, types)):
+            self._session.push(stream, Placed(row, batch.place.of(k)))
+
+    def end(self, stream: str) -> None:
+        self._session.end(stream)
+
+    def ready(self) -> Ready:
+        found: Ready = []
+        for name, fields in self._outputs.items():
+            rows = [d.row for d in self._session.result.outputs[name][self._given[name] :]]
+            if rows:
+                self._given[name] += len(rows)
+                found.append((name, batch_of(rows, fields)))
+        return found
+
+    def failure(self) -> CqError | None:
+        return self._session.result.error
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class NativeSteps:
+    """The native engine; threads=0 does all its work inside these calls."""
+
+    def __init__(self, compiled: Compiled, options: RunOptions) -> None:
+        with native_packages():
+            from cq.engines.native import Part, memory_limit
+            from cq.runtime.engine.engine import BATCH_ROWS
+
+        threads = options.threads or 0
+        rows = options.batch_rows if options.batch_rows is not None else compiled.setting("batch_rows", BATCH_ROWS)
+        feeds = {s.name: _no_feed(s) for s in compiled.sources}
+        jobs = compiled.for_workers(threads).after("emit")
+        with native_packages():
+            limit = memory_limit(compiled, options)
+            share = None if limit is None else max(1, limit // len(jobs))  # they are all there at once
+            settled = RunOptions(threads, rows, memory_limit=share)
+            self._parts = [Part(compiled, job, feeds, settled) for job in jobs]
+        self._part_of = {name: part for part in self._parts for name in part.numbers}
+
+    def clock(self, stream: str) -> Clock | None:
+        return self._part_of[stream].clock(stream)
+
+    def push(self, stream: str, batch: SourceBatch) -> None:
+        self._part_of[stream].push(stream, batch)
+
+    def end(self, stream: str) -> None:
+        self._part_of[stream].end(stream)
+
+    def ready(self) -> Ready:
+        return [found for part in self._parts for found in part.ready()]
+
+    def failure(self) -> CqError | None:
+        return next((f for part in self._parts if (f := part.failure()) is not None), None)
+
+    def close(self) -> None:
+        for part in self._parts:
+            part.engine.close()
+
+
+def _no_feed(stream: SourceDef) -> Feed:
+    """The feed of a stream whose rows are pushed: it has none of its own."""
+    return Feed(stream, PiecedSource(stream.name, iter(()), BadRows("fail")), Progress())

@@ -1,0 +1,197 @@
+"""Forms of other systems and other languages, recognised where this grammar has no place for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cq.errors import Diagnostic, Label
+from cq.grammar.fault import COMPARING, Fault
+
+
+def _turned_comparison(fault: Fault) -> Diagnostic | None:
+    """`=<`, `=>` and `><`: the two signs the other way round, or another system's."""
+    token, before = fault.token, fault.before
+    if token is None or before is None:
+        return None
+    if token.text == "=>" and "GREATER_EQUAL" in fault.expected:
+        return Diagnostic("CQ0101", "`=>` does not compare", fault.here, help=("write >=",))
+    meant = {"=<": "<=", "=>": ">=", "><": "<>"}.get(before.text + token.text)
+    if meant is None or before.end != token.start:
+        return None
+    here = fault.span(before).to(fault.here)
+    return Diagnostic("CQ0101", f"`{before.text}{token.text}` does not compare", here, help=(f"write {meant}",))
+
+
+def _half_a_condition(fault: Fault) -> Diagnostic | None:
+    """`a > 1 AND < 5`, `WHERE NOT IN (1)`: a comparison without its left side."""
+    token, before = fault.token, fault.before
+    if token is None or before is None or token.word not in COMPARING:
+        return None
+    if before.word not in ("AND", "OR", "NOT", "WHERE", "HAVING", "QUALIFY", "ON") or "NAME" not in fault.expected:
+        return None
+    label = "what is compared stands before this"
+    return Diagnostic("CQ0100", "the condition has no left side", fault.here, label, ("repeat it: x > 1 AND x < 5",))
+
+
+def _null_without_is(fault: Fault) -> Diagnostic | None:
+    """`x NOT NULL`."""
+    if (fault.word(fault.position - 1), fault.word(fault.position)) != ("NOT", "NULL") or "IN" not in fault.expected:
+        return None
+    assert fault.before is not None
+    here = fault.span(fault.before).to(fault.here)
+    return Diagnostic("CQ0100", "NOT NULL is not a condition", here, "IS is missing", ("write IS NOT NULL",))
+
+
+def _row_of_values(fault: Fault) -> Diagnostic | None:
+    """`(a, b) IN …`, `(a, b) = (1, 2)`: a comma in parentheses that hold one expression."""
+    opened = fault.open_at()
+    if fault.word(fault.position) != "," or opened is None or opened.word != "(" or "RPAR" not in fault.expected:
+        return None
+    help = "name the values one by one: a, b in a list, a = 1 AND b = 2 in a condition"
+    return Diagnostic("CQ0501", "a row of values is not supported", fault.span(opened), help=(help,))
+
+
+def cast_by_another_name(fault: Fault) -> Diagnostic | None:
+    """`SAFE_CAST(x AS T)`, `STRUCT(x AS y)`."""
+    opened = fault.open_at()
+    if fault.word(fault.position) != "AS" or opened is None or opened.word != "(" or "RPAR" not in fault.expected:
+        return None
+    name = fault.lexed.tokens[max(fault.first, fault.lexed.tokens.index(opened) - 1)]
+    if name.kinds[-1] != "NAME" or name.end != opened.start:
+        return None
+    safe = name.word in ("SAFE_CAST", "TRY_CONVERT")
+    help = (
+        "write TRY_CAST(x AS T)" if safe else "CAST(x AS T) and TRY_CAST(x AS T) do; give fields a column of their own"
+    )
+    return Diagnostic(
+        "CQ0100", f"{name.word} takes no AS", fault.here, labels=(Label(fault.span(name), ""),), help=(help,)
+    )
+
+
+def _watermark_without_for(fault: Fault) -> Diagnostic | None:
+    if fault.word(fault.first) != "CREATE":
+        return None
+    if fault.word(fault.position) == "WATERMARK" and fault.word(fault.position - 1) == ")":
+        help = "move it into the brackets, behind the last column and a comma"
+        return Diagnostic("CQ0100", "WATERMARK belongs in the list of columns", fault.here, "misplaced", (help,))
+    for position in (fault.position - 1, fault.position - 2):
+        if fault.word(position) == "WATERMARK" and fault.word(position - 1) in (",", "("):
+            column = fault.lexed.tokens[position + 1].text
+            help = f"write WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND"
+            return Diagnostic(
+                "CQ0100", "WATERMARK needs FOR", fault.span(fault.lexed.tokens[position]), "FOR is missing", (help,)
+            )
+    return None
+
+
+def _name_of_a_catalog(fault: Fault) -> Diagnostic | None:
+    """`FROM catalog.database.t`."""
+    if fault.word(fault.position) != "." or fault.word(fault.position - 2) not in ("FROM", "JOIN", "INTO", "TABLE"):
+        return None
+    assert fault.before is not None
+    last = fault.position + 1
+    while fault.word(last + 1) == ".":
+        last += 2
+    help = f"there is no catalog: write {fault.lexed.tokens[last].text}" if last < fault.end else "write the name alone"
+    message = "the name of a stream, view or sink has one part"
+    return Diagnostic("CQ0100", message, fault.here, "one too many", (help,), (Label(fault.span(fault.before), ""),))
+
+
+def _interval_of_an_expression(fault: Fault) -> Diagnostic | None:
+    """`INTERVAL x SECOND`."""
+    if fault.word(fault.position - 1) != "INTERVAL" or "NUMBER" not in fault.expected or fault.token is None:
+        return None
+    help = "multiply: x * INTERVAL '1' SECOND"
+    return Diagnostic("CQ0100", "INTERVAL takes a constant", fault.here, "not a number or a string", (help,))
+
+
+def _equal_by_is(fault: Fault) -> Diagnostic | None:
+    """`x IS 5`."""
+    token = fault.token
+    if token is None or fault.word(fault.position - 1) not in ("IS", "NOT") or "UNKNOWN" not in fault.expected:
+        return None
+    if token.kinds[-1] not in ("STRING", "NUMBER", "NAME"):
+        return None
+    help = "write = or <>, or IS [NOT] DISTINCT FROM where NULL is a value"
+    return Diagnostic("CQ0100", "IS does not compare with a value", fault.here, help=(help,))
+
+
+def _query_without_parentheses(fault: Fault) -> Diagnostic | None:
+    """`WITH a AS SELECT …`."""
+    if fault.word(fault.position) != "SELECT" or fault.expected != {"LPAR"}:
+        return None
+    message = "a query stands here without parentheses"
+    return Diagnostic("CQ0100", message, fault.here, "( is missing", ("put it in parentheses: (SELECT …)",))
+
+
+def _sink_from_a_view(fault: Fault) -> Diagnostic | None:
+    """`CREATE SINK o FROM v`, `CREATE SINK o AS SELECT …`."""
+    if fault.word(fault.first + 1) != "SINK" or fault.word(fault.position) not in ("FROM", "AS"):
+        return None
+    help = "write CREATE SINK o WITH (…), then INSERT INTO o SELECT * FROM v"
+    return Diagnostic("CQ0100", "CREATE SINK does not contain a query", fault.here, help=(help,))
+
+
+def _comment_of_another_language(fault: Fault) -> Diagnostic | None:
+    """`// text`: the fault is at the first sign, or, behind an expression, at the second."""
+    for first in (fault.position, fault.position - 1):
+        if (fault.word(first), fault.word(first + 1)) == ("/", "/"):
+            signs = fault.lexed.tokens[first : first + 2]
+            here = fault.span(signs[0]).to(fault.span(signs[1]))
+            help = ("a comment begins with --", "/ of integers is their integer quotient")
+            return Diagnostic("CQ0101", "`//` is not valid here", here, help=help)
+    return None
+
+
+def _word_of_others(fault: Fault) -> Diagnostic | None:
+    """`a VARCHAR KEY`, `SELECT a INTO t`."""
+    word = fault.word(fault.position)
+    if word == "KEY" and "PRIMARY" in fault.expected:
+        help = "leave it out: a key is given where it is used"
+        return Diagnostic("CQ0501", "KEY is not a constraint of a stream", fault.here, help=(help,))
+    if word == "INTO" and "FROM" in fault.expected:
+        return Diagnostic("CQ0501", "SELECT INTO is not supported", fault.here, help=("write INSERT INTO o SELECT …",))
+    return None
+
+
+def _list_of_others(fault: Fault) -> Diagnostic | None:
+    """`[1, 2]` and `IN ()`."""
+    word, before = fault.word(fault.position), fault.word(fault.position - 1)
+    if word == "[" and "NUMBER" in fault.expected:
+        help = "SPLIT('a,b', ',') makes an array of text"
+        return Diagnostic("CQ0501", "an array constant is not supported yet", fault.here, help=(help,))
+    if (word, before, fault.word(fault.position - 2)) == (")", "(", "IN"):
+        return Diagnostic(
+            "CQ0100", "IN takes at least one value", fault.here, "none", ("x IN () is always FALSE: write FALSE",)
+        )
+    return None
+
+
+def _comment_in_a_comment(fault: Fault) -> Diagnostic | None:
+    """`/* a /* b */ c */`: what stands behind the first end is read as the query."""
+    here = (fault.here.line, fault.here.column)
+    for comment in fault.lexed.comments:
+        if "/*" in comment.text[2:] and (comment.span.line, comment.span.column) < here:
+            label = Label(comment.span, "ends at its first */")
+            help = "put -- before each line instead"
+            return Diagnostic("CQ0100", "comments do not nest", fault.here, "no comment", (help,), (label,))
+    return None
+
+
+HABITS: tuple[Callable[[Fault], Diagnostic | None], ...] = (
+    _turned_comparison,
+    _half_a_condition,
+    _null_without_is,
+    _row_of_values,
+    _watermark_without_for,
+    _name_of_a_catalog,
+    _interval_of_an_expression,
+    _equal_by_is,
+    _query_without_parentheses,
+    _sink_from_a_view,
+    _comment_of_another_language,
+    _word_of_others,
+    _list_of_others,
+    _comment_in_a_comment,
+)
+"""In the order in which they are asked."""

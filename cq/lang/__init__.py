@@ -1,0 +1,1 @@
+"""The vocabulary of SQL that every layer shares: types, schemas, expressions, casts, functions, aggregates."""

@@ -1,0 +1,88 @@
+"""The registry of aggregate functions: one entry each.
+
+An aggregate is a fold: `zero`, `add` a row's values, `merge` two partial results (left before right), `result`. Rows
+whose argument is NULL are skipped, `add` never sees NULL. COUNT(*) has no argument. The entries are in
+`cq/lang/aggregates/library.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cq.lang.functions.registry import Signature, SignatureRule
+from cq.lang.types import DataType
+
+State = Any  # an immutable Python value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aggregate:
+    """One aggregate function.
+
+    rule: which arguments it takes; ask `signature`, or `resolve` for the reason as well.
+    zero: the state of no rows.  add(signature, state, *values) -> state.  merge(signature, left, right) -> state.
+    empty(state): whether no row was added, in which case the result is NULL unless `never_null`.
+    result(signature, state) -> value; raises `cq.lang.functions.Failure` when it does not fit its type.
+    exact_merge(signature): whether merge(add…, add…) equals adding one by one in any order, so that partial tables of
+    several workers may be merged.
+    remove(signature, state, *values): undoes `add` wherever `exact_merge`; None where nothing can (MIN, MAX).
+    idempotent: adding a value again changes nothing, so DISTINCT does not either.
+    native: the kernel form in cq/codegen/state/aggregates.py.
+    spark: text with {0} for the argument (`1` for COUNT(*)) and {1} behind every aggregate for an OVER clause, or a
+    function of the signature and these two texts.
+    examples: `sum over 1, 2, null = 3`; `over nothing` for no rows.
+    """
+
+    name: str
+    shape: str
+    rule: SignatureRule
+    zero: State
+    add: Callable[..., State]
+    merge: Callable[[Signature, State, State], State]
+    empty: Callable[[State], bool]
+    result: Callable[[Signature, State], Any]
+    exact_merge: Callable[[Signature], bool]
+    doc: str
+    spark: str | Callable[[Signature, str, str], str]
+    native: str
+    remove: Callable[..., State] | None = None
+    never_null: bool = False
+    idempotent: bool = False
+    fails: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+
+    @property
+    def registry_key(self) -> str:
+        """What plan hashes see: the name stands for the entry."""
+        return f"agg:{self.name}"
+
+    def signature(self, types: Sequence[DataType]) -> Signature | None:
+        """What it makes of arguments of these types; None when it does not take them."""
+        found = self.rule(tuple(types), (None,) * len(types))
+        return found if isinstance(found, Signature) else None
+
+    def value(self, signature: Signature, state: State) -> Any:
+        """The result of a state: NULL when nothing was added, unless it is never NULL."""
+        return None if self.empty(state) and not self.never_null else self.result(signature, state)
+
+    def spark_text(self, signature: Signature, argument: str, over: str = "") -> str:
+        """The call in Spark SQL, around the text of its argument: `1` for COUNT(*); COUNT takes `DISTINCT x` too.
+
+        over: an OVER clause that makes it a window function, with a space before it.
+        """
+        return self.spark(signature, argument, over) if callable(self.spark) else self.spark.format(argument, over)
+
+
+AGGREGATES: dict[str, Aggregate] = {}
+ALIASES: dict[str, str] = {}  # another accepted spelling -> the name of the entry
+
+
+def register(entry: Aggregate, *aliases: str) -> Aggregate:
+    """Add an entry and its other spellings; a name is taken once."""
+    for name in (entry.name, *aliases):
+        assert name not in AGGREGATES and name not in ALIASES, f"two aggregates named {name}"
+    AGGREGATES[entry.name] = entry
+    ALIASES.update(dict.fromkeys(aliases, entry.name))
+    return entry

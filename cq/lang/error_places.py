@@ -1,0 +1,39 @@
+"""The words for where a data error happened, when that was no row of a source. All engines say it alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cq.lang.casts import writer
+from cq.lang.expressions import Value
+from cq.lang.types import DataType, Kind
+from cq.lang.value_text import write_timestamp
+
+END = "the end of the input"
+SHOWN_CHARACTERS = 60  # of a text
+Columns = Sequence[tuple[str, DataType]]  # what rows are grouped by
+
+
+def closing(instant: int) -> str:
+    """What a window, or rows that waited for the watermark, gave at an instant, and whatever was made of that."""
+    return f"closing at {write_timestamp(instant)}"
+
+
+def window_group(start: int, end: int, columns: Columns, key: Sequence[Value]) -> str:
+    """A group of a window; without keys the window."""
+    window = f"window {write_timestamp(start)} to {write_timestamp(end)}"
+    return f"{window}, {group(columns, key)}" if columns else window
+
+
+def group(columns: Columns, key: Sequence[Value]) -> str:
+    """A group of an aggregate over the whole input; without keys there is one, at the end."""
+    shown = ", ".join(f"{name} = {_text(type_, value)}" for (name, type_), value in zip(columns, key, strict=True))
+    return f"group {shown}" if shown else END
+
+
+def _text(type_: DataType, value: Value) -> str:
+    if value is None:
+        return "NULL"
+    text = str(writer(type_)(value))
+    text = text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+    return "'" + text.replace("'", "''") + "'" if type_.kind is Kind.VARCHAR else text

@@ -1,0 +1,102 @@
+"""Scalar functions: look-ups over all registered entries. What an entry says is in `registry`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cq.lang.functions import library
+from cq.lang.functions.registry import (
+    ALIASES,
+    EPOCH_UNITS,
+    EXTRACT_PARTS,
+    OVERLOADS,
+    SCALARS,
+    TRUNC_UNITS,
+    Constants,
+    Failure,
+    Refusal,
+    Scalar,
+    Signature,
+    SignatureRule,
+    register,
+    scalar,
+)
+from cq.lang.types import DataType
+
+__all__ = [
+    "ALIASES",
+    "EPOCH_UNITS",
+    "EXTRACT_PARTS",
+    "OVERLOADS",
+    "SCALARS",
+    "TRUNC_UNITS",
+    "Constants",
+    "Failure",
+    "Refusal",
+    "Scalar",
+    "Signature",
+    "SignatureRule",
+    "all_names",
+    "all_scalars",
+    "extract_parts",
+    "library",
+    "lookup",
+    "register",
+    "resolve",
+    "scalar",
+    "trunc_units",
+]
+
+
+def extract_parts() -> dict[str, str]:
+    """EXTRACT_PARTS with all entries in it."""
+    return EXTRACT_PARTS
+
+
+def trunc_units() -> dict[str, str]:
+    """TRUNC_UNITS with all entries in it."""
+    return TRUNC_UNITS
+
+
+def lookup(name: str) -> Scalar | None:
+    """The entry for a name as written in SQL (already lower case), following aliases; None when there is none."""
+    return SCALARS.get(ALIASES.get(name, name))
+
+
+def all_scalars() -> dict[str, Scalar]:
+    """Every entry by name."""
+    return SCALARS
+
+
+def all_names() -> set[str]:
+    """Every accepted spelling: what "did you mean" searches."""
+    return {*SCALARS, *ALIASES}
+
+
+def resolve(name: str, types: Sequence[DataType], constants: Sequence[Any] = ()) -> tuple[Scalar, Signature] | Refusal:
+    """The entry and signature for a name and its argument types, or why there is none.
+
+    constants: for each argument its value if it is a literal, else None; may be left out, but then an integer literal
+    beside a DECIMAL counts as wide as its type, and ROUND of a DECIMAL is refused. The caller converts each argument
+    to its parameter type (a Cast where they differ; a NULL literal takes the type).
+    """
+    entry = lookup(name)
+    if entry is None:
+        return Refusal("CQ0205", f"unknown function {name}")
+    values = tuple(constants) if constants else (None,) * len(types)
+    refusal: Refusal | None = None
+    for candidate in (entry.name, *OVERLOADS.get(entry.name, ())):
+        found = SCALARS[candidate].rule(tuple(types), values)
+        if isinstance(found, Signature):
+            return SCALARS[candidate], found
+        refusal = refusal or found
+    return refusal or _not_taken(name, entry, types)
+
+
+def _not_taken(name: str, entry: Scalar, types: Sequence[DataType]) -> Refusal:
+    shown = [str(t) for t in types]
+    if not name.isidentifier() and len(shown) == 2:
+        return Refusal("CQ0301", f"{name} does not take {shown[0]} and {shown[1]}", f"it is {entry.shape}")
+    given = f"({', '.join(shown)})"
+    return Refusal("CQ0302", f"{name.upper()} does not take {given}", f"it is {entry.shape}")

@@ -1,0 +1,5 @@
+"""All entries: importing this file registers them."""
+
+from cq.lang.functions import arithmetic, comparison, conditional, mathematics, rounding, text, time
+
+LOADED = (arithmetic, comparison, conditional, mathematics, rounding, text, time)

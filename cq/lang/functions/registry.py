@@ -1,0 +1,185 @@
+"""The registry of scalar functions and operators: one entry each, in one place.
+
+An entry says everything: which argument types it takes and what it returns, what it does to NULL, its plain Python body
+(the meaning, and what kernels compile for BOOLEAN, integer and DOUBLE values), the name of its kernel form where the
+body cannot be compiled (strings, decimals, bodies that can fail), its Spark SQL text, and examples, which are the
+documentation and the test on all three backends.
+
+The binder asks `cq.lang.functions.resolve`. What is an operator or a function with its own syntax in SQL is an entry
+like any other: binary operators by their sign, unary minus `negate`, NOT `not`, LIKE `like`, IS [NOT] DISTINCT FROM by
+these words in lower case, EXTRACT by `EXTRACT_PARTS`, DATE_TRUNC by `TRUNC_UNITS`. AND, OR, IS NULL, CASE, COALESCE and
+CAST are expressions of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from inspect import cleandoc
+from typing import Any, TypeVar
+
+from cq.errors import NOWHERE
+from cq.lang.types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Argument types after implicit conversion, and the type of the result."""
+
+    params: tuple[DataType, ...]
+    returns: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a function does not take its arguments: a code of `cq.errors.CODES`, the cause, a way out."""
+
+    code: str
+    message: str
+    help: str = ""
+
+
+Constants = tuple[Any, ...]
+"""The values of those arguments that are literals, None for the others (and for NULL)."""
+
+SignatureRule = Callable[[tuple[DataType, ...], Constants], Signature | Refusal | None]
+"""Argument types as written, and constants -> the signature; a Refusal, or None when the types are not taken."""
+
+
+class Failure(Exception):
+    """A body has no result for these values: a data error with this code at the row's place.
+
+    Whoever knows more on the way up fills it in: `span`, the expression; `place`, the window and group.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.span = NOWHERE
+        self.place = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scalar:
+    """One scalar function.
+
+    name: as written in SQL, lower case; operators by their sign (`+`, `=`, `||`).  shape: its arguments for people.
+    rule: which arguments it takes; ask `signature`, or `resolve`, which knows the other entries of a name.
+    body: called with non-null values of `Signature.params`, or, when `handles_null`, with None for NULL; with
+    `typed` the first argument is the Signature. Raises `Failure` with one of `fails`.
+    native: the kernel form in cq/codegen; empty when the body itself is compiled (then it and the functions it calls
+    use only integers, doubles, booleans, and of `math` what cq/codegen/expressions/inlining.py has an op for).
+    may_be_null: whether the result can be NULL for non-null arguments.  never_null: it never is.
+    spark: text with {0}, {1}, … for the arguments, or a function of the signature and their texts.
+    exact: types for which no value fails although `fails` is not empty (DOUBLE + DOUBLE).
+    examples: `expression = value` in SQL text, e.g. "abs(-3) = 3"; `error CQ0705` for a value there is none for.
+    """
+
+    name: str
+    shape: str
+    rule: SignatureRule
+    body: Callable[..., object]
+    doc: str
+    spark: str | Callable[[Signature, tuple[str, ...]], str]
+    native: str = ""
+    typed: bool = False
+    handles_null: bool = False
+    may_be_null: bool = False
+    never_null: bool = False
+    fails: tuple[str, ...] = ()
+    exact: Callable[[Signature], bool] | None = None
+    examples: tuple[str, ...] = ()
+
+    @property
+    def registry_key(self) -> str:
+        """What plan hashes see: the name stands for the entry."""
+        return f"fn:{self.name}"
+
+    def signature(self, types: Sequence[DataType], constants: Sequence[Any] = ()) -> Signature | None:
+        """What this entry makes of arguments of these types; None when it does not take them."""
+        found = self.rule(tuple(types), tuple(constants) or (None,) * len(types))
+        return found if isinstance(found, Signature) else None
+
+    def can_fail(self, signature: Signature) -> bool:
+        """Whether some values of these types end in a data error."""
+        return bool(self.fails) and not (self.exact is not None and self.exact(signature))
+
+    def nullable(self, arguments: Sequence[bool]) -> bool:
+        """Whether the result may be NULL, given which arguments may be."""
+        if self.never_null:
+            return False
+        if self.handles_null and not self.may_be_null:
+            return all(arguments)  # GREATEST, LEAST: NULL only when everything is
+        return self.may_be_null or any(arguments)
+
+    def spark_text(self, signature: Signature, arguments: Sequence[str]) -> str:
+        """The call in Spark SQL, around the texts of its arguments."""
+        if callable(self.spark):
+            return self.spark(signature, tuple(arguments))
+        return self.spark.format(*arguments)
+
+
+SCALARS: dict[str, Scalar] = {}
+ALIASES: dict[str, str] = {}  # another accepted spelling -> the name of the entry
+OVERLOADS: dict[str, tuple[str, ...]] = {}  # a name -> further entries that take other types under it
+
+# EXTRACT(part FROM x) -> the entry that computes it; the plural of each is accepted too
+EXTRACT_PARTS: dict[str, str] = {}
+# DATE_TRUNC('unit', x) -> the entry that computes it
+TRUNC_UNITS: dict[str, str] = {}
+# entry that makes a TIMESTAMP of a count since 1970 -> microseconds of what it counts
+EPOCH_UNITS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1_000, "timestamp_micros": 1}
+
+
+def register(entry: Scalar, *aliases: str) -> Scalar:
+    """Add an entry and its other spellings; a name is taken once."""
+    for name in (entry.name, *aliases):
+        assert name not in SCALARS and name not in ALIASES, f"two functions named {name}"
+    SCALARS[entry.name] = entry
+    ALIASES.update(dict.fromkeys(aliases, entry.name))
+    return entry
+
+
+Body = TypeVar("Body", bound=Callable[..., object])
+
+
+def scalar(
+    name: str,
+    shape: str,
+    rule: SignatureRule,
+    *,
+    spark: str | Callable[[Signature, tuple[str, ...]], str],
+    examples: Sequence[str],
+    native: str = "",
+    typed: bool = False,
+    handles_null: bool = False,
+    may_be_null: bool = False,
+    never_null: bool = False,
+    fails: Sequence[str] = (),
+    exact: Callable[[Signature], bool] | None = None,
+    aliases: Sequence[str] = (),
+) -> Callable[[Body], Body]:
+    """Register the decorated function as the body of an entry; its docstring is the entry's."""
+
+    def add(body: Body) -> Body:
+        entry = Scalar(
+            name,
+            shape,
+            rule,
+            body,
+            cleandoc(body.__doc__ or ""),
+            spark,
+            native=native,
+            typed=typed,
+            handles_null=handles_null,
+            may_be_null=may_be_null,
+            never_null=never_null,
+            fails=tuple(fails),
+            exact=exact,
+            examples=tuple(examples),
+        )
+        register(entry, *aliases)
+        return body
+
+    return add

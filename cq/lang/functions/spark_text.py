@@ -1,0 +1,34 @@
+"""Spark SQL spellings that several entries need. TIMESTAMP is Spark's TIMESTAMP_NTZ throughout."""
+
+from __future__ import annotations
+
+from cq.lang.types import DataType, Kind
+
+_NAMES = {
+    Kind.NULL: "VOID",
+    Kind.INTEGER: "INT",
+    Kind.REAL: "FLOAT",
+    Kind.VARCHAR: "STRING",
+    Kind.TIMESTAMP: "TIMESTAMP_NTZ",
+    Kind.INTERVAL: "INTERVAL DAY TO SECOND",
+    Kind.INTERVAL_MONTH: "INTERVAL YEAR TO MONTH",
+}
+
+
+def spark_type(type_: DataType) -> str:
+    """The type's name in Spark SQL."""
+    if type_.kind is Kind.ARRAY:
+        assert type_.element is not None
+        return f"ARRAY<{spark_type(type_.element)}>"
+    return _NAMES.get(type_.kind, str(type_))
+
+
+def cast_to(text: str, type_: DataType, *, unless: DataType | None = None) -> str:
+    """`text` as `type_`; as it is when that is what it already has."""
+    return text if type_ == unless else f"cast({text} as {spark_type(type_)})"
+
+
+def clamped_int(text: str, limit: int = 2**31 - 1) -> str:
+    """A BIGINT text as Spark's INT, what is beyond `limit` on either side at it. NULL stays NULL."""
+    clamped = f"cast(greatest(least({text}, {limit}L), -{limit}L) as INT)"
+    return f"if({text} is null, null, {clamped})"  # GREATEST and LEAST skip NULL

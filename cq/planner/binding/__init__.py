@@ -1,0 +1,1 @@
+"""From syntax trees to a logical plan: names, types, scopes and lint."""

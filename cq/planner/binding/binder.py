@@ -1,0 +1,326 @@
+"""Bind: from the statements of a file to its logical plan. After this there are no names, only typed positions.
+
+`bind` goes through the statements in order. Each statement is bound on its own, so that one run reports the mistakes of
+all of them; a name whose own statement failed causes no second report. Streams and views become nodes once and are
+shared by all who read them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from cq.errors import NOWHERE, CompileError, Diagnostic, Findings, Span, compile_error, did_you_mean
+from cq.grammar import ast
+from cq.lang.casts import castable
+from cq.lang.types import DataType, common_type
+from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
+from cq.planner.binding.literals import bind_parameter
+from cq.planner.binding.queries import BoundQuery, QueryBinder, as_types
+from cq.planner.binding.scope import relation_of, renamed, visible_columns
+from cq.planner.binding.settings import MEMORY_LIMIT, SETTING_ALIASES, SETTINGS, setting_value, takes
+from cq.planner.operators import Project, Scan
+from cq.planner.plan.identity import identified
+from cq.planner.plan.logical import LogicalPlan, Output
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.source import SourceDef
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """An EXPLAIN statement: which stage of compilation (None: the default one), and the query's own plan."""
+
+    plan: LogicalPlan
+    stage: str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class BoundScript:
+    """A file after binding. settings: what SET says, by name.  description: its first comment block."""
+
+    plan: LogicalPlan
+    settings: dict[str, int]
+    description: str
+    explains: tuple[Explained, ...] = ()
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def sources(self) -> tuple[SourceDef, ...]:
+        """The streams the plan reads, in order of their position."""
+        plans = [self.plan, *(e.plan for e in self.explains)]
+        found = {n.source.position: n.source for p in plans for n in p.nodes() if isinstance(n, Scan)}
+        return tuple(found[p] for p in sorted(found))
+
+
+def bind(script: ast.Script, environment: Environment | None = None) -> BoundScript:
+    """The plan of a whole file. Raises one CompileError with every mistake of the file."""
+    binding = Binding(Catalog(environment or Environment()))
+    findings = Findings()
+    for statement in script.statements:
+        try:
+            binding.statement(statement)
+        except Silent:
+            binding.failed = True
+        except CompileError as error:
+            findings.add(error)
+    findings.raise_if_any()
+    binding.catalog.check_given()
+    assert not binding.failed, "a statement failed without a report"
+    return BoundScript(
+        identified(LogicalPlan(tuple(binding.outputs))),
+        binding.settings,
+        script.description,
+        tuple(binding.explains),
+        tuple(binding.warnings()),
+    )
+
+
+@dataclass(slots=True)
+class Binding:
+    """A file while it is bound."""
+
+    catalog: Catalog
+    outputs: list[Output] = field(default_factory=list)
+    explains: list[Explained] = field(default_factory=list)
+    settings: dict[str, int] = field(default_factory=dict)
+    depths: dict[int, int] = field(default_factory=dict)
+    used_sinks: dict[str, Span] = field(default_factory=dict)
+    views: dict[str, tuple[LogicalNode, Span]] = field(default_factory=dict)
+    failed: bool = False
+    renames: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def queries(self) -> QueryBinder:
+        return QueryBinder(self.catalog.lookup, self.catalog.environment.parameters, {}, self.depths)
+
+    def statement(self, node: ast.Statement) -> None:
+        """Take one statement in."""
+        match node:
+            case ast.CreateRelation():
+                self.catalog.create_stream(node)
+            case ast.CreateSink():
+                self.catalog.create_sink(node)
+            case ast.CreateView():
+                self.create_view(node)
+            case ast.Insert():
+                self.outputs.append(self.insert(node))
+            case ast.Query():
+                self.outputs.append(self.result(node, self.free_name()))
+            case ast.SetOption():
+                self.set_option(node)
+            case ast.Explain():
+                self.explain(node)
+            case ast.CreateTrigger():
+                raise compile_error(
+                    "CQ0501",
+                    "triggers are not supported yet",
+                    node.name_span,
+                    help="views, windows and temporal look-ups are; state lives in their operators",
+                )
+
+    def create_view(self, node: ast.CreateView) -> None:
+        """Bind the view once; all who read it share the node."""
+        catalog = self.catalog
+        if node.if_not_exists and node.name in catalog.relations:
+            return
+        catalog.check_free(node.name, node.name_span)
+        try:
+            rows = self.queries.nested(node.query)
+            relation = relation_of(rows, node.name, f'view "{node.name}"', node.name_span)
+            if node.columns:
+                title = relation.title
+                relation = replace(renamed(relation, node.name, node.columns, node.name_span), title=title)
+        except CompileError:
+            catalog.broken.add(node.name)
+            raise
+        catalog.relations[node.name] = relation
+        self.views[node.name] = (rows, node.name_span)
+
+    def free_name(self) -> str:
+        """`result`, `result_2`, … for queries without INSERT."""
+        taken = {o.name for o in self.outputs} | set(self.catalog.sinks)
+        number = 1
+        while (name := "result" if number == 1 else f"result_{number}") in taken:
+            number += 1
+        return name
+
+    def result(self, node: ast.Query, name: str) -> Output:
+        """A bare query: repeated column names get numbers."""
+        bound = self.queries.top(node)
+        rows = with_unique_names(bound.node)
+        spans = (
+            [e.span for e in bound.node.exprs] if isinstance(bound.node, Project) else [node.span] * len(rows.schema)
+        )
+        for old, new, span in zip(bound.node.schema.names, rows.schema.names, spans, strict=True):
+            if old != new:
+                text = f'two columns of the result are named "{old}": this one becomes "{new}"'
+                help = ("give one of them an alias",)
+                self.renames.append(Diagnostic("CQ0409", text, span, severity="warning", help=help))
+        return Output(name, rows, None, bound.limit, span=node.span)
+
+    def insert(self, node: ast.Insert) -> Output:
+        """INSERT INTO a sink: columns converted to those it declares."""
+        declared = self.catalog.sinks.get(node.target)
+        place = node.target_span if node.target_span != NOWHERE else node.span
+        if declared is None:
+            raise self.no_sink(node.target, place)
+        if node.conflict is not None:
+            raise compile_error("CQ0501", "ON CONFLICT is not supported yet", node.span, help="remove it")
+        if node.target in self.used_sinks:
+            raise compile_error(
+                "CQ0502",
+                f'a second INSERT INTO "{node.target}" is not supported yet',
+                place,
+                help="combine the queries with UNION ALL",
+            )
+        self.used_sinks[node.target] = place
+        bound = self.queries.top(node.query)
+        rows = self.for_sink(bound, declared, node)
+        return Output(node.target, rows, declared.sink, bound.limit, span=node.span)
+
+    def no_sink(self, name: str, place: Span) -> CompileError:
+        if name in self.catalog.broken:
+            return Silent(Diagnostic("CQ0201", f'"{name}" could not be bound', place))
+        if name in self.catalog.relations:
+            return compile_error(
+                "CQ0501",
+                f'"{name}" is a stream or view, and INSERT INTO those is not supported yet',
+                place,
+                help="UNION ALL combines streams; CREATE SINK declares what can be written",
+            )
+        return compile_error(
+            "CQ0201",
+            f'unknown sink "{name}"',
+            place,
+            label="no such sink",
+            help=did_you_mean(name, self.catalog.sinks)
+            or f"declare it: CREATE SINK {name} WITH (connector = 'file', path = '{name}.csv')",
+        )
+
+    def for_sink(self, bound: BoundQuery, declared: SinkDecl, node: ast.Insert) -> LogicalNode:
+        """The rows as the sink wants them."""
+        rows, fields = bound.node, declared.fields
+        names = node.columns or tuple(f.name for f in fields)
+        if not fields:
+            if node.columns:
+                rows = _renamed(rows, node.columns, node.span)
+            check_unique_names(rows, node.span)
+            return rows
+        if set(names) != {f.name for f in fields} or len(names) != len(rows.schema):
+            raise compile_error(
+                "CQ0307",
+                f'the query gives {len(rows.schema)} columns, and sink "{node.target}" has {len(fields)}',
+                node.query.span,
+                help=f"columns of the sink: {', '.join(str(f) for f in fields)}",
+            )
+        by_name = {f.name: f for f in fields}
+        for given, name in zip(rows.schema.fields, names, strict=True):
+            wanted = by_name[name]
+            if common_type(given.type, wanted.type) is None and not _assignable(given.type, wanted.type):
+                raise compile_error(
+                    "CQ0307",
+                    f'column "{name}" of sink "{node.target}" is {wanted.type}, and the query gives {given.type}',
+                    node.query.span,
+                    help=f"CAST({given.name} AS {wanted.type})",
+                )
+        rows = _renamed(as_types(rows, [by_name[n].type for n in names]), names, node.span)
+        order = [names.index(f.name) for f in fields]
+        if order == list(range(len(order))):
+            return rows
+        exprs = [c.expr for c in visible_columns(rows, None)]
+        return Project(rows, tuple(exprs[i] for i in order), tuple(f.name for f in fields), span=node.span)
+
+    def set_option(self, node: ast.SetOption) -> None:
+        """SET name = value."""
+        name = SETTING_ALIASES.get(node.name, node.name)
+        if name not in SETTINGS:
+            raise compile_error(
+                "CQ0207",
+                f'there is no setting "{node.name}"',
+                node.name_span,
+                help=f"{did_you_mean(node.name, SETTINGS)} settings: {', '.join(SETTINGS)}".strip(),
+            )
+        written: str | int = ""
+        match node.value:
+            case ast.NumberLiteral(text=text):
+                written = text
+            case ast.StringLiteral(value=text) if name == MEMORY_LIMIT:
+                written = text
+            case ast.Parameter(name=p) if p in self.catalog.environment.parameters:
+                bound = bind_parameter(p, self.catalog.environment.parameters[p], node.span).value
+                taken = int | str if name == MEMORY_LIMIT else int
+                written = bound if isinstance(bound, taken) and not isinstance(bound, bool) else ""
+        value = setting_value(name, written)
+        if value is None:
+            raise compile_error(
+                "CQ0208", f"{node.name} takes {takes(name)}", node.value.span, help=f"{name}: {SETTINGS[name]}"
+            )
+        self.settings[name] = value
+
+    def explain(self, node: ast.Explain) -> None:
+        """EXPLAIN: bind what it explains as a plan of its own."""
+        if node.stage in {"PLACEMENT", "CHANGELOG"}:
+            ways = "EXPLAIN, EXPLAIN STAGES and EXPLAIN CODE show the plan, its stages and their code"
+            raise compile_error("CQ0501", f"EXPLAIN {node.stage} is not supported yet", node.span, help=ways)
+        inner = node.statement
+        output = self.insert(inner) if isinstance(inner, ast.Insert) else self.result(inner, "result")
+        if isinstance(inner, ast.Insert):
+            del self.used_sinks[inner.target]
+        self.explains.append(
+            Explained(identified(LogicalPlan((output,))), node.stage.lower() if node.stage else None, node.span)
+        )
+
+    def warnings(self) -> list[Diagnostic]:
+        """Columns that got another name, and views nobody reads, in a file that has outputs."""
+        plans = [LogicalPlan(tuple(self.outputs)), *(e.plan for e in self.explains)]
+        used = {id(n) for p in plans for n in p.nodes()}
+        unused = [(name, span) for name, (node, span) in self.views.items() if id(node) not in used]
+        return self.renames + [
+            Diagnostic(
+                "CQ0201", f'view "{name}" is never used', span, severity="warning", help=("use it, or remove it",)
+            )
+            for name, span in unused
+            if used
+        ]
+
+
+def _assignable(given: DataType, wanted: DataType) -> bool:
+    """Whether INSERT converts although there is no common type: between numbers, as a cast would."""
+    return given.is_numeric and wanted.is_numeric and castable(given, wanted)
+
+
+def _renamed(node: LogicalNode, names: tuple[str, ...], span: Span) -> LogicalNode:
+    """`node` with its columns named `names`."""
+    if len(names) != len(node.schema):
+        raise compile_error("CQ0307", f"{len(names)} names for {len(node.schema)} columns", span)
+    if names == node.schema.names:
+        return node
+    if isinstance(node, Project):
+        return replace(node, names=names)
+    return Project(node, tuple(c.expr for c in visible_columns(node, None)), names, span=span)
+
+
+def with_unique_names(node: LogicalNode) -> LogicalNode:
+    """`node` with repeated column names numbered: n, n_1, n_2."""
+    names: list[str] = []
+    taken = set(node.schema.names)
+    for name in node.schema.names:
+        unique, number = name, 0
+        while unique in names or (number and unique in taken):
+            number += 1
+            unique = f"{name}_{number}"
+        names.append(unique)
+    return _renamed(node, tuple(names), node.span)
+
+
+def check_unique_names(node: LogicalNode, span: Span) -> None:
+    """CQ0409 when two columns of a written result have one name."""
+    names = node.schema.names
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice is not None:
+        raise compile_error(
+            "CQ0409",
+            f'two columns of the result are named "{twice}"',
+            span,
+            help=f"give one of them an alias: … AS {twice}_2",
+        )

@@ -1,0 +1,354 @@
+"""Calls that are no scalar functions: aggregates, LAG and aggregates OVER, and the bounds of a window.
+
+Each becomes a hole in the expression it stands in; `SelectCalls` remembers what fills it, and bind_select builds the
+operators that do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from cq.errors import NOWHERE, Span, compile_error, did_you_mean
+from cq.grammar import ast
+from cq.lang.aggregates import all_aggregates, lookup, resolve
+from cq.lang.expressions import Expr, Literal
+from cq.lang.functions import Refusal
+from cq.lang.types import TIMESTAMP
+from cq.planner.binding.conversion import convert, settled
+from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.scope import Hole, Room
+from cq.planner.operators import Lag
+from cq.planner.plan.calls import AggregateCall
+from cq.planner.plan.fold import folded
+
+WINDOW_BOUNDS = {
+    "tumble_start": 0, "hop_start": 0, "window_start": 0,
+    "tumble_end": 1, "hop_end": 1, "window_end": 1,
+    "tumble_rowtime": 2, "hop_rowtime": 2, "window_time": 2,
+}  # fmt: skip
+WINDOW_NAMES = {"tumble", "hop", "cumulate", "session", "window", "session_window"}
+SPARK_FIELDS = {"start": 0, "end": 1}  # of `window`, Spark's name for what GROUP BY window(…) makes
+WINDOW_FIELDS = {"window_start": 0, "window_end": 1, "window_time": 2}
+OVER_ONLY = {
+    "lag", "lead", "row_number", "rank", "dense_rank", "first_value", "last_value", "nth_value", "ntile",
+    "percent_rank", "cume_dist",
+}  # fmt: skip
+COUNT_IF = {"count_if", "countif"}
+RUNNING_FRAME = "ROWS UNBOUNDED PRECEDING"
+MAX_LAG = 10_000  # rows kept for each partition; more is a window, not a look back
+
+
+@dataclass(frozen=True, slots=True)
+class OverCall:
+    """A call with its OVER. order: the expression rows are ordered by; None means arrival."""
+
+    call: Lag | AggregateCall
+    partition: tuple[Expr, ...]
+    order: Expr | None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(slots=True)
+class SelectCalls:
+    """What the calls of one SELECT need: filled while its expressions are bound.
+
+    window: whether the FROM or the GROUP BY makes windows; group_window: the call in GROUP BY that does.
+    """
+
+    named_windows: Mapping[str, ast.WindowSpec]
+    window: bool = False
+    group_window: ast.Call | None = None
+    aggregates: list[AggregateCall] = field(default_factory=list)
+    overs: list[OverCall] = field(default_factory=list)
+
+    def bind_window_field(self, node: ast.ColumnRef) -> Expr | None:
+        if self.group_window is None:
+            return None
+        if node.qualifier == "window" and node.name in SPARK_FIELDS:
+            return window_hole(SPARK_FIELDS[node.name], node.span)
+        if node.qualifier is None and node.name in WINDOW_FIELDS:
+            return window_hole(WINDOW_FIELDS[node.name], node.span)
+        return None
+
+    def bind_call(self, node: ast.Call, binder: ExprBinder) -> Expr | None:
+        node = _counted(node)
+        if node.name in WINDOW_BOUNDS:
+            return self.window_bound(node)
+        if node.name in WINDOW_NAMES:
+            raise compile_error(
+                "CQ0405",
+                f"{node.name.upper()} makes windows and has no value here",
+                node.span,
+                help=(
+                    "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP BY window_start, window_end",
+                    "the bounds are window_start and window_end",
+                ),
+            )
+        if node.over is not None:
+            return self.over(node, binder, node.over)
+        if node.name in OVER_ONLY:
+            raise compile_error(
+                "CQ0405",
+                f"{node.name.upper()} needs an OVER clause",
+                node.span,
+                help=f"write {node.name.upper()}(…) OVER (PARTITION BY key ORDER BY ts)",
+            )
+        if lookup(node.name) is None:
+            return None
+        if not binder.clause.aggregates:
+            raise compile_error(
+                "CQ0405",
+                f"an aggregate cannot stand in {binder.clause.name}",
+                node.span,
+                label="an aggregate",
+                help=binder.clause.advice,
+            )
+        inside = binder.narrowed(Clause("the argument of an aggregate", advice="aggregate in a derived table first"))
+        return self.remember(self.aggregate(node, inside))
+
+    def window_bound(self, node: ast.Call) -> Expr:
+        """TUMBLE_START(ts, i) and its like: a bound of the window that GROUP BY makes."""
+        if not self.window:
+            raise compile_error(
+                "CQ0405",
+                f"{node.name.upper()} needs a window",
+                node.span,
+                help="write GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE)",
+            )
+        if node.args and (self.group_window is None or node.args != self.group_window.args):
+            raise compile_error(
+                "CQ0502",
+                f"{node.name.upper()} names another window than GROUP BY",
+                node.span,
+                help="give it the same arguments, or write window_start and window_end",
+            )
+        return window_hole(WINDOW_BOUNDS[node.name], node.span)
+
+    def remember(self, call: AggregateCall) -> Expr:
+        """The hole for an aggregate; equal aggregates share one."""
+        if call not in self.aggregates:
+            self.aggregates.append(call)
+        return Hole(call.type, call.nullable, Room.AGGREGATE, self.aggregates.index(call), span=call.span)
+
+    def aggregate(self, node: ast.Call, inside: ExprBinder) -> AggregateCall:
+        """The aggregate call with its arguments bound by `inside` and converted."""
+        name = node.name.upper()
+        if node.order_by or node.nulls is not None:
+            raise compile_error(
+                "CQ0501", "ORDER BY and NULLS inside an aggregate are not supported yet", node.span, help="remove it"
+            )
+        args = [settled(a) for a in inside.positional(node, 0)]
+        found = resolve(node.name, [a.type for a in args])
+        if isinstance(found, Refusal) or (not args and not node.star):
+            known = lookup(node.name)
+            assert known is not None
+            raise compile_error(
+                found.code if isinstance(found, Refusal) else "CQ0302",
+                found.message if isinstance(found, Refusal) else f"{name} needs an argument",
+                args[0].span if args else node.span,
+                label=str(args[0].type) if args else "",
+                help=(found.help if isinstance(found, Refusal) else "") or f"it is {known.shape}",
+            )
+        entry, signature = found
+        condition = inside.condition(node.filter, "the condition of FILTER") if node.filter is not None else None
+        converted = tuple(convert(a, t) for a, t in zip(args, signature.params, strict=True))
+        distinct = node.distinct and not entry.idempotent
+        if distinct and (entry.name != "count" or len(args) != 1):
+            raise compile_error(
+                "CQ0501",
+                f"{name}(DISTINCT …) is not supported yet",
+                node.span,
+                help="COUNT(DISTINCT x) is; or group by the value in a derived table first",
+            )
+        nullable = not entry.never_null and (condition is not None or any(a.nullable for a in converted))
+        return AggregateCall(entry, converted, signature.returns, nullable, distinct, condition, span=node.span)
+
+    # ------------------------------------------------------------------------------------------------------- OVER
+
+    def over(self, node: ast.Call, binder: ExprBinder, over: ast.WindowSpec | str) -> Expr:
+        """The hole for a call with OVER; equal calls share one."""
+        if not binder.clause.windows:
+            raise compile_error(
+                "CQ0405",
+                f"a call with OVER cannot stand in {binder.clause.name}",
+                node.span,
+                help="compute it in a derived table, and use its column outside",
+            )
+        spec = self.spec(over, node)
+        inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=False))
+        call: Lag | AggregateCall
+        if node.name == "lag":
+            call = self.lag(node, inside, spec)
+        elif node.name == "row_number":
+            call = self.row_number(node, inside, spec)
+        elif lookup(node.name) is not None:
+            check_running_frame(node, spec)
+            call = self.over_aggregate(node, inside)
+        else:
+            raise _no_such_window_function(node)
+        keys = (inside.bind(p) for p in spec.partition_by)
+        partition = tuple(dict.fromkeys(k for k in keys if not isinstance(k, Literal)))  # constants divide nothing
+        result = OverCall(call, partition, order_of(spec, inside), span=node.span)
+        if result not in self.overs:
+            self.overs.append(result)
+        return Hole(call.type, call.nullable, Room.OVER, self.overs.index(result), span=node.span)
+
+    def over_aggregate(self, node: ast.Call, inside: ExprBinder) -> AggregateCall:
+        if node.distinct:
+            raise compile_error(
+                "CQ0501", "DISTINCT in OVER is not supported yet", node.span, help="COUNT(DISTINCT x) works in a window"
+            )
+        # its arguments may themselves hold aggregates of the group: holes, filled first
+        return self.aggregate(node, inside)
+
+    def row_number(self, node: ast.Call, inside: ExprBinder, spec: ast.WindowSpec) -> AggregateCall:
+        """ROW_NUMBER() is COUNT(*) of the rows up to this one: equal times are numbered as they arrive."""
+        if (
+            node.args
+            or node.star
+            or node.distinct
+            or node.order_by
+            or node.filter is not None
+            or node.nulls is not None
+        ):
+            raise compile_error(
+                "CQ0302",
+                "ROW_NUMBER takes nothing",
+                node.span,
+                help="write ROW_NUMBER() OVER (PARTITION BY … ORDER BY ts)",
+            )
+        refuse_frame(node, spec)
+        return self.aggregate(replace(node, name="count", star=True), inside)
+
+    def spec(self, over: ast.WindowSpec | str, node: ast.Call) -> ast.WindowSpec:
+        """The window specification, named ones looked up and refined."""
+        if isinstance(over, str):
+            return self.named(over, node.over_span if node.over_span != NOWHERE else node.span)
+        if over.base is None:
+            return over
+        base = self.named(over.base, over.span)
+        if over.partition_by or (over.order_by and base.order_by):
+            raise compile_error(
+                "CQ0502",
+                f'OVER changes what the window "{over.base}" already says',
+                over.span,
+                help="it may add ORDER BY or a frame that the named window does not have",
+            )
+        return replace(base, order_by=over.order_by or base.order_by, frame=over.frame or base.frame)
+
+    def named(self, name: str, span: Span) -> ast.WindowSpec:
+        if name not in self.named_windows:
+            raise compile_error(
+                "CQ0201",
+                f'there is no window "{name}"',
+                span,
+                help=did_you_mean(name, self.named_windows) or f"write WINDOW {name} AS (PARTITION BY … ORDER BY …)",
+            )
+        return self.named_windows[name]
+
+    def lag(self, node: ast.Call, inside: ExprBinder, spec: ast.WindowSpec) -> Lag:
+        """LAG(x[, n[, default]]): the default becomes of x's type."""
+        if node.distinct or node.filter is not None or node.nulls == "IGNORE" or node.star:
+            raise compile_error(
+                "CQ0501",
+                "LAG with DISTINCT, FILTER, * or IGNORE NULLS is not supported yet",
+                node.span,
+                help="filter the rows in a derived table first",
+            )
+        refuse_frame(node, spec)
+        args = inside.positional(node, 1)
+        if len(args) > 3:
+            raise compile_error("CQ0302", "LAG takes a value, a number of rows and a default", node.span)
+        offset = 1
+        if len(args) > 1:
+            number = folded(args[1])
+            if not (isinstance(number, Literal) and number.type.is_integer and number.value is not None):
+                raise compile_error("CQ0302", "LAG takes a constant number of rows", args[1].span, help="LAG(x, 1)")
+            offset = number.value
+            if not 1 <= offset <= MAX_LAG:
+                raise compile_error("CQ0302", f"LAG looks back 1 to {MAX_LAG} rows, not {offset}", args[1].span)
+        values = inside.aligned([args[0], *args[2:]], "the value and the default of LAG")
+        value = values[0]
+        default = values[1] if len(values) > 1 else None
+        nullable = value.nullable or default is None or default.nullable
+        return Lag(value, offset, default, value.type, nullable, span=node.span)
+
+
+def window_hole(index: int, span: Span) -> Hole:
+    """A bound of the pending window: 0 start, 1 end, 2 time."""
+    return Hole(TIMESTAMP, False, Room.WINDOW, index, span=span)
+
+
+def _counted(node: ast.Call) -> ast.Call:
+    """COUNT_IF(condition) as COUNT(*) FILTER (WHERE condition); any other call as it is."""
+    if node.name not in COUNT_IF or len(node.args) != 1 or node.star or node.distinct or node.filter is not None:
+        return node
+    condition = node.args[0]
+    if isinstance(condition, ast.NamedArgument):
+        return node
+    return replace(node, name="count", args=(), star=True, filter=condition)
+
+
+def refuse_frame(node: ast.Call, spec: ast.WindowSpec) -> None:
+    """CQ0501 for the frame of a function that is about rows by their number."""
+    if spec.frame is not None:
+        message = f"{node.name.upper()} takes no frame"
+        raise compile_error("CQ0501", message, spec.frame.span, help="leave the frame out")
+
+
+def order_of(spec: ast.WindowSpec, inside: ExprBinder) -> Expr | None:
+    """What OVER orders by: one ascending column, or None."""
+    if not spec.order_by:
+        return None
+    first, *more = spec.order_by
+    if more:
+        raise compile_error(
+            "CQ0501",
+            "OVER with a second ORDER BY column is not supported yet",
+            more[0].span,
+            help="rows of equal time stay in order of arrival: order by the event time alone",
+        )
+    if first.descending:
+        raise compile_error(
+            "CQ0501",
+            "OVER with ORDER BY … DESC is not supported yet",
+            first.span,
+            help="order by the event time, ascending",
+        )
+    return inside.bind(first.expr)
+
+
+def check_running_frame(node: ast.Call, spec: ast.WindowSpec) -> None:
+    """Refuse every frame but the running one. Without a frame SQL means peers, or the whole partition: refused too."""
+    frame = spec.frame
+    if frame is None:
+        why = "up to the last row of equal time (RANGE)" if spec.order_by else "all rows of the partition"
+        raise compile_error(
+            "CQ0501",
+            f"{node.name.upper()} OVER without a frame means {why}, which is not supported yet",
+            node.span,
+            help=f"for a running result write {RUNNING_FRAME} after "
+            + ("ORDER BY" if spec.order_by else "PARTITION BY"),
+        )
+    if (frame.unit, frame.start.kind, frame.end.kind) != ("ROWS", "UNBOUNDED PRECEDING", "CURRENT ROW"):
+        raise compile_error(
+            "CQ0501",
+            "this frame is not supported yet",
+            frame.span,
+            label="not the running frame",
+            help=f"supported: {RUNNING_FRAME}",
+        )
+
+
+def _no_such_window_function(node: ast.Call) -> Exception:
+    known = node.name in OVER_ONLY
+    return compile_error(
+        "CQ0501" if known else "CQ0205",
+        f"{node.name.upper()} OVER is not supported yet" if known else f'there is no window function "{node.name}"',
+        node.span,
+        help=(
+            "" if known else did_you_mean(node.name, {"lag", "row_number", *all_aggregates()}),
+            f"supported: LAG(x, n, default), ROW_NUMBER(), and aggregates with {RUNNING_FRAME}",
+        ),
+    )

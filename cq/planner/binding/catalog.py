@@ -1,0 +1,501 @@
+"""What the names of a file mean: streams, views and sinks, as the statements of the file declare them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from cq.connectors.options import OPEN_CONNECTORS, SINK_OPTIONS, SOURCE_OPTIONS, OptionDef
+from cq.errors import (
+    NOWHERE,
+    CompileError,
+    CqError,
+    Diagnostic,
+    Findings,
+    Span,
+    UsageError,
+    compile_error,
+    did_you_mean,
+    each,
+)
+from cq.grammar import ast
+from cq.lang.expressions import Column, Expr, Literal
+from cq.lang.schema import Field
+from cq.lang.types import NULL, TIMESTAMP, DataType, Kind
+from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.literals import ParameterValue, bind_parameter, bind_type
+from cq.planner.binding.scope import NOTHING, Relation, Visible, columns_named, listing, relation_of, visible_columns
+from cq.planner.binding.traits import check_size
+from cq.planner.operators import Project, Scan
+from cq.planner.plan.fold import folded
+from cq.planner.plan.logical import SinkDef
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.source import SourceDef
+
+Options = Mapping[str, str]
+Infer = Callable[[str, Options], tuple[Field, ...]]
+"""(stream, options) -> the columns its connector delivers; raises a CqError when it cannot tell."""
+
+
+def infer_nothing(name: str, options: Options) -> tuple[Field, ...]:
+    """The `infer` of an environment that can open nothing."""
+    raise CompileError(
+        Diagnostic(
+            "CQ0603",
+            f'the columns of "{name}" are not declared',
+            help=(f"declare them: CREATE STREAM {name} (column TYPE, …)",),
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What a query is given from outside its text.
+
+    parameters: values for `:name`.  inputs: options that replace those of a stream's WITH, or stand for a stream the
+    text does not declare (`bid=path`, a table in memory).  infer: asks a connector for columns that are not declared.
+    """
+
+    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
+    inputs: Mapping[str, Options] = field(default_factory=dict)
+    infer: Infer = infer_nothing
+
+
+@dataclass(frozen=True, slots=True)
+class SinkDecl:
+    """A declared sink and the columns it was declared with, if any."""
+
+    sink: SinkDef
+    fields: tuple[Field, ...] = ()
+
+
+class Silent(CompileError):
+    """A statement uses a name whose own statement failed: that mistake is reported, this one is no other."""
+
+
+@dataclass(slots=True)
+class Catalog:
+    """All names of a file, in the order in which its statements give them."""
+
+    environment: Environment
+    relations: dict[str, Relation] = field(default_factory=dict)
+    sinks: dict[str, SinkDecl] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    sources: int = 0
+    streams: list[str] = field(default_factory=list)
+
+    def lookup(self, name: str, span: Span) -> Relation:
+        """The stream or view of that name. CQ0201 when there is none."""
+        if name in self.broken:
+            raise Silent(Diagnostic("CQ0201", f'"{name}" could not be bound', span))
+        found = self.relations.get(name)
+        if found is not None:
+            return found
+        if name in self.environment.inputs:
+            self.relations[name] = self.implicit(name, span)
+            return self.relations[name]
+        if name in self.sinks:
+            raise compile_error(
+                "CQ0201", f'"{name}" is a sink, which cannot be read', span, help="read what is written to it"
+            )
+        known = {*self.relations, *self.environment.inputs}
+        raise compile_error(
+            "CQ0201",
+            f'unknown stream, table or view "{name}"',
+            span,
+            label="no such name",
+            help=(
+                f"{did_you_mean(name, known)} known: {listing(sorted(known))}".strip()
+                if known
+                else f"declare it: CREATE STREAM {name} (…) WITH (connector = 'file', path = '…'), or pass {name}=PATH"
+            ),
+        )
+
+    def check_given(self) -> None:
+        """Every input that was given is a stream of the text: one misspelt would leave another file to be read."""
+        for name in self.environment.inputs:
+            if name not in self.streams:
+                what = (
+                    "is a view, which computes its rows" if name in self.relations else "is not a stream of the query"
+                )
+                help = (did_you_mean(name, self.streams), f"streams: {listing(self.streams)}")
+                cause = f'an input is given for "{name}", which {what}'
+                raise UsageError(Diagnostic("CQ0201", cause, help=tuple(h for h in help if h)))
+
+    def implicit(self, name: str, span: Span) -> Relation:
+        """A stream the text does not declare but the caller gives: no watermark, columns inferred."""
+        options = source_options(name, {}, self.environment, span, {})
+        fields = infer_fields(self.environment, name, options, span)
+        pairs, bounded = as_pairs(options), is_bounded(options)
+        return self.add_source(SourceDef(name, fields, pairs, bounded=bounded, inferred=True, span=span))
+
+    def add_source(self, source: SourceDef) -> Relation:
+        numbered = replace(source, position=self.sources)
+        self.streams.append(source.name)
+        self.sources += 1
+        return relation_of(Scan(numbered, span=source.span), source.name, f'stream "{source.name}"')
+
+    def check_free(self, name: str, span: Span) -> None:
+        """CQ0202 when the name is taken."""
+        if name in self.relations or name in self.sinks or name in self.broken:
+            raise compile_error("CQ0202", f'"{name}" is defined twice', span, help="choose another name")
+
+    def create_stream(self, node: ast.CreateRelation) -> None:
+        """CREATE STREAM: a scan, and above it a projection when there are computed columns."""
+        if node.if_not_exists and node.name in self.relations:
+            return
+        self.check_free(node.name, node.name_span)
+        try:
+            self.relations[node.name] = StreamBinder(self, node).bind()
+        except CompileError:
+            self.broken.add(node.name)
+            raise
+
+    def create_sink(self, node: ast.CreateSink) -> None:
+        """CREATE SINK: options checked; columns kept for INSERT to convert to."""
+        if node.if_not_exists and node.name in self.sinks:
+            return
+        self.check_free(node.name, node.name_span)
+        for e in node.elements:
+            if not isinstance(e, ast.ColumnDef) or e.primary_key or e.checks or e.computed is not None:
+                raise compile_error(
+                    "CQ0501",
+                    "keys, checks and computed columns of a sink are not supported yet",
+                    e.span,
+                    help="leave them out",
+                )
+        fields = declared_fields(e for e in node.elements if isinstance(e, ast.ColumnDef))
+        check_unique([(f.name, e.span) for f, e in zip(fields, node.elements, strict=True)])
+        options = written_options(node.options, self.environment.parameters)
+        check_options(options, node.options, SINK_OPTIONS, node.name_span, "stdout")
+        sink = SinkDef(node.name, as_pairs(options), span=node.name_span)
+        self.sinks[node.name] = SinkDecl(sink, fields)
+
+
+@dataclass(slots=True)
+class StreamBinder:
+    """Binds one CREATE STREAM."""
+
+    catalog: Catalog
+    node: ast.CreateRelation
+
+    def bind(self) -> Relation:
+        node, environment = self.node, self.catalog.environment
+        self.refuse_tables()
+        check_unique([(c.name, c.name_span) for c in node.columns])
+        written = written_options(node.options, environment.parameters)
+        places = {o.key: o for o in node.options}
+        options = source_options(node.name, written, environment, node.name_span, places)
+        plain = [c for c in node.columns if c.computed is None]
+        if plain:
+            fields = declared_fields(plain)
+        else:
+            place = places["path"].value.span if "path" in places else node.name_span
+            fields = infer_fields(environment, node.name, options, place)
+        pairs, bounded = as_pairs(options), is_bounded(options)
+        source = SourceDef(node.name, fields, pairs, bounded=bounded, inferred=not plain, span=node.name_span)
+        columns = self.columns(fields)
+        time, delay = self.watermark(columns)
+        relation = self.catalog.add_source(replace(source, event_time=time, delay_us=delay))
+        if not any(c.computed for c in node.columns):
+            return relation
+        return self.computed(relation.node, columns, time)
+
+    def columns(self, fields: tuple[Field, ...]) -> list[Visible]:
+        """Every column of the stream in the order declared, as an expression over what the connector delivers."""
+        node = self.node
+        scan = Scan(SourceDef(node.name, fields))
+        known = visible_columns(scan, node.name)
+        delivered = {v.name: v for v in known}
+        declared = [c.name for c in node.columns]
+        shown = [v for v in known if v.name not in declared]
+        for c in node.columns:
+            if c.computed is None:
+                shown.append(delivered[c.name])
+                continue
+            visible = known + [v for v in shown if v.name not in delivered]
+            binder = self.binder(Relation(scan, tuple(visible), f'stream "{node.name}"'), "a computed column")
+            expr = binder.bind(c.computed)
+            if c.type is not None:
+                expr = binder.bind_cast(expr, bind_type(c.type), c.span)
+            if expr.type == NULL:
+                raise compile_error(
+                    "CQ0302", "remove the type of the computed column", c.span, help="CAST it: CAST(NULL AS BIGINT)"
+                )
+            shown.append(Visible(c.name, node.name, check_size(expr, c.span)))
+        return shown
+
+    def computed(self, scan: LogicalNode, columns: list[Visible], time: Expr | None) -> Relation:
+        """The projection that adds the computed columns."""
+        seen = {f.name: Column(f.type, f.nullable, i, f.name) for i, f in enumerate(scan.schema.fields)}
+        exprs = tuple(seen.get(c.name, c.expr) if isinstance(c.expr, Column) else c.expr for c in columns)
+        names = tuple(c.name for c in columns)
+        at = next((i for i, e in enumerate(exprs) if e == time), None) if not isinstance(time, Column) else None
+        if at is not None:  # accepted rows have an event time
+            exprs = (*exprs[:at], replace(exprs[at], nullable=False), *exprs[at + 1 :])
+        node = Project(scan, exprs, names, at, span=self.node.name_span)
+        return relation_of(node, self.node.name, f'stream "{self.node.name}"')
+
+    def watermark(self, columns: list[Visible]) -> tuple[Expr | None, int]:
+        """What gives rows their event time, and the delay."""
+        marks = self.node.watermarks
+        if not marks:
+            return None, 0
+        mark, *more = marks
+        if more:
+            raise compile_error("CQ0202", "a stream has one WATERMARK", more[0].span, help="leave one of them out")
+        if mark.idle is not None:
+            raise compile_error("CQ0501", "IDLE TIMEOUT is not supported yet", mark.span, help="remove it")
+        found = columns_named(columns, mark.column)
+        if not found:
+            names = [c.name for c in columns]
+            raise compile_error(
+                "CQ0203",
+                f'unknown column "{mark.column}" in stream "{self.node.name}"',
+                mark.column_span,
+                label="no such column",
+                help=f"{did_you_mean(mark.column, names)} columns: {listing(names)}".strip(),
+            )
+        time = found[0].expr
+        if time.type != TIMESTAMP:
+            raise compile_error(
+                "CQ0402",
+                f"an event time must be a TIMESTAMP, but {mark.column} is {time.type}",
+                mark.column_span,
+                label=str(time.type),
+                help=_time_help(mark.column, time.type),
+            )
+        return time, self.delay(mark)
+
+    def delay(self, mark: ast.Watermark) -> int:
+        """Microseconds of `ts - INTERVAL …`. CQ0403 when the bound is of any other form."""
+        bound = mark.bound
+        if bound is None or _is_column(bound, mark.column):
+            return 0
+        value: Expr | None = None
+        if isinstance(bound, ast.Binary) and bound.op == "-" and _is_column(bound.left, mark.column):
+            value = folded(self.binder(NOTHING, "the delay of a watermark").bind(bound.right))
+        if not isinstance(value, Literal) or value.type.kind is not Kind.INTERVAL or value.value < 0:
+            raise compile_error(
+                "CQ0403",
+                "a watermark must be its column minus a constant interval of at least zero",
+                bound.span,
+                help=f"write WATERMARK FOR {mark.column} AS {mark.column} - INTERVAL '5' SECOND",
+            )
+        delay: int = value.value
+        return delay
+
+    def binder(self, relation: Relation, where: str) -> ExprBinder:
+        return ExprBinder(relation, self.catalog.environment.parameters, Clause(where), SelectCalls({}))
+
+    def refuse_tables(self) -> None:
+        """CQ0501 for tables with state, and for what a stream's columns cannot have yet."""
+        for e in self.node.elements:
+            keyed = isinstance(e, ast.PrimaryKey) or (isinstance(e, ast.ColumnDef) and e.primary_key)
+            if keyed:
+                raise compile_error(
+                    "CQ0501",
+                    "tables with a PRIMARY KEY are not supported yet",
+                    e.span,
+                    help="a keyed window result can be looked up: JOIN v FOR SYSTEM_TIME AS OF s.ts",
+                )
+            if isinstance(e, ast.Check) or (isinstance(e, ast.ColumnDef) and e.checks):
+                raise compile_error(
+                    "CQ0501", "CHECK on a stream is not supported yet", e.span, help="filter in a view: WHERE condition"
+                )
+            if isinstance(e, ast.ColumnDef) and e.default is not None:
+                raise compile_error(
+                    "CQ0501", "DEFAULT on a stream is not supported yet", e.span, help="write COALESCE(column, value)"
+                )
+
+
+def _time_help(column: str, type_: DataType) -> str:
+    if type_.is_integer:
+        seconds = f"TIMESTAMP '1970-01-01' + {column} * INTERVAL '1' SECOND"
+        return f"compute it: {column}_time AS {seconds}, WATERMARK FOR {column}_time"
+    if type_.kind is Kind.VARCHAR:
+        return f"declare it as TIMESTAMP, or compute it: {column}_time AS CAST({column} AS TIMESTAMP)"
+    return "declare a TIMESTAMP column"
+
+
+def _is_column(node: ast.Expr, name: str) -> bool:
+    return isinstance(node, ast.ColumnRef) and node.name == name
+
+
+def declared_fields(columns: Iterable[ast.ColumnDef]) -> tuple[Field, ...]:
+    """The columns as declared; every wrong type is reported."""
+    return tuple(each(lambda c: Field(c.name, column_type(c), not c.not_null), columns))
+
+
+def column_type(c: ast.ColumnDef) -> DataType:
+    """The declared type. CQ0302 when there is none."""
+    if c.type is None:
+        raise compile_error("CQ0302", f'column "{c.name}" has no type', c.span, help=f"write {c.name} BIGINT")
+    return bind_type(c.type)
+
+
+def check_unique(names: Iterable[tuple[str, Span]]) -> None:
+    """CQ0202 for the second of two columns of one name."""
+    seen: set[str] = set()
+    for name, span in names:
+        if name in seen:
+            raise compile_error("CQ0202", f'column "{name}" is defined twice', span, help="choose another name")
+        seen.add(name)
+
+
+# ------------------------------------------------------------------------------------------------------------ options
+
+
+def written_options(options: Iterable[ast.Option], parameters: Mapping[str, ParameterValue]) -> dict[str, str]:
+    """The options of a WITH clause as text."""
+    out: dict[str, str] = {}
+    for o in options:
+        if o.key in out:
+            raise compile_error("CQ0202", f'the option "{o.key}" is given twice', o.key_span)
+        out[o.key] = _option_text(o, parameters)
+    return out
+
+
+def _option_text(option: ast.Option, parameters: Mapping[str, ParameterValue]) -> str:
+    match option.value:
+        case ast.StringLiteral(value=text):
+            return text
+        case ast.NumberLiteral(text=text):
+            return text
+        case ast.Unary(op=op, operand=ast.NumberLiteral(text=text)):
+            return text if op == "+" else "-" + text
+        case ast.BooleanLiteral(value=truth):
+            return "true" if truth else "false"
+        case ast.Parameter(name=name):
+            if name in parameters:
+                value = bind_parameter(name, parameters[name], option.value.span).value
+                return str(value).lower() if isinstance(value, bool) else str(parameters[name])
+            raise compile_error(
+                "CQ0206", f'the parameter ":{name}" has no value', option.value.span, help=f"--var {name}=VALUE"
+            )
+        case _:
+            raise compile_error(
+                "CQ0208", f'the option "{option.key}" takes text, a number, TRUE or FALSE', option.value.span
+            )
+
+
+def source_options(
+    name: str, written: Options, environment: Environment, span: Span, places: Mapping[str, ast.Option]
+) -> dict[str, str]:
+    """The options of a stream, those of the environment over those of the text, all checked."""
+    given = dict(environment.inputs.get(name, {}))
+    options = {**(_still_said(written, given) if given else written), **given}
+    check_options(options, places.values(), SOURCE_OPTIONS, span, "memory")
+    return options
+
+
+def _still_said(written: Options, given: Options) -> dict[str, str]:
+    """What a WITH clause says that still holds where the rows come from elsewhere: how they are laid out, and what is
+    asked of them. An unknown option of the text stays, for it to be refused."""
+    from cq.connectors.files import ending_format  # with Arrow behind it, which a check of a text does not need
+
+    declared = written.get("connector", "file").lower()
+    new = given.get("connector", declared)
+    table, known = SOURCE_OPTIONS.get(new, {}), SOURCE_OPTIONS.get(declared, {})
+    format_is_given = bool(given.get("path")) and bool(ending_format(given["path"]))
+    kept = {}
+    for key, value in written.items():
+        said = key in table and (new == declared or table[key].accepts(value))
+        unknown = key not in known and declared not in OPEN_CONNECTORS and key != "connector"
+        if (said or unknown) and not (key == "format" and format_is_given):
+            kept[key] = value
+    return kept
+
+
+def check_options(
+    options: dict[str, str],
+    places: Iterable[ast.Option],
+    known: Mapping[str, Mapping[str, OptionDef]],
+    span: Span,
+    default: str,
+) -> None:
+    """The connector is named where the text leaves it out, and words are in lower case, in place.
+
+    CQ0207 and CQ0208 for options it does not take.
+    """
+    written = {o.key: o for o in places}
+    options.setdefault("connector", "file" if "path" in options else default)
+    connector = options["connector"] = options["connector"].lower()
+    if connector not in known:
+        at = written.get("connector")
+        raise compile_error(
+            "CQ0208",
+            f'there is no connector "{connector}"',
+            at.value.span if at else span,
+            label="unknown connector",
+            help=f"{_nearest_connector(connector, known)} connectors: {', '.join(known)}".strip(),
+        )
+    table = known[connector]
+    findings = Findings()
+    for key, value in options.items():
+        at = written.get(key)
+        if key == "connector":
+            continue
+        if key not in table:
+            if connector in OPEN_CONNECTORS:
+                continue
+            unknown = compile_error(
+                "CQ0207",
+                f'the connector "{connector}" has no option "{key}"',
+                at.key_span if at else span,
+                label="unknown option",
+                help=f"{did_you_mean(key, ['connector', *table])} options: {', '.join(table)}".strip(),
+            )
+            findings.add(unknown)
+        elif not table[key].accepts(value):
+            refused = compile_error(
+                "CQ0208",
+                f"{key} cannot be '{value}'",
+                at.value.span if at else span,
+                help=f"{key} is {table[key].allowed}: {table[key].doc}",
+            )
+            findings.add(refused)
+        elif table[key].is_word:
+            options[key] = value.lower()
+    findings.raise_if_any()
+    for key, option in table.items():
+        if option.required and key not in options:
+            raise compile_error(
+                "CQ0207", f'the connector "{connector}" needs the option "{key}"', span, help=f"{key}: {option.doc}"
+            )
+
+
+def _nearest_connector(name: str, known: Collection[str]) -> str:
+    """What does here what a connector of another system does."""
+    here = {
+        "filesystem": "file",
+        "datagen": "generator",
+        "rate": "generator",
+        "print": "stdout",
+        "blackhole": "discard",
+    }
+    if here.get(name) in known:
+        return f"write '{here[name]}';"
+    if "kafka" in name and "stdin" in known:
+        return "reading Kafka is not supported yet: pipe its console consumer to connector 'stdin', or write a file;"
+    return did_you_mean(name, known)
+
+
+def as_pairs(options: Options) -> tuple[tuple[str, str], ...]:
+    """Options in order of their keys, so that the order of writing makes no other plan."""
+    return tuple(sorted(options.items()))
+
+
+def is_bounded(options: Options) -> bool:
+    """Whether the stream ends: files, memory and stdin do, a generator when it is told how many rows to make."""
+    return options["connector"] != "generator" or "rows" in options
+
+
+def infer_fields(environment: Environment, name: str, options: Options, span: Span) -> tuple[Field, ...]:
+    """The columns the connector says there are; its errors are placed at the stream's name."""
+    try:
+        return environment.infer(name, options)
+    except CqError as error:
+        placed = [replace(d, span=span) if d.span == NOWHERE else d for d in error.diagnostics]
+        raise CompileError(*placed) from error

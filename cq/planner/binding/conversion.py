@@ -1,0 +1,94 @@
+"""Silent conversions made visible: which types meet, and the cast or converted constant that brings them there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cq.errors import Label, compile_error
+from cq.lang.expressions import Cast, Expr, Literal
+from cq.lang.types import (
+    DATE,
+    INTEGER,
+    MAX_DECIMAL_DIGITS,
+    NULL,
+    REAL,
+    TIMESTAMP,
+    VARCHAR,
+    DataType,
+    Kind,
+    common_type,
+    decimal,
+    integer_range,
+)
+from cq.lang.value_text import read_date, read_timestamp
+
+
+def convert(expr: Expr, type_: DataType) -> Expr:
+    """`expr` as `type_`: itself, a converted constant, or a cast that no value of its type can fail but by size."""
+    if expr.type == type_:
+        return expr
+    if isinstance(expr, Literal):
+        value = _converted(expr, type_)
+        if value is not None or expr.value is None:
+            return Literal(type_, expr.value is None, value, span=expr.span)
+    return Cast(type_, expr.nullable, expr, span=expr.span)
+
+
+def _converted(literal: Literal, type_: DataType) -> int | float | None:
+    """The value of a numeric constant in a wider type; None when it needs a real cast."""
+    value, source = literal.value, literal.type
+    if value is None or not (source.is_integer or source.kind is Kind.DECIMAL):
+        return None
+    if type_.kind is Kind.DECIMAL and type_.scale >= source.scale:
+        scaled: int = value * 10 ** (type_.scale - source.scale)
+        return scaled if abs(scaled) < 10**type_.precision else None
+    if type_.is_float and type_ != REAL:
+        quotient: float = value / 10**source.scale  # a quotient of integers is rounded once
+        return quotient
+    if type_.is_integer and source.is_integer:
+        low, high = integer_range(type_)
+        return value if low <= value <= high else None
+    return None
+
+
+def settled(expr: Expr) -> Expr:
+    """A bare NULL as an INTEGER, where nothing else gives it a type; anything else unchanged."""
+    return convert(expr, INTEGER) if expr.type == NULL else expr
+
+
+def narrowed_integer(expr: Expr, other: DataType) -> Expr:
+    """An integer constant beside a DECIMAL as the DECIMAL of its own digits, as in Spark; anything else unchanged."""
+    if not (isinstance(expr, Literal) and expr.type.is_integer and other.kind is Kind.DECIMAL):
+        return expr
+    digits = len(str(abs(expr.value)))
+    return expr if digits > MAX_DECIMAL_DIGITS else convert(expr, decimal(digits, 0))
+
+
+def common(a: Expr, b: Expr) -> DataType | None:
+    """The type both convert to; an integer constant counts by its own digits."""
+    return common_type(narrowed_integer(a, b.type).type, narrowed_integer(b, a.type).type)
+
+
+def time_text(text: Expr, other: Expr) -> Expr:
+    """A string constant beside a DATE or TIMESTAMP as that date or time. CQ0104 when it is none."""
+    if not (
+        isinstance(text, Literal)
+        and text.type == VARCHAR
+        and text.value is not None
+        and other.type in {DATE, TIMESTAMP}
+    ):
+        return text
+    days = read_date(text.value, clock=False) if other.type == DATE else None
+    if days is not None:
+        return replace(text, type=DATE, value=days)
+    time = read_timestamp(text.value)
+    if time is None:
+        raise compile_error(
+            "CQ0104",
+            f"'{text.value}' is compared with a {other.type} and is none",
+            text.span,
+            label=f"not a {other.type}",
+            labels=(Label(other.span, str(other.type)),),
+            help="write it as '2024-01-31'" if other.type == DATE else "write it as '2024-01-31 10:20:30'",
+        )
+    return replace(text, type=TIMESTAMP, value=time)

@@ -1,0 +1,536 @@
+"""Scalar expressions: syntax trees in, typed trees over column positions out.
+
+Conversions that SQL makes silently become explicit casts here, and the shorthands of SQL (BETWEEN, IN, simple CASE,
+NULLIF, IS TRUE, …) become the few kinds of node of `cq.lang.expressions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Protocol
+
+from cq.errors import CompileError, Label, Span, compile_error, did_you_mean, each
+from cq.grammar import ast
+from cq.grammar.unsupported import ELSEWHERE, FUNCTION_WAYS
+from cq.lang.aggregates import all_aggregates
+from cq.lang.casts import castable
+from cq.lang.expressions import And, Call, Case, Coalesce, Expr, IsNull, Literal, Or
+from cq.lang.expressions import Cast as BoundCast
+from cq.lang.functions import Refusal, Scalar, Signature, all_names, extract_parts, lookup, resolve, trunc_units
+from cq.lang.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind
+from cq.planner.binding.conversion import common, convert, settled, time_text
+from cq.planner.binding.literals import (
+    ParameterValue,
+    bind_interval,
+    bind_number,
+    bind_parameter,
+    bind_type,
+    bind_typed,
+)
+from cq.planner.binding.scope import Relation, finds
+from cq.planner.binding.scope import resolve as resolve_column
+from cq.planner.binding.traits import check_size
+from cq.planner.binding.type_errors import (
+    apart,
+    cannot_combine,
+    cannot_compare,
+    cast_help,
+    condition_help,
+    meeting_help,
+    refused,
+    too_wide,
+)
+from cq.planner.plan.fold import folded
+
+TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # with the sides changed
+COALESCE_NAMES = {"coalesce", "ifnull", "nvl"}
+TRUNC_NAMES = {"date_trunc", "time_trunc"}
+NOT_REPEATABLE = {"random", "rand", "randn", "uuid", "gen_random_uuid", "newid", "clock_timestamp"}
+CLOCK_NAMES = {"now", "current_timestamp", "current_date", "localtimestamp", "proctime", "getdate", "today", "sysdate"}
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Where an expression stands, and what may stand there."""
+
+    name: str
+    aggregates: bool = False
+    windows: bool = False
+    advice: str = ""
+
+
+class Calls(Protocol):
+    """What binds the calls that are no scalar functions: aggregates, window functions and parts of windows."""
+
+    def bind_call(self, node: ast.Call, binder: ExprBinder) -> Expr | None:
+        """The value of the call, usually a hole; None when it is a plain scalar function."""
+        ...
+
+    def bind_window_field(self, node: ast.ColumnRef) -> Expr | None:
+        """The value of `window.start` and its like where a GROUP BY made a window; None when it is a plain column."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExprBinder:
+    """Binds expressions over one relation. aliases: names of the select list, used where no column has the name."""
+
+    relation: Relation
+    parameters: Mapping[str, ParameterValue]
+    clause: Clause
+    calls: Calls
+    aliases: Mapping[str, ast.Expr] = field(default_factory=dict)
+    hidden_aliases: frozenset[str] = frozenset()
+
+    def bind(self, node: ast.Expr) -> Expr:
+        """The typed value of `node`."""
+        match node:
+            case ast.ColumnRef():
+                return self.column(node)
+            case ast.Call():
+                return self.function(node)
+            case ast.Binary():
+                return self.binary(node)
+            case ast.Logical():
+                return self.logical(node)
+            case ast.Not():
+                return self.not_(node)
+            case ast.Unary():
+                return self.unary(node)
+            case ast.IsTest():
+                return self.is_test(node)
+            case ast.Between():
+                return self.between(node)
+            case ast.InList():
+                return self.in_list(node)
+            case ast.Like():
+                return self.like(node)
+            case ast.Case():
+                return self.case(node)
+            case ast.Cast():
+                return self.cast(node)
+            case ast.Extract():
+                return self.extract(node)
+            case ast.Parameter():
+                return self.parameter(node)
+            case _:
+                return bind_constant(node)
+
+    def condition(self, node: ast.Expr, what: str) -> Expr:
+        """A BOOLEAN. CQ0305 when it is not."""
+        expr = self.bind(node)
+        if expr.type == NULL:
+            return convert(expr, BOOLEAN)
+        if expr.type != BOOLEAN:
+            raise compile_error(
+                "CQ0305",
+                f"{what} must be BOOLEAN, and this is {expr.type}",
+                node.span,
+                label=str(expr.type),
+                help=condition_help(node),
+            )
+        return expr
+
+    def narrowed(self, clause: Clause) -> ExprBinder:
+        """The same names in another place."""
+        return replace(self, clause=clause)
+
+    # ------------------------------------------------------------------------------------------------------ names
+
+    def column(self, node: ast.ColumnRef) -> Expr:
+        part = self.calls.bind_window_field(node)
+        if part is not None:
+            return part
+        known = finds(self.relation, node)
+        if node.qualifier is None and not known and node.name in self.aliases:
+            # as in the select list itself, where no alias sees another
+            return replace(replace(self, aliases={}).bind(self.aliases[node.name]), span=node.span)
+        if node.qualifier is None and not known and node.name in self.hidden_aliases:
+            raise compile_error(
+                "CQ0203",
+                f'"{node.name}" is an alias of the select list, which {self.clause.name} cannot see',
+                node.span,
+                label="not a column of the input",
+                help="repeat the expression, or put the SELECT into a derived table and filter outside",
+            )
+        return resolve_column(self.relation, node)
+
+    def parameter(self, node: ast.Parameter) -> Expr:
+        if node.name not in self.parameters:
+            raise compile_error(
+                "CQ0206",
+                f'the parameter ":{node.name}" has no value',
+                node.span,
+                help=(did_you_mean(node.name, self.parameters), f"set it: --var {node.name}=VALUE"),
+            )
+        return bind_parameter(node.name, self.parameters[node.name], node.span)
+
+    # -------------------------------------------------------------------------------------------------- operators
+
+    def unary(self, node: ast.Unary) -> Expr:
+        if isinstance(node.operand, ast.NumberLiteral):
+            return bind_number(node.operand.text, node.span, negative=node.op == "-")
+        operand = self.bind(node.operand)
+        if isinstance(operand, Literal) and operand.type.is_interval and operand.value is not None:
+            return replace(operand, value=-operand.value if node.op == "-" else operand.value, span=node.span)
+        if node.op == "+":
+            if not (operand.type.is_numeric or operand.type.is_interval):
+                raise compile_error("CQ0301", f"+ does not go with {operand.type}", node.span, label=str(operand.type))
+            return operand
+        if not (operand.type.is_numeric or operand.type.is_interval or operand.type == NULL):
+            raise compile_error(
+                "CQ0301", f"- does not go with {operand.type}", operand.span, label=str(operand.type),
+                help="CAST the text to a number" if operand.type == VARCHAR else "write -number or -INTERVAL",
+            )  # fmt: skip
+        return self.call(NEGATE, [operand], node.span, [node.operand])
+
+    def binary(self, node: ast.Binary) -> Expr:
+        left, right = each(self.bind, (node.left, node.right))
+        if node.op in {"IS DISTINCT FROM", "IS NOT DISTINCT FROM"}:
+            same = self.not_distinct(left, right, node.span)
+            return self.negated(same, node.span) if node.op == "IS DISTINCT FROM" else same
+        if node.op in TURNED:
+            if isinstance(node.left, ast.Binary) and node.left.op in TURNED and right.type not in {BOOLEAN, NULL}:
+                raise compile_error(
+                    "CQ0301", "comparisons cannot be chained", node.op_span, label="the third side begins here",
+                    help="repeat the middle: a < x AND x < b, or write x BETWEEN a AND b",
+                )  # fmt: skip
+            return self.compare(node.op, left, right, node.span)
+        return self.arithmetic(node.op, left, right, node.span)
+
+    def compare(self, op: str, left: Expr, right: Expr, span: Span) -> Expr:
+        """`left op right`, both converted to their common type."""
+        left, right = time_text(left, right), time_text(right, left)
+        found = resolve_function(op, (left, right))
+        if isinstance(found, Refusal):
+            if left.type.is_integer and right.type.kind is Kind.DECIMAL:
+                return self.compare_whole(op, left, right, span)
+            if left.type.kind is Kind.DECIMAL and right.type.is_integer:
+                return self.compare_whole(TURNED[op], right, left, span)
+            if found.code == "CQ0304":
+                raise too_wide(found, left, right)
+            raise cannot_compare(left, right)
+        return apply(found, (left, right), span)
+
+    def compare_whole(self, op: str, whole: Expr, number: Expr, span: Span) -> Expr:
+        """An integer with a DECIMAL when no DECIMAL holds both: with the integers below and above it, exactly."""
+        below, above = (
+            folded(self.bind_cast(self.call(name, [number], span, ()), BIGINT, span)) for name in ("floor", "ceil")
+        )
+        match op:
+            case "<" | ">=":
+                return self.compare(op, whole, above, span)
+            case "<=" | ">":
+                return self.compare(op, whole, below, span)
+        parts = (self.compare(">=", whole, above, span), self.compare("<=", whole, below, span))
+        equal = check_size(And(BOOLEAN, any(p.nullable for p in parts), parts, span=span), span)
+        return equal if op == "=" else self.negated(equal, span)
+
+    def not_distinct(self, left: Expr, right: Expr, span: Span) -> Expr:
+        """TRUE when both are NULL or equal, never NULL."""
+        equal = self.compare("=", left, right, span)
+        nulls = tuple(IsNull(BOOLEAN, False, settled(e), span=span) for e in (left, right) if e.nullable)
+        if not nulls:
+            return equal
+        known = Coalesce(BOOLEAN, False, (equal, Literal(BOOLEAN, False, False)), span=span)
+        if len(nulls) == 1:
+            return known
+        return Or(BOOLEAN, False, (And(BOOLEAN, False, nulls, span=span), known), span=span)
+
+    def arithmetic(self, op: str, left: Expr, right: Expr, span: Span) -> Expr:
+        found = resolve_function(op, (left, right))
+        if isinstance(found, Refusal):
+            if found.code == "CQ0304":
+                raise too_wide(found, left, right)
+            raise cannot_combine(op, left, right)
+        return apply(found, (left, right), span)
+
+    def negated(self, expr: Expr, span: Span) -> Expr:
+        return self.call("not", [convert(expr, BOOLEAN)], span, [])
+
+    def maybe_negated(self, expr: Expr, node: ast.Between | ast.InList | ast.Like | ast.IsTest) -> Expr:
+        return self.negated(expr, node.span) if node.negated else expr
+
+    def not_(self, node: ast.Not) -> Expr:
+        return self.negated(self.condition(node.operand, "the operand of NOT"), node.span)
+
+    def logical(self, node: ast.Logical) -> Expr:
+        args = tuple(each(partial(self.condition, what=f"an operand of {node.op}"), node.operands))
+        kind = And if node.op == "AND" else Or
+        return kind(BOOLEAN, any(a.nullable for a in args), args, span=node.span)
+
+    def is_test(self, node: ast.IsTest) -> Expr:
+        if node.what == "NULL":
+            arg = settled(self.bind(node.operand))
+            return self.maybe_negated(IsNull(BOOLEAN, False, arg, span=node.span), node)
+        operand = self.condition(node.operand, f"the operand of IS {node.what}")
+        match node.what:
+            case "UNKNOWN":
+                test: Expr = IsNull(BOOLEAN, False, operand, span=node.span)
+            case "TRUE":
+                test = Coalesce(BOOLEAN, False, (operand, Literal(BOOLEAN, False, False)), span=node.span)
+            case "FALSE":
+                no = self.negated(operand, node.span)
+                test = Coalesce(BOOLEAN, False, (no, Literal(BOOLEAN, False, False)), span=node.span)
+        return self.maybe_negated(test, node)
+
+    def between(self, node: ast.Between) -> Expr:
+        operand = self.bind(node.operand)
+        parts = (
+            self.compare(">=", operand, self.bind(node.low), node.span),
+            self.compare("<=", operand, self.bind(node.high), node.span),
+        )
+        both = And(BOOLEAN, any(p.nullable for p in parts), parts, span=node.span)
+        return self.maybe_negated(check_size(both, node.span), node)
+
+    def in_list(self, node: ast.InList) -> Expr:
+        operand = self.bind(node.operand)
+        tests = tuple(self.compare("=", operand, self.bind(i), i.span) for i in node.items)
+        if len(tests) == 1:
+            return self.maybe_negated(tests[0], node)
+        either = Or(BOOLEAN, any(t.nullable for t in tests), tests, span=node.span)
+        if operand.children:  # repeated in every test
+            check_size(either, node.span)
+        return self.maybe_negated(either, node)
+
+    def like(self, node: ast.Like) -> Expr:
+        parts = [node.operand, node.pattern, *([node.escape] if node.escape is not None else [])]
+        args = [self.bind(p) for p in parts]
+        if node.op == "ILIKE":
+            args[:2] = [self.call("lower", [a], p.span, [p]) for a, p in zip(args[:2], parts[:2], strict=True)]
+        return self.maybe_negated(self.call("like", args, node.span, parts), node)
+
+    # ------------------------------------------------------------------------------------- conditionals and casts
+
+    def case(self, node: ast.Case) -> Expr:
+        if node.operand is None:
+            conditions = [self.condition(w.condition, "a condition of CASE") for w in node.branches]
+        else:
+            operand = self.bind(node.operand)
+            conditions = [self.compare("=", operand, self.bind(w.condition), w.span) for w in node.branches]
+            for condition in conditions:
+                check_size(condition, node.span)
+        values = [self.bind(w.result) for w in node.branches]
+        default = self.bind(node.otherwise) if node.otherwise is not None else Literal(NULL, True, None)
+        return self.conditional(conditions, [*values, default], node.span)
+
+    def conditional(self, conditions: Sequence[Expr], values: Sequence[Expr], span: Span) -> Expr:
+        """CASE over `conditions` with one value more, the default; all values brought to one type."""
+        aligned = self.aligned(values, "the results of CASE")
+        *results, default = aligned
+        branches = tuple(zip(conditions, results, strict=True))
+        return Case(default.type, any(v.nullable for v in aligned), branches, default, span=span)
+
+    def aligned(self, values: Sequence[Expr], what: str) -> list[Expr]:
+        """The values converted to the one type that holds them all. CQ0301 when there is none."""
+        widest = values[0]
+        for value in values[1:]:
+            type_ = common(widest, value)
+            if type_ is None:
+                message = f"{what} are {widest.type} and {value.type}, which have no common type"
+                raise apart("CQ0301", message, value, widest, meeting_help(widest, value))
+            widest = widest if type_ == widest.type else Literal(type_, True, None, span=value.span)
+        return [convert(v, settled(widest).type) for v in values]
+
+    def coalesce(self, node: ast.Call) -> Expr:
+        args = self.aligned(self.positional(node, 1), f"the arguments of {node.name.upper()}")
+        if len(args) == 1:
+            return args[0]
+        return Coalesce(args[0].type, all(a.nullable for a in args), tuple(args), span=node.span)
+
+    def nullif(self, node: ast.Call) -> Expr:
+        first, second = self.exactly(node, 2)
+        first = settled(first)
+        equal = self.compare("=", first, second, node.span)
+        null = Literal(first.type, True, None)
+        return check_size(Case(first.type, True, ((equal, null),), first, span=node.span), node.span)
+
+    def if_(self, node: ast.Call) -> Expr:
+        _, yes, no = self.exactly(node, 3)
+        argument = node.args[0]
+        assert not isinstance(argument, ast.NamedArgument)
+        return self.conditional([self.condition(argument, "the condition of IF")], [yes, no], node.span)
+
+    def cast(self, node: ast.Cast) -> Expr:
+        return self.bind_cast(self.bind(node.operand), bind_type(node.type), node.span, node.safe)
+
+    def bind_cast(self, arg: Expr, type_: DataType, span: Span, safe: bool = False) -> Expr:
+        """`arg` as `type_`, as CAST does it. CQ0303 when there is no such cast."""
+        if arg.type in {NULL, type_}:
+            return replace(convert(arg, type_), span=span)
+        if not castable(arg.type, type_):
+            raise compile_error(
+                "CQ0303", f"{arg.type} cannot be cast to {type_}", arg.span, label=str(arg.type),
+                help=cast_help(arg.type, type_),
+            )  # fmt: skip
+        return BoundCast(type_, arg.nullable or safe, arg, safe, span=span)
+
+    def extract(self, node: ast.Extract) -> Expr:
+        return self.part_of(node.part, node.part_span, extract_parts(), node.operand, node.span)
+
+    def by_unit(self, node: ast.Call) -> Expr:
+        """DATE_TRUNC('unit', x) and DATE_PART('part', x): the unit decides which entry computes it."""
+        known = trunc_units() if node.name in TRUNC_NAMES else extract_parts()
+        if len(node.args) != 2 or not isinstance(unit := node.args[0], ast.StringLiteral):
+            raise compile_error(
+                "CQ0302",
+                f"{node.name.upper()} takes a unit as a constant, and a time",
+                node.span,
+                help=(f"write {node.name.upper()}('hour', ts)", f"units: {', '.join(known)}"),
+            )
+        operand = node.args[1]
+        if isinstance(operand, ast.NamedArgument):
+            raise compile_error("CQ0302", f"{node.name.upper()} takes no named arguments", operand.span)
+        return self.part_of(unit.value, unit.span, known, operand, node.span)
+
+    def part_of(self, part: str, part_span: Span, known: Mapping[str, str], operand: ast.Expr, span: Span) -> Expr:
+        word = part.lower()
+        name = known.get(word) or known.get(word.removesuffix("s"))
+        if name is None:
+            raise compile_error(
+                "CQ0302", f'there is no unit "{part}" here', part_span,
+                help=f"{did_you_mean(word, known)} units: {', '.join(known)}".strip(),
+            )  # fmt: skip
+        bound = self.bind(operand)
+        if bound.type.is_interval:
+            raise compile_error(
+                "CQ0302", f"{part.upper()} takes a time, not an INTERVAL", bound.span, label=str(bound.type),
+                help="to get the length as a number, write UNIX_SECONDS(a) - UNIX_SECONDS(b), or use UNIX_MICROS",
+            )  # fmt: skip
+        return self.call(name, [bound], span, [operand])
+
+    # ------------------------------------------------------------------------------------------------------ calls
+
+    def function(self, node: ast.Call) -> Expr:
+        other = self.calls.bind_call(node, self)
+        if other is not None:
+            return other
+        match node.name:
+            case name if name in COALESCE_NAMES:
+                return self.coalesce(node)
+            case "nullif":
+                return self.nullif(node)
+            case "if" | "iff" | "iif":
+                return self.if_(node)
+            case "date_trunc" | "time_trunc" | "date_part":
+                return self.by_unit(node)
+        if lookup(node.name) is None:
+            raise self.unknown_function(node)
+        if node.star or node.distinct or node.order_by or node.filter is not None or node.nulls is not None:
+            raise compile_error(
+                "CQ0302",
+                f"{node.name.upper()} is not an aggregate: it accepts no *, DISTINCT, ORDER BY, FILTER or NULLS",
+                node.span,
+            )
+        args = self.positional(node, 0)
+        return self.call(node.name, args, node.span, list(node.args), node.name_span)
+
+    def positional(self, node: ast.Call, least: int) -> list[Expr]:
+        """The bound arguments of a function that takes no named ones."""
+
+        def argument(a: ast.Expr | ast.NamedArgument) -> Expr:
+            if isinstance(a, ast.NamedArgument):
+                raise compile_error(
+                    "CQ0302",
+                    f"{node.name.upper()} takes no named arguments",
+                    a.span,
+                    help="write the values without names, in order",
+                )
+            return self.bind(a)
+
+        out = each(argument, node.args)
+        if len(out) < least:
+            raise compile_error("CQ0302", f"{node.name.upper()} needs an argument", node.span)
+        return out
+
+    def exactly(self, node: ast.Call, count: int) -> list[Expr]:
+        args = self.positional(node, 0)
+        if len(args) != count:
+            raise compile_error("CQ0302", f"{node.name.upper()} takes {count} arguments, not {len(args)}", node.span)
+        return args
+
+    def call(
+        self, name: str, args: Sequence[Expr], span: Span, nodes: Sequence[ast.Node], name_span: Span | None = None
+    ) -> Expr:
+        """A scalar function over bound arguments. CQ0302 when it does not take them."""
+        found = resolve_function(name, args)
+        if isinstance(found, Refusal):
+            entry = lookup(name)
+            assert entry is not None, f"the function {name} is not in the registry"
+            raise compile_error(
+                found.code,
+                found.message,
+                name_span or span,
+                labels=tuple(Label(n.span, str(a.type)) for n, a in zip(nodes, args, strict=False)),
+                help=(found.help or f"it is {entry.shape}", *(f"example: {e}" for e in entry.examples[:1])),
+            )
+        return apply(found, args, span)
+
+    def unknown_function(self, node: ast.Call) -> CompileError:
+        span = node.name_span
+        if node.name in NOT_REPEATABLE:
+            return compile_error(
+                "CQ0501",
+                f"{node.name.upper()} returns a new value each time, and a query must always return the same rows",
+                span,
+                help="compute it from a column, or include the values in the data",
+            )
+        if node.name in CLOCK_NAMES:
+            return compile_error(
+                "CQ0501",
+                f"{node.name.upper()} is not supported: queries cannot read the clock",
+                span,
+                help="use the event time of the row, or a parameter: --var now='2024-01-31 10:00:00'",
+            )
+        return compile_error(
+            "CQ0205",
+            f'unknown function "{node.name}"',
+            span,
+            label="no such function",
+            help=ELSEWHERE.get(node.name) or did_you_mean(node.name, known_functions()) or FUNCTION_WAYS,
+        )
+
+
+def known_functions() -> list[str]:
+    """All names a call can have, for `did you mean`."""
+    names = {n for n in all_names() if n.isidentifier()} | set(all_aggregates())
+    return sorted(
+        names | COALESCE_NAMES | {"nullif", "if", "lag", "tumble_start", "tumble_end", "hop_start", "hop_end"}
+    )
+
+
+def resolve_function(name: str, args: Sequence[Expr]) -> tuple[Scalar, Signature] | Refusal:
+    """The registry's entry for these arguments, constants included, or its refusal."""
+    constants = tuple(a.value if isinstance(a, Literal) else None for a in args)
+    return resolve(name, tuple(a.type for a in args), constants)
+
+
+def apply(found: tuple[Scalar, Signature], args: Sequence[Expr], span: Span) -> Call:
+    """The call, its arguments converted to the parameter types; whether it can be NULL is derived."""
+    entry, signature = found
+    converted = tuple(convert(a, t) for a, t in zip(args, signature.params, strict=True))
+    return Call(signature.returns, entry.nullable([a.nullable for a in converted]), entry, converted, span=span)
+
+
+def bind_constant(node: ast.Expr) -> Literal:
+    """The value of a literal. CQ0501 for an expression that is not supported."""
+    match node:
+        case ast.NumberLiteral(text=text):
+            return bind_number(text, node.span)
+        case ast.StringLiteral(value=value):
+            return Literal(VARCHAR, False, value, span=node.span)
+        case ast.BooleanLiteral(value=truth):
+            return Literal(BOOLEAN, False, truth, span=node.span)
+        case ast.NullLiteral():
+            return Literal(NULL, True, None, span=node.span)
+        case ast.TypedLiteral():
+            return bind_typed(node)
+        case ast.IntervalLiteral():
+            return bind_interval(node)
+        case _:
+            raise refused(node)
+
+
+NEGATE = "negate"

@@ -1,0 +1,250 @@
+"""GROUP BY: which aggregate operator a SELECT needs, and where values of the rows below are found in its result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from cq.errors import NOWHERE, Span, compile_error
+from cq.lang.expressions import Column, Expr, Literal, columns_of
+from cq.planner.binding.calls import OverCall, SelectCalls
+from cq.planner.binding.scope import Hole, Relation, Room, SessionWindow, holes_of
+from cq.planner.binding.traits import window_bound
+from cq.planner.operators import Aggregate, Lag, SessionAggregate, Window, WindowAggregate, WindowKind
+from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
+from cq.planner.plan.calls import AggregateCall
+from cq.planner.plan.node import LogicalNode
+
+GROUPING_HELP = "add to GROUP BY: window_start, window_end"
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """An aggregate operator. places: where a value of the rows below is found in its rows."""
+
+    node: LogicalNode
+    places: dict[Expr, int]
+    first_aggregate: int
+
+    def above(self, expr: Expr) -> Expr:
+        """`expr` over the aggregate's rows. CQ0404 for a column that is neither grouped nor aggregated."""
+        if isinstance(expr, Hole) and expr.room is Room.OVER:
+            return expr
+        if isinstance(expr, Hole):
+            return self.column(expr.index + (self.first_aggregate if expr.room is Room.AGGREGATE else 0), expr.span)
+        place = self.places.get(expr)
+        if place is not None:
+            return self.column(place, expr.span)
+        if isinstance(expr, Column):
+            raise compile_error(
+                "CQ0404",
+                f'"{expr.name}" is neither in GROUP BY nor in an aggregate',
+                expr.span,
+                label="which row's value?",
+                help=f'add "{expr.name}" to GROUP BY, or write MIN({expr.name}) or MAX({expr.name})',
+            )
+        children = expr.children
+        return expr.with_children([self.above(c) for c in children]) if children else expr
+
+    def above_over(self, over: OverCall) -> OverCall:
+        """A call with OVER that runs over the aggregate's rows."""
+        call = over.call
+        if isinstance(call, Lag):
+            default = self.above(call.default) if call.default is not None else None
+            call = replace(call, arg=self.above(call.arg), default=default)
+        else:
+            condition = self.above(call.filter) if call.filter is not None else None
+            call = replace(call, args=tuple(self.above(a) for a in call.args), filter=condition)
+        order = self.above(over.order) if over.order is not None else None
+        return replace(over, call=call, partition=tuple(self.above(p) for p in over.partition), order=order)
+
+    def column(self, index: int, span: Span) -> Column:
+        f = self.node.schema.fields[index]
+        return Column(f.type, f.nullable, index, f.name, span=span)
+
+
+def group_rows(
+    node: LogicalNode,
+    relation: Relation,
+    calls: SelectCalls,
+    group: Sequence[Expr],
+    items: Sequence[tuple[str, Expr]],
+    span: Span,
+) -> Grouped:
+    """The aggregate operator over `node` for the GROUP BY expressions `group`.
+
+    items: the select list, which gives keys and aggregates the names people see.
+    """
+    refuse_deep_calls(calls.aggregates)
+    if relation.window is not None:
+        return _in_window(node, relation.window.window, calls, group, items, span)
+    bounds = [e for e in group if isinstance(e, Column) and window_bound(node, e.index) is not None]
+    if bounds:
+        return _in_attached_window(node, calls, group, items, bounds[0].span, span)
+    return _at_the_end(node, relation, calls, group, items, span)
+
+
+def _in_window(
+    node: LogicalNode,
+    window: Window | SessionWindow,
+    calls: SelectCalls,
+    group: Sequence[Expr],
+    items: Sequence[tuple[str, Expr]],
+    span: Span,
+) -> Grouped:
+    if calls.group_window is None and not any(holes_of(e, Room.WINDOW) for e in group):
+        raise compile_error(
+            "CQ0502",
+            "groups over all windows are not supported yet",
+            group[0].span if group else calls.aggregates[0].span,
+            help=GROUPING_HELP,
+        )
+    for e in group:
+        if holes_of(e, Room.WINDOW) and columns_of(e):
+            raise compile_error(
+                "CQ0502",
+                "a GROUP BY expression cannot combine a window bound with a column",
+                e.span,
+                help="GROUP BY the column only: the window is already part of the group",
+            )
+    keys = _distinct_keys(e for e in group if not holes_of(e, Room.WINDOW))
+    if isinstance(window, SessionWindow):
+        return _session(node, window, keys, calls.aggregates, items, span)
+    if window.kind is WindowKind.HOP:
+        refuse_distinct(calls.aggregates, "HOP")
+    return _window_aggregate(node, window, keys, {}, calls.aggregates, items, span)
+
+
+def _in_attached_window(
+    node: LogicalNode,
+    calls: SelectCalls,
+    group: Sequence[Expr],
+    items: Sequence[tuple[str, Expr]],
+    place: Span,
+    span: Span,
+) -> Grouped:
+    """Aggregates of aggregates: the rows already belong to a window, and grouping by its bounds closes with it."""
+    fields = node.schema.fields
+    bounds = {i: b for i in range(len(fields)) if (b := window_bound(node, i)) is not None}
+    start = next((i for i, b in bounds.items() if b == WINDOW_START), None)
+    times = [t for t in node.schema.times if bounds.get(t.column) == WINDOW_END]
+    if start is None or not times:
+        raise compile_error(
+            "CQ0502",
+            "grouping by a window needs both of its bounds",
+            place,
+            help="select window_start and window_end unchanged in the inner query",
+        )
+    window = Window(WindowKind.ATTACHED, times[0], start_column=start)
+    places: dict[Expr, int] = {Column(fields[i].type, fields[i].nullable, i): b for i, b in bounds.items()}
+    keys = _distinct_keys(e for e in group if e not in places)
+    return _window_aggregate(node, window, keys, places, calls.aggregates, items, span)
+
+
+def _window_aggregate(
+    node: LogicalNode,
+    window: Window,
+    keys: tuple[Expr, ...],
+    places: dict[Expr, int],
+    aggregates: Sequence[AggregateCall],
+    items: Sequence[tuple[str, Expr]],
+    span: Span,
+) -> Grouped:
+    key_names, aggregate_names = _names(keys, aggregates, items)
+    result = WindowAggregate(node, keys, tuple(aggregates), key_names, aggregate_names, window=window, span=span)
+    places = {**places, **{k: FIRST_KEY + i for i, k in enumerate(keys)}}
+    return Grouped(result, places, FIRST_KEY + len(keys))
+
+
+def _session(
+    node: LogicalNode,
+    window: SessionWindow,
+    keys: tuple[Expr, ...],
+    aggregates: Sequence[AggregateCall],
+    items: Sequence[tuple[str, Expr]],
+    span: Span,
+) -> Grouped:
+    """Sessions of every group. PARTITION BY and GROUP BY name the same keys: a session is of one group."""
+    if window.keys is not None and set(_distinct_keys(window.keys)) != set(keys):
+        raise compile_error(
+            "CQ0502",
+            "the groups of a session are those of its PARTITION BY",
+            window.span,
+            help="write the same columns in PARTITION BY and, beside window_start and window_end, in GROUP BY",
+        )
+    refuse_distinct(aggregates, "SESSION")
+    key_names, names = _names(keys, aggregates, items)
+    result = SessionAggregate(
+        node, keys, tuple(aggregates), key_names, names, time=window.time, gap_us=window.gap_us, span=span
+    )
+    return Grouped(result, {k: FIRST_KEY + i for i, k in enumerate(keys)}, FIRST_KEY + len(keys))
+
+
+def _at_the_end(
+    node: LogicalNode,
+    relation: Relation,
+    calls: SelectCalls,
+    group: Sequence[Expr],
+    items: Sequence[tuple[str, Expr]],
+    span: Span,
+) -> Grouped:
+    if not node.bounded:
+        raise compile_error(
+            "CQ0406",
+            f"these groups would never be final: {relation.title} has no end",
+            group[0].span if group else calls.aggregates[0].span,
+            label="no window",
+            help=(
+                "group in windows: FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) "
+                "… GROUP BY window_start, window_end",
+                "or compute running results: SUM(x) OVER (PARTITION BY key ROWS UNBOUNDED PRECEDING)",
+            ),
+        )
+    keys = _distinct_keys(group)
+    # without keys there is one row even of nothing, and its aggregates are NULL
+    aggregates = [replace(a, nullable=a.nullable or not (keys or a.function.never_null)) for a in calls.aggregates]
+    key_names, aggregate_names = _names(keys, aggregates, items)
+    result = Aggregate(node, keys, tuple(aggregates), key_names, aggregate_names, span=span)
+    return Grouped(result, {k: i for i, k in enumerate(keys)}, len(keys))
+
+
+def _distinct_keys(exprs: Iterable[Expr]) -> tuple[Expr, ...]:
+    """Each key once; constants make no difference."""
+    return tuple(dict.fromkeys(e for e in exprs if not isinstance(e, Literal)))
+
+
+def _names(
+    keys: Sequence[Expr], aggregates: Sequence[AggregateCall], items: Sequence[tuple[str, Expr]]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names for people: those of the select list where a column is just this key or aggregate."""
+    shown: dict[object, str] = {}
+    for name, e in items:
+        shown.setdefault(e.index if isinstance(e, Hole) and e.room is Room.AGGREGATE else e, name)
+    key_names = [shown.get(k) or (k.name if isinstance(k, Column) else f"key{i + 1}") for i, k in enumerate(keys)]
+    names = [shown.get(i) or f"{a.function.name}{i + 1}" for i, a in enumerate(aggregates)]
+    return tuple(key_names), tuple(names)
+
+
+def refuse_distinct(aggregates: Sequence[AggregateCall], window: str) -> None:
+    """CQ0502 for COUNT(DISTINCT) in windows whose sets would have to be merged."""
+    for a in aggregates:
+        if a.distinct:
+            raise compile_error(
+                "CQ0502",
+                f"COUNT(DISTINCT …) in {window} is not supported yet",
+                a.span,
+                help="it works in TUMBLE",
+            )
+
+
+def refuse_deep_calls(aggregates: Sequence[AggregateCall]) -> None:
+    """CQ0405 for an aggregate over a bound of the window it is grouped by, which is the same in every row."""
+    for a in aggregates:
+        for e in (*a.args, *([a.filter] if a.filter is not None else [])):
+            if holes_of(e, Room.WINDOW):
+                raise compile_error(
+                    "CQ0502",
+                    "an aggregate cannot use the bounds of its own window",
+                    e.span if e.span != NOWHERE else a.span,
+                    help="all rows of the group have the same bounds: write window_start without the aggregate",
+                )

@@ -1,0 +1,222 @@
+"""Two relations side by side: temporal look-up of a keyed window result, and one row for each element of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cq.errors import CompileError, Span, compile_error
+from cq.grammar import ast
+from cq.lang.expressions import Call, Cast, Column, Expr, columns_of, conjunction, conjuncts, remap
+from cq.lang.types import Kind
+from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.scope import Relation, Visible, columns_named, visible_columns
+from cq.planner.binding.traits import key_columns
+from cq.planner.binding.windows import no_event_time, prompt
+from cq.planner.operators import TemporalJoin, Unnest, Windowed
+from cq.planner.plan.node import LogicalNode
+
+ON = Clause("ON", advice="aggregate in a view first")
+NEAREST_JOIN = "supported: [LEFT] JOIN v FOR SYSTEM_TIME AS OF s.ts ON the group keys of a windowed view v"
+
+
+def temporal_join(
+    node: ast.Join, left: Relation, right: Relation, as_of: ast.Expr, parameters: Mapping[str, ParameterValue]
+) -> Relation:
+    """`left [LEFT] JOIN right FOR SYSTEM_TIME AS OF left.ts ON …`: the right row of the key as of then."""
+    if node.kind not in {"INNER", "LEFT"} or node.asof:
+        raise refused_join(node)
+    refuse_pending(left)
+    refuse_pending(right)
+    binder = ExprBinder(left, parameters, Clause("FOR SYSTEM_TIME AS OF"), SelectCalls({}))
+    time = binder.bind(as_of)
+    attribute = left.node.schema.time_of(time.index) if isinstance(time, Column) else None
+    if attribute is None:
+        name = time.name if isinstance(time, Column) else "this expression"
+        is_time = time.type.kind is Kind.TIMESTAMP
+        raise no_event_time(left, name, as_of.span, is_time, "a temporal look-up")
+    prompt(attribute, "a temporal look-up", as_of.span)
+    width = len(left.node.schema)
+    both = side_by_side(left, right, width)
+    on = condition(node, both, left, right, parameters, NEAREST_JOIN)
+    left_keys, right_keys, rest = [], [], []
+    for part in conjuncts(on):
+        pair = equated(part, width)
+        if pair is None:
+            rest.append(part)
+        else:
+            left_keys.append(pair[0])
+            right_keys.append(remap(pair[1], {c: c - width for c in columns_of(pair[1])}))
+    aggregate, keys = _keyed(right, as_of.span)
+    chosen = _choose_keys(aggregate, keys, right_keys, right, node.span)
+    for i, (a, b) in enumerate(zip(left_keys, right_keys, strict=True)):
+        if i not in chosen:
+            moved = remap(b, {c: c + width for c in columns_of(b)})
+            rest.append(_equality(on, a, moved))
+    joined = TemporalJoin(
+        left.node,
+        right.node,
+        attribute,
+        tuple(left_keys[i] for i in chosen),
+        tuple(right_keys[i] for i in chosen),
+        conjunction(rest) if rest else None,
+        node.kind == "LEFT",
+        span=node.span,
+    )
+    return joined_relation(joined, node, left, right, both)
+
+
+def joined_relation(joined: LogicalNode, node: ast.Join, left: Relation, right: Relation, both: Relation) -> Relation:
+    """What a join shows: the columns of both sides; USING makes one column of two that are equal, the left one."""
+    fields = joined.schema.fields
+    equal = {c.name for name in node.using for c in columns_named(right.columns, name)}
+    columns = [
+        replace(v, expr=replace(v.expr, nullable=fields[v.expr.index].nullable)) if isinstance(v.expr, Column) else v
+        for i, v in enumerate(both.columns)
+        if i < len(left.columns) or v.name not in equal
+    ]
+    return Relation(joined, tuple(columns), f"{left.title} joined with {right.title}", span=node.span)
+
+
+def side_by_side(left: Relation, right: Relation, width: int) -> Relation:
+    """Both relations' columns, the right ones behind the left: what ON sees."""
+    moved = tuple(
+        replace(c, expr=replace(c.expr, index=c.expr.index + width)) if isinstance(c.expr, Column) else c
+        for c in right.columns
+    )
+    return Relation(left.node, left.columns + moved, f"{left.title} or {right.title}")
+
+
+def condition(
+    node: ast.Join, both: Relation, left: Relation, right: Relation, parameters: Mapping[str, ParameterValue], form: str
+) -> Expr:
+    """The condition of ON, or that of USING. form: what to write where there is neither."""
+    binder = ExprBinder(both, parameters, ON, SelectCalls({}))
+    if node.using:
+        sides = []
+        for name in node.using:
+            a = columns_named(left.columns, name)
+            b = columns_named(both.columns[len(left.columns) :], name)
+            if not a or not b:
+                raise compile_error(
+                    "CQ0203",
+                    f'"{name}" in USING is not a column of {(right if a else left).title}',
+                    node.span,
+                    help="write ON l.x = r.y where the names differ",
+                )
+            sides.append(binder.compare("=", a[0].expr, b[0].expr, node.span))
+        return conjunction(sides)
+    if node.on is None:
+        raise compile_error("CQ0408", "a join needs ON", node.span, help=f"write {form}")
+    return binder.condition(node.on, "the condition of ON")
+
+
+def equated(part: Expr, width: int) -> tuple[Expr, Expr] | None:
+    """(left or constant, right) of an equality with the right side; None for any other condition."""
+    match part:
+        case Call(function=f, args=(a, b)) if f.name == "=":
+            for x, y in ((a, b), (b, a)):
+                of_x, of_y = columns_of(x), columns_of(y)
+                if of_y and min(of_y) >= width and (not of_x or max(of_x) < width):
+                    return x, y
+    return None
+
+
+def _equality(condition: Expr, left: Expr, right: Expr) -> Expr:
+    """The equality of `condition` between these two, which turned out not to be about a key."""
+    for part in conjuncts(condition):
+        if isinstance(part, Call) and set(part.args) == {left, right}:
+            return part
+    raise AssertionError("an equality that was never written")
+
+
+def _keyed(right: Relation, span: Span) -> tuple[Windowed, dict[int, int]]:
+    found = key_columns(right.node)
+    if found is None or not found[0].keys:
+        raise compile_error(
+            "CQ0408",
+            f"{right.title} is not a keyed window result, so FOR SYSTEM_TIME AS OF cannot look it up",
+            right.span if right.span.line else span,
+            help="make it a view that groups by a key in TUMBLE or HOP windows",
+        )
+    if not right.node.schema.times:
+        raise compile_error(
+            "CQ0408",
+            f"{right.title} does not select window_end, so FOR SYSTEM_TIME AS OF cannot look it up",
+            right.span if right.span.line else span,
+            help="add window_end to its select list",
+        )
+    for time in right.node.schema.times:
+        prompt(time, "a temporal look-up", right.span if right.span.line else span)
+    return found
+
+
+def _choose_keys(
+    aggregate: Windowed, keys: dict[int, int], right_keys: list[Expr], right: Relation, span: Span
+) -> list[int]:
+    """Which equalities are about the group keys, one for each key, in key order. CQ0408 when a key has none."""
+    chosen = []
+    for key, name in enumerate(aggregate.key_names):
+        match = next((i for i, e in enumerate(right_keys) if keys.get(_bare_column(e)) == key), None)
+        if match is None:
+            raise compile_error(
+                "CQ0408",
+                f'{right.title} has one row for each value of "{name}", but ON does not compare it for equality',
+                span,
+                help=f"group keys: {', '.join(aggregate.key_names)}; select each, and compare each for equality in ON",
+            )
+        chosen.append(match)
+    return chosen
+
+
+def _bare_column(expr: Expr) -> int:
+    """The column an equality is about, through a widening cast; -1 when it is computed."""
+    while isinstance(expr, Cast):
+        expr = expr.arg
+    return expr.index if isinstance(expr, Column) else -1
+
+
+def unnest(node: ast.Unnest, left: Relation, parameters: Mapping[str, ParameterValue]) -> Relation:
+    """`left, UNNEST(array) AS alias(column)`: the left row once for each element."""
+    refuse_pending(left)
+    if len(node.arrays) != 1:
+        raise compile_error("CQ0501", "UNNEST of several arrays is not supported yet", node.span, help="unnest one")
+    array = ExprBinder(left, parameters, Clause("UNNEST"), SelectCalls({})).bind(node.arrays[0])
+    if array.type.kind is not Kind.ARRAY:
+        raise compile_error(
+            "CQ0302",
+            f"UNNEST takes an array, and this is {array.type}",
+            node.arrays[0].span,
+            label=str(array.type),
+            help="SPLIT(text, ' ') creates an array of words" if array.type.kind is Kind.VARCHAR else "",
+        )
+    names = [*node.columns]
+    if len(names) > 1 + node.ordinality:
+        raise compile_error(
+            "CQ0307", f"UNNEST gives {1 + node.ordinality} columns, and {len(names)} names are given", node.span
+        )
+    element = names[0] if names else (node.alias or "unnest")
+    ordinality = (names[1] if len(names) > 1 else "ordinality") if node.ordinality else None
+    result = Unnest(left.node, array, element, ordinality, span=node.span)
+    added = visible_columns(result, node.alias)[len(left.node.schema) :]
+    columns: tuple[Visible, ...] = (*left.columns, *added)
+    return Relation(result, columns, f"{left.title} with UNNEST", span=left.span)
+
+
+def refuse_pending(relation: Relation) -> None:
+    """CQ0502 for a window table function that is joined before its rows are grouped."""
+    if relation.window is not None:
+        raise compile_error(
+            "CQ0502",
+            "the rows of a window cannot be joined; they can only be grouped",
+            relation.window.span,
+            help="group them in a view first, or join first and write GROUP BY TUMBLE(ts, …)",
+        )
+
+
+def refused_join(node: ast.Join) -> CompileError:
+    """CQ0501 for the joins that are not built, with the nearest form that works."""
+    kind = "ASOF JOIN" if node.asof else f"{node.kind} JOIN"
+    return compile_error("CQ0501", f"this {kind} is not supported yet", node.span, help=NEAREST_JOIN)

@@ -1,0 +1,126 @@
+"""What a query that is right in itself was probably not meant to say: warnings of `cq check`.
+
+None of them stops a run. `cq.planner.binding.binder` has those that are also shown when a query runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from cq.errors import NOWHERE, Diagnostic, Span
+from cq.grammar import ast
+from cq.lang.expressions import Call, Cast, Expr, Literal, walk
+from cq.planner.binding.binder import BoundScript
+from cq.planner.binding.fan_out import many_copies
+from cq.planner.operators import Filter
+from cq.planner.plan.fold import folded
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import LogicalNode
+
+_COMPARISONS = frozenset(["=", "<>", "<", "<=", ">", ">="])
+_READ_IT = ("use it, or remove it",)
+
+
+def lint(script: ast.Script, bound: BoundScript, given: Iterable[str] = ()) -> tuple[Diagnostic, ...]:
+    """Warnings in order of place. given: names of the parameters that have a value."""
+    nodes = _nodes(bound)
+    found = [*_comparisons_with_null(nodes), *_idle_filters(nodes), *_growing(nodes, bound), *many_copies(nodes)]
+    if bound.plan.outputs or bound.explains:
+        found += [*_unread(script), *_unused_parameters(script, given)]
+    return tuple(sorted(dict.fromkeys(found), key=lambda d: (d.span.line, d.span.column)))
+
+
+def _nodes(bound: BoundScript) -> list[LogicalNode]:
+    plans: list[LogicalPlan] = [bound.plan, *(e.plan for e in bound.explains)]
+    return list({id(n): n for p in plans for n in p.nodes()}.values())
+
+
+def _warning(code: str, message: str, span: Span, *help: str) -> Diagnostic:
+    return Diagnostic(code, message, span, severity="warning", help=help)
+
+
+def _comparisons_with_null(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
+    for node in nodes:
+        for expr, _ in node.expressions():
+            for e in walk(expr):
+                if isinstance(e, Call) and e.function.name in _COMPARISONS and any(map(_is_null, e.args)):
+                    way = "write x IS NOT NULL" if e.function.name == "<>" else "write x IS NULL"
+                    yield _warning("CQ0308", "a comparison with NULL is never true", e.span, way)
+
+
+def _is_null(e: Expr) -> bool:
+    while isinstance(e, Cast):
+        e = e.arg
+    return isinstance(e, Literal) and e.value is None
+
+
+def _idle_filters(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
+    for node in nodes:
+        if isinstance(node, Filter):
+            value = folded(node.predicate)
+            plain = not any(isinstance(e, Call) and any(map(_is_null, e.args)) for e in walk(node.predicate))
+            if isinstance(value, Literal) and not value.value and plain:
+                yield _warning("CQ0308", "this condition is never true", node.predicate.span, "no rows are returned")
+
+
+def _growing(nodes: Iterable[LogicalNode], bound: BoundScript) -> Iterator[Diagnostic]:
+    if all(s.bounded for s in bound.sources):
+        return
+    for node in nodes:
+        if not node.state.bounded:
+            cause = f"{node.operator} keeps {node.state.text}, which grows with the input"
+            yield _warning("CQ0407", cause, node.span, "on an unbounded stream this uses up the memory: use a window")
+
+
+def _unread(script: ast.Script) -> Iterator[Diagnostic]:
+    """Streams nobody reads, sinks nobody writes, and tables of a WITH that its query does not name."""
+    read = set(_names_read(script.statements))
+    written = {n.target for n in _within(script.statements) if isinstance(n, ast.Insert)}
+    for s in script.statements:
+        if isinstance(s, ast.CreateRelation) and s.name not in read:
+            yield _warning("CQ0201", f'stream "{s.name}" is never read', s.name_span, *_READ_IT)
+        if isinstance(s, ast.CreateSink) and s.name not in written:
+            help = f"write to it: INSERT INTO {s.name} SELECT …, or remove it"
+            yield _warning("CQ0201", f'sink "{s.name}" is never written', s.name_span, help)
+    for node in _within(script.statements):
+        if isinstance(node, ast.Query) and node.ctes:
+            here = list(_names_read((node,)))
+            for cte in node.ctes:
+                if cte.name not in here:
+                    yield _warning("CQ0201", f'"{cte.name}" of WITH is never read', cte.name_span, *_READ_IT)
+
+
+def _names_read(nodes: Iterable[object]) -> Iterator[str]:
+    for node in _within(nodes):
+        if isinstance(node, ast.TableRef):
+            yield node.name
+        elif isinstance(node, ast.TableArgument) and isinstance(node.source, str):
+            yield node.source
+        elif isinstance(node, ast.TableFunction):  # TUMBLE(s, …): a bare name is parsed as a column
+            yield from (a.name for a in node.args if isinstance(a, ast.ColumnRef))
+            named = (a.value for a in node.args if isinstance(a, ast.NamedArgument))
+            yield from (value.name for value in named if isinstance(value, ast.ColumnRef))
+
+
+def _unused_parameters(script: ast.Script, given: Iterable[str]) -> Iterator[Diagnostic]:
+    used = {n.name for n in _within(script.statements) if isinstance(n, ast.Parameter)}
+    for name in given:
+        if name not in used:
+            yield _warning(
+                "CQ0206",
+                f'the parameter "{name}" is set but not used',
+                NOWHERE,
+                f"write :{name} in the query, or do not set it",
+            )
+
+
+def _within(nodes: Iterable[object]) -> Iterator[ast.Node]:
+    """The nodes and everything below them."""
+    pending = list(nodes)
+    while pending:
+        item = pending.pop()
+        if isinstance(item, tuple):
+            pending.extend(item)
+        elif isinstance(item, ast.Node):
+            yield item
+            pending.extend(getattr(item, name) for name in ast.said_fields(type(item)))

@@ -1,0 +1,300 @@
+"""Types and constants: what `DECIMAL(12,2)`, `1.50`, `DATE '2024-01-31'` and `INTERVAL '1' MINUTE` mean."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+from cq.errors import Span, compile_error, did_you_mean
+from cq.grammar import ast
+from cq.lang.expressions import Literal
+from cq.lang.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT64_MAX,
+    INT64_MIN,
+    INTEGER,
+    INTERVAL,
+    INTERVAL_MONTH,
+    MAX_DECIMAL_DIGITS,
+    NULL,
+    REAL,
+    SMALLINT,
+    TIMESTAMP,
+    TINYINT,
+    VARCHAR,
+    DataType,
+    array,
+    decimal,
+    integer_range,
+)
+from cq.lang.value_text import read_date, read_timestamp
+
+TYPE_NAMES: dict[str, DataType] = {
+    "BOOLEAN": BOOLEAN,
+    "BOOL": BOOLEAN,
+    "TINYINT": TINYINT,
+    "SMALLINT": SMALLINT,
+    "INT2": SMALLINT,
+    "INT": INTEGER,
+    "INTEGER": INTEGER,
+    "INT4": INTEGER,
+    "BIGINT": BIGINT,
+    "LONG": BIGINT,
+    "INT8": BIGINT,
+    "REAL": REAL,
+    "FLOAT": REAL,
+    "FLOAT4": REAL,
+    "DOUBLE": DOUBLE,
+    "FLOAT8": DOUBLE,
+    "VARCHAR": VARCHAR,
+    "STRING": VARCHAR,
+    "TEXT": VARCHAR,
+    "DATE": DATE,
+    "TIMESTAMP": TIMESTAMP,
+    "DATETIME": TIMESTAMP,
+    "TIMESTAMP_NTZ": TIMESTAMP,
+    "INTERVAL": INTERVAL,
+}
+DECIMAL_NAMES = {"DECIMAL", "NUMERIC", "DEC"}
+DEFAULT_DECIMAL = (10, 0)  # what a bare DECIMAL is, as in Spark
+NOT_BUILT = {
+    "TIME": "keep a time of day as INTERVAL since midnight, or inside a TIMESTAMP",
+    "TIMESTAMP_LTZ": "use TIMESTAMP (no zone) and convert to UTC before the stream",
+    "TIMESTAMPTZ": "use TIMESTAMP (no zone) and convert to UTC before the stream",
+    "CHAR": "use VARCHAR",
+    "CHARACTER": "use VARCHAR",
+    "BYTES": "use VARCHAR for text",
+    "BINARY": "use VARCHAR for text",
+    "VARBINARY": "use VARCHAR for text",
+    "BLOB": "use VARCHAR for text",
+    "MAP": "use one column for each key",
+    "ROW": "use one column for each field",
+    "STRUCT": "use one column for each field",
+    "JSON": "use VARCHAR, or one column for each field",
+    "UUID": "use VARCHAR",
+    "HUGEINT": "use BIGINT, or DECIMAL(18,0)",
+}
+# Types of other systems and what holds their values.
+ELSEWHERE = {
+    **dict.fromkeys(["INT64", "SIGNED", "SERIAL8", "BIGSERIAL", "UINTEGER", "UINT32"], "BIGINT"),
+    **dict.fromkeys(["INT32", "MEDIUMINT", "SERIAL", "USMALLINT", "UINT16"], "INT"),
+    **dict.fromkeys(["INT16", "SHORT", "UTINYINT"], "SMALLINT"),
+    "BYTE": "TINYINT",
+    **dict.fromkeys(["UBIGINT", "UINT64", "UNSIGNED", "NUMBER", "MONEY", "BIGNUMERIC"], "BIGINT or DECIMAL(18, 2)"),
+    "FLOAT64": "DOUBLE",
+    "FLOAT32": "REAL",
+    **dict.fromkeys(["NVARCHAR", "VARCHAR2", "NCHAR", "BPCHAR", "NAME", "ENUM", "JSONB", "VARIANT"], "VARCHAR"),
+    **dict.fromkeys(["DATETIME2", "SMALLDATETIME", "TIMESTAMP_MS", "TIMESTAMP_S"], "TIMESTAMP"),
+    "BYTEA": "VARCHAR for text",
+}
+WITHOUT_LENGTH = {"VARCHAR", "TIMESTAMP", "DATETIME", "FLOAT"}  # their (n) is read and has no effect
+MICROSECONDS = 6
+
+UNIT_US = {
+    "WEEK": 7 * 86_400_000_000,
+    "DAY": 86_400_000_000,
+    "HOUR": 3_600_000_000,
+    "MINUTE": 60_000_000,
+    "SECOND": 1_000_000,
+    "MILLISECOND": 1_000,
+    "MICROSECOND": 1,
+}
+UNIT_MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
+
+EPOCH = datetime.date(1970, 1, 1).toordinal()
+_AMOUNT = re.compile(r"-?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def bind_type(type_: ast.TypeName) -> DataType:
+    """The type a type name means. CQ0304 for a DECIMAL over 18 digits, CQ0501 for a type not built yet."""
+    if isinstance(type_, ast.ArrayType):
+        return array(bind_type(type_.element))
+    name = type_.name
+    if name in DECIMAL_NAMES:
+        return _decimal_type(type_)
+    if name in NOT_BUILT:
+        raise compile_error("CQ0501", f"the type {name} is not supported yet", type_.span, help=NOT_BUILT[name])
+    known = TYPE_NAMES.get(name)
+    if known is None:
+        raise compile_error(
+            "CQ0501",
+            f'there is no type "{name}"',
+            type_.span,
+            help=(
+                f"write {ELSEWHERE[name]}"
+                if name in ELSEWHERE
+                else did_you_mean(name.lower(), map(str.lower, TYPE_NAMES)),
+                f"types: {', '.join(str(t) for t in dict.fromkeys(TYPE_NAMES.values()))}, DECIMAL",
+            ),
+        )
+    if type_.params and name not in WITHOUT_LENGTH:
+        raise compile_error("CQ0501", f"{name} takes no length", type_.span, help=f"write {name}")
+    if known == TIMESTAMP and type_.params and type_.params[0] > MICROSECONDS:
+        raise compile_error(
+            "CQ0501",
+            "a TIMESTAMP has a precision of microseconds",
+            type_.span,
+            help="write TIMESTAMP(6); further digits are cut off when values are read",
+        )
+    return known
+
+
+def _decimal_type(type_: ast.SimpleType) -> DataType:
+    precision, scale = (*type_.params, 0)[:2] if type_.params else DEFAULT_DECIMAL
+    if len(type_.params) > 2 or precision < 1 or scale > precision:
+        raise compile_error(
+            "CQ0304",
+            f"DECIMAL({', '.join(map(str, type_.params))}) is impossible",
+            type_.span,
+            help="write DECIMAL(digits, digits after the point), such as DECIMAL(12,2)",
+        )
+    if precision > MAX_DECIMAL_DIGITS:
+        raise compile_error(
+            "CQ0304",
+            f"DECIMAL({precision},{scale}) needs {precision} digits, but a DECIMAL has at most {MAX_DECIMAL_DIGITS}",
+            type_.span,
+            label=f"{precision} digits",
+            help=f"write DECIMAL({MAX_DECIMAL_DIGITS},{min(scale, MAX_DECIMAL_DIGITS)}), or DOUBLE",
+        )
+    return decimal(precision, scale)
+
+
+def bind_number(text: str, span: Span, negative: bool = False) -> Literal:
+    """A number as written: INTEGER or BIGINT by size, DECIMAL with a point, DOUBLE with an exponent."""
+    sign = -1 if negative else 1
+    if "e" in text.lower():
+        value = float(text) * sign
+        if value in (float("inf"), float("-inf")):
+            raise compile_error("CQ0104", f"{text} is larger than any DOUBLE", span)
+        return Literal(DOUBLE, False, value, span=span)
+    if "." in text:
+        whole, _, fraction = text.partition(".")
+        digits = (whole + fraction).lstrip("0")
+        precision = max(len(digits), len(fraction), 1)
+        if precision > MAX_DECIMAL_DIGITS:
+            raise compile_error(
+                "CQ0304",
+                f"{text} has {precision} digits, but a DECIMAL has at most {MAX_DECIMAL_DIGITS}",
+                span,
+                help=f"write fewer digits, or {text}e0 for a DOUBLE",
+            )
+        return Literal(decimal(precision, len(fraction)), False, sign * int(digits or "0"), span=span)
+    return integer_literal(sign * int(text), span)
+
+
+def integer_literal(value: int, span: Span) -> Literal:
+    """INTEGER when it fits, else BIGINT."""
+    if not INT64_MIN <= value <= INT64_MAX:
+        raise compile_error("CQ0104", f"{value} does not fit BIGINT", span, help=f"write {value}e0 for a DOUBLE")
+    low, high = integer_range(INTEGER)
+    return Literal(INTEGER if low <= value <= high else BIGINT, False, value, span=span)
+
+
+def bind_typed(node: ast.TypedLiteral) -> Literal:
+    """`DATE '…'` and `TIMESTAMP '…'`."""
+    if node.kind not in {"DATE", "TIMESTAMP"}:
+        raise compile_error(
+            "CQ0501", f"the type {node.kind} is not supported yet", node.span, help=NOT_BUILT[node.kind]
+        )
+    is_date = node.kind == "DATE"
+    value = read_date(node.text, clock=False) if is_date else read_timestamp(node.text)
+    if value is None:
+        raise compile_error(
+            "CQ0104",
+            f"'{node.text}' is not a {node.kind}",
+            node.span,
+            help="write DATE '2024-01-31'" if is_date else _time_help(node.text),
+        )
+    return Literal(DATE if is_date else TIMESTAMP, False, value, span=node.span)
+
+
+def _time_help(text: str) -> str:
+    if re.search(r":\d\d(\.\d+)?\s*([+-]\d\d(:?\d\d)?|[A-Za-z_/]+)$", text):
+        return "TIMESTAMP has no zone: write the time in UTC, TIMESTAMP '2024-01-31 10:20:30'"
+    return "write TIMESTAMP '2024-01-31 10:20:30.000'"
+
+
+def bind_interval(node: ast.IntervalLiteral) -> Literal:
+    """An interval constant: microseconds, or months when its units are YEAR, QUARTER or MONTH."""
+    months = [p for p in node.parts if p.unit in UNIT_MONTHS]
+    if months and len(months) < len(node.parts):
+        raise compile_error(
+            "CQ0501",
+            "an interval of both months and days or smaller units is not supported yet",
+            node.span,
+            help="write two intervals, and add one after the other",
+        )
+    total = sum((_amount(p, node.span) * (UNIT_MONTHS if months else UNIT_US)[p.unit] for p in node.parts), Fraction(0))
+    if total.denominator != 1:
+        raise compile_error(
+            "CQ0104",
+            "the interval is not a whole number of " + ("months" if months else "microseconds"),
+            node.span,
+            help="write it with a smaller unit" if months else "the smallest unit of time is the microsecond",
+        )
+    limit = integer_range(INTEGER)[1] if months else INT64_MAX
+    if abs(total) > limit:
+        raise compile_error("CQ0104", "the interval is too long for 64 bits of microseconds", node.span)
+    return Literal(INTERVAL_MONTH if months else INTERVAL, False, int(total), span=node.span)
+
+
+def _amount(part: ast.IntervalPart, span: Span) -> Fraction:
+    amount = part.amount.strip()
+    if _AMOUNT.fullmatch(amount) is None:
+        raise compile_error(
+            "CQ0104",
+            f"'{part.amount}' is not an amount of {part.unit}",
+            span,
+            help=f"write INTERVAL '10' {part.unit}",
+        )
+    return Fraction(amount)
+
+
+ParameterValue = bool | int | float | Decimal | str | datetime.datetime | datetime.date | datetime.timedelta | None
+
+
+def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
+    """The constant a parameter stands for."""
+    match value:
+        case None:
+            return Literal(NULL, True, None, span=span)
+        case bool():
+            return Literal(BOOLEAN, False, value, span=span)
+        case int():
+            return integer_literal(value, span)
+        case float():
+            return Literal(DOUBLE, False, value, span=span)
+        case Decimal() if value.is_finite():
+            text = format(abs(value), "f")
+            return bind_number(text if "." in text else text + ".", span, negative=value < 0)
+        case str() if any("\ud800" <= c <= "\udfff" for c in value):
+            raise compile_error("CQ0105", f'the parameter "{name}" is not valid Unicode', span, help="pass it in UTF-8")
+        case str():
+            return Literal(VARCHAR, False, value, span=span)
+        case datetime.datetime() if value.tzinfo is None:
+            us = (value - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
+            return Literal(TIMESTAMP, False, us, span=span)
+        case datetime.timedelta():
+            return Literal(INTERVAL, False, value // datetime.timedelta(microseconds=1), span=span)
+        case datetime.date() if not isinstance(value, datetime.datetime):
+            return Literal(DATE, False, value.toordinal() - EPOCH, span=span)
+        case _ if type(value).__module__ == "numpy" and hasattr(value, "item"):
+            return bind_parameter(name, value.item(), span)
+        case _:
+            raise compile_error(
+                "CQ0206",
+                f'the parameter "{name}" has a value of type {type(value).__name__}, which has no SQL type',
+                span,
+                help="pass a number, text, date, datetime without zone or timedelta",
+            )
+
+
+def is_numeric_text(text: str) -> bool:
+    """Whether a string holds a number, so that it was perhaps meant to be one."""
+    return _NUMBER.fullmatch(text.strip()) is not None

@@ -1,0 +1,350 @@
+"""Queries: FROM, set operations, WITH, and the clauses around a SELECT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from cq.errors import NOWHERE, Span, compile_error, did_you_mean
+from cq.grammar import ast
+from cq.lang.expressions import Column, Expr, Literal
+from cq.lang.types import DataType, common_type
+from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.conversion import convert
+from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.fan_out import check_copies
+from cq.planner.binding.interval_joins import interval_join
+from cq.planner.binding.joins import refused_join, temporal_join, unnest
+from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.scope import NOTHING, Relation, relation_of, renamed
+from cq.planner.binding.selects import SelectBinder, projection
+from cq.planner.binding.traits import check_depth, origin
+from cq.planner.binding.windows import TABLE_PARAMETERS, check_built, split_table_arguments, table_function
+from cq.planner.operators import Filter, Project, UnionAll, WindowAggregate, WindowKind
+from cq.planner.operators.window import WINDOW_END, WINDOW_START
+from cq.planner.plan.fold import folded
+from cq.planner.plan.node import LogicalNode
+
+Lookup = Callable[[str, Span], Relation]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query's rows and how many of them count. limit: None for all."""
+
+    node: LogicalNode
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryBinder:
+    """Binds queries. lookup: finds streams and views by name.  ctes: the names WITH has given so far.
+
+    depths: operators above each other, by id(node).
+    """
+
+    lookup: Lookup
+    parameters: Mapping[str, ParameterValue]
+    ctes: Mapping[str, Relation] = field(default_factory=dict)
+    depths: dict[int, int] = field(default_factory=dict)
+
+    def top(self, query: ast.Query) -> BoundQuery:
+        """A whole query, with LIMIT."""
+        check_emit(query)
+        node = self.with_ctes(query).body(query.body)
+        if query.order_by:
+            check_order(node, query.order_by)
+        check_depth(node, self.depths, query.span)
+        check_copies(node, query.span)
+        return BoundQuery(node, self.limit(query))
+
+    def nested(self, query: ast.Query) -> LogicalNode:
+        """A query inside another: its rows have no order of their own and no LIMIT."""
+        if query.limit is not None or query.offset is not None:
+            raise compile_error(
+                "CQ0502",
+                "LIMIT inside a view or derived table is not supported yet",
+                (query.limit or query.offset or query).span,
+                help="write LIMIT at the end of the outermost query",
+            )
+        if query.order_by:
+            raise compile_error(
+                "CQ0501",
+                "ORDER BY inside a view or derived table has no effect and is not supported",
+                query.order_by[0].span,
+                help="remove it",
+            )
+        check_emit(query)
+        node = self.with_ctes(query).body(query.body)
+        check_depth(node, self.depths, query.span)
+        check_copies(node, query.span)
+        return node
+
+    def with_ctes(self, query: ast.Query) -> QueryBinder:
+        """This binder with the names of WITH, each bound once and shared by all who read it."""
+        known = dict(self.ctes)
+        mine: set[str] = set()
+        for cte in query.ctes:
+            if cte.name in mine:
+                raise compile_error("CQ0202", f'"{cte.name}" is defined twice in WITH', cte.name_span)
+            mine.add(cte.name)
+            node = replace(self, ctes=known).nested(cte.query)
+            relation = relation_of(node, cte.name, f'"{cte.name}"', cte.name_span)
+            known[cte.name] = renamed(relation, cte.name, cte.columns, cte.name_span)
+        return replace(self, ctes=known)
+
+    def body(self, body: ast.QueryBody) -> LogicalNode:
+        match body:
+            case ast.Select():
+                return self.select(body)
+            case ast.SetOperation():
+                return self.set_operation(body)
+            case ast.Query():
+                return self.nested(body)
+            case ast.Values():
+                raise compile_error(
+                    "CQ0501", "VALUES is not supported yet", body.span, help="read the rows from a file or from memory"
+                )
+
+    def select(self, select: ast.Select) -> LogicalNode:
+        if not select.relations:
+            raise compile_error(
+                "CQ0501", "SELECT without FROM is not supported yet", select.span, help="name a stream: SELECT … FROM s"
+            )
+        first, *more = select.relations
+        relation = self.relation(first)
+        for item in more:
+            relation = self.beside(relation, item)
+        return SelectBinder(select, relation, self.parameters).bind()
+
+    # ------------------------------------------------------------------------------------------------------- FROM
+
+    def relation(self, node: ast.Relation) -> Relation:
+        match node:
+            case ast.TableRef():
+                if node.as_of is not None:
+                    raise compile_error(
+                        "CQ0501",
+                        "FOR SYSTEM_TIME AS OF is only allowed on the right side of a JOIN",
+                        node.span,
+                        help="FROM s LEFT JOIN v FOR SYSTEM_TIME AS OF s.ts ON v.key = s.key",
+                    )
+                return self.table(node)
+            case ast.DerivedTable():
+                inner = self.nested(node.query)
+                relation = relation_of(inner, node.alias, "the derived table", node.span)
+                return renamed(relation, node.alias, node.columns, node.span) if node.alias else relation
+            case ast.TableFunction():
+                return self.table_function(node)
+            case ast.Join():
+                return self.join(node)
+            case ast.Unnest():
+                raise compile_error(
+                    "CQ0501",
+                    "UNNEST needs a relation before it",
+                    node.span,
+                    help="FROM s, UNNEST(SPLIT(s.text, ' ')) AS w(word)",
+                )
+
+    def table(self, node: ast.TableRef) -> Relation:
+        span = node.name_span if node.name_span != NOWHERE else node.span
+        relation = self.named(node.name, span)
+        if node.alias is None:
+            return replace(relation, span=span)
+        title = relation.title
+        return replace(renamed(relation, node.alias, node.columns, span), title=title, span=span)
+
+    def named(self, name: str, span: Span) -> Relation:
+        found = self.ctes.get(name)
+        return found if found is not None else self.lookup(name, span)
+
+    def join(self, node: ast.Join) -> Relation:
+        left, right = self.relation(node.left), node.right
+        if isinstance(right, ast.TableRef) and right.as_of is not None:
+            return temporal_join(node, left, self.table(replace(right, as_of=None)), right.as_of, self.parameters)
+        if isinstance(right, ast.Unnest) and node.kind in {"CROSS", "INNER"} and _always(node.on) and not node.using:
+            return unnest(right, left, self.parameters)
+        if node.kind in {"INNER", "LEFT"} and not node.asof and not isinstance(right, ast.Unnest):
+            return interval_join(node, left, self.relation(right), self.parameters)
+        raise refused_join(node)
+
+    def beside(self, left: Relation, node: ast.Relation) -> Relation:
+        """A further item of the comma list."""
+        if isinstance(node, ast.Unnest):
+            return unnest(node, left, self.parameters)
+        raise compile_error(
+            "CQ0501",
+            "a comma between two relations is not supported yet",
+            node.span,
+            help="supported: FROM s, UNNEST(…); [LEFT] JOIN v FOR SYSTEM_TIME AS OF s.ts ON the keys of v",
+        )
+
+    def table_function(self, node: ast.TableFunction) -> Relation:
+        check_built(node.name, node.name_span)
+        if node.name not in TABLE_PARAMETERS:
+            raise compile_error(
+                "CQ0205",
+                f'there is no table function "{node.name}"',
+                node.name_span,
+                help=(
+                    did_you_mean(node.name, TABLE_PARAMETERS),
+                    "a file is a stream: CREATE STREAM s WITH (connector = 'file', path = '…'), then FROM s"
+                    if node.name.startswith(("read_", "scan_"))
+                    else "supported: TUMBLE, HOP",
+                ),
+            )
+        table, arguments = split_table_arguments(node)
+        if isinstance(table.source, str):
+            span = table.name_span if table.name_span != NOWHERE else table.span
+            relation = replace(self.named(table.source, span), span=span)
+        else:
+            relation = relation_of(self.nested(table.source), None, "the query", table.span)
+        binder = ExprBinder(relation, self.parameters, Clause("a window"), SelectCalls({}))
+        return table_function(node, relation, arguments, binder)
+
+    # ------------------------------------------------------------------------------------------------------- sets
+
+    def set_operation(self, node: ast.SetOperation) -> LogicalNode:
+        parts: list[ast.QueryBody] = []
+        todo: list[ast.QueryBody] = [node]
+        while todo:
+            part = todo.pop()
+            if isinstance(part, ast.SetOperation):
+                if part.op != "UNION" or not part.all:
+                    raise compile_error(
+                        "CQ0501",
+                        f"{part.op}{' ALL' if part.all else ''} is not supported yet",
+                        part.span,
+                        help="UNION ALL keeps every row of both",
+                    )
+                todo.extend((part.right, part.left))
+            else:
+                parts.append(part)
+        return union_of([self.body(p) for p in parts], [p.span for p in parts])
+
+    def limit(self, query: ast.Query) -> int | None:
+        if query.offset is not None:
+            raise compile_error(
+                "CQ0501", "OFFSET is not supported yet", query.offset.span, help="LIMIT n keeps the first n rows"
+            )
+        if query.limit is None:
+            return None
+        value = folded(ExprBinder(NOTHING, self.parameters, Clause("LIMIT"), SelectCalls({})).bind(query.limit))
+        if not (isinstance(value, Literal) and value.type.is_integer and value.value is not None and value.value >= 0):
+            raise compile_error(
+                "CQ0306", "LIMIT takes a constant number of rows", query.limit.span, help="write LIMIT 10"
+            )
+        rows: int = value.value
+        return rows
+
+
+def _always(condition: ast.Expr | None) -> bool:
+    return condition is None or (isinstance(condition, ast.BooleanLiteral) and condition.value)
+
+
+def check_emit(query: ast.Query) -> None:
+    """Only final results are built."""
+    if query.emit is not None and query.emit.mode != "FINAL":
+        raise compile_error(
+            "CQ0501",
+            f"EMIT {query.emit.mode} is not supported yet",
+            query.emit.span,
+            help=(
+                "remove it: each window emits its rows when it closes",
+                "running results: SUM(x) OVER (PARTITION BY key ROWS UNBOUNDED PRECEDING)",
+            ),
+        )
+
+
+def check_order(node: LogicalNode, order: tuple[ast.OrderItem, ...]) -> None:
+    """Accept ORDER BY only where rows leave in that order anyway: by the bounds of their window.
+
+    CQ0406 on an unbounded input, CQ0501 on a bounded one.
+    """
+    if _leaves_in_order(node, order):
+        return
+    first = order[0]
+    if not node.bounded:
+        raise compile_error(
+            "CQ0406",
+            "ORDER BY would wait for the end of an unbounded input",
+            first.span,
+            label="never sorted",
+            help=(
+                "remove it: rows are emitted in order of arrival, results of windows by window end",
+                "ORDER BY window_end is accepted, because windows close in that order; or read a bounded input",
+            ),
+        )
+    raise compile_error(
+        "CQ0501",
+        "ORDER BY is not supported yet",
+        first.span,
+        help=(
+            "remove it: rows are emitted in order of arrival, results of windows by window end",
+            "ORDER BY … LIMIT needs all rows: write the result to a file (-o FILE) and sort that",
+        ),
+    )
+
+
+def _leaves_in_order(node: LogicalNode, order: tuple[ast.OrderItem, ...]) -> bool:
+    """Whether the items are the end or the start of the window that `node` gives the rows of, ascending."""
+    below = node
+    while isinstance(below, Project | Filter):
+        below = below.input
+    if not isinstance(below, WindowAggregate):
+        return False
+    names = node.schema.names
+    for item in order:
+        if item.descending or not isinstance(item.expr, ast.ColumnRef) or names.count(item.expr.name) != 1:
+            return False
+        found = origin(node, names.index(item.expr.name))
+        if found is None or found.column not in {WINDOW_START, WINDOW_END}:
+            return False
+    return below.window.kind is not WindowKind.ATTACHED
+
+
+def union_of(branches: list[LogicalNode], spans: list[Span]) -> LogicalNode:
+    """All rows of all branches, columns by position, converted to their common types. CQ0307 when they do not match."""
+    first = branches[0]
+    types = [f.type for f in first.schema.fields]
+    for branch, span in zip(branches[1:], spans[1:], strict=True):
+        if len(branch.schema) != len(types):
+            raise compile_error(
+                "CQ0307",
+                f"the inputs of UNION ALL have {len(types)} and {len(branch.schema)} columns",
+                span,
+                label=f"{len(branch.schema)} columns",
+                help="select the same columns on both sides",
+            )
+        for i, f in enumerate(branch.schema.fields):
+            common = _common(types[i], f.type, first, branch, i)
+            if common is None:
+                raise compile_error(
+                    "CQ0307",
+                    f'column {i + 1} of UNION ALL is {types[i]} ("{first.schema.names[i]}") and {f.type} ("{f.name}")',
+                    span,
+                    help=f"CAST one of them: CAST({f.name} AS {types[i]})",
+                )
+            types[i] = common
+    return UnionAll(tuple(as_types(b, types) for b in branches), span=spans[0].to(spans[-1]))
+
+
+def _common(a: DataType, b: DataType, left: LogicalNode, right: LogicalNode, column: int) -> DataType | None:
+    """The common type of two columns; one that is NULL throughout takes the other's."""
+    if _is_null(left, column):
+        return b
+    return a if _is_null(right, column) else common_type(a, b)
+
+
+def _is_null(node: LogicalNode, column: int) -> bool:
+    expr = node.exprs[column] if isinstance(node, Project) else None
+    return isinstance(expr, Literal) and expr.value is None
+
+
+def as_types(node: LogicalNode, types: list[DataType]) -> LogicalNode:
+    """`node` with its columns converted."""
+    if isinstance(node, Project):
+        exprs: tuple[Expr, ...] = tuple(convert(e, t) for e, t in zip(node.exprs, types, strict=True))
+        return node if exprs == node.exprs else replace(node, exprs=exprs)
+    columns = [Column(f.type, f.nullable, i, f.name) for i, f in enumerate(node.schema.fields)]
+    return projection(node, [convert(c, t) for c, t in zip(columns, types, strict=True)], node.schema.names, node.span)

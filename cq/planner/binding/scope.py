@@ -1,0 +1,204 @@
+"""What names mean while a query is bound: relations, the columns they show, and how a name finds its column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
+from cq.grammar import ast
+from cq.lang.expressions import Column, Expr, transform
+from cq.lang.schema import TimeAttribute
+from cq.planner.operators import Scan, Window
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.source import SourceDef
+
+SHOWN_NAMES = 12  # as many columns or relations a help line lists; more hide the one that is meant
+BOUNDS_WAY = "the bounds of GROUP BY window(…) are window.start and window.end"
+WINDOW_WAY = "use a window: FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
+
+
+class Room(Enum):
+    """Which operator above the FROM clause computes the value of a hole."""
+
+    WINDOW = "window"  # index 0 start, 1 end, 2 time
+    AGGREGATE = "aggregate"
+    OVER = "over"
+
+
+@dataclass(frozen=True, slots=True)
+class Hole(Expr):
+    """A value that a later operator of the same SELECT computes: the binder fills it in; no plan holds one."""
+
+    room: Room
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """A column a name can reach. hidden: `*` leaves it out."""
+
+    name: str
+    qualifier: str | None
+    expr: Expr
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionWindow:
+    """Sessions over an event time.
+
+    keys: those of PARTITION BY; None where the call stands in GROUP BY, whose keys are the session's.
+    """
+
+    time: TimeAttribute
+    gap_us: int
+    keys: tuple[Expr, ...] | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class PendingWindow:
+    """A window table function: rows are put into windows by the GROUP BY that follows."""
+
+    window: Window | SessionWindow
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Something in FROM: its rows, the columns it shows, and its name for people (`stream "bid"`)."""
+
+    node: LogicalNode
+    columns: tuple[Visible, ...]
+    title: str
+    window: PendingWindow | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+    @property
+    def qualifiers(self) -> set[str]:
+        return {c.qualifier for c in self.columns if c.qualifier is not None}
+
+
+NOTHING = Relation(Scan(SourceDef("nothing", ())), (), "a constant expression")
+"""What constants are bound over: no columns."""
+
+
+def relation_of(node: LogicalNode, qualifier: str | None, title: str, span: Span = NOWHERE) -> Relation:
+    """All columns of `node`, under `qualifier`."""
+    return Relation(node, tuple(visible_columns(node, qualifier)), title, span=span)
+
+
+def visible_columns(node: LogicalNode, qualifier: str | None) -> list[Visible]:
+    """The columns of a node by their names."""
+    return [Visible(f.name, qualifier, Column(f.type, f.nullable, i, f.name)) for i, f in enumerate(node.schema.fields)]
+
+
+def renamed(relation: Relation, alias: str, names: Sequence[str], span: Span) -> Relation:
+    """The relation under another name, its columns renamed where `names` are given."""
+    shown = [c for c in relation.columns if not c.hidden]
+    if len(names) > len(shown):
+        raise compile_error(
+            "CQ0307",
+            f'"{alias}" is given {len(names)} column names and has {len(shown)} columns',
+            span,
+            help=f"columns: {listing(c.name for c in shown)}",
+        )
+    new = dict(zip((id(c) for c in shown), names, strict=False))
+    columns = tuple(replace(c, name=new.get(id(c), c.name), qualifier=alias) for c in relation.columns)
+    return replace(relation, columns=columns, title=f'"{alias}"' if alias else relation.title)
+
+
+def shifted(columns: Iterable[Visible], by: int, nullable: bool = False) -> tuple[Visible, ...]:
+    """The same columns where their relation stands `by` positions to the right."""
+
+    def move(e: Expr) -> Expr:
+        return replace(e, index=e.index + by, nullable=e.nullable or nullable) if isinstance(e, Column) else e
+
+    return tuple(replace(c, expr=transform(c.expr, move)) for c in columns)
+
+
+def resolve(relation: Relation, ref: ast.ColumnRef) -> Expr:
+    """The value a column name stands for. CQ0203 when there is none, CQ0204 when there are several."""
+    found = _meant(relation, ref)
+    if not found:
+        raise _unknown(relation, ref)
+    if len({id(c.expr) for c in found}) > 1 and any(c.expr != found[0].expr for c in found):
+        ways = [f"{c.qualifier}.{c.name}" for c in found if c.qualifier]
+        raise compile_error(
+            "CQ0204",
+            f'column "{ref.name}" is ambiguous',
+            ref.span,
+            label=f"{len(found)} columns have this name",
+            help=f"write {' or '.join(dict.fromkeys(ways))}" if len(set(ways)) > 1 else "give the columns aliases",
+        )
+    return replace(found[0].expr, span=ref.span)
+
+
+def finds(relation: Relation, ref: ast.ColumnRef) -> bool:
+    """Whether some column is meant."""
+    return bool(_meant(relation, ref))
+
+
+def _meant(relation: Relation, ref: ast.ColumnRef) -> list[Visible]:
+    there = [c for c in relation.columns if ref.qualifier is None or c.qualifier == ref.qualifier]
+    return columns_named(there, ref.name, ref.quoted)
+
+
+def columns_named(columns: Iterable[Visible], name: str, quoted: bool = False) -> list[Visible]:
+    """The columns a name means."""
+    columns = list(columns)
+    named = [c for c in columns if c.name == name]
+    if named or quoted:
+        return named
+    # a file may call it "Price": a name without quotes means that one too
+    return [c for c in columns if c.name.lower() == name]
+
+
+def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
+    known = [c.name for c in relation.columns]
+    if ref.qualifier is not None and ref.qualifier not in relation.qualifiers:
+        return compile_error(
+            "CQ0203",
+            f'there is no relation "{ref.qualifier}" in this FROM',
+            ref.span,
+            label="unknown qualifier",
+            help=(
+                did_you_mean(ref.qualifier, relation.qualifiers)
+                or (f'write "{ref.name}" alone' if finds(relation, replace(ref, qualifier=None)) else ""),
+                f"relations: {listing(sorted(relation.qualifiers))}",
+            ),
+        )
+    span = ref.name_span if ref.name_span != NOWHERE else ref.span
+    return compile_error(
+        "CQ0203",
+        f'unknown column "{ref.name}" in {relation.title}',
+        span,
+        label="no such column",
+        help=(
+            f"{did_you_mean(ref.name, known)} columns: {listing(known)}".strip(),
+            f"a string is written '{ref.name}'" if ref.quoted else "",
+            WINDOW_WAY if ref.name in {"window_start", "window_end", "window_time"} else "",
+            BOUNDS_WAY if ref.name == "window" else "",
+        ),
+    )
+
+
+def listing(names: Iterable[str]) -> str:
+    """Names for a help line, not too many of them."""
+    shown = list(dict.fromkeys(names))
+    more = len(shown) - SHOWN_NAMES
+    return ", ".join(shown[:SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def holes_of(expr: Expr, room: Room) -> list[Hole]:
+    """The holes of one kind below `expr`."""
+    out: list[Hole] = []
+    todo = [expr]
+    while todo:
+        e = todo.pop()
+        if isinstance(e, Hole) and e.room is room:
+            out.append(e)
+        todo.extend(e.children)
+    return out

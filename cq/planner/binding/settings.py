@@ -1,0 +1,48 @@
+"""Settings of a run, as SET, `-s NAME=VALUE` and the Python interface take them; every value becomes a whole number."""
+
+from __future__ import annotations
+
+import re
+
+SETTINGS: dict[str, str] = {
+    "parallelism": "number of workers; 0 runs the query in the calling thread. Default: one per usable processor",
+    "batch_rows": "number of rows in a batch",
+    "memory_limit": "memory for the state of the query, such as '2GB' or '512MiB'; 'none' for no limit. "
+    "Default: 80 % of the memory that the process may use",
+}
+SETTING_ALIASES = {"threads": "parallelism", "workers": "parallelism"}
+MAX_SETTING = 1_000_000
+MEMORY_LIMIT = "memory_limit"
+NO_MEMORY_LIMIT = 0  # the value of 'none'
+
+_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+
+
+def setting_value(name: str, written: str | int) -> int | None:
+    """The value of a setting that exists, in its unit (memory_limit: bytes); None when it cannot take it."""
+    if name == MEMORY_LIMIT:
+        return written if isinstance(written, int) and written > 0 else bytes_of(str(written))
+    text = str(written)
+    if not (text.isascii() and text.isdigit() and len(text) < 9):
+        return None
+    return int(text) if int(text) <= MAX_SETTING else None
+
+
+def takes(name: str) -> str:
+    """What the setting takes, for errors."""
+    return "a size such as '2GB', or 'none'" if name == MEMORY_LIMIT else "a whole number"
+
+
+def bytes_of(text: str) -> int | None:
+    """The bytes a size stands for: 2GB is 2 * 1000^3, 2GiB is 2 * 1024^3; 'none' is NO_MEMORY_LIMIT."""
+    if text.strip().lower() == "none":
+        return NO_MEMORY_LIMIT
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        return None
+    number, letter, binary = found.groups()
+    power = " kmgt".index(letter.lower()) if letter else 0
+    if binary and not letter:
+        return None
+    size = int(float(number) * (1024 if binary else 1000) ** power)
+    return size if 0 < size < 2**62 else None

@@ -1,0 +1,113 @@
+"""What is known of a plan's columns by following them down: which are a window's bounds, which are its group's keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cq.errors import Span, compile_error
+from cq.lang.expressions import Column, Expr, walk
+from cq.planner.operators import Windowed
+from cq.planner.operators.window import FIRST_KEY
+from cq.planner.plan.node import LogicalNode, OpClass, topological
+
+MAX_COLUMNS = 4_096  # of one operator
+MAX_EXPRESSION = 20_000  # nodes of one expression
+MAX_PLAN_DEPTH = 200  # nodes above each other; walks that recurse need far fewer Python frames than there are
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The window aggregate a column comes from unchanged, and its position there."""
+
+    node: Windowed
+    column: int
+
+
+Known = dict[tuple[int, int], "Origin | None"]
+"""(id(node), column) -> its origin, so that a union of unions is followed once."""
+
+
+def origin(node: LogicalNode, column: int, one_row_each: bool = False, known: Known | None = None) -> Origin | None:
+    """Where a column comes from when its value was only carried along; None when it was computed or is no window's.
+
+    one_row_each: stop at operators that may give several rows for one of the window's (unnest, joins, unions), so that
+    a group still has at most one row for each window.
+    """
+    while not isinstance(node, Windowed):
+        f = node.schema.fields[column]
+        pulled = node.pull(Column(f.type, f.nullable, column))
+        if pulled is None or (one_row_each and (len(node.inputs) > 1 or node.fan_out != 1)):
+            return None
+        if len(pulled) > 1:
+            known = {} if known is None else known
+            if (id(node), column) not in known:
+                known[id(node), column] = _common_origin(node, column, known)
+            return known[id(node), column]
+        ((port, expr),) = pulled
+        if not isinstance(expr, Column) or (node.op_class is not OpClass.STATELESS and node.holds_back(port)):
+            return None
+        node, column = node.inputs[port], expr.index
+    return Origin(node, column)
+
+
+def _common_origin(node: LogicalNode, column: int, known: Known) -> Origin | None:
+    """The origin in the first input, if every input has one in a window of the same kind."""
+    first, *others = [origin(b, column, known=known) for b in node.inputs]
+    alike = first is not None and all(
+        o is not None and (o.node.window_kind, o.column) == (first.node.window_kind, first.column) for o in others
+    )
+    return first if alike else None
+
+
+def window_bound(node: LogicalNode, column: int) -> int | None:
+    """Which bound of its window a column is (WINDOW_START, WINDOW_END or WINDOW_TIME); None when it is none."""
+    found = origin(node, column)
+    return found.column if found is not None and found.column < FIRST_KEY else None
+
+
+def key_columns(node: LogicalNode) -> tuple[Windowed, dict[int, int]] | None:
+    """For the result of a keyed window: the aggregate, and for each column that is a group key which key it is."""
+    keys: dict[int, int] = {}
+    aggregate: Windowed | None = None
+    for column in range(len(node.schema)):
+        found = origin(node, column, one_row_each=True)
+        if found is None:
+            continue
+        aggregate = found.node
+        if FIRST_KEY <= found.column < FIRST_KEY + len(found.node.keys):
+            keys[column] = found.column - FIRST_KEY
+    return (aggregate, keys) if aggregate is not None else None
+
+
+def check_size(expr: Expr, span: Span) -> Expr:
+    """Refuse an expression that has grown too large, as columns computed from each other may."""
+    for size, _ in enumerate(walk(expr)):
+        if size > MAX_EXPRESSION:
+            raise compile_error(
+                "CQ0103",
+                f"this expression has more than {MAX_EXPRESSION} parts, including those of the columns it uses",
+                span,
+                help="split it into several views",
+            )
+    return expr
+
+
+def check_columns(count: int, span: Span) -> None:
+    """Refuse a row that is too wide, as a star of stars may make it."""
+    if count > MAX_COLUMNS:
+        raise compile_error(
+            "CQ0103", f"{count} columns, more than the limit of {MAX_COLUMNS}", span, help="name the columns you need"
+        )
+
+
+def check_depth(node: LogicalNode, known: dict[int, int], span: Span) -> None:
+    """Refuse a plan with too many operators above each other. known: depths found before, by id(node)."""
+    for n in topological([node]):
+        known[id(n)] = 1 + max((known[id(i)] for i in n.inputs), default=0)
+    if known[id(node)] > MAX_PLAN_DEPTH:
+        raise compile_error(
+            "CQ0103",
+            f"the query nests more than {MAX_PLAN_DEPTH} operators",
+            span,
+            help="nest fewer views and derived tables",
+        )

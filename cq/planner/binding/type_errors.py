@@ -1,0 +1,112 @@
+"""What to say where an expression cannot be bound: types that do not go together, forms that are not built."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from cq.errors import CompileError, Label, compile_error
+from cq.grammar import ast
+from cq.lang.casts import castable
+from cq.lang.expressions import Expr, Literal
+from cq.lang.functions import Refusal
+from cq.lang.types import BIGINT, VARCHAR, DataType, Kind
+from cq.planner.binding.literals import is_numeric_text
+
+ARITHMETIC_WORDS = {
+    "+": "add {0} and {1}",
+    "-": "subtract {1} from {0}",
+    "*": "multiply {0} by {1}",
+    "/": "divide {0} by {1}",
+    "%": "take {0} modulo {1}",
+    "||": "concatenate {0} and {1}",
+}
+
+_LOOK_UP = "join by [LEFT] JOIN view FOR SYSTEM_TIME AS OF s.ts ON its keys"
+_REFUSALS: dict[type[ast.Node], tuple[str, str]] = {
+    ast.InQuery: ("IN (SELECT …)", f"list the values, x IN (1, 2, 3), or {_LOOK_UP}"),
+    ast.Exists: ("EXISTS", _LOOK_UP),
+    ast.ScalarQuery: ("a query as a value", _LOOK_UP),
+    ast.ArrayLiteral: ("an array constant", "SPLIT('a,b', ',') makes an array of text"),
+    ast.Subscript: ("an array subscript", "UNNEST(SPLIT(…)) returns a row for each element"),
+}
+
+
+def refused(node: ast.Node) -> CompileError:
+    what, way = _REFUSALS.get(type(node), (type(node).__name__, ""))
+    return compile_error("CQ0501", f"{what} is not supported yet", node.span, help=way)
+
+
+def condition_help(node: ast.Expr) -> str:
+    """What was meant by an expression that is no condition."""
+    if isinstance(node, ast.StringLiteral | ast.NumberLiteral):
+        return "repeat the comparison: x = 'a' OR x = 'b', or write x IN ('a', 'b')"
+    return "compare it with something" if not isinstance(node, ast.Binary) else ""
+
+
+def apart(code: str, message: str, left: Expr, right: Expr, *help: str) -> CompileError:
+    """An error about two values: each is marked, with its type."""
+    other = Label(right.span, str(right.type))
+    return compile_error(code, message, left.span, label=str(left.type), labels=(other,), help=help)
+
+
+def cannot_compare(left: Expr, right: Expr) -> CompileError:
+    return apart("CQ0301", f"cannot compare {left.type} with {right.type}", left, right, meeting_help(left, right))
+
+
+def too_wide(refusal: Refusal, left: Expr, right: Expr) -> CompileError:
+    numbers = [e for e in (left, right) if isinstance(e, Literal) and e.type.kind is Kind.DECIMAL]
+    doubles = [f"write {Decimal(e.value).scaleb(-e.type.scale):f}e0, which is a DOUBLE" for e in numbers[:1] if e.value]
+    return apart(refusal.code, refusal.message, left, right, *doubles, refusal.help)
+
+
+def cannot_combine(op: str, left: Expr, right: Expr) -> CompileError:
+    words = ARITHMETIC_WORDS[op].format(left.type, right.type)
+    return apart("CQ0301", f"cannot {words}", left, right, _combining_help(op, left, right))
+
+
+def meeting_help(a: Expr, b: Expr) -> str:
+    """How two types that do not go together are brought together."""
+    for text, other in ((a, b), (b, a)):
+        if text.type == VARCHAR and other.type.is_numeric:
+            if isinstance(text, Literal) and text.value is not None and is_numeric_text(text.value):
+                return f"write {text.value.strip()} without quotes, or CAST('{text.value}' AS {other.type})"
+            return f"CAST the text to {other.type}, or TRY_CAST it to get NULL for text that is not a number"
+        if text.type == VARCHAR and other.type.kind in {Kind.DATE, Kind.TIMESTAMP}:
+            return f"CAST the text to {other.type}"
+        if text.type.kind is Kind.INTERVAL and other.type.is_integer:
+            return "write the number as an interval, such as INTERVAL '5' SECOND"
+        if text.type.kind is Kind.TIMESTAMP and other.type.is_numeric:
+            return "write the time as TIMESTAMP '2024-01-31 10:00:00'"
+    if a.type.is_numeric and b.type.is_numeric:
+        return "together they need a DECIMAL of more than 18 digits: CAST one of them to DOUBLE, or to fewer digits"
+    targets = [t for s, t in ((b.type, a.type), (a.type, b.type)) if s != t and castable(s, t)]
+    return f"CAST one of them to the type of the other: {' or '.join(map(str, targets))}" if targets else ""
+
+
+def _combining_help(op: str, a: Expr, b: Expr) -> str:
+    kinds = {a.type.kind, b.type.kind}
+    if op == "+" and a.type == VARCHAR and b.type == VARCHAR:
+        return "use || to concatenate text"
+    if op in "+-" and kinds & {Kind.TIMESTAMP, Kind.DATE} and (a.type.is_numeric or b.type.is_numeric):
+        if a.type.kind is Kind.DATE and b.type == BIGINT:
+            return "CAST the days to INTEGER"
+        return "add an interval: ts + INTERVAL '5' SECOND"
+    if op == "||":
+        return "CAST the other operand to VARCHAR"
+    return meeting_help(a, b) if VARCHAR in {a.type, b.type} else ""
+
+
+def cast_help(source: DataType, target: DataType) -> str:
+    if source.kind is Kind.TIMESTAMP and target.is_numeric:
+        return "use a part of it, EXTRACT(HOUR FROM ts), or count from 1970: UNIX_SECONDS(ts), UNIX_MICROS(ts)"
+    if source.kind is Kind.DATE and target.is_numeric:
+        return "use a part of it, EXTRACT(DAY FROM d), or count days from 1970: UNIX_SECONDS(d) / 86400"
+    if source.kind is Kind.INTERVAL and target.is_numeric:
+        return "subtract the times as numbers: UNIX_MICROS(a) - UNIX_MICROS(b)"
+    if target.kind is Kind.TIMESTAMP and source.is_numeric:
+        return "add it to a time: TIMESTAMP '1970-01-01' + n * INTERVAL '1' SECOND"
+    if target.kind is Kind.DATE and source.is_numeric:
+        return "add days, an INTEGER, to a date: DATE '1970-01-01' + n"
+    if target.kind is Kind.INTERVAL and (source.is_numeric or source == VARCHAR):
+        return "multiply an integer: n * INTERVAL '1' SECOND"
+    return ""

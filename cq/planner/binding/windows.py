@@ -1,0 +1,293 @@
+"""Windows in FROM and in GROUP BY: `TUMBLE(TABLE s, DESCRIPTOR(ts), size)` and every other spelling of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cq.errors import CompileError, Span, compile_error, did_you_mean
+from cq.grammar import ast
+from cq.lang.expressions import Column, Literal
+from cq.lang.schema import TimeAttribute
+from cq.lang.types import Kind
+from cq.planner.binding.calls import WINDOW_FIELDS, window_hole
+from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.scope import PendingWindow, Relation, SessionWindow, Visible
+from cq.planner.operators import Scan, Window, WindowKind
+from cq.planner.plan.fold import folded
+from cq.planner.plan.node import topological
+
+# Panes that one row of a hopping window may touch: state and work grow with it, and `docs/limits` names it.
+MAX_PANES = 10_000
+
+# Parameters in order of position, after the relation and the time.
+TABLE_PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "tumble": ("size", "offset"),
+    "hop": ("slide", "size", "offset"),
+    "session": ("gap",),
+}
+# In a GROUP BY the names are the same; Spark's `window(ts, size, slide, start)` has its own order.
+SPARK_PARAMETERS = ("size", "slide", "offset")
+PARAMETER_ALIASES = {"data": "table", "timecol": "time", "ts": "time", "start": "offset"}
+NOT_BUILT = {
+    "cumulate": "HOP(TABLE s, DESCRIPTOR(ts), slide, size) is supported",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WindowArguments:
+    """The parts of a window call, not yet bound."""
+
+    kind: str
+    time: ast.Node
+    values: Mapping[str, ast.Node]
+    span: Span
+    partition_by: tuple[ast.Expr, ...] | None = None  # None: it stands in GROUP BY
+
+
+def table_function(
+    node: ast.TableFunction, relation: Relation, arguments: WindowArguments, binder: ExprBinder
+) -> Relation:
+    """The relation with the windows of a table function pending, and their bounds among its columns."""
+    window = bind_window(arguments, relation, binder)
+    names = set(WINDOW_FIELDS)
+    alias = node.alias
+    columns = [replace(c, qualifier=alias) if alias is not None else c for c in relation.columns if c.name not in names]
+    qualifier = alias or next((c.qualifier for c in columns if c.qualifier), None)
+    columns += [Visible(n, qualifier, window_hole(i, node.span), hidden=i == 2) for n, i in WINDOW_FIELDS.items()]
+    return replace(relation, columns=tuple(columns), window=PendingWindow(window, node.span))
+
+
+def split_table_arguments(node: ast.TableFunction) -> tuple[ast.TableArgument, WindowArguments]:
+    """The relation a window table function reads, and its other arguments by name."""
+    parameters = TABLE_PARAMETERS[node.name]
+    positional = [a for a in node.args if not isinstance(a, ast.NamedArgument)]
+    named = _named(node.args, {"table", "time", *parameters}, node.name)
+    order = ["table", "time", *parameters]
+    values: dict[str, ast.Node] = dict(zip(order, positional, strict=False))
+    if len(positional) > len(order):
+        raise _shape(node.name, node.span)
+    for name, value in named.items():
+        if name in values:
+            raise compile_error("CQ0302", f'the argument "{name}" is given twice', value.span)
+        values[name] = value
+    table = values.pop("table", None)
+    time = values.pop("time", None)
+    if not isinstance(table, ast.TableArgument) or time is None:
+        raise _shape(node.name, node.span)
+    if any(isinstance(v, ast.RowCount) for v in values.values()) or (table.partition_by and node.name != "session"):
+        raise compile_error(
+            "CQ0501",
+            "count windows are not supported yet",
+            node.span,
+            help="use a window of event time: TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE)",
+        )
+    return table, WindowArguments(node.name, time, values, node.span, tuple(table.partition_by))
+
+
+def group_window(call: ast.Call) -> WindowArguments:
+    """The window that `GROUP BY TUMBLE(ts, i)`, `HOP(ts, slide, size)` or Spark's `window(ts, …)` makes."""
+    check_built(call.name, call.name_span)
+    spark = call.name == "window"
+    name = "session" if call.name == "session_window" else call.name
+    parameters = SPARK_PARAMETERS if spark else TABLE_PARAMETERS[name]
+    order = ("time", *parameters)
+    positional = [a for a in call.args if not isinstance(a, ast.NamedArgument)]
+    if len(positional) > len(order):
+        raise _shape(call.name, call.span)
+    values: dict[str, ast.Node] = dict(zip(order, positional, strict=False))
+    values.update(_named(call.args, set(order), call.name))
+    time = values.pop("time", None)
+    if time is None:
+        raise _shape(call.name, call.span)
+    if spark:
+        name = "hop" if "slide" in values else "tumble"
+    return WindowArguments(name, time, values, call.span)
+
+
+def check_built(name: str, span: Span) -> None:
+    """Refuse the window functions of the language that are not built yet."""
+    if name in NOT_BUILT:
+        raise compile_error("CQ0501", f"{name.upper()} is not supported yet", span, help=NOT_BUILT[name])
+
+
+def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBinder) -> Window | SessionWindow:
+    """The window: constants checked, the time found among the relation's time attributes."""
+    values = {n: _duration(n, v, binder) for n, v in arguments.values.items()}
+    needed = {"hop": ("size", "slide"), "session": ("gap",)}.get(arguments.kind, ("size",))
+    for name in needed:
+        if name not in values:
+            raise compile_error(
+                "CQ0403",
+                f"the window has no {name}",
+                arguments.span,
+                help="TUMBLE(TABLE s, DESCRIPTOR(ts), size), HOP(TABLE s, DESCRIPTOR(ts), slide, size) or "
+                "SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), gap)",
+            )
+    time = time_attribute(arguments.time, relation, binder)
+    if arguments.kind == "session":
+        by = arguments.partition_by
+        keys = None if by is None else tuple(replace(binder, clause=Clause("PARTITION BY")).bind(k) for k in by)
+        return SessionWindow(time, values["gap"], keys, arguments.span)
+    size = values["size"]
+    slide = values.get("slide", size)
+    kind = WindowKind.HOP if arguments.kind == "hop" else WindowKind.TUMBLE
+    window = Window(kind, time, size, slide, 0)
+    panes = -(-size // window.pane_us)
+    if panes > MAX_PANES:
+        raise compile_error(
+            "CQ0403",
+            f"this window has {panes} panes, more than the limit of {MAX_PANES}",
+            arguments.span,
+            help="choose a slide that divides the size, or a longer slide",
+        )
+    return replace(window, offset_us=values.get("offset", 0) % slide)
+
+
+def _duration(name: str, node: ast.Node, binder: ExprBinder) -> int:
+    """A constant interval in microseconds; positive unless it is an offset."""
+    value = binder.bind(node)  # type: ignore[arg-type]
+    if isinstance(value, Literal) and value.type.kind is Kind.VARCHAR:
+        value = _spark_interval(value)
+    value = folded(value)
+    if not isinstance(value, Literal) or value.type.kind is not Kind.INTERVAL or value.value is None:
+        months = value.type.kind is Kind.INTERVAL_MONTH
+        raise compile_error(
+            "CQ0403",
+            f"the {name} of a window must be a constant interval"
+            + (" of days or less: months differ in length" if months else f", not {value.type}"),
+            node.span,
+            label=str(value.type),
+            help="write it as INTERVAL '30' DAY" if months else "write it as INTERVAL '10' SECOND",
+        )
+    if value.value <= 0 and name != "offset":
+        raise compile_error(
+            "CQ0403",
+            f"the {name} of a window must be longer than zero",
+            node.span,
+            help="write INTERVAL '10' SECOND",
+        )
+    length: int = value.value
+    return length
+
+
+def _spark_interval(text: Literal) -> Literal:
+    """Spark's `'10 seconds'` as an interval: amounts and units in turn."""
+    from cq.planner.binding.literals import bind_interval
+
+    words = str(text.value).removeprefix("interval ").split()
+    units = {u.lower(): u for u in ast.INTERVAL_UNITS}
+    parts = []
+    for amount, unit in zip(words[::2], words[1::2], strict=False):
+        known = units.get(unit.lower()) or units.get(unit.lower().removesuffix("s"))
+        if known is None:
+            break
+        parts.append(ast.IntervalPart(amount, known, span=text.span))
+    if not parts or len(parts) * 2 != len(words):
+        raise compile_error(
+            "CQ0403",
+            f"'{text.value}' is not an interval",
+            text.span,
+            help="write INTERVAL '10' SECOND, or '10 seconds'",
+        )
+    return bind_interval(ast.IntervalLiteral(tuple(parts), span=text.span))
+
+
+def time_attribute(node: ast.Node, relation: Relation, binder: ExprBinder) -> TimeAttribute:
+    """The time attribute a DESCRIPTOR or a column names. CQ0401 without any watermark, CQ0402 for another column."""
+    if isinstance(node, ast.Descriptor):
+        if len(node.columns) != 1:
+            raise compile_error("CQ0403", "a window has one time column", node.span, help="write DESCRIPTOR(ts)")
+        ref: ast.Node = ast.ColumnRef(node.columns[0], span=node.span)
+    else:
+        ref = node
+    if not isinstance(ref, ast.ColumnRef):
+        raise compile_error(
+            "CQ0402",
+            "the time of a window must be a column",
+            node.span,
+            help="compute it in CREATE STREAM: ts AS expression, WATERMARK FOR ts",
+        )
+    expr = replace(binder, clause=Clause("a window")).bind(ref)
+    found = relation.node.schema.time_of(expr.index) if isinstance(expr, Column) else None
+    if found is None:
+        raise no_event_time(relation, ref.name, node.span, expr.type.kind is Kind.TIMESTAMP)
+    return prompt(found, "a window", node.span)
+
+
+def prompt(time: TimeAttribute, what: str, span: Span) -> TimeAttribute:
+    """The time itself; CQ0502 for one that lags behind the watermark, as those of sessions and joins of streams do."""
+    if time.lag_us:
+        raise compile_error(
+            "CQ0502",
+            f"{what} cannot use the times of a session or of a join of streams yet: they lag behind the watermark",
+            span,
+            help="put the window below the join, or write this result to a file and read it as a stream of its own",
+        )
+    return time
+
+
+def no_event_time(relation: Relation, name: str, span: Span, is_time: bool, what: str = "a window") -> CompileError:
+    """Why a column is not the event time of its relation, and what to do."""
+    times = [relation.node.schema.names[t.column] for t in relation.node.schema.times]
+    if times:
+        return compile_error(
+            "CQ0402",
+            f'"{name}" is not the event time of {relation.title}',
+            span,
+            help=f"its event time is {' or '.join(times)}",
+        )
+    sources = [n.source for n in topological([relation.node]) if isinstance(n, Scan)]
+    missing = next((s for s in sources if s.event_time is None), None)
+    if missing is not None:
+        column = name if is_time else "ts"
+        return compile_error(
+            "CQ0401",
+            f'{what} needs a watermark, but stream "{missing.name}" declares none',
+            span,
+            label="not an event time",
+            help=(
+                f"add to CREATE STREAM {missing.name}: WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND",
+                "cq schema FILE prints the CREATE STREAM of a file",
+            ),
+        )
+    return compile_error(
+        "CQ0402",
+        f"{relation.title} no longer has an event time",
+        span,
+        help="select the time column unchanged in the inner query (for windows: window_end or window_time)",
+    )
+
+
+def _named(args: Sequence[ast.Node], known: set[str], function: str) -> dict[str, ast.Node]:
+    out: dict[str, ast.Node] = {}
+    for a in args:
+        if isinstance(a, ast.NamedArgument):
+            name = PARAMETER_ALIASES.get(a.name, a.name)
+            if name not in known:
+                raise compile_error(
+                    "CQ0302",
+                    f'{function.upper()} has no argument "{a.name}"',
+                    a.name_span,
+                    help=(did_you_mean(a.name, known), f"arguments: {', '.join(sorted(known))}"),
+                )
+            if name in out:
+                raise compile_error("CQ0302", f'the argument "{a.name}" is given twice', a.span)
+            out[name] = a.value
+    return out
+
+
+def _shape(name: str, span: Span) -> CompileError:
+    forms = {
+        "tumble": "TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE [, offset])",
+        "hop": "HOP(TABLE s, DESCRIPTOR(ts), slide, size [, offset])",
+        "session": "SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), gap)",
+        "session_window": "session_window(ts, '10 seconds')",
+        "window": "window(ts, '10 seconds' [, slide [, start]])",
+    }
+    return compile_error(
+        "CQ0302",
+        f"{name.upper()} does not have these arguments",
+        span,
+        help=f"write {forms.get(name, forms['tumble'])}",
+    )

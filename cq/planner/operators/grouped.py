@@ -1,0 +1,130 @@
+"""What Aggregate and WindowAggregate have in common: rows counted into groups by key, one result for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from cq.lang.expressions import Expr, columns_of, remap, substitute
+from cq.lang.schema import Field, TimeAttribute
+from cq.planner.operators.pruning import unless_same
+from cq.planner.plan.calls import AggregateCall, Change
+from cq.planner.plan.costs import DISTINCT_NS, GROUP_NS, key_ns
+from cq.planner.plan.node import Inputs, LogicalNode, OpClass, OutputKind, Places, Pruned, Pulled, Text, label
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped(LogicalNode):
+    """Output columns: `first_key` columns of the operator's own, the keys, the aggregates."""
+
+    input: LogicalNode
+    keys: tuple[Expr, ...]
+    aggregates: tuple[AggregateCall, ...]
+    key_names: tuple[str, ...] = label()
+    aggregate_names: tuple[str, ...] = label()
+
+    first_key: ClassVar[int]
+    op_class = OpClass.PARTITIONED
+    source = None
+    fan_out = 1
+    may_drop = False
+    output_kind = OutputKind.APPEND
+
+    def columns(self) -> list[Field]:
+        """The columns of the keys and the aggregates."""
+        found = [Field(n, k.type, k.nullable) for n, k in zip(self.key_names, self.keys, strict=True)]
+        calls = zip(self.aggregate_names, self.aggregates, strict=True)
+        return found + [Field(n, a.type, a.nullable) for n, a in calls]
+
+    @property
+    def inputs(self) -> tuple[LogicalNode, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
+        (input,) = inputs
+        return replace(self, input=input)
+
+    @property
+    def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:
+        return (self.keys,)
+
+    @property
+    def key_columns(self) -> Mapping[int, Expr]:
+        return dict(enumerate(self.keys, self.first_key))
+
+    def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
+        for e in (*self.keys, *(e for call in self.aggregates for e in call.expressions)):
+            yield e, (0,)
+
+    def map_expressions(self, change: Change) -> LogicalNode:
+        keys = tuple(change(e) for e in self.keys)
+        return replace(self, keys=keys, aggregates=tuple(c.map(change) for c in self.aggregates))
+
+    @property
+    def fails_itself(self) -> bool:
+        return any(c.function.fails for c in self.aggregates)
+
+    def pull(self, expr: Expr) -> Pulled | None:
+        keys = self.key_columns
+        if not columns_of(expr) <= keys.keys():
+            return None
+        return ((0, substitute(expr, [keys.get(c, expr) for c in range(len(self.schema))])),)
+
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        calls = (e for i in self._kept(needed) for e in self.aggregates[i].expressions)
+        return (columns_of(*self.keys, *calls),)
+
+    def _kept(self, needed: set[int]) -> list[int]:
+        """The aggregates that stay: read by somebody, or able to fail."""
+        first = self.first_key + len(self.keys)
+        return [i for i, a in enumerate(self.aggregates) if first + i in needed or a.can_fail]
+
+    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
+        ((below, places),) = inputs
+        kept, first = self._kept(needed), self.first_key + len(self.keys)
+        new = replace(
+            self,
+            input=below,
+            keys=tuple(remap(k, places) for k in self.keys),
+            aggregates=tuple(self.aggregates[i].map(lambda e: remap(e, places)) for i in kept),
+            aggregate_names=tuple(self.aggregate_names[i] for i in kept),
+            **self.moved(places),
+        )
+        at = {**{i: i for i in range(first)}, **{first + old: first + n for n, old in enumerate(kept)}}
+        return Pruned(unless_same(self, new), at)
+
+    def moved(self, places: Places) -> dict[str, Any]:
+        """The operator's own fields that hold positions of columns, with the new ones."""
+        raise NotImplementedError
+
+    def holds_back(self, port: int) -> bool:
+        return True
+
+    @property
+    def waits_on(self) -> tuple[TimeAttribute | None, ...]:
+        """Rows are counted as they come."""
+        return (None,)
+
+    @property
+    def merges_exactly(self) -> bool:
+        return all(a.merges_exactly for a in self.aggregates)
+
+    @property
+    def merge_pays(self) -> bool:
+        """Not with DISTINCT: merging sets takes about as long as making them (segment statistics gained nothing)."""
+        return not any(a.distinct for a in self.aggregates)
+
+    @property
+    def cost_ns(self) -> int:
+        return GROUP_NS + DISTINCT_NS * sum(a.distinct for a in self.aggregates) + key_ns(self.keys)
+
+    def group_parameters(self, text: Text) -> tuple[object, ...]:
+        """Keys and aggregates, as `parameters` wants them."""
+        return (*(text((0,), k) for k in self.keys), *(self._call(n, text) for n in range(len(self.aggregates))))
+
+    def meaning(self, column: int, text: Text) -> str:
+        return self._call(column - self.first_key - len(self.keys), text)
+
+    def _call(self, number: int, text: Text) -> str:
+        return self.aggregates[number].parameters(lambda e: text((0,), e))

@@ -1,0 +1,69 @@
+"""SessionAggregate: grouped aggregates over sessions, which end when a key has been silent for longer than a gap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from cq.lang.expressions import format_expr
+from cq.lang.schema import TimeAttribute
+from cq.planner.operators.window import WINDOW_COLUMNS, Windowed
+from cq.planner.plan.node import Places, StateBound, Text, operator
+
+
+@operator("session")
+@dataclass(frozen=True, slots=True)
+class SessionAggregate(Windowed):
+    """For each session of each group of `keys`, one row when the watermark is past its end.
+
+    A session is a set of rows of one group in which every row but the first is at most `gap_us` later than another: a
+    gap equal to the limit continues it, and a row between two sessions joins them. It starts at its first row's time
+    and ends `gap_us` after its last one's. Output columns: window_start, window_end, window_time (= window_end - 1 us,
+    the row's event time), the keys, the aggregates. Rows leave at the instant 1 us after the end, by window start, then
+    by first arrival of the group. Late rows are dropped; a row that is not late cannot belong to a session that has
+    left. Two sessions that are joined are merged, the earlier one first, before the row is added.
+    """
+
+    time: TimeAttribute = field(kw_only=True)
+    gap_us: int = field(kw_only=True)
+
+    closes = True
+    emits_at_end = False
+    uses_time = True
+    merge_pays = False
+    lag_us = 1
+
+    def __post_init__(self) -> None:
+        assert self.gap_us > 0, "a session without a gap"
+        assert not any(a.distinct for a in self.aggregates), "sets in sessions"
+        self._set_schema(self.window_schema())
+
+    @property
+    def window_kind(self) -> object:
+        return "session", self.gap_us
+
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        (grouped,) = super(SessionAggregate, self).columns_read(needed)
+        return (grouped | {self.time.column},)
+
+    def moved(self, places: Places) -> dict[str, Any]:
+        return {"time": replace(self.time, column=places[self.time.column])}
+
+    @property
+    def state(self) -> StateBound:
+        return StateBound("open sessions x groups")
+
+    def check(self) -> None:
+        assert self.time in self.input.schema.times, "a session over a column that is no event time"
+
+    def parameters(self, text: Text) -> tuple[object, ...]:
+        return (self.gap_us, text((0,), self.time), *self.group_parameters(text))
+
+    def meaning(self, column: int, text: Text) -> str:
+        own = column < len(WINDOW_COLUMNS)
+        return WINDOW_COLUMNS[column] if own else super(SessionAggregate, self).meaning(column, text)
+
+    def describe(self) -> str:
+        keys = ", ".join(format_expr(k, self.input.schema.names) for k in self.keys)
+        aggregates = ", ".join(str(a) for a in self.aggregates)
+        return f"session gap {self.gap_us} us{' by ' + keys if keys else ''}: {aggregates}"

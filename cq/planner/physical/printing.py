@@ -1,0 +1,88 @@
+"""The physical plan as text and as facts: the graph of stages that runs, and in each stage its operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cq.errors import printable
+from cq.lang.expressions import Column, Expr, format_expr
+from cq.planner.physical.stage_input import StageInput
+from cq.planner.physical.stages import PhysicalPlan, Stage, Way
+from cq.planner.plan.node import LogicalNode
+
+
+def graph_text(physical: PhysicalPlan) -> str:
+    """The stages, how each runs and where its rows go: line by line what a running engine says of itself."""
+    lines = [f"{physical.workers} worker{'s' if physical.workers > 1 else ''}"]
+    for number, stage in enumerate(physical.stages):
+        sinks = ", ".join(o.name for o in stage.plan.outputs)
+        target = sinks if stage.final else f"stage {physical.stages[number + 1].name}"
+        lines.append(f"stage {stage.name}: {way_text(stage)} -> {target}")
+    return "\n".join(lines)
+
+
+def way_text(stage: Stage) -> str:
+    """How a stage is run, in words."""
+    return f"{stage.lanes} {stage.way.value}" if stage.way is Way.LANES else stage.way.value
+
+
+def stage_number(physical: PhysicalPlan) -> dict[int, int]:
+    """id(node) -> its number among the operators of all stages, leaves that stand for another stage's rows left out."""
+    nodes = [n for s in physical.stages for n in s.plan.nodes() if not isinstance(n, StageInput)]
+    return {id(n): i for i, n in enumerate(nodes)}
+
+
+def draw_stages(parts: Sequence[PhysicalPlan]) -> str:
+    """Every stage with its reason, key and operators, behind the graph of its part."""
+    return "\n\n".join(_draw_part(p) for p in parts)
+
+
+def _draw_part(physical: PhysicalPlan) -> str:
+    lines = [printable(line) for line in graph_text(physical).split("\n")]
+    numbers = stage_number(physical)
+    for stage in physical.stages:
+        lines += ["", f"{stage.name}: {stage.reason}"]
+        for leaf, key in zip(stage.leaves, stage.keys, strict=False):
+            lines.append(f"  by ({', '.join(show_key(e, leaf) for e in key)}) of {_leaf(leaf)}")
+        outputs = {id(o.node) for o in stage.plan.outputs}
+        for node in stage.plan.nodes():
+            if not isinstance(node, StageInput):
+                inputs = " ".join(_input(i, numbers) for i in node.inputs)
+                text = f"  #{numbers[id(node)]} {node.operator}  {printable(node.describe())}".rstrip()
+                lines.append(text + (f"  ({inputs})" if inputs else "") + (" -> out" if id(node) in outputs else ""))
+    return "\n".join(lines)
+
+
+def _leaf(leaf: LogicalNode) -> str:
+    return leaf.source.name if leaf.source is not None else "its rows"
+
+
+def _input(node: LogicalNode, numbers: dict[int, int]) -> str:
+    if isinstance(node, StageInput):
+        return f"rows of #{numbers[id(node.node)]}"
+    return f"#{numbers[id(node)]}"
+
+
+def show_key(expr: Expr, node: LogicalNode) -> str:
+    """A part of a key over the rows of `node`."""
+    names = node.schema.names
+    return printable(names[expr.index] if isinstance(expr, Column) else format_expr(expr, names))
+
+
+def stage_facts(physical: PhysicalPlan, numbers: dict[int, int]) -> list[dict[str, object]]:
+    """What is known of every stage. numbers: of the operators, as `stage_number` gives them."""
+    return [
+        {
+            "name": s.name,
+            "runs": s.way.value,
+            "lanes": s.lanes,
+            "reason": s.reason,
+            "cost_ns": s.cost_ns,
+            "keys": [[show_key(e, leaf) for e in key] for key, leaf in zip(s.keys, s.leaves, strict=False)],
+            "nodes": [numbers[id(n)] for n in s.plan.nodes() if id(n) in numbers],
+            "reads": [numbers[id(n.node)] for n in s.plan.nodes() if isinstance(n, StageInput)],
+            "outputs": [numbers[id(o.node)] for o in s.plan.outputs],
+            "gathers": [numbers[id(n)] for n in s.gathered],
+        }
+        for s in physical.stages
+    ]

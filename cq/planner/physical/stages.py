@@ -1,0 +1,111 @@
+"""The physical plan: the stages that run, how each is run, and why. Codegen writes what it says and decides nothing.
+
+A stage is a part of the rewritten plan fused into one kernel. Its leaves are scans, whose tickets come from admission,
+or `StageInput`s, whose rows come from an earlier stage; its outputs go to sinks or to the next stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from cq.lang.expressions import Expr
+from cq.planner.physical.stage_input import StageInput
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.source import SourceDef, sources_of
+
+
+class Way(Enum):
+    """How the tickets of a stage are spread over workers."""
+
+    LOOP = "one worker at a time"
+    ANY = "any worker"
+    LANES = "lanes by key"
+    PARTIAL = "any worker, into panes of its own"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Operators fused into one kernel.
+
+    plan: its operators; its outputs are its ports.  keys: for LANES, the key of each port's rows, by port.
+    gathered: its operators whose rows of one event are kept until all have met (`cq.planner.physical.turns`).
+    waits: whether rows can come before the watermark reaches their time.  final: whether its ports are sinks.
+    collects: whether it takes over the panes that the PARTIAL stage before it has filled; it then takes no rows.
+    cost_ns: how long a row of its inputs keeps a worker busy, by the costs its operators declare.
+    reason: why it runs this way, for people.
+    """
+
+    name: str
+    plan: LogicalPlan
+    way: Way
+    reason: str
+    cost_ns: int
+    waits: bool
+    keys: tuple[tuple[Expr, ...], ...] = ()
+    lanes: int = 0
+    gathered: tuple[LogicalNode, ...] = ()
+    final: bool = True
+    collects: bool = False
+
+    @property
+    def leaves(self) -> tuple[LogicalNode, ...]:
+        """The nodes whose rows come from outside, by port: one scan a source, or the rows of the stage before."""
+        nodes = self.plan.nodes()
+        given = [n for n in nodes if isinstance(n, StageInput)]
+        scans = {n.source.name: n for n in nodes if n.source is not None}
+        return tuple(given) or tuple(scans[s.name] for s in sources_of(nodes))
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalPlan:
+    """The stages of one connected part of a query, producers first.
+
+    workers: how many of those asked for can be busy.
+    """
+
+    plan: LogicalPlan
+    stages: tuple[Stage, ...]
+    workers: int
+
+    @property
+    def sources(self) -> tuple[SourceDef, ...]:
+        """What admission reads, by port."""
+        return sources_of(self.plan.nodes())
+
+
+def verify(physical: PhysicalPlan) -> PhysicalPlan:
+    """The plan itself; an AssertionError names the invariant and the stage that breaks it."""
+    for number, stage in enumerate(physical.stages):
+        for problem in _problems(physical, number, stage):
+            raise AssertionError(f"stage {stage.name}: {problem}")
+    placed = [id(n) for s in physical.stages for n in s.plan.nodes() if not isinstance(n, StageInput)]
+    assert len(set(placed)) == len(placed), "an operator in two stages"
+    return physical
+
+
+def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str]:
+    nodes = stage.plan.nodes()
+    last = number == len(physical.stages) - 1
+    given = [n for n in nodes if isinstance(n, StageInput)]
+    scans = [n for n in nodes if n.source is not None]
+    if given and scans:
+        yield "reads both sources and another stage"
+    if bool(given) != (number > 0):
+        yield "the first stage reads sources, every other the stage before"
+    if len({n.source.name for n in scans if n.source}) != len(scans):
+        yield "a source scanned twice: sub-plans are shared before stages are made"
+    if stage.final != last:
+        yield "the last stage, and only that one, ends at the sinks"
+    if (stage.way is Way.LANES) != bool(stage.keys) or (stage.way is Way.LANES) != (stage.lanes > 0):
+        yield "lanes without a key, or a key without lanes"
+    if stage.keys and len(stage.keys) != len(stage.leaves):
+        yield "a key for some of its inputs"
+    if stage.way is Way.ANY and any(n.keeps_state for n in nodes):
+        yield "state where any worker takes any ticket"
+    if stage.way is Way.PARTIAL and not all(o.node.merges_exactly for o in stage.plan.outputs):
+        yield "partial states that do not merge"
+    if stage.way in {Way.LANES, Way.PARTIAL} and stage.gathered:
+        yield "rows of one event that meet in one place, on several workers"

@@ -1,0 +1,101 @@
+"""Turns: in which order rows of one event come to an operator, and where that is not the order that is wanted.
+
+Rows travel depth first, so rows of one event can come to a union or a look-up by several ways, mixed up: a window's
+result that both branches read, windows that close together. Where the order of the ways is not the order of the inputs
+the operator's rows are gathered, and taken when everything before it in the plan has had its turn of the event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import LogicalNode
+
+
+def gathered(plan: LogicalPlan, waits: bool) -> tuple[LogicalNode, ...]:
+    """The operators whose rows have to be gathered, in plan order."""
+    ways = _Ways(plan, waits)
+    for node in ways.nodes:
+        if len(node.inputs) > 1 and not ways.in_order(node):
+            ways.gathered.append(node)
+    return tuple(ways.gathered)
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    """Rows of one event come to an input. several: perhaps more than one, each going all its ways before the next."""
+
+    port: int
+    several: bool
+
+
+class _Ways:
+    """The ways of rows within one event, from where they start: a source row, a closing operator, the end."""
+
+    def __init__(self, plan: LogicalPlan, waits: bool) -> None:
+        self.nodes = plan.nodes()
+        self.gathered: list[LogicalNode] = []
+        self._waits = waits
+        self._readers: dict[int, list[tuple[LogicalNode, int]]] = {}
+        for node in self.nodes:
+            for port, source in enumerate(node.inputs):
+                self._readers.setdefault(id(source), []).append((node, port))
+
+    def in_order(self, node: LogicalNode) -> bool:
+        """Whether in every event the rows of the node's inputs come input by input anyway."""
+        return all(
+            _ascending([list(self._hits(o, o.source is None, node)) for o in origins]) for origins in self._events()
+        )
+
+    def _events(self) -> Iterator[list[LogicalNode]]:
+        """For each kind of event, the operators that give rows by themselves, in the order of their turns."""
+        for node in self.nodes:
+            if not node.inputs:
+                yield [node, *self.gathered]
+        yield [n for n in self.nodes if n.emits_when_due(self._waits) or n in self.gathered]
+        yield [n for n in self.nodes if n.emits_at_end or n in self.gathered]
+
+    def _hits(self, node: LogicalNode, several: bool, target: LogicalNode) -> Iterator[_Hit]:
+        """How rows that `node` gives in one event come to the inputs of `target`, one after the other."""
+        for reader, port in self._readers.get(id(node), ()):
+            if reader is target:
+                yield _Hit(port, several)
+            elif not reader.holds_back(port) and reader not in self.gathered:
+                yield from self._hits(reader, several or reader.fan_out != 1, target)
+
+
+def _ascending(turns: Sequence[Sequence[_Hit]]) -> bool:
+    """Whether the inputs come in order, and what may be several rows in one turn comes to one input only."""
+    last = -1
+    for hits in turns:
+        if len({h.port for h in hits}) > 1 and any(h.several for h in hits):
+            return False
+        for hit in hits:
+            if hit.port < last:
+                return False
+            last = hit.port
+    return True
+
+
+def ties_show(plan: LogicalPlan, waiting: bool) -> bool:
+    """Whether lanes would lose an order that shows: of groups that rows of one closing time have begun.
+
+    Such groups are ordered by their first rows, which have one serial between them; in one state the order of arrival
+    tells them apart, in several nothing does. It shows where the groups' rows come to an output.
+    """
+    nodes = plan.nodes()
+    shows = {id(o.node) for o in plan.outputs}
+    for node in reversed(nodes):
+        if id(node) in shows:
+            shows.update(id(i) for port, i in enumerate(node.inputs) if not node.holds_back(port))
+    due: set[int] = set()  # what can come of a closing time
+    for node in nodes:
+        derived = any(id(i) in due for i in node.inputs)
+        gathers = node.inputs and all(node.holds_back(port) for port in range(len(node.inputs)))
+        if derived and id(node) in shows and gathers:
+            return True
+        if derived or node.emits_when_due(waiting):
+            due.add(id(node))
+    return False

@@ -1,0 +1,1 @@
+"""The logical plan: nodes, identity, traits and the verifier."""

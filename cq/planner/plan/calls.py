@@ -1,0 +1,59 @@
+"""Aggregate calls inside operators: an aggregate with its arguments, DISTINCT and FILTER."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from cq.errors import NOWHERE, Span
+from cq.lang.aggregates import Aggregate
+from cq.lang.expressions import Expr, can_fail, format_expr
+from cq.lang.functions import Signature
+from cq.lang.types import DataType
+
+Change = Callable[[Expr], Expr]
+"""An expression to another of the same type."""
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """An aggregate over a group: its rows where `filter` is TRUE, each distinct argument once if `distinct`."""
+
+    function: Aggregate
+    args: tuple[Expr, ...]
+    type: DataType
+    nullable: bool
+    distinct: bool = False
+    filter: Expr | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """Its arguments, then its FILTER if it has one."""
+        return self.args if self.filter is None else (*self.args, self.filter)
+
+    def map(self, change: Change) -> AggregateCall:
+        """The call with `change` applied to its expressions."""
+        condition = change(self.filter) if self.filter is not None else None
+        return replace(self, args=tuple(change(a) for a in self.args), filter=condition)
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether it may end in a data error: in its expressions, or when its result does not fit."""
+        return bool(self.function.fails) or any(can_fail(e) for e in self.expressions)
+
+    @property
+    def merges_exactly(self) -> bool:
+        """Whether results over parts of a group can be merged into the result over the group, bit for bit."""
+        return self.function.exact_merge(Signature(tuple(a.type for a in self.args), self.type))
+
+    def parameters(self, text: Callable[[Expr], str]) -> str:
+        """What it computes, without names and positions of columns."""
+        shown = ",".join(text(e) for e in self.args)
+        tail = f" filter {text(self.filter)}" if self.filter is not None else ""
+        return f"{self.function.name}({'distinct ' * self.distinct}{shown}){tail}"
+
+    def __str__(self) -> str:
+        inside = ", ".join(format_expr(a) for a in self.args) or "*"
+        tail = f" FILTER (WHERE {format_expr(self.filter)})" if self.filter else ""
+        return f"{self.function.name}({'DISTINCT ' if self.distinct else ''}{inside}){tail}"

@@ -1,0 +1,24 @@
+"""Costs of operators: nanoseconds a row keeps a worker busy, each measured alone with 10,000 keys.
+
+The measurements are in docs/benchmarks.md. They decide whether routing rows to lanes pays
+(`cq.planner.physical.choose`); twice or half of one moves that border for queries whose cost is near it, and nothing
+else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cq.lang.expressions import Expr
+from cq.lang.types import Kind
+
+GROUP_NS = 6  # find a group, add to its aggregates
+DISTINCT_NS = 15  # more for each DISTINCT aggregate: a set of its own
+PARTITION_NS = 8  # find a partition, answer its calls
+LOOK_UP_NS = 12  # find the version of a key, or replace it
+TEXT_KEY_NS = 15  # more where a part of the key is a text
+
+
+def key_ns(keys: Sequence[Expr]) -> int:
+    """What the key's type adds."""
+    return TEXT_KEY_NS * any(k.type.kind is Kind.VARCHAR for k in keys)

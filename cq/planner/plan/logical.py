@@ -1,0 +1,108 @@
+"""The logical plan: what a query means, as a graph of frozen, typed nodes.
+
+Sub-plans may be shared (a view used twice is one node), so whoever walks a plan walks a graph, each node once:
+`nodes()` gives them inputs first. There are no names below this point, only positions; names in nodes are for people
+and for the columns of results.
+
+All order is by position (serial of the source row, instant, ordinal): one event, a row or an instant, goes through the
+whole graph, inputs first, before the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from cq.errors import NOWHERE, Span
+from cq.lang.expressions import Expr
+from cq.planner.plan.node import LogicalNode, topological
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A result of the query: rows of `node` under `name`, written to `sink` or, without one, handed to the caller."""
+
+    name: str
+    node: LogicalNode
+    sink: SinkDef | None = None
+    limit: int | None = None  # the first rows by position
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkDef:
+    """A declared sink: connector options as written, checked by the connector when the job is built."""
+
+    name: str
+    options: tuple[tuple[str, str], ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalPlan:
+    """All outputs of a file; their nodes may be shared."""
+
+    outputs: tuple[Output, ...]
+
+    def nodes(self) -> tuple[LogicalNode, ...]:
+        """Every node once, inputs before the nodes that read them, in the order one event visits them."""
+        return topological(o.node for o in self.outputs)
+
+    def map(self, change: Callable[[LogicalNode], LogicalNode]) -> LogicalPlan:
+        """The plan rebuilt inputs first with `change` applied once to every node; sharing is kept."""
+        done: dict[int, LogicalNode] = {}
+        for node in self.nodes():
+            inputs = [done[id(i)] for i in node.inputs]
+            same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+            done[id(node)] = change(node if same else node.with_inputs(inputs))
+        return LogicalPlan(tuple(replace(o, node=done[id(o.node)]) for o in self.outputs))
+
+
+def parts(plan: LogicalPlan) -> tuple[tuple[LogicalNode, ...], ...]:
+    """The nodes of the plan in visiting order, apart where no node reads two sources together, directly or not."""
+    part_of: dict[object, object] = {}
+
+    def root(item: object) -> object:
+        while part_of.setdefault(item, item) != item:
+            item = part_of[item]
+        return item
+
+    nodes = plan.nodes()
+    for node in nodes:
+        below: list[object] = [id(i) for i in node.inputs]
+        for other in below or [source_key(node)]:
+            part_of[root(other)] = root(id(node))
+    found: dict[object, list[LogicalNode]] = {}
+    for node in nodes:
+        found.setdefault(root(id(node)), []).append(node)
+    return tuple(map(tuple, found.values()))
+
+
+def connected(plan: LogicalPlan) -> tuple[LogicalPlan, ...]:
+    """The parts as plans, by their first output: queries of their own, each with its own serials and watermark."""
+    part_of = {id(n): number for number, part in enumerate(parts(plan)) for n in part}
+    found: dict[int, list[Output]] = {}
+    for output in plan.outputs:
+        found.setdefault(part_of[id(output.node)], []).append(output)
+    return tuple(LogicalPlan(tuple(outputs)) for outputs in found.values())
+
+
+def source_key(node: LogicalNode) -> str:
+    """What nodes that read the same source have in common."""
+    return f"source {node.source.name if node.source is not None else id(node)}"
+
+
+def at_leaf(node: LogicalNode, exprs: Sequence[Expr]) -> tuple[LogicalNode, tuple[Expr, ...]] | None:
+    """The leaf below a chain of stateless operators that give at most a row for a row, and `exprs` over its columns.
+
+    None where another operator is in the way.
+    """
+    below = tuple(exprs)
+    while node.inputs:
+        if len(node.inputs) > 1 or node.fan_out != 1 or node.keeps_state:
+            return None
+        pulled = [node.pull(e) for e in below]
+        below = tuple(p[0][1] for p in pulled if p is not None)
+        assert len(below) == len(pulled), "a stateless operator of one input that computes what it does not say"
+        (node,) = node.inputs
+    return node, below

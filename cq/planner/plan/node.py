@@ -1,0 +1,425 @@
+"""An operator of the logical plan: a frozen node that answers every question others ask about it.
+
+A node is a value: its class and its fields say everything. Nobody outside an operator's own files asks which operator a
+node is; they ask the node. There is no default for any of the answers: `operator` refuses a class that leaves one out,
+so an operator cannot be taken for harmless by mistake. What a node does to rows is defined in
+`cq/reference/operators/<name>.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from cq.errors import NOWHERE, Span
+from cq.lang.expressions import Expr, can_fail
+from cq.lang.schema import Field, Schema, TimeAttribute
+from cq.planner.plan.calls import Change
+from cq.planner.plan.source import SourceDef
+
+
+class OpClass(Enum):
+    """How an operator may be spread over workers (Scaling Ordered Stream Processing, section 2)."""
+
+    STATELESS = "stateless"  # any worker, any batch
+    PARTITIONED = "partitioned"  # one worker at a time for each key
+    STATEFUL = "stateful"  # one worker at a time
+
+
+class OutputKind(Enum):
+    """What the rows of an operator are to those before them."""
+
+    APPEND = "append"  # each row is final
+    CHANGELOG = "changelog"  # a row may take back or replace an earlier one
+
+
+Fields = tuple[Field, ...]
+Inputs = tuple[int, ...]
+"""Inputs whose columns stand side by side under an expression; none: the columns of the node's source."""
+
+Text = Callable[[Inputs, Expr | TimeAttribute], str]
+"""An expression over these inputs as a text that is free of names and positions of columns."""
+
+Places = Mapping[int, int]
+"""Position of a column before pruning -> after it."""
+
+Pulled = tuple[tuple[int, Expr], ...]
+"""(input, expression over that input's columns), one for each input a row may come from."""
+
+
+def label(**options: Any) -> Any:
+    """A field for people: it takes no part in what the node means, and equal nodes may differ in it."""
+    return field(metadata={LABEL: True}, **options)
+
+
+LABEL = "label"
+
+
+class Pruned(NamedTuple):
+    """A node without the columns nobody reads, and where the others are now."""
+
+    node: LogicalNode
+    places: Places
+
+
+@dataclass(frozen=True, slots=True)
+class StateBound:
+    """What an operator keeps, in words, and whether that is bounded however long the input is."""
+
+    text: str
+    bounded: bool = True
+
+
+NO_STATE = StateBound("nothing")
+
+
+DECLARATIONS = (
+    "inputs",
+    "with_inputs",
+    "source",
+    "input_keys",
+    "key_columns",
+    "expressions",
+    "map_expressions",
+    "fails_itself",
+    "pull",
+    "columns_read",
+    "pruned",
+    "holds_back",
+    "waits_on",
+    "closes",
+    "emits_at_end",
+    "fan_out",
+    "may_drop",
+    "uses_time",
+    "merges_exactly",
+    "merge_pays",
+    "state",
+    "cost_ns",
+    "output_kind",
+    "check",
+    "parameters",
+    "meaning",
+    "describe",
+)
+"""What every operator says about itself; see the members of `LogicalNode` for what each means."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalNode:
+    """Base of all operators. Subclasses set `schema` in `__post_init__` and validate themselves there.
+
+    copies: how many operators of the query the node stands for.  identity: see `cq.planner.plan.identity`.
+    """
+
+    span: Span = field(default=NOWHERE, compare=False, kw_only=True)
+    copies: int = field(default=1, compare=False, repr=False, kw_only=True)
+    identity: str = field(default="", compare=False, repr=False, kw_only=True)
+    schema: Schema = field(init=False, compare=False, repr=False)
+
+    operator: ClassVar[str] = ""  # the name its four files share
+    op_class: ClassVar[OpClass]
+
+    # -- the graph ----------------------------------------------------------------------------------------------------
+
+    @property
+    def inputs(self) -> tuple[LogicalNode, ...]:
+        """The nodes whose rows this one reads, in the order it reads them within one event."""
+        raise NotImplementedError
+
+    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
+        """The same operator over other inputs of the same width and types."""
+        raise NotImplementedError
+
+    @property
+    def source(self) -> SourceDef | None:
+        """The declared stream whose rows these are; None for everything but a scan."""
+        raise NotImplementedError
+
+    # -- expressions and columns --------------------------------------------------------------------------------------
+
+    @property
+    def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:
+        """The partition key over each input, in the order of `inputs`; None for an operator without state."""
+        raise NotImplementedError
+
+    @property
+    def key_columns(self) -> Mapping[int, Expr]:
+        """Output column -> the expression over the input it repeats, for columns that are one for a whole partition."""
+        raise NotImplementedError
+
+    def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
+        """Every scalar expression of the node, in order of evaluation, and over which inputs' columns it is."""
+        raise NotImplementedError
+
+    def map_expressions(self, change: Change) -> LogicalNode:
+        """The node with `change` applied to each of its expressions."""
+        raise NotImplementedError
+
+    @property
+    def fails_itself(self) -> bool:
+        """Whether it may end in a data error that none of its expressions causes: a sum that does not fit."""
+        raise NotImplementedError
+
+    def pull(self, expr: Expr) -> Pulled | None:
+        """What gives `expr`, over this node's columns, for every row that it causes; None when state computes it."""
+        raise NotImplementedError
+
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        """The columns of each input it reads when `needed` of its own are read, those included that it must compute
+        because computing them can fail."""
+        raise NotImplementedError
+
+    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
+        """The node over pruned inputs, with the columns that are needed or can fail. read: of each old input, by
+        anybody. A node that is unchanged is given back itself."""
+        raise NotImplementedError
+
+    # -- time and rows ------------------------------------------------------------------------------------------------
+
+    def holds_back(self, port: int) -> bool:
+        """Whether rows of this input never cause rows of the same event."""
+        raise NotImplementedError
+
+    @property
+    def waits_on(self) -> tuple[TimeAttribute | None, ...]:
+        """For each input, the event time the watermark must have reached before a row is taken; None: at once."""
+        raise NotImplementedError
+
+    @property
+    def closes(self) -> bool:
+        """Whether it has closing times of its own: instants at which it emits rows no row of that event caused."""
+        raise NotImplementedError
+
+    @property
+    def emits_at_end(self) -> bool:
+        """Whether it emits rows when all inputs have ended, after the last instant."""
+        raise NotImplementedError
+
+    @property
+    def fan_out(self) -> int | None:
+        """The most rows one row causes within its event; None where that is not known beforehand.
+
+        For a leaf: the most rows that come to it in one event.
+        """
+        raise NotImplementedError
+
+    @property
+    def may_drop(self) -> bool:
+        """Whether a row that is not late may cause no row at all."""
+        raise NotImplementedError
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether it is an event-time operator: it drops late rows and counts them."""
+        raise NotImplementedError
+
+    # -- state and cost -----------------------------------------------------------------------------------------------
+
+    @property
+    def merges_exactly(self) -> bool:
+        """Whether states over parts of a partition's rows can be merged into the state over all of them."""
+        raise NotImplementedError
+
+    @property
+    def merge_pays(self) -> bool:
+        """Whether merging such states costs less than filling a single one."""
+        raise NotImplementedError
+
+    @property
+    def state(self) -> StateBound:
+        """What it keeps, and whether that is bounded however long the input is."""
+        raise NotImplementedError
+
+    @property
+    def cost_ns(self) -> int:
+        """About how long it keeps a worker busy for each row it takes, expressions not counted."""
+        raise NotImplementedError
+
+    @property
+    def output_kind(self) -> OutputKind:
+        """Whether its rows are final."""
+        raise NotImplementedError
+
+    # -- for checks and people ----------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Fail with an AssertionError where the node does not fit its inputs."""
+        raise NotImplementedError
+
+    def parameters(self, text: Text) -> tuple[object, ...]:
+        """What makes it this operator and no other, without names and positions of columns."""
+        raise NotImplementedError
+
+    def meaning(self, column: int, text: Text) -> str:
+        """What an output column is that `pull` finds in no single input."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """Its parameters as one line, for people."""
+        raise NotImplementedError
+
+    def over(self, inputs: Inputs) -> Fields:
+        """The columns of these inputs, side by side."""
+        if not inputs:
+            assert self.source is not None, "an expression over nothing"
+            return self.source.fields
+        return tuple(f for n in inputs for f in self.inputs[n].schema.fields)
+
+    # -- what follows from the above ----------------------------------------------------------------------------------
+
+    @property
+    def keeps_state(self) -> bool:
+        return self.op_class is not OpClass.STATELESS
+
+    @property
+    def vouched(self) -> tuple[Expr, ...]:
+        """Expressions known not to be NULL although their form does not show it: rows without an event time are not
+        accepted."""
+        return ()
+
+    @property
+    def bounded(self) -> bool:
+        """Whether its output ends: that of every leaf below does."""
+        return all(n.ends for n in topological((self,)) if isinstance(n, Leaf))
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether the node itself may end in a data error."""
+        return self.fails_itself or any(can_fail(e) for e, _ in self.expressions())
+
+    def emits_when_due(self, waiting: bool) -> bool:
+        """Whether it gives rows at instants, not only for a row of its input. waiting: rows can come before the
+        watermark reaches their time."""
+        return self.closes or (waiting and any(t is not None for t in self.waits_on))
+
+    def _set_schema(self, schema: Schema) -> None:
+        object.__setattr__(self, "schema", schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Stateless(LogicalNode):
+    """An operator that keeps nothing and treats every row alone."""
+
+    op_class: ClassVar[OpClass] = OpClass.STATELESS
+    key_columns: ClassVar[Mapping[int, Expr]] = {}
+    input_keys = None
+    fails_itself = False
+    closes = False
+    emits_at_end = False
+    uses_time = False
+    merges_exactly = False
+    merge_pays = False
+    state = NO_STATE
+    cost_ns = 0
+    output_kind = OutputKind.APPEND
+
+    def holds_back(self, port: int) -> bool:
+        return False
+
+    @property
+    def waits_on(self) -> tuple[TimeAttribute | None, ...]:
+        return (None,) * len(self.inputs)
+
+    def check(self) -> None:
+        """What such a node demands of its inputs it checks when it is built."""
+
+    def meaning(self, column: int, text: Text) -> str:
+        raise AssertionError("every column of such an operator is computed from its inputs")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf(Stateless):
+    """A stateless node without inputs: its rows come from outside the plan."""
+
+    @property
+    def ends(self) -> bool:
+        """Whether its rows end."""
+        raise NotImplementedError
+
+    @property
+    def inputs(self) -> tuple[LogicalNode, ...]:
+        return ()
+
+    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
+        assert not inputs, "a leaf with inputs"
+        return self
+
+    def pull(self, expr: Expr) -> Pulled | None:
+        return None
+
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        return ()
+
+    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
+        """All its columns: sources deliver them, so that what cannot be read there is noticed."""
+        return Pruned(self, {i: i for i in range(len(self.schema))})
+
+
+def topological(roots: Iterable[LogicalNode]) -> tuple[LogicalNode, ...]:
+    """The nodes reachable from `roots`, each once, inputs first, first root and first input first. No recursion."""
+    order: list[LogicalNode] = []
+    seen: set[int] = set()
+    for root in roots:
+        todo: list[tuple[LogicalNode, bool]] = [(root, False)]
+        while todo:
+            node, inputs_done = todo.pop()
+            if inputs_done:
+                order.append(node)
+            elif id(node) not in seen:
+                seen.add(id(node))
+                todo.append((node, True))
+                todo.extend((i, False) for i in reversed(node.inputs))
+    return tuple(order)
+
+
+NodeT = TypeVar("NodeT", bound=type[LogicalNode])
+OPERATORS: dict[str, type[LogicalNode]] = {}
+
+
+class BadOperator(TypeError):
+    """An operator does not say all it must, or contradicts itself."""
+
+
+def operator(name: str) -> Callable[[NodeT], NodeT]:
+    """Register a node class under the name its reference, codegen and Spark files share.
+
+    Raises BadOperator, with the names, for declarations that are missing or contradict its class.
+    """
+
+    def register(cls: NodeT) -> NodeT:
+        problems = list(_problems(cls))
+        if name in OPERATORS:
+            problems.append("there is another operator of that name")
+        if problems:
+            raise BadOperator(f"operator {name}: {'; '.join(problems)}")
+        cls.operator = name
+        OPERATORS[name] = cls
+        return cls
+
+    return register
+
+
+def _problems(cls: type[LogicalNode]) -> Iterator[str]:
+    op_class = getattr(cls, "op_class", None)
+    if op_class is None:
+        yield "has no op_class"
+    missing = [n for n in DECLARATIONS if getattr(cls, n) is getattr(LogicalNode, n)]
+    if issubclass(cls, Leaf) and cls.ends is Leaf.ends:
+        missing.append("ends")
+    if missing:
+        yield f"does not declare {', '.join(missing)}"
+    if op_class not in {None, OpClass.STATELESS} and issubclass(cls, Stateless):
+        yield "derives from Stateless and is not"
+    if op_class is OpClass.STATELESS:
+        stateful = [n for n in STATEFUL_ONLY if getattr(cls, n) is not getattr(Stateless, n)]
+        if stateful:
+            yield f"is stateless and declares {', '.join(stateful)}"
+    if not cls.__doc__:
+        yield "has no docstring"
+
+
+STATEFUL_ONLY = ("input_keys", "key_columns", "state", "merges_exactly", "closes", "emits_at_end", "holds_back")
+"""What only an operator with state can declare otherwise than `Stateless` does."""

@@ -1,0 +1,64 @@
+"""Declared streams, and which of them a plan reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from cq.connectors.options import option
+from cq.errors import NOWHERE, Span
+from cq.lang.expressions import Expr
+from cq.lang.schema import Field
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDef:
+    """A declared stream.
+
+    fields: the columns its connector delivers.  event_time: what gives a row its event time, over `fields`; None when
+    it has no WATERMARK.  delay_us: the watermark is the running maximum of the event time minus this.
+    inferred: whether nobody declared the fields, so that they may be a guess.
+    position: its place among the sources of the file, which breaks ties when sources are merged.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    options: tuple[tuple[str, str], ...] = ()
+    event_time: Expr | None = None
+    delay_us: int = 0
+    bounded: bool = True
+    inferred: bool = field(default=False, compare=False)
+    position: int = 0
+    span: Span = field(default=NOWHERE, compare=False)
+
+    @property
+    def strict(self) -> bool:
+        """Whether a late row ends the run at the first operator that asks for event time."""
+        return self.option("late") == "fail"
+
+    def option(self, key: str) -> str:
+        """The value of an option, as written or by default."""
+        return option(dict(self.options), key)
+
+
+class Reads(Protocol):
+    """A node of a plan, as far as this file needs to know it."""
+
+    @property
+    def source(self) -> SourceDef | None: ...
+
+
+def sources_of(nodes: Iterable[Reads]) -> tuple[SourceDef, ...]:
+    """The sources these nodes read, each once, by their place in the file: their number is their port."""
+    found = {n.source.name: n.source for n in nodes if n.source is not None}
+    return tuple(sorted(found.values(), key=lambda s: (s.position, s.name)))
+
+
+def may_wait(sources: Iterable[SourceDef]) -> bool:
+    """Whether a row that is not late can arrive before the watermark reaches its time.
+
+    With one timed source and no delay the row itself moves the watermark there; with several the slowest one counts.
+    """
+    timed = [s for s in sources if s.event_time is not None]
+    return len(timed) > 1 or any(s.delay_us > 0 for s in timed)

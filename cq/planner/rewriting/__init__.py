@@ -1,0 +1,1 @@
+"""Rewrites of the logical plan; the reference and Spark never see them."""

@@ -1,0 +1,68 @@
+"""Rewrite: the laws of `rules` applied phase by phase until nothing changes. The reference and Spark never see this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.verify import verify, verify_same_results
+from cq.planner.rewriting.rules import RULES, Phase, Rule, Uses, uses_of
+
+# Rounds of one phase before we give up on reaching its end. Every rule makes a plan smaller or moves a filter down, so
+# the depth of the plan bounds the rounds; the limit only guards against a rule that breaks that.
+MAX_ROUNDS = 1_000
+
+
+def rewrite(plan: LogicalPlan, rules: Mapping[str, Rule] | None = None, check: bool = False) -> LogicalPlan:
+    """An equal plan that does less. rules: which laws may be used (default: all).  check: verify after every round."""
+    chosen = RULES if rules is None else rules
+    current = plan
+    for phase in Phase:
+        mine = [r for r in chosen.values() if r.phase is phase]
+        for _ in range(MAX_ROUNDS if mine else 0):
+            new = apply(current, mine)
+            if check and new is not current:
+                verify_same_results(plan, verify(new))
+            if new is current:
+                break
+            current = new
+    return current
+
+
+def apply(plan: LogicalPlan, rules: Iterable[Rule]) -> LogicalPlan:
+    """One round of each rule over the whole plan; the plan itself when none had anything to do."""
+    current = plan
+    for rule in rules:
+        new = rule.plan(current) if rule.plan is not None else _apply_to_nodes(current, rule)
+        current = current if _same_nodes(new, current) else new
+    return current
+
+
+def _apply_to_nodes(plan: LogicalPlan, rule: Rule) -> LogicalPlan:
+    """`rule` once at every node, inputs first."""
+    assert rule.node is not None
+    counts = dict(uses_of(plan).counts)
+    done: dict[int, LogicalNode] = {}
+    alive: list[LogicalNode] = []  # ids are of living nodes only
+    for node in plan.nodes():
+        inputs = [done[id(i)] for i in node.inputs]
+        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+        current = node if same else node.with_inputs(inputs)
+        better = rule.node(current, Uses(counts)) or current
+        # what stands for a node is read as often as the node was
+        counts[id(better)] = max(counts.get(id(better), 0), counts[id(node)])
+        alive += [current, better]
+        done[id(node)] = better
+    return LogicalPlan(tuple(replace(o, node=done[id(o.node)]) for o in plan.outputs))
+
+
+def _same_nodes(a: LogicalPlan, b: LogicalPlan) -> bool:
+    return all(x.node is y.node for x, y in zip(a.outputs, b.outputs, strict=True))
+
+
+def without(*names: str) -> dict[str, Rule]:
+    """All rules but these: a switch for tests and for finding which law is wrong."""
+    assert set(names) <= set(RULES), f"no rules named {set(names) - set(RULES)}"
+    return {n: r for n, r in RULES.items() if n not in names}

@@ -1,0 +1,265 @@
+"""Rewrite rules: each is a law, its docstring, that says when two plans give the same rows in the same order.
+
+Of every law we ask: NULL, NaN, overflow, empty input, late rows, errors. Two of them decide most conditions:
+    errors have positions   an expression that can fail may not vanish, nor be spared a row, nor meet a row it did not
+    late rows are counted   by the first operator on each path that needs event time: no row may be dropped below it
+
+A rule over a node returns the better node, or None. Sharing is kept: a rule that would copy a node asks `once` first.
+The phases, in order:
+    FOLD      constants first: they decide what the others see
+    PUSHDOWN  rows leave early; then projections, which stood between filters, grow together
+    PRUNE     columns that nobody reads any more, once filters and projections stand where they stay
+    SHARE     last, when equal sub-plans of several outputs have become equal
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from cq.lang.expressions import Column, Expr, Literal, can_fail, columns_of, conjunction, conjuncts, substitute, walk
+from cq.lang.types import Kind
+from cq.planner.operators import Filter, Over, Project, UnionAll, Unnest, WindowAggregate
+from cq.planner.operators.window import FIRST_KEY
+from cq.planner.plan.fold import folded
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import LogicalNode, topological
+from cq.planner.rewriting.prune import prune
+from cq.planner.rewriting.share import share
+
+
+class Phase(Enum):
+    """When a rule runs; a phase is repeated until nothing changes."""
+
+    FOLD = 1
+    PUSHDOWN = 2
+    PRUNE = 3
+    SHARE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """How often each node of a plan is read."""
+
+    counts: dict[int, int]
+
+    def once(self, node: LogicalNode) -> bool:
+        """Whether nobody else reads `node`: it may be changed without being copied."""
+        return self.counts.get(id(node), 0) <= 1
+
+
+NodeRule = Callable[[LogicalNode, Uses], LogicalNode | None]
+PlanRule = Callable[[LogicalPlan], LogicalPlan]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A named law. Exactly one of `node`, for one node at a time, and `plan`, for all at once."""
+
+    name: str
+    phase: Phase
+    law: str
+    node: NodeRule | None = None
+    plan: PlanRule | None = None
+
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(phase: Phase) -> Callable[[NodeRule], NodeRule]:
+    """Register a rule over nodes under its own name."""
+
+    def register(function: NodeRule) -> NodeRule:
+        assert function.__name__ not in RULES, f"two rules named {function.__name__}"
+        assert function.__doc__, f"{function.__name__} states no law"
+        RULES[function.__name__] = Rule(function.__name__, phase, function.__doc__, node=function)
+        return function
+
+    return register
+
+
+def plan_rule(phase: Phase, function: PlanRule) -> None:
+    """Register a rule over whole plans under its own name."""
+    assert function.__doc__, f"{function.__name__} states no law"
+    RULES[function.__name__] = Rule(function.__name__, phase, function.__doc__, plan=function)
+
+
+# --------------------------------------------------------------------------------------------------------------- fold
+
+
+@rule(Phase.FOLD)
+def constant_folding(node: LogicalNode, _: Uses) -> LogicalNode | None:
+    """Op(f(1, 2), x) = Op(v, x) where v is what the registry's body gives for f(1, 2).
+
+    Every row would see that value: bodies are deterministic. A call that fails stays: it fails only if a row comes.
+    """
+    new = node.map_expressions(folded)
+    return new if new != node else None
+
+
+@rule(Phase.FOLD)
+def true_filter(node: LogicalNode, _: Uses) -> LogicalNode | None:
+    """Filter(TRUE, x) = x."""
+    match node:
+        case Filter(input=below, predicate=Literal(value=True)):
+            return below
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------------- push down
+
+
+@rule(Phase.PUSHDOWN)
+def filter_over_filter(node: LogicalNode, uses: Uses) -> LogicalNode | None:
+    """Filter(q, Filter(p, x)) = Filter(p AND q, x) if q cannot fail, or p is never NULL.
+
+    AND stops at FALSE but not at NULL: a q that can fail would meet rows that a NULL p has dropped.
+    """
+    match node:
+        case Filter(input=Filter(input=below, predicate=p) as inner, predicate=q) if uses.once(inner):
+            if can_fail(q) and p.nullable:
+                return None
+            return replace(node, input=below, predicate=conjunction((*conjuncts(p), *conjuncts(q))))
+    return None
+
+
+@rule(Phase.PUSHDOWN)
+def filter_below_project(node: LogicalNode, uses: Uses) -> LogicalNode | None:
+    """Filter(p, Project(e, x)) = Project(e, Filter(p[e], x)) if no e can fail.
+
+    Expressions are deterministic, so p sees the same values. An e that can fail would be spared the dropped rows.
+    """
+    match node:
+        case Filter(input=Project(input=below, exprs=exprs) as project, predicate=p) if uses.once(project):
+            if any(can_fail(e) for e in exprs) or _grows(p, exprs):
+                return None
+            return replace(project, input=Filter(below, substitute(p, exprs), span=node.span))
+    return None
+
+
+@rule(Phase.PUSHDOWN)
+def filter_below_union(node: LogicalNode, uses: Uses) -> LogicalNode | None:
+    """Filter(p, UnionAll(x, y)) = UnionAll(Filter(p, x), Filter(p, y)) if p cannot fail.
+
+    A union passes every row at its position. A p that can fail might do so before the other branch fails.
+    """
+    match node:
+        case Filter(input=UnionAll(branches=branches) as union, predicate=p) if uses.once(union) and not can_fail(p):
+            return replace(union, branches=tuple(Filter(b, p, span=node.span) for b in branches))
+    return None
+
+
+@rule(Phase.PUSHDOWN)
+def filter_below_over(node: LogicalNode, uses: Uses) -> LogicalNode | None:
+    """Filter(p, Over(x)) = Over(Filter(p, x)) if p reads partition columns only, and Over cannot fail.
+
+    Then p drops whole partitions, and the others do not see them. In order of time late rows are counted by Over, so
+    there x must have none: an operator below has already dropped them. And rows may wait in Over, so p must not fail.
+    """
+    match node:
+        case Filter(input=Over(input=below, partition=keys, order=order) as over, predicate=p) if uses.once(over):
+            columns = {k.index for k in keys if isinstance(k, Column)}
+            if not columns_of(p) <= columns or not columns_of(p) or over.can_fail:
+                return None
+            if order is not None and (can_fail(p) or not never_late(below)):
+                return None
+            return replace(over, input=Filter(below, p, span=node.span))
+    return None
+
+
+@rule(Phase.PUSHDOWN)
+def filter_below_window(node: LogicalNode, uses: Uses) -> LogicalNode | None:
+    """Filter(p, Window(k, x)) = Window(k, Filter(p[k], x)) if p reads keys only and nothing here can fail.
+
+    p drops whole groups, and a group's rows, windows and order do not depend on other groups. x must have no late rows
+    (an operator below has dropped them), for this window would count them, of every group.
+    """
+    match node:
+        case Filter(input=WindowAggregate(input=below, keys=keys) as window, predicate=p) if uses.once(window):
+            keyed = range(FIRST_KEY, FIRST_KEY + len(keys))
+            if not columns_of(p) or not all(c in keyed for c in columns_of(p)):
+                return None
+            if can_fail(p) or window.can_fail or not never_late(below):
+                return None
+            window_columns = [p] * FIRST_KEY  # which p does not read
+            return replace(window, input=Filter(below, substitute(p, [*window_columns, *keys]), span=node.span))
+    return None
+
+
+@rule(Phase.PUSHDOWN)
+def project_over_project(node: LogicalNode, uses: Uses) -> LogicalNode | None:
+    """Project(f, Project(e, x)) = Project(f[e], x) if no e can fail and f uses each computed e at most once.
+
+    An e that can fail might no longer be evaluated; one used twice would be computed twice.
+    """
+    match node:
+        case Project(input=Project(input=below, exprs=inner, time_column=at) as project) if uses.once(project):
+            outer = node.exprs
+            if any(can_fail(e) for e in inner) or any(_grows(f, inner) for f in outer):
+                return None
+            used = [c.index for f in outer for c in walk(f) if isinstance(c, Column)]
+            if any(used.count(i) > 1 for i, e in enumerate(inner) if not isinstance(e, Column | Literal)):
+                return None
+            time = next(
+                (j for j, f in enumerate(outer) if at is not None and isinstance(f, Column) and f.index == at), None
+            )
+            merged = tuple(replace(substitute(f, inner), span=f.span) for f in outer)
+            return replace(node, input=below, exprs=merged, time_column=time)
+    return None
+
+
+@rule(Phase.PUSHDOWN)
+def unnest_below_project(node: LogicalNode, _: Uses) -> LogicalNode | None:
+    """Unnest(a, Project(e, x)) = Project(e + the element, Unnest(a[e], x)) if each e is a column or an array.
+
+    Reading a column once for each element costs nothing; an array cannot fail. Kernels know no array that is a column.
+    """
+    match node:
+        case Unnest(input=Project(input=below, exprs=inner, names=names, time_column=at), array=array):
+            if any(not isinstance(e, Column) and e.type.kind is not Kind.ARRAY for e in inner):
+                return None
+            made = replace(node, input=below, array=replace(substitute(array, inner), span=array.span))
+            first = len(below.schema)
+            added = [Column(f.type, f.nullable, first + i) for i, f in enumerate(made.schema.fields[first:])]
+            given = (*names, *node.schema.names[len(names) :])
+            return Project(made, (*inner, *added), given, at, span=node.span)
+    return None
+
+
+MAX_GROWTH = 200  # nodes of an expression after substitution: beyond, evaluating once and reading twice is better
+
+
+def _grows(expr: Expr, exprs: tuple[Expr, ...]) -> bool:
+    """Whether `expr` with `exprs` in place of its columns would be large."""
+    sizes = [sum(1 for _ in walk(e)) for e in exprs]
+    return sum(sizes[e.index] if isinstance(e, Column) else 1 for e in walk(expr)) > MAX_GROWTH
+
+
+def never_late(node: LogicalNode) -> bool:
+    """Whether no row of `node` is late: on every path from a source an operator has dropped late rows already."""
+    todo, seen = [node], set()
+    while todo:
+        n = todo.pop()
+        if id(n) in seen or n.uses_time:
+            continue
+        if not n.inputs:
+            return False
+        seen.add(id(n))
+        todo.extend(n.inputs)
+    return True
+
+
+plan_rule(Phase.PRUNE, prune)
+plan_rule(Phase.SHARE, share)
+
+
+def uses_of(plan: LogicalPlan) -> Uses:
+    """How often each node is read, outputs included."""
+    counts: dict[int, int] = {}
+    for n in topological([o.node for o in plan.outputs]):
+        for i in n.inputs:
+            counts[id(i)] = counts.get(id(i), 0) + 1
+    for o in plan.outputs:
+        counts[id(o.node)] = counts.get(id(o.node), 0) + 1
+    return Uses(counts)

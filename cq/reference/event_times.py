@@ -1,0 +1,32 @@
+"""Computed event times, row by row: what connectors check rows with when the reference or Spark runs the query."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from cq.connectors.physical_rows import rows_of
+from cq.connectors.protocol import Clock, Times, Unreadable
+from cq.lang.event_time import is_computed
+from cq.lang.functions import Failure
+from cq.planner.plan.source import SourceDef
+from cq.reference.evaluate import evaluator
+
+
+def clock_of(source: SourceDef) -> Clock | None:
+    """Return what computes the event times of batches of all declared columns; None when one column gives them."""
+    if source.event_time is None or not is_computed(source.event_time):
+        return None
+    time_of, types = evaluator(source.event_time), [f.type for f in source.fields]
+
+    def compute(batch: pa.RecordBatch) -> Times:
+        values: list[int | None] = []
+        unreadable: dict[int, Unreadable] = {}
+        for number, row in enumerate(rows_of(batch, types)):
+            try:
+                values.append(time_of(row))
+            except Failure as failure:
+                values.append(None)
+                unreadable[number] = Unreadable(failure.code, failure.message, failure.span)
+        return Times(pa.array(values, pa.int64()), unreadable)
+
+    return Clock(compute)

@@ -1,0 +1,84 @@
+"""IntervalJoin: each side's rows by key, in order of arrival, until nothing can match them any more."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+from cq.planner.operators import IntervalJoin
+from cq.reference.evaluate import Row, evaluator, keys_of
+from cq.reference.operator import NEVER, Clock, RowOperator, nulls, runs
+
+LEFT, RIGHT = 0, 1  # ports
+
+
+@dataclass
+class Kept:
+    """A row that may still match. matched: whether it has."""
+
+    time: int
+    row: Row
+    matched: bool = False
+
+
+@runs("interval_join")
+class IntervalJoinRows(RowOperator):
+    """A row meets the rows of the other side that came before it, then waits for those that come after it."""
+
+    timed = True
+
+    def __init__(self, node: IntervalJoin, clock: Clock) -> None:
+        super().__init__(node, clock)
+        self._times = (node.left_time, node.right_time)
+        self._keys = (keys_of(node.left_keys), keys_of(node.right_keys))
+        self._residual = evaluator(node.residual) if node.residual is not None else None
+        self._bounds = ((node.lower_us, node.upper_us), (-node.upper_us, -node.lower_us))  # other - own, by port
+        self._expiry = (node.left_expiry_us, node.right_expiry_us)
+        self._kept: tuple[dict[Row, list[Kept]], dict[Row, list[Kept]]] = ({}, {})
+        self._unmatched = nulls(len(node.right.schema)) if node.left_outer else None
+        self._proofs: list[tuple[int, int, Kept]] = []  # (instant that proves it, arrival, left row)
+
+    def on_row(self, port: int, row: Row) -> None:
+        if self.drop_if_late():
+            return
+        mine = Kept(row[self._times[port].column] + self._times[port].shift_us, row)
+        key = self._keys[port](row)
+        if None not in key:
+            self._meet(port, key, mine)
+        proof = mine.time + self._expiry[port] + 1
+        if proof > self.clock.now and None not in key:
+            self._kept[port].setdefault(key, []).append(mine)
+        if port == LEFT and self._unmatched is not None and not mine.matched:
+            if proof > self.clock.now and None not in key:
+                heapq.heappush(self._proofs, (proof, self.clock.arrival(), mine))
+            else:
+                self.out.append(row + self._unmatched)
+
+    def _meet(self, port: int, key: Row, mine: Kept) -> None:
+        """Every row of the other side that matches, in order of arrival; those that nothing can match are let go."""
+        other = 1 - port
+        lower, upper = self._bounds[port]
+        rows = [k for k in self._kept[other].get(key, ()) if k.time + self._expiry[other] >= self.clock.now]
+        if rows:
+            self._kept[other][key] = rows
+        else:
+            self._kept[other].pop(key, None)
+        for theirs in rows:
+            if lower <= theirs.time - mine.time <= upper:
+                left, right = (mine, theirs) if port == LEFT else (theirs, mine)
+                joined = left.row + right.row
+                if self._residual is None or self._residual(joined):
+                    left.matched = True
+                    self.out.append(joined)
+
+    def next_instant(self) -> int:
+        while self._proofs and self._proofs[0][2].matched:
+            heapq.heappop(self._proofs)
+        return self._proofs[0][0] if self._proofs else NEVER
+
+    def on_instant(self, instant: int) -> None:
+        assert self._unmatched is not None
+        while self._proofs and self._proofs[0][0] <= instant:
+            _, _, kept = heapq.heappop(self._proofs)
+            if not kept.matched:
+                self.out.append(kept.row + self._unmatched)

@@ -1,0 +1,1 @@
+"""Native functions: the ops they are written in, their compilation, linking, loading and interpretation."""

@@ -1,0 +1,278 @@
+"""numba as a translator: a native function becomes LLVM assembly that calls ops and other functions by symbol.
+
+Imported only when something has to be compiled. Of numba's pipeline only the passes are used that turn bytecode into
+typed LLVM code; every callee is a declared symbol, so a function is translated once, on its own, whoever calls it, and
+all optimisation happens when `kernel.py` has linked the parts. That keeps compile time linear and small (about 10 to
+30 ms a function; with callees inlined by numba the same code took several times as long).
+"""
+
+from __future__ import annotations
+
+import dis
+import gc
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, codegen
+from numba.core import ir as numba_ir
+from numba.core import types as numba_types
+from numba.core.compiler import CompilerBase, Flags, compile_extra
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+from numba.core.errors import NumbaError
+from numba.core.registry import cpu_target
+from numba.core.typed_passes import (
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.typing import signature as numba_signature
+from numba.core.typing.templates import AbstractTemplate
+from numba.core.untyped_passes import FixupArgs, IRProcessing, TranslateByteCode
+
+from cq.runtime.base.intrinsics import IR_TYPES, RAISES
+from cq.runtime.base.signatures import Signature
+
+types: Any = numba_types  # its members are made at run time
+
+_NUMBA_TYPES = {"i64": types.int64, "f64": types.float64, "bool": types.boolean, "void": types.none}
+_BUILTINS: dict[str, Any] = {
+    "range": range, "int": int, "float": float, "bool": bool, "abs": abs, "math": math,
+}  # fmt: skip
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _UnlockLiterals(FunctionPass):  # type: ignore[misc]
+    """What stands in the place of numba's SSA pass, which takes a third of the time and which LLVM does again.
+
+    A variable that is assigned a literal would be of that literal's type and take no other value, were it not split.
+    """
+
+    _name = "cq_unlock_literals"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        assigned = Counter(
+            s.target.name for b in state.func_ir.blocks.values() for s in b.body if isinstance(s, numba_ir.Assign)
+        )
+        for block in state.func_ir.blocks.values():
+            body = []
+            for s in block.body:
+                literal = isinstance(s, numba_ir.Assign) and isinstance(s.value, _LITERALS)
+                if literal and assigned[s.target.name] > 1:
+                    held = block.scope.make_temp(s.loc)
+                    state.func_ir._definitions[held.name].append(s.value)
+                    body += [numba_ir.Assign(s.value, held, s.loc), numba_ir.Assign(held, s.target, s.loc)]
+                else:
+                    body.append(s)
+            block.body = body
+        return True
+
+
+_LITERALS = (numba_ir.Const, numba_ir.Global, numba_ir.FreeVar)
+_PASSES = (
+    TranslateByteCode, FixupArgs, IRProcessing, _UnlockLiterals, NopythonTypeInference, PreLowerStripPhis,
+    IRLegalization, NativeLowering, NoPythonBackend,
+)  # fmt: skip
+
+
+class TranslationError(Exception):
+    """A native function is outside the restricted Python; always a mistake of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A symbol that translated code may call, and its signature."""
+
+    symbol: str
+    signature: Signature
+
+
+class _Pipeline(CompilerBase):  # type: ignore[misc]
+    def define_pipelines(self) -> list[PassManager]:
+        manager = PassManager("cq")
+        for compiler_pass in _PASSES:
+            manager.add_pass(compiler_pass, compiler_pass.__name__)
+        manager.finalize()
+        return [manager]
+
+
+class _Text(codegen.CPUCodeLibrary):  # type: ignore[misc]
+    """Keeps the assembly of a function instead of optimising it."""
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        self.text = str(ir_module)
+
+    def add_linking_library(self, library: Any) -> None:
+        if library.name != "nrt":  # numba offers its reference counting to everybody; nothing here has a reference
+            raise TranslationError(f"{self.name} uses {library.name}, which is not an op")
+
+
+class Frontend:
+    """Translates functions; holds the symbols it has declared to numba."""
+
+    def __init__(self) -> None:
+        self._typing, self._target = cpu_target.typing_context, cpu_target.target_context
+        self._typing.refresh()
+        self._target.refresh()
+        self._stubs: dict[Callee, object] = {}
+        self._resolved: dict[tuple[Any, Any], Any] = {}
+
+    def translate(
+        self,
+        code: CodeType,
+        signature: Signature,
+        symbol: str,
+        callees: Mapping[str, Callee],
+        constants: Mapping[str, Any],
+    ) -> str:
+        """A module in LLVM assembly that defines `symbol` with a plain C signature.
+
+        callees, constants: what the global names of `code` mean; builtins of the restricted Python are added.
+        """
+        where = f"{code.co_filename}:{code.co_firstlineno} {code.co_name}"
+        scope = {name: self._known(name, callees, constants, where) for name in _global_names(code)}
+        function = FunctionType(code, scope, code.co_name)
+        arguments = [_NUMBA_TYPES[kind] for kind in signature.arguments]
+        with global_compiler_lock, self._fast():
+            library = _Text(self._target.codegen(), code.co_name)
+            try:
+                compiled = compile_extra(
+                    self._typing, self._target, function, arguments, _result_type(signature), _flags(), {},
+                    library=library, pipeline_class=_Pipeline,
+                )  # fmt: skip
+            except NumbaError as why:
+                raise TranslationError(f"{where}: {why}") from why
+        return _plain_c(library.text, compiled.fndesc.llvm_func_name, signature, symbol)
+
+    @contextmanager
+    def _fast(self) -> Iterator[None]:
+        """Numba resolves a call of the same types once, and no garbage is collected: a third less time (measured)."""
+        resolve = types.Function.get_call_type
+
+        def remembered(function: Any, context: Any, given: Any, named: Any) -> Any:
+            key = (function, given)
+            if named or (found := self._resolved.get(key)) is None:
+                found = resolve(function, context, given, named)
+                if found is not None and not named:
+                    self._resolved[key] = found
+            return found
+
+        collecting = gc.isenabled()
+        gc.disable()
+        types.Function.get_call_type = remembered
+        try:
+            yield
+        finally:
+            types.Function.get_call_type = resolve
+            if collecting:
+                gc.enable()
+
+    def _known(self, name: str, callees: Mapping[str, Callee], constants: Mapping[str, Any], where: str) -> Any:
+        if name in callees:
+            return self._stub(callees[name])
+        if name in constants:
+            return constants[name]
+        if name in _BUILTINS:
+            return _BUILTINS[name]
+        raise TranslationError(f"{where}: {name} is neither an op, nor a native function, nor a constant")
+
+    def _stub(self, callee: Callee) -> object:
+        """A Python object that numba takes for a function and compiles to a call of the symbol."""
+        if (known := self._stubs.get(callee)) is not None:
+            return known
+        stub = _Symbol()
+        typed = numba_signature(
+            _result_type(callee.signature), *(_NUMBA_TYPES[kind] for kind in callee.signature.arguments)
+        )
+
+        def generic(_: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+            if len(given) != len(typed.args) or named:
+                return None
+            cut = any(
+                isinstance(a, types.Float) and not isinstance(b, types.Float)
+                for a, b in zip(given, typed.args, strict=True)
+            )
+            return None if cut else typed  # numba would make an integer of a double without a word
+
+        def lower(context: Any, builder: Any, called: Any, values: Any) -> Any:
+            void = called.return_type == types.none
+            result = ir.VoidType() if void else context.get_value_type(called.return_type)
+            shape = ir.FunctionType(result, [context.get_value_type(kind) for kind in called.args])
+            made = builder.call(cgutils.get_or_insert_function(builder.module, shape, callee.symbol), values)
+            return context.get_dummy_value() if void else made
+
+        template = type(callee.symbol, (AbstractTemplate,), {"key": stub, "generic": generic})
+        self._typing.insert_global(stub, types.Function(template))
+        self._target.insert_func_defn([(lower, stub, typed.args)])
+        self._stubs[callee] = stub
+        return stub
+
+
+class _Symbol:
+    """Stands for a callee in the globals of a function under translation."""
+
+    __slots__ = ("__weakref__",)
+
+
+def _global_names(code: CodeType) -> list[str]:
+    """The names a function looks up outside itself."""
+    return sorted({step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"})
+
+
+def _result_type(signature: Signature) -> Any:
+    kinds = [_NUMBA_TYPES[kind] for kind in signature.results]
+    return types.none if not kinds else kinds[0] if len(kinds) == 1 else types.Tuple(kinds)
+
+
+def _flags() -> Flags:
+    flags = Flags()
+    flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = flags.no_rewrites = True
+    flags.error_model = "numpy"  # no check that could raise
+    return flags
+
+
+def _plain_c(text: str, inner: str, signature: Signature, symbol: str) -> str:
+    """The translated text with names of ours, and a wrapper that turns numba's convention into a plain function."""
+    text = text.replace(f'@"{inner}"', f'@"{symbol}.body"')
+    text = re.sub(rf'^@".*?NumbaEnv.*$\n?|^declare .*@"{re.escape(symbol)}"\(.*$\n?', "", text, flags=re.M)
+    arguments = ", ".join(f"{IR_TYPES[kind]} %{n}" for n, kind in enumerate(signature.arguments))
+    passed = "".join(f", {IR_TYPES[kind]} %{n}" for n, kind in enumerate(signature.arguments))
+    result = _ir_result(signature)
+    slot = result if signature.results else "ptr"
+    final = f"%v = load {result}, ptr %r\n  ret {result} %v" if signature.results else "ret void"
+    return f"""{text}
+declare void @"{RAISES}{symbol}"()
+define {result} @"{symbol}"({arguments}) nounwind {{
+  %r = alloca {slot}
+  %e = alloca ptr
+  %s = call i32 @"{symbol}.body"(ptr %r, ptr %e{passed})
+  %user = icmp sgt i32 %s, 0
+  %error = icmp eq i32 %s, -1
+  %raised = or i1 %user, %error
+  br i1 %raised, label %raises, label %returns
+raises:
+  call void @"{RAISES}{symbol}"()
+  unreachable
+returns:
+  {final}
+}}
+"""
+
+
+def _ir_result(signature: Signature) -> str:
+    kinds = [IR_TYPES[kind] for kind in signature.results]
+    if len(kinds) <= 1:
+        return kinds[0] if kinds else "void"
+    return f"[{len(kinds)} x {kinds[0]}]" if len(set(kinds)) == 1 else "{ " + ", ".join(kinds) + " }"

@@ -1,0 +1,154 @@
+"""Where native functions run: compiled over real memory, or interpreted over a simulated one.
+
+The engine drives both through one face: words of memory, functions by name, addresses of functions, stages.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
+from typing import Any, Protocol
+
+from cq.runtime.base import kernel
+from cq.runtime.base.interpret import LIBRARY, interpret_stage, load_modules
+from cq.runtime.base.native import natives_of
+from cq.runtime.base.simulation import Memory, function_address
+from cq.runtime.layout.job import Stage
+
+Function = Callable[..., Any]
+
+
+class Host(Protocol):
+    """What the engine needs of the place its native code runs in."""
+
+    interpreted: bool
+
+    def active(self) -> AbstractContextManager[object]:
+        """While this is open, functions run over this host's memory."""
+
+    def word(self, address: int, index: int) -> int:
+        """A word of memory."""
+
+    def set_word(self, address: int, index: int, value: int) -> None:
+        """The word is `value`."""
+
+    def read(self, address: int, size: int) -> bytes:
+        """A copy of `size` bytes."""
+
+    def place(self, content: bytes) -> int:
+        """The address of a copy of the bytes, which stays as long as the host."""
+
+    def function(self, name: str) -> Function:
+        """An exported function of the runtime library."""
+
+    def address(self, name: str) -> int:
+        """Its address."""
+
+    def entries(self, stage: Stage) -> dict[str, int]:
+        """The addresses of a stage's entry points by name."""
+
+
+def stage_entries(stage: Stage) -> tuple[str, ...]:
+    """The functions of a stage that are called by address."""
+    lanes = () if stage.lane_entry is None else (stage.lane_entry,)
+    return (stage.entry, *lanes, *stage.time_entries)
+
+
+class CompiledHost:
+    """Machine code over the memory of this process."""
+
+    interpreted = False
+
+    def __init__(self) -> None:
+        self._library = kernel.library()
+        self._kept: list[Any] = []
+
+    def active(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def word(self, address: int, index: int) -> int:
+        return ctypes.c_int64.from_address(address + 8 * index).value
+
+    def set_word(self, address: int, index: int, value: int) -> None:
+        ctypes.c_int64.from_address(address + 8 * index).value = value
+
+    def read(self, address: int, size: int) -> bytes:
+        return ctypes.string_at(address, size) if size else b""
+
+    def place(self, content: bytes) -> int:
+        buffer = (ctypes.c_int64 * (len(content) // 8 + 3))()  # words, so aligned; slack for reads of whole words
+        ctypes.memmove(buffer, content, len(content))
+        self._kept.append(buffer)
+        return ctypes.addressof(buffer)
+
+    def function(self, name: str) -> Function:
+        return self._library.function(name)
+
+    def address(self, name: str) -> int:
+        return self._library.address(name)
+
+    def entries(self, stage: Stage) -> dict[str, int]:
+        return kernel.compile_stage(stage.module, dict(stage.functions), stage_entries(stage)).addresses
+
+
+@lru_cache(maxsize=1)
+def _library_functions() -> dict[str, Function]:
+    load_modules(LIBRARY)
+    return {n.name: n.function for module in LIBRARY for n in natives_of(module)}
+
+
+class _Active:
+    """Makes a memory current, unless it is already."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._entered: list[bool] = []
+
+    def __enter__(self) -> None:
+        enter = Memory.current is not self._memory
+        if enter:
+            self._memory.__enter__()
+        self._entered.append(enter)
+
+    def __exit__(self, *raised: object) -> None:
+        if self._entered.pop():
+            self._memory.__exit__(*raised)
+
+
+class InterpretedHost:
+    """The same functions as plain Python over a memory of their own, where every access is checked."""
+
+    interpreted = True
+
+    def __init__(self) -> None:
+        self.memory = Memory()
+        self._functions: Mapping[str, Function] = _library_functions()
+        self._active = _Active(self.memory)
+
+    def active(self) -> AbstractContextManager[object]:
+        return self._active
+
+    def word(self, address: int, index: int) -> int:
+        return int(struct.unpack("<q", self.memory.read(address + 8 * index, 8))[0])
+
+    def set_word(self, address: int, index: int, value: int) -> None:
+        self.memory.write(address + 8 * index, struct.pack("<q", value))
+
+    def read(self, address: int, size: int) -> bytes:
+        return self.memory.read(address, size)
+
+    def place(self, content: bytes) -> int:
+        return self.memory.place(content + bytes(16), writable=True)
+
+    def function(self, name: str) -> Function:
+        return self._functions[name]
+
+    def address(self, name: str) -> int:
+        return function_address(self._functions[name])
+
+    def entries(self, stage: Stage) -> dict[str, int]:
+        functions = interpret_stage(stage.module, f"<cq stage {stage.name}>")
+        return {name: function_address(functions[name]) for name in stage_entries(stage)}

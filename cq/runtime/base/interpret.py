@@ -1,0 +1,93 @@
+"""What generated source may name, and the same source as Python functions over the simulated memory.
+
+Needs neither numba nor llvmlite.
+"""
+
+from __future__ import annotations
+
+import importlib
+import linecache
+import pkgutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from cq.runtime.base import ops
+from cq.runtime.base.native import natives_of
+
+# the modules of state containers: whatever lies in their folder
+CONTAINERS: tuple[str, ...] = tuple(
+    f"cq.runtime.containers.{found.name}"
+    for found in pkgutil.iter_modules([str(Path(__file__).parent.parent / "containers")])
+)
+
+# the modules whose native functions make up the runtime library, in the order of their object code
+LIBRARY: tuple[str, ...] = (
+    "cq.runtime.queues.free_list",
+    "cq.runtime.containers.blocks",
+    "cq.runtime.values.int128",
+    *(name for name in CONTAINERS if name != "cq.runtime.containers.blocks"),
+    "cq.runtime.values.text",
+    "cq.runtime.values.characters",
+    "cq.runtime.values.numerals",
+    "cq.runtime.values.doubles",
+    "cq.runtime.values.times",
+    "cq.lang.calendar",  # registered by cq.runtime.values.times
+    "cq.runtime.queues.ring",
+    "cq.runtime.queues.pool",
+    "cq.runtime.queues.reorder",
+    "cq.runtime.queues.hybrid",
+    "cq.runtime.flow.batch",
+    "cq.runtime.flow.event_times",
+    "cq.runtime.flow.watermarks",
+    "cq.runtime.flow.parcel",
+    "cq.runtime.flow.export",
+    "cq.runtime.flow.rowhash",
+    "cq.runtime.flow.admission",
+    "cq.runtime.engine.stage",
+    "cq.runtime.engine.schedule",
+    "cq.runtime.flow.split",
+    "cq.runtime.flow.gather",
+    "cq.runtime.engine.lanes",
+    "cq.runtime.engine.partials",
+    "cq.runtime.engine.worker",
+)
+
+# those that make the rows of workloads, loaded by who reads one
+GENERATORS: tuple[str, ...] = (
+    "cq.runtime.generators.draws",
+    "cq.runtime.generators.traffic",
+    "cq.runtime.generators.reports",
+    "cq.runtime.generators.lines",
+)
+
+
+def stage_scope(names: Iterable[str] = ()) -> dict[str, Any]:
+    """What generated source may name besides its own functions: the ops, exported and inline natives, `range`."""
+    load_modules(LIBRARY)
+    scope: dict[str, Any] = {name: getattr(ops, name) for name in ops.OPS}
+    for module in LIBRARY:
+        scope.update({n.name: n.function for n in natives_of(module) if n.export or n.inline})
+    scope.update({"range": range, "int": int, "float": float, "bool": bool, "min": min, "max": max, "abs": abs})
+    assert scope.keys().isdisjoint(names), "generated names shadow the runtime"
+    return scope
+
+
+def load_modules(names: Iterable[str]) -> None:
+    """The modules are imported, so that their native functions are registered."""
+    for name in names:
+        importlib.import_module(name)
+
+
+def interpret_stage(source: str, path: str = "<cq stage>") -> dict[str, Callable[..., Any]]:
+    """The functions of a generated source by name, running over the simulated memory."""
+    scope = stage_scope()
+    scope["__builtins__"] = {"AssertionError": AssertionError}
+    lines = source.splitlines(keepends=True)
+    linecache.cache[path] = (len(source), None, lines, path)
+    own = dict(scope)
+    exec(compile(source, path, "exec"), own)  # noqa: S102  the source is generated and verified by codegen
+    return {
+        name: value for name, value in own.items() if isinstance(value, FunctionType) and scope.get(name) is not value
+    }

@@ -1,0 +1,352 @@
+"""Native code: compiled once, kept, loaded by llvmlite alone, and callable by address.
+
+`library()` is the runtime library: the native functions of `LIBRARY`, one object a module (`modules.py`).
+`compile_stage` makes the object of one generated stage; it calls the library by symbol. Objects come with the package
+or from the object cache, and only what neither has is compiled, which imports numba. `interpret.py` runs the same
+sources as Python over the simulated memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from cq.runtime.base import intrinsics, ops
+from cq.runtime.base.interpret import LIBRARY, load_modules, stage_scope
+from cq.runtime.base.link import Engine, Target, link, portable, undefined_symbols
+from cq.runtime.base.modules import SHIPPED, Dependencies, borrowed, inline_texts, key_of, shipped
+from cq.runtime.base.native import Native, natives_of, registered
+from cq.runtime.base.notices import QUERY, RUNTIME, tell
+from cq.runtime.base.objects import ObjectCache, ObjectCode, default_directory
+from cq.runtime.base.signatures import Signature
+
+_CTYPES: dict[str, Any] = {"i64": ctypes.c_int64, "f64": ctypes.c_double, "void": None}
+
+
+# -- what is compiled ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One function to compile: its code without asserts, its type, its symbol, and what its global names mean."""
+
+    code: CodeType
+    signature: Signature
+    symbol: str
+    scope: Mapping[str, Any]
+
+
+@cache
+def _module_code(module: str) -> dict[str, CodeType]:
+    """Code of the top-level functions of a module, compiled anew without asserts."""
+    path = sys.modules[module].__file__
+    assert path is not None
+    return _functions(Path(path).read_text(encoding="utf-8"), path)
+
+
+def _functions(source: str, path: str) -> dict[str, CodeType]:
+    compiled = compile(source, path, "exec", optimize=1)
+    return {code.co_name: code for code in compiled.co_consts if isinstance(code, CodeType)}
+
+
+def _unit(entry: Native) -> Unit:
+    function = entry.function
+    code = _module_code(function.__module__)[entry.name]
+    return Unit(code, entry.signature, entry.symbol, function.__globals__)
+
+
+# -- compiling -------------------------------------------------------------------------------------------------------
+
+
+# builtins that are ops when compiled, on two i64; numba's own would draw in code that is compiled on its own each time
+_BUILTIN_OPS = {"min": min, "max": max}
+
+
+def _op_name(value: object) -> str | None:
+    """The op a global value is, if it is one."""
+    if value is min or value is max:
+        return f"{value.__name__}_i64"
+    name = getattr(value, "__name__", "")
+    return name if name in ops.OPS and getattr(ops, name) is value else None
+
+
+class _Translator:
+    """Turns units into LLVM assembly; made only when something is missing from the cache, since it imports numba."""
+
+    def __init__(self) -> None:
+        from cq.runtime.base.frontend import Callee, Frontend
+
+        self._callee = Callee
+        self._frontend = Frontend()
+
+    def text(self, unit: Unit, own: Mapping[str, Unit]) -> str:
+        """The unit as a module. own: the functions of the same generated source, which scopes do not hold."""
+        callees: dict[str, Any] = {}
+        constants: dict[str, int | float] = {}
+        for name in unit.code.co_names:
+            value = unit.scope.get(name, _BUILTIN_OPS.get(name))
+            if name in own:
+                callees[name] = self._callee(own[name].symbol, own[name].signature)
+            elif (op := _op_name(value)) is not None:
+                callees[name] = self._callee(intrinsics.symbol(op), Signature.parse(ops.OPS[op]))
+            elif (entry := registered(value)) is not None:
+                callees[name] = self._callee(entry.symbol, entry.signature)
+            elif isinstance(value, int):
+                assert ops.MIN64 <= value <= ops.MAX64, f"{name} does not fit 64 bits"
+                constants[name] = int(value)  # an enum member becomes its number
+            elif isinstance(value, float):
+                constants[name] = value
+        return self._frontend.translate(unit.code, unit.signature, unit.symbol, callees, constants)
+
+
+@lru_cache(maxsize=1)
+def _translator() -> _Translator:
+    return _Translator()
+
+
+def _object(
+    key: str, texts: list[str], entries: dict[str, str], inline: Mapping[str, str], target: Target | None = None
+) -> ObjectCode:
+    """The object of these translated functions with the ops they use inlined."""
+    used = {name for text in texts for name in re.findall(rf'@"?{intrinsics.symbol("")}(\w+)"?', text)}
+    code = link([*texts, intrinsics.prelude(used)], frozenset(entries.values()), target)
+    return ObjectCode(key, entries, undefined_symbols(code), code, json.dumps(inline, sort_keys=True))
+
+
+def _compile_natives(natives: list[Native], called: list[Native], key: str) -> ObjectCode:
+    """The object of native functions that refer to each other; `called` can be called from outside."""
+    symbols = [n.symbol for n in natives]
+    assert len(set(symbols)) == len(symbols), "two native functions have one name"
+    texts = {n.symbol: _translator().text(_unit(n), {}) for n in natives}
+    entries = {n.name: n.symbol for n in called}
+    return _object(key, list(texts.values()), entries, {n.symbol: texts[n.symbol] for n in natives if n.inline})
+
+
+class _ModuleCompiler:
+    """Makes the objects of modules; a function is translated once, however many modules copy it."""
+
+    def __init__(self, group: Dependencies, total: int, target: Target | None = None) -> None:
+        self._group, self._target = group, target
+        self._texts: dict[str, str] = {}
+        self._done, self._total = 0, total
+
+    def compiled(self, module: str, key: str) -> ObjectCode:
+        """The object of a module under this key."""
+        natives = natives_of(module)
+        texts = {}
+        for entry in natives:
+            tell(RUNTIME, self._done, self._total)
+            texts[entry.symbol] = self._text(entry)
+            self._done += 1
+        own = list(texts.values())
+        lent = [self._text(n) for n in borrowed(natives) if n.symbol not in texts]
+        inline = {n.symbol: texts[n.symbol] for n in natives if n.inline}
+        return _object(key, own + lent, self._group.entries[module], inline, self._target)
+
+    def _text(self, entry: Native) -> str:
+        if entry.symbol not in self._texts:
+            self._texts[entry.symbol] = _translator().text(_unit(entry), {})
+        return self._texts[entry.symbol]
+
+
+def compile_modules(modules: Sequence[str], target: Target) -> dict[str, ObjectCode]:
+    """The objects of a group of modules for a target: what a wheel ships."""
+    group = _group(modules)
+    compiler = _ModuleCompiler(group, sum(len(natives_of(m)) for m in modules), target)
+    return {module: compiler.compiled(module, group.key(module, target)) for module in modules}
+
+
+def _group(modules: Sequence[str]) -> Dependencies:
+    load_modules(modules)
+    symbols = [n.symbol for module in modules for n in natives_of(module)]
+    assert len(set(symbols)) == len(symbols), "two native functions have one name"
+    return Dependencies(modules)
+
+
+# -- the runtime library ---------------------------------------------------------------------------------------------
+
+
+class Library:
+    """The loaded native functions of the runtime: `address` for native code, `function` for Python."""
+
+    def __init__(self) -> None:
+        self.engine = Engine()
+        self.addresses: dict[str, int] = {}
+        self.key = ""  # of all that stages can see: the modules it began with
+        self.inline_texts: dict[str, str] = {}
+        self._modules: set[str] = set()
+        self._signatures: dict[str, Signature] = {}
+        self._functions: dict[str, Callable[..., Any]] = {}
+
+    def add(self, objects: Sequence[ObjectCode], natives: Iterable[Native], modules: Iterable[str] = ()) -> None:
+        """These objects are loaded."""
+        self.addresses.update(self.engine.load(*objects))
+        self.inline_texts.update(inline_texts(objects))
+        self._signatures.update({n.name: n.signature for n in natives if n.name in self.addresses})
+        self._modules.update(modules)
+        self.key = self.key or key_of("library", sorted(made.key for made in objects))
+
+    def has(self, modules: Iterable[str]) -> bool:
+        """Whether these modules are loaded."""
+        return self._modules.issuperset(modules)
+
+    def address(self, name: str) -> int:
+        """The address of an exported function."""
+        return self.addresses[name]
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """An exported function as Python calls it; the GIL is released while it runs."""
+        if name not in self._functions:  # ctypes takes 6 us to make one
+            self._functions[name] = callable_at(self.addresses[name], self._signatures[name])
+        return self._functions[name]
+
+
+def callable_at(address: int, signature: Signature | str) -> Callable[..., Any]:
+    """Native code at an address as a Python function; the GIL is released while it runs."""
+    shape = Signature.parse(signature) if isinstance(signature, str) else signature
+    arguments = [_CTYPES[kind] for kind in shape.arguments]
+    return ctypes.CFUNCTYPE(_CTYPES[shape.result], *arguments)(address)
+
+
+@lru_cache(maxsize=1)
+def object_cache() -> ObjectCache:
+    """The object cache of this process."""
+    return ObjectCache(default_directory())
+
+
+# Queries may start in any thread, several at once: the first of them compiles and loads. Nobody who waits for this lock
+# holds the import lock of a module of numba's: that made a deadlock when functions were compiled on their first call.
+_LOADING = threading.RLock()
+
+
+def library() -> Library:
+    """The runtime library, compiled if the cache does not hold it; one for the life of the process."""
+    with _LOADING:
+        return _library()
+
+
+def library_with(modules: Sequence[str]) -> Library:
+    """The runtime library, and in it a group of modules of which most runs need none: one is loaded when asked for.
+
+    Modules of the group call those of the library by what these export or lend.
+    """
+    with _LOADING:
+        found = _library()
+        if not found.has(modules):
+            _load_group(found, modules)
+        return found
+
+
+@lru_cache(maxsize=1)
+def _library() -> Library:
+    made = Library()
+    _load_group(made, LIBRARY)
+    return made
+
+
+def _load_group(into: Library, modules: Sequence[str]) -> None:
+    """Every module of the group is loaded: as shipped, as kept in the cache, or compiled now."""
+    group, target = _group(modules), portable()
+    objects = shipped({m: group.key(m, target) for m in modules}) if target and SHIPPED.is_dir() else {}
+    keys = {module: group.key(module) for module in modules if module not in objects}
+    for module, key in keys.items():
+        if (kept := object_cache().get(key)) is not None:
+            objects[module] = kept
+    missing = [module for module in modules if module not in objects]
+    compiler = _ModuleCompiler(group, sum(len(natives_of(m)) for m in missing))
+    for module in missing:
+        objects[module] = compiler.compiled(module, keys[module])
+        object_cache().put(objects[module])
+    into.add([objects[m] for m in modules], [n for m in modules for n in natives_of(m)], modules)
+
+
+def compile_functions(*functions: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """These native functions as compiled Python functions by name; all they call is compiled with them.
+
+    For tests: apart from the runtime library, and nothing is cached.
+    """
+    asked = [entry for function in functions if (entry := registered(function)) is not None]
+    assert len(asked) == len(functions), "not a native function"
+    found: dict[str, Native] = {}
+    waiting = list(asked)
+    while waiting:
+        entry = waiting.pop()
+        if entry.symbol not in found:
+            found[entry.symbol] = entry
+            scope = entry.function.__globals__
+            names = entry.function.__code__.co_names
+            waiting.extend(callee for name in names if (callee := registered(scope.get(name))) is not None)
+    built = Library()
+    built.add([_compile_natives(list(found.values()), asked, key_of("test"))], asked)
+    return {n.name: built.function(n.name) for n in asked}
+
+
+# -- stages ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A loaded stage: the address of each entry, and where its source can be read."""
+
+    key: str
+    addresses: dict[str, int]
+    source_path: str
+
+
+def compile_stage(source: str, signatures: Mapping[str, str], entries: Iterable[str]) -> Stage:
+    """The functions of a generated source as loaded native code.
+
+    signatures: of every function in the source.  entries: those that are called by address.
+    """
+    runtime = library()
+    callable_names = sorted(entries)
+    key = key_of("stage", runtime.key, source, sorted(signatures.items()), callable_names)
+    with _LOADING:
+        if key not in _stages:
+            path = object_cache().source_path(key)
+            made = object_cache().get(key)
+            if made is None:
+                made = _compile_source(source, path, signatures, callable_names, key)
+                object_cache().put(made, source)
+            _stages[key] = Stage(key, runtime.engine.load(made), path)
+        return _stages[key]
+
+
+_stages: dict[str, Stage] = {}
+
+
+def _compile_source(source: str, path: str, signatures: Mapping[str, str], entries: list[str], key: str) -> ObjectCode:
+    scope = stage_scope(signatures)
+    codes = _functions(source, path)
+    assert codes.keys() == signatures.keys(), "every function of a generated source has a signature"
+    own = {
+        name: Unit(code, Signature.parse(signatures[name]), f"cqst_{key[:16]}_{name}", scope)
+        for name, code in codes.items()
+    }
+    texts: list[str] = []
+    for unit in own.values():
+        tell(QUERY, len(texts), len(own))
+        texts.append(_translator().text(unit, own))
+    texts += _copied(texts, library().inline_texts)
+    return _object(key, texts, {name: own[name].symbol for name in entries}, {})
+
+
+def _copied(texts: list[str], inline: Mapping[str, str]) -> list[str]:
+    """The inline natives that the texts call, directly or not."""
+    needed: dict[str, str] = {}
+    waiting = list(texts)
+    while waiting:
+        text = waiting.pop()
+        for symbol in set(re.findall(r'declare [^\n]*@"(cqrt_\w+)"', text)) & inline.keys() - needed.keys():
+            needed[symbol] = inline[symbol]
+            waiting.append(inline[symbol])
+    return [needed[symbol] for symbol in sorted(needed)]

@@ -1,0 +1,182 @@
+"""LLVM assembly in, machine code out; and machine code into this process. llvmlite only, no numba.
+
+`link` makes one relocatable object of many functions, for this machine or for the portable target that objects are
+shipped for. `Engine` loads objects; before an object is made executable
+every symbol it needs is looked up, because a missing one would only show as a crash when it is called.
+"""
+
+from __future__ import annotations
+
+import platform
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from cq.runtime.base.intrinsics import LIBC, RAISES
+from cq.runtime.base.objects import ObjectCode
+
+_OPTIMISE = 3
+
+
+class LinkError(Exception):
+    """Object code needs a symbol nobody has, or a part cannot be linked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The processor that code is made for, as LLVM names it. needs: features a processor must have to run the code."""
+
+    cpu: str
+    features: str
+    needs: tuple[str, ...] = ()
+
+    def runs_here(self) -> bool:
+        """Whether this processor can run the code."""
+        has = llvm.get_host_cpu_features()
+        return all(has.get(feature, False) for feature in self.needs)
+
+
+# What object code in a wheel is made for. x86-64-v3 is every Intel since Haswell (2013) and every AMD since Excavator
+# (2015); without it, code is compiled on the first run.
+_X86_64_V3 = (
+    "avx", "avx2", "bmi", "bmi2", "cmov", "cx16", "f16c", "fma", "fxsr", "lzcnt", "mmx", "movbe", "popcnt", "sahf",
+    "sse", "sse2", "sse3", "sse4.1", "sse4.2", "ssse3", "xsave",
+)  # fmt: skip
+_PORTABLE = {"x86_64": Target("x86-64-v3", "", _X86_64_V3), "aarch64": Target("generic", "+neon", ("neon",))}
+
+
+def portable() -> Target | None:
+    """The target of shipped object code on machines like this one; None where none is shipped."""
+    return _PORTABLE.get(platform.machine()) if platform.system() == "Linux" else None
+
+
+@lru_cache(maxsize=1)
+def host() -> Target:
+    """The processor we run on, all its features used."""
+    return Target(llvm.get_host_cpu_name(), cpu_features())
+
+
+@lru_cache(maxsize=2)
+def target_machine(target: Target | None = None) -> Any:
+    """LLVM's machine for a target, this one unless given."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    made = target or host()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=made.cpu, features=made.features, opt=_OPTIMISE, reloc="pic", codemodel="small"
+    )
+
+
+@lru_cache(maxsize=1)
+def cpu_features() -> str:
+    """The features of this core as LLVM writes them."""
+    return str(llvm.get_host_cpu_features().flatten())
+
+
+def identity(target: Target | None = None) -> list[str]:
+    """What of a target, this machine unless given, decides whether object code can run on it."""
+    made = target or host()
+    return [llvm.get_default_triple(), made.cpu, made.features]
+
+
+def link(texts: Iterable[str], exports: frozenset[str], target: Target | None = None) -> bytes:
+    """One object file of these modules; only `exports` can be called from outside it."""
+    code = bytes(target_machine(target).emit_object(optimised(texts, exports, target)))
+    if raising := [name.removeprefix(RAISES) for name in undefined_symbols(code) if name.startswith(RAISES)]:
+        raise LinkError(f"native code cannot raise, but {', '.join(raising)} can")
+    return code
+
+
+def optimised(texts: Iterable[str], exports: frozenset[str], target: Target | None = None) -> Any:
+    """One optimised module of these modules."""
+    machine = target_machine(target)
+    module = llvm.parse_assembly("")
+    module.name = "cq"
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    for text in texts:
+        part = llvm.parse_assembly(text)
+        part.triple, part.data_layout = module.triple, module.data_layout
+        part.verify()
+        module.link_in(part)
+    for function in module.functions:
+        if not function.is_declaration and function.name not in exports:
+            function.linkage = "internal"
+            if function.name.endswith(".body"):
+                function.add_function_attribute("alwaysinline")
+    options = llvm.create_pipeline_tuning_options(speed_level=_OPTIMISE)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+_ENGINES: list[Engine] = []  # addresses outlive the objects that asked for them, so the code behind them stays
+
+
+class Engine:
+    """Holds loaded object code for the life of the process; code that was loaded is never unloaded."""
+
+    def __init__(self) -> None:
+        self._jit = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
+        self._kept: list[Any] = []
+        self.addresses: dict[str, int] = {}
+        _ENGINES.append(self)
+
+    def load(self, *objects: ObjectCode) -> dict[str, int]:
+        """Address by callable name of objects that may call each other.
+
+        `LinkError` when a symbol is missing or one is defined that already was.
+        """
+        entries = {name: symbol for made in objects for name, symbol in made.entries.items()}
+        symbols = [symbol for made in objects for symbol in made.entries.values()]
+        known = set(self.addresses)
+        for symbol in symbols:
+            if symbol in known:
+                raise LinkError(f"{symbol} is already loaded")
+            known.add(symbol)
+        for symbol in (s for made in objects for s in undefined_symbols(made.code)):
+            if symbol not in known and not (symbol in LIBC and llvm.address_of_symbol(symbol)):
+                raise LinkError(f"no {symbol} to link with")
+        for made in objects:
+            file = llvm.ObjectFileRef.from_data(made.code)
+            self._kept.append((file, made.code))
+            self._jit.add_object_file(file)
+        self._jit.finalize_object()
+        found = {name: int(self._jit.get_function_address(symbol)) for name, symbol in entries.items()}
+        if missing := [name for name, address in found.items() if not address]:
+            raise LinkError(f"object code lacks {', '.join(missing)}")
+        self.addresses.update({symbol: found[name] for name, symbol in entries.items()})
+        return found
+
+
+# -- ELF: the symbol table is all we read ------------------------------------------------------------------------------
+
+_SECTION = struct.Struct("<IIQQQQIIQQ")  # name, type, flags, address, offset, size, link, info, align, entry size
+_SYMBOL = struct.Struct("<IBBHQQ")  # name, info, other, section, value, size
+_SYMBOL_TABLE = 2
+
+
+def undefined_symbols(code: bytes) -> tuple[str, ...]:
+    """The symbols an ELF object needs from others, sorted."""
+    return tuple(sorted({name for name, section in _symbols(code) if section == 0 and name}))
+
+
+def _symbols(code: bytes) -> Iterator[tuple[str, int]]:
+    if code[:6] != b"\x7fELF\x02\x01":
+        raise LinkError("object code is not 64-bit little-endian ELF")
+    (table_at,) = struct.unpack_from("<Q", code, 40)
+    entry_bytes, count = struct.unpack_from("<HH", code, 58)
+    sections = [_SECTION.unpack_from(code, table_at + n * entry_bytes) for n in range(count)]
+    for section in sections:
+        if section[1] != _SYMBOL_TABLE:
+            continue
+        strings = sections[section[6]][4]
+        for at in range(section[4], section[4] + section[5], _SYMBOL.size):
+            name_at, _, _, home, _, _ = _SYMBOL.unpack_from(code, at)
+            start = strings + name_at
+            yield code[start : code.index(b"\0", start)].decode(), home

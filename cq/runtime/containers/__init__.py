@@ -1,0 +1,1 @@
+"""State containers: tables, panes, waiting rows, and the memory they lie in."""

@@ -1,0 +1,185 @@
+"""Blocks: memory for what grows with the data — tables, buffers, parcels — aligned, and kept for the next user.
+
+Block     begins on a cache line, so that an entry of 64 bytes lies in one; its words are in the line before it.
+Large     from LARGE_FROM_BYTES on it has pages of its own, large ones where the system gives them: 128 MiB of fresh
+          small pages cost 65 ms of faults, of large ones 7 ms, zeroing them again 2 ms (measured).
+Kept      a released block from KEPT_FROM_BYTES on waits on the shelf of its size for the next request of any thread.
+          The C library would keep most of what the main thread releases and give back what a worker does, so that each
+          run of an engine with workers paid for its tables and parcels again, tables of a million groups a third of
+          their time. The pages of a large block that waits are the system's if it needs them.
+
+Roles     any thread requests and releases; a block has one owner.
+Shared    KEPT_BYTES, the shelves (cq/runtime/queues/free_list.py).
+I1        a block is in one place: with its owner, on a shelf, or with the system.
+                                                              tests: test_a_kept_block_has_one_owner_in_every_schedule
+I2        blocks on shelves hold at most MOST_KEPT_BYTES.                          tests: test_no_more_is_kept_than_*
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import (
+    KEPT_WORDS,
+    alloc,
+    at_add,
+    clz,
+    copy,
+    fill,
+    kept_words,
+    large_pages,
+    ld_i64,
+    map_pages,
+    max_i64,
+    move_pages,
+    release,
+    shl,
+    spare_pages,
+    st_i64,
+    unmap_pages,
+    zalloc,
+)
+from cq.runtime.queues.free_list import shelf_put, shelf_take
+
+LINE_BYTES = 64
+
+# words in the line before a block
+BLOCK_BASE = -8  # where its memory begins
+BLOCK_SIZE = -7  # bytes asked for
+BLOCK_SHELF = -6  # the number of its shelf; -1: it is not kept
+BLOCK_MAPPED = -5  # bytes of its own mapping; 0: the C library has it
+
+KEPT_BYTES = 0  # on the shelves; a word on a line of its own, the shelves follow
+SHELF_PLACES = 128  # of one size: the columns of the parcels one engine keeps idle
+FIRST_SHELF_LOG = 15
+SHELVES = (KEPT_WORDS - 8) // SHELF_PLACES
+EXTRA_BYTES = 2048  # above the power of two: 65 values of 16 bytes past the last row of a ticket, slack behind strings
+
+KEPT_FROM_BYTES = 1 << FIRST_SHELF_LOG  # smaller ones the C library keeps
+MOST_KEPT_BYTES = 256 << 20  # a table of a million groups with the smaller ones it has outgrown
+LARGE_BYTES = 2 << 20  # a large page here and on most machines
+LARGE_FROM_BYTES = 1 << 20  # one large page costs 0.1 ms to get, as many small ones 0.5 ms
+PAGE_BYTES = 4096
+
+
+@native("i64(i64)")
+def shelf_number(size: int) -> int:
+    """The number of the first shelf whose blocks have room for `size` bytes; -1 when such a block is not kept."""
+    if size < KEPT_FROM_BYTES or size > shl(1, FIRST_SHELF_LOG + SHELVES - 1) or kept_words() == 0:
+        return -1
+    return 64 - clz(size - EXTRA_BYTES - 1) - FIRST_SHELF_LOG
+
+
+@native("i64(i64)")
+def shelf_room(number: int) -> int:
+    """The bytes a block of a shelf has room for."""
+    return shl(1, FIRST_SHELF_LOG + number) + EXTRA_BYTES
+
+
+@native("i64(i64)")
+def _shelf(number: int) -> int:
+    """The places of a shelf."""
+    return kept_words() + (8 + number * SHELF_PLACES) * 8
+
+
+@native("i64(i64, i64)", export=True)
+def block_new(size: int, zero: int) -> int:
+    """The address of `size` > 0 bytes, all of them 0 if `zero` is 1; 0 without memory."""
+    number = shelf_number(size)
+    room = size
+    if number >= 0:
+        room = shelf_room(number)
+        block = shelf_take(_shelf(number), SHELF_PLACES)
+        if block != 0:
+            at_add(kept_words(), -room)
+            if zero == 1:
+                fill(block, 0, size)
+            st_i64(block, BLOCK_SIZE, size)
+            return block
+    if room >= LARGE_FROM_BYTES:
+        mapped = (room + LINE_BYTES + 2 * LARGE_BYTES - 1) & ~(PAGE_BYTES - 1)
+        base = map_pages(mapped)
+        start = (base + LARGE_BYTES - 1) & ~(LARGE_BYTES - 1)
+        if base != 0:
+            large_pages(start, max_i64(LARGE_BYTES, (room + LINE_BYTES + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1)))
+    else:
+        mapped = 0
+        base = zalloc(room + 2 * LINE_BYTES) if zero == 1 else alloc(room + 2 * LINE_BYTES)
+        start = (base + LINE_BYTES - 1) & ~(LINE_BYTES - 1)
+    if base == 0:
+        return 0
+    block = start + LINE_BYTES
+    st_i64(block, BLOCK_BASE, base)
+    st_i64(block, BLOCK_SIZE, size)
+    st_i64(block, BLOCK_SHELF, number)
+    st_i64(block, BLOCK_MAPPED, mapped)
+    return block
+
+
+@native("void(i64)", export=True)
+def block_drop(block: int) -> None:
+    """The block is free; 0 is ignored. Any thread."""
+    if block == 0 or _keep(block) == 1:
+        return
+    mapped = ld_i64(block, BLOCK_MAPPED)
+    if mapped != 0:
+        unmap_pages(ld_i64(block, BLOCK_BASE), mapped)
+    else:
+        release(ld_i64(block, BLOCK_BASE))
+
+
+@native("i64(i64)")
+def _keep(block: int) -> int:
+    """1 and the block is on its shelf; 0 when it is not of a shelf's size or there is no place for it."""
+    number = ld_i64(block, BLOCK_SHELF)
+    if number < 0:
+        return 0
+    room = shelf_room(number)
+    if at_add(kept_words(), room) + room <= MOST_KEPT_BYTES:
+        if room >= 2 * LARGE_BYTES:
+            spare_pages(block - LINE_BYTES + LARGE_BYTES, (room & ~(LARGE_BYTES - 1)) - LARGE_BYTES)
+        if shelf_put(_shelf(number), SHELF_PLACES, block) == 1:
+            return 1
+    at_add(kept_words(), -room)
+    return 0
+
+
+@native("i64(i64, i64)", export=True)
+def block_resize(block: int, size: int) -> int:
+    """The address of a block with the old content and room for `size` bytes, or 0 and the old one is as it was.
+
+    block: 0 for a new one.  The pages of a large block are moved, so that its content is never there twice.
+    """
+    if block == 0:
+        return block_new(size, 0)
+    held = ld_i64(block, BLOCK_SIZE)
+    number = ld_i64(block, BLOCK_SHELF)
+    room = held
+    if number >= 0:
+        room = shelf_room(number)
+    if size <= room:
+        st_i64(block, BLOCK_SIZE, size)
+        return block
+    moved = block_new(size, 0)
+    if moved == 0:
+        return 0
+    if ld_i64(block, BLOCK_MAPPED) == 0 or ld_i64(moved, BLOCK_MAPPED) == 0 or _move(block, moved) == 0:
+        copy(moved, block, held)
+        block_drop(block)
+    return moved
+
+
+@native("i64(i64, i64)")
+def _move(block: int, to: int) -> int:
+    """1 and the second block has the pages of the first, which is no more; 0 and it can be copied."""
+    base = ld_i64(to, BLOCK_BASE)
+    size = ld_i64(to, BLOCK_SIZE)
+    number = ld_i64(to, BLOCK_SHELF)
+    mapped = ld_i64(to, BLOCK_MAPPED)
+    pages = (ld_i64(block, BLOCK_SIZE) + LINE_BYTES + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1)
+    old = ld_i64(block, BLOCK_BASE)
+    moved = move_pages(old, ld_i64(block, BLOCK_MAPPED), block - LINE_BYTES, pages, to - LINE_BYTES)
+    st_i64(to, BLOCK_BASE, base)
+    st_i64(to, BLOCK_SIZE, size)
+    st_i64(to, BLOCK_SHELF, number)
+    st_i64(to, BLOCK_MAPPED, mapped)
+    return moved

@@ -1,0 +1,455 @@
+"""Open panes of a window operator: each a record with its tables, in time order, recycled when closed.
+
+The header (PANES_*) keeps the pane of the last row at hand: as long as rows stay inside [LO, HI) a kernel uses its
+tables without a call. A record is a block: its two order words, then one table for the groups and one for each DISTINCT
+set. Grid windows order by (pane start, 0). Attached windows, whose rows say which window they belong to, order by
+(window end, window start), and there a pane is a window. What several workers have filled
+(cq/runtime/engine/partials.py) and handed over orders by (pane start, whose part), until it is merged.
+
+Sharing: none, as for tables. Header words that hold addresses: PANES_RECORD, PANES_LIST, PANES_FREE, PANES_SHAPES,
+PANES_SCRATCH; in records the table words.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import alloc, copy, floormod, ld_i64, move, release, st_i64, zalloc
+from cq.runtime.containers.births import table_sort_births
+from cq.runtime.containers.protocol import Container, Place, register, string_bits
+from cq.runtime.containers.table_words import TABLE_COUNT, TABLE_SHIFT
+from cq.runtime.containers.tables import (
+    table_clear,
+    table_drop,
+    table_held_bytes,
+    table_load,
+    table_new,
+    table_save,
+    table_saved_words,
+)
+from cq.runtime.layout.abi import NEVER
+from cq.runtime.layout.job import Slot
+
+PANES_LO = 0  # the pane of the last row is [LO, HI)
+PANES_HI = 1
+PANES_RECORD = 2
+PANES_NEXT_END = 3  # the next closing time; NEVER without an open pane
+PANES_COUNT = 4
+PANES_CAPACITY = 5
+PANES_LIST = 6  # -> addresses of the open records, ascending
+PANES_FREE = 7  # -> recycled records, linked by their first word
+PANES_PANE_US = 8
+PANES_OFFSET_US = 9
+PANES_SIZE_US = 10  # 0: attached windows
+PANES_SLIDE_US = 11
+PANES_TABLES = 12  # tables of a record
+PANES_SHAPES = 13  # -> (entry words, string bits) of each table
+PANES_CURSOR = 14  # next group of the window that is closing; -1 when none is
+PANES_SCRATCH = 15  # -> table where the panes of a closing window are merged, or 0
+PANES_WORDS = 16
+
+PANE_FIRST = 0  # order words
+PANE_SECOND = 1
+PANE_TABLES = 2
+
+FIRST_PANES = 8
+
+
+@native("i64(i64, i64, i64, i64, i64, i64)", export=True)
+def panes_new(pane_us: int, offset_us: int, size_us: int, slide_us: int, tables: int, shapes: int) -> int:
+    """No open panes; 0 without memory. shapes: -> two words a table, copied."""
+    panes = zalloc(PANES_WORDS * 8)
+    if panes == 0:
+        return 0
+    items = alloc(FIRST_PANES * 8)
+    kept = alloc(tables * 16)
+    if items == 0 or kept == 0:
+        if items != 0:
+            release(items)
+        if kept != 0:
+            release(kept)
+        release(panes)
+        return 0
+    copy(kept, shapes, tables * 16)
+    st_i64(panes, PANES_LIST, items)
+    st_i64(panes, PANES_SHAPES, kept)
+    st_i64(panes, PANES_CAPACITY, FIRST_PANES)
+    st_i64(panes, PANES_NEXT_END, NEVER)
+    st_i64(panes, PANES_PANE_US, pane_us)
+    st_i64(panes, PANES_OFFSET_US, offset_us)
+    st_i64(panes, PANES_SIZE_US, size_us)
+    st_i64(panes, PANES_SLIDE_US, slide_us)
+    st_i64(panes, PANES_TABLES, tables)
+    st_i64(panes, PANES_CURSOR, -1)
+    return panes
+
+
+@native("i64(i64)", export=True)
+def panes_drop(panes: int) -> int:
+    """Free everything; 0 is no panes."""
+    if panes == 0:
+        return 0
+    items = ld_i64(panes, PANES_LIST)
+    tables = ld_i64(panes, PANES_TABLES)
+    for n in range(ld_i64(panes, PANES_COUNT)):
+        _record_drop(ld_i64(items, n), tables)
+    free = ld_i64(panes, PANES_FREE)
+    while free != 0:
+        following = ld_i64(free, PANE_FIRST)
+        _record_drop(free, tables)
+        free = following
+    table_drop(ld_i64(panes, PANES_SCRATCH))
+    release(items)
+    release(ld_i64(panes, PANES_SHAPES))
+    release(panes)
+    return 0
+
+
+@native("void(i64, i64)")
+def _record_drop(record: int, tables: int) -> None:
+    for n in range(tables):
+        table_drop(ld_i64(record, PANE_TABLES + n))
+    release(record)
+
+
+@native("i64(i64, i64)")
+def first_end(panes: int, start_us: int) -> int:
+    """The earliest end of a window that lies after `start_us`."""
+    slide = ld_i64(panes, PANES_SLIDE_US)
+    past = floormod(start_us - ld_i64(panes, PANES_OFFSET_US) - ld_i64(panes, PANES_SIZE_US), slide)
+    return start_us + slide - past
+
+
+@native("i64(i64, i64)", export=True)
+def panes_find(panes: int, time_us: int) -> int:
+    """Make the pane of `time_us` the current one, opening it if need be, and return its record.
+
+    0 without memory; -1 when no window covers the time (a slide longer than the size): then nothing is current.
+    """
+    pane = ld_i64(panes, PANES_PANE_US)
+    start = time_us - floormod(time_us - ld_i64(panes, PANES_OFFSET_US), pane)
+    end = first_end(panes, start)
+    if end - ld_i64(panes, PANES_SIZE_US) > start:
+        st_i64(panes, PANES_LO, 0)
+        st_i64(panes, PANES_HI, 0)
+        return -1
+    record = panes_record(panes, start, 0)
+    if record == 0:
+        return 0
+    st_i64(panes, PANES_LO, start)
+    st_i64(panes, PANES_HI, start + pane)
+    st_i64(panes, PANES_RECORD, record)
+    if end < ld_i64(panes, PANES_NEXT_END):
+        st_i64(panes, PANES_NEXT_END, end)
+    return record
+
+
+@native("i64(i64, i64, i64)", export=True)
+def panes_attach(panes: int, end_us: int, start_us: int) -> int:
+    """The record of the attached window [start_us, end_us), opened if need be; 0 without memory."""
+    record = panes_record(panes, end_us, start_us)
+    if record == 0:
+        return 0
+    st_i64(panes, PANES_RECORD, record)
+    if end_us < ld_i64(panes, PANES_NEXT_END):
+        st_i64(panes, PANES_NEXT_END, end_us)
+    return record
+
+
+@native("i64(i64, i64, i64)")
+def panes_record(panes: int, first: int, second: int) -> int:
+    """The open record with these order words, made if need be; 0 without memory."""
+    items = ld_i64(panes, PANES_LIST)
+    count = ld_i64(panes, PANES_COUNT)
+    place = count  # rows mostly belong to the latest panes: search from there
+    while place > 0:
+        record = ld_i64(items, place - 1)
+        held = ld_i64(record, PANE_FIRST)
+        if held < first or (held == first and ld_i64(record, PANE_SECOND) < second):
+            break
+        if held == first and ld_i64(record, PANE_SECOND) == second:
+            return record
+        place -= 1
+    if _room(panes) == 0:
+        return 0
+    record = _fresh_record(panes)
+    if record == 0:
+        return 0
+    st_i64(record, PANE_FIRST, first)
+    st_i64(record, PANE_SECOND, second)
+    _insert(panes, place, record)
+    return record
+
+
+@native("i64(i64)")
+def _room(panes: int) -> int:
+    """1 and the list has room for one more record; 0 without memory."""
+    count = ld_i64(panes, PANES_COUNT)
+    if count == ld_i64(panes, PANES_CAPACITY):
+        items = ld_i64(panes, PANES_LIST)
+        longer = alloc(count * 16)
+        if longer == 0:
+            return 0
+        copy(longer, items, count * 8)
+        release(items)
+        st_i64(panes, PANES_LIST, longer)
+        st_i64(panes, PANES_CAPACITY, count * 2)
+    return 1
+
+
+@native("void(i64, i64, i64)")
+def _insert(panes: int, place: int, record: int) -> None:
+    """The record is the list's at `place`; there is room."""
+    items = ld_i64(panes, PANES_LIST)
+    count = ld_i64(panes, PANES_COUNT)
+    move(items + (place + 1) * 8, items + place * 8, (count - place) * 8)
+    st_i64(items, place, record)
+    st_i64(panes, PANES_COUNT, count + 1)
+
+
+@native("i64(i64, i64)", export=True)
+def panes_remove(panes: int, place: int) -> int:
+    """The record at `place` is closed: emptied, and kept to be used again."""
+    items = ld_i64(panes, PANES_LIST)
+    record = ld_i64(items, place)
+    _recycle(panes, record)
+    count = ld_i64(panes, PANES_COUNT) - 1
+    move(items + place * 8, items + (place + 1) * 8, (count - place) * 8)
+    st_i64(panes, PANES_COUNT, count)
+    return 0
+
+
+@native("void(i64, i64)")
+def _recycle(panes: int, record: int) -> None:
+    """The record is empty and the next to be used again; if it was current, nothing is."""
+    for t in range(ld_i64(panes, PANES_TABLES)):
+        table_clear(ld_i64(record, PANE_TABLES + t))
+    _leave(panes, record)
+    st_i64(record, PANE_FIRST, ld_i64(panes, PANES_FREE))
+    st_i64(panes, PANES_FREE, record)
+
+
+@native("void(i64, i64)")
+def _leave(panes: int, record: int) -> None:
+    """The record is not the current one."""
+    if record == ld_i64(panes, PANES_RECORD):
+        st_i64(panes, PANES_RECORD, 0)
+        st_i64(panes, PANES_LO, 0)
+        st_i64(panes, PANES_HI, 0)
+
+
+@native("i64(i64, i64, i64, i64)")
+def panes_hand_over(panes: int, target: int, part: int, watermark: int) -> int:
+    """Panes of a grid that end at or before the watermark are the target's; returns how many groups they hold.
+
+    -1 without memory; such a call may be made again.
+    There they order by (pane start, part), part above 0, so that what several workers have filled of one pane stands
+    side by side. For each the target gives an empty one back, if it has any.
+    """
+    groups = 0
+    while ld_i64(panes, PANES_COUNT) > 0:
+        record = ld_i64(ld_i64(panes, PANES_LIST), 0)
+        start = ld_i64(record, PANE_FIRST)
+        if start + ld_i64(panes, PANES_PANE_US) > watermark:
+            break
+        if _room(target) == 0:
+            return -1
+        st_i64(record, PANE_SECOND, part)
+        place = ld_i64(target, PANES_COUNT)
+        while place > 0 and _is_before(record, ld_i64(ld_i64(target, PANES_LIST), place - 1)) == 1:
+            place -= 1
+        _insert(target, place, record)
+        st_i64(target, PANES_NEXT_END, min(ld_i64(target, PANES_NEXT_END), first_end(target, start)))
+        _leave(panes, record)
+        items = ld_i64(panes, PANES_LIST)
+        count = ld_i64(panes, PANES_COUNT) - 1
+        move(items, items + 8, count * 8)
+        st_i64(panes, PANES_COUNT, count)
+        spare = ld_i64(target, PANES_FREE)
+        if spare != 0:
+            st_i64(target, PANES_FREE, ld_i64(spare, PANE_FIRST))
+            st_i64(spare, PANE_FIRST, ld_i64(panes, PANES_FREE))
+            st_i64(panes, PANES_FREE, spare)
+        groups += ld_i64(ld_i64(record, PANE_TABLES), TABLE_COUNT)
+    return groups
+
+
+@native("i64(i64, i64)")
+def _is_before(record: int, other: int) -> int:
+    """1 when a record comes before another by its order words."""
+    first = ld_i64(record, PANE_FIRST)
+    held = ld_i64(other, PANE_FIRST)
+    if first == held:
+        return 1 if ld_i64(record, PANE_SECOND) < ld_i64(other, PANE_SECOND) else 0
+    return 1 if first < held else 0
+
+
+@native("i64(i64)")
+def _fresh_record(panes: int) -> int:
+    """An empty record, recycled where there is one; 0 without memory. A new one's tables are as large as the last's."""
+    free = ld_i64(panes, PANES_FREE)
+    if free != 0:
+        st_i64(panes, PANES_FREE, ld_i64(free, PANE_FIRST))
+        return free
+    tables = ld_i64(panes, PANES_TABLES)
+    shapes = ld_i64(panes, PANES_SHAPES)
+    record = zalloc((PANE_TABLES + tables) * 8)
+    if record == 0:
+        return 0
+    for n in range(tables):
+        log_slots = 0
+        if ld_i64(panes, PANES_COUNT) > 0:
+            last = ld_i64(ld_i64(panes, PANES_LIST), ld_i64(panes, PANES_COUNT) - 1)
+            log_slots = 32 - ld_i64(ld_i64(last, PANE_TABLES + n), TABLE_SHIFT)
+        table = table_new(ld_i64(shapes, 2 * n), ld_i64(shapes, 2 * n + 1), log_slots)
+        if table == 0:
+            _record_drop(record, n)
+            return 0
+        st_i64(record, PANE_TABLES + n, table)
+    return record
+
+
+@native("i64(i64)", export=True)
+def panes_scratch(panes: int) -> int:
+    """The empty table in which the panes of a closing window are merged; 0 without memory."""
+    scratch = ld_i64(panes, PANES_SCRATCH)
+    if scratch != 0:
+        table_clear(scratch)
+        return scratch
+    shapes = ld_i64(panes, PANES_SHAPES)
+    scratch = table_new(ld_i64(shapes, 0), ld_i64(shapes, 1), 0)
+    st_i64(panes, PANES_SCRATCH, scratch)
+    return scratch
+
+
+@native("i64(i64)", export=True)
+def panes_closed(panes: int) -> int:
+    """The window that ends at PANES_NEXT_END has been emitted: recycle the panes no later window needs, move on."""
+    end = ld_i64(panes, PANES_NEXT_END)
+    size = ld_i64(panes, PANES_SIZE_US)
+    slide = ld_i64(panes, PANES_SLIDE_US)
+    items = ld_i64(panes, PANES_LIST)
+    count = ld_i64(panes, PANES_COUNT)
+    gone = 0
+    if size == 0:
+        gone = 1
+    else:
+        while gone < count and ld_i64(ld_i64(items, gone), PANE_FIRST) < end + slide - size:
+            gone += 1
+    for n in range(gone):
+        _recycle(panes, ld_i64(items, n))
+    move(items, items + gone * 8, (count - gone) * 8)
+    count -= gone
+    st_i64(panes, PANES_COUNT, count)
+    next_end = NEVER
+    if count > 0:
+        first = ld_i64(ld_i64(items, 0), PANE_FIRST)
+        if size == 0:
+            next_end = first
+        else:
+            next_end = first_end(panes, first)
+            next_end = max(next_end, end + slide)
+    st_i64(panes, PANES_NEXT_END, next_end)
+    st_i64(panes, PANES_CURSOR, -1)
+    return 0
+
+
+# -- as flat bytes, and back -----------------------------------------------------------------------------------------
+
+SAVED_HEAD = 2  # open panes, next closing time
+
+
+@native("i64(i64)", export=True)
+def panes_saved_words(panes: int) -> int:
+    """Words that `panes_save` writes."""
+    words = SAVED_HEAD
+    for number in range(ld_i64(panes, PANES_COUNT)):
+        record = ld_i64(ld_i64(panes, PANES_LIST), number)
+        words += PANE_TABLES
+        for table in range(ld_i64(panes, PANES_TABLES)):
+            words += table_saved_words(ld_i64(record, PANE_TABLES + table))
+    return words
+
+
+@native("i64(i64, i64)", export=True)
+def panes_save(panes: int, target: int) -> int:
+    """The open panes as words at `target`; returns how many. No window is closing."""
+    st_i64(target, 0, ld_i64(panes, PANES_COUNT))
+    st_i64(target, 1, ld_i64(panes, PANES_NEXT_END))
+    at = target + SAVED_HEAD * 8
+    for number in range(ld_i64(panes, PANES_COUNT)):
+        record = ld_i64(ld_i64(panes, PANES_LIST), number)
+        st_i64(at, PANE_FIRST, ld_i64(record, PANE_FIRST))
+        st_i64(at, PANE_SECOND, ld_i64(record, PANE_SECOND))
+        at += PANE_TABLES * 8
+        for table in range(ld_i64(panes, PANES_TABLES)):
+            at += table_save(ld_i64(record, PANE_TABLES + table), at) * 8
+    return (at - target) >> 3
+
+
+@native("i64(i64, i64, i64)", export=True)
+def panes_load(panes: int, source: int, partitions: int) -> int:
+    """The words read, and the panes hold what was saved beside what they held, groups in the order of their births.
+
+    0 without memory or when entries differ in size.  partitions: as for `table_load`.
+    """
+    at = source + SAVED_HEAD * 8
+    for _number in range(ld_i64(source, 0)):
+        record = panes_record(panes, ld_i64(at, PANE_FIRST), ld_i64(at, PANE_SECOND))
+        if record == 0:
+            return 0
+        at += PANE_TABLES * 8
+        for table in range(ld_i64(panes, PANES_TABLES)):
+            read = table_load(ld_i64(record, PANE_TABLES + table), at, partitions)
+            if read == 0:
+                return 0
+            at += read * 8
+        if table_sort_births(ld_i64(record, PANE_TABLES)) == 0:
+            return 0
+    st_i64(panes, PANES_NEXT_END, min(ld_i64(panes, PANES_NEXT_END), ld_i64(source, 1)))
+    return (at - source) >> 3
+
+
+@native("i64(i64, i64)")
+def _record_bytes(record: int, tables: int) -> int:
+    held = (PANE_TABLES + tables) * 8
+    for table in range(tables):
+        held += table_held_bytes(ld_i64(record, PANE_TABLES + table))
+    return held
+
+
+@native("i64(i64)", export=True)
+def panes_held_bytes(panes: int) -> int:
+    """Memory the panes hold, recycled ones included; 0 is no panes."""
+    if panes == 0:
+        return 0
+    tables = ld_i64(panes, PANES_TABLES)
+    held = PANES_WORDS * 8 + table_held_bytes(ld_i64(panes, PANES_SCRATCH))
+    for number in range(ld_i64(panes, PANES_COUNT)):
+        held += _record_bytes(ld_i64(ld_i64(panes, PANES_LIST), number), tables)
+    free = ld_i64(panes, PANES_FREE)
+    while free != 0:
+        held += _record_bytes(free, tables)
+        free = ld_i64(free, PANE_FIRST)
+    return held
+
+
+def _arguments(slot: Slot, place: Place) -> tuple[int, ...]:
+    shapes = [word for shape in slot.shapes for word in (shape.entry_words, string_bits(shape))]
+    return (*slot.parameters, len(slot.shapes), place(struct.pack(f"<{len(shapes)}q", *shapes)))
+
+
+register(
+    Container(
+        "panes",
+        _arguments,
+        new=panes_new,
+        drop=panes_drop,
+        saved_words=panes_saved_words,
+        save=panes_save,
+        load=panes_load,
+        held_bytes=panes_held_bytes,
+        hand_over=panes_hand_over,
+    )
+)

@@ -1,0 +1,69 @@
+"""What a state container says about itself, once, in the file that defines it.
+
+A container is a structure behind a word of a stage's state: it is made empty, filled by kernels, weighed while the
+stage runs, saved as flat words and loaded again, and dropped. `register` names its native functions by role; whoever
+builds, weighs, saves or drops states asks for the role. To add one, add a file to this folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from cq.runtime.base.interpret import CONTAINERS, load_modules
+from cq.runtime.layout.job import Slot, TableShape
+
+Native = Callable[..., Any]
+Place = Callable[[bytes], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One kind of container, by the name that slots give.
+
+    new(*arguments): the address of an empty one, or 0.  arguments: what `new` takes for a slot; bytes are placed by
+    the second argument, which gives their address.  drop(container): it is freed; 0 is none.
+    saved_words(container): the most words that save(container, target) writes; that returns how many it wrote.
+    load(container, source, partitions): what was saved is there, beside what was; returns the words read, or 0.
+    partitions: -> u8[256], 1 for each virtual partition whose entries are taken; 0: all are.
+    held_bytes(container): memory it holds.
+    hand_over: whether workers may fill containers apart that one collects (cq/runtime/engine/partials.py).
+    """
+
+    name: str
+    arguments: Callable[[Slot, Place], tuple[int, ...]]
+    new: Native
+    drop: Native
+    saved_words: Native
+    save: Native
+    load: Native
+    held_bytes: Native
+    hand_over: Native | None = None
+
+
+_REGISTERED: dict[str, Container] = {}
+
+
+def register(container: Container) -> None:
+    """Slots may name this container."""
+    assert container.name not in _REGISTERED, f"{container.name} is registered"
+    _REGISTERED[container.name] = container
+
+
+@cache
+def containers() -> dict[str, Container]:
+    """All containers by name."""
+    load_modules(CONTAINERS)
+    return _REGISTERED
+
+
+def container_of(slot: Slot) -> Container | None:
+    """The container behind a slot; None for a plain word."""
+    return containers()[slot.container] if slot.container else None
+
+
+def string_bits(shape: TableShape) -> int:
+    """One bit for each entry word that begins a string."""
+    return sum(1 << word for word in shape.string_words)

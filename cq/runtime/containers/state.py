@@ -1,0 +1,93 @@
+"""The state of a stage: words, and the containers that its slots describe.
+
+A state is a block of words. `new_state` makes what the slots say, `drop_state` frees it. Only described words are
+state: a snapshot walks the slots and nothing else.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from cq.runtime.containers.protocol import container_of
+from cq.runtime.layout.job import Slot, Stage
+
+if TYPE_CHECKING:  # a host needs llvmlite; the files of this folder are read where it may be absent
+    from cq.runtime.base.host import Host
+
+
+class OutOfMemory(Exception):
+    """There is no memory, or the limit leaves none, for a structure of the engine."""
+
+
+def made(address: int, what: str) -> int:
+    """The address, which is not 0."""
+    if address == 0:
+        raise OutOfMemory(what)
+    return address
+
+
+def words(values: Iterable[int]) -> bytes:
+    """Signed words as bytes."""
+    listed = list(values)
+    return struct.pack(f"<{len(listed)}q", *listed)
+
+
+def native_name(function: Callable[..., Any]) -> str:
+    """The name under which a host has a native function."""
+    return str(function.__name__)
+
+
+def new_state(host: Host, stage: Stage) -> int:
+    """The address of a state in which nothing has happened."""
+    state = host.place(bytes(8 * stage.state_words))
+    for slot in stage.slots:
+        word = slot.initial
+        if (container := container_of(slot)) is not None:
+            arguments = container.arguments(slot, host.place)
+            word = made(host.function(native_name(container.new))(*arguments), slot.name)
+        host.set_word(state, slot.offset, word)
+    return state
+
+
+def drop_state(host: Host, stage: Stage, state: int) -> None:
+    """The containers and the step memory of a state are freed."""
+    for slot in stage.slots:
+        if (container := container_of(slot)) is not None:
+            host.function(native_name(container.drop))(host.word(state, slot.offset))
+            host.set_word(state, slot.offset, 0)
+    host.function("step_drop")(state)
+
+
+def weighed_slots(host: Host, stage: Stage) -> list[int]:
+    """What `state_held_bytes` takes: of each container its offset, and the address of what weighs it."""
+    found: list[int] = []
+    for slot in stage.slots:
+        if (container := container_of(slot)) is not None:
+            found += [slot.offset, host.address(native_name(container.held_bytes))]
+    return found
+
+
+def save_slot(host: Host, slot: Slot, word: int) -> bytes:
+    """What a slot of a state holds, as bytes of no address."""
+    container = container_of(slot)
+    if container is None:
+        return struct.pack("<q", word)
+    size = 8 * host.function(native_name(container.saved_words))(word)
+    room = made(host.function("room_new")(size), slot.name)
+    try:
+        written = 8 * host.function(native_name(container.save))(word, room)
+        return host.read(room, written)
+    finally:
+        host.function("room_drop")(room)
+
+
+def load_slot(host: Host, slot: Slot, state: int, content: bytes, partitions: int = 0) -> bool:
+    """Whether what was saved of such a slot is in the state, beside what was: of these partitions (0: all) only."""
+    container = container_of(slot)
+    if container is None:
+        host.set_word(state, slot.offset, struct.unpack("<q", content)[0])
+        return True
+    load = host.function(native_name(container.load))
+    return bool(8 * load(host.word(state, slot.offset), host.place(content), partitions) == len(content))

@@ -1,0 +1,561 @@
+"""State containers of kernels: hash tables whose entries have an order of birth.
+
+A table is a block of header words (table_words.py) that points to its entries and, for strings, its arena. An entry is
+words: word 0 the tag (epoch in the high half, hash in the low), then the first-arrival serial, then keys, then values.
+Two forms; both probe linearly from slot = the hash's top bits:
+
+Spread  while entries in slots take no more than SPREAD_BYTES: an entry takes 2^n words and stands in its slot, at most
+        half of which are used. It lives while its epoch is the table's, so clearing a table is adding one to a word.
+        BIRTHS says their numbers (slots) in order of birth. One cache line a look-up: nothing is faster where tables
+        are small.
+Dense   from then on, and where entries are deleted. Entries stand one after the other, numbered from 1, in the order of
+        their births; a slot of the index (three quarters of which are used) is a word: hash above, number below, so
+        that an entry is touched only if its hash is the one looked for, and growing reads no entry. The pages of large
+        blocks are moved, not copied, and those that nobody has touched are no memory: 20 M groups of 48 bytes take
+        1.2 GB, as spread ones 4.4 GB and half of that again while growing (measured). BIRTHS is 0, unless births were
+        sorted: then it says the order.
+
+A deleted entry is dead: gone from the index, its tag 0. Its place is used again when the table is settled, which
+happens when it would grow else; those that live stay in order.
+
+Nothing inside points at an address: header words that hold addresses are exactly TABLE_ENTRIES, TABLE_BIRTHS,
+TABLE_INDEX and TABLE_ARENA.
+
+Sharing: none. A table has one owner at a time; handing it over is the engine's business.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import (
+    clz,
+    copy,
+    fill,
+    ld_i32,
+    ld_i64,
+    ld_u8,
+    max_i64,
+    release,
+    shl,
+    shr_u,
+    st_i32,
+    st_i64,
+    udiv,
+    zalloc,
+)
+from cq.runtime.containers.blocks import block_drop, block_new, block_resize
+from cq.runtime.containers.protocol import Container, Place, register, string_bits
+from cq.runtime.containers.strings import INLINE_STRING_BYTES, strings_move
+from cq.runtime.containers.table_words import (
+    ENTRY_FIRST,
+    ENTRY_TAG,
+    NUMBER_MASK,
+    TABLE_ARENA,
+    TABLE_ARENA_CAPACITY,
+    TABLE_ARENA_USED,
+    TABLE_BIRTHS,
+    TABLE_COUNT,
+    TABLE_DEAD,
+    TABLE_ENTRIES,
+    TABLE_ENTRY_BYTES,
+    TABLE_EPOCH,
+    TABLE_GARBAGE,
+    TABLE_INDEX,
+    TABLE_LIMIT,
+    TABLE_MASK,
+    TABLE_MOST,
+    TABLE_SHIFT,
+    TABLE_STRIDE,
+    TABLE_STRINGS,
+    TABLE_WORDS,
+    entry_at,
+)
+from cq.runtime.layout.job import Slot
+
+FIRST_LOG_SLOTS = 6  # 64 slots: a table of few groups stays in one page; growth doubles
+# Beyond it a table is dense. A dense table touches two lines a look-up where a spread one touches one: with 100 K and
+# 300 K groups it takes 1.3 times as long (at 4 MiB), with 1 M groups of 64 bytes, 128 MiB of slots, 0.85 times.
+SPREAD_BYTES = 64 << 20
+EPOCH_ONE = 1 << 32
+EPOCH_LAST = (2**31 - 2) << 32
+MOST_LOG_SLOTS = 30  # slots are numbered in 32 bits
+HASH_MASK = 4294967295
+PARTITION_MASK = 255  # of a hash: which virtual partition a key is of (cq/runtime/flow/split.py)
+SAVED_HEAD = 3
+FEW = 8  # of so many slots one is used: emptying an index slot by slot is less than all of it at once
+
+
+@native("i64(i64, i64, i64)", export=True)
+def table_new(entry_words: int, strings: int, log_slots: int) -> int:
+    """A new empty table of 1 << log_slots slots (0: the usual first size), or 0 without memory."""
+    table = zalloc(TABLE_WORDS * 8)
+    if table == 0:
+        return 0
+    if log_slots == 0:
+        log_slots = FIRST_LOG_SLOTS
+    st_i64(table, TABLE_ENTRY_BYTES, entry_words * 8)
+    st_i64(table, TABLE_STRINGS, strings)
+    st_i64(table, TABLE_EPOCH, EPOCH_ONE)
+    spread = shl(spread_stride(entry_words * 8), log_slots) <= SPREAD_BYTES or log_slots == FIRST_LOG_SLOTS
+    made = _spread(table, log_slots) if spread else _dense(table, log_slots)
+    if made == 0:
+        release(table)
+        return 0
+    return table
+
+
+@native("i64(i64)")
+def spread_stride(entry_bytes: int) -> int:
+    """The power of two an entry takes that stands in a slot."""
+    return shl(1, max_i64(64 - clz(entry_bytes - 1), 4))
+
+
+@native("i64(i64, i64)")
+def _spread(table: int, log_slots: int) -> int:
+    """Give the table fresh empty slots and birth log; 1, or 0 without memory (then nothing has changed)."""
+    stride = spread_stride(ld_i64(table, TABLE_ENTRY_BYTES))
+    slots = shl(1, log_slots)
+    entries = block_new(slots * stride, 1)
+    births = block_new(slots * 2, 0)
+    if entries == 0 or births == 0:
+        block_drop(entries)
+        block_drop(births)
+        return 0
+    st_i64(table, TABLE_ENTRIES, entries)
+    st_i64(table, TABLE_BIRTHS, births)
+    st_i64(table, TABLE_STRIDE, stride)
+    _slots(table, log_slots, shr_u(slots, 1))
+    return 1
+
+
+@native("i64(i64, i64)")
+def _dense(table: int, log_slots: int) -> int:
+    """Give the table an empty index and room for entries; 1, or 0 without memory (then nothing has changed)."""
+    stride = ld_i64(table, TABLE_ENTRY_BYTES)
+    slots = shl(1, log_slots)
+    index = block_new(slots * 8, 1)
+    entries = block_new((_limit(slots) + 1) * stride, 0)  # number 0 is nobody's: `_reorder` works in it
+    if entries == 0 or index == 0:
+        block_drop(entries)
+        block_drop(index)
+        return 0
+    st_i64(table, TABLE_ENTRIES, entries)
+    st_i64(table, TABLE_BIRTHS, 0)
+    st_i64(table, TABLE_INDEX, index)
+    st_i64(table, TABLE_STRIDE, stride)
+    _slots(table, log_slots, _limit(slots))
+    return 1
+
+
+@native("i64(i64)")
+def _limit(slots: int) -> int:
+    """The entries for which an index of so many slots is large enough: three quarters."""
+    return slots - shr_u(slots, 2)
+
+
+@native("void(i64, i64, i64)")
+def _slots(table: int, log_slots: int, limit: int) -> None:
+    """The words of a table that has so many slots."""
+    st_i64(table, TABLE_SHIFT, 32 - log_slots)
+    st_i64(table, TABLE_MASK, shl(1, log_slots) - 1)
+    st_i64(table, TABLE_LIMIT, limit)
+
+
+@native("i64(i64)", export=True)
+def table_drop(table: int) -> int:
+    """Free the table and all it holds; 0 is no table."""
+    if table != 0:
+        block_drop(ld_i64(table, TABLE_ENTRIES))
+        block_drop(ld_i64(table, TABLE_BIRTHS))
+        block_drop(ld_i64(table, TABLE_INDEX))
+        block_drop(ld_i64(table, TABLE_ARENA))
+        release(table)
+    return 0
+
+
+@native("i64(i64)", export=True)
+def table_clear(table: int) -> int:
+    """Forget every entry and string; capacity stays.
+
+    A spread table: O(1) but once in 2^31 times. A dense one: what few entries there were, or the index.
+    """
+    epoch = ld_i64(table, TABLE_EPOCH)
+    if ld_i64(table, TABLE_INDEX) != 0:
+        _empty_index(table)
+    elif epoch >= EPOCH_LAST:
+        fill(ld_i64(table, TABLE_ENTRIES), 0, (ld_i64(table, TABLE_MASK) + 1) * ld_i64(table, TABLE_STRIDE))
+        st_i64(table, TABLE_EPOCH, EPOCH_ONE)
+    else:
+        st_i64(table, TABLE_EPOCH, epoch + EPOCH_ONE)
+    st_i64(table, TABLE_COUNT, 0)
+    st_i64(table, TABLE_DEAD, 0)
+    st_i64(table, TABLE_ARENA_USED, 0)
+    st_i64(table, TABLE_GARBAGE, 0)
+    return 0
+
+
+@native("void(i64)")
+def _empty_index(table: int) -> None:
+    """No slot of the index is used, and no order but that of the entries is known.
+
+    Of few entries each empties its own run of slots, from where its hash points to the next free one. What is emptied
+    of a run is its end at any time, so every entry's slot is.
+    """
+    index = ld_i64(table, TABLE_INDEX)
+    mask = ld_i64(table, TABLE_MASK)
+    used = ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD)
+    st_i64(table, TABLE_MOST, max(ld_i64(table, TABLE_MOST), used))
+    block_drop(ld_i64(table, TABLE_BIRTHS))
+    st_i64(table, TABLE_BIRTHS, 0)
+    if used * FEW > mask:
+        fill(index, 0, (mask + 1) * 8)
+        return
+    stride = ld_i64(table, TABLE_STRIDE)
+    entry = ld_i64(table, TABLE_ENTRIES)
+    for _ in range(used):
+        entry += stride
+        slot = shr_u(ld_i64(entry, ENTRY_TAG) & HASH_MASK, ld_i64(table, TABLE_SHIFT))
+        while ld_i64(entry, ENTRY_TAG) != 0 and ld_i64(index, slot) != 0:
+            st_i64(index, slot, 0)
+            slot = (slot + 1) & mask
+
+
+# -- making entries --------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64, i64)", export=True)
+def table_insert(table: int, hash32: int, serial: int) -> int:
+    """Address of a new entry with this hash, its other words 0; 0 without memory. The caller knows the key is absent.
+
+    May move all entries: addresses and table words read before are stale.
+    """
+    count = ld_i64(table, TABLE_COUNT)
+    used = count + ld_i64(table, TABLE_DEAD)
+    if used >= ld_i64(table, TABLE_LIMIT):
+        if _make_room(table) == 0:
+            return 0
+        used = count + ld_i64(table, TABLE_DEAD)
+    epoch = ld_i64(table, TABLE_EPOCH)
+    births = ld_i64(table, TABLE_BIRTHS)
+    number = used + 1
+    if ld_i64(table, TABLE_INDEX) == 0:
+        number = _free_slot(table, hash32)
+    else:
+        _point(table, hash32, number)
+    if births != 0:
+        st_i32(births, used, number)
+    entry = ld_i64(table, TABLE_ENTRIES) + number * ld_i64(table, TABLE_STRIDE)
+    fill(entry, 0, ld_i64(table, TABLE_ENTRY_BYTES))
+    st_i64(entry, ENTRY_TAG, epoch | hash32)
+    st_i64(entry, ENTRY_FIRST, serial)
+    st_i64(table, TABLE_COUNT, count + 1)
+    return entry
+
+
+@native("i64(i64, i64)", inline=True)
+def _free_slot(table: int, hash32: int) -> int:
+    """The slot of a spread table that an entry of this hash would take."""
+    entries = ld_i64(table, TABLE_ENTRIES)
+    stride = ld_i64(table, TABLE_STRIDE)
+    mask = ld_i64(table, TABLE_MASK)
+    epoch = ld_i64(table, TABLE_EPOCH)
+    slot = shr_u(hash32, ld_i64(table, TABLE_SHIFT))
+    while ld_i64(entries + slot * stride, ENTRY_TAG) >= epoch:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@native("void(i64, i64, i64)", inline=True)
+def _point(table: int, hash32: int, number: int) -> None:
+    """The index says that an entry of this hash has this number."""
+    index = ld_i64(table, TABLE_INDEX)
+    mask = ld_i64(table, TABLE_MASK)
+    slot = shr_u(hash32, ld_i64(table, TABLE_SHIFT))
+    while ld_i64(index, slot) != 0:
+        slot = (slot + 1) & mask
+    st_i64(index, slot, shl(hash32, 32) | number)
+
+
+@native("i64(i64)")
+def _make_room(table: int) -> int:
+    """1 and there is room for one more entry; 0 without memory (then nothing has changed)."""
+    dead = ld_i64(table, TABLE_DEAD)
+    if dead * 4 >= ld_i64(table, TABLE_LIMIT):
+        table_settle(table)
+        return 1
+    log_slots = 32 - ld_i64(table, TABLE_SHIFT) + 1
+    if log_slots > MOST_LOG_SLOTS:
+        return 0
+    if ld_i64(table, TABLE_INDEX) != 0:
+        return _grow_dense(table, log_slots)
+    if shl(ld_i64(table, TABLE_STRIDE), log_slots) <= SPREAD_BYTES:
+        return _grow_spread(table, log_slots)
+    return _make_dense(table, log_slots)
+
+
+@native("i64(i64, i64)")
+def _grow_spread(table: int, log_slots: int) -> int:
+    """The entries stand in so many slots, births in the same order; 1, or 0 without memory (nothing has changed)."""
+    old_entries = ld_i64(table, TABLE_ENTRIES)
+    old_births = ld_i64(table, TABLE_BIRTHS)
+    if _spread(table, log_slots) == 0:
+        return 0
+    stride = ld_i64(table, TABLE_STRIDE)
+    entries = ld_i64(table, TABLE_ENTRIES)
+    births = ld_i64(table, TABLE_BIRTHS)
+    shift = ld_i64(table, TABLE_SHIFT)
+    mask = ld_i64(table, TABLE_MASK)
+    for n in range(ld_i64(table, TABLE_COUNT)):
+        old = old_entries + ld_i32(old_births, n) * stride
+        slot = shr_u(ld_i64(old, ENTRY_TAG) & HASH_MASK, shift)
+        while ld_i64(entries + slot * stride, ENTRY_TAG) != 0:
+            slot = (slot + 1) & mask
+        copy(entries + slot * stride, old, stride)
+        st_i32(births, n, slot)
+    block_drop(old_entries)
+    block_drop(old_births)
+    return 1
+
+
+@native("i64(i64, i64)")
+def _make_dense(table: int, log_slots: int) -> int:
+    """The spread table is dense, with so many slots; 1, or 0 without memory (then nothing has changed)."""
+    old_entries = ld_i64(table, TABLE_ENTRIES)
+    old_births = ld_i64(table, TABLE_BIRTHS)
+    old_stride = ld_i64(table, TABLE_STRIDE)
+    if _dense(table, log_slots) == 0:
+        return 0
+    stride = ld_i64(table, TABLE_STRIDE)
+    entry = ld_i64(table, TABLE_ENTRIES)
+    for n in range(ld_i64(table, TABLE_COUNT)):
+        entry += stride
+        copy(entry, old_entries + ld_i32(old_births, n) * old_stride, stride)
+        _point(table, ld_i64(entry, ENTRY_TAG) & HASH_MASK, n + 1)
+    block_drop(old_entries)
+    block_drop(old_births)
+    return 1
+
+
+@native("i64(i64, i64)")
+def _grow_dense(table: int, log_slots: int) -> int:
+    """The dense table has so many slots; 1, or 0 without memory (then nothing has changed but room)."""
+    limit = _limit(shl(1, log_slots))
+    entries = block_resize(ld_i64(table, TABLE_ENTRIES), (limit + 1) * ld_i64(table, TABLE_STRIDE))
+    if entries == 0:
+        return 0
+    st_i64(table, TABLE_ENTRIES, entries)
+    if ld_i64(table, TABLE_BIRTHS) != 0:
+        births = block_resize(ld_i64(table, TABLE_BIRTHS), limit * 4)
+        if births == 0:
+            return 0
+        st_i64(table, TABLE_BIRTHS, births)
+    index = block_new(shl(8, log_slots), 1)
+    if index == 0:
+        return 0
+    old = ld_i64(table, TABLE_INDEX)
+    slots = ld_i64(table, TABLE_MASK) + 1
+    st_i64(table, TABLE_INDEX, index)
+    _slots(table, log_slots, limit)
+    for slot in range(slots):
+        item = ld_i64(old, slot)
+        if item != 0:
+            _point(table, shr_u(item, 32), item & NUMBER_MASK)
+    block_drop(old)
+    return 1
+
+
+# -- deleting --------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64)", export=True)
+def table_make_dense(table: int) -> int:
+    """1 and entries may be deleted, for the table is dense from here on; 0 without memory. May move all entries."""
+    if ld_i64(table, TABLE_INDEX) != 0:
+        return 1
+    return _make_dense(table, 32 - ld_i64(table, TABLE_SHIFT))
+
+
+@native("i64(i64, i64)", export=True)
+def table_delete(table: int, entry: int) -> int:
+    """The live entry of a dense table is dead, its strings garbage; no other has moved."""
+    index = ld_i64(table, TABLE_INDEX)
+    mask = ld_i64(table, TABLE_MASK)
+    shift = ld_i64(table, TABLE_SHIFT)
+    number = udiv(entry - ld_i64(table, TABLE_ENTRIES), ld_i64(table, TABLE_STRIDE))
+    hole = shr_u(ld_i64(entry, ENTRY_TAG) & HASH_MASK, shift)
+    while ld_i64(index, hole) & NUMBER_MASK != number:
+        hole = (hole + 1) & mask
+    at = (hole + 1) & mask
+    item = ld_i64(index, at)
+    while item != 0:  # what would not be found beyond the hole goes into it, and leaves another
+        home = shr_u(shr_u(item, 32), shift)
+        if (at - home) & mask >= (at - hole) & mask:
+            st_i64(index, hole, item)
+            hole = at
+        at = (at + 1) & mask
+        item = ld_i64(index, at)
+    st_i64(index, hole, 0)
+    st_i64(entry, ENTRY_TAG, 0)
+    strings = ld_i64(table, TABLE_STRINGS)
+    garbage = ld_i64(table, TABLE_GARBAGE)
+    word = 0
+    while strings != 0:
+        if strings & 1 == 1:
+            length = ld_i64(entry, word) & 4294967295
+            garbage += length if length > INLINE_STRING_BYTES else 0
+            st_i64(entry, word, 0)
+        strings = shr_u(strings, 1)
+        word += 1
+    st_i64(table, TABLE_GARBAGE, garbage)
+    st_i64(table, TABLE_COUNT, ld_i64(table, TABLE_COUNT) - 1)
+    st_i64(table, TABLE_DEAD, ld_i64(table, TABLE_DEAD) + 1)
+    return 0
+
+
+@native("i64(i64)", export=True)
+def table_settle(table: int) -> int:
+    """No entry is dead: those that live have moved together, in their order. Allocates nothing."""
+    dead = ld_i64(table, TABLE_DEAD)
+    if dead == 0:
+        return 0
+    if ld_i64(table, TABLE_BIRTHS) != 0:
+        _reorder(table)
+    used = ld_i64(table, TABLE_COUNT) + dead
+    st_i64(table, TABLE_MOST, max(ld_i64(table, TABLE_MOST), used))
+    stride = ld_i64(table, TABLE_STRIDE)
+    entries = ld_i64(table, TABLE_ENTRIES)
+    number = 0
+    for n in range(1, used + 1):
+        entry = entries + n * stride
+        if ld_i64(entry, ENTRY_TAG) != 0:
+            number += 1
+            if number != n:
+                copy(entries + number * stride, entry, stride)
+    st_i64(table, TABLE_DEAD, 0)
+    fill(ld_i64(table, TABLE_INDEX), 0, (ld_i64(table, TABLE_MASK) + 1) * 8)
+    for n in range(1, number + 1):
+        _point(table, ld_i64(entries + n * stride, ENTRY_TAG) & HASH_MASK, n)
+    return 0
+
+
+@native("void(i64)")
+def _reorder(table: int) -> None:
+    """Entries stand in the order that BIRTHS said, cycle by cycle of that permutation; the index is stale."""
+    births = ld_i64(table, TABLE_BIRTHS)
+    stride = ld_i64(table, TABLE_STRIDE)
+    spare = ld_i64(table, TABLE_ENTRIES)
+    for n in range(1, ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD) + 1):
+        copy(spare, spare + n * stride, stride)
+        to = n
+        source = ld_i32(births, n - 1)
+        while source != n:
+            copy(spare + to * stride, spare + source * stride, stride)
+            st_i32(births, to - 1, to)
+            to = source
+            source = ld_i32(births, to - 1)
+        if to != n:
+            copy(spare + to * stride, spare, stride)
+            st_i32(births, to - 1, to)
+    block_drop(births)
+    st_i64(table, TABLE_BIRTHS, 0)
+
+
+# -- as flat bytes, and back -----------------------------------------------------------------------------------------
+
+
+@native("i64(i64)", export=True)
+def table_saved_words(table: int) -> int:
+    """Words that `table_save` writes."""
+    entries = ld_i64(table, TABLE_COUNT) * ld_i64(table, TABLE_ENTRY_BYTES)
+    return SAVED_HEAD + words_for(entries) + words_for(ld_i64(table, TABLE_ARENA_USED))
+
+
+@native("i64(i64)")
+def words_for(size: int) -> int:
+    """Words that so many bytes take."""
+    return (size + 7) >> 3
+
+
+@native("i64(i64, i64)", export=True)
+def table_save(table: int, target: int) -> int:
+    """The table as words at `target`; returns how many. No entry is dead from here on.
+
+    Its live entries, the bytes of one, the bytes of strings; the entries by birth; the strings.
+    """
+    table_settle(table)
+    count = ld_i64(table, TABLE_COUNT)
+    size = ld_i64(table, TABLE_ENTRY_BYTES)
+    stride = ld_i64(table, TABLE_STRIDE)
+    births = ld_i64(table, TABLE_BIRTHS)
+    used = ld_i64(table, TABLE_ARENA_USED)
+    st_i64(target, 0, count)
+    st_i64(target, 1, size)
+    st_i64(target, 2, used)
+    at = target + SAVED_HEAD * 8
+    for n in range(count):
+        copy(at, entry_at(ld_i64(table, TABLE_ENTRIES), births, stride, n), size)
+        st_i64(at, ENTRY_TAG, ld_i64(at, ENTRY_TAG) & HASH_MASK)
+        at += size
+    if used > 0:
+        st_i64(at + ((used - 1) & -8), 0, 0)
+        copy(at, ld_i64(table, TABLE_ARENA), used)
+    return table_saved_words(table)
+
+
+@native("i64(i64, i64, i64)", export=True)
+def table_load(table: int, source: int, partitions: int) -> int:
+    """The words read, and the table holds what was saved, behind what it held; 0 without memory or for other entries.
+
+    partitions: 0, or -> u8[256]: 1 for those whose entries are taken; the others stay away.
+    """
+    count = ld_i64(source, 0)
+    size = ld_i64(source, 1)
+    if size != ld_i64(table, TABLE_ENTRY_BYTES):
+        return 0
+    at = source + SAVED_HEAD * 8
+    texts = at + count * size
+    for _birth in range(count):
+        tag = ld_i64(at, ENTRY_TAG)
+        if partitions == 0 or ld_u8(partitions, tag & PARTITION_MASK) == 1:
+            entry = table_insert(table, tag, ld_i64(at, ENTRY_FIRST))
+            if entry == 0:
+                return 0
+            copy(entry + 8, at + 8, size - 8)
+            if strings_move(table, entry, texts) == 0:
+                return 0
+        at += size
+    return SAVED_HEAD + words_for(count * size) + words_for(ld_i64(source, 2))
+
+
+@native("i64(i64)", export=True)
+def table_held_bytes(table: int) -> int:
+    """Memory the table holds; 0 is no table. Of a dense one's room for entries, what has ever been used."""
+    if table == 0:
+        return 0
+    slots = ld_i64(table, TABLE_MASK) + 1
+    stride = ld_i64(table, TABLE_STRIDE)
+    births = ld_i64(table, TABLE_LIMIT) * 4 if ld_i64(table, TABLE_BIRTHS) != 0 else 0
+    held = TABLE_WORDS * 8 + births + ld_i64(table, TABLE_ARENA_CAPACITY)
+    if ld_i64(table, TABLE_INDEX) == 0:
+        return held + slots * stride
+    used = max(ld_i64(table, TABLE_MOST), ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD))
+    return held + slots * 8 + (used + 1) * stride
+
+
+def _arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
+    (shape,) = slot.shapes
+    return (shape.entry_words, string_bits(shape), 0)
+
+
+register(
+    Container(
+        "table",
+        _arguments,
+        new=table_new,
+        drop=table_drop,
+        saved_words=table_saved_words,
+        save=table_save,
+        load=table_load,
+        held_bytes=table_held_bytes,
+    )
+)

@@ -1,0 +1,1 @@
+"""The engine: building a Job's structures, workers, scheduling, metrics, snapshots."""

@@ -1,0 +1,424 @@
+"""The engine: runs a Job over record batches and gives back record batches, in the one order the query defines.
+
+    engine = Engine(job, threads=2)
+    failure = engine.run([batches_of_source_0, batches_of_source_1], on_batch)
+
+or step by step: `push`, `end`, then `drain` or `results`. With `threads=0` everything happens inside these calls, on
+the calling thread; otherwise that many daemon threads stay inside one native loop each and these calls only feed and
+drain. They wait in slices, so Ctrl-C is seen within SLICE_NS.
+
+Roles     one feeder: the thread that calls the engine.  `threads` workers (cq/runtime/engine/worker.py).
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from cq.runtime.base.host import CompiledHost, Host, InterpretedHost
+from cq.runtime.engine import stage as s
+from cq.runtime.engine.build import NO_LIMIT, Plant, build, close
+from cq.runtime.engine.clock import ComputedTimes, SourceClock
+from cq.runtime.engine.failure import EngineFailure, read_failure
+from cq.runtime.engine.graph import graph
+from cq.runtime.engine.metrics import Metrics, read_metrics
+from cq.runtime.engine.schedule import HEURISTICS
+from cq.runtime.engine.snapshot import Snapshot, put_snapshot, saved_states, take_snapshot
+from cq.runtime.flow.admission import (
+    ADMISSION_LATE_ROWS,
+    ADMISSION_PAUSED,
+    ADMISSION_SERIAL,
+    BREAK_OF_SOURCE,
+    END_OF_SOURCE,
+    SOURCE_ENDED,
+    SOURCE_MAX,
+    SOURCE_RING,
+    SOURCE_TAKEN,
+)
+from cq.runtime.flow.arrow import adopt, lend, plain_schema
+from cq.runtime.flow.batch import ITEM_STAGE, LOAN_FIRST
+from cq.runtime.layout.job import Job
+
+SLICE_NS = 50_000_000  # how long the feeder waits before it looks at signals again
+IDLE_SLICE_NS = 200_000  # the same while it waits for the workers to have nothing to do, which they do not announce
+INLINE_STEPS = 64  # threads=0: visits between two looks at the results
+BATCH_ROWS = 16384  # columns of 128 KiB: several fit the second-level cache (measured best from 4k to 16k)
+
+OnBatch = Callable[[int, pa.RecordBatch], None]
+
+
+class _Feed:
+    """Iterators of record batches, the batch of each that was read and not taken yet, and the first error of any."""
+
+    def __init__(self, sources: Sequence[Iterator[pa.RecordBatch]]) -> None:
+        self.sources = sources
+        self.waiting: list[pa.RecordBatch | None] = [None] * len(sources)
+        self.broken: dict[int, Exception] = {}
+
+    def peek(self, number: int) -> pa.RecordBatch | None:
+        """The next batch of a source; None at its end, or when it broke: then it gives no more and does not end."""
+        if self.waiting[number] is None and number not in self.broken:
+            try:
+                self.waiting[number] = next(self.sources[number], None)
+            except Exception as error:
+                self.broken[number] = error
+        return self.waiting[number]
+
+    def taken(self, number: int) -> None:
+        """The batch is in the engine."""
+        self.waiting[number] = None
+
+
+class Engine:
+    """One run of a job. Methods are called by one thread at a time; `close` (or `with`) ends it."""
+
+    def __init__(
+        self,
+        job: Job,
+        *,
+        threads: int = 0,
+        batch_rows: int = BATCH_ROWS,
+        heuristic: str = "ct",
+        memory_limit: int | None = None,
+        schemas: Sequence[pa.Schema] | None = None,
+        interpreted: bool = False,
+        snapshot: Snapshot | None = None,
+    ) -> None:
+        """A run that has not begun, or goes on from a snapshot.
+
+        memory_limit: bytes that the states of all stages may hold; beyond them the run fails with LIMIT.
+        schemas: of each sink's batches, of the layouts of its columns.
+        """
+        assert batch_rows > 0 and threads >= 0 and not (interpreted and threads), "engine options"
+        self.job = job
+        self._host = InterpretedHost() if interpreted else CompiledHost()
+        self._schemas = list(schemas) if schemas is not None else [plain_schema(p.columns) for p in job.sinks]
+        self._inline = threads == 0
+        limit = NO_LIMIT if memory_limit is None else memory_limit
+        with self._host.active():
+            threads = threads if job.workers is None else min(threads, job.workers)
+            saved = () if snapshot is None else saved_states(job, snapshot)
+            self._plant = build(self._host, job, threads, batch_rows, HEURISTICS[heuristic], limit, saved)
+            if snapshot is not None:
+                put_snapshot(self._host, self._plant, snapshot)
+        self._loans: list[deque[int]] = [deque() for _ in job.sources]
+        self._pushed_rows = list(snapshot.rows) if snapshot is not None else [0] * len(job.sources)
+        self._ended = [self._has_ended(source) for source in self._plant.sources]
+        self._stashed: list[deque[pa.RecordBatch]] = [deque() for _ in job.sinks]
+        self._threads: list[threading.Thread] = []
+        self._clocks: dict[int, SourceClock] = {}
+        # workers do not keep the engine alive: one that nobody closed must stop them before its memory goes
+        self._end = weakref.finalize(self, _end, self._host, self._plant, self._loans, self._threads, self._clocks)
+        for number in range(threads):
+            self._threads.append(self._start(number))
+
+    def _has_ended(self, source: int) -> bool:
+        with self._host.active():
+            return self._host.word(source, SOURCE_ENDED) == 1
+
+    def _start(self, number: int) -> threading.Thread:
+        loop = self._host.function("worker_loop")
+        thread = threading.Thread(
+            target=loop, args=(self._plant.engine, number), name=f"cq worker {number}", daemon=True
+        )
+        thread.start()
+        return thread
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- feeding -----------------------------------------------------------------------------------------------------
+
+    def push(self, source: int, batch: pa.RecordBatch) -> None:
+        """The batch is behind all earlier ones of its source. Waits for room; results meanwhile wait for `drain`."""
+        assert not self._ended[source], "a batch after the end of its source"
+        with self._host.active():
+            self._wait_until(lambda: self._offer(source, batch))
+
+    def end(self, source: int) -> None:
+        """The source has no more rows."""
+        assert not self._ended[source], "a source ends once"
+        with self._host.active():
+            self._wait_until(lambda: self._offer_end(source))
+
+    def event_times(self, source: int, batch: pa.RecordBatch) -> ComputedTimes:
+        """The event times of a batch of the columns that the source delivers, for a source that delivers none."""
+        with self._host.active():
+            if source not in self._clocks:
+                self._clocks[source] = SourceClock(self._host, self.job, source)
+            return self._clocks[source].times(batch)
+
+    def _offer(self, source: int, batch: pa.RecordBatch) -> bool:
+        """Whether the source has room for the batch, or needs no more; it is then taken."""
+        if self._outcome() != s.RUNNING or batch.num_rows == 0:
+            return True
+        ring = self._host.word(self._plant.sources[source], SOURCE_RING)
+        if not self._host.function("ring_has_room")(ring):
+            return False
+        assert batch.num_columns == len(self.job.sources[source].columns), "columns of a source"
+        loan = lend(self._host, batch, self._plant.storages[source])
+        self._host.set_word(loan, LOAN_FIRST, self._pushed_rows[source])
+        self._pushed_rows[source] += batch.num_rows
+        self._loans[source].append(loan)
+        self._host.function("ring_push")(ring, loan)
+        self._wake()
+        return True
+
+    def _offer_end(self, source: int, mark: int = END_OF_SOURCE) -> bool:
+        """Whether there was room for the mark behind which the source gives no more."""
+        ring = self._host.word(self._plant.sources[source], SOURCE_RING)
+        if self._outcome() == s.RUNNING and not self._host.function("ring_push")(ring, mark):
+            return False
+        self._ended[source] = True
+        self._wake()
+        return True
+
+    def _wake(self) -> None:
+        if self._threads:
+            self._host.function("wake_workers")(self._plant.engine, len(self._threads))
+
+    def _wait_until(self, done: Callable[[], bool]) -> None:
+        while True:
+            seen = self._signal()
+            if done():
+                return
+            if not self._advance():
+                self._rest(seen)
+
+    def _advance(self) -> bool:
+        """Whether something moved: work done inline, results taken, batches given back."""
+        moved = self._inline and self._host.function("run_inline")(self._plant.engine, INLINE_STEPS) > 0
+        moved = self._take_results() or moved
+        self._return_loans()
+        return moved
+
+    def _return_loans(self) -> None:
+        in_use, give_back = self._host.function("loan_in_use"), self._host.function("loan_return")
+        for loans in self._loans:
+            while loans and in_use(loans[0]) == 0:
+                give_back(loans.popleft())
+
+    # -- draining ----------------------------------------------------------------------------------------------------
+
+    def _take_results(self) -> bool:
+        """Whether there were results; they are stashed in the order of each sink."""
+        pop, found = self._host.function("ring_pop"), False
+        for number, sink in enumerate(self._plant.sinks):
+            ring = self._host.word(sink, s.SINK_RING)
+            while (parcel := pop(ring)) != 0:
+                columns = self.job.sinks[number].columns
+                self._stashed[number].append(adopt(self._host, parcel, columns, self._schemas[number]))
+                found = True
+        if found:
+            self._wake()  # a worker may have waited for room
+        return found
+
+    def drain(self) -> list[tuple[int, pa.RecordBatch]]:
+        """(sink, batch) of all results of the rows pushed so far, as far as they can be known; then nothing moves."""
+        with self._host.active():
+            while True:
+                seen = self._signal()
+                if self._advance():
+                    continue
+                if self.finished or self._idle():
+                    break
+                if not self._inline:
+                    self._rest(seen, IDLE_SLICE_NS)
+            self._advance()
+        return [(n, stash.popleft()) for n, stash in enumerate(self._stashed) for _ in range(len(stash))]
+
+    def ready(self) -> list[tuple[int, pa.RecordBatch]]:
+        """(sink, batch) of the results there are now; waits for nothing."""
+        with self._host.active():
+            self._advance()
+        return [(n, stash.popleft()) for n, stash in enumerate(self._stashed) for _ in range(len(stash))]
+
+    def results(self, sink: int) -> Iterator[pa.RecordBatch]:
+        """The batches of a sink, to the end of the run. All sources have ended, or another generator pushes."""
+        while True:
+            with self._host.active():
+                seen = self._signal()
+                over = self.finished
+                moved = self._advance()
+            while self._stashed[sink]:
+                yield self._stashed[sink].popleft()
+            if over:
+                return
+            if not moved:
+                self._rest(seen)
+
+    def run(self, sources: Sequence[Iterator[pa.RecordBatch]], on_batch: OnBatch) -> EngineFailure | None:
+        """All results of the sources went to `on_batch(sink, batch)`; the failure that ended the run, if one did.
+
+        An exception of an iterator is raised when all that the rows before it cause is delivered, unless that fails.
+        """
+        feed = _Feed(sources)
+        while True:
+            with self._host.active():
+                seen = self._signal()
+                over = self.finished
+                moved = not over and self._feed(feed)
+                moved = self._advance() or moved
+                if not moved and feed.broken and not over and self._idle():
+                    over = not self._advance()
+            for number, stash in enumerate(self._stashed):
+                while stash:
+                    on_batch(number, stash.popleft())
+                    moved = True
+            if over:
+                if feed.broken and self._outcome_is_running():
+                    raise self._deciding(feed.broken)
+                return self.failure
+            if not moved:
+                self._rest(seen, IDLE_SLICE_NS if feed.broken else SLICE_NS)
+
+    def _deciding(self, broken: Mapping[int, Exception]) -> Exception:
+        """The error of the source whose next row admission waits for."""
+
+        def bound(number: int) -> tuple[bool, int, int]:
+            source = self._plant.sources[number]
+            waits = self._host.word(source, SOURCE_TAKEN) < self._pushed_rows[number]
+            return waits, self._host.word(source, SOURCE_MAX), number
+
+        with self._host.active():
+            return broken[min(broken, key=bound)]
+
+    def _feed(self, feed: _Feed) -> bool:
+        """Whether a source had room for one more batch."""
+        moved = False
+        for number in range(len(feed.sources)):
+            if self._ended[number]:
+                continue
+            batch = feed.peek(number)
+            if batch is None:
+                moved = self._offer_end(number, BREAK_OF_SOURCE if number in feed.broken else END_OF_SOURCE) or moved
+            elif self._offer(number, batch):
+                feed.taken(number)
+                moved = True
+        return moved
+
+    # -- pausing -----------------------------------------------------------------------------------------------------
+
+    def pause(self) -> Snapshot:
+        """The run stands still at a serial: all below it is processed, its results wait for `drain`; nothing else is.
+
+        What was pushed beyond it stays pushed; `resume` goes on with it. The run is not over.
+        """
+        assert not self.finished, "a run that is over cannot pause"
+        with self._host.active():
+            self._host.set_word(self._plant.admission, ADMISSION_PAUSED, 1)
+            while True:
+                seen = self._signal()
+                if self._advance():
+                    continue
+                if self._idle():
+                    break
+                self._rest(seen, IDLE_SLICE_NS)
+            self._take_results()
+            return take_snapshot(self._host, self._plant)
+
+    def resume(self) -> None:
+        """The run goes on."""
+        with self._host.active():
+            self._host.set_word(self._plant.admission, ADMISSION_PAUSED, 0)
+            self._wake()
+
+    # -- state of the run --------------------------------------------------------------------------------------------
+
+    def _outcome(self) -> int:
+        return self._host.word(self._plant.engine, s.ENGINE_OUTCOME)
+
+    def _outcome_is_running(self) -> bool:
+        with self._host.active():
+            return self._outcome() == s.RUNNING
+
+    def _signal(self) -> int:
+        return self._host.word(self._plant.engine, s.ENGINE_SIGNAL)
+
+    def _rest(self, seen: int, slice_ns: int = SLICE_NS) -> None:
+        """A slice of waiting for the workers; the inline engine has nobody to wait for."""
+        assert not self._inline, "the inline engine stands still: its feeder waits for something it must do itself"
+        self._host.function("feeder_wait")(self._plant.engine, seen, slice_ns)
+
+    def _idle(self) -> bool:
+        """Whether all that was pushed is processed and sent."""
+        return bool(self._host.function("engine_idle")(self._plant.engine))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run is over: no further results will come, though some may not be taken yet."""
+        with self._host.active():
+            return self._outcome() != s.RUNNING
+
+    @property
+    def failure(self) -> EngineFailure | None:
+        """What ended the run, unless it is not over or all went well."""
+        with self._host.active():
+            outcome = self._outcome()
+            if outcome in {s.RUNNING, s.FINISHED}:
+                return None
+            return read_failure(self._host, self._plant.job, self._host.word(outcome, ITEM_STAGE))
+
+    def ended(self, source: int) -> bool:
+        """Whether the source has been told to have no more rows."""
+        return self._ended[source]
+
+    def state_sum(self, word: int) -> int:
+        """A counting word of the state, over all states of all stages. Nothing may run meanwhile but idle workers."""
+        with self._host.active():
+            return sum(self._host.word(state, word) for states in self._plant.states for state in states)
+
+    def graph(self) -> str:
+        """The stages as they run, and where their rows go."""
+        with self._host.active():
+            return graph(self._host, self._plant)
+
+    def metrics(self) -> Metrics:
+        """What was done so far; nothing stops for it."""
+        with self._host.active():
+            return read_metrics(self._host, self._plant)
+
+    @property
+    def late_rows(self) -> int:
+        """Rows that came below the watermark of their source."""
+        with self._host.active():
+            return self._host.word(self._plant.admission, ADMISSION_LATE_ROWS)
+
+    @property
+    def serial(self) -> int:
+        """Rows admitted so far: the serial of the next one."""
+        with self._host.active():
+            return self._host.word(self._plant.admission, ADMISSION_SERIAL)
+
+    def close(self) -> None:
+        """Workers have stopped and everything is freed; results handed out stay good. May be called again."""
+        self._end()
+
+
+def _end(
+    host: Host,
+    plant: Plant,
+    loans: Sequence[deque[int]],
+    threads: Sequence[threading.Thread],
+    clocks: Mapping[int, SourceClock],
+) -> None:
+    """What `close` does; also when an engine that was not closed is collected, or lives to the end of the process."""
+    with host.active():
+        host.set_word(plant.engine, s.ENGINE_STOP, 1)
+        while any(thread.is_alive() for thread in threads):
+            host.function("wake_workers")(plant.engine, len(threads))
+            for thread in threads:
+                thread.join(0.01)
+        for waiting in loans:
+            while waiting:
+                host.function("loan_return")(waiting.popleft())
+        for clock in clocks.values():
+            clock.close()
+        close(plant)

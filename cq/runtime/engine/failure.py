@@ -1,0 +1,109 @@
+"""Why a run stopped, read from the words the native code left behind."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, replace
+
+from cq.lang.expressions import Value
+from cq.lang.types import DataType, Kind, Physical
+from cq.runtime.base.host import Host
+from cq.runtime.containers.strings import INLINE_STRING_BYTES
+from cq.runtime.containers.table_words import TABLE_ARENA
+from cq.runtime.engine import stage as s
+from cq.runtime.layout.abi import ErrorCode
+from cq.runtime.layout.job import GroupKey, Job
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFailure:
+    """Why a run stopped: an error at a place of the query and at a position; all rows before it were delivered.
+
+    site: index into the stage's sites; -1 when no place of the query has caused it.
+    source, row: the row of that source (from 0) that was under way; -1 when unknown or when a window was closing.
+    held_bytes, limit_bytes: of LIMIT: what all states hold, and may hold.  holders: what holds most of it.
+    serial, instant: the position.  group: whose value failed, where an aggregate's did.
+    """
+
+    code: ErrorCode
+    stage: int
+    site: int
+    source: int
+    row: int
+    serial: int
+    instant: int
+    group: FailedGroup | None = None
+    held_bytes: int = 0
+    limit_bytes: int = 0
+    holders: tuple[Holder, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """An operator that keeps rows or groups, in the stage that holds most memory, and where it is written."""
+
+    operator: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailedGroup:
+    """A group: the columns rows are grouped by, and what they hold.
+
+    start: of its window, which ends at the failure's instant; None where the aggregate has no window.
+    """
+
+    start: int | None
+    columns: tuple[tuple[str, DataType], ...]
+    key: tuple[Value, ...]
+
+
+def read_failure(host: Host, job: Job, stage: int) -> EngineFailure:
+    """The failure of the stage at this address; its state is still there."""
+    words = [host.word(stage, s.STAGE_ERROR + n) for n in range(s.ERROR_WORDS)]
+    number = host.word(stage, s.STAGE_NUMBER)
+    group = _group(host, job, number, *words[s.ERROR_GROUP :]) if words[s.ERROR_GROUP] else None
+    code, site, source, row, serial, instant = words[: s.ERROR_GROUP]
+    failure = EngineFailure(ErrorCode(code), number, site, source, row, serial, instant, group)
+    return _weighed(host, job, stage, failure) if code == ErrorCode.LIMIT else failure
+
+
+def _weighed(host: Host, job: Job, stage: int, failure: EngineFailure) -> EngineFailure:
+    """The failure of a run that outgrew its limit, with the operators of the stage that holds most of the memory.
+
+    Only weights that workers have noted are read: other states may still change.
+    """
+    engine = host.word(stage, s.STAGE_ENGINE)
+    table = host.word(engine, s.ENGINE_STAGE_TABLE)
+    weights = [host.word(host.word(table, n), s.STAGE_STATE_BYTES) for n in range(len(job.stages))]
+    heaviest = weights.index(max(weights))
+    slots = [slot for slot in job.stages[heaviest].slots if slot.operator]
+    holders = tuple(dict.fromkeys(Holder(slot.operator, slot.line, slot.column) for slot in slots))
+    held, limit = host.word(engine, s.ENGINE_STATE_BYTES), host.word(engine, s.ENGINE_STATE_LIMIT)
+    return replace(failure, held_bytes=held, limit_bytes=limit, holders=holders)
+
+
+def _group(host: Host, job: Job, stage: int, number: int, entry: int, table: int, start: int) -> FailedGroup:
+    groups = job.stages[stage].groups[number - 1]
+
+    def value(key: GroupKey) -> Value:
+        missing = key.null_bit >= 0 and host.word(entry, key.null_word) >> key.null_bit & 1
+        return None if missing else _value(host, key, entry, table)
+
+    columns = tuple((k.name, k.type) for k in groups.keys)
+    return FailedGroup(start if groups.windowed else None, columns, tuple(value(k) for k in groups.keys))
+
+
+def _value(host: Host, key: GroupKey, entry: int, table: int) -> Value:
+    """The key as the entry holds it; a text's slot is two words (cq/runtime/containers/tables.py)."""
+    word = host.word(entry, key.word)
+    if key.type.physical is Physical.BYTES:
+        length = word & 0xFFFF_FFFF
+        place = entry + 8 * key.word + 4
+        if length > INLINE_STRING_BYTES:
+            place = host.word(table, TABLE_ARENA) + host.word(entry, key.word + 1)
+        return host.read(place, length).decode(errors="replace")
+    if key.type.is_float:
+        return float(struct.unpack("<d", struct.pack("<q", word))[0])
+    return bool(word) if key.type.kind is Kind.BOOLEAN else word

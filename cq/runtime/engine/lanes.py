@@ -1,0 +1,278 @@
+"""Partitioned stages on several workers: a ticket is split by key into lanes, each with a state of its own.
+
+    take    anybody: a ticket, and a split to hold it; rows are hashed and sorted by lane     (in any order)
+    spread  one at a time, in ticket order: the split's lanes are added to the hybrid queue
+    serve   whoever claims a lane: the kernel on the lane's rows of one ticket after the other
+    merge   who finishes the last lane of a ticket: its output by position (cq/runtime/flow/gather.py)
+    send    one at a time, in ticket order
+
+A key's hash has a virtual partition, its low bits; a table says which lane has the partition. Events (CLOSE, END) go to
+every lane, rows to theirs; a lane without either has no share in the ticket.
+
+A lane does not stop at a full port: what it emits for a ticket stays in parcels of its own until the last lane of the
+ticket is done, because the merge by position needs every lane. Ports bound the size of a parcel, not their number
+(docs/decisions/one-loop-a-stage.md).
+
+Roles     any worker in each role; `spread` and `send` are the readers of two reorder buffers.
+Shared    SPLIT_LEFT  lanes of the ticket that are not done.
+I1        a lane sees the tickets it has a share in, in order, one at a time (hybrid queue).
+I2        a split is used again only after its ticket is sent; the head ticket always has one.
+                                                              tests: test_lanes_give_the_rows_of_one_worker
+I3        of several lanes that fail in a ticket, the smallest position counts; rows before it are sent.
+                                                              tests: test_the_smallest_position_fails_in_lanes
+Source    Prasaad et al. (2018), sections 4.3 and 5; the merge by the last finisher is ours, as their unit is a tuple.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import at_add, at_load, at_store, copy, ld_i64, st_i64
+from cq.runtime.engine.stage import (
+    NO_MEMORY,
+    STAGE_CONSTANTS,
+    STAGE_ENGINE,
+    STAGE_FAILED,
+    STAGE_INPUT,
+    STAGE_LANES,
+    STAGE_PORTS,
+    TASK_FIRST,
+    TASK_STATE,
+    TASK_STATUS,
+    can_send,
+    collect_emitted,
+    count_item,
+    fail,
+    finish,
+    note_failure,
+    run_kernel,
+    send,
+    send_failure,
+    use_up,
+    wake_workers,
+)
+from cq.runtime.flow.batch import FAILURE, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_PORT
+from cq.runtime.flow.gather import merge_split
+from cq.runtime.flow.split import (
+    LANES_COUNT,
+    LANES_HYBRID,
+    LANES_MERGED,
+    LANES_SPLITS,
+    LANES_SPREAD,
+    LANES_TASKS,
+    RECORD_FIRST,
+    RECORD_SHARE,
+    RECORD_STATE,
+    RECORD_STATUS,
+    RECORD_WORDS,
+    SPLIT_FAILED,
+    SPLIT_FIRST,
+    SPLIT_HOME,
+    SPLIT_ITEM,
+    SPLIT_NEXT,
+    SPLIT_OWN_FAILURE,
+    SPLIT_RECORDS,
+    SPLIT_STATUS,
+    SPLIT_TICKET,
+    split_item,
+)
+from cq.runtime.layout.abi import DONE, ERROR, MORE, STATE_FIRST_FREE
+from cq.runtime.queues.hybrid import hybrid_add, hybrid_claim, hybrid_done, hybrid_has_room, hybrid_item
+from cq.runtime.queues.pool import bag_put, bag_take
+from cq.runtime.queues.reorder import reorder_enter, reorder_head, reorder_leave, reorder_next, reorder_put
+from cq.runtime.queues.ring import ring_take
+
+
+@native("void(i64, i64)")
+def _fail_split(split: int, code: int) -> None:
+    """The ticket fails without a place in the query."""
+    words = ld_i64(split, SPLIT_OWN_FAILURE)
+    fail(words, code)
+    st_i64(split, SPLIT_STATUS, ERROR)
+    st_i64(split, SPLIT_FAILED, words)
+
+
+# -- take ------------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64)")
+def _take(stage: int, lanes: int) -> int:
+    """1 and one more ticket is split; 0 when there is no ticket, or no split for it."""
+    split = bag_take(ld_i64(lanes, LANES_SPLITS))
+    if split == 0:
+        return 0
+    item, ticket = ring_take(ld_i64(stage, STAGE_INPUT))
+    if item == 0:
+        bag_put(ld_i64(split, SPLIT_HOME), split)
+        return 0
+    count_item(stage, item)
+    st_i64(split, SPLIT_ITEM, item)
+    st_i64(split, SPLIT_TICKET, ticket)
+    st_i64(split, SPLIT_STATUS, DONE)
+    st_i64(split, SPLIT_NEXT, 0)
+    st_i64(split, SPLIT_FIRST, 0)
+    shares = 0
+    if ld_i64(item, ITEM_KIND) != FAILURE and at_load(stage + STAGE_FAILED * 8) == 0:
+        shares = split_item(lanes, split, ld_i64(stage, STAGE_CONSTANTS))
+    if shares < 0:
+        _fail_split(split, NO_MEMORY)
+        shares = 0
+    at_store(split, shares)
+    put = reorder_put(ld_i64(lanes, LANES_SPREAD), ticket, split)
+    assert put == 1, "as many slots as splits"
+    _spread(stage, lanes)
+    return 1
+
+
+# -- spread ----------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64)")
+def _spread_split(lanes: int, split: int) -> int:
+    """1 and every share is in the hybrid queue, or the ticket, that has none, with those to be sent; 0: no room."""
+    if at_load(split) == 0 and ld_i64(split, SPLIT_NEXT) == 0:
+        put = reorder_put(ld_i64(lanes, LANES_MERGED), ld_i64(split, SPLIT_TICKET), split)
+        assert put == 1, "as many slots as splits"
+        return 1
+    hybrid = ld_i64(lanes, LANES_HYBRID)
+    records = ld_i64(split, SPLIT_RECORDS)
+    last = ld_i64(lanes, LANES_COUNT) - 1
+    while ld_i64(records + last * RECORD_WORDS * 8, RECORD_SHARE) == 0:
+        last -= 1
+    lane = ld_i64(split, SPLIT_NEXT)
+    while lane <= last:
+        if ld_i64(records + lane * RECORD_WORDS * 8, RECORD_SHARE) == 1:
+            if hybrid_has_room(hybrid, lane) == 0:
+                st_i64(split, SPLIT_NEXT, lane)
+                return 0
+            hybrid_add(hybrid, lane, split)  # with the last share the split may be gone
+        lane += 1
+    return 1
+
+
+@native("void(i64, i64)")
+def _spread(stage: int, lanes: int) -> None:
+    """Splits are in the hybrid queue, in ticket order, as far as they are there; other workers may serve them."""
+    buffer = ld_i64(lanes, LANES_SPREAD)
+    while reorder_enter(buffer) == 1:
+        split = reorder_head(buffer)
+        stuck = 0
+        while split != 0 and stuck == 0:
+            if _spread_split(lanes, split) == 1:
+                reorder_next(buffer)
+                wake_workers(ld_i64(stage, STAGE_ENGINE), 1)
+                split = reorder_head(buffer)
+            else:
+                stuck = 1
+        if reorder_leave(buffer) == 0 or stuck == 1:
+            return
+
+
+# -- serve -----------------------------------------------------------------------------------------------------------
+
+
+@native("void(i64, i64, i64)")
+def _run_share(stage: int, task: int, record: int) -> None:
+    """The lane's kernel has gone through its share; its output, and an error, are in the record."""
+    state = ld_i64(task, TASK_STATE)
+    if ld_i64(task, TASK_STATUS) == ERROR or at_load(stage + STAGE_FAILED * 8) == 1:
+        return  # a lane that failed has no state to go on with; tickets behind a failure are not sent
+    status = MORE
+    while status == MORE:
+        status = run_kernel(stage, task, record)
+        if collect_emitted(stage, task) == 0:
+            fail(state, NO_MEMORY)
+            status = ERROR
+    st_i64(record, RECORD_FIRST, ld_i64(task, TASK_FIRST))
+    st_i64(task, TASK_FIRST, 0)
+    st_i64(task, TASK_STATUS, status)
+    st_i64(record, RECORD_STATUS, status)
+    if status == ERROR:
+        copy(record + RECORD_STATE * 8, state, STATE_FIRST_FREE * 8)
+
+
+@native("void(i64, i64, i64)")
+def _finish_share(stage: int, lanes: int, split: int) -> None:
+    """One lane of the ticket is done; with the last one the output is merged and waits to be sent."""
+    if at_add(split, -1) == 1:
+        if merge_split(lanes, split, ld_i64(stage, STAGE_PORTS)) == 0:
+            _fail_split(split, NO_MEMORY)
+        put = reorder_put(ld_i64(lanes, LANES_MERGED), ld_i64(split, SPLIT_TICKET), split)
+        assert put == 1, "as many slots as splits"
+
+
+@native("i64(i64, i64)")
+def _serve_claim(stage: int, lanes: int) -> int:
+    """How many shares of one lane were served; 0 when no lane needs a worker."""
+    hybrid = ld_i64(lanes, LANES_HYBRID)
+    lane = hybrid_claim(hybrid)
+    if lane < 0:
+        return 0
+    task = ld_i64(ld_i64(lanes, LANES_TASKS), lane)
+    served = 0
+    more = 1
+    while more == 1:
+        split = hybrid_item(hybrid, lane)
+        _run_share(stage, task, ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8)
+        _finish_share(stage, lanes, split)
+        more = hybrid_done(hybrid, lane)
+        served += 1
+    return served
+
+
+# -- send ------------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64)")
+def _send_split(stage: int, split: int) -> int:
+    """1 and all of the head ticket is sent and used up; 0 when there is no room for the rest."""
+    item = ld_i64(split, SPLIT_ITEM)
+    parcel = ld_i64(split, SPLIT_FIRST)
+    while parcel != 0:
+        if can_send(stage) == 0:
+            return 0
+        following = ld_i64(parcel, ITEM_LINK)
+        st_i64(split, SPLIT_FIRST, following)
+        send(stage, ld_i64(parcel, ITEM_PORT), parcel)
+        parcel = following
+    if can_send(stage) == 0:
+        return 0
+    if ld_i64(item, ITEM_KIND) == FAILURE:
+        send_failure(stage, item)
+    elif ld_i64(stage, STAGE_FAILED) == 0 and ld_i64(split, SPLIT_STATUS) == ERROR:
+        send_failure(stage, note_failure(stage, ld_i64(split, SPLIT_FAILED), item))
+    elif ld_i64(stage, STAGE_FAILED) == 0 and ld_i64(item, ITEM_LAST) == 1:
+        finish(stage)
+    use_up(stage, item)
+    st_i64(split, SPLIT_ITEM, 0)
+    return 1
+
+
+@native("i64(i64, i64)")
+def _send(stage: int, lanes: int) -> int:
+    """How many tickets left the stage, in order, as far as they are merged and there is room."""
+    buffer = ld_i64(lanes, LANES_MERGED)
+    sent = 0
+    while can_send(stage) == 1 and reorder_enter(buffer) == 1:
+        split = reorder_head(buffer)
+        while split != 0 and _send_split(stage, split) == 1:
+            reorder_next(buffer)
+            bag_put(ld_i64(split, SPLIT_HOME), split)
+            sent += 1
+            split = reorder_head(buffer)
+        if reorder_leave(buffer) == 0:
+            break
+    return sent
+
+
+@native("i64(i64)")
+def serve_lanes(stage: int) -> int:
+    """How much was done: what is merged is sent, then a lane is served, else a ticket is split."""
+    lanes = ld_i64(stage, STAGE_LANES)
+    done = _send(stage, lanes)
+    _spread(stage, lanes)
+    served = _serve_claim(stage, lanes)
+    if served == 0:
+        served = _take(stage, lanes)
+    if served > 0:
+        done += served + _send(stage, lanes)
+    return done

@@ -1,0 +1,70 @@
+"""What a run has done so far, read from shared memory while it goes on: nothing is stopped or locked.
+
+Numbers of different stages are not of the same instant; each never falls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cq.runtime.base.host import Host
+from cq.runtime.engine import stage as s
+from cq.runtime.engine.build import Plant
+from cq.runtime.flow import admission as m
+from cq.runtime.flow import parcel as p
+
+
+@dataclass(frozen=True, slots=True)
+class StageMetrics:
+    """One stage. busy_ns: worker time in its kernel.  queued: items waiting.  workers: inside now.
+
+    state_bytes, buffer_bytes: held by its containers, when last weighed, and by its rows on their way.
+    """
+
+    name: str
+    rows_in: int
+    rows_out: int
+    items: int
+    calls: int
+    busy_ns: int
+    queued: int
+    workers: int
+    state_bytes: int
+    buffer_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """The run. rows: admitted of each source.  watermark: the minimum over the sources.  sinks: rows delivered."""
+
+    rows: tuple[int, ...]
+    late_rows: int
+    watermark: int
+    stages: tuple[StageMetrics, ...]
+    sinks: tuple[int, ...]
+
+
+def read_metrics(host: Host, plant: Plant) -> Metrics:
+    """The numbers as they are now."""
+    stages = []
+    for spec, stage in zip(plant.job.stages, plant.stages, strict=True):
+        rows_in, rows_out, busy_ns, items, calls, workers = (
+            host.word(stage, index)
+            for index in (
+                s.STAGE_ROWS_IN, s.STAGE_ROWS_OUT, s.STAGE_BUSY_NS, s.STAGE_ITEMS, s.STAGE_CALLS, s.STAGE_ACTIVE,
+            )
+        )  # fmt: skip
+        depots = host.word(stage, s.STAGE_DEPOTS)
+        held = sum(host.word(host.word(depots, n), p.DEPOT_BYTES) for n in range(len(spec.ports)))
+        queued = host.function("ring_size")(host.word(stage, s.STAGE_INPUT))
+        state_bytes = host.word(stage, s.STAGE_STATE_BYTES)
+        stages.append(
+            StageMetrics(spec.name, rows_in, rows_out, items, calls, busy_ns, queued, workers, state_bytes, held)
+        )
+    return Metrics(
+        tuple(host.word(source, m.SOURCE_TAKEN) for source in plant.sources),
+        host.word(plant.admission, m.ADMISSION_LATE_ROWS),
+        host.word(plant.admission, m.ADMISSION_MINIMUM),
+        tuple(stages),
+        tuple(host.word(sink, s.SINK_ROWS) for sink in plant.sinks),
+    )

@@ -1,0 +1,198 @@
+"""Worker-private panes: windows whose rows any worker counts into panes of its own, merged when the window closes.
+
+Two stages. Any worker takes any ticket of the first (PARTIAL) and runs its kernel on its own part, a state nobody else
+has meanwhile; the kernel emits no rows, only the ticket's events. The second (SINGLE) gets the events in ticket order.
+At a CLOSE it collects, from every part, the panes that end at or before the watermark: they are complete, since all
+tickets before have been run and a row after the CLOSE that belongs to them is late. It merges what belongs to one pane
+and emits.
+
+The collector never waits: a part that is in use is marked, stays out of use when its worker is done with the ticket,
+and is collected when somebody looks next. What is collected is moved, so the worker goes on with later panes at once.
+
+Merging a group costs as much as a few rows. One part is filled until a window had rows enough for each group, and again
+when one has not (`_spread_or_not`).
+
+Roles     each worker fills its own part; one collects (the holder of the second stage's STAGE_BUSY).
+Shared    PART_LOCK  FREE; BUSY: a worker fills it; MARKED: busy, and the collector wants it; HELD: the collector's;
+                     RETIRED: its kernel has failed, only the collector may look
+          PARTIALS_SPREAD  how many parts are filled: one or all
+I1        a part is used by one thread at a time.                   tests: test_panes_of_workers_*, watched for races
+I2        what is collected at a CLOSE is every row before it, once.     tests: test_panes_of_workers_*
+I3        every part is free again, or retired, once its panes are collected.    tests: test_no_part_stays_held_*
+Progress  no call waits. Whoever takes a ticket has a part first, so the head ticket is never without one.
+Source    partial aggregation by worker: Koliousis et al., LightSaber (SIGMOD 2020), section 5; the order of groups and
+          moving panes are ours.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import at_add, at_cas, at_load, at_store, ld_i64, st_i64
+from cq.runtime.containers.panes import panes_hand_over
+from cq.runtime.flow.batch import FAILURE, ITEM_KIND
+from cq.runtime.layout.abi import (
+    BATCH_SEGMENT_COUNT,
+    BATCH_SEGMENTS,
+    BEFORE_ALL,
+    SEGMENT_CLOSE,
+    SEGMENT_KIND,
+    SEGMENT_WATERMARK,
+    SEGMENT_WORDS,
+)
+
+PARTIALS_COUNT = 0  # states
+PARTIALS_ROWS_IN = 1  # -> how many rows the first stage has taken
+PARTIALS_SLOTS = 2  # -> (word in a filled state, word in the collector's state) of each window's panes
+PARTIALS_SLOT_COUNT = 3
+PARTIALS_GROUPS = 4  # groups collected for the item under way
+PARTIALS_ROWS_A_GROUP = 5  # how many a group has to have in each state for all to be filled
+PARTIALS_ROWS_SEEN = 6  # rows the first stage had taken when the last item was collected
+PARTIALS_SPREAD = 8
+PARTIALS_PARTS = 16  # the states, PART_WORDS each
+PART_WORDS = 8
+
+PART_LOCK = 0
+PART_STATE = 1
+PART_COLLECTED = 2  # 1: for the item under way; the collector's
+PART_OWNER = 3  # the worker that had it last
+PART_PASSED = 4  # how often others have left it to its owner since
+
+FREE, BUSY, MARKED, HELD, RETIRED = 0, 1, 2, 3, 4
+AGAIN, COLLECTED, NOTHING, UNCOLLECTED = 0, 1, 2, 3  # what collecting came to
+
+PATIENCE = 64  # visits in vain: some microseconds, and less than a worker makes before it sleeps
+
+
+# -- workers ---------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64)")
+def part_take(partials: int, worker: int) -> int:
+    """A part that is the worker's until it gives it back; 0 when it finds none.
+
+    Each worker has a part of its own. Where only one is filled it stays with its worker, in whose cache it lies, unless
+    others have come by in vain for a while: then its worker sleeps, or is not running.
+    """
+    number = worker
+    if at_load(partials + PARTIALS_SPREAD * 8) == 1:
+        number = 0
+    part = partials + (PARTIALS_PARTS + number * PART_WORDS) * 8
+    if at_load(part + PART_LOCK * 8) != FREE:
+        return 0
+    stranger = number != worker and at_load(part + PART_OWNER * 8) != worker
+    if stranger and at_add(part + PART_PASSED * 8, 1) < PATIENCE:
+        return 0
+    if not at_cas(part + PART_LOCK * 8, FREE, BUSY):
+        return 0
+    at_store(part + PART_OWNER * 8, worker)
+    at_store(part + PART_PASSED * 8, 0)
+    return part
+
+
+@native("void(i64)")
+def part_give(part: int) -> None:
+    """The part is free, or the collector's if it asked."""
+    if not at_cas(part + PART_LOCK * 8, BUSY, FREE):
+        at_store(part + PART_LOCK * 8, HELD)
+
+
+@native("void(i64)")
+def part_retire(part: int) -> None:
+    """Nobody fills the part any more: its error words stay as they are."""
+    at_store(part + PART_LOCK * 8, RETIRED)
+
+
+@native("i64(i64)")
+def part_marked(part: int) -> int:
+    """1 when the collector wants the part."""
+    return 1 if at_load(part + PART_LOCK * 8) == MARKED else 0
+
+
+# -- the collector ---------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64, i64, i64)")
+def collect_parts(partials: int, state: int, item: int, mine: int) -> int:
+    """COLLECTED and all panes that the item's events close are in the state, or NOTHING; AGAIN: some are in use.
+
+    UNCOLLECTED: there is no memory, which ends the run.  mine: the part the caller holds, or 0.
+    """
+    watermark = _last_close(item)
+    if watermark == BEFORE_ALL:
+        return NOTHING
+    missing = 0
+    for number in range(ld_i64(partials, PARTIALS_COUNT)):
+        part = partials + (PARTIALS_PARTS + number * PART_WORDS) * 8
+        if ld_i64(part, PART_COLLECTED) == 0:
+            lock = BUSY if part == mine else _hold(part)
+            if lock == MARKED:
+                missing = 1
+            elif _collect(partials, part, number, state, watermark) == -1:
+                return UNCOLLECTED  # the part stays held
+            elif lock == HELD:
+                at_store(part + PART_LOCK * 8, FREE)
+            elif part == mine:
+                at_cas(part + PART_LOCK * 8, MARKED, BUSY)  # what it was marked for is done
+    if missing == 1:
+        return AGAIN
+    for number in range(ld_i64(partials, PARTIALS_COUNT)):
+        st_i64(partials, PARTIALS_PARTS + number * PART_WORDS + PART_COLLECTED, 0)
+    _spread_or_not(partials)
+    return COLLECTED
+
+
+@native("i64(i64)")
+def _last_close(item: int) -> int:
+    """The watermark of the item's last CLOSE; BEFORE_ALL when it has none."""
+    if ld_i64(item, ITEM_KIND) == FAILURE:
+        return BEFORE_ALL
+    at = ld_i64(item, BATCH_SEGMENT_COUNT) - 1
+    while at >= 0:
+        segment = ld_i64(item, BATCH_SEGMENTS) + at * SEGMENT_WORDS * 8
+        if ld_i64(segment, SEGMENT_KIND) == SEGMENT_CLOSE:
+            return ld_i64(segment, SEGMENT_WATERMARK)
+        at -= 1
+    return BEFORE_ALL
+
+
+@native("i64(i64)")
+def _hold(part: int) -> int:
+    """HELD or RETIRED when the collector may look at the part, else MARKED: whoever has it will leave it to him."""
+    while True:
+        lock = at_load(part + PART_LOCK * 8)
+        if lock == FREE and at_cas(part + PART_LOCK * 8, FREE, HELD):
+            return HELD
+        if lock == BUSY and at_cas(part + PART_LOCK * 8, BUSY, MARKED):
+            return MARKED
+        if lock > BUSY:
+            return lock
+
+
+@native("i64(i64, i64, i64, i64, i64)")
+def _collect(partials: int, part: int, number: int, state: int, watermark: int) -> int:
+    """The part's complete panes are the state's; -1 without memory."""
+    slots = ld_i64(partials, PARTIALS_SLOTS)
+    for n in range(ld_i64(partials, PARTIALS_SLOT_COUNT)):
+        panes = ld_i64(ld_i64(part, PART_STATE), ld_i64(slots, 2 * n))
+        groups = panes_hand_over(panes, ld_i64(state, ld_i64(slots, 2 * n + 1)), number + 1, watermark)
+        if groups == -1:
+            return -1
+        st_i64(partials, PARTIALS_GROUPS, ld_i64(partials, PARTIALS_GROUPS) + groups)
+    st_i64(part, PART_COLLECTED, 1)
+    return 0
+
+
+@native("void(i64)")
+def _spread_or_not(partials: int) -> None:
+    """All states are filled from here on if the windows just collected had rows enough for each group, else one is."""
+    groups = ld_i64(partials, PARTIALS_GROUPS)
+    if groups == 0:
+        return
+    taken = at_load(ld_i64(partials, PARTIALS_ROWS_IN))
+    rows = taken - ld_i64(partials, PARTIALS_ROWS_SEEN)
+    st_i64(partials, PARTIALS_GROUPS, 0)
+    st_i64(partials, PARTIALS_ROWS_SEEN, taken)
+    count = ld_i64(partials, PARTIALS_COUNT)
+    if at_load(partials + PARTIALS_SPREAD * 8) == 1:
+        groups *= count  # each state would hold nearly all of them
+    at_store(partials + PARTIALS_SPREAD * 8, count if rows >= ld_i64(partials, PARTIALS_ROWS_A_GROUP) * groups else 1)

@@ -1,0 +1,503 @@
+"""Stages at run time: what they are made of, running their kernel, and sending on what it emitted.
+
+Task      one kernel call under way: a state, output ports with their parcels, the item it works on. A stage has one
+          task when one worker at a time runs it, several when it is stateless, one for each lane when partitioned;
+          with partial panes a task has no state of its own and borrows one for each call.
+Sending   only the one who is in turn sends: the holder of STAGE_BUSY, or the reader of the reorder buffer. A failure
+          travels as an item behind the rows before it; the first to pass the last stage is the one with the smallest
+          position, so failing runs are identical too.
+Shared    STAGE_BUSY (try-lock); the metrics, added to and never read by the stage; ENGINE_OUTCOME; rings.
+I1        can_send == 1, found by the one in turn, holds until it sends.      tests: test_a_sink_that_is_not_drained_*
+I2        after a failure or the last row nothing is sent.                          tests: test_rows_before_a_failure_*
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import (
+    at_add,
+    at_load,
+    at_store,
+    call4,
+    clock_ns,
+    copy,
+    fence,
+    futex_wake,
+    ld_i64,
+    release,
+    st_i64,
+    zalloc,
+)
+from cq.runtime.containers.saving import state_held_bytes
+from cq.runtime.flow.batch import (
+    FAILURE,
+    ITEM_KIND,
+    ITEM_LAST,
+    ITEM_LINK,
+    ITEM_LOANS,
+    ITEM_PORT,
+    ITEM_STAGE,
+    ITEM_WORDS,
+    LOAN_FIRST,
+    PARCEL,
+    TICKET,
+    ticket_return,
+)
+from cq.runtime.flow.export import parcel_compact, parcel_truncate
+from cq.runtime.flow.parcel import PARCEL_PORT, parcel_count, parcel_get, parcel_return, parcel_to_batch, port_segment
+from cq.runtime.layout.abi import (
+    BATCH_ROWS,
+    ERROR,
+    PORT_ROWS,
+    PORT_SEGMENT_COUNT,
+    PORT_WORDS,
+    SEGMENT_ROWS,
+    STATE_CALLS,
+    STATE_ERROR_CODE,
+    STATE_ERROR_ENTRY,
+    STATE_ERROR_GROUP,
+    STATE_ERROR_INSTANT,
+    STATE_ERROR_PORT,
+    STATE_ERROR_ROW,
+    STATE_ERROR_SERIAL,
+    STATE_ERROR_SITE,
+    STATE_ERROR_START,
+    STATE_ERROR_TABLE,
+    STATE_HELD_BYTES,
+    ErrorCode,
+)
+from cq.runtime.queues.ring import ring_has_room, ring_push, ring_size
+
+# words of the engine; those that workers write have lines of their own
+ENGINE_STOP = 0  # 1: workers leave
+ENGINE_EPOCH = 8  # futex of the workers: moves when there may be work
+ENGINE_WAITERS = 16  # workers about to sleep or asleep
+ENGINE_SIGNAL = 24  # futex of the feeder: moves when there may be results, room, or an outcome
+ENGINE_LISTENERS = 32
+ENGINE_OUTCOME = 40  # RUNNING, FINISHED, or the failure item that came through
+ENGINE_STAGES = 48
+ENGINE_STAGE_TABLE = 49  # -> addresses
+ENGINE_ADMISSION = 50
+ENGINE_SINKS = 51
+ENGINE_SINK_TABLE = 52  # -> addresses
+ENGINE_HEURISTIC = 53
+ENGINE_WORKERS = 54
+ENGINE_WINDOW = 56  # when the scheduling window began
+ENGINE_UNHEARD = 64  # when the first result the feeder was not told of was sent; 0: it was told of all
+ENGINE_STATE_LIMIT = 65  # bytes that the states of all stages may hold
+ENGINE_STATE_BYTES = 72  # held by the containers of all states, when last weighed
+ENGINE_WORDS = 80
+
+MANY_RESULTS = 8
+UNHEARD_NS = 200_000  # four wake-ups' worth: a result waits no longer than this and a kernel call
+
+RUNNING, FINISHED = 0, 1
+
+ERROR_CODE = 0
+ERROR_SITE = 1
+ERROR_SOURCE = 2  # source the row is from, where ROW is known
+ERROR_ROW = 3  # number of the row in its source; -1 when a window failed or the stage is not the first
+ERROR_SERIAL = 4
+ERROR_INSTANT = 5
+ERROR_GROUP = 6  # as in STATE_ERROR_GROUP, and the three words that say which group
+ERROR_ENTRY = 7
+ERROR_TABLE = 8
+ERROR_START = 9
+ERROR_WORDS = 10
+
+STAGE_BUSY = 0
+STAGE_ENGINE = 8
+STAGE_KIND = 9
+STAGE_KERNEL = 10
+STAGE_CONSTANTS = 11
+STAGE_INPUT = 12  # ring of items; the position of an item is its ticket here
+STAGE_REORDER = 13
+STAGE_NEXT = 14  # the next stage, or 0
+STAGE_PORTS = 15
+STAGE_DEPOTS = 16  # -> one a port
+STAGE_TASK = 17  # the one task; bag of idle tasks (SHARED, PARTIAL) or idle splits (LANED)
+STAGE_NUMBER = 18
+STAGE_SOURCES = 19  # ports of a ticket, for the first stage
+STAGE_FAILED = 20  # 1: nothing is sent any more; written by the one in turn
+STAGE_TASKS = 21
+STAGE_LANES = 22  # LANED: see cq/runtime/engine/lanes.py
+STAGE_PARTIALS = 23  # PARTIAL, and the stage after it: see cq/runtime/engine/partials.py; 0 elsewhere
+STAGE_ROWS_IN = 24  # metrics
+STAGE_ROWS_OUT = 25
+STAGE_BUSY_NS = 26
+STAGE_ITEMS = 27
+STAGE_CALLS = 28
+STAGE_ACTIVE = 29  # workers inside
+STAGE_WINDOW_NS = 30  # STAGE_BUSY_NS when the scheduling window began
+STAGE_STATE_BYTES = 31  # held by the containers of its states, when last weighed
+STAGE_FAILURE = 32  # the failure item
+STAGE_ERROR = STAGE_FAILURE + ITEM_WORDS  # ERROR_* words
+STAGE_SLOTS = STAGE_ERROR + ERROR_WORDS  # -> (offset, container) of each slot of a state
+STAGE_SLOT_COUNT = STAGE_SLOTS + 1
+STAGE_WORDS = STAGE_SLOT_COUNT + 1
+
+# how a stage is run: one worker at a time; any ticket by any worker; by lanes; any ticket into any worker's panes
+SINGLE, SHARED, LANED, PARTIAL = 0, 1, 2, 3
+
+TASK_STATE = 0
+TASK_ITEM = 1
+TASK_TICKET = 2
+TASK_FIRST = 3  # list of parcels to send
+TASK_LAST = 4
+TASK_COUNT = 5
+TASK_STATUS = 6
+TASK_OUT = 7  # -> ports; the word before them points to TASK_PARCELS' words
+TASK_PARCELS = 8  # -> one parcel a port
+TASK_HOME = 9  # in the bag of idle tasks
+TASK_COLLECTED = 10  # 1: the panes that workers have filled were collected for its item
+TASK_WORDS = 12
+
+SINK_RING = 0
+SINK_LEFT = 1  # rows it still takes; -1: no limit
+SINK_ROWS = 2
+SINK_BATCHES = 3
+SINK_WORDS = 8
+
+NO_MEMORY = int(ErrorCode.NO_MEMORY)
+LIMIT = int(ErrorCode.LIMIT)
+CALLS_A_WEIGHING = 16  # a state is weighed once in so many calls: it walks the open panes
+
+
+# -- signals ---------------------------------------------------------------------------------------------------------
+
+
+@native("void(i64, i64)", export=True)
+def wake_workers(engine: int, count: int) -> None:
+    """Up to `count` sleeping workers look for work. What they are to find was published before."""
+    fence()
+    if at_load(engine + ENGINE_WAITERS * 8) > 0:
+        at_add(engine + ENGINE_EPOCH * 8, 1)
+        futex_wake(engine + ENGINE_EPOCH * 8, count)
+
+
+@native("void(i64)")
+def signal_feeder(engine: int) -> None:
+    """The feeder looks again at results, room and outcome."""
+    at_store(engine + ENGINE_UNHEARD * 8, 0)  # first: who still finds it set has sent before the signal moves
+    at_add(engine + ENGINE_SIGNAL * 8, 1)
+    if at_load(engine + ENGINE_LISTENERS * 8) > 0:
+        futex_wake(engine + ENGINE_SIGNAL * 8, 1)
+
+
+@native("void(i64, i64)")
+def announce_results(engine: int, waiting: int) -> None:
+    """The feeder knows of the results, at once or soon: a wake-up for each would cost more than many kernels.
+
+    At once when many wait or the last announcement is a while ago; else when a worker finds nothing more to do.
+    """
+    if at_load(engine + ENGINE_UNHEARD * 8) == 0:
+        at_store(engine + ENGINE_UNHEARD * 8, clock_ns())
+    if waiting >= MANY_RESULTS or clock_ns() - at_load(engine + ENGINE_UNHEARD * 8) > UNHEARD_NS:
+        signal_feeder(engine)
+
+
+@native("void(i64)")
+def call_feeder(engine: int) -> None:
+    """The feeder knows of all results."""
+    if at_load(engine + ENGINE_UNHEARD * 8) != 0:
+        signal_feeder(engine)
+
+
+@native("void(i64, i64)")
+def conclude(engine: int, outcome: int) -> None:
+    """The run is over with this outcome, unless it was over before."""
+    if at_load(engine + ENGINE_OUTCOME * 8) == RUNNING:
+        at_store(engine + ENGINE_OUTCOME * 8, outcome)
+    signal_feeder(engine)
+
+
+# -- tasks -----------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64)", export=True)
+def task_new(stage: int, state: int) -> int:
+    """A task with a parcel behind each port; 0 without memory."""
+    ports = ld_i64(stage, STAGE_PORTS)
+    task = zalloc((TASK_WORDS + ports + 1 + ports * PORT_WORDS) * 8)
+    if task == 0:
+        return 0
+    parcels = task + TASK_WORDS * 8
+    out = parcels + (ports + 1) * 8
+    st_i64(out, -1, parcels)
+    st_i64(task, TASK_STATE, state)
+    st_i64(task, TASK_PARCELS, parcels)
+    st_i64(task, TASK_OUT, out)
+    for port in range(ports):
+        parcel = parcel_get(ld_i64(ld_i64(stage, STAGE_DEPOTS), port))
+        if parcel == 0:
+            task_drop(task, port)
+            return 0
+        st_i64(parcels, port, parcel)
+        copy(out + port * PORT_WORDS * 8, parcel + PARCEL_PORT * 8, PORT_WORDS * 8)
+    return task
+
+
+@native("void(i64, i64)", export=True)
+def task_drop(task: int, ports: int) -> None:
+    """The task is gone, and the parcels it held are back in their depots."""
+    for port in range(ports):
+        parcel = ld_i64(ld_i64(task, TASK_PARCELS), port)
+        copy(parcel + PARCEL_PORT * 8, ld_i64(task, TASK_OUT) + port * PORT_WORDS * 8, PORT_WORDS * 8)
+        parcel_return(parcel)
+    parcel = ld_i64(task, TASK_FIRST)
+    while parcel != 0:
+        following = ld_i64(parcel, ITEM_LINK)
+        parcel_return(parcel)
+        parcel = following
+    item = ld_i64(task, TASK_ITEM)
+    if item != 0 and ld_i64(item, ITEM_KIND) == PARCEL:
+        parcel_return(item)
+    release(task)
+
+
+@native("i64(i64, i64, i64)")
+def take_parcel(stage: int, task: int, port: int) -> int:
+    """The parcel behind a port with the rows emitted so far; a fresh one is behind the port. 0 without memory.
+
+    For a next stage, rows that the kernel has put into no segment yet are a segment of rows on time.
+    """
+    if ld_i64(stage, STAGE_NEXT) != 0 and port_segment(ld_i64(task, TASK_OUT), port, SEGMENT_ROWS, 0, 0) == 0:
+        return 0
+    fresh = parcel_get(ld_i64(ld_i64(stage, STAGE_DEPOTS), port))
+    if fresh == 0:
+        return 0
+    words = ld_i64(task, TASK_OUT) + port * PORT_WORDS * 8
+    parcel = ld_i64(ld_i64(task, TASK_PARCELS), port)
+    copy(parcel + PARCEL_PORT * 8, words, PORT_WORDS * 8)
+    copy(words, fresh + PARCEL_PORT * 8, PORT_WORDS * 8)
+    st_i64(ld_i64(task, TASK_PARCELS), port, fresh)
+    parcel_count(parcel)
+    at_add(stage + STAGE_ROWS_OUT * 8, ld_i64(parcel + PARCEL_PORT * 8, PORT_ROWS))
+    return parcel
+
+
+@native("i64(i64, i64, i64)")
+def run_kernel(stage: int, task: int, item: int) -> int:
+    """The kernel's answer for the item, and its time on the stage's account.
+
+    A state that has outgrown the limit is an error, told after the call that found it.
+    """
+    begun = clock_ns()
+    state = ld_i64(task, TASK_STATE)
+    status = call4(
+        ld_i64(stage, STAGE_KERNEL),
+        state,
+        item,
+        ld_i64(task, TASK_OUT),
+        ld_i64(stage, STAGE_CONSTANTS),
+    )
+    at_add(stage + STAGE_BUSY_NS * 8, clock_ns() - begun)
+    at_add(stage + STAGE_CALLS * 8, 1)
+    calls = ld_i64(state, STATE_CALLS)
+    st_i64(state, STATE_CALLS, calls + 1)
+    if calls & (CALLS_A_WEIGHING - 1) == 0 and status != ERROR and _weigh(stage, state) == 0:
+        fail(state, LIMIT)
+        return ERROR
+    return status
+
+
+@native("i64(i64, i64)")
+def _weigh(stage: int, state: int) -> int:
+    """1 and the numbers of bytes are right for this state; 0 when all states together hold more than the limit."""
+    held = state_held_bytes(state, ld_i64(stage, STAGE_SLOTS), ld_i64(stage, STAGE_SLOT_COUNT))
+    more = held - ld_i64(state, STATE_HELD_BYTES)
+    engine = ld_i64(stage, STAGE_ENGINE)
+    at_add(stage + STAGE_STATE_BYTES * 8, more)
+    total = at_add(engine + ENGINE_STATE_BYTES * 8, more) + more
+    st_i64(state, STATE_HELD_BYTES, held)
+    return 1 if total <= ld_i64(engine, ENGINE_STATE_LIMIT) else 0
+
+
+@native("void(i64, i64)")
+def use_up(stage: int, item: int) -> None:
+    """The stage needs the item no more."""
+    kind = ld_i64(item, ITEM_KIND)
+    if kind == PARCEL:
+        parcel_return(item)
+    elif kind == TICKET:
+        ticket_return(item, ld_i64(stage, STAGE_SOURCES))
+
+
+@native("void(i64, i64)")
+def count_item(stage: int, item: int) -> None:
+    """The item a worker took is in the stage's numbers: now, for when its last row is sent the run may be over."""
+    if ld_i64(item, ITEM_KIND) != FAILURE:
+        at_add(stage + STAGE_ROWS_IN * 8, ld_i64(item, BATCH_ROWS))
+        at_add(stage + STAGE_ITEMS * 8, 1)
+
+
+@native("void(i64, i64)")
+def fail(state: int, code: int) -> None:
+    """The state's error words name an error that no place of the query has caused."""
+    st_i64(state, STATE_ERROR_CODE, code)
+    st_i64(state, STATE_ERROR_SITE, -1)
+    st_i64(state, STATE_ERROR_PORT, -1)
+    st_i64(state, STATE_ERROR_ROW, -1)
+
+
+@native("i64(i64, i64, i64)")
+def note_failure(stage: int, state: int, item: int) -> int:
+    """The failure item of the stage, showing the error words of a state. By the one in turn, once.
+
+    item: what the kernel worked on, not used up yet.
+    """
+    error = stage + STAGE_ERROR * 8
+    port = ld_i64(state, STATE_ERROR_PORT)
+    row = ld_i64(state, STATE_ERROR_ROW)
+    if row >= 0 and ld_i64(item, ITEM_KIND) == TICKET:
+        row += ld_i64(ld_i64(ld_i64(item, ITEM_LOANS), port), LOAN_FIRST)
+    elif row >= 0:
+        row = -1
+    st_i64(error, ERROR_CODE, ld_i64(state, STATE_ERROR_CODE))
+    st_i64(error, ERROR_SITE, ld_i64(state, STATE_ERROR_SITE))
+    st_i64(error, ERROR_SOURCE, port)
+    st_i64(error, ERROR_ROW, row)
+    st_i64(error, ERROR_SERIAL, ld_i64(state, STATE_ERROR_SERIAL))
+    st_i64(error, ERROR_INSTANT, ld_i64(state, STATE_ERROR_INSTANT))
+    st_i64(error, ERROR_GROUP, ld_i64(state, STATE_ERROR_GROUP))
+    st_i64(error, ERROR_ENTRY, ld_i64(state, STATE_ERROR_ENTRY))
+    st_i64(error, ERROR_TABLE, ld_i64(state, STATE_ERROR_TABLE))
+    st_i64(error, ERROR_START, ld_i64(state, STATE_ERROR_START))
+    failure = stage + STAGE_FAILURE * 8
+    st_i64(failure, ITEM_KIND, FAILURE)
+    st_i64(failure, ITEM_STAGE, stage)
+    return failure
+
+
+# -- sending ---------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64)")
+def can_send(stage: int) -> int:
+    """1 when one item, or one parcel to each sink, can be sent on."""
+    following = ld_i64(stage, STAGE_NEXT)
+    if following != 0:
+        return ring_has_room(ld_i64(following, STAGE_INPUT))
+    engine = ld_i64(stage, STAGE_ENGINE)
+    for sink in range(ld_i64(engine, ENGINE_SINKS)):
+        if ring_has_room(ld_i64(ld_i64(ld_i64(engine, ENGINE_SINK_TABLE), sink), SINK_RING)) == 0:
+            return 0
+    return 1
+
+
+@native("void(i64, i64, i64)")
+def send(stage: int, port: int, parcel: int) -> None:
+    """The parcel is with the next stage or its sink, or dropped where nobody needs it. After can_send."""
+    engine = ld_i64(stage, STAGE_ENGINE)
+    following = ld_i64(stage, STAGE_NEXT)
+    if ld_i64(stage, STAGE_FAILED) == 1:
+        parcel_return(parcel)
+    elif following != 0:
+        parcel_to_batch(parcel)
+        ring_push(ld_i64(following, STAGE_INPUT), parcel)
+        wake_workers(engine, 1)
+    else:
+        _send_to_sink(engine, ld_i64(ld_i64(engine, ENGINE_SINK_TABLE), port), parcel)
+
+
+@native("void(i64, i64, i64)")
+def _send_to_sink(engine: int, sink: int, parcel: int) -> None:
+    """Rows within the sink's limit wait for the feeder. When no sink takes any more, the run is over."""
+    rows = ld_i64(parcel + PARCEL_PORT * 8, PORT_ROWS)
+    left = ld_i64(sink, SINK_LEFT)
+    if left >= 0:
+        rows = parcel_truncate(parcel, left)
+        st_i64(sink, SINK_LEFT, left - rows)
+    if rows == 0:
+        parcel_return(parcel)
+        return
+    st_i64(sink, SINK_ROWS, ld_i64(sink, SINK_ROWS) + rows)
+    st_i64(sink, SINK_BATCHES, ld_i64(sink, SINK_BATCHES) + 1)
+    ring_push(ld_i64(sink, SINK_RING), parcel_compact(parcel))
+    announce_results(engine, ring_size(ld_i64(sink, SINK_RING)))
+    if left >= 0 and left == rows:
+        conclude_if_satisfied(engine)
+
+
+@native("void(i64)", export=True)
+def conclude_if_satisfied(engine: int) -> None:
+    """The run is over if every sink has all rows it takes."""
+    for number in range(ld_i64(engine, ENGINE_SINKS)):
+        if ld_i64(ld_i64(ld_i64(engine, ENGINE_SINK_TABLE), number), SINK_LEFT) != 0:
+            return
+    conclude(engine, FINISHED)
+
+
+@native("void(i64, i64)")
+def send_failure(stage: int, item: int) -> None:
+    """The failure is with the next stage, or is the outcome; the stage sends nothing after it. After can_send."""
+    following = ld_i64(stage, STAGE_NEXT)
+    if ld_i64(stage, STAGE_FAILED) == 1:
+        return
+    at_store(stage + STAGE_FAILED * 8, 1)
+    if following != 0:
+        ring_push(ld_i64(following, STAGE_INPUT), item)
+        wake_workers(ld_i64(stage, STAGE_ENGINE), 1)
+    else:
+        conclude(ld_i64(stage, STAGE_ENGINE), item)
+
+
+@native("i64(i64, i64)")
+def holds_rows(stage: int, task: int) -> int:
+    """1 when something emitted is still behind the task's ports."""
+    for port in range(ld_i64(stage, STAGE_PORTS)):
+        words = ld_i64(task, TASK_OUT) + port * PORT_WORDS * 8
+        if ld_i64(words, PORT_ROWS) > 0 or ld_i64(words, PORT_SEGMENT_COUNT) > 0:
+            return 1
+    return 0
+
+
+@native("i64(i64, i64, i64)")
+def send_emitted(stage: int, task: int, last: int) -> int:
+    """1 and all the task emitted is sent; 0 without memory for fresh parcels. last: nothing comes after."""
+    following = ld_i64(stage, STAGE_NEXT)
+    for port in range(ld_i64(stage, STAGE_PORTS)):
+        words = ld_i64(task, TASK_OUT) + port * PORT_WORDS * 8
+        marked = last == 1 and following != 0
+        if ld_i64(words, PORT_ROWS) > 0 or ld_i64(words, PORT_SEGMENT_COUNT) > 0 or marked:
+            parcel = take_parcel(stage, task, port)
+            if parcel == 0:
+                return 0
+            st_i64(parcel, ITEM_LAST, last)
+            send(stage, port, parcel)
+    if last == 1 and following == 0 and ld_i64(stage, STAGE_FAILED) == 0:
+        finish(stage)
+    return 1
+
+
+@native("void(i64)")
+def finish(stage: int) -> None:
+    """The last stage has sent its last row: the run is over."""
+    at_store(stage + STAGE_FAILED * 8, 1)
+    conclude(ld_i64(stage, STAGE_ENGINE), FINISHED)
+
+
+@native("i64(i64, i64)")
+def collect_emitted(stage: int, task: int) -> int:
+    """1 and the rows the task emitted are at the end of its list; 0 without memory. For tasks not in turn."""
+    for port in range(ld_i64(stage, STAGE_PORTS)):
+        words = ld_i64(task, TASK_OUT) + port * PORT_WORDS * 8
+        if ld_i64(words, PORT_ROWS) > 0 or ld_i64(words, PORT_SEGMENT_COUNT) > 0:
+            parcel = take_parcel(stage, task, port)
+            if parcel == 0:
+                return 0
+            append_parcel(task, port, parcel)
+    return 1
+
+
+@native("void(i64, i64, i64)")
+def append_parcel(task: int, port: int, parcel: int) -> None:
+    """The parcel is the last of the task's list."""
+    st_i64(parcel, ITEM_PORT, port)
+    st_i64(parcel, ITEM_LINK, 0)
+    if ld_i64(task, TASK_FIRST) == 0:
+        st_i64(task, TASK_FIRST, parcel)
+    else:
+        st_i64(ld_i64(task, TASK_LAST), ITEM_LINK, parcel)
+    st_i64(task, TASK_LAST, parcel)
+    st_i64(task, TASK_COUNT, ld_i64(task, TASK_COUNT) + 1)

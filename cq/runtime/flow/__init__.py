@@ -1,0 +1,1 @@
+"""How rows flow: admission, batches, parcels, splitting and merging, Arrow in and out."""

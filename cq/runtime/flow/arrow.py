@@ -1,0 +1,120 @@
+"""Arrow record batches into the engine and out of it.
+
+Compiled code shares buffers with Arrow through the C Data Interface, in both directions without a copy. Interpreted
+code works on copies in its simulated memory, behind the same structures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from cq.runtime.base.host import CompiledHost, Host, InterpretedHost
+from cq.runtime.containers.state import made, words
+from cq.runtime.flow.batch import ARROW_WORDS, LOAN_ARRAY
+from cq.runtime.flow.parcel import PARCEL_PORT
+from cq.runtime.layout.abi import (
+    OUT_DATA,
+    OUT_OFFSETS,
+    OUT_VALIDITY,
+    OUT_WORDS,
+    PORT_COLUMNS,
+    PORT_ROWS,
+    STORAGE_BYTES,
+    STRING_SLACK_BYTES,
+    Storage,
+)
+from cq.runtime.layout.job import ColumnSpec
+
+_CANONICAL = {
+    Storage.BIT: pa.bool_(),
+    Storage.I8: pa.int8(),
+    Storage.I16: pa.int16(),
+    Storage.I32: pa.int32(),
+    Storage.I64: pa.int64(),
+    Storage.F32: pa.float32(),
+    Storage.F64: pa.float64(),
+    Storage.I128: pa.decimal128(38, 0),
+    Storage.UTF8: pa.string(),
+}
+
+
+def plain_schema(columns: Sequence[ColumnSpec]) -> pa.Schema:
+    """The schema of columns about which only their layout is known."""
+    return pa.schema([pa.field(c.name, _CANONICAL[c.storage], c.nullable) for c in columns])
+
+
+# -- in --------------------------------------------------------------------------------------------------------------
+
+
+def lend(host: Host, batch: pa.RecordBatch, storages: int) -> int:
+    """A loan that shows the batch. storages: -> one word a column, the layouts the batch has."""
+    loan = made(host.function("loan_new")(batch.num_columns), "loan")
+    array = loan + LOAN_ARRAY * 8
+    if isinstance(host, InterpretedHost):
+        _export_copies(host, batch, array)
+    else:
+        batch._export_to_c(array)
+    if host.function("loan_open")(loan, storages) == 0:
+        host.function("loan_return")(loan)
+        made(0, "copy of strings")
+    return loan
+
+
+def _export_copies(host: InterpretedHost, batch: pa.RecordBatch, array: int) -> None:
+    """An ArrowArray over copies in simulated memory, that needs no release."""
+    children = []
+    for column in batch.columns:
+        buffers = [host.memory.place(_padded(b)) if b is not None else 0 for b in column.buffers()]
+        child = (len(column), column.null_count, column.offset, len(buffers), 0, host.place(words(buffers)), 0, 0, 0, 0)
+        children.append(host.place(words(child)))
+    parent = (batch.num_rows, 0, 0, 1, len(children), 0, host.place(words(children)), 0, 0, 0)
+    assert len(parent) == ARROW_WORDS
+    for index, value in enumerate(parent):
+        host.set_word(array, index, value)
+
+
+def _padded(buffer: pa.Buffer) -> bytes:
+    return bytes(memoryview(buffer)) + bytes(STRING_SLACK_BYTES)
+
+
+# -- out -------------------------------------------------------------------------------------------------------------
+
+
+def adopt(host: Host, parcel: int, columns: Sequence[ColumnSpec], schema: pa.Schema) -> pa.RecordBatch:
+    """The rows of a parcel as a record batch, which owns the parcel from now on."""
+    if isinstance(host, CompiledHost):
+        array = host.function("parcel_export")(parcel, host.address("parcel_arrow_release"))
+        return pa.RecordBatch._import_from_c(array, schema)
+    port = parcel + PARCEL_PORT * 8
+    rows = host.word(port, PORT_ROWS)
+    outs = host.word(port, PORT_COLUMNS)
+    arrays = [
+        _copied_column(host, outs + n * OUT_WORDS * 8, column, schema.field(n).type, rows)
+        for n, column in enumerate(columns)
+    ]
+    host.function("parcel_return")(parcel)
+    if not arrays:
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _copied_column(host: Host, out: int, column: ColumnSpec, type_: pa.DataType, rows: int) -> pa.Array:
+    def buffer(word: int, size: int) -> Any:
+        address = host.word(out, word)
+        return pa.py_buffer(host.read(address, size)) if address else None
+
+    bits = (rows + 7) // 8
+    buffers = [buffer(OUT_VALIDITY, bits)]
+    match column.storage:
+        case Storage.UTF8:
+            offsets = host.read(host.word(out, OUT_OFFSETS), 4 * (rows + 1))
+            size = int.from_bytes(offsets[-4:], "little")
+            buffers += [pa.py_buffer(offsets), buffer(OUT_DATA, size)]
+        case Storage.BIT:
+            buffers.append(buffer(OUT_DATA, bits))
+        case storage:
+            buffers.append(buffer(OUT_DATA, STORAGE_BYTES[storage] * rows))
+    return pa.Array.from_buffers(type_, rows, buffers)

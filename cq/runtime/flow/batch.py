@@ -1,0 +1,222 @@
+"""Record batches on loan from Arrow, and the items that carry their rows through the engine.
+
+Loan      one record batch as native code sees it: its ArrowArray (C Data Interface) and a table of columns. Tickets cut
+          from it point into it. The feeder opens it and gives it back; nobody else calls foreign code.
+Item      what queues hold: a ticket cut from loans, a parcel of rows between two stages, or a failure passing through.
+          It begins with the words of a batch (abi.BATCH_*), so a kernel takes it as it is.
+
+Shared    LOAN_USERS  tickets and the admission that still need the loan.
+I1        a loan is given back when nobody uses it, and only by the feeder.     tests: test_a_batch_is_given_back_once_*
+I2        VARCHAR bytes of a loan are readable for STRING_SLACK_BYTES past their end.
+                                                                          tests: test_strings_at_the_end_of_a_page_*
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import alloc, at_add, at_load, call1, copy, ld_i32, ld_i64, release, st_i64, zalloc
+from cq.runtime.layout.abi import (
+    ABI_VERSION,
+    BATCH_ABI,
+    BATCH_PORTS,
+    BATCH_ROWS,
+    BATCH_SEGMENT_COUNT,
+    BATCH_SEGMENTS,
+    BATCH_WORDS,
+    COLUMN_BIT,
+    COLUMN_DATA,
+    COLUMN_OFFSETS,
+    COLUMN_VALIDITY,
+    COLUMN_WORDS,
+    SEGMENT_WORDS,
+    STRING_SLACK_BYTES,
+    Storage,
+)
+from cq.runtime.queues.pool import bag_put
+
+# a Storage as native code may name it
+BIT, I8, I16, I32, I64, F32, F64, I128, UTF8 = (int(kind) for kind in Storage)
+
+# struct ArrowArray of the C Data Interface, in words
+ARROW_LENGTH = 0
+ARROW_NULL_COUNT = 1
+ARROW_OFFSET = 2
+ARROW_BUFFER_COUNT = 3
+ARROW_CHILD_COUNT = 4
+ARROW_BUFFERS = 5
+ARROW_CHILDREN = 6
+ARROW_DICTIONARY = 7
+ARROW_RELEASE = 8
+ARROW_PRIVATE = 9
+ARROW_WORDS = 10
+
+LOAN_USERS = 0
+LOAN_ROWS = 1
+LOAN_COLUMN_COUNT = 2
+LOAN_COLUMNS = 3  # -> column table
+LOAN_COPIES = 4  # -> one word a column: its copied bytes, or 0
+LOAN_FIRST = 5  # number of its first row in its source
+LOAN_ARRAY = 8  # the ArrowArray itself
+LOAN_WORDS = LOAN_ARRAY + ARROW_WORDS
+
+PAGE_SHIFT = 12  # memory is mapped in pages of at least this size
+
+ITEM_KIND = BATCH_WORDS
+ITEM_LAST = BATCH_WORDS + 1  # 1: nothing comes after this item
+ITEM_SERIAL = BATCH_WORDS + 2  # serials below it have been admitted up to and with this item
+ITEM_LINK = BATCH_WORDS + 3  # the next item of a list, or 0
+ITEM_HOME = BATCH_WORDS + 4  # ticket: its home in the bag of tickets
+ITEM_LOANS = BATCH_WORDS + 5  # ticket: -> one word a source: the loan its rows are from, or 0
+ITEM_STAGE = BATCH_WORDS + 6  # failure: the stage it happened in
+ITEM_PORT = BATCH_WORDS + 7  # parcel in a list: the port it came out of
+ITEM_MARKS = BATCH_WORDS + 8  # ticket: -> room for the watermarks of its rows, or 0
+ITEM_WORDS = BATCH_WORDS + 10
+
+TICKET, PARCEL, FAILURE = 0, 1, 2
+
+
+@native("i64(i64)", inline=True)
+def storage_bytes(storage: int) -> int:
+    """Bytes of one value; 0 for BIT, 4 (its offset) for UTF8."""
+    if storage == BIT:
+        return 0
+    if storage == I8:
+        return 1
+    if storage == I16:
+        return 2
+    if storage == I64:
+        return 8
+    if storage == F64:
+        return 8
+    if storage == I128:
+        return 16
+    return 4
+
+
+# -- loans -----------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64)", export=True)
+def loan_new(columns: int) -> int:
+    """A loan for a record batch of so many columns, its ArrowArray still empty; 0 without memory."""
+    loan = zalloc((LOAN_WORDS + columns * (COLUMN_WORDS + 1)) * 8)
+    if loan != 0:
+        st_i64(loan, LOAN_COLUMN_COUNT, columns)
+        st_i64(loan, LOAN_COLUMNS, loan + LOAN_WORDS * 8)
+        st_i64(loan, LOAN_COPIES, loan + (LOAN_WORDS + columns * COLUMN_WORDS) * 8)
+    return loan
+
+
+@native("i64(i64, i64)", export=True)
+def loan_open(loan: int, storages: int) -> int:
+    """1 and the column table shows the exported ArrowArray, used once (by admission); 0 without memory.
+
+    storages: -> one word a column.  The batch holds columns of exactly these layouts, as the caller has made sure.
+    """
+    array = loan + LOAN_ARRAY * 8
+    rows = ld_i64(array, ARROW_LENGTH)
+    st_i64(loan, LOAN_ROWS, rows)
+    st_i64(loan, LOAN_USERS, 1)
+    for column in range(ld_i64(loan, LOAN_COLUMN_COUNT)):
+        child = ld_i64(ld_i64(array, ARROW_CHILDREN), column)
+        table = ld_i64(loan, LOAN_COLUMNS) + column * COLUMN_WORDS * 8
+        copied = ld_i64(loan, LOAN_COPIES) + column * 8
+        offset = ld_i64(array, ARROW_OFFSET) + ld_i64(child, ARROW_OFFSET)
+        if rows > 0 and _open_column(child, table, copied, offset, rows, ld_i64(storages, column)) == 0:
+            return 0
+    return 1
+
+
+@native("i64(i64, i64, i64, i64, i64, i64)")
+def _open_column(child: int, table: int, copied: int, offset: int, rows: int, storage: int) -> int:
+    """1 and the words of one column are filled; 0 without memory for a copy of its bytes."""
+    buffers = ld_i64(child, ARROW_BUFFERS)
+    validity = ld_i64(buffers, 0)
+    if ld_i64(child, ARROW_NULL_COUNT) == 0:
+        validity = 0
+    st_i64(table, COLUMN_VALIDITY, validity)
+    st_i64(table, COLUMN_BIT, offset)
+    values = ld_i64(buffers, 1) + offset * storage_bytes(storage)
+    if storage != UTF8:
+        st_i64(table, COLUMN_DATA, values)
+        return 1
+    st_i64(table, COLUMN_OFFSETS, values)
+    data = ld_i64(buffers, 2)
+    first = ld_i32(values, 0)
+    length = ld_i32(values, rows) - first
+    end = data + first + length
+    # a foreign buffer may end anywhere; what lies in the page of its last byte can be read all the same
+    if length > 0 and (end - 1) >> PAGE_SHIFT == (end + STRING_SLACK_BYTES - 1) >> PAGE_SHIFT:
+        st_i64(table, COLUMN_DATA, data)
+        return 1
+    block = alloc(length + STRING_SLACK_BYTES)
+    if block == 0:
+        return 0
+    if length > 0:
+        copy(block, data + first, length)
+    st_i64(copied, 0, block)
+    st_i64(table, COLUMN_DATA, block - first)
+    return 1
+
+
+@native("i64(i64)", export=True)
+def loan_in_use(loan: int) -> int:
+    """How many still use the loan."""
+    return at_load(loan)
+
+
+@native("void(i64)", export=True)
+def loan_return(loan: int) -> None:
+    """The record batch is given back to Arrow and the loan is gone. Feeder only, when nobody uses it any more."""
+    for column in range(ld_i64(loan, LOAN_COLUMN_COUNT)):
+        release(ld_i64(ld_i64(loan, LOAN_COPIES), column))
+    array = loan + LOAN_ARRAY * 8
+    callback = ld_i64(array, ARROW_RELEASE)
+    if callback != 0:
+        call1(callback, array)
+    release(loan)
+
+
+# -- tickets ---------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def ticket_new(home: int, sources: int, segments: int, marks: int) -> int:
+    """A ticket, in its home, for rows of `sources` sources and at most `segments` segments; 0 without memory.
+
+    marks: of how many rows it carries the watermarks.
+    """
+    words = ITEM_WORDS + sources * 2 + segments * SEGMENT_WORDS
+    ticket = zalloc((words + marks) * 8)
+    if ticket != 0:
+        st_i64(ticket, BATCH_ABI, ABI_VERSION)
+        st_i64(ticket, ITEM_HOME, home)
+        st_i64(ticket, BATCH_PORTS, ticket + ITEM_WORDS * 8)
+        st_i64(ticket, ITEM_LOANS, ticket + (ITEM_WORDS + sources) * 8)
+        st_i64(ticket, BATCH_SEGMENTS, ticket + (ITEM_WORDS + sources * 2) * 8)
+        if marks > 0:
+            st_i64(ticket, ITEM_MARKS, ticket + words * 8)
+        bag_put(home, ticket)
+    return ticket
+
+
+@native("void(i64, i64)", export=True)
+def ticket_return(ticket: int, sources: int) -> None:
+    """The ticket's loans are no longer used by it, and it waits in its home for the next rows."""
+    loans = ld_i64(ticket, ITEM_LOANS)
+    for source in range(sources):
+        loan = ld_i64(loans, source)
+        if loan != 0:
+            at_add(loan, -1)
+            st_i64(loans, source, 0)
+            st_i64(ld_i64(ticket, BATCH_PORTS), source, 0)
+    st_i64(ticket, BATCH_ROWS, 0)
+    st_i64(ticket, BATCH_SEGMENT_COUNT, 0)
+    st_i64(ticket, ITEM_LAST, 0)
+    bag_put(ld_i64(ticket, ITEM_HOME), ticket)
+
+
+@native("void(i64)", export=True)
+def ticket_drop(ticket: int) -> None:
+    """The ticket is gone. Its loans are the feeder's."""
+    release(ticket)

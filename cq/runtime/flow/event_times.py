@@ -1,0 +1,65 @@
+"""Event times that are computed: a function of the query's first stage over the rows of a loan, before admission.
+
+Sharing: none. The feeder calls it, with a state of its own that no kernel sees.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import alloc, call6, ld_i64, release, st_i64, zalloc
+from cq.runtime.flow.batch import LOAN_COLUMNS, LOAN_ROWS
+from cq.runtime.layout.abi import ABI_VERSION, BATCH_ABI, BATCH_PORTS, BATCH_WORDS, COLUMN_WORDS
+
+CLOCK_BATCH = 0  # the rows as the function sees them
+CLOCK_TIMES = BATCH_WORDS  # -> i64 a row: its event time.  This word and the next are the function's `out`
+CLOCK_THERE = BATCH_WORDS + 1  # -> a byte a row: 0 where it has none
+CLOCK_ROOM = BATCH_WORDS + 2  # rows these have room for
+CLOCK_ROWS = BATCH_WORDS + 3
+CLOCK_PORTS = BATCH_WORDS + 4  # -> column tables, by port
+CLOCK_WORDS = BATCH_WORDS + 5
+
+
+@native("i64(i64)", export=True)
+def clock_new(ports: int) -> int:
+    """A clock for sources with ports below `ports`; 0 without memory."""
+    clock = zalloc((CLOCK_WORDS + ports) * 8)
+    if clock != 0:
+        st_i64(clock, BATCH_ABI, ABI_VERSION)
+        st_i64(clock, BATCH_PORTS, clock + CLOCK_WORDS * 8)
+    return clock
+
+
+@native("i64(i64, i64, i64)", export=True)
+def clock_show(clock: int, port: int, loan: int) -> int:
+    """1 and the clock has the loan's rows before it, and room for their times; 0 without memory.
+
+    The function counts columns as kernels do: before those of the loan stands the event time itself.
+    """
+    rows = ld_i64(loan, LOAN_ROWS)
+    if rows > ld_i64(clock, CLOCK_ROOM):
+        release(ld_i64(clock, CLOCK_TIMES))
+        release(ld_i64(clock, CLOCK_THERE))
+        times = alloc(rows * 8)
+        there = alloc(rows)
+        st_i64(clock, CLOCK_TIMES, times)
+        st_i64(clock, CLOCK_THERE, there)
+        st_i64(clock, CLOCK_ROOM, rows if times != 0 and there != 0 else 0)
+        if times == 0 or there == 0:
+            return 0
+    st_i64(clock, CLOCK_ROWS, rows)
+    st_i64(ld_i64(clock, BATCH_PORTS), port, ld_i64(loan, LOAN_COLUMNS) - COLUMN_WORDS * 8)
+    return 1
+
+
+@native("i64(i64, i64, i64, i64, i64)", export=True)
+def clock_run(clock: int, entry: int, state: int, constants: int, first: int) -> int:
+    """Compute the times of all rows from `first` on; the number of rows, or the row at which the function failed."""
+    return call6(entry, state, clock, first, ld_i64(clock, CLOCK_ROWS), clock + CLOCK_TIMES * 8, constants)
+
+
+@native("void(i64)", export=True)
+def clock_drop(clock: int) -> None:
+    """The clock is gone."""
+    release(ld_i64(clock, CLOCK_TIMES))
+    release(ld_i64(clock, CLOCK_THERE))
+    release(clock)

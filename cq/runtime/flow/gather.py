@@ -1,0 +1,446 @@
+"""The output of a ticket's lanes, merged by position into the parcels that leave the stage.
+
+First the order is found: one word for each row, the number of its parcel and of the row in it. Where every row is
+caused by a source row and no two by the same one, its place is its serial: rows are scattered into a list and the gaps
+closed. Else the lanes' rows are merged position by position. Then the columns are gathered in that order.
+
+Sharing: none. The last lane of a ticket calls `merge_split` and owns its records by then.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import (
+    alloc,
+    copy,
+    fill,
+    ld_bit,
+    ld_i8,
+    ld_i16,
+    ld_i32,
+    ld_i64,
+    max_i64,
+    min_i64,
+    release,
+    shl,
+    st_bit,
+    st_i8,
+    st_i16,
+    st_i32,
+    st_i64,
+)
+from cq.runtime.flow.batch import BIT, F64, I8, I16, I64, I128, ITEM_LINK, ITEM_PORT, UTF8
+from cq.runtime.flow.export import parcel_truncate
+from cq.runtime.flow.parcel import DEPOT_LIMIT, PARCEL_PORT, parcel_get, parcel_return, port_make_bytes_room
+from cq.runtime.flow.split import (
+    LANES_COUNT,
+    LANES_DEPOTS,
+    RECORD_FIRST,
+    RECORD_STATE,
+    RECORD_STATUS,
+    RECORD_WORDS,
+    SPLIT_FAILED,
+    SPLIT_FIRST,
+    SPLIT_LAST,
+    SPLIT_ORDER,
+    SPLIT_ORDER_ROOM,
+    SPLIT_POSITIONS,
+    SPLIT_RECORDS,
+    SPLIT_STATUS,
+)
+from cq.runtime.layout.abi import (
+    ERROR,
+    NEVER,
+    OUT_BYTES,
+    OUT_BYTES_CAPACITY,
+    OUT_DATA,
+    OUT_OFFSETS,
+    OUT_STORAGE,
+    OUT_VALIDITY,
+    OUT_WORDS,
+    PORT_COLUMN_COUNT,
+    PORT_COLUMNS,
+    PORT_POSITIONS,
+    PORT_ROWS,
+    POSITION_INSTANT,
+    POSITION_SERIAL,
+    POSITION_WORDS,
+    STATE_ERROR_ARRIVAL,
+    STATE_ERROR_INSTANT,
+    STATE_ERROR_NODE,
+    STATE_ERROR_SERIAL,
+    STATE_ERROR_START,
+)
+
+ROW_BITS = 32
+ROW_MASK = (1 << ROW_BITS) - 1
+LARGEST_TEXT = 2**31 - 1  # bytes of a VARCHAR column with 32-bit offsets
+WIDEST_SCATTER = 4  # scatter when serials span at most this many times the rows: the list is filled and walked
+
+
+# -- positions -------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64)")
+def position_before(a: int, b: int) -> int:
+    """1 when the position at a is below the one at b."""
+    for word in range(POSITION_WORDS):
+        mine = ld_i64(a, word)
+        other = ld_i64(b, word)
+        if mine != other:
+            return 1 if mine < other else 0
+    return 0
+
+
+@native("void(i64, i64)")
+def _error_position(record: int, target: int) -> None:
+    """The position at which the record's lane failed."""
+    state = record + RECORD_STATE * 8
+    st_i64(target, 0, ld_i64(state, STATE_ERROR_SERIAL))
+    st_i64(target, 1, ld_i64(state, STATE_ERROR_INSTANT))
+    st_i64(target, 2, ld_i64(state, STATE_ERROR_NODE))
+    st_i64(target, 3, ld_i64(state, STATE_ERROR_START))
+    st_i64(target, 4, ld_i64(state, STATE_ERROR_ARRIVAL))
+
+
+@native("i64(i64, i64, i64)")
+def first_failure(lanes: int, split: int, scratch: int) -> int:
+    """The lane that failed at the smallest position, which is then at `scratch`; -1 when none failed."""
+    found = -1
+    candidate = scratch + POSITION_WORDS * 8
+    for lane in range(ld_i64(lanes, LANES_COUNT)):
+        record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
+        if ld_i64(record, RECORD_STATUS) == ERROR:
+            _error_position(record, candidate)
+            if found < 0 or position_before(candidate, scratch) == 1:
+                copy(scratch, candidate, POSITION_WORDS * 8)
+                found = lane
+    return found
+
+
+@native("void(i64, i64, i64, i64)")
+def _cut(lanes: int, split: int, failed: int, limit: int) -> None:
+    """Rows of the other lanes at or behind the failing position are gone."""
+    for lane in range(ld_i64(lanes, LANES_COUNT)):
+        if lane != failed:
+            parcel = ld_i64(ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8, RECORD_FIRST)
+            while parcel != 0:
+                port = parcel + PARCEL_PORT * 8
+                rows = ld_i64(port, PORT_ROWS)
+                positions = ld_i64(port, PORT_POSITIONS)
+                kept = rows
+                while kept > 0 and position_before(positions + (kept - 1) * POSITION_WORDS * 8, limit) == 0:
+                    kept -= 1
+                parcel_truncate(parcel, kept)
+                parcel = ld_i64(parcel, ITEM_LINK)
+
+
+# -- the order -------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64)")
+def _next_of_port(parcel: int, port: int) -> int:
+    """The first parcel of the list, from here on, that has rows of the port; 0 when there is none."""
+    while parcel != 0:
+        if ld_i64(parcel, ITEM_PORT) == port and ld_i64(parcel + PARCEL_PORT * 8, PORT_ROWS) > 0:
+            return parcel
+        parcel = ld_i64(parcel, ITEM_LINK)
+    return 0
+
+
+@native("(i64, i64, i64)(i64, i64, i64)")
+def _measure(lanes: int, split: int, port: int) -> tuple[int, int, int]:
+    """Parcels with rows of a port, their rows, and how many lanes they are from."""
+    parcels = 0
+    rows = 0
+    giving = 0
+    for lane in range(ld_i64(lanes, LANES_COUNT)):
+        parcel = _next_of_port(ld_i64(ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8, RECORD_FIRST), port)
+        if parcel != 0:
+            giving += 1
+        while parcel != 0:
+            parcels += 1
+            rows += ld_i64(parcel + PARCEL_PORT * 8, PORT_ROWS)
+            parcel = _next_of_port(ld_i64(parcel, ITEM_LINK), port)
+    return parcels, rows, giving
+
+
+@native("i64(i64, i64)")
+def _order_room(split: int, count: int) -> int:
+    """Address of `count` words, or 0 without memory."""
+    if count <= ld_i64(split, SPLIT_ORDER_ROOM):
+        return ld_i64(split, SPLIT_ORDER)
+    release(ld_i64(split, SPLIT_ORDER))
+    fresh = alloc(count * 8)
+    st_i64(split, SPLIT_ORDER, fresh)
+    st_i64(split, SPLIT_ORDER_ROOM, count if fresh != 0 else 0)
+    return fresh
+
+
+@native("void(i64, i64, i64, i64, i64)")
+def _list_parcels(lanes: int, split: int, port: int, parcels: int, cursors: int) -> None:
+    """`parcels` has the ports of the parcels, lane by lane; `cursors` has (parcel, row, end parcel) a lane."""
+    count = 0
+    for lane in range(ld_i64(lanes, LANES_COUNT)):
+        st_i64(cursors, lane * 3, count)
+        st_i64(cursors, lane * 3 + 1, 0)
+        parcel = _next_of_port(ld_i64(ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8, RECORD_FIRST), port)
+        while parcel != 0:
+            st_i64(parcels, count, parcel + PARCEL_PORT * 8)
+            count += 1
+            parcel = _next_of_port(ld_i64(parcel, ITEM_LINK), port)
+        st_i64(cursors, lane * 3 + 2, count)
+
+
+@native("(i64, i64)(i64, i64)")
+def _serial_span(parcels: int, count: int) -> tuple[int, int]:
+    """The lowest and the highest serial of the rows."""
+    low = NEVER
+    high = -NEVER
+    for number in range(count):
+        port = ld_i64(parcels, number)
+        positions = ld_i64(port, PORT_POSITIONS)
+        low = min_i64(low, ld_i64(positions, POSITION_SERIAL))
+        last = positions + (ld_i64(port, PORT_ROWS) - 1) * POSITION_WORDS * 8
+        high = max_i64(high, ld_i64(last, POSITION_SERIAL))
+    return low, high
+
+
+@native("i64(i64, i64, i64, i64, i64)")
+def _scatter(parcels: int, count: int, low: int, span: int, order: int) -> int:
+    """1 and `order` has the rows by serial; 0 when a row is not caused by a source row, or two by the same.
+
+    order: room for `span` words, which are filled first and closed up after.
+    """
+    fill(order, 255, span * 8)
+    for number in range(count):
+        port = ld_i64(parcels, number)
+        positions = ld_i64(port, PORT_POSITIONS)
+        tag = shl(number, ROW_BITS)
+        for row in range(ld_i64(port, PORT_ROWS)):
+            place = ld_i64(positions, row * POSITION_WORDS + POSITION_SERIAL) - low
+            if ld_i64(positions, row * POSITION_WORDS + POSITION_INSTANT) != NEVER or ld_i64(order, place) != -1:
+                return 0
+            st_i64(order, place, tag | row)
+    kept = 0
+    for place in range(span):
+        entry = ld_i64(order, place)
+        st_i64(order, kept, entry)
+        if entry != -1:
+            kept += 1
+    return 1
+
+
+@native("void(i64, i64, i64, i64, i64)")
+def _merge_lanes(lanes: int, parcels: int, cursors: int, rows: int, order: int) -> None:
+    """`order` has the rows by position, the lanes' heads compared for each."""
+    count = ld_i64(lanes, LANES_COUNT)
+    for place in range(rows):
+        best = -1
+        best_at = 0
+        for lane in range(count):
+            parcel = ld_i64(cursors, lane * 3)
+            if parcel < ld_i64(cursors, lane * 3 + 2):
+                positions = ld_i64(ld_i64(parcels, parcel), PORT_POSITIONS)
+                at = positions + ld_i64(cursors, lane * 3 + 1) * POSITION_WORDS * 8
+                if best < 0 or position_before(at, best_at) == 1:
+                    best = lane
+                    best_at = at
+        parcel = ld_i64(cursors, best * 3)
+        row = ld_i64(cursors, best * 3 + 1)
+        st_i64(order, place, shl(parcel, ROW_BITS) | row)
+        if row + 1 == ld_i64(ld_i64(parcels, parcel), PORT_ROWS):
+            st_i64(cursors, best * 3, parcel + 1)
+            st_i64(cursors, best * 3 + 1, 0)
+        else:
+            st_i64(cursors, best * 3 + 1, row + 1)
+
+
+# -- the columns -----------------------------------------------------------------------------------------------------
+
+
+@native("void(i64, i64, i64, i64)")
+def _bases(parcels: int, count: int, column: int, bases: int) -> None:
+    """`bases` has (values, validity, offsets) of a column in each parcel."""
+    for number in range(count):
+        out = ld_i64(ld_i64(parcels, number), PORT_COLUMNS) + column * OUT_WORDS * 8
+        st_i64(bases, number * 3, ld_i64(out, OUT_DATA))
+        st_i64(bases, number * 3 + 1, ld_i64(out, OUT_VALIDITY))
+        st_i64(bases, number * 3 + 2, ld_i64(out, OUT_OFFSETS))
+
+
+@native("void(i64, i64, i64, i64, i64)")
+def _gather_fixed(order: int, rows: int, bases: int, target: int, storage: int) -> None:
+    """Values of a fixed width, but for BIT, in the order."""
+    for row in range(rows):
+        entry = ld_i64(order, row)
+        source = ld_i64(bases, (entry >> ROW_BITS) * 3)
+        at = entry & ROW_MASK
+        if storage == I64 or storage == F64:
+            st_i64(target, row, ld_i64(source, at))
+        elif storage == I128:
+            st_i64(target, row * 2, ld_i64(source, at * 2))
+            st_i64(target, row * 2 + 1, ld_i64(source, at * 2 + 1))
+        elif storage == I16:
+            st_i16(target, row, ld_i16(source, at))
+        elif storage == I8:
+            st_i8(target, row, ld_i8(source, at))
+        else:
+            st_i32(target, row, ld_i32(source, at))
+
+
+@native("void(i64, i64, i64, i64, i64)")
+def _gather_bits(order: int, rows: int, bases: int, word: int, target: int) -> None:
+    """Bits in the order; where a parcel has no bitmap they are 1. word: which of the bases."""
+    for row in range(rows):
+        entry = ld_i64(order, row)
+        source = ld_i64(bases, (entry >> ROW_BITS) * 3 + word)
+        st_bit(target, row, source == 0 or ld_bit(source, entry & ROW_MASK))
+
+
+@native("i64(i64, i64, i64, i64)")
+def _gather_strings(order: int, rows: int, bases: int, out: int) -> int:
+    """1 and the strings stand in an output column in the order; 0 without memory."""
+    size = 0
+    for row in range(rows):
+        entry = ld_i64(order, row)
+        offsets = ld_i64(bases, (entry >> ROW_BITS) * 3 + 2)
+        size += ld_i32(offsets, (entry & ROW_MASK) + 1) - ld_i32(offsets, entry & ROW_MASK)
+    if size > LARGEST_TEXT or (size > ld_i64(out, OUT_BYTES_CAPACITY) and port_make_bytes_room(out, size) == 0):
+        return 0
+    target = ld_i64(out, OUT_DATA)
+    ends = ld_i64(out, OUT_OFFSETS)
+    used = 0
+    for row in range(rows):
+        entry = ld_i64(order, row)
+        offsets = ld_i64(bases, (entry >> ROW_BITS) * 3 + 2)
+        begin = ld_i32(offsets, entry & ROW_MASK)
+        length = ld_i32(offsets, (entry & ROW_MASK) + 1) - begin
+        copy(target + used, ld_i64(bases, (entry >> ROW_BITS) * 3) + begin, length)
+        used += length
+        st_i32(ends, row + 1, used)
+    st_i64(out, OUT_BYTES, used)
+    return 1
+
+
+@native("i64(i64, i64, i64, i64, i64, i64)")
+def _gather_parcel(depot: int, parcels: int, count: int, bases: int, order: int, rows: int) -> int:
+    """A parcel with `rows` rows in the order; 0 without memory."""
+    parcel = parcel_get(depot)
+    if parcel == 0:
+        return 0
+    port = parcel + PARCEL_PORT * 8
+    for column in range(ld_i64(port, PORT_COLUMN_COUNT)):
+        out = ld_i64(port, PORT_COLUMNS) + column * OUT_WORDS * 8
+        storage = ld_i64(out, OUT_STORAGE)
+        _bases(parcels, count, column, bases)
+        if ld_i64(out, OUT_VALIDITY) != 0:
+            _gather_bits(order, rows, bases, 1, ld_i64(out, OUT_VALIDITY))
+        if storage == UTF8:
+            if _gather_strings(order, rows, bases, out) == 0:
+                parcel_return(parcel)
+                return 0
+        elif storage == BIT:
+            _gather_bits(order, rows, bases, 0, ld_i64(out, OUT_DATA))
+        else:
+            _gather_fixed(order, rows, bases, ld_i64(out, OUT_DATA), storage)
+    st_i64(port, PORT_ROWS, rows)
+    return parcel
+
+
+# -- one ticket ------------------------------------------------------------------------------------------------------
+
+
+@native("void(i64, i64, i64)")
+def append_merged(split: int, port: int, parcel: int) -> None:
+    """The parcel is the last of the split's merged ones."""
+    st_i64(parcel, ITEM_PORT, port)
+    st_i64(parcel, ITEM_LINK, 0)
+    if ld_i64(split, SPLIT_FIRST) == 0:
+        st_i64(split, SPLIT_FIRST, parcel)
+    else:
+        st_i64(ld_i64(split, SPLIT_LAST), ITEM_LINK, parcel)
+    st_i64(split, SPLIT_LAST, parcel)
+
+
+@native("i64(i64, i64, i64)")
+def _merge_port(lanes: int, split: int, port: int) -> int:
+    """1 and the rows of one port are among the merged parcels, in order; 0 without memory."""
+    count, rows, giving = _measure(lanes, split, port)
+    if giving <= 1:
+        return 1
+    width = ld_i64(lanes, LANES_COUNT)
+    head = count * 4 + width * 3
+    room = _order_room(split, head + rows * WIDEST_SCATTER)
+    if room == 0:
+        return 0
+    bases = room + count * 8
+    cursors = bases + count * 24
+    order = room + head * 8
+    _list_parcels(lanes, split, port, room, cursors)
+    low, high = _serial_span(room, count)
+    span = high - low + 1
+    if span > rows * WIDEST_SCATTER or _scatter(room, count, low, span, order) == 0:
+        _merge_lanes(lanes, room, cursors, rows, order)
+    depot = ld_i64(ld_i64(lanes, LANES_DEPOTS), port)
+    done = 0
+    while done < rows:
+        portion = min_i64(rows - done, ld_i64(depot, DEPOT_LIMIT))
+        parcel = _gather_parcel(depot, room, count, bases, order + done * 8, portion)
+        if parcel == 0:
+            return 0
+        append_merged(split, port, parcel)
+        done += portion
+    return 1
+
+
+@native("void(i64, i64, i64)")
+def _clear_records(lanes: int, split: int, ports: int) -> None:
+    """The lanes' parcels are back in their depots, but for those that are sent as they are: one lane had them all."""
+    for port in range(ports):
+        _count, _rows, giving = _measure(lanes, split, port)
+        for lane in range(ld_i64(lanes, LANES_COUNT)):
+            record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
+            parcel = ld_i64(record, RECORD_FIRST)
+            while parcel != 0:
+                following = ld_i64(parcel, ITEM_LINK)
+                if ld_i64(parcel, ITEM_PORT) == port:
+                    unlink_parcel(record, parcel)
+                    if giving == 1 and ld_i64(parcel + PARCEL_PORT * 8, PORT_ROWS) > 0:
+                        append_merged(split, port, parcel)
+                    else:
+                        parcel_return(parcel)
+                parcel = following
+
+
+@native("void(i64, i64)")
+def unlink_parcel(record: int, parcel: int) -> None:
+    """The parcel is no longer in the record's list."""
+    at = ld_i64(record, RECORD_FIRST)
+    if at == parcel:
+        st_i64(record, RECORD_FIRST, ld_i64(parcel, ITEM_LINK))
+        return
+    while ld_i64(at, ITEM_LINK) != parcel:
+        at = ld_i64(at, ITEM_LINK)
+    st_i64(at, ITEM_LINK, ld_i64(parcel, ITEM_LINK))
+
+
+@native("i64(i64, i64, i64)")
+def merge_split(lanes: int, split: int, ports: int) -> int:
+    """1 and the ticket's rows, up to its first failure, are merged and the records empty; 0 without memory."""
+    scratch = ld_i64(split, SPLIT_POSITIONS)
+    failed = first_failure(lanes, split, scratch)
+    if failed >= 0:
+        st_i64(split, SPLIT_STATUS, ERROR)
+        st_i64(
+            split,
+            SPLIT_FAILED,
+            ld_i64(split, SPLIT_RECORDS) + (failed * RECORD_WORDS + RECORD_STATE) * 8,
+        )
+        _cut(lanes, split, failed, scratch)
+    enough = 1
+    for port in range(ports):
+        if enough == 1:
+            enough = _merge_port(lanes, split, port)
+    _clear_records(lanes, split, ports)
+    return enough

@@ -1,0 +1,449 @@
+"""Parcels: the rows a stage has emitted, in buffers of ours, on their way to the next stage or to a sink.
+
+A kernel writes into ports (abi.PORT_*); behind each port is a parcel that owns the buffers. When the rows leave, the
+parcel goes with them, as the next stage's batch or as an Arrow record batch, and the port gets a fresh one. A depot is
+where the parcels of one port come from and return to: fresh buffers of this size would cost more than filling them.
+
+Roles     a parcel has one owner. Parcels lent to Arrow come back from any thread (parcel_arrow_release).
+Shared    DEPOT_FREE  shelf of idle parcels.  DEPOT_USERS  parcels that exist, plus one for the engine.
+          DEPOT_CLOSED  1 when the engine is gone.  DEPOT_BYTES  held by parcels that are not with Arrow.
+I1        a parcel is with its owner or idle in its depot, never both.
+                                                              tests: test_results_are_given_back_to_the_engine_*
+I2        after the engine is gone, the last parcel takes the depot with it.  tests: test_results_outlive_the_engine
+Order     return: put, then look at CLOSED; close: CLOSED = 1, then empty the shelf (both seq_cst): whoever comes second
+          frees the parcel.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import (
+    at_add,
+    at_load,
+    at_store,
+    copy,
+    fill,
+    ld_i64,
+    max_i64,
+    release,
+    shl,
+    st_i32,
+    st_i64,
+    zalloc,
+)
+from cq.runtime.containers.blocks import block_drop, block_new, block_resize
+from cq.runtime.flow.batch import BIT, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_WORDS, PARCEL, UTF8, storage_bytes
+from cq.runtime.layout.abi import (
+    ABI_VERSION,
+    BATCH_ABI,
+    BATCH_PORTS,
+    BATCH_ROWS,
+    BATCH_SEGMENT_COUNT,
+    BATCH_SEGMENTS,
+    BATCH_SERIALS,
+    BATCH_WATERMARKS,
+    COLUMN_DATA,
+    COLUMN_OFFSETS,
+    COLUMN_VALIDITY,
+    COLUMN_WORDS,
+    OUT_BYTES,
+    OUT_BYTES_CAPACITY,
+    OUT_DATA,
+    OUT_OFFSETS,
+    OUT_STORAGE,
+    OUT_VALIDITY,
+    OUT_WORDS,
+    PORT_CAPACITY,
+    PORT_COLUMN_COUNT,
+    PORT_COLUMNS,
+    PORT_LIMIT,
+    PORT_POSITIONS,
+    PORT_ROWS,
+    PORT_SEGMENT_CAPACITY,
+    PORT_SEGMENT_COUNT,
+    PORT_SEGMENTS,
+    PORT_SERIALS,
+    PORT_WATERMARKS,
+    PORT_WORDS,
+    POSITION_WORDS,
+    SEGMENT_HI,
+    SEGMENT_KIND,
+    SEGMENT_LATE,
+    SEGMENT_LO,
+    SEGMENT_PORT,
+    SEGMENT_SERIAL,
+    SEGMENT_WATERMARK,
+    SEGMENT_WORDS,
+    STRING_SLACK_BYTES,
+)
+from cq.runtime.queues.free_list import shelf_put, shelf_take
+
+IDLE_PARCELS = 32  # kept in a depot: all that wait in a sink and as many under way; fresh ones cost a page fault a page
+
+DEPOT_USERS = 0
+DEPOT_BYTES = 1
+DEPOT_CLOSED = 2
+DEPOT_COLUMNS = 8
+DEPOT_SPECS = 9  # -> (storage, nullable) a column
+DEPOT_LIMIT = 10  # PORT_LIMIT of its parcels
+DEPOT_CAPACITY = 11  # rows a fresh parcel has room for
+DEPOT_SEGMENTED = 12  # 1: parcels carry segments and serials for a next stage
+DEPOT_POSITIONED = 13  # 1: parcels carry positions
+DEPOT_MARKED = 14  # 1: parcels carry the watermarks of their rows
+DEPOT_FREE = 16  # shelf of idle parcels
+DEPOT_WORDS = DEPOT_FREE + IDLE_PARCELS
+
+PARCEL_PORT = ITEM_WORDS  # the port's words while the parcel is not behind a port
+PARCEL_DEPOT = ITEM_WORDS + PORT_WORDS
+PARCEL_BYTES = ITEM_WORDS + PORT_WORDS + 1  # counted in DEPOT_BYTES
+PARCEL_SINGLE = ITEM_WORDS + PORT_WORDS + 2  # 1: of a size of its own, not kept for the next rows
+PARCEL_TABLE_WORD = ITEM_WORDS + PORT_WORDS + 3  # -> column table: what BATCH_PORTS points to
+PARCEL_ARRAY = ITEM_WORDS + PORT_WORDS + 4  # -> ArrowArray structures (cq/runtime/flow/export.py)
+PARCEL_DIRTY = ITEM_WORDS + PORT_WORDS + 5  # rows whose bits may be set though the port has fewer
+PARCEL_WORDS = ITEM_WORDS + PORT_WORDS + 6
+
+FIRST_SEGMENTS = 64
+FIRST_STRING_BYTES = 8  # room for each row at first
+LARGEST_IDLE_BYTES = 16 << 20  # a parcel grown beyond this is not kept
+ARRAY_WORDS = 14  # ArrowArray (10), its place in the children (1), its buffers (3): for each column and the parent
+
+
+# -- depots ----------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64, i64, i64, i64, i64, i64)", export=True)
+def depot_new(columns: int, specs: int, limit: int, capacity: int, segmented: int, positioned: int, marked: int) -> int:
+    """A depot without parcels; 0 without memory. specs: -> (storage, nullable) a column, copied."""
+    depot = zalloc((DEPOT_WORDS + columns * 2) * 8)
+    if depot == 0:
+        return 0
+    if columns > 0:
+        copy(depot + DEPOT_WORDS * 8, specs, columns * 16)
+    st_i64(depot, DEPOT_USERS, 1)
+    st_i64(depot, DEPOT_COLUMNS, columns)
+    st_i64(depot, DEPOT_SPECS, depot + DEPOT_WORDS * 8)
+    st_i64(depot, DEPOT_LIMIT, limit)
+    st_i64(depot, DEPOT_CAPACITY, capacity)
+    st_i64(depot, DEPOT_SEGMENTED, segmented)
+    st_i64(depot, DEPOT_POSITIONED, positioned)
+    st_i64(depot, DEPOT_MARKED, marked)
+    return depot
+
+
+@native("void(i64)", export=True)
+def depot_close(depot: int) -> None:
+    """No engine uses the depot any more; it is gone with the last of its parcels. 0 is ignored."""
+    if depot == 0:
+        return
+    at_store(depot + DEPOT_CLOSED * 8, 1)
+    _empty(depot)
+    _leave(depot)
+
+
+@native("void(i64)")
+def _empty(depot: int) -> None:
+    """Idle parcels are freed."""
+    parcel = shelf_take(depot + DEPOT_FREE * 8, IDLE_PARCELS)
+    while parcel != 0:
+        parcel_free(parcel)
+        parcel = shelf_take(depot + DEPOT_FREE * 8, IDLE_PARCELS)
+
+
+@native("void(i64)")
+def _leave(depot: int) -> None:
+    """One user fewer; the last one takes the depot away."""
+    if at_add(depot + DEPOT_USERS * 8, -1) == 1:
+        release(depot)
+
+
+# -- parcels ---------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64)", inline=True)
+def bitmap_bytes(rows: int) -> int:
+    """Bytes of a bitmap for so many rows and the one past the last, in whole words."""
+    return shl((rows >> 6) + 1, 3)
+
+
+@native("i64(i64, i64)")
+def parcel_new(depot: int, capacity: int) -> int:
+    """An empty parcel with room for `capacity` rows and the one past the last; 0 without memory."""
+    columns = ld_i64(depot, DEPOT_COLUMNS)
+    outs = PARCEL_WORDS
+    tables = outs + columns * OUT_WORDS
+    arrays = tables + columns * COLUMN_WORDS
+    parcel = zalloc((arrays + (columns + 1) * ARRAY_WORDS) * 8)
+    if parcel == 0:
+        return 0
+    st_i64(parcel, BATCH_ABI, ABI_VERSION)
+    st_i64(parcel, ITEM_KIND, PARCEL)
+    st_i64(parcel, PARCEL_DEPOT, depot)
+    st_i64(parcel, PARCEL_TABLE_WORD, parcel + tables * 8)
+    st_i64(parcel, PARCEL_ARRAY, parcel + arrays * 8)
+    st_i64(parcel, BATCH_PORTS, parcel + PARCEL_TABLE_WORD * 8)
+    port = parcel + PARCEL_PORT * 8
+    st_i64(port, PORT_COLUMNS, parcel + outs * 8)
+    st_i64(port, PORT_COLUMN_COUNT, columns)
+    for column in range(columns):
+        st_i64(parcel + (outs + column * OUT_WORDS) * 8, OUT_STORAGE, ld_i64(ld_i64(depot, DEPOT_SPECS), column * 2))
+    at_add(depot + DEPOT_USERS * 8, 1)
+    if _make_room(depot, port, capacity) == 0:
+        parcel_free(parcel)
+        return 0
+    parcel_clear(parcel)
+    parcel_count(parcel)
+    return parcel
+
+
+@native("i64(i64, i64, i64)")
+def _zero_resized(address: int, old: int, size: int) -> int:
+    """`block_resize`, and all beyond the first `old` bytes is zero."""
+    block = block_resize(address, size)
+    if block != 0:
+        kept = old if address != 0 else 0
+        fill(block + kept, 0, size - kept)
+    return block
+
+
+@native("i64(i64, i64, i64)")
+def _make_room(depot: int, port: int, capacity: int) -> int:
+    """1 and the port's buffers have room for `capacity` rows and the one past them, their content kept; else 0.
+
+    0 leaves some buffers larger than they need to be, and the port as it was.
+    """
+    bits = bitmap_bytes(ld_i64(port, PORT_CAPACITY))
+    for column in range(ld_i64(port, PORT_COLUMN_COUNT)):
+        out = ld_i64(port, PORT_COLUMNS) + column * OUT_WORDS * 8
+        nullable = ld_i64(ld_i64(depot, DEPOT_SPECS), column * 2 + 1)
+        if _make_column_room(out, bits, capacity, nullable) == 0:
+            return 0
+    if ld_i64(depot, DEPOT_SEGMENTED) == 1:
+        serials = block_resize(ld_i64(port, PORT_SERIALS), (capacity + 1) * 8)
+        if serials == 0:
+            return 0
+        st_i64(port, PORT_SERIALS, serials)
+        if ld_i64(port, PORT_SEGMENTS) == 0:
+            segments = block_new(FIRST_SEGMENTS * SEGMENT_WORDS * 8, 0)
+            if segments == 0:
+                return 0
+            st_i64(port, PORT_SEGMENTS, segments)
+            st_i64(port, PORT_SEGMENT_CAPACITY, FIRST_SEGMENTS)
+    if ld_i64(depot, DEPOT_MARKED) == 1:
+        marks = block_resize(ld_i64(port, PORT_WATERMARKS), (capacity + 1) * 8)
+        if marks == 0:
+            return 0
+        st_i64(port, PORT_WATERMARKS, marks)
+    if ld_i64(depot, DEPOT_POSITIONED) == 1:
+        positions = block_resize(ld_i64(port, PORT_POSITIONS), (capacity + 1) * POSITION_WORDS * 8)
+        if positions == 0:
+            return 0
+        st_i64(port, PORT_POSITIONS, positions)
+    st_i64(port, PORT_CAPACITY, capacity)
+    return 1
+
+
+@native("i64(i64, i64, i64, i64)")
+def _make_column_room(out: int, bits: int, capacity: int, nullable: int) -> int:
+    """`_make_room` for one column. bits: bytes its bitmaps have now."""
+    if nullable == 1:
+        validity = _zero_resized(ld_i64(out, OUT_VALIDITY), bits, bitmap_bytes(capacity))
+        if validity == 0:
+            return 0
+        st_i64(out, OUT_VALIDITY, validity)
+    storage = ld_i64(out, OUT_STORAGE)
+    if storage == BIT:
+        values = _zero_resized(ld_i64(out, OUT_DATA), bits, bitmap_bytes(capacity))
+        if values == 0:
+            return 0
+        st_i64(out, OUT_DATA, values)
+        return 1
+    if storage == UTF8:
+        offsets = block_resize(ld_i64(out, OUT_OFFSETS), (capacity + 2) * 4)
+        if offsets == 0:
+            return 0
+        st_i64(out, OUT_OFFSETS, offsets)
+        if ld_i64(out, OUT_DATA) == 0:
+            return port_make_bytes_room(out, capacity * FIRST_STRING_BYTES)
+        return 1
+    values = block_resize(ld_i64(out, OUT_DATA), (capacity + 1) * storage_bytes(storage))
+    if values == 0:
+        return 0
+    st_i64(out, OUT_DATA, values)
+    return 1
+
+
+@native("i64(i64, i64)")
+def port_make_bytes_room(out: int, size: int) -> int:
+    """1 and a VARCHAR column has room for `size` bytes and the slack; else 0."""
+    values = block_resize(ld_i64(out, OUT_DATA), size + STRING_SLACK_BYTES)
+    if values == 0:
+        return 0
+    st_i64(out, OUT_DATA, values)
+    st_i64(out, OUT_BYTES_CAPACITY, size)
+    return 1
+
+
+@native("i64(i64)")
+def parcel_get(depot: int) -> int:
+    """An empty parcel, an idle one if there is one; 0 without memory."""
+    parcel = shelf_take(depot + DEPOT_FREE * 8, IDLE_PARCELS)
+    if parcel != 0:
+        return parcel
+    return parcel_new(depot, ld_i64(depot, DEPOT_CAPACITY))
+
+
+@native("void(i64)")
+def parcel_clear(parcel: int) -> None:
+    """The parcel has no rows; its bitmaps are zero."""
+    port = parcel + PARCEL_PORT * 8
+    used = bitmap_bytes(max_i64(ld_i64(port, PORT_ROWS), ld_i64(parcel, PARCEL_DIRTY)))
+    for column in range(ld_i64(port, PORT_COLUMN_COUNT)):
+        out = ld_i64(port, PORT_COLUMNS) + column * OUT_WORDS * 8
+        if ld_i64(out, OUT_VALIDITY) != 0:
+            fill(ld_i64(out, OUT_VALIDITY), 0, used)
+        if ld_i64(out, OUT_STORAGE) == BIT:
+            fill(ld_i64(out, OUT_DATA), 0, used)
+        if ld_i64(out, OUT_STORAGE) == UTF8:
+            st_i32(ld_i64(out, OUT_OFFSETS), 0, 0)
+        st_i64(out, OUT_BYTES, 0)
+    st_i64(port, PORT_ROWS, 0)
+    st_i64(port, PORT_LIMIT, ld_i64(ld_i64(parcel, PARCEL_DEPOT), DEPOT_LIMIT))
+    st_i64(port, PORT_SEGMENT_COUNT, 0)
+    st_i64(parcel, PARCEL_DIRTY, 0)
+    st_i64(parcel, ITEM_LAST, 0)
+    st_i64(parcel, ITEM_LINK, 0)
+
+
+@native("i64(i64)")
+def parcel_count(parcel: int) -> int:
+    """DEPOT_BYTES counts what the parcel holds now; returns its bytes."""
+    port = parcel + PARCEL_PORT * 8
+    capacity = ld_i64(port, PORT_CAPACITY)
+    size = ld_i64(port, PORT_SEGMENT_CAPACITY) * SEGMENT_WORDS * 8
+    if ld_i64(port, PORT_SERIALS) != 0:
+        size += capacity * 8
+    if ld_i64(port, PORT_WATERMARKS) != 0:
+        size += capacity * 8
+    if ld_i64(port, PORT_POSITIONS) != 0:
+        size += capacity * POSITION_WORDS * 8
+    for column in range(ld_i64(port, PORT_COLUMN_COUNT)):
+        out = ld_i64(port, PORT_COLUMNS) + column * OUT_WORDS * 8
+        size += capacity * storage_bytes(ld_i64(out, OUT_STORAGE)) + ld_i64(out, OUT_BYTES_CAPACITY)
+    at_add(ld_i64(parcel, PARCEL_DEPOT) + DEPOT_BYTES * 8, size - ld_i64(parcel, PARCEL_BYTES))
+    st_i64(parcel, PARCEL_BYTES, size)
+    return size
+
+
+@native("void(i64)", export=True)
+def parcel_return(parcel: int) -> None:
+    """The parcel's rows are used up: it is idle in its depot, or free. Any thread."""
+    depot = ld_i64(parcel, PARCEL_DEPOT)
+    size = parcel_count(parcel)
+    if ld_i64(parcel, PARCEL_SINGLE) == 1 or size > LARGEST_IDLE_BYTES or at_load(depot + DEPOT_CLOSED * 8) == 1:
+        parcel_free(parcel)
+        return
+    parcel_clear(parcel)
+    at_add(depot + DEPOT_USERS * 8, 1)  # this call looks at the depot after the parcel may be gone
+    if shelf_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
+        parcel_free(parcel)
+    elif at_load(depot + DEPOT_CLOSED * 8) == 1:
+        _empty(depot)
+    _leave(depot)
+
+
+@native("void(i64)", export=True)
+def parcel_free(parcel: int) -> None:
+    """The parcel and its buffers are gone; with the last one of a closed depot the depot too."""
+    depot = ld_i64(parcel, PARCEL_DEPOT)
+    port = parcel + PARCEL_PORT * 8
+    for column in range(ld_i64(port, PORT_COLUMN_COUNT)):
+        out = ld_i64(port, PORT_COLUMNS) + column * OUT_WORDS * 8
+        block_drop(ld_i64(out, OUT_DATA))
+        block_drop(ld_i64(out, OUT_VALIDITY))
+        block_drop(ld_i64(out, OUT_OFFSETS))
+    block_drop(ld_i64(port, PORT_SEGMENTS))
+    block_drop(ld_i64(port, PORT_SERIALS))
+    block_drop(ld_i64(port, PORT_POSITIONS))
+    block_drop(ld_i64(port, PORT_WATERMARKS))
+    at_add(depot + DEPOT_BYTES * 8, -ld_i64(parcel, PARCEL_BYTES))
+    release(parcel)
+    _leave(depot)
+
+
+# -- ports: what kernels call ----------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64)", export=True)
+def port_grow(out: int, port: int) -> int:
+    """1 and the port has room for twice the rows, its content kept; 0 without memory. out: the kernel's ports."""
+    words = out + port * PORT_WORDS * 8
+    depot = ld_i64(ld_i64(ld_i64(out, -1), port), PARCEL_DEPOT)
+    return _make_room(depot, words, ld_i64(words, PORT_CAPACITY) * 2)
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def port_bytes(out: int, port: int, column: int, extra: int) -> int:
+    """1 and a VARCHAR column of the port has room for `extra` more bytes; 0 without memory or beyond 2 GiB."""
+    words = ld_i64(out + port * PORT_WORDS * 8, PORT_COLUMNS) + column * OUT_WORDS * 8
+    needed = ld_i64(words, OUT_BYTES) + extra
+    if needed <= ld_i64(words, OUT_BYTES_CAPACITY):
+        return 1
+    if needed > 2147483647:
+        return 0
+    return port_make_bytes_room(words, max_i64(needed, ld_i64(words, OUT_BYTES_CAPACITY) * 2))
+
+
+@native("i64(i64, i64, i64, i64, i64)", export=True)
+def port_segment(out: int, port: int, kind: int, serial: int, watermark: int) -> int:
+    """1 and the port has one more segment; 0 without memory.
+
+    ROWS and LATE take the rows emitted since the last segment of rows (none: no segment); their serial is that of the
+    first of them in PORT_SERIALS. serial, watermark: as in the batch, for CLOSE and END.
+    """
+    words = out + port * PORT_WORDS * 8
+    count = ld_i64(words, PORT_SEGMENT_COUNT)
+    segments = ld_i64(words, PORT_SEGMENTS)
+    rows = ld_i64(words, PORT_ROWS)
+    lo = 0
+    if count > 0:
+        lo = ld_i64(segments + (count - 1) * SEGMENT_WORDS * 8, SEGMENT_HI)
+    if kind <= SEGMENT_LATE:
+        if lo == rows:
+            return 1
+        serial = ld_i64(ld_i64(words, PORT_SERIALS), lo)
+    if count == ld_i64(words, PORT_SEGMENT_CAPACITY):
+        segments = block_resize(segments, count * 2 * SEGMENT_WORDS * 8)
+        if segments == 0:
+            return 0
+        st_i64(words, PORT_SEGMENTS, segments)
+        st_i64(words, PORT_SEGMENT_CAPACITY, count * 2)
+    segment = segments + count * SEGMENT_WORDS * 8
+    st_i64(segment, SEGMENT_KIND, kind)
+    st_i64(segment, SEGMENT_PORT, 0)
+    st_i64(segment, SEGMENT_LO, lo)
+    st_i64(segment, SEGMENT_HI, rows if kind <= SEGMENT_LATE else lo)  # an event keeps the place the next rows begin at
+    st_i64(segment, SEGMENT_SERIAL, serial)
+    st_i64(segment, SEGMENT_WATERMARK, watermark)
+    st_i64(words, PORT_SEGMENT_COUNT, count + 1)
+    return 1
+
+
+# -- the parcel as the next stage's batch ----------------------------------------------------------------------------
+
+
+@native("void(i64)")
+def parcel_to_batch(parcel: int) -> None:
+    """The parcel's batch words and column table show its rows."""
+    port = parcel + PARCEL_PORT * 8
+    table = ld_i64(parcel, PARCEL_TABLE_WORD)
+    for column in range(ld_i64(port, PORT_COLUMN_COUNT)):
+        out = ld_i64(port, PORT_COLUMNS) + column * OUT_WORDS * 8
+        entry = table + column * COLUMN_WORDS * 8
+        st_i64(entry, COLUMN_DATA, ld_i64(out, OUT_DATA))
+        st_i64(entry, COLUMN_VALIDITY, ld_i64(out, OUT_VALIDITY))
+        st_i64(entry, COLUMN_OFFSETS, ld_i64(out, OUT_OFFSETS))
+    st_i64(parcel, BATCH_ROWS, ld_i64(port, PORT_ROWS))
+    st_i64(parcel, BATCH_SEGMENTS, ld_i64(port, PORT_SEGMENTS))
+    st_i64(parcel, BATCH_SEGMENT_COUNT, ld_i64(port, PORT_SEGMENT_COUNT))
+    st_i64(parcel, BATCH_SERIALS, ld_i64(port, PORT_SERIALS))
+    st_i64(parcel, BATCH_WATERMARKS, ld_i64(port, PORT_WATERMARKS))

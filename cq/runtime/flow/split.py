@@ -1,0 +1,316 @@
+"""Splits: a ticket's rows sorted by lane, each lane's share a batch of its own.
+
+The rows stay where they are. A split has one list of row numbers, lane by lane and in order within a lane, and for each
+lane the segments of its share, whose bounds index into the list. Buffers grow to the largest ticket and are kept.
+
+Sharing: a split is written by the worker that has the ticket, then read by the lanes, each of which writes its own
+record; SPLIT_LEFT, counted down, hands it to the last of them (cq/runtime/engine/lanes.py).
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import (
+    alloc,
+    call6,
+    copy,
+    fill,
+    ld_i32,
+    ld_i64,
+    ld_u8,
+    ld_u32,
+    release,
+    st_i32,
+    st_i64,
+    st_u8,
+    zalloc,
+)
+from cq.runtime.layout.abi import (
+    ABI_VERSION,
+    BATCH_ABI,
+    BATCH_FIRST,
+    BATCH_PORTS,
+    BATCH_ROWS,
+    BATCH_SEGMENT_COUNT,
+    BATCH_SEGMENTS,
+    BATCH_SELECTION,
+    BATCH_SERIALS,
+    BATCH_TICKET,
+    BATCH_WATERMARKS,
+    BATCH_WORDS,
+    DONE,
+    ORDINAL_BITS,
+    POSITION_WORDS,
+    SEGMENT_CLOSE,
+    SEGMENT_HI,
+    SEGMENT_KIND,
+    SEGMENT_LATE,
+    SEGMENT_LO,
+    SEGMENT_PORT,
+    SEGMENT_SERIAL,
+    SEGMENT_WATERMARK,
+    SEGMENT_WORDS,
+    STATE_FIRST_FREE,
+)
+from cq.runtime.queues.pool import bag_put
+
+PARTITIONS = 256  # virtual: more than lanes, so that load can be moved between lanes in small portions
+PARTITION_MASK = PARTITIONS - 1
+
+LANES_COUNT = 0
+LANES_ROUTE = 1  # -> u8[PARTITIONS]: the lane of a virtual partition
+LANES_ENTRY = 2  # the stage's function that hashes keys
+LANES_HYBRID = 3
+LANES_TASKS = 4  # -> one task a lane
+LANES_SPLITS = 5  # bag of idle splits
+LANES_SPREAD = 6  # reorder buffer of splits to be added to the hybrid queue
+LANES_MERGED = 7  # reorder buffer of splits to be sent
+LANES_DEPOTS = 8  # -> one a port: parcels of merged rows
+LANES_WORDS = 16
+
+SPLIT_LEFT = 0  # shared, on a line of its own
+SPLIT_ITEM = 8
+SPLIT_TICKET = 9
+SPLIT_STATUS = 10  # DONE, or ERROR when the ticket fails
+SPLIT_FAILED = 11  # -> words like a state's, that show the failure
+SPLIT_NEXT = 12  # next lane to be added to the hybrid queue
+SPLIT_FIRST = 13  # list of merged parcels
+SPLIT_LAST = 14
+SPLIT_ROWS_ROOM = 16  # rows the next four have room for
+SPLIT_HASHES = 17  # -> u32 a row, in ticket order
+SPLIT_LANE_OF = 18  # -> u8 a row, in ticket order
+SPLIT_SELECTION = 19  # -> i32 a row: its number, lane by lane
+SPLIT_SEGMENTS_ROOM = 20
+SPLIT_SEGMENTS = 21
+SPLIT_PLACES = 22  # -> one word a lane: where its next row goes in SELECTION
+SPLIT_RECORDS = 23  # -> one record a lane
+SPLIT_ORDER_ROOM = 24  # cq/runtime/flow/gather.py
+SPLIT_ORDER = 25
+SPLIT_OWN_FAILURE = 26  # -> words like a state's
+SPLIT_POSITIONS = 27  # -> room for two positions
+SPLIT_HOME = 28
+SPLIT_WORDS = 32
+
+RECORD_STATUS = BATCH_WORDS  # what the kernel said last
+RECORD_SHARE = BATCH_WORDS + 1  # 1: the lane has a share in the ticket
+RECORD_FIRST = BATCH_WORDS + 2  # list of parcels it emitted
+RECORD_SEGMENT_COUNT = BATCH_WORDS + 3
+RECORD_STATE = 16  # the first words of its state after an error
+RECORD_WORDS = (RECORD_STATE + STATE_FIRST_FREE + 7) & ~7  # whole cache lines
+
+
+@native("i64(i64, i64)", export=True)
+def split_new(lanes: int, home: int) -> int:
+    """An empty split for so many lanes, in its home; 0 without memory."""
+    own = SPLIT_WORDS + lanes * (RECORD_WORDS + 1)
+    split = zalloc((own + STATE_FIRST_FREE + POSITION_WORDS * 2) * 8)
+    if split != 0:
+        st_i64(split, SPLIT_RECORDS, split + SPLIT_WORDS * 8)
+        st_i64(split, SPLIT_PLACES, split + (SPLIT_WORDS + lanes * RECORD_WORDS) * 8)
+        st_i64(split, SPLIT_OWN_FAILURE, split + own * 8)
+        st_i64(split, SPLIT_POSITIONS, split + (own + STATE_FIRST_FREE) * 8)
+        st_i64(split, SPLIT_HOME, home)
+        bag_put(home, split)
+    return split
+
+
+@native("void(i64)", export=True)
+def split_drop(split: int) -> None:
+    """The split is gone; it holds no parcels."""
+    release(ld_i64(split, SPLIT_HASHES))
+    release(ld_i64(split, SPLIT_LANE_OF))
+    release(ld_i64(split, SPLIT_SELECTION))
+    release(ld_i64(split, SPLIT_SEGMENTS))
+    release(ld_i64(split, SPLIT_ORDER))
+    release(split)
+
+
+@native("i64(i64, i64)")
+def _rows_room(split: int, rows: int) -> int:
+    """1 and the lists have room for so many rows; 0 without memory. Their content is lost."""
+    if rows <= ld_i64(split, SPLIT_ROWS_ROOM):
+        return 1
+    release(ld_i64(split, SPLIT_HASHES))
+    release(ld_i64(split, SPLIT_LANE_OF))
+    release(ld_i64(split, SPLIT_SELECTION))
+    hashes = alloc(rows * 4)
+    lane_of = alloc(rows)
+    selection = alloc(rows * 4)
+    st_i64(split, SPLIT_HASHES, hashes)
+    st_i64(split, SPLIT_LANE_OF, lane_of)
+    st_i64(split, SPLIT_SELECTION, selection)
+    if hashes == 0 or lane_of == 0 or selection == 0:
+        st_i64(split, SPLIT_ROWS_ROOM, 0)
+        return 0
+    st_i64(split, SPLIT_ROWS_ROOM, rows)
+    return 1
+
+
+@native("i64(i64, i64)")
+def _segments_room(split: int, segments: int) -> int:
+    """1 and there is room for so many segments; 0 without memory. Their content is lost."""
+    if segments <= ld_i64(split, SPLIT_SEGMENTS_ROOM):
+        return 1
+    release(ld_i64(split, SPLIT_SEGMENTS))
+    fresh = alloc(segments * SEGMENT_WORDS * 8)
+    st_i64(split, SPLIT_SEGMENTS, fresh)
+    st_i64(split, SPLIT_SEGMENTS_ROOM, segments if fresh != 0 else 0)
+    return 1 if fresh != 0 else 0
+
+
+@native("i64(i64, i64, i64)")
+def _hash_rows(lanes: int, split: int, constants: int) -> int:
+    """HASHES has the hash of every row of the item, in its order; returns how many events stand among the segments."""
+    item = ld_i64(split, SPLIT_ITEM)
+    events = 0
+    done = 0
+    for number in range(ld_i64(item, BATCH_SEGMENT_COUNT)):
+        segment = ld_i64(item, BATCH_SEGMENTS) + number * SEGMENT_WORDS * 8
+        if ld_i64(segment, SEGMENT_KIND) > SEGMENT_LATE:
+            events += 1
+        else:
+            lo = ld_i64(segment, SEGMENT_LO)
+            hi = ld_i64(segment, SEGMENT_HI)
+            target = ld_i64(split, SPLIT_HASHES) + done * 4
+            call6(ld_i64(lanes, LANES_ENTRY), item, ld_i64(segment, SEGMENT_PORT), lo, hi, target, constants)
+            done += hi - lo
+    return events
+
+
+@native("void(i64, i64, i64)")
+def _count_lanes(lanes: int, split: int, rows: int) -> None:
+    """LANE_OF says the lane of every row; PLACES says where each lane's rows begin in SELECTION."""
+    route = ld_i64(lanes, LANES_ROUTE)
+    hashes = ld_i64(split, SPLIT_HASHES)
+    lane_of = ld_i64(split, SPLIT_LANE_OF)
+    places = ld_i64(split, SPLIT_PLACES)
+    count = ld_i64(lanes, LANES_COUNT)
+    fill(places, 0, count * 8)
+    for row in range(rows):
+        lane = ld_u8(route, ld_u32(hashes, row) & PARTITION_MASK)
+        st_u8(lane_of, row, lane)
+        st_i64(places, lane, ld_i64(places, lane) + 1)
+    first = 0
+    for lane in range(count):
+        mine = ld_i64(places, lane)
+        st_i64(places, lane, first)
+        first += mine
+
+
+@native("void(i64, i64, i64)")
+def _spread_rows(split: int, segment: int, done: int) -> None:
+    """The row numbers of a segment are in SELECTION, each behind those of its lane. done: rows before the segment."""
+    lane_of = ld_i64(split, SPLIT_LANE_OF) + done - ld_i64(segment, SEGMENT_LO)
+    places = ld_i64(split, SPLIT_PLACES)
+    selection = ld_i64(split, SPLIT_SELECTION)
+    for row in range(ld_i64(segment, SEGMENT_LO), ld_i64(segment, SEGMENT_HI)):
+        lane = ld_u8(lane_of, row)
+        place = ld_i64(places, lane)
+        st_i32(selection, place, row)
+        st_i64(places, lane, place + 1)
+
+
+@native("void(i64, i64, i64, i64)")
+def _share_segment(split: int, record: int, lane: int, segment: int) -> None:
+    """The lane's share of a segment, if it has one, is the last of its segments. Its rows have just been spread."""
+    count = ld_i64(record, RECORD_SEGMENT_COUNT)
+    hi = ld_i64(ld_i64(split, SPLIT_PLACES), lane)
+    lo = ld_i64(record, RECORD_STATUS)  # until the kernel runs: where the rows of this segment begin
+    target = ld_i64(record, BATCH_SEGMENTS) + count * SEGMENT_WORDS * 8
+    if ld_i64(segment, SEGMENT_KIND) <= SEGMENT_LATE:
+        if hi == lo:
+            return
+        first = ld_i32(ld_i64(split, SPLIT_SELECTION), lo)
+        copy(target, segment, SEGMENT_WORDS * 8)
+        st_i64(target, SEGMENT_LO, lo)
+        st_i64(target, SEGMENT_HI, hi)
+        st_i64(target, SEGMENT_SERIAL, ld_i64(segment, SEGMENT_SERIAL) + first - ld_i64(segment, SEGMENT_LO))
+        st_i64(record, BATCH_ROWS, ld_i64(record, BATCH_ROWS) + hi - lo)
+        st_i64(record, RECORD_STATUS, hi)
+    else:
+        copy(target, segment, SEGMENT_WORDS * 8)
+    st_i64(record, RECORD_SEGMENT_COUNT, count + 1)
+
+
+@native("void(i64, i64, i64)")
+def _open_records(lanes: int, split: int, segments: int) -> None:
+    """Every lane's record is an empty batch with room for so many segments. PLACES say where its rows begin."""
+    item = ld_i64(split, SPLIT_ITEM)
+    for lane in range(ld_i64(lanes, LANES_COUNT)):
+        record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
+        st_i64(record, BATCH_ABI, ABI_VERSION)
+        st_i64(record, BATCH_TICKET, ld_i64(item, BATCH_TICKET))
+        st_i64(record, BATCH_PORTS, ld_i64(item, BATCH_PORTS))
+        st_i64(record, BATCH_SERIALS, ld_i64(item, BATCH_SERIALS))
+        st_i64(record, BATCH_WATERMARKS, ld_i64(item, BATCH_WATERMARKS))
+        st_i64(record, BATCH_FIRST, ld_i64(item, BATCH_FIRST))
+        st_i64(record, BATCH_SELECTION, ld_i64(split, SPLIT_SELECTION))
+        st_i64(record, BATCH_SEGMENTS, ld_i64(split, SPLIT_SEGMENTS) + lane * segments * SEGMENT_WORDS * 8)
+        st_i64(record, BATCH_ROWS, 0)
+        st_i64(record, RECORD_STATUS, ld_i64(ld_i64(split, SPLIT_PLACES), lane))
+        st_i64(record, RECORD_FIRST, 0)
+        st_i64(record, RECORD_SEGMENT_COUNT, 0)
+
+
+@native("i64(i64, i64)")
+def _close_lanes(lanes: int, split: int) -> int:
+    """1 and the share of every lane ends with a CLOSE at the watermark of the item's last row, where rows carry theirs.
+
+    A lane does not see the rows of others, but what is due in it when they have moved the watermark belongs into this
+    ticket. Behind an event there is no need of it: that has told of the watermark already.
+    """
+    item = ld_i64(split, SPLIT_ITEM)
+    marks = ld_i64(item, BATCH_WATERMARKS)
+    if marks == 0 or ld_i64(item, BATCH_ROWS) == 0:
+        return 0
+    last = ld_i64(item, BATCH_SEGMENTS) + (ld_i64(item, BATCH_SEGMENT_COUNT) - 1) * SEGMENT_WORDS * 8
+    if ld_i64(last, SEGMENT_KIND) > SEGMENT_LATE:
+        return 0
+    place = ld_i64(item, BATCH_FIRST) + ld_i64(item, BATCH_ROWS) - 1
+    serial = place
+    if ld_i64(item, BATCH_SERIALS) != 0:
+        serial = ld_i64(ld_i64(item, BATCH_SERIALS), place) >> ORDINAL_BITS
+    for lane in range(ld_i64(lanes, LANES_COUNT)):
+        record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
+        number = ld_i64(record, RECORD_SEGMENT_COUNT)
+        segment = ld_i64(record, BATCH_SEGMENTS) + number * SEGMENT_WORDS * 8
+        st_i64(segment, SEGMENT_KIND, SEGMENT_CLOSE)
+        st_i64(segment, SEGMENT_PORT, 0)
+        st_i64(segment, SEGMENT_LO, place)
+        st_i64(segment, SEGMENT_HI, place)
+        st_i64(segment, SEGMENT_SERIAL, serial)
+        st_i64(segment, SEGMENT_WATERMARK, ld_i64(marks, place))
+        st_i64(record, RECORD_SEGMENT_COUNT, number + 1)
+    return 1
+
+
+@native("i64(i64, i64, i64)")
+def split_item(lanes: int, split: int, constants: int) -> int:
+    """How many lanes have a share in the item, their records filled; -1 without memory."""
+    item = ld_i64(split, SPLIT_ITEM)
+    rows = ld_i64(item, BATCH_ROWS)
+    segments = ld_i64(item, BATCH_SEGMENT_COUNT)
+    count = ld_i64(lanes, LANES_COUNT)
+    if _rows_room(split, rows) == 0 or _segments_room(split, (segments + 1) * count) == 0:
+        return -1
+    events = _hash_rows(lanes, split, constants)
+    _count_lanes(lanes, split, rows)
+    _open_records(lanes, split, segments + 1)
+    done = 0
+    for number in range(segments):
+        segment = ld_i64(item, BATCH_SEGMENTS) + number * SEGMENT_WORDS * 8
+        if ld_i64(segment, SEGMENT_KIND) <= SEGMENT_LATE:
+            _spread_rows(split, segment, done)
+            done += ld_i64(segment, SEGMENT_HI) - ld_i64(segment, SEGMENT_LO)
+        for lane in range(count):
+            _share_segment(split, ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8, lane, segment)
+    events += _close_lanes(lanes, split)
+    shares = 0
+    for lane in range(count):
+        record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
+        st_i64(record, RECORD_STATUS, DONE)
+        st_i64(record, BATCH_SEGMENT_COUNT, ld_i64(record, RECORD_SEGMENT_COUNT))
+        share = 1 if events > 0 or ld_i64(record, BATCH_ROWS) > 0 else 0
+        st_i64(record, RECORD_SHARE, share)
+        shares += share
+    return shares

@@ -1,0 +1,230 @@
+"""A Job: everything the engine runs, and nothing about SQL.
+
+The compiler makes it, the engine runs it. Stages form a chain: tickets flow from admission through the stages in order,
+the last stage's ports are the sinks. (A diamond in the plan lives inside one stage; see docs/architecture.md.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from cq.lang.types import DataType
+from cq.runtime.layout.abi import Storage
+
+
+class StageKind(Enum):
+    """How tickets of a stage may be spread over workers."""
+
+    STATELESS = "stateless"  # any worker takes any ticket; results return to ticket order
+    PARTITIONED = "partitioned"  # a ticket is split into lanes by key; each lane has its own state
+    PARTIAL = "partial"  # any worker takes any ticket and fills panes of its own; the next stage merges and closes them
+    STATEFUL = "stateful"  # one worker at a time, tickets in order
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """Entries of a hash table: words of 8 bytes. Word 0 is the tag (epoch and hash), then keys, then values.
+
+    string_words: indices of words that begin a two-word string (cq/runtime/containers/tables.py).
+    """
+
+    entry_words: int
+    key_words: int
+    string_words: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One described word of a stage's state: checkpoints and restores walk these, nothing else is state.
+
+    container: the name a container of cq/runtime/containers/ has registered under; "": a plain word.
+    node: stable identity of the operator it belongs to.  initial: a word's first value.
+    shapes: of what is behind it (panes: one for groups, then one for each DISTINCT set; waiting: the row's words).
+    parameters: of panes (pane_us, offset_us, size_us, slide_us).
+    operator, line, column: what people call the operator, and where it is written.
+    """
+
+    name: str
+    offset: int
+    container: str = ""
+    node: str = ""
+    initial: int = 0
+    shapes: tuple[TableShape, ...] = ()
+    parameters: tuple[int, ...] = ()
+    operator: str = ""
+    line: int = 0
+    column: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSpec:
+    """A column that crosses a port."""
+
+    name: str
+    storage: Storage
+    nullable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EventTime:
+    """How admission finds a row's event time: microseconds = column * scale + shift.
+
+    entry: a function of the first stage that computes this column, the source's first, before rows are admitted (see
+    `Stage.time_entries`); None when the source delivers it.
+    """
+
+    column: int
+    scale: int = 1
+    shift: int = 0
+    entry: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """An input of the job. Its columns are those the plan reads, in order.
+
+    time: None for a source without a watermark: its rows merge as if their event time were BEFORE_ALL, and it holds
+    nothing back.  delay_us: watermark = running maximum of the event time - delay_us.
+    """
+
+    name: str
+    columns: tuple[ColumnSpec, ...]
+    time: EventTime | None = None
+    delay_us: int = 0
+
+    @property
+    def delivered(self) -> tuple[ColumnSpec, ...]:
+        """The columns that are read; a computed event time stands before them."""
+        return self.columns if self.time is None or self.time.entry is None else self.columns[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Closing times offset_us + n * period_us that some operator may have."""
+
+    period_us: int
+    offset_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place of the query where a data error can happen: what the error says, and where in the text."""
+
+    text: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKey:
+    """A key of a group's entry: the first word it takes, its null word and its bit there, or -1 and -1."""
+
+    name: str
+    type: DataType
+    word: int
+    null_word: int
+    null_bit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """How to read which group an entry is, for errors. windowed: it is of a window."""
+
+    keys: tuple[GroupKey, ...]
+    windowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PortSpec:
+    """An output of a stage: a sink's rows, or rows for the next stage."""
+
+    name: str
+    columns: tuple[ColumnSpec, ...]
+    limit: int | None = None  # sink: only the first rows, by position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A compiled-to-be loop.
+
+    module: generated Python source, one file.  functions: (name, signature) of all it defines.  entry: its kernel.
+    lanes: for PARTITIONED, how many; a power of two.  lane_entry: for PARTITIONED, a function
+    `i64 lanes(batch, port, lo, hi, out, constants)` that writes the 32-bit key hash of rows lo..hi of a port's batch
+    into out, a u32[hi - lo].  time_entries: functions `i64 times(state, batch, lo, hi, out, constants)` of event times
+    that are computed (cq/runtime/engine/clock.py).  positions: whether the kernel writes PORT_POSITIONS (needed when
+    run in lanes).  constants: the bytes a kernel reads its literals from (words, then string bytes).
+    sites: by STATE_ERROR_SITE.  passes_watermarks: each row it emits carries its watermark to the next stage.
+    groups: by STATE_ERROR_GROUP - 1.
+    """
+
+    name: str
+    kind: StageKind
+    module: str
+    functions: tuple[tuple[str, str], ...]
+    entry: str
+    slots: tuple[Slot, ...]
+    state_words: int
+    constants: bytes
+    ports: tuple[PortSpec, ...]
+    sites: tuple[Site, ...] = ()
+    lane_entry: str | None = None
+    lanes: int = 0
+    time_entries: tuple[str, ...] = ()
+    passes_watermarks: bool = False
+    groups: tuple[Groups, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Sources, a chain of stages, and the closing times admission has to announce.
+
+    grids: admission sends CLOSE when the watermark passes a multiple of any of them.  watermarks: tickets carry the
+    watermark of every row, for stages whose closing times depend on data.
+    workers: how many of those it was made for can be busy; None: as many as there are.
+    """
+
+    sources: tuple[SourceSpec, ...]
+    stages: tuple[Stage, ...]
+    grids: tuple[Grid, ...] = ()
+    watermarks: bool = False
+    workers: int | None = None
+
+    @property
+    def sinks(self) -> tuple[PortSpec, ...]:
+        return self.stages[-1].ports
+
+
+def verify_job(job: Job) -> Job:
+    """The job itself; an AssertionError names what breaks the contract of this file."""
+    assert job.stages, "a job without stages"
+    for number, stage in enumerate(job.stages):
+        problems = list(_problems(job, number, stage))
+        assert not problems, f"stage {stage.name}: {', '.join(problems)}"
+    return job
+
+
+def _problems(job: Job, number: int, stage: Stage) -> Iterator[str]:
+    last = number == len(job.stages) - 1
+    names = {name for name, _ in stage.functions}
+    if stage.entry not in names or (stage.lane_entry is not None and stage.lane_entry not in names):
+        yield "an entry it does not define"
+    if (stage.kind is StageKind.PARTITIONED) != (stage.lane_entry is not None) or bool(stage.lanes) != bool(
+        stage.lane_entry
+    ):
+        yield "lanes without a function that tells them, or the reverse"
+    if stage.kind is StageKind.PARTITIONED and not last:
+        yield "lanes end at the sinks"
+    if stage.kind is StageKind.PARTIAL and last:
+        yield "partial panes are merged by the next stage"
+    if not last and len(stage.ports) != 1:
+        yield "one port leads to the next stage"
+    offsets = [slot.offset for slot in stage.slots]
+    if len(set(offsets)) != len(offsets) or any(not 0 <= o < stage.state_words for o in offsets):
+        yield "two slots in one word, or one outside of the state"
+    unnamed = [slot.name for slot in stage.slots if slot.container and not slot.node]
+    if unnamed:
+        yield f"state without the identity of its operator: {', '.join(unnamed)}"

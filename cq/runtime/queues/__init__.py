@@ -1,0 +1,1 @@
+"""Lock-free queues: ring, reorder buffer, hybrid queue, pools and free lists."""

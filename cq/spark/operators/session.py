@@ -1,0 +1,31 @@
+"""SessionAggregate: a row begins a session where no row before it, by time, is within the gap; sessions are groups.
+
+What the watermark closes never meets a row that is on time, so the sessions of the whole input are those of the stream.
+"""
+
+from __future__ import annotations
+
+from cq.planner.operators import SessionAggregate
+from cq.spark.context import Context, lowers, timed
+from cq.spark.grouping import Grouping, place_of_group
+from cq.spark.position import Lowered, Rows, select_list, timestamp
+
+
+@lowers("session")
+def lower_session(node: SessionAggregate, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+    (rows,) = inputs
+    grouping = Grouping(node.keys, node.aggregates, rows, context)
+    placed = context.step("placed", f"select _u,\n         {grouping.inner}\n  from {timed(rows, node.time, context)}")
+    partition = f"partition by {', '.join(grouping.keys)} " if grouping.keys else ""
+    begins = f"coalesce(_u - lag(_u) over ({partition}order by _u) > {node.gap_us}L, true)"
+    begun = context.step("begun", f"select *, cast({begins} as INT) as _begins\n  from {placed}")
+    number = f"sum(_begins) over ({partition}order by _u range between unbounded preceding and current row)"
+    numbered = context.step("numbered", f"select *, {number} as _session\n  from {begun}")
+    start, end = "min(_u)", f"(max(_u) + {node.gap_us}L)"
+    own = [timestamp(start), timestamp(end), timestamp(f"{end} - 1L"), *grouping.results]
+    return Lowered(
+        f"select {select_list(own)},\n"
+        f"         {end} + 1L as _w, -1L as _s, {place_of_group(start)} as _o\n"
+        f"  from {numbered}\n"
+        f"  group by {', '.join((*grouping.keys, '_session'))}"
+    )

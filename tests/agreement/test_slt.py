@@ -1,0 +1,126 @@
+"""Every case of tests/slt means the same on the reference, on every native configuration, and on Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+from cases import WAYS, Outcome, Prepared, Way, watched
+from paths import SLT
+from slt_format import SltCase, read_cases, read_row, write_row
+from spark_fixture import spark  # noqa: F401
+
+from cq.engines.compare import compare_runs
+from cq.engines.query import collect
+from cq.errors import CompileError
+
+CASES = [c for path in sorted(SLT.glob("*.slt")) for c in read_cases(path)]
+IDS = [f"{Path(c.file).stem}: {c.name}" for c in CASES]
+RUNNING = [c for c in CASES if not c.error or c.error.startswith("CQ07")]
+REFUSED = {"sessions", "interval_join"}  # files whose operators the native engine refuses still, with a way out
+NATIVE = [c for c in RUNNING if Path(c.file).stem not in REFUSED]
+
+
+CUTS = {1: (1,), 3: (2, 1), 4096: ()}  # batch rows -> sizes of the record batches that are handed in
+
+
+@cache
+def prepared(case_id: int) -> Prepared:
+    case = CASES[case_id]
+    made = Prepared(case.text)
+    give(made, case)
+    return made
+
+
+def give(made: Prepared, case: SltCase, cuts: tuple[int, ...] = ()) -> None:
+    made.give({n: [read_row(line, made.fields[n]) for line in case.data[n]] for n in made.fields}, cuts)
+
+
+def expected(case: SltCase, made: Prepared) -> dict[str, list[str]]:
+    """The rows of every output as canonical lines; an output that is not mentioned has none."""
+    names = {o.name for o in made.compiled.outputs}
+    assert set(case.rows) <= names, f"there are outputs {names}"
+    return {
+        o.name: [write_row(read_row(line, o.node.schema.fields), o.node.schema.fields) for line in case.rows[o.name]]
+        if o.name in case.rows
+        else []
+        for o in made.compiled.outputs
+    }
+
+
+def shown(outcome: Outcome, made: Prepared) -> dict[str, list[str]]:
+    fields = {o.name: o.node.schema.fields for o in made.compiled.outputs}
+    return {name: [write_row(r, fields[name]) for r in rows] for name, rows in outcome.rows.items()}
+
+
+@pytest.mark.parametrize("case_id", range(len(CASES)), ids=IDS)
+def test_the_reference_gives_the_expected_rows(case_id: int) -> None:
+    case = CASES[case_id]
+    if case.error and not case.error.startswith("CQ07"):
+        with pytest.raises(CompileError) as caught:
+            Prepared(case.text)
+        assert case.error in {d.code for d in caught.value.diagnostics}
+        return
+    made = prepared(case_id)
+    outcome = made.reference()
+    assert shown(outcome, made) == expected(case, made), outcome.message
+    assert outcome.error.startswith(case.error) if case.error else not outcome.error, outcome.message
+    assert case.error or outcome.late in {None, case.late}
+
+
+@pytest.mark.parametrize("case_id", [i for i, c in enumerate(CASES) if c in NATIVE], ids=lambda i: IDS[i])
+def test_generated_code_interpreted_gives_the_same(case_id: int) -> None:
+    agree(case_id, [w for w in WAYS if w.interpreted])
+
+
+@pytest.mark.parametrize("case_id", [i for i, c in enumerate(CASES) if c in NATIVE], ids=lambda i: IDS[i])
+def test_compiled_it_gives_the_same_whatever_the_threads_and_batches(case_id: int) -> None:
+    agree(case_id, [w for w in WAYS if not w.interpreted])
+
+
+@pytest.mark.parametrize("file", sorted(REFUSED))
+def test_what_kernels_do_not_know_yet_is_refused_with_a_way_out(file: str) -> None:
+    for case_id, case in enumerate(CASES):
+        if Path(case.file).stem == file and case in RUNNING:
+            give(prepared(case_id), case)
+            with pytest.raises(CompileError) as caught:
+                prepared(case_id).native(Way())
+            assert caught.value.code == "CQ0502" and "--engine reference" in caught.value.hint
+
+
+def agree(case_id: int, ways: list[Way]) -> None:
+    made = prepared(case_id)
+    wanted = made.reference()
+    for way in ways:
+        give(made, CASES[case_id], CUTS[way.batch_rows])
+        with watched(f"{IDS[case_id]}, {way}"):
+            got = made.native(way)
+        assert made.agree(got, way, wanted), f"{way}: {got.difference(wanted)}"
+
+
+def test_of_failing_runs_only_what_the_failing_event_leaves_may_differ() -> None:
+    made = Prepared("CREATE STREAM s (v BIGINT); SELECT 10 / v AS q FROM s; SELECT v FROM s; SELECT v + 1 AS w FROM s;")
+    made.give({"s": [(5,), (2,), (0,), (1,)]})
+    wanted, way = made.reference(), Way()
+    native = made.native(way)
+    assert native.error == "CQ0706 <s>:3" and made.agree(native, way, wanted)
+    for name, rows in native.rows.items():
+        for other in (rows[:1], (*rows[:1], (7,)), (*rows[:2], (7,), (7,))):
+            assert not made.agree(replace(native, rows={**native.rows, name: other}), way, wanted), (name, other)
+    assert not made.agree(replace(native, error="CQ0706 <s>:4"), way, wanted)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("case_id", [i for i, c in enumerate(CASES) if c in RUNNING], ids=lambda i: IDS[i])
+def test_spark_gives_the_same_rows(case_id: int) -> None:
+    """As a multiset, DOUBLE within 1e-9; of a run that fails the code."""
+    if CASES[case_id].no_spark:
+        pytest.skip(CASES[case_id].no_spark)
+    made = prepared(case_id)
+    give(made, CASES[case_id])
+    found = [(engine, collect(made.compiled, engine)) for engine in ("reference", "spark")]
+    difference = compare_runs(*((engine, run.tables, run.error) for engine, run in found))
+    assert difference.equal, str(difference)

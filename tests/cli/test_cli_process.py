@@ -1,0 +1,126 @@
+"""The command as a process: signals, pipes, full disks, closed streams, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from test_cli import place, without_progress  # noqa: F401  autouse: a directory with a query and its rows
+
+
+@pytest.mark.parametrize("options", ["--engine reference", "--engine native", "-f arrow"])
+def test_full_disk_is_an_error_and_no_traceback(options: str) -> None:
+    Path("many.csv").write_text("id\n" + "1\n" * 100_000)
+    command = f"{sys.executable} -m cq run {options} -c 'SELECT id FROM b' b=many.csv > /dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120, check=False)
+    assert done.returncode == 2
+    said = without_progress(done.stderr.decode())
+    assert said.startswith('error[CQ0605]: cannot write "<stdout>": no space left on device'), said
+    assert b"Traceback" not in done.stderr and b"Exception" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["check --format json q.cq", "explain q.cq", "fmt - < q.cq", "gen sentences rows=10", "limits"]
+)
+def test_full_disk_is_said_by_every_command_that_prints(command: str) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m cq {command} > /dev/full"], capture_output=True, timeout=120, check=False
+    )
+    told = b'error[CQ0605]: cannot write "<stdout>": no space left on device\n'
+    assert (done.returncode, done.stderr) == (2, told)
+
+
+def test_process_ends_with_its_exit_functions_though_a_thread_still_waits() -> None:
+    program = (
+        "import atexit, threading; from cq.cli import main\n"
+        "threading.Thread(target=threading.Event().wait).start()\n"
+        "atexit.register(print, 'closed')\n"
+        "main(['check', 'none.cq'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (2, b"closed\n") and b"none.cq" in done.stderr
+
+
+@pytest.mark.parametrize(("closed", "out"), [("<&-", b"id\n1\n2\n3\n"), (">&-", b""), ("2>&-", b"id\n1\n2\n3\n")])
+def test_closed_standard_stream_is_as_if_it_went_nowhere(closed: str, out: bytes) -> None:
+    command = f"{sys.executable} -m cq run --engine reference -c 'SELECT id FROM b' b=bids.csv {closed}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, out) and b"Traceback" not in done.stderr
+
+
+def test_working_directory_that_was_removed_is_said() -> None:
+    command = f"mkdir gone && cd gone && rmdir ../gone && {sys.executable} -m cq check -c 'SELECT 1 AS a'"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=120, check=False)
+    assert done.returncode == 2 and done.stderr.startswith(b"error[CQ0601]: the working directory has been removed")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_drains_and_leaves_with_130_even_while_input_is_awaited(number: signal.Signals) -> None:
+    command = [sys.executable, "-m", "cq", "run", "-c", "CREATE STREAM b (id BIGINT); SELECT id FROM b", "b=-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdin is not None and running.stdout is not None
+        running.stdin.write(b"id\n1\n2\n")  # little: what a pipe cannot hold would wait here until rows are read
+        running.stdin.flush()
+        assert [running.stdout.readline() for _ in range(3)] == [b"id\n", b"1\n", b"2\n"]
+        running.send_signal(number)
+        _, said = running.communicate(timeout=60)
+        assert running.returncode == 130 and b"interrupted" in said
+
+
+@pytest.mark.parametrize("ignored", ["INT", "HUP"])
+def test_signal_that_our_parent_ignores_stays_ignored(ignored: str) -> None:
+    run = f"{sys.executable} -m cq run -c 'CREATE STREAM b (id BIGINT); SELECT id FROM b' b=-"
+    command = ["bash", "-c", f"trap '' {ignored}; exec {run}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdin is not None and running.stdout is not None
+        running.stdin.write(b"id\n1\n")
+        running.stdin.flush()
+        assert [running.stdout.readline() for _ in range(2)] == [b"id\n", b"1\n"]
+        running.send_signal(signal.Signals[f"SIG{ignored}"])
+        rows, said = running.communicate(b"2\n", timeout=60)
+        assert (running.returncode, rows) == (0, b"2\n") and b"interrupted" not in said
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_signal_that_ends_a_command_lets_it_clean_up(name: str) -> None:
+    program = (
+        "import os, signal, cq.cli\n"
+        "from cq.connectors.sinks.targets import FileTarget\n"
+        f"FileTarget.write = lambda *_: os.kill(os.getpid(), signal.{name})\n"
+        "cq.cli.main(['gen', 'bids', 'rows=10', '-o', 'out.csv'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 130 and sorted(os.listdir()) == ["bids.csv", "q.cq"], done.stderr
+
+
+def test_signal_while_nobody_reads_the_output_loses_no_row_that_was_read() -> None:
+    command = [sys.executable, "-m", "cq", "run", "-c", "CREATE STREAM b (id BIGINT); SELECT id FROM b", "b=-"]
+    with (
+        subprocess.Popen(["sh", "-c", "echo id; exec yes 1"], stdout=subprocess.PIPE) as endless,
+        subprocess.Popen(command, stdin=endless.stdout, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running,
+    ):
+        assert endless.stdout is not None and running.stdout is not None and running.stderr is not None
+        endless.stdout.close()
+        assert [running.stdout.readline() for _ in range(2)] == [b"id\n", b"1\n"]
+        running.send_signal(signal.SIGINT)
+        rows = f"{1 + running.stdout.read().count(b'1'):,}"
+        said = running.stderr.read()
+        assert running.wait(60) == 130 and f"in b {rows} · out result {rows} · " in said.decode(), said
+
+
+def test_rows_of_a_slow_pipe_leave_as_they_come() -> None:
+    command = [sys.executable, "-m", "cq", "run", "-q", "-c", "CREATE STREAM b (id BIGINT); SELECT id FROM b", "b=-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdin is not None and running.stdout is not None
+        for row in (b"1\n", b"2\n"):
+            running.stdin.write(b"id\n" + row if row == b"1\n" else row)
+            running.stdin.flush()
+            if row == b"1\n":
+                assert running.stdout.readline() == b"id\n"
+            assert running.stdout.readline() == row
+        running.stdin.close()
+        assert running.wait(60) == 0

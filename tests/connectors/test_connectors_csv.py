@@ -1,0 +1,386 @@
+"""CSV sources: what a row is, what a value is, what is bad and where; and that both readers say the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from connectors_fixture import read, stream
+
+from cq.connectors.cells import Unreadable, scanner
+from cq.connectors.csv import blocks, source
+from cq.connectors.csv.blocks import Block
+from cq.connectors.csv.rows import NEVER_CLOSED, STANDARD, complete, lines_of_rows, rows
+from cq.connectors.csv.source import CsvOptions, Layout, _ByRow, read_csv
+from cq.connectors.inference import infer
+from cq.connectors.physical_rows import rows_of
+from cq.connectors.rules import Rules
+from cq.errors import CqError
+from cq.lang import types as T
+from cq.lang.schema import Field
+
+ALL_TYPES = [
+    T.BOOLEAN, T.TINYINT, T.SMALLINT, T.INTEGER, T.BIGINT, T.REAL, T.DOUBLE, T.VARCHAR, T.DATE, T.TIMESTAMP,
+    T.decimal(7, 2), T.decimal(18, 0), T.decimal(3, 3),
+]  # fmt: skip
+
+
+def write(directory: Path, text: str | bytes, name: str = "t.csv") -> str:
+    path = directory / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return str(path)
+
+
+# ------------------------------------------------------------------------------------------------------------- values
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "value"),
+    [
+        (T.TIMESTAMP, "1970-01-02T00:00:00Z", 86_400_000_000),
+        (T.TIMESTAMP, "1970-01-01 02:00:00.1234569+02", 123_456),  # its UTC value, cut to microseconds
+        (T.TIMESTAMP, "1969-12-31 23:30:00 -0030", 0),
+        (T.BIGINT, "-007", -7),
+        (T.BIGINT, " 1\t", 1),
+        (T.BIGINT, "9223372036854775807", 2**63 - 1),
+        (T.TINYINT, "-128", -128),
+        (T.DOUBLE, "1e5", 100000.0),
+        (T.DOUBLE, "-Infinity", float("-inf")),
+        (T.REAL, "16777217.0000001", 16777218.0),  # rounded once, not twice
+        (T.REAL, "3.4028235677973366e38", 3.4028234663852886e38),  # just under the tie that becomes infinity
+        (T.decimal(7, 2), "1.550", 155),
+        (T.decimal(7, 2), "-.5", -50),
+        (T.decimal(7, 2), "1e2", 10000),
+        (T.decimal(7, 2), "0e-900000000", 0),
+        (T.VARCHAR, "é", "é"),
+        (T.DATE, "2024-02-29", 19782),
+        (T.TIMESTAMP, "1969-12-31 23:59:59.5", -500_000),
+        (T.TIMESTAMP, "2024-01-01T00", 1_704_067_200_000_000),
+        (T.BOOLEAN, "True", True),
+    ],
+)
+def test_text_that_is_a_value(type_: T.DataType, text: str, value: object) -> None:
+    assert scanner(type_)(text.encode()) == value
+
+
+@pytest.mark.parametrize(
+    ("type_", "text"),
+    [
+        (T.BIGINT, "+1"), (T.BIGINT, "1_000"), (T.BIGINT, "٣"), (T.BIGINT, "0x1F"), (T.BIGINT, "1.0"), (T.BIGINT, ""),
+        (T.BIGINT, "9223372036854775808"), (T.TINYINT, "128"), (T.DOUBLE, "0x1p3"), (T.DOUBLE, "1e"),
+        (T.decimal(7, 2), "1.555"), (T.decimal(7, 2), "100000"), (T.decimal(7, 2), "1e-900000000"),
+        (T.decimal(7, 2), "1e999999999"), (T.decimal(7, 2), "1" * 500), (T.DATE, "2023-02-29"), (T.DATE, "2024-1-1"),
+        (T.TIMESTAMP, "2024-01-01 24:00:00"), (T.TIMESTAMP, "2024-01-01Z"),
+        (T.TIMESTAMP, "2024-01-01 00:00:00+2"), (T.BOOLEAN, "yes"),
+    ],
+)  # fmt: skip
+def test_text_that_is_no_value(type_: T.DataType, text: str) -> None:
+    with pytest.raises(Unreadable):
+        scanner(type_)(text.encode())
+
+
+SEEDS = [
+    "1", "-1", "0", "127", "-128", "32768", "2147483648", "9223372036854775807", "1.5", "1e5", "1E-2", ".5", "5.",
+    "nan", "-inf", "infinity", "NaN(1)", "1e400", "16777217", "16777217.0000001", "3.4028235677973366e38", "1e-46",
+    "true", "False", "12345.67", "0.001", "99999.995", "2020-01-01", "1e-946", "1e-2147483647", "2020-02-29T23:59",
+    "0000-12-31", "abc", "é", '""', '"5"', "-", "+", "+1", "--1", "0x1f", "0xff", "1_0", "NULL", "", " 1 ", "\t2",
+    "1\0", '" 5"', "12345678901234567890123456789", "2020-01-01 01:02:03.5", "2020-01-01 00:00:00.123456",
+]  # fmt: skip
+LETTERS = "0123456789-+.eE:T Z\"',\n\rnaif\t\0x_é"
+
+
+def mutated(rng: random.Random) -> str:
+    text = rng.choice(SEEDS)
+    for _ in range(rng.choice([0, 0, 0, 0, 1, 2])):
+        at = rng.randrange(len(text) + 1)
+        text = text[:at] + rng.choice(["", rng.choice(LETTERS)]) + text[at + rng.randrange(2) :]
+    return '"' + text.replace('"', '""') + '"' if rng.random() < 0.15 else text
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_pyarrow_accepts_the_strict_scanner_reads_the_same(seed: int) -> None:
+    """Else a row would change its meaning with the block it falls into."""
+    rng = random.Random(seed)
+    accepted = 0
+    for _ in range(1500):
+        kinds = [rng.choice(ALL_TYPES) for _ in range(rng.randint(1, 2))]
+        rules = Rules(tuple(Field(f"x{i}", k) for i, k in enumerate(kinds)), tuple(range(len(kinds))), None)
+        end = rng.choice(["\n", "\n", "\r\n", "\r"])
+        lines = [",".join(mutated(rng) for _ in kinds) for _ in range(rng.choice([1, 1, 2, 3]))]
+        text = (end.join(lines) + rng.choice(["", end])).encode()
+        options = CsvOptions(header=False, null=rng.choice(["", "NULL"]))
+        layout = Layout("f", options, rules, len(kinds), tuple(range(len(kinds))))
+        table = layout._through_pyarrow(Block(text, 1))
+        if table is None:
+            continue
+        accepted += 1
+        if table.num_rows and layout._text_behind_quotes(Block(text, 1)):
+            assert _ByRow(layout, Block(text, 1)).piece().bad
+            continue
+        piece = _ByRow(layout, Block(text, 1)).piece()
+        context = f"seed {seed}: {text!r} as {[str(k) for k in kinds]}"
+        assert not piece.bad, context
+        batch = pa.RecordBatch.from_arrays([c.combine_chunks() for c in table.columns], names=table.schema.names)
+        assert repr(list(rows_of(batch, kinds))) == repr(list(rows_of(piece.batch, kinds))), context
+        lines_seen, blank = lines_of_rows(text, STANDARD, len(kinds), table.num_rows)
+        assert blank == piece.blank, context
+        expected = list(range(table.num_rows)) if lines_seen is None else lines_seen.tolist()
+        assert [x - 1 for x in piece.place.lines.tolist()] == expected, context
+    assert accepted > 100
+
+
+def test_decimal_with_a_huge_exponent_is_a_bad_row_and_not_the_end_of_the_process(tmp_path: Path) -> None:
+    declared = stream(
+        [Field("d", T.decimal(7, 2))], path=write(tmp_path, "d\n1.25\n1e-2147483647\n1e99\n2\n"), on_error="skip"
+    )
+    seen = read(declared)
+    assert (seen.rows, seen.bad) == ([(125,), (200,)], 2)
+
+
+def test_hexadecimal_is_no_integer_even_if_pyarrow_thinks_so(tmp_path: Path) -> None:
+    seen = read(stream("a bigint, b varchar", path=write(tmp_path, "a,b\n1,0x1\n0x1F,x\n"), on_error="skip"))
+    assert seen.rows == [(1, "0x1")]
+
+
+# ---------------------------------------------------------------------------------------------------------------- rows
+
+
+def test_quoted_line_ends_blank_lines_and_crlf_keep_the_lines_right(tmp_path: Path) -> None:
+    #  line 1    2       3 4     5       6        8
+    text = 'a,b\r\n1,x\r\n\r\n\r\n2,"y\r\nz"\r\n3,w\r\n'
+    seen = read(stream("a bigint, b varchar", path=write(tmp_path, text)))
+    assert seen.rows == [(1, "x"), (2, "y\r\nz"), (3, "w")]
+    assert [p.rsplit(":", 1)[1] for p in seen.places] == ["2", "5", "7"]
+
+
+def test_unquoted_empty_is_null_and_quoted_empty_is_text(tmp_path: Path) -> None:
+    seen = read(stream("a bigint, b varchar", path=write(tmp_path, 'a,b\n,\n1,""\n')))
+    assert seen.rows == [(None, None), (1, "")]
+
+
+def test_last_empty_field_without_a_line_end_is_null_after_a_quoted_one(tmp_path: Path) -> None:
+    seen = read(stream("a varchar, b varchar", path=write(tmp_path, 'a,b\n"x",')))
+    assert seen.rows == [("x", None)]
+
+
+def test_null_text_is_an_option(tmp_path: Path) -> None:
+    seen = read(stream("a bigint, b varchar", path=write(tmp_path, "a,b\nNA,\n1,NA\n"), null="NA"))
+    assert seen.rows == [(None, ""), (1, None)]
+
+
+def test_columns_are_found_by_name_in_any_order_and_case(tmp_path: Path) -> None:
+    seen = read(stream("id bigint, name varchar", path=write(tmp_path, "x,Name,ID\n,n,1\n")))
+    assert seen.rows == [(1, "n")]
+
+
+def test_names_a_header_leaves_out_or_gives_twice_are_made(tmp_path: Path) -> None:
+    seen = read(stream("column0 bigint, a bigint, a_1 bigint, a_2 bigint", path=write(tmp_path, ",a,a_1,a\n1,2,3,4\n")))
+    assert seen.rows == [(1, 2, 3, 4)]
+
+
+def test_columns_of_a_file_with_tabs_are_found_by_its_ending(tmp_path: Path) -> None:
+    path = write(tmp_path, "id\tname\n1\tx\n", "t.tsv")
+    assert [f.name for f in infer({"path": path})] == ["id", "name"]
+
+
+def test_without_a_header_columns_go_by_position(tmp_path: Path) -> None:
+    seen = read(stream("id bigint, name varchar", path=write(tmp_path, "1;a\n2;b\n"), header="false", delimiter=";"))
+    assert seen.rows == [(1, "a"), (2, "b")]
+    assert seen.places[0].endswith(":1")
+
+
+def test_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
+    assert read(stream("id bigint", path=write(tmp_path, b"\xef\xbb\xbfid\n1\n"))).rows == [(1,)]
+
+
+def test_missing_column_is_named_with_those_there_are(tmp_path: Path) -> None:
+    error = read(stream("idd bigint", path=write(tmp_path, "id,name\n1,x\n"))).error
+    assert error is not None and error.code == "CQ0603"
+    assert 'did you mean "id"?' in error.first.help
+
+
+@pytest.mark.parametrize(("divider", "said"), [(";", ";"), ("\t", "tab"), ("|", "|")])
+def test_header_with_another_delimiter_is_told_with_the_option_to_set(tmp_path: Path, divider: str, said: str) -> None:
+    given = {"path": write(tmp_path, divider.join("ab") + "\n" + divider.join("12") + "\n")}
+    declared = read(stream("a bigint", **given)).error
+    assert declared is not None and f"say delimiter = '{said}'" in declared.first.help
+    with pytest.raises(CqError) as inferred:
+        infer(given)
+    assert f"say delimiter = '{said}'" in inferred.value.first.help
+    assert [f.name for f in infer({**given, "delimiter": divider})] == ["a", "b"]
+    assert [f.name for f in infer({**given, "delimiter": ","})] == [divider.join("ab")]
+
+
+def test_packed_text_is_read_by_its_ending(tmp_path: Path) -> None:
+    with pa.CompressedOutputStream(str(tmp_path / "t.csv.gz"), "gzip") as out:
+        out.write(b"id\n1\n2\n")
+    assert read(stream("id bigint", path=str(tmp_path / "t.csv.gz"))).rows == [(1,), (2,)]
+
+
+def test_files_of_a_pattern_are_read_in_order_of_name(tmp_path: Path) -> None:
+    for name in ("b.csv", "a.csv", "c.txt"):
+        write(tmp_path, f"id,f\n1,{name}\n", name)
+    seen = read(stream("f varchar", path="*.csv"), directory=tmp_path)
+    assert seen.rows == [("a.csv",), ("b.csv",)]
+    assert seen.places == ["a.csv:2", "b.csv:2"]
+
+
+def test_block_edges_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(7)
+    lines = ["id,text"]
+    for n in range(300):
+        quoted = rng.choice([f"t{n}", f'"a,{n}"', '"two\nlines"', '""', "", 'has " inside', '"quote "" inside"'])
+        lines.append(f"{rng.choice([str(n), str(n), 'bad'])},{quoted}")
+    path = write(tmp_path, "\n".join(lines) + "\n")
+    declared = stream("id bigint, text varchar", path=path, on_error="skip")
+    whole = read(declared)
+    assert whole.bad > 0
+    for size, threads in ((64, 1), (64, 4), (257, 3), (1024, 2)):
+        monkeypatch.setattr(blocks, "BLOCK_BYTES", size)
+        monkeypatch.setattr(source, "cores", lambda threads=threads: threads)
+        seen = read(declared)
+        assert (seen.rows, seen.places, seen.bad) == (whole.rows, whole.places, whole.bad), (size, threads)
+
+
+@pytest.mark.parametrize("damage", ["", "x,5", '1,"a\nb', "1"])
+def test_blocks_parsed_at_once_give_what_one_after_the_other_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    lines = [f"{n},text {n}" for n in range(2000)]
+    lines[1234:1234] = [damage] if damage else []
+    declared = stream("id bigint, text varchar", path=write(tmp_path, "id,text\n" + "\n".join(lines)))
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(source, "cores", lambda: 1)
+    one = read(declared)
+    monkeypatch.setattr(source, "cores", lambda: 4)
+    several = read(declared)
+    assert (several.rows, several.places) == (one.rows, one.places)
+    assert str(several.error) == str(one.error) and (several.error is None) == (damage == "")
+    assert len(one.rows) == (1234 if damage else 2000)
+    assert not [t for t in threading.enumerate() if t.name.startswith("cq-parse")]
+
+
+def test_rows_that_have_come_do_not_wait_for_a_full_block() -> None:
+    rules = Rules.of(stream("id bigint"))
+    text = b"id\n" + b"1\n" * 700_000
+    arrived = [text, b""]
+    pieces = read_csv(Slow(arrived), "s", CsvOptions(), rules)
+    assert sum(piece.batch.num_rows for piece in pieces if len(arrived) == 1) == 700_000
+
+
+class Slow:
+    """Gives what has come, whatever is asked for."""
+
+    def __init__(self, parts: list[bytes]) -> None:
+        self.parts = parts
+
+    def read(self, size: int) -> bytes:
+        return self.parts.pop(0)
+
+
+@pytest.mark.parametrize("text", ['5" pipe,x\n1,"open\n', 'x,y\n"a\n', 'x\n"a\n'])
+def test_line_end_in_an_open_quote_proves_nothing(tmp_path: Path, text: str) -> None:
+    columns = "a varchar, b varchar" if "," in text else "a varchar"
+    seen = read(stream(columns, path=write(tmp_path, text), header="false", on_error="skip"))
+    assert seen.bad == 1
+
+
+@pytest.mark.parametrize("text", [b'a,"b\n', b'a,"x""', b'a\n"b', b'a,5" x\nc,"d\ne"\nf,"'])
+def test_rows_cut_at_an_open_quote_wait_for_its_end(text: bytes) -> None:
+    end = complete(text, STANDARD, last=False)
+    assert all(r.fault != NEVER_CLOSED for r in rows(text[:end], STANDARD))
+
+
+# ------------------------------------------------------------------------------------------------------------ bad rows
+
+
+def test_first_bad_row_ends_the_stream_after_the_rows_before_it(tmp_path: Path) -> None:
+    path = write(tmp_path, "id,p\n1,1.5\n2,x\n3,2\n")
+    seen = read(stream("id bigint, p double", path=path))
+    assert seen.rows == [(1, 1.5)]
+    assert seen.error is not None and seen.error.code == "CQ0702"
+    assert str(seen.error) == f"data error[CQ0702]: {path}:3: cannot read 'x' as DOUBLE in column p"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("x,2024-01-01,n", "CQ0702", "cannot read 'x' as BIGINT"),
+        ("1,,n", "CQ0703", "the event time is NULL"),
+        ("1,yesterday,n", "CQ0703", "cannot read 'yesterday' as TIMESTAMP"),
+        ("1,2024-01-01,", "CQ0704", "column name is NOT NULL"),
+        ("1,2024-01-01", "CQ0710", "2 fields where there should be 3"),
+        ('1,2024-01-01,"open', "CQ0710", "a quoted field is never closed"),
+    ],
+)
+def test_every_kind_of_bad_row_has_its_code_and_words(tmp_path: Path, line: str, code: str, words: str) -> None:
+    path = write(tmp_path, f"id,ts,name\n{line}\n")
+    error = read(stream("id bigint, ts timestamp, name varchar!", time="ts", path=path)).error
+    assert error is not None and error.code == code
+    assert words in error.first.message and error.first.place == f"{path}:2"
+
+
+def test_columns_nobody_wants_are_checked_too(tmp_path: Path) -> None:
+    path = write(tmp_path, "id,p\n1,x\n")
+    error = read(stream("id bigint, p double", path=path), wanted=[0]).error
+    assert error is not None and error.code == "CQ0702"
+
+
+def test_dead_letters_hold_what_was_read_and_why(tmp_path: Path) -> None:
+    path = write(tmp_path, b"id\n1\nx\n\xff\n2\n")
+    letters = tmp_path / "bad.jsonl"
+    seen = read(stream("id bigint", path=path, on_error="dead_letter", bad_rows=str(letters)))
+    assert (seen.rows, seen.bad) == ([(1,), (2,)], 2)
+    first, second = (json.loads(line) for line in letters.read_text().splitlines())
+    assert first == {
+        "file": path,
+        "record": 3,
+        "column": "id",
+        "code": "CQ0702",
+        "cause": "cannot read 'x' as BIGINT in column id",
+        "raw": "x",
+    }
+    assert second["raw_base64"] == "/w=="
+
+
+def test_time_that_leaves_64_bits_is_a_bad_event_time(tmp_path: Path) -> None:
+    from cq.lang.expressions import Call, Column
+    from cq.lang.functions import lookup
+
+    path = write(tmp_path, f"t\n1\n{2**62}\n2\n")
+    function = lookup("timestamp_seconds")
+    assert function is not None
+    time = Call(T.TIMESTAMP, False, function, (Column(T.BIGINT, False, 0),))
+    plain = stream("t bigint", path=path, on_error="skip")
+    declared = type(plain)(plain.fields, plain.options, time)
+    assert read(declared).rows == [(1,), (2,)]
+
+
+def test_dead_letters_never_overwrite_what_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path, "id\nx\n")
+    error = read(stream("id bigint", path=path, on_error="dead_letter", bad_rows=path)).error
+    assert error is not None and error.code == "CQ0605"
+    assert (tmp_path / "t.csv").read_text() == "id\nx\n"
+
+
+def test_dead_letters_do_not_wait_for_the_reader_of_a_pipe(tmp_path: Path) -> None:
+    path = write(tmp_path, "id\nx\n")
+    os.mkfifo(tmp_path / "pipe")
+    error = read(stream("id bigint", path=path, on_error="dead_letter", bad_rows=str(tmp_path / "pipe"))).error
+    assert error is not None and error.code == "CQ0605" and f"{tmp_path}/pipe" in error.first.message
+
+
+def test_dead_letters_that_find_no_room_are_said_at_their_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, "id\nx\n1\n")
+    full = open("/dev/full", "wb")  # noqa: SIM115 - the source closes it
+    monkeypatch.setattr("cq.connectors.bad_rows.BadRows._open", lambda *_: full)
+    seen = read(stream("id bigint", path=path, on_error="dead_letter", bad_rows=str(tmp_path / "b.jsonl")))
+    assert seen.error is not None and seen.rows == []
+    assert seen.error.first.message == f"cannot write bad rows to {tmp_path}/b.jsonl: no space left on device"

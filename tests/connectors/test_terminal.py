@@ -1,0 +1,75 @@
+"""What a person at a terminal sees of `cq run`: a screenful of a result that ends, every row of one that does not."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from cq.cli import execute
+from cq.cli.running import open_sinks
+from cq.compiler.passes import compile
+from cq.connectors.sinks.terminal import Screen
+
+QUERY = ("-c", "CREATE STREAM b (id BIGINT); SELECT id FROM b", "b=many.csv")
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "many.csv").write_text("id\n" + "7\n" * 100)
+
+
+def on_a_terminal(*arguments: str) -> list[str]:
+    """The lines a person sees of `cq run` on the reference."""
+    command = [sys.executable, "-m", "cq", "run", "--engine", "reference", *arguments]
+    master, slave = pty.openpty()
+    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env={**os.environ, "TERM": "dumb"}) as run:
+        os.close(slave)
+        seen = b""
+        with contextlib.suppress(OSError):  # what a closed terminal says
+            while part := os.read(master, 1 << 16):
+                seen += part
+        assert run.wait(timeout=120) == 0
+    os.close(master)
+    return seen.decode().splitlines()
+
+
+def test_terminal_gets_a_screenful_and_how_to_see_the_rest() -> None:
+    *rows, more, summary = on_a_terminal(*QUERY)
+    assert rows == ["id", "──", *[" 7"] * 40]
+    assert more == "… 60 more rows; --all shows them, -o FILE and -f csv write them"
+    assert summary.startswith("in b 100 · out result 100 · late 0")
+
+
+@pytest.mark.parametrize(
+    ("option", "rows"), [(("--all",), 100), (("--limit", "50"), 50), (("-f", "table", "--all"), 100)]
+)
+def test_terminal_gets_every_row_that_is_asked_for(option: tuple[str, ...], rows: int) -> None:
+    assert on_a_terminal(*QUERY, "-q", *option) == ["id", "──", *[" 7"] * rows]
+
+
+def test_csv_on_a_terminal_is_whole() -> None:
+    assert on_a_terminal(*QUERY, "-q", "-f", "csv") == ["id", *["7"] * 100]
+
+
+@pytest.mark.parametrize(("options", "shown"), [("", 3), (", rows = 9", 1)])
+def test_a_result_that_does_not_end_is_shown_whole(options: str, shown: int) -> None:
+    text = io.StringIO()
+    stream = f"CREATE STREAM b WITH (connector = 'generator', workload = 'bids'{options});"
+    query = compile(f"{stream} SELECT auction FROM b")
+    table = open_sinks(query, (), "table", Screen(text, colour=False), shown=1)["result"]
+    table.write(pa.record_batch({"auction": [7, 7, 7]}))
+    assert text.getvalue().count("\n      7") == shown
+
+
+def test_table_in_a_pipe_is_whole(capfd: pytest.CaptureFixture[str]) -> None:
+    assert execute(["run", "--engine", "reference", "-f", "table", *QUERY]) == 0
+    assert len(capfd.readouterr().out.splitlines()) == 102

@@ -1,0 +1,474 @@
+"""The Python face: loading, running, feeding step by step, comparing; and that importing it costs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime as dt
+import gc
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import numpy
+import pandas
+import polars
+import pyarrow as pa
+import pytest
+
+import cq
+from cq.compiler import passes
+from cq.connectors.sinks.writers import Discard
+from cq.engines.protocol import RunOptions
+from cq.engines.query import run_query
+
+QUERY = """CREATE STREAM bid (id BIGINT, price DOUBLE, ts TIMESTAMP, WATERMARK FOR ts);
+SELECT window_start, id, COUNT(*) AS n, SUM(price) AS total
+FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end, id;
+"""
+ROWS = [{"id": n % 3, "price": n / 2, "ts": dt.datetime(2024, 1, 1, 0, n // 10, n % 10)} for n in range(60)]
+ENGINES = ["reference", "native"]
+
+
+def test_import_is_light() -> None:
+    program = (
+        "import time; began = time.perf_counter(); import cq; seconds = time.perf_counter() - began\n"
+        "import sys; heavy = {'numba', 'pyspark', 'pyarrow', 'numpy', 'click', 'lark'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+        "assert seconds < 0.3, seconds\n"
+        "assert cq.CompileError and 'load' in dir(cq)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_result_is_a_mapping_of_outputs(engine: str) -> None:
+    result = cq.run(QUERY, {"bid": ROWS}, engine=engine, threads=0)
+    assert list(result) == ["result"] and len(result["result"]) == 18
+    assert result["result"].to_arrow().schema.names == ["window_start", "id", "n", "total"]
+    assert isinstance(result["result"].to_pandas(), pandas.DataFrame)
+    assert isinstance(result["result"].to_polars(), polars.DataFrame)
+    assert pa.table(result["result"]).num_rows == 18
+    assert result.stats.rows_in == {"bid": 60} and len(result.stats.hashes["result"]) == 16
+    assert result.get("result") is result["result"] and result.get("resutl") is None
+    with pytest.raises(cq.UsageError, match="no output"):
+        result["resutl"]
+    with pytest.raises(cq.UsageError, match="no output"):
+        result[0]  # type: ignore[index]
+
+
+def test_inputs_of_every_kind_give_the_same_result(tmp_path: Path) -> None:
+    table = pa.Table.from_pylist(ROWS)
+    frame = table.to_pandas()
+    frame.to_csv(tmp_path / "b.csv", index=False)
+    expected = cq.run(QUERY, {"bid": ROWS}, engine="reference").stats.hashes
+    for given in (table, frame, polars.from_arrow(table), table.to_reader(), tmp_path / "b.csv"):
+        assert cq.run(QUERY, {"bid": given}, engine="reference").stats.hashes == expected, type(given)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_hash_of_a_table_in_memory_is_that_of_its_rows_as_they_come(engine: str) -> None:
+    query = cq.sql(QUERY, bid=ROWS)
+    asked = query.run(engine=engine, threads=0).stats.hashes
+    compiled = query.bound()
+    sinks = {o.name: Discard() for o in compiled.outputs}
+    assert asked == run_query(compiled, sinks, engine, RunOptions(threads=0)).hashes
+    assert len(asked) == 1 and "result" in asked and repr(asked) == repr(dict(asked))
+    with pytest.raises(KeyError):
+        asked["resutl"]
+
+
+def test_query_that_runs_again_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = cq.sql("SELECT x + 1 AS y FROM t")
+    names: list[str] = []
+    monkeypatch.setattr(passes, "PASSES", tuple(_recorded(step, names) for step in passes.PASSES))
+    for given, expected in (([1, 2], [2, 3]), ([5], [6])):
+        assert query.run({"t": pa.table({"x": pa.array(given, pa.int64())})}, threads=0)["result"].to_pylist() == [
+            {"y": v} for v in expected
+        ]
+    assert names.count("emit") == 1 and names.count("bind") == 2
+    other = query.run({"t": pa.table({"x": [0.5]})}, threads=0)["result"]
+    assert other.to_pylist() == [{"y": 1.5}] and names.count("emit") == 2
+
+
+def _recorded(step: passes.Pass, names: list[str]) -> passes.Pass:
+    def run(request: passes.Request, before: object) -> object:
+        names.append(step.name)
+        return step.run(request, before)
+
+    return dataclasses.replace(step, run=run)
+
+
+def test_sql_takes_its_inputs_by_name() -> None:
+    q = cq.sql("SELECT id, price FROM t WHERE price > 29", t=pa.Table.from_pylist(ROWS))
+    assert q.run(engine="reference")["result"].to_pylist() == [{"id": 2, "price": 29.5}]
+
+
+def test_loaded_query_takes_parameters_and_paths_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text("id\n1\n2\n")
+    (tmp_path / "q.cq").write_text(
+        "CREATE STREAM b WITH (connector = 'file', path = 'b.csv'); SELECT id FROM b WHERE id > :least"
+    )
+    q = cq.load(tmp_path / "q.cq", least=1)
+    assert q.run(engine="reference")["result"].to_pylist() == [{"id": 2}]
+    assert q.with_variables(least=0).run(engine="reference").stats.rows_out == {"result": 2}
+
+
+def test_declared_sink_is_written_and_is_not_in_the_result(tmp_path: Path) -> None:
+    (tmp_path / "q.cq").write_text(
+        "CREATE SINK o WITH (connector = 'file', path = 'o.csv'); INSERT INTO o SELECT id FROM b; SELECT id FROM b;"
+    )
+    result = cq.load(tmp_path / "q.cq").run({"b": [{"id": 1}]}, engine="reference")
+    assert list(result) == ["result"] and (tmp_path / "o.csv").read_text() == "id\n1\n"
+    assert result.stats.rows_out == {"o": 1, "result": 1}
+
+
+def test_sink_that_cannot_be_opened_leaves_nothing_of_those_before_it(tmp_path: Path) -> None:
+    (tmp_path / "q.cq").write_text(
+        "CREATE STREAM t (id BIGINT); CREATE SINK a WITH (path = 'a.csv'); CREATE SINK b WITH (path = 'no/b.csv');"
+        "INSERT INTO a SELECT id FROM t; INSERT INTO b SELECT id FROM t"
+    )
+    with pytest.raises(cq.UsageError, match=r"no/b\.csv"):
+        cq.load(tmp_path / "q.cq").run({"t": [{"id": 1}]}, engine="reference")
+    assert [p.name for p in tmp_path.iterdir()] == ["q.cq"]
+
+
+def test_sink_onto_the_query_itself_is_refused(tmp_path: Path) -> None:
+    sink = "CREATE SINK a WITH (path = 'q.cq', format = 'csv');"
+    text = f"CREATE STREAM t (id BIGINT); {sink} INSERT INTO a SELECT id FROM t"
+    (tmp_path / "q.cq").write_text(text)
+    with pytest.raises(cq.UsageError, match=r"q\.cq"):
+        cq.load(tmp_path / "q.cq").run({"t": [{"id": 1}]}, engine="reference")
+    assert (tmp_path / "q.cq").read_text() == text
+
+
+def test_errors_say_where() -> None:
+    with pytest.raises(cq.CompileError) as caught:
+        cq.sql("SELECT\n  prize FROM t", t=ROWS).check()
+    error = caught.value
+    assert (error.code, error.line, error.column) == ("CQ0203", 2, 3)
+    assert 'did you mean "price"?' in error.hint
+    with pytest.raises(cq.DataError) as failed:
+        cq.sql("SELECT 1 / (id - 1) AS x FROM t", t=ROWS).run(engine="reference")
+    assert failed.value.first.place == "<t>:2"
+
+
+@pytest.mark.parametrize(
+    ("expression", "way"),
+    [
+        ("a % (b - b)", "to get NULL instead, write a / NULLIF"),
+        ("TIMESTAMP_SECONDS(a)", "no type can hold this value"),
+        ("a * a", "cast an operand to a wider type"),
+    ],
+)
+def test_way_out_of_a_data_error_fits_what_was_computed(expression: str, way: str) -> None:
+    query = cq.sql(f"SELECT {expression} AS x FROM t", t=pa.table({"a": [1 << 62], "b": [1]}))
+    with pytest.raises(cq.DataError) as failure:
+        query.run(threads=0)
+    assert failure.value.hint.startswith(way)
+
+
+def test_year_python_has_no_date_for_is_told_with_a_way_out() -> None:
+    query = cq.sql("SELECT day - 1 AS day, CAST(day - 1 AS VARCHAR) AS text FROM t", t=[{"day": dt.date(1, 1, 1)}])
+    output = query.run(engine="reference")["result"]
+    with pytest.raises(cq.UsageError, match="to_arrow") as failure:
+        output.to_pylist()
+    assert failure.value.code == "CQ0605"
+    assert output.to_arrow().column("text").to_pylist() == ["0000-12-31"]
+
+
+def test_explain_and_check_run_nothing() -> None:
+    q = cq.sql(QUERY)
+    assert q.check() == ()
+    assert "scan  bid" in q.explain()
+    assert "SELECT" in q.explain("text")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_started_query_gives_results_as_soon_as_they_are_known(engine: str) -> None:
+    with cq.sql(QUERY).start(engine=engine) as job:
+        job.push("bid", ROWS[:15])
+        assert sum(b.num_rows for b in job.results()) == 3  # minute 0 has closed
+        job.push("bid", pa.Table.from_pylist(ROWS[15:]))
+        assert sum(b.num_rows for b in job.results()) == 12
+    assert sum(b.num_rows for b in job.results()) == 3  # the end closed the last minute
+    assert list(job.results()) == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_pushing_in_pieces_gives_what_a_run_gives(engine: str) -> None:
+    whole = cq.run(QUERY, {"bid": ROWS}, engine="reference")["result"].to_arrow()
+    with cq.sql(QUERY).start(engine=engine) as job:
+        for row in ROWS:
+            job.push("bid", [row])
+    assert pa.Table.from_batches(job.results(), whole.schema).equals(whole)
+
+
+def test_results_can_be_waited_for() -> None:
+    async def both() -> int:
+        job = cq.sql(QUERY).start(engine="reference")
+
+        async def feed() -> None:
+            for start in range(0, 60, 20):
+                job.push("bid", ROWS[start : start + 20])
+                await asyncio.sleep(0)
+            job.end()
+
+        feeding = asyncio.create_task(feed())
+        rows = 0
+        async for batch in job.results():
+            rows += batch.num_rows
+        await feeding
+        job.close()
+        return rows
+
+    assert asyncio.run(asyncio.wait_for(both(), 30)) == 18
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_error_of_a_job_comes_after_the_results_before_it(engine: str) -> None:
+    with cq.sql("CREATE STREAM t (id BIGINT); SELECT 6 / (id - 2) AS x FROM t").start(engine=engine) as job:
+        job.push("t", [{"id": 1}])
+        job.push("t", [{"id": 3}, {"id": 2}, {"id": 4}])
+        seen: list[int] = []
+        with pytest.raises(cq.DataError) as failed:
+            for batch in job.results():
+                seen += batch.column(0).to_pylist()
+        assert seen == [-6, 6]
+        assert (failed.value.code, failed.value.first.place) == ("CQ0706", "<t>:3")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_error_of_a_job_is_not_lost_when_it_is_closed(engine: str) -> None:
+    with cq.sql("CREATE STREAM t (id BIGINT); SELECT 6 / (id - 2) AS x FROM t").start(engine=engine) as job:
+        job.push("t", [{"id": 3}, {"id": 2}])
+    batches = iter(job.results())
+    assert next(batches).to_pylist() == [{"x": 6}]
+    with pytest.raises(cq.DataError, match="division by zero"):
+        next(batches)
+
+
+def test_rows_can_be_pushed_after_the_loop_of_those_who_waited_is_closed() -> None:
+    async def wait(job: cq.Job) -> None:
+        async for _ in job.results():
+            pass
+
+    async def give_up(job: cq.Job) -> None:
+        with suppress(TimeoutError, asyncio.TimeoutError):
+            await asyncio.wait_for(wait(job), 0)
+        waiting = asyncio.ensure_future(wait(job))
+        await asyncio.sleep(0)
+        waiting.cancel()
+
+    with cq.sql(QUERY).start(engine="reference") as job:
+        asyncio.run(give_up(job))
+        job.push("bid", ROWS)
+    assert sum(b.num_rows for b in job.results()) == 18
+
+
+def test_workers_of_a_job_that_nobody_closed_end_with_it() -> None:
+    job = cq.sql("CREATE STREAM t (id BIGINT); SELECT id FROM t").start(threads=2)
+    job.push("t", [{"id": 1}])
+    before = set(_workers())
+    batches = list(job.results())
+    del job
+    gc.collect()
+    assert before and not before & set(_workers())
+    assert [b.to_pylist() for b in batches] == [[{"id": 1}]]
+
+
+def test_job_with_workers_is_refused_in_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    with cq.sql("CREATE STREAM t (id BIGINT); SELECT id FROM t").start(threads=1) as job:
+        with monkeypatch.context() as child:
+            child.setattr("os.getpid", lambda: 0)
+            with pytest.raises(cq.UsageError, match="belong to another process"):
+                job.push("t", [{"id": 1}])
+            with pytest.raises(cq.UsageError, match="belong to another process"):
+                list(job.results())
+        job.push("t", [{"id": 1}])
+    assert [b.to_pylist() for b in job.results()] == [[{"id": 1}]]
+
+
+def _workers() -> list[threading.Thread]:
+    return [t for t in threading.enumerate() if t.name.startswith("cq worker")]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_of_a_push_are_taken_all_or_none(engine: str) -> None:
+    with cq.sql("CREATE STREAM t (k SMALLINT); SELECT k FROM t").start(engine=engine) as job:
+        job.push("t", [{"k": 1}])
+        with pytest.raises(cq.DataError, match="t>:3"):
+            job.push("t", pa.table({"k": [2, 99_999_999, 3]}))
+        job.push("t", [{"k": 4}])
+        batches = pa.table({"k": [5, 6, 99_999_999]}).to_batches(max_chunksize=1)
+        with pytest.raises(cq.DataError, match="t>:5"):
+            job.push("t", pa.RecordBatchReader.from_batches(batches[0].schema, batches))
+    assert [row["k"] for batch in job.results() for row in batch.to_pylist()] == [1, 4, 5, 6]
+
+
+def test_job_refuses_what_it_does_not_know() -> None:
+    with cq.sql(QUERY).start(engine="reference") as job:
+        with pytest.raises(cq.UsageError, match="no stream"):
+            job.push("bids", ROWS)
+        with pytest.raises(cq.UsageError, match="no output"):
+            job.results("x")
+        job.end("bid")
+        with pytest.raises(cq.UsageError, match="has ended"):
+            job.push("bid", ROWS)
+        job.close()
+    with pytest.raises(cq.UsageError, match="cannot run step by step"):
+        cq.sql(QUERY).start(engine="spark")
+
+
+def test_diff_is_equal_and_can_be_demanded() -> None:
+    result = cq.diff(QUERY, {"bid": pa.Table.from_pylist(ROWS).to_reader()})
+    assert result.raise_if_different().equal
+    assert str(result) == "result: equal, 18 rows"
+
+
+@pytest.mark.parametrize("options", [{"order": "stricter"}, {"tolerance": float("nan")}, {"tolerance": -1}])
+def test_diff_refuses_what_it_would_not_heed(options: dict[str, object]) -> None:
+    with pytest.raises(cq.UsageError, match=next(iter(options))):
+        cq.diff(QUERY, {"bid": ROWS}, **options)  # type: ignore[arg-type]
+
+
+def test_notebooks_get_tables_that_cannot_run_anything() -> None:
+    result = cq.sql("SELECT name FROM t", t=[{"name": "<script>alert(1)</script>"}, {"name": None}]).run(
+        engine="reference"
+    )
+    page = result._repr_html_()
+    assert "<script>" not in page and "&lt;script&gt;" in page and "<i>NULL</i>" in page
+    assert "<b>" not in cq.sql("SELECT '<b>'")._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"threads": -1}, {"threads": "2"}, {"batch_rows": 0}, {"limit": -1}, {"threads": True}, {"engine": "nativ"}],
+)
+def test_options_that_cannot_be_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(cq.UsageError):
+        cq.run(QUERY, {"bid": ROWS}, **options)
+    if "limit" not in options:
+        with pytest.raises(cq.UsageError):
+            cq.sql(QUERY).start(**options)  # type: ignore[arg-type]
+
+
+def test_queries_run_in_threads_side_by_side() -> None:
+    results: list[object] = []
+
+    def run(n: int) -> None:
+        try:
+            query = f"SELECT a + {n} AS b, COUNT(*) AS rows FROM t GROUP BY a + {n}"
+            results.append(cq.sql(query, t={"a": [1, 2, 2]}).run(threads=1)["result"].to_pylist())
+        except BaseException as e:
+            results.append(e)
+
+    threads = [threading.Thread(target=run, args=(7_100 + n % 2,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    given = [[{"b": n + 1, "rows": 1}, {"b": n + 2, "rows": 2}] for n in (7_100, 7_101)]
+    assert len(results) == 4 and all(r in given for r in results), results
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_array_column_of_a_view_is_taken_apart(engine: str) -> None:
+    text = "SELECT id, w FROM (SELECT id, SPLIT(words, ' ') AS c FROM t) AS q, UNNEST(q.c) AS u(w)"
+    rows = cq.sql(text, t={"id": [1, 2], "words": ["a b", "c"]}).run(engine=engine, threads=0)["result"]
+    assert rows.to_pylist() == [{"id": 1, "w": "a"}, {"id": 1, "w": "b"}, {"id": 2, "w": "c"}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT SPLIT(words, ' ') AS c FROM t",
+        "SELECT upper, w FROM (SELECT UPPER(words) AS upper, SPLIT(words, ' ') AS c FROM t) AS q, UNNEST(c) AS u(w)",
+        "SELECT list FROM t",
+        "SELECT w FROM t, UNNEST(list) AS u(w)",
+        "SELECT * FROM t",
+    ],
+)
+def test_array_the_engine_cannot_hold_is_refused_with_a_way_out(text: str) -> None:
+    query = cq.sql(text, t=pa.table({"words": ["a b"], "list": [["x", "y"]]}))
+    with pytest.raises(cq.CompileError) as caught:
+        query.run(threads=0)
+    assert caught.value.code == "CQ0501" and "--engine reference" in str(caught.value) and "^" in str(caught.value)
+    assert len(query.run(engine="reference")["result"]) > 0
+
+
+def test_name_without_quotes_finds_a_column_whatever_its_case() -> None:
+    table = {"Price": [1, 2], "Ort": ["a", "b"]}
+    assert cq.sql('SELECT price, ORT, "Ort" AS o FROM t', t=table).run(engine="reference")["result"].to_pylist() == [
+        {"price": 1, "ort": "a", "o": "a"},
+        {"price": 2, "ort": "b", "o": "b"},
+    ]
+    with pytest.raises(cq.CompileError, match="unknown column"):
+        cq.sql('SELECT "price" FROM t', t=table).check()
+    with pytest.raises(cq.CompileError, match="ambiguous"):
+        cq.sql("SELECT PRICE FROM t", t={"Price": [1], "PRICE": [2]}).check()
+    assert cq.sql("SELECT price FROM t", t={"Price": [1], "price": [2]}).check() == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "rows"),
+    [
+        (polars.DataFrame({"a": polars.Series(["x", "y"], dtype=polars.Categorical)}), [{"a": "x"}, {"a": "y"}]),
+        (pandas.DataFrame({"a": [None, None]}), [{"a": None}, {"a": None}]),
+    ],
+)
+def test_columns_as_frames_have_them_are_read(given: object, rows: list[dict[str, object]]) -> None:
+    assert cq.sql("SELECT * FROM t", t=given).run(engine="reference")["result"].to_pylist() == rows
+
+
+@pytest.mark.parametrize(
+    ("given", "way"),
+    [
+        (polars.DataFrame({"a": [1]}).lazy(), "frame.collect()"),
+        (pandas.Series([1]), "series.to_frame()"),
+        ([], "declare them"),
+        (5, "a list of dicts"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_a_way_out(given: object, way: str) -> None:
+    with pytest.raises(cq.CqError) as caught:
+        cq.sql("SELECT * FROM t", t=given).run()
+    assert caught.value.code == "CQ0602" and way in caught.value.hint
+
+
+def test_input_without_columns_is_said_to_have_none() -> None:
+    with pytest.raises(cq.CompileError, match="has no columns"):
+        cq.sql("SELECT * FROM t", t=pa.table({})).run(engine="reference")
+
+
+def test_a_number_of_numpy_is_a_parameter() -> None:
+    query = cq.sql("SELECT a FROM t WHERE a > :x", t={"a": [1, 2]}).with_variables(x=numpy.int64(1))
+    assert query.run(engine="reference")["result"].to_pylist() == [{"a": 2}]
+
+
+def test_extract_is_known_before_any_other_function() -> None:
+    program = "import cq\ncq.sql('CREATE STREAM s (ts TIMESTAMP); SELECT EXTRACT(HOUR FROM ts) AS h FROM s').check()\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (
+            "SELECT k, SUM(x) AS s FROM TUMBLE(s, ts, INTERVAL '1' MINUTE) GROUP BY window_end, k",
+            "window 2024-01-01 00:00:00 to 2024-01-01 00:01:00, group k = 1",
+        ),
+        ("SELECT k, SUM(x) AS s FROM s GROUP BY k", "group k = 1"),
+        ("SELECT k, MIN(x) * 4 AS s FROM s GROUP BY k", "the end of the input"),
+    ],
+)
+def test_error_of_what_closes_says_when_and_an_aggregate_of_which_group(text: str, place: str) -> None:
+    rows = [{"k": 1, "x": 2**62, "ts": dt.datetime(2024, 1, 1, 0, 0, n)} for n in range(3)]
+    declared = "CREATE STREAM s (k INT, x BIGINT, ts TIMESTAMP, WATERMARK FOR ts);"
+    with pytest.raises(cq.DataError) as caught:
+        cq.sql(declared + text).run({"s": rows}, threads=0)
+    assert caught.value.code == "CQ0705" and caught.value.first.place == place

@@ -1,0 +1,116 @@
+"""A query whose state outgrows the memory limit stops with an error that says where the memory went and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import cq
+from cq.cli import execute
+from cq.compiler.passes import compile
+from cq.connectors.access import Access
+from cq.connectors.inputs import Inputs
+from cq.engines import native
+from cq.engines.protocol import RunOptions
+from cq.errors import CompileError, EngineError, UsageError
+from cq.planner.binding.settings import bytes_of
+
+STREAM = "CREATE STREAM t (k BIGINT, ts TIMESTAMP NOT NULL, WATERMARK FOR ts) WITH (connector = 'memory');\n"
+GROUPS = "SELECT k, COUNT(*) AS n\nFROM t GROUP BY k;"
+
+
+def table(rows: int) -> pa.Table:
+    return pa.table({"k": pa.array(range(rows), pa.int64()), "ts": pa.array(range(rows), pa.timestamp("us"))})
+
+
+@pytest.mark.parametrize("threads", [0, 1, 2])
+def test_a_run_stops_and_names_the_operator(threads: int) -> None:
+    query = cq.sql(STREAM + GROUPS, t=table(400_000))
+    with pytest.raises(EngineError) as stopped:
+        query.run(threads=threads, batch_rows=1000, memory_limit="2MB")
+    (found,) = stopped.value.diagnostics
+    assert found.code == "CQ0802" and found.span.line in {2, 3}
+    assert found.message.startswith("the state of the query takes ")
+    assert "more than the memory limit of 2MB; most of it belongs to aggregate (line " in found.message
+    raised, kept = found.help
+    assert raised.startswith("raise the limit: SET memory_limit = '") and "fewer keys" in kept
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+def test_the_same_run_passes_with_more_or_without_a_limit(threads: int) -> None:
+    for limit in ("500MB", "none", 500_000_000, None):
+        made = cq.sql(STREAM + GROUPS, t=table(50_000)).run(threads=threads, batch_rows=1000, memory_limit=limit)
+        assert len(made["result"]) == 50_000
+
+
+def test_the_way_out_is_a_statement_that_works() -> None:
+    with pytest.raises(EngineError) as stopped:
+        cq.sql(STREAM + GROUPS, t=table(100_000)).run(threads=0, batch_rows=1000, memory_limit="1MB")
+    statement = stopped.value.first.help[0].removeprefix("raise the limit: ")
+    cq.sql(f"{STREAM}{statement};\n{GROUPS}", t=table(100_000)).bound()
+
+
+def test_the_text_the_command_line_and_the_call_are_asked_in_turn(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    compiled = compile(STREAM + "SET memory_limit = '3MB';" + GROUPS)
+    assert native.memory_limit(compiled, RunOptions()) == 3_000_000
+    assert native.memory_limit(compiled, RunOptions(memory_limit=7)) == 7
+    assert native.memory_limit(compile(STREAM + "SET memory_limit = 'none';" + GROUPS), RunOptions()) is None
+    given = compile(STREAM + "SET memory_limit = '3MB';" + GROUPS, settings={"memory_limit": 5})
+    assert native.memory_limit(given, RunOptions()) == 5
+    rows = tmp_path / "t.csv"
+    rows.write_text("k\n" + "\n".join(map(str, range(200_000))))
+    text = "CREATE STREAM t (k BIGINT) WITH (connector = 'file', format = 'csv');" + GROUPS
+    command = ["run", "-q", "-j", "0", "-c", text, f"t={rows}", "-s", "batch_rows=1000", "--allow-path", str(tmp_path)]
+    assert execute([*command, "-s", "memory_limit=1MB"]) == 2
+    assert "more than the memory limit of 1MB" in capfd.readouterr().err
+    assert execute([*command, "-s", "memory_limit=1GB"]) == 0
+
+
+def test_without_a_limit_given_it_is_a_share_of_what_may_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = compile(STREAM + GROUPS)
+    monkeypatch.setattr(native, "usable_memory_bytes", lambda: 10_000_000)
+    assert native.memory_limit(compiled, RunOptions()) == 8_000_000
+    monkeypatch.setattr(native, "usable_memory_bytes", lambda: None)
+    assert native.memory_limit(compiled, RunOptions()) is None
+
+
+def test_a_started_query_stops_too() -> None:
+    with cq.sql(STREAM + GROUPS).start(memory_limit="1MB", batch_rows=1000) as job:
+        job.push("t", table(200_000))
+        job.end()
+        with pytest.raises(EngineError, match="memory limit of 1MB"):
+            list(job.results())
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("2GB", 2_000_000_000),
+        ("512MiB", 512 << 20),
+        ("1.5 kb", 1500),
+        ("4096", 4096),
+        ("3t", 3 * 10**12),
+        ("none", 0),
+        ("0", None),
+        ("-1GB", None),
+        ("2i", None),
+        ("many", None),
+        ("9999999TB", None),
+        ("", None),
+    ],
+)
+def test_sizes_are_read_as_people_write_them(text: str, size: int | None) -> None:
+    assert bytes_of(text) == size
+
+
+@pytest.mark.parametrize("value", ["'lots'", "-5", "'0'", "TRUE"])
+def test_a_size_that_is_none_is_refused_at_its_place(value: str) -> None:
+    with pytest.raises(CompileError) as refused:
+        compile(f"{STREAM}SET memory_limit = {value};\n{GROUPS}", inputs=Inputs(Access(Path.cwd())))
+    assert refused.value.code == "CQ0208" and refused.value.first.span.line == 2
+    with pytest.raises(UsageError, match="memory_limit takes a size such as"):
+        cq.sql(STREAM + GROUPS, t=table(1)).run(memory_limit=value)

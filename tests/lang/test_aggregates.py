@@ -1,0 +1,229 @@
+"""Aggregates: the examples of the registry, and the laws every fold keeps."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from examples import Example, aggregate_examples, argument_of, bound, comparable
+
+from cq.errors import CODES
+from cq.lang import aggregates
+from cq.lang.aggregates import Aggregate
+from cq.lang.expressions import Column
+from cq.lang.functions import Failure, Refusal, Signature
+from cq.lang.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    REAL,
+    SMALLINT,
+    TIMESTAMP,
+    VARCHAR,
+    DataType,
+    Kind,
+    array,
+    decimal,
+)
+from cq.planner.plan.calls import AggregateCall
+from cq.reference.evaluate import evaluate
+from cq.reference.fold import fold
+
+ENTRIES = sorted(aggregates.all_aggregates().values(), key=lambda e: e.name)
+TYPES = [BOOLEAN, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, decimal(12, 2), VARCHAR, DATE, TIMESTAMP, INTERVAL]
+CASES = [(e, s) for e in ENTRIES for t in TYPES if (s := e.signature((t,))) is not None]
+
+
+def name_of(case: object) -> str:
+    match case:
+        case Aggregate(name=name):
+            return name
+        case Signature(params=params):
+            return ",".join(map(str, params))
+        case _:
+            return str(case)
+
+
+@pytest.mark.parametrize("example", aggregate_examples(), ids=str)
+def test_the_example_holds_on_the_reference(example: Example) -> None:
+    entry = aggregates.lookup(example.owner)
+    assert entry is not None
+    found, values = argument_of(example)
+    state = folded(entry, found, [v for v in values if v is not None])
+    if example.error:
+        with pytest.raises(Failure) as caught:
+            entry.value(found, state)
+        assert caught.value.code == example.error and example.error in entry.fails
+        return
+    (expected,) = bound(example.expected)
+    assert comparable(entry.value(found, state), found.returns) == comparable(evaluate(expected), expected.type)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=name_of)
+def test_every_entry_documents_itself(entry: Aggregate) -> None:
+    assert entry.doc and entry.shape and entry.native and len(entry.examples) >= 4
+    assert any("null" in e for e in entry.examples) and any("nothing" in e for e in entry.examples)
+    assert all(code in CODES for code in entry.fails)
+
+
+def some(rng: random.Random, type_: DataType) -> Any:
+    match type_.kind:
+        case Kind.BOOLEAN:
+            return rng.random() < 0.5
+        case Kind.REAL | Kind.DOUBLE:
+            return rng.choice([0.0, -0.0, 1.5, math.nan, 0.1, -1e300, math.inf, rng.uniform(-9, 9)])
+        case Kind.VARCHAR:
+            return rng.choice(["", "a", "b", "é", "\uffff", "\U0001f600"])
+        case Kind.DECIMAL:
+            return rng.randint(-(10**12) + 1, 10**12 - 1)
+        case _:
+            return rng.choice([0, 1, -1, rng.randint(-30000, 30000)])
+
+
+def folded(entry: Aggregate, signature: Signature, values: list[Any], state: Any = None) -> Any:
+    state = entry.zero if state is None else state
+    for v in values:
+        state = entry.add(signature, state, v)
+    return state
+
+
+def same(a: Any, b: Any) -> bool:
+    return repr(a) == repr(b)  # tells 0.0 from -0.0, and NaN is NaN
+
+
+@pytest.mark.parametrize(("entry", "signature"), CASES, ids=name_of)
+def test_partial_results_merge_to_the_whole(entry: Aggregate, signature: Signature) -> None:
+    rng = random.Random(f"{entry.name}{signature}")
+    for _ in range(60):
+        values = [some(rng, signature.params[0]) for _ in range(rng.randint(0, 9))]
+        cut = rng.randint(0, len(values))
+        whole = entry.value(signature, folded(entry, signature, values))
+        left, right = folded(entry, signature, values[:cut]), folded(entry, signature, values[cut:])
+        if entry.exact_merge(signature):
+            assert same(entry.value(signature, entry.merge(signature, left, right)), whole)
+            assert same(entry.value(signature, entry.merge(signature, right, left)), whole)
+            rng.shuffle(values)
+            assert same(entry.value(signature, folded(entry, signature, values)), whole)
+        for nothing in (entry.merge(signature, entry.zero, left), entry.merge(signature, left, entry.zero)):
+            assert same(entry.value(signature, nothing), entry.value(signature, left))
+
+
+@pytest.mark.parametrize(
+    ("entry", "signature"), [c for c in CASES if c[0].remove and c[0].exact_merge(c[1])], ids=name_of
+)
+def test_removing_undoes_adding_where_merging_is_exact(entry: Aggregate, signature: Signature) -> None:
+    assert entry.remove is not None
+    rng = random.Random(2)
+    values = [some(rng, signature.params[0]) for _ in range(20)]
+    state = folded(entry, signature, values)
+    extra = some(rng, signature.params[0])
+    assert entry.remove(signature, entry.add(signature, state, extra), extra) == state
+
+
+@pytest.mark.parametrize(("entry", "signature"), [(e, s) for e, s in CASES if e.idempotent], ids=name_of)
+def test_adding_again_changes_nothing_where_distinct_does_not(entry: Aggregate, signature: Signature) -> None:
+    rng = random.Random(3)
+    values = [some(rng, signature.params[0]) for _ in range(20)]
+    assert same(folded(entry, signature, [*values, *values]), folded(entry, signature, values))
+
+
+@pytest.mark.parametrize(("entry", "signature"), CASES, ids=name_of)
+def test_nothing_gives_null_or_zero(entry: Aggregate, signature: Signature) -> None:
+    assert entry.empty(entry.zero)
+    assert entry.value(signature, entry.zero) == (0 if entry.never_null else None)
+
+
+@pytest.mark.parametrize(
+    ("name", "type_", "returns"),
+    [
+        ("sum", SMALLINT, BIGINT),
+        ("sum", REAL, DOUBLE),
+        ("sum", decimal(7, 2), decimal(17, 2)),
+        ("sum", decimal(12, 2), decimal(18, 2)),
+        ("sum", INTERVAL, INTERVAL),
+        ("avg", INTEGER, DOUBLE),
+        ("avg", decimal(12, 2), decimal(16, 6)),
+        ("min", VARCHAR, VARCHAR),
+        ("max", TIMESTAMP, TIMESTAMP),
+        ("count", VARCHAR, BIGINT),
+    ],
+)
+def test_types_of_results(name: str, type_: DataType, returns: DataType) -> None:
+    found = aggregates.resolve(name, [type_])
+    assert not isinstance(found, Refusal) and found[1].returns == returns
+
+
+@pytest.mark.parametrize(
+    ("name", "types", "code"),
+    [
+        ("avg", [decimal(15, 2)], "CQ0304"),
+        ("sum", [VARCHAR], "CQ0302"),
+        ("sum", [], "CQ0302"),
+        ("min", [array(VARCHAR)], "CQ0302"),
+        ("count", [BIGINT, BIGINT], "CQ0302"),
+        ("median", [BIGINT], "CQ0205"),
+    ],
+)
+def test_what_is_not_taken_is_refused_with_a_code(name: str, types: list[DataType], code: str) -> None:
+    refusal = aggregates.resolve(name, types)
+    assert isinstance(refusal, Refusal) and refusal.code == code
+
+
+def test_the_mean_of_integers_is_rounded_once() -> None:
+    rng = random.Random(4)
+    entry, signature = aggregates.resolve("avg", [BIGINT])  # type: ignore[misc]
+    for _ in range(500):
+        values = [rng.randint(-(2**63), 2**63 - 1) for _ in range(rng.randint(1, 5))]
+        got = entry.value(signature, folded(entry, signature, values))
+        exact = Fraction(sum(values), len(values))
+        assert got == float(exact)
+
+
+def test_a_sum_may_leave_the_range_on_the_way() -> None:
+    entry, signature = aggregates.resolve("sum", [BIGINT])  # type: ignore[misc]
+    top = 2**63 - 1
+    assert entry.value(signature, folded(entry, signature, [top, top, -top])) == top
+    with pytest.raises(Failure, match="overflow"):
+        entry.value(signature, folded(entry, signature, [top, 1]))
+
+
+def call(name: str, type_: DataType, *, distinct: bool) -> AggregateCall:
+    found = aggregates.resolve(name, [type_])
+    assert not isinstance(found, Refusal)
+    return AggregateCall(found[0], (Column(type_, True, 0),), found[1].returns, True, distinct)
+
+
+def test_distinct_takes_each_value_once_and_minus_zero_as_zero() -> None:
+    counted = fold(call("count", DOUBLE, distinct=True))
+    state = counted.zero
+    for value in (1.0, 0.0, -0.0, math.nan, float("nan"), None, 1.0):
+        state = counted.add(state, (value,))
+    assert counted.value(state) == 3
+
+
+def test_distinct_states_of_panes_are_not_changed_by_merging() -> None:
+    # panes  [--1 2--)[--2 3--)[--1--)   windows of two panes share the middle one
+    counted = fold(call("count", BIGINT, distinct=True))
+    panes = []
+    for values in ((1, 2), (2, 3), (1,)):
+        state = counted.zero
+        for v in values:
+            state = counted.add(state, (v,))
+        panes.append(state)
+    first, second = counted.merge(panes[0], panes[1]), counted.merge(panes[1], panes[2])
+    grown = counted.add(panes[1], (9,))
+    assert [counted.value(s) for s in (first, second, grown, *panes)] == [3, 3, 3, 2, 2, 1]
+
+
+def test_distinct_sums_add_in_order_of_first_arrival() -> None:
+    summed = fold(call("sum", DOUBLE, distinct=True))
+    state = summed.zero
+    for value in (0.1, 0.2, 0.1, 0.3):
+        state = summed.add(state, (value,))
+    assert summed.value(state) == (0.1 + 0.2) + 0.3

@@ -1,0 +1,215 @@
+"""What a user sees for each mistake: code, place, cause, way out. The pictures stand in tests/golden/errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from planner_fixture import infer
+
+from cq.errors import CqError, SourceText
+from cq.grammar.parser import parse
+from cq.grammar.unsupported import ELSEWHERE
+from cq.planner.binding.binder import bind
+from cq.planner.binding.catalog import Environment
+from cq.planner.binding.expressions import known_functions
+
+BID = """CREATE STREAM bid (auction BIGINT, price DOUBLE, amount DECIMAL(12,2), item VARCHAR, ts TIMESTAMP,
+  WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector = 'file', path = 'bid.csv');
+"""
+PLAIN = "CREATE STREAM s (k BIGINT, v BIGINT, ts TIMESTAMP) WITH (connector = 'file', path = 's.csv');\n"
+LIVE = """CREATE STREAM live (k BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts)
+WITH (connector = 'generator', workload = 'bids');
+"""
+PER_MIN = """CREATE VIEW per_min AS SELECT window_start, window_end, auction, COUNT(*) AS n
+FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end, auction;
+"""
+
+# The twelve mistakes every SQL user makes.
+TWELVE = {
+    "mistyped_column": BID + "SELECT auctoin, price FROM bid;",
+    "missing_comma": BID + "SELECT auction price item FROM bid;",
+    "wrong_type": BID + "SELECT auction FROM bid WHERE price > '10';",
+    "missing_watermark": PLAIN
+    + "SELECT window_start, COUNT(*) FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",
+    "unknown_function": BID + "SELECT lenght(item) FROM bid;",
+    "aggregate_without_group_by": BID + "SELECT auction, COUNT(*) FROM bid;",
+    "bad_interval": BID
+    + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUET) GROUP BY window_start;",
+    "unknown_option": "CREATE STREAM s (k BIGINT) WITH (connector = 'file', pth = 's.csv');",
+    "missing_file": "CREATE STREAM s WITH (connector = 'file', path = 'no/such/file.csv');\nSELECT * FROM s;",
+    "unsupported_statement": BID + "CREATE TRIGGER pay AFTER INSERT ON bid BEGIN ATOMIC DELETE FROM t; END;",
+    "open_string": BID + "SELECT auction FROM bid WHERE item = 'pen;",
+    "order_by_unbounded": LIVE + "SELECT k, v FROM live ORDER BY v;",
+}
+
+NAMES = {
+    "types_of_other_systems": "CREATE STREAM s (a INTT, b INT64, c NVARCHAR(10), d NUMBER(10, 2), e BLOB, f INT8) WITH "
+    "(connector = 'file', path = 's.csv');\nSELECT a FROM s;",
+    "mistyped_connector": "CREATE STREAM s (k BIGINT) WITH (conector = 'file', path = 's.csv');",
+    "options_of_another_system": "CREATE TABLE s (k BIGINT) WITH ('connector' = 'kafka', 'topic' = 's');\n"
+    "CREATE TABLE t (k BIGINT) WITH ('connector' = 'filesystem', 'path' = 's.csv');\n"
+    "CREATE SINK o WITH ('connector' = 'blackhole');",
+    "every_wrong_option": "CREATE STREAM s (k BIGINT) WITH (path = 's.csv', format = 'jsn', hdr = true, late = 'no');",
+    "unknown_stream": BID + "SELECT * FROM bids;",
+    "sink_read": BID + "CREATE SINK out WITH (connector = 'stdout');\nSELECT * FROM out;",
+    "unknown_sink": BID + "CREATE SINK out WITH (connector = 'stdout');\nINSERT INTO outt SELECT * FROM bid;",
+    "defined_twice": BID + "CREATE VIEW bid AS SELECT 1 AS x FROM bid;",
+    "unknown_qualifier": BID + "SELECT c.price FROM bid AS b;",
+    "ambiguous": BID
+    + PER_MIN
+    + "SELECT auction FROM bid JOIN per_min FOR SYSTEM_TIME AS OF bid.ts ON per_min.auction = bid.auction;",
+    "double_quoted_string": BID + 'SELECT auction FROM bid WHERE item = "pen";',
+    "alias_in_where": BID + "SELECT price * 2 AS twice FROM bid WHERE twice > 10;",
+    "unknown_parameter": BID + "SELECT auction FROM bid WHERE price > :least;",
+    "unknown_setting": "SET paralelism = 4;",
+    "ordinal_too_large": BID
+    + "SELECT auction, COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' HOUR) GROUP BY window_start, 3;",
+    "duplicate_sink_columns": BID
+    + "CREATE SINK out WITH (connector = 'stdout');\nINSERT INTO out SELECT price, price FROM bid;",
+}
+
+TYPES = {
+    "functions_of_other_systems": BID + "SELECT date_diff('day', ts, ts), stddev(price) FROM bid;",
+    "windows_structs_and_sets_of_other_systems": BID
+    + "SELECT time_bucket(INTERVAL '1 minute', ts) AS bucket, stddev_pop(price), STRUCT(price)\n"
+    "FROM bid GROUP BY bucket, ROLLUP(auction);",
+    "comparison_of_three": BID + "SELECT auction FROM bid WHERE 1 < price < 5;",
+    "half_an_or": BID + "SELECT auction FROM bid WHERE item LIKE 'a%' OR 'b%';",
+    "minus_text": BID + "SELECT -item FROM bid;",
+    "time_with_a_zone": BID + "SELECT auction FROM bid WHERE ts > TIMESTAMP '2024-01-31 10:20:30+02:00';",
+    "table_functions": BID + "SELECT * FROM read_csv('bid.csv');\n"
+    "SELECT COUNT(*) FROM TUMBEL(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",
+    "part_of_interval": BID + "SELECT EXTRACT(SECOND FROM ts - ts) FROM bid;",
+    "interval_to_number": BID + "SELECT CAST(ts - ts AS BIGINT) FROM bid;",
+    "window_column_without_window": BID + "SELECT window_start, COUNT(*) FROM bid GROUP BY window_start;",
+    "bad_arguments": BID + "SELECT lower(price, 2) FROM bid;",
+    "condition_not_boolean": BID + "SELECT auction FROM bid WHERE price;",
+    "no_such_cast": BID + "SELECT CAST(ts AS BIGINT) FROM bid;",
+    "types_apart": BID
+    + "SELECT CAST(CAST(ts AS DATE) AS BIGINT), CAST(item AS INTERVAL), CAST(auction AS DATE),\n"
+    + "  COALESCE(auction, 0.5), CAST(ts AS DATE) + auction FROM bid;",
+    "add_text": BID + "SELECT item + 1 FROM bid;",
+    "add_number_to_time": BID + "SELECT ts + 5 FROM bid;",
+    "decimal_too_wide": BID + "SELECT amount * amount FROM bid;",
+    "average_too_wide": BID + "SELECT AVG(amount * 1000) FROM bid;",
+    "decimal_type_too_wide": "CREATE STREAM s (x DECIMAL(30,2)) WITH (connector = 'file', path = 's.csv');",
+    "case_of_two_types": BID + "SELECT CASE WHEN price > 1 THEN 'many' ELSE 0 END FROM bid;",
+    "bad_time_text": BID + "SELECT auction FROM bid WHERE ts > '2024-13-01';",
+    "union_widths": BID + "SELECT auction, price FROM bid UNION ALL SELECT auction FROM bid;",
+    "union_types": BID + "SELECT item FROM bid UNION ALL SELECT price FROM bid;",
+    "unnest_text": BID + "SELECT w FROM bid, UNNEST(item) AS t(w);",
+    "sum_of_text": BID
+    + "SELECT SUM(item) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",
+    "integer_too_large": BID + "SELECT auction + 99999999999999999999 FROM bid;",
+}
+
+WINDOWS = {
+    "not_event_time": "CREATE STREAM s (a TIMESTAMP, b TIMESTAMP, WATERMARK FOR a) "
+    "WITH (connector = 'file', path = 's.csv');\n"
+    "SELECT COUNT(*) FROM TUMBLE(TABLE s, DESCRIPTOR(b), INTERVAL '1' MINUTE) GROUP BY window_start;",
+    "watermark_not_timestamp": "CREATE STREAM s (t BIGINT, WATERMARK FOR t) WITH (connector = 'file', path = 's.csv');",
+    "watermark_unknown": "CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR tz) WITH (connector = 'file', path = 's.csv');",
+    "negative_delay": "CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS ts + INTERVAL '5' SECOND) "
+    "WITH (connector = 'file', path = 's.csv');",
+    "month_window": BID
+    + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MONTH) GROUP BY window_start;",
+    "number_as_size": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), 60) GROUP BY window_start;",
+    "hop_without_size": BID
+    + "SELECT COUNT(*) FROM HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",
+    "window_not_grouped": BID + "SELECT auction FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE);",
+    "group_without_window": BID
+    + "SELECT auction, COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY auction;",
+    "both_bounds_at_once": BID + "SELECT window, COUNT(*) FROM bid GROUP BY window(ts, '1 minute');",
+    "where_on_window": BID
+    + "SELECT window_start, COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
+    "WHERE window_start > TIMESTAMP '2024-01-01' GROUP BY window_start;",
+    "ungrouped_column": BID
+    + "SELECT window_start, auction, item, COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
+    "GROUP BY window_start, auction;",
+    "star_of_groups": BID + "SELECT *, COUNT(*) FROM bid GROUP BY auction;",
+    "aggregate_in_where": BID + "SELECT auction FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
+    "WHERE COUNT(*) > 3 GROUP BY window_start, auction;",
+    "aggregate_in_aggregate": BID
+    + "SELECT MAX(COUNT(*)) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",
+    "unbounded_group_by": LIVE + "SELECT k, SUM(v) FROM live GROUP BY k;",
+    "session_window": BID
+    + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY item, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
+    "GROUP BY window_start, auction;",
+    "too_many_panes": BID
+    + "SELECT COUNT(*) FROM HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '7' MILLISECOND, INTERVAL '1' DAY)\n"
+    "GROUP BY window_start;",
+}
+
+OVER_AND_JOINS = {
+    "range_frame": BID + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
+    "whole_partition": BID + "SELECT SUM(price) OVER (PARTITION BY auction) FROM bid;",
+    "sliding_frame": BID
+    + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY ts ROWS BETWEEN 5 PRECEDING AND CURRENT ROW) FROM bid;",
+    "rank": BID + "SELECT RANK() OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
+    "row_number": BID + "SELECT ROW_NUMBER() OVER (PARTITION BY auction ORDER BY price DESC) FROM bid;",
+    "row_number_of_something": BID + "SELECT ROW_NUMBER(price) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
+    "lag_without_over": BID + "SELECT LAG(price) FROM bid;",
+    "over_not_by_time": BID + "SELECT LAG(price) OVER (PARTITION BY auction ORDER BY price) FROM bid;",
+    "over_in_where": BID + "SELECT auction FROM bid WHERE LAG(price) OVER (ORDER BY ts) > 3;",
+    "plain_join": BID + PER_MIN + "SELECT bid.price FROM bid JOIN per_min ON per_min.auction = bid.auction;",
+    "look_up_without_key": BID
+    + PER_MIN
+    + "SELECT n FROM bid JOIN per_min FOR SYSTEM_TIME AS OF bid.ts ON per_min.n = bid.auction;",
+    "look_up_of_a_stream": BID + "CREATE VIEW high AS SELECT * FROM bid WHERE price > 10;\n"
+    "SELECT high.item FROM bid JOIN high FOR SYSTEM_TIME AS OF bid.ts ON high.auction = bid.auction;",
+    "look_up_without_time": BID + PER_MIN + "CREATE VIEW timeless AS SELECT auction, n FROM per_min;\n"
+    "SELECT t.n FROM bid JOIN timeless AS t FOR SYSTEM_TIME AS OF bid.ts ON t.auction = bid.auction;",
+    "emit_changes": BID + PER_MIN + "SELECT * FROM per_min EMIT CHANGES;",
+    "distinct": BID + "SELECT DISTINCT auction FROM bid;",
+    "primary_key": "CREATE TABLE account (card VARCHAR PRIMARY KEY, balance BIGINT);",
+    "random": BID + "SELECT random() FROM bid;",
+    "clock": BID + "SELECT auction FROM bid WHERE ts > NOW();",
+}
+
+SEVERAL = {
+    "several_at_once": BID
+    + "SELECT auctoin, lenght(item)\nFROM bid\nWHERE price > 'x';\nSELECT * FROM nowhere;\nSET speed = 3;",
+    "each_condition": BID + "SELECT auction FROM bid WHERE prise > 1 AND (item = 3 OR lower(itm) = upper(5)) AND 1;",
+    "each_key_once": BID + "SELECT nothing AS n, COUNT(*) FROM bid GROUP BY n, nowhere, 5;",
+    "one_mistake_is_told_once": BID + "CREATE VIEW v AS SELECT nothing FROM bid;\nSELECT * FROM v;",
+}
+
+CASES = {**TWELVE, **NAMES, **TYPES, **WINDOWS, **OVER_AND_JOINS, **SEVERAL}
+
+
+def picture(text: str) -> str:
+    """What the user sees. Fails when there is nothing wrong."""
+    source = SourceText("q.cq", text)
+    try:
+        bind(parse(source), Environment(infer=infer))
+    except CqError as error:
+        return str(error.at(source)).replace(str(Path.cwd()), "HERE")
+    raise AssertionError("no mistake was found")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_mistake_is_drawn_with_its_cause_and_a_way_out(name: str, golden: Callable[[str, str], None]) -> None:
+    text = CASES[name]
+    golden(f"errors/{name}.txt", f"{text}\n\n{picture(text)}\n")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_mistake_has_a_code_a_place_and_a_way_out(name: str) -> None:
+    source = SourceText("q.cq", CASES[name])
+    with pytest.raises(CqError) as caught:
+        bind(parse(source), Environment(infer=infer))
+    for d in caught.value.diagnostics:
+        assert d.span.line > 0 and d.span.column > 0
+        assert any(d.help), f"{d.code} {d.message} has no way out"
+
+
+def test_what_another_system_has_is_not_here() -> None:
+    assert set(ELSEWHERE).isdisjoint(known_functions())
+
+
+def test_a_picture_of_hostile_names_holds_no_control_characters() -> None:
+    text = "CREATE STREAM s (k BIGINT) WITH (connector = 'file', path = 's.csv');\nSELECT \"a\x1b[31m\u202eb\" FROM s;"
+    shown = picture(text)
+    assert "\x1b" not in shown and "\u202e" not in shown

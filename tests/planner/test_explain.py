@@ -1,0 +1,110 @@
+"""What is known of plans and stages, and how it is drawn. Goldens: tests/golden/plans."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+from paths import QUERIES
+from planner_fixture import bound, infer, plan_of
+
+from cq.codegen.scan import decides_lane
+from cq.errors import SourceText
+from cq.grammar.parser import parse
+from cq.planner.binding.binder import bind
+from cq.planner.binding.catalog import Environment
+from cq.planner.explain import explain, plan_facts
+from cq.planner.operators import Over, Scan, TemporalJoin, WindowAggregate
+from cq.planner.physical.choose import choose
+from cq.planner.physical.classify import classify
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import OpClass
+from cq.planner.rewriting.rewrite import rewrite
+
+TUMBLE = "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
+
+
+def shipped(name: str) -> LogicalPlan:
+    path = QUERIES / name
+    return bind(parse(SourceText(name, path.read_text(encoding="utf-8"))), Environment(infer=infer)).plan
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in QUERIES.glob("*.cq")))
+def test_the_plan_and_stages_of_each_query_stand_as_goldens(name: str, golden: Callable[[str, str], None]) -> None:
+    plan = shipped(name)
+    better = rewrite(plan, check=True)
+    golden(f"plans/{name.removesuffix('.cq')}.logical.txt", explain(plan) + "\n")
+    golden(f"plans/{name.removesuffix('.cq')}.stages.txt", explain(better, choose(better, 2, decides_lane)) + "\n")
+
+
+@pytest.mark.parametrize("format", ["tree", "json", "dot", "mermaid"])
+def test_every_format_draws_plans_and_stages(format: str) -> None:
+    plan = shipped("lr_tolls.cq")
+    for text in (explain(plan, format=format), explain(plan, choose(plan, 2, decides_lane), format)):
+        assert "temporal_join" in text
+        if format == "json":
+            json.loads(text)
+
+
+def test_the_json_names_everything_the_tree_shows() -> None:
+    facts = plan_facts(plan_of(f"SELECT auction, SUM(bidder) AS s FROM {TUMBLE} GROUP BY window_end, auction LIMIT 5;"))
+    window = next(n for n in facts["nodes"] if n["operator"] == "window")
+    assert window["class"] == "partitioned" and window["keys"] == [["auction"]] and window["merges_partials"]
+    assert window["times"][0] == {"column": "window_end", "shift_us": -1, "lag_us": 0}
+    assert window["emits"] == "append" and window["ends"] and window["state_bounded"]
+    assert window["counts_late"] == ["bid"] and window["line"] == 8
+    assert facts["outputs"][0]["limit"] == 5
+    scan = facts["nodes"][0]
+    assert scan["source"]["delay_us"] == 5_000_000 and scan["source"]["event_time"] == "ts"
+
+
+def test_late_rows_are_counted_by_the_first_operator_that_needs_time() -> None:
+    text = (
+        f"CREATE VIEW m AS SELECT window_start, window_end, auction, COUNT(*) AS n FROM {TUMBLE} "
+        "GROUP BY window_start, window_end, auction; SELECT window_end, MAX(n) AS n FROM m GROUP BY window_end;"
+    )
+    counted = [n["counts_late"] for n in plan_facts(plan_of(text))["nodes"] if n["operator"] == "window"]
+    assert counted == [["bid"], []]
+
+
+def test_operators_joined_into_one_say_how_often_they_count_late_rows() -> None:
+    query = f"SELECT window_end, COUNT(*) AS n FROM {TUMBLE} GROUP BY window_end;"
+    better = rewrite(plan_of(query + query), check=True)
+    assert [n["copies"] for n in plan_facts(better)["nodes"] if n["operator"] == "window"] == [2]
+    assert "counts late rows of bid 2 times" in explain(better)
+
+
+class TestClasses:
+    def test_a_window_without_keys_is_stateful_and_may_merge(self) -> None:
+        plan = plan_of(f"SELECT COUNT(*) AS n FROM {TUMBLE} GROUP BY window_end;")
+        known = classify(plan)
+        (window,) = (n for n in plan.nodes() if isinstance(n, WindowAggregate))
+        assert known[id(window)].op_class is OpClass.STATEFUL and known[id(window)].mergeable
+
+    def test_sums_of_doubles_do_not_merge(self) -> None:
+        plan = plan_of(f"SELECT SUM(price) AS s FROM {TUMBLE} GROUP BY window_end, auction;")
+        (window,) = (n for n in plan.nodes() if isinstance(n, WindowAggregate))
+        assert not classify(plan)[id(window)].mergeable
+
+    def test_a_look_up_has_a_key_on_each_side(self) -> None:
+        plan = shipped("lr_tolls.cq")
+        join = next(n for n in plan.nodes() if isinstance(n, TemporalJoin))
+        assert [len(k) for k in classify(plan)[id(join)].keys] == [3, 3]
+
+    def test_over_is_partitioned_by_its_partition(self) -> None:
+        plan = shipped("viper_new_seg.cq")
+        over = next(n for n in plan.nodes() if isinstance(n, Over))
+        assert classify(plan)[id(over)].op_class is OpClass.PARTITIONED
+
+
+def test_hostile_names_cannot_leave_a_picture() -> None:
+    plan = bound('SELECT price AS "a"";<b>\\" FROM bid;').plan
+    for format in ("dot", "mermaid"):
+        text = explain(plan, format=format)
+        assert "<b>" not in text and '"";' not in text and "a&quot;;&lt;b&gt;&#92;" in text
+
+
+def test_a_scan_says_when_it_has_no_watermark() -> None:
+    plan = plan_of("SELECT v FROM plain;")
+    assert isinstance(plan.nodes()[0], Scan) and "no watermark" in explain(plan)

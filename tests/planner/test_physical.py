@@ -1,0 +1,133 @@
+"""The stages that run: how many, in which way, by which key, and that they are what a running engine has."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from paths import QUERIES
+from planner_fixture import infer, plan_of
+
+from cq.codegen.job import write_job
+from cq.codegen.scan import decides_lane
+from cq.errors import SourceText
+from cq.grammar.parser import parse
+from cq.lang.expressions import format_expr
+from cq.planner.binding.binder import bind
+from cq.planner.binding.catalog import Environment
+from cq.planner.physical.choose import ROUTED_FROM_NS, choose, lane_count, row_cost_ns
+from cq.planner.physical.printing import draw_stages, graph_text
+from cq.planner.physical.stages import PhysicalPlan, Way, verify
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.rewriting.rewrite import rewrite
+from cq.runtime.engine.engine import Engine
+from cq.runtime.layout.job import verify_job
+
+TUMBLE = "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
+NAMES = sorted(p.name for p in QUERIES.glob("*.cq"))
+
+
+def shipped(name: str) -> LogicalPlan:
+    text = (QUERIES / name).read_text(encoding="utf-8")
+    return rewrite(bind(parse(SourceText(name, text)), Environment(infer=infer)).plan)
+
+
+def placed(plan: LogicalPlan, workers: int = 2) -> PhysicalPlan:
+    (part,) = choose(plan, workers, decides_lane)
+    return verify(part)
+
+
+def keys_of(part: PhysicalPlan) -> list[list[str]]:
+    (stage,) = (s for s in part.stages if s.way is Way.LANES)
+    return [[format_expr(e, i.schema.names) for e in key] for key, i in zip(stage.keys, stage.leaves, strict=True)]
+
+
+def ways(part: PhysicalPlan) -> list[Way]:
+    return [s.way for s in part.stages]
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2, 16])
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_explained_is_what_runs(name: str, workers: int) -> None:
+    for part in choose(shipped(name), workers, decides_lane):
+        job = verify_job(write_job(verify(part)))
+        with Engine(job, threads=workers, interpreted=workers == 0) as engine:
+            assert engine.graph() == graph_text(part)
+        assert graph_text(part) in draw_stages([part])
+
+
+def test_one_worker_has_one_loop() -> None:
+    part = placed(shipped("lr_tolls.cq"), 1)
+    assert ways(part) == [Way.LOOP] and part.workers == 1
+
+
+def test_a_plan_without_state_runs_on_any_worker() -> None:
+    part = placed(shipped("viper_pos_rep.cq"), 8)
+    assert ways(part) == [Way.ANY] and part.workers == 8
+
+
+def test_the_key_is_what_all_operators_with_state_have_in_common() -> None:
+    part = placed(shipped("lr_tolls.cq"))
+    assert ways(part) == [Way.LANES] and keys_of(part) == [["xway", "dir"]]
+
+
+SLOW = "COUNT(DISTINCT price) AS a, COUNT(DISTINCT item) AS b, COUNT(DISTINCT bidder) AS c"  # worth routing
+
+
+def test_keys_are_followed_through_renamed_columns() -> None:
+    sets = ", ".join(f"COUNT(DISTINCT v + {n}) AS n{n}" for n in range(3))
+    text = (
+        "CREATE VIEW q AS SELECT k AS g, v, ts, LAG(v) OVER (PARTITION BY k ORDER BY ts) AS l FROM live; "
+        f"SELECT g, {sets} FROM TUMBLE(TABLE q, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_end, g;"
+    )
+    assert row_cost_ns(plan_of(text)) >= ROUTED_FROM_NS
+    assert keys_of(placed(plan_of(text))) == [["k"]]
+
+
+def test_keys_without_a_common_part_keep_one_loop_and_say_so() -> None:
+    text = "".join(
+        f"SELECT {key}, {SLOW} FROM {TUMBLE} GROUP BY window_end, {key};" for key in ("auction", "bidder", "item")
+    )
+    part = placed(rewrite(plan_of(text)))
+    assert ways(part) == [Way.LOOP] and part.workers == 1
+    assert part.stages[0].reason == "the keys of its operators have no part in common that a row shows"
+
+
+def test_a_cheap_row_is_not_routed() -> None:
+    part = placed(
+        rewrite(plan_of("SELECT SUM(auction) OVER (PARTITION BY bidder ROWS UNBOUNDED PRECEDING) AS s FROM bid;"))
+    )
+    assert ways(part) == [Way.LOOP] and part.stages[0].reason == "a row costs 8 ns, and routing pays from 45"
+
+
+def test_windows_that_merge_exactly_over_stateless_rows_are_filled_by_every_worker() -> None:
+    exact = placed(plan_of(f"SELECT auction, COUNT(*) AS n FROM {TUMBLE} GROUP BY window_end, auction;"))
+    assert ways(exact) == [Way.PARTIAL, Way.LOOP] and exact.stages[1].collects
+    doubles = placed(plan_of(f"SELECT auction, SUM(price) AS n FROM {TUMBLE} GROUP BY window_end, auction;"))
+    assert ways(doubles) == [Way.LOOP]
+    sets = placed(plan_of(f"SELECT COUNT(DISTINCT auction) AS n FROM {TUMBLE} GROUP BY window_end;"))
+    assert ways(sets) == [Way.LOOP]
+
+
+def test_parts_that_share_no_source_are_plans_of_their_own() -> None:
+    parts = choose(plan_of("SELECT price FROM bid; SELECT v FROM plain;"), 2, decides_lane)
+    assert [len(p.stages) for p in parts] == [1, 1]
+
+
+def test_lanes_are_a_power_of_two_and_bounded() -> None:
+    assert [lane_count(n) for n in (1, 2, 3, 8, 16, 100)] == [4, 8, 16, 32, 64, 64]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"way": Way.ANY}, "state where any worker takes any ticket"),
+        ({"lanes": 4}, "lanes without a key"),
+        ({"final": False}, "the last stage, and only that one"),
+    ],
+)
+def test_a_plan_that_contradicts_itself_is_found(change: dict[str, object], told: str) -> None:
+    part = placed(shipped("lr_tolls.cq"), 1)
+    stages = (dataclasses.replace(part.stages[0], **change),)
+    with pytest.raises(AssertionError, match=told):
+        verify(dataclasses.replace(part, stages=stages))

@@ -1,0 +1,83 @@
+"""The benchmarks run, agree with one another and compute what they say; how fast anything is, no test asserts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from paths import ROOT
+
+sys.path.insert(0, str(ROOT))
+
+report = pytest.importorskip("benchmarks.report", reason="the extra [test] is not installed")
+
+from benchmarks.cases import CASES  # noqa: E402
+from benchmarks.measure import Race, Turn, run_race  # noqa: E402
+
+
+def test_a_ratio_is_the_median_of_the_ratios_within_rounds() -> None:
+    turns = {"a": [Turn(1, 1), Turn(2, 1), Turn(9, 1)], "b": [Turn(2, 4), Turn(6, 1), Turn(9, 2)]}
+    race = Race(10_000_000, turns)
+    assert race.faster("a", "b") == 2  # of 2, 3, 1
+    assert race.faster("a", "b", "cpu") == 2  # of 4, 1, 2
+    assert race.rate("a") == 5
+    assert race.spread("a") == pytest.approx((10 / 9, 10))
+    assert race.faster("a", "absent") is None
+
+
+def test_contenders_take_turns_and_begin_in_turn() -> None:
+    seen: list[str] = []
+
+    def contender(name: str) -> int:
+        seen.append(name)
+        return 7
+
+    race = run_race(1, {n: lambda n=n: contender(n) for n in "ab"}, 3)  # type: ignore[misc]
+    assert "".join(seen) == "ab" + "ab" + "ba" + "ab"
+    assert len(race.turns["a"]) == len(race.turns["b"]) == 3
+
+
+def test_contenders_that_disagree_about_the_result_are_refused() -> None:
+    with pytest.raises(AssertionError, match="disagree"):
+        run_race(1, {"a": lambda: 1, "b": lambda: 2, "c": lambda: None}, 1)
+
+
+def test_a_missed_bar_is_shown_as_missed() -> None:
+    def turns(seconds: float) -> dict[str, list[float]]:
+        return {"wall_s": [seconds], "cpu_s": [seconds]}
+
+    case = CASES["filter"]
+    times = {"kernel": 2.0, "c++": 1.0, "-j 0": 2.0, "-j 1": 2.0, "-j 2": 1.0, "halves": 1.0, "duckdb": 3.0}
+    record = {"units": 1_000_000, "turns": {name: turns(seconds) for name, seconds in times.items()}}
+    missed = {t.title: t.missed for t in report.tables({"memory": {"filter": record}})}
+    assert missed["Kernels and the same loops in C++"] == [case.title]  # half as fast
+    assert missed["The engine and its kernel"] == []
+    assert missed["Two workers and one"] == []
+    assert missed["DuckDB and polars, from the same Arrow memory"] == []
+
+
+def test_the_quick_form_runs_every_contender_and_all_results_agree(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    names = ["filter_nulls", "tumbling_10k_random", "hopping_10k", "segment_statistics", "word_count", "parquet"]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", "--quick", "--check", "--json", str(figures), *names],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(figures.read_text())
+    assert set(found["memory"]) == set(names) - {"parquet"}
+    assert set(found["parquet"]) == {"tumbling_10k_random", "segment_statistics", "word_count"}
+    for record in (*found["memory"].values(), *found["parquet"].values()):
+        assert record["units"] > 0
+        assert all(s > 0 for t in record["turns"].values() for s in t["wall_s"])
+    for title in ("Two workers and one", "From one Parquet file", "The engine and its kernel"):
+        assert title in done.stdout
+    assert found["machine"]["cores"] and found["commit"] and found["software"]["duckdb"]

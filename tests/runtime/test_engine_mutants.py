@@ -1,0 +1,186 @@
+"""Bugs planted in admission, sending, splitting and merging are seen by the engine's own tests, interpreted."""
+
+from __future__ import annotations
+
+import pytest
+from mutate import Mutant
+
+MERGE = ("test_admission.py",)
+ENGINE = ("test_engine.py",)
+SAFE = "interpreted and not compiled"
+
+PARTIALS = ("test_partials.py",)
+SCHEDULES = "not threads"
+
+MUTANTS = {
+    "a part in use is collected": Mutant(
+        "cq.runtime.engine.partials",
+        "at_cas(part + PART_LOCK * 8, BUSY, MARKED):\n            return MARKED",
+        "at_cas(part + PART_LOCK * 8, BUSY, MARKED):\n            return RETIRED",
+        PARTIALS,
+        SCHEDULES,
+    ),
+    "a part is taken without looking": Mutant(
+        "cq.runtime.engine.partials",
+        "    if at_load(part + PART_LOCK * 8) != FREE:\n        return 0\n",
+        "    at_store(part + PART_LOCK * 8, FREE)\n",
+        PARTIALS,
+        SCHEDULES,
+    ),
+    "panes are collected but no window of theirs closes": Mutant(
+        "cq.runtime.containers.panes",
+        "min(ld_i64(target, PANES_NEXT_END), first_end(target, start))",
+        "max(ld_i64(target, PANES_NEXT_END), first_end(target, start))",
+        PARTIALS,
+        SCHEDULES,
+    ),
+    "a part is collected once for all closing times": Mutant(
+        "cq.runtime.engine.partials",
+        "PARTIALS_PARTS + number * PART_WORDS + PART_COLLECTED, 0)",
+        "PARTIALS_PARTS + number * PART_WORDS + PART_COLLECTED, 1)",
+        PARTIALS,
+        SCHEDULES,
+    ),
+    "parts of workers that are no more are forgotten": Mutant(
+        "cq.runtime.engine.snapshot",
+        "        for number, parts in enumerate(saved):\n",
+        "        for number, parts in enumerate(saved[: plant.workers]):\n",
+        ("test_snapshot.py",),
+        "no_more",
+    ),
+    "groups of merged panes stay as they came": Mutant(
+        "cq.codegen.operators.window",
+        """            with scope.when(expr("table_sort_births(T) == 0", T=target.table)):
+                flow.no_memory("ordering groups")
+            writer.code("panes_remove""",
+        """            writer.code("panes_remove""",
+        PARTIALS,
+        SCHEDULES,
+    ),
+    "ties go to the later source": Mutant(
+        "cq.runtime.flow.admission",
+        "            elif key < best_key:  # a tie stays with the source that comes first\n"
+        "                limit = best_key\n",
+        "            elif key <= best_key:\n                limit = best_key + 1\n",
+        MERGE,
+        SAFE,
+    ),
+    "a run goes on to the equal time of a source before it": Mutant(
+        "cq.runtime.flow.admission",
+        "                limit = best_key\n",
+        "                limit = best_key + 1\n",
+        MERGE,
+        SAFE,
+    ),
+    "a row is late against its own watermark": Mutant(
+        "cq.runtime.flow.admission",
+        "    kind = SEGMENT_ROWS\n    if instant < ld_i64(source, SOURCE_WATERMARK):",
+        "    kind = SEGMENT_ROWS\n    if instant <= ld_i64(source, SOURCE_WATERMARK):",
+        MERGE,
+        SAFE,
+    ),
+    "a closing time is passed one instant late": Mutant(
+        "cq.runtime.flow.admission",
+        "    if unmarked == 1 or minimum >= ld_i64(admission, ADMISSION_BOUNDARY):",
+        "    if unmarked == 1 or minimum > ld_i64(admission, ADMISSION_BOUNDARY):",
+        MERGE,
+        SAFE,
+    ),
+    "the row before the last of a block is not looked at": Mutant(
+        "cq.runtime.flow.admission",
+        "    for row in range(1, BLOCK_ROWS):\n        falls",
+        "    for row in range(1, BLOCK_ROWS - 1):\n        falls",
+        MERGE,
+        SAFE,
+    ),
+    "the end of a source moves no watermark": Mutant(
+        "cq.runtime.flow.admission",
+        "            if ld_i64(source, SOURCE_TIMED) == 1 and minimum < NEVER:",
+        "            if ld_i64(source, SOURCE_TIMED) == 2 and minimum < NEVER:",
+        MERGE,
+        SAFE,
+    ),
+    "the end of a source tells no row of the watermark": Mutant(
+        "cq.runtime.flow.admission",
+        "_advance(admission, ticket, minimum, ld_i64(admission, ADMISSION_MARKED))",
+        "_advance(admission, ticket, minimum, 0)",
+        MERGE,
+        SAFE,
+    ),
+    "the watermark of a row is its source's": Mutant(
+        "cq.runtime.flow.watermarks",
+        "max_i64(watermark, min_i64(maximum - delay, others))",
+        "max_i64(watermark, maximum - delay)",
+        MERGE,
+        SAFE,
+    ),
+    "what waits in a lane leaves with its next row": Mutant(
+        "cq.codegen.stage",
+        "first = marks_reach(marks, first, place, instant)",
+        "first = place",
+        ("test_engine_schedules.py",),
+        "wait",
+    ),
+    "a lane without rows in a ticket learns nothing of its watermark": Mutant(
+        "cq.runtime.flow.split",
+        "    if marks == 0 or ld_i64(item, BATCH_ROWS) == 0:",
+        "    if marks != 0:",
+        ("test_engine_schedules.py",),
+        "wait",
+    ),
+    "the second of two stages learns of the watermark from rows only": Mutant(
+        "cq.codegen.stage",
+        'expr("rows > 0 and kind <= LATE"',
+        'expr("rows < 0 and kind <= LATE"',
+        ("test_waiting.py",),
+        "chain",
+    ),
+    "rows before a failure are lost": Mutant(
+        "cq.runtime.engine.worker",
+        "        if holds_rows(stage, task) == 0 or send_emitted(stage, task, 0) == 0:\n",
+        "        if holds_rows(stage, task) >= 0:\n",
+        ENGINE,
+        SAFE,
+    ),
+    "a limit lets one row more through": Mutant(
+        "cq.runtime.engine.stage",
+        "        rows = parcel_truncate(parcel, left)\n",
+        "        rows = parcel_truncate(parcel, left + 1)\n",
+        ENGINE,
+        SAFE,
+    ),
+    "a lane's share starts at the row after its first": Mutant(
+        "cq.runtime.flow.split",
+        "        st_i64(target, SEGMENT_LO, lo)\n",
+        "        st_i64(target, SEGMENT_LO, lo + (1 if hi > lo + 1 else 0))\n",
+        ENGINE,
+        SAFE,
+    ),
+    "closing times go only to lanes with rows": Mutant(
+        "cq.runtime.flow.split", "share = 1 if events > 0 or", "share = 1 if events > 1000 or", ENGINE, SAFE
+    ),
+    "lanes are merged by their number": Mutant(
+        "cq.runtime.flow.gather",
+        "                if best < 0 or position_before(at, best_at) == 1:",
+        "                if best < 0:",
+        ENGINE,
+        SAFE,
+    ),
+    "rows of other lanes behind a failure are sent": Mutant(
+        "cq.runtime.flow.gather", "        _cut(lanes, split, failed, scratch)\n", "        pass\n", ENGINE, SAFE
+    ),
+    "a parcel is used again with the bits of its last rows": Mutant(
+        "cq.runtime.flow.parcel",
+        "            fill(ld_i64(out, OUT_VALIDITY), 0, used)\n",
+        "            fill(ld_i64(out, OUT_VALIDITY), 0, 0)\n",
+        ("test_parcel.py",),
+        "interpreted",
+    ),
+}
+
+
+@pytest.mark.mutants
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_planted_bug_is_seen(name):
+    seen, said = MUTANTS[name].verdict()
+    assert seen, said

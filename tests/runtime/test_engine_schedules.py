@@ -1,0 +1,159 @@
+"""Whole small jobs in random schedules of several workers, every access to memory watched for races."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import fields, replace
+
+import pyarrow as pa
+import pytest
+from cases import Prepared
+from engine_kernels import batch, job, stage
+from interleave import wander
+
+from cq.runtime.base.host import InterpretedHost
+from cq.runtime.base.simulation import Memory
+from cq.runtime.engine import stage as s
+from cq.runtime.engine.build import build, close
+from cq.runtime.flow import admission as m
+from cq.runtime.flow.arrow import lend
+from cq.runtime.flow.batch import ITEM_STAGE
+from cq.runtime.flow.parcel import PARCEL_PORT
+from cq.runtime.layout.abi import OUT_WORDS, PORT_COLUMNS, PORT_ROWS
+from cq.runtime.layout.job import StageKind
+
+STEPS = 40  # looks for work of each worker in a schedule; what is left is done by one worker at the end
+
+
+class Run:
+    """A job over rows that are all pushed, as `wander` sets it up: built in the memory that is watched.
+
+    rows: a record batch, or tuples (k, v, t).
+    """
+
+    def __init__(self, plan, rows, workers, batch_rows):
+        self.plan, self.workers, self.batch_rows = plan, workers, batch_rows
+        self.rows = rows if isinstance(rows, pa.RecordBatch) else batch(rows)
+
+    def setup(self):
+        host = InterpretedHost()
+        assert Memory.current is not None
+        host.memory = Memory.current
+        host._active._memory = Memory.current
+        plant = build(host, self.plan, self.workers, self.batch_rows, 0)
+        loan = lend(host, self.rows, plant.storages[0])
+        ring = host.word(plant.sources[0], m.SOURCE_RING)
+        host.function("ring_push")(ring, loan)
+        host.function("ring_push")(ring, m.END_OF_SOURCE)
+        return host, plant, loan
+
+    def worker(self, number):
+        def work(shared):
+            host, plant, _ = shared
+            work_once = host.function("work_once")
+            for _step in range(STEPS):
+                work_once(plant.engine, number)
+
+        return work
+
+    def result(self, shared):
+        """(rows of the sink, serial of the failure or None), after one worker has done the rest."""
+        host, plant, loan = shared
+        host.function("run_inline")(plant.engine, 10_000)
+        outcome = host.word(plant.engine, s.ENGINE_OUTCOME)
+        assert outcome != s.RUNNING
+        failed = None
+        if outcome != s.FINISHED:
+            failed = host.word(host.word(outcome, ITEM_STAGE), s.STAGE_ERROR + s.ERROR_SERIAL)
+        found = []
+        ring = host.word(plant.sinks[0], s.SINK_RING)
+        while (parcel := host.function("ring_pop")(ring)) != 0:
+            port = parcel + PARCEL_PORT * 8
+            count, columns = host.word(port, PORT_ROWS), host.word(port, PORT_COLUMNS)
+            a, b = (
+                struct.unpack(f"<{count}q", host.read(host.word(columns, n * OUT_WORDS), 8 * count)) for n in (0, 1)
+            )
+            found += zip(a, b, strict=True)
+            host.function("parcel_return")(parcel)
+        close(
+            replace(plant, **{f.name: list(v) for f in fields(plant) if isinstance(v := getattr(plant, f.name), list)})
+        )
+        host.function("loan_return")(loan)
+        return found, failed
+
+
+def in_every_schedule(plan, rows, *, batch_rows, workers=2, runs=25):
+    with Memory():
+        alone = Run(plan, rows, 1, batch_rows)
+        expected = alone.result(alone.setup())
+    case = Run(plan, rows, workers, batch_rows)
+
+    def check(shared, _):
+        assert case.result(shared) == expected
+
+    wander(case.setup, [case.worker(n) for n in range(workers)], check, runs=runs, depth=6)
+    return expected
+
+
+ROWS = [(n % 3, n % 2, n * 10) for n in range(9)]
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        pytest.param((stage("running"),), id="single"),
+        pytest.param((stage("passthrough", StageKind.STATELESS),), id="shared"),
+        pytest.param((stage("repeat", StageKind.STATELESS, last=False), stage("running")), id="shared, single"),
+        pytest.param((stage("running", StageKind.PARTITIONED),), id="lanes"),
+        pytest.param((stage("groups", StageKind.PARTITIONED),), id="lanes, closing"),
+    ],
+)
+def test_every_schedule_gives_the_rows_of_one_worker(stages):
+    found, failed = in_every_schedule(job(*stages, grid_us=40), ROWS, batch_rows=3)
+    assert failed is None
+    assert found
+
+
+@pytest.mark.parametrize("kind", [StageKind.STATELESS, StageKind.PARTITIONED])
+def test_every_schedule_tells_the_first_failure(kind):
+    rows = [(n % 3, -1 if n in {4, 7} else n, n) for n in range(9)]
+    found, failed = in_every_schedule(job(stage("strict", kind)), rows, batch_rows=2)
+    assert (len(found), failed) == (4, 4)
+
+
+def test_a_limit_ends_every_schedule_alike():
+    found, failed = in_every_schedule(job(stage("passthrough", StageKind.STATELESS, limit=4)), ROWS, batch_rows=2)
+    assert (len(found), failed) == (4, None)
+
+
+WAITING = """CREATE STREAM s (k VARCHAR, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '3' SECOND);
+CREATE VIEW u AS SELECT {key} AS k, v, ts FROM s{pieces};
+SELECT v, n FROM (SELECT k, v, ts, COUNT(*) OVER (PARTITION BY k ORDER BY ts ROWS UNBOUNDED PRECEDING) AS n,
+                         LAG(v) OVER (PARTITION BY k ORDER BY ts) AS p FROM u)
+QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) > 0;"""
+
+
+@pytest.mark.parametrize(
+    ("key", "pieces", "kinds"),
+    [
+        pytest.param("k", "", [StageKind.PARTITIONED], id="lanes"),
+        pytest.param(
+            "w", ", UNNEST(SPLIT(s.k, ' ')) AS x(w)", [StageKind.STATELESS, StageKind.PARTITIONED], id="chain"
+        ),
+    ],
+)
+def test_rows_that_wait_leave_alike_in_every_schedule(key, pieces, kinds):
+    # watermark       -    -    1    -    2    5    -    9: lanes learn of it from each other's rows
+    rows = [("a", 1), ("b", 2), ("a c", 4), ("b", 3), ("c", 5), ("a", 8), ("b a", 6), ("c", 12)]
+    compiled = Prepared(WAITING.format(key=key, pieces=pieces)).compiled
+    (plan,), (alone,) = (compiled.for_workers(n).after("emit") for n in (2, 1))
+    assert [s.kind for s in plan.stages] == kinds and plan.watermarks and len(alone.stages) == 1
+    columns = {"k": [k for k, _ in rows], "v": list(range(8)), "ts": [t * 1_000_000 for _, t in rows]}
+
+    def given(job):
+        return pa.RecordBatch.from_pydict({c.name: columns[c.name] for c in job.sources[0].columns})
+
+    found, failed = in_every_schedule(plan, given(plan), batch_rows=3, runs=12)
+    assert failed is None
+    assert found == in_every_schedule(alone, given(alone), batch_rows=100, runs=1)[0]
+    assert len(found) == sum(len(k.split()) if pieces else 1 for k, _ in rows)

@@ -1,0 +1,215 @@
+"""The workers' protocol in every schedule: no wake-up is lost, nothing is sent into a full queue, order holds.
+
+The worker loop itself is explored over small jobs of stand-in parts; whole engines run under real threads in
+test_engine.py.
+"""
+
+from __future__ import annotations
+
+import pytest
+from interleave import Failure, explore, wander
+from planted import original, planted
+
+from cq.runtime.base.ops import at_add, at_load, at_store, ld_i64, pause, release, zalloc
+from cq.runtime.queues import pool, reorder, ring
+from cq.runtime.queues.ring import ring_drop, ring_new, ring_pop, ring_push
+
+WORKER = "cq.runtime.engine.worker"
+STAGE = "cq.runtime.engine.stage"
+
+
+class Jobs:
+    """A queue of jobs in place of `work_once`: one job done, or nothing to do."""
+
+    def __init__(self, worker, stage):
+        self.worker, self.stage = worker, stage
+        self.scope = worker.worker_loop.__globals__
+
+    def setup(self):
+        shared = zalloc(self.stage.ENGINE_WORDS * 8), ring_new(4), zalloc(8)
+        _, queue, done = shared
+
+        def work_once(_, worker):
+            if ring_pop(queue) == 0:
+                return 0
+            at_add(done, 1)
+            return 1
+
+        self.scope["work_once"] = work_once
+        self.scope["SPINS"] = self.scope["YIELDS"] = 0
+        return shared
+
+    def work(self, shared):
+        return self.worker.worker_loop(shared[0], 0)
+
+    def feed(self, count):
+        def body(shared):
+            engine, queue, done = shared
+            for job in range(count):
+                assert ring_push(queue, job + 1) == 1
+                self.stage.wake_workers(engine, 1)
+            while at_load(done) < count:
+                pause()
+            at_store(engine + self.stage.ENGINE_STOP * 8, 1)
+            self.stage.wake_workers(engine, 2)
+
+        return body
+
+    def check(self, shared, _):
+        engine, queue, done = shared
+        assert ld_i64(done, 0) > 0
+        ring_drop(queue)
+        release(engine)
+        release(done)
+
+
+def run_jobs(worker, stage, runner, workers=1, count=1, **limits):
+    original_work = worker.worker_loop.__globals__["work_once"]
+    kept = {name: worker.worker_loop.__globals__[name] for name in ("SPINS", "YIELDS")}
+    jobs = Jobs(worker, stage)
+    try:
+        return runner(jobs.setup, [jobs.feed(count), *[jobs.work] * workers], jobs.check, **limits)
+    finally:
+        worker.worker_loop.__globals__.update(kept, work_once=original_work)
+
+
+def test_no_wakeup_is_lost():
+    assert run_jobs(original(WORKER), original(STAGE), explore, preemptions=2, delays=True).complete
+    run_jobs(original(WORKER), original(STAGE), wander, workers=2, count=3, runs=200, delays=True)
+
+
+@pytest.mark.mutants
+@pytest.mark.parametrize(
+    ("module", "good", "bad"),
+    [
+        pytest.param(
+            STAGE,
+            "    fence()\n    if at_load(engine + ENGINE_WAITERS * 8) > 0:",
+            "    if at_load(engine + ENGINE_WAITERS * 8) > 0:",
+            id="a producer looks for sleepers before its push is seen",
+        ),
+        pytest.param(
+            WORKER,
+            "            epoch = at_load(engine + ENGINE_EPOCH * 8)\n"
+            "            at_add(engine + ENGINE_WAITERS * 8, 1)\n",
+            "            at_add(engine + ENGINE_WAITERS * 8, 1)\n",
+            id="a worker reads the epoch after its last look",
+        ),
+        pytest.param(
+            STAGE,
+            "        at_add(engine + ENGINE_EPOCH * 8, 1)\n        futex_wake(engine + ENGINE_EPOCH * 8, count)\n",
+            "        futex_wake(engine + ENGINE_EPOCH * 8, count)\n",
+            id="a wake-up does not move the epoch",
+        ),
+        pytest.param(
+            WORKER,
+            "            if work_once(engine, worker) == 0 and at_load(engine + ENGINE_STOP * 8) == 0:",
+            "            if at_load(engine + ENGINE_STOP * 8) == 0:",
+            id="a worker sleeps without a last look",
+        ),
+    ],
+)
+def test_a_planted_bug_in_the_sleep_is_seen(module, good, bad):
+    worker, stage = original(WORKER), original(STAGE)
+    if module == WORKER:
+        if "epoch = " in good:
+            good += (
+                "            if work_once(engine, worker) == 0 and at_load(engine + ENGINE_STOP * 8) == 0:\n"
+                "                futex_wait(engine + ENGINE_EPOCH * 8, epoch, SLEEP_NS)\n"
+            )
+            bad += (
+                "            if work_once(engine, worker) == 0 and at_load(engine + ENGINE_STOP * 8) == 0:\n"
+                "                futex_wait(engine + ENGINE_EPOCH * 8, at_load(engine + ENGINE_EPOCH * 8), SLEEP_NS)\n"
+            )
+        worker = planted(WORKER, good, bad)
+    else:
+        stage = planted(STAGE, good, bad)
+    with pytest.raises(Failure):
+        run_jobs(worker, stage, explore, preemptions=2, delays=True)
+        run_jobs(worker, stage, explore, workers=2, count=2, preemptions=2)
+
+
+def test_a_ticket_far_ahead_cannot_starve_the_head():
+    """Two tasks, three tickets, two workers: the head ticket has a task whatever the schedule."""
+
+    def setup():
+        tickets, tasks, order = ring.ring_new(4), pool.bag_new(2), reorder.reorder_new(2)
+        for ticket in range(3):
+            ring.ring_push(tickets, ticket + 1)
+        for task in range(2):
+            pool.bag_put(pool.bag_home(tasks, task), task + 1)
+        return tickets, tasks, order, zalloc(8 * 8)
+
+    def drain(shared):
+        _, tasks, order, log = shared
+        while reorder.reorder_enter(order) == 1:
+            while (result := reorder.reorder_head(order)) != 0:
+                place = at_load(log)
+                at_store(log + 8 + place * 8, result)
+                at_store(log, place + 1)
+                reorder.reorder_next(order)
+                pool.bag_put(pool.bag_home(tasks, (result >> 8) - 1), result >> 8)
+            if reorder.reorder_leave(order) == 0:
+                return
+
+    def work(shared):
+        tickets, tasks, order, _ = shared
+        for _try in range(3):
+            drain(shared)
+            task = pool.bag_take(tasks)
+            if task == 0:
+                continue
+            item, ticket = ring.ring_take(tickets)
+            if item == 0:
+                pool.bag_put(pool.bag_home(tasks, task - 1), task)
+                continue
+            assert reorder.reorder_put(order, ticket, task << 8 | item) == 1, "a put in flight always fits"
+            drain(shared)
+
+    def check(shared, _):
+        tickets, tasks, order, log = shared
+        work(shared)
+        assert [at_load(log + 8 + n * 8) & 255 for n in range(at_load(log))] == [1, 2, 3]
+        assert pool.bag_count(tasks) == 2
+        for made in (tickets, tasks, order, log):
+            release(made)
+
+    assert explore(setup, [work, work], check, preemptions=1).complete
+    wander(setup, [work, work, work], check, runs=150)
+
+
+def test_a_thing_is_lent_to_one_thread():
+    def setup():
+        made = pool.bag_new(2)
+        pool.bag_put(pool.bag_home(made, 0), 7)
+        return made
+
+    def check(made, results):
+        assert sorted(results) == [0, 7]
+        pool.bag_drop(made)
+
+    assert explore(setup, [pool.bag_take, pool.bag_take], check, preemptions=3).complete
+
+
+def test_what_comes_back_can_be_taken():
+    """One thing, lent and put back by two threads: never refused, never lost. A ring of two fails here."""
+
+    def setup():
+        made = pool.bag_new(1), zalloc(8)
+        pool.bag_put(pool.bag_home(made[0], 0), 9)
+        return made
+
+    def borrow(shared):
+        made, inside = shared
+        for _try in range(2):
+            if (thing := pool.bag_take(made)) != 0:
+                assert at_add(inside, 1) == 0
+                at_add(inside, -1)
+                pool.bag_put(pool.bag_home(made, 0), thing)
+
+    def check(shared, _):
+        assert pool.bag_count(shared[0]) == 1
+        for made in shared:
+            release(made)
+
+    assert explore(setup, [borrow, borrow], check, preemptions=2).complete

@@ -1,0 +1,100 @@
+"""The tests of memory, of state containers and of 128-bit arithmetic notice planted bugs."""
+
+from __future__ import annotations
+
+import pytest
+from mutate import Mutant
+
+MEMORY = ("test_native_memory.py",)
+TABLES = ("test_tables.py",)
+SAVING = ("test_saving.py",)
+TABLE = "cq.runtime.containers.tables"
+STRINGS = "cq.runtime.containers.strings"
+MUTANTS = {
+    "a kept block is taken by load and store": Mutant(
+        "cq.runtime.queues.free_list",
+        "            thing = at_xchg(place, 0)",
+        "            thing = at_load(place)\n            at_xchg(place, 0)",
+        MEMORY,
+        "schedule",
+    ),
+    "a place is filled without a look at what is in it": Mutant(
+        "cq.runtime.queues.free_list", "at_cas(place, 0, thing)", "at_xchg(place, thing) == 0", MEMORY, "schedule"
+    ),
+    "kept blocks are not counted": Mutant(
+        "cq.runtime.containers.blocks",
+        "if at_add(kept_words(), room) + room <= MOST_KEPT_BYTES:", "if room > 0:", MEMORY, "most"
+    ),
+    "a kept block is not zeroed": Mutant(
+        "cq.runtime.containers.blocks", "            if zero == 1:", "            if zero == 2:", MEMORY, "zero"
+    ),
+    "a shelf is too small by one byte": Mutant(
+        "cq.runtime.containers.blocks", "clz(size - EXTRA_BYTES - 1)", "clz(size - EXTRA_BYTES - 2)", MEMORY, "shelf"
+    ),
+    "a moved block keeps the words of the one it was": Mutant(
+        "cq.runtime.containers.blocks", "    st_i64(to, BLOCK_MAPPED, mapped)\n", "", MEMORY, "resized"
+    ),
+    "a block whose pages cannot be moved is lost": Mutant(
+        "cq.runtime.containers.blocks", "or _move(block, moved) == 0", "or _move(block, moved) == 2", MEMORY, "copied"
+    ),
+    "a hole is not filled by what stands behind it": Mutant(
+        TABLE, "(at - home) & mask >= (at - hole) & mask", "(at - home) & mask > (at - hole) & mask", TABLES
+    ),
+    "a hole is filled by what stands before its place": Mutant(
+        TABLE, "if (at - home) & mask >= (at - hole) & mask:", "if at >= 0:", TABLES
+    ),
+    "the hole stays where it was": Mutant(TABLE, "            hole = at\n", "            pass\n", TABLES),
+    "a deleted string is no garbage": Mutant(
+        TABLE, "garbage += length if length > INLINE_STRING_BYTES else 0", "garbage += 0", TABLES, "deleted"
+    ),
+    "the dead are never buried": Mutant(TABLE, "dead * 4 >= ld_i64(table, TABLE_LIMIT)", "dead < 0", TABLES, "gone"),
+    "the index points to where entries were before they moved": Mutant(
+        TABLE,
+        "    for n in range(1, number + 1):\n        _point(",
+        "    for n in range(2, number + 1):\n        _point(",
+        TABLES,
+    ),
+    "sorted births are forgotten when entries move": Mutant(
+        TABLE, "        _reorder(table)\n", "        st_i64(table, TABLE_BIRTHS, 0)\n", TABLES, "dictionary"
+    ),
+    "a cycle of births does not close": Mutant(
+        TABLE, "            copy(spare + to * stride, spare, stride)\n", "", TABLES, "dictionary"
+    ),
+    "an emptied index keeps the ends of runs": Mutant(
+        TABLE,
+        "            slot = (slot + 1) & mask\n\n\n# -- making",
+        "            slot = mask\n\n\n# -- making",
+        TABLES,
+    ),
+    "growing forgets the last slot of the index": Mutant(
+        TABLE, "    for slot in range(slots):\n", "    for slot in range(slots - 1):\n", TABLES
+    ),
+    "a saved table forgets its last group": Mutant(
+        TABLE,
+        "    for n in range(count):\n        copy(at, ",
+        "    for n in range(count - 1):\n        copy(at, ",
+        SAVING,
+    ),
+    "all partitions are loaded": Mutant(
+        TABLE, "ld_u8(partitions, tag & PARTITION_MASK) == 1", "ld_u8(partitions, tag & PARTITION_MASK) >= 0", TABLES,
+        "pieces",
+    ),
+    "loaded strings are where they were in the piece": Mutant(
+        STRINGS, "texts + ld_i64(entry, word + 1)", "texts", TABLES, "pieces"
+    ),
+    "ties are rounded up": Mutant(
+        "cq.runtime.values.int128", "(rest != 0 or significand & 1 == 1)", "(rest != 0 or significand >= 0)",
+        ("test_native_int128.py",),
+    ),
+    "the rest of an average is forgotten": Mutant(
+        "cq.runtime.values.int128",
+        "_to_double(q_hi, q_lo, rest)", "_to_double(q_hi, q_lo, 0)", ("test_native_int128.py",)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.mutants
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_planted_bug_is_noticed(name):
+    caught, said = MUTANTS[name].verdict()
+    assert caught, said

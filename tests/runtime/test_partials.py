@@ -1,0 +1,120 @@
+"""Panes that several workers fill apart give the rows of one worker, in every schedule; see
+cq/runtime/engine/partials.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from test_engine_schedules import in_every_schedule
+
+from cq.compiler.passes import compile
+from cq.runtime.engine import build
+from cq.runtime.engine.engine import Engine
+from cq.runtime.layout.job import StageKind
+
+STREAM = """
+CREATE STREAM s (k BIGINT NOT NULL, v BIGINT NOT NULL, t BIGINT NOT NULL,
+  ts TIMESTAMP AS TIMESTAMP_MICROS(t), WATERMARK FOR ts AS ts - INTERVAL '0.000005' SECOND);
+"""
+TUMBLE = "TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '0.00002' SECOND)"
+HOP = "HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '0.00001' SECOND, INTERVAL '0.00003' SECOND)"
+# 20 rows out of order, some late, keys that come and go, an empty window between
+RUNS = 40  # fewer, and a part collected while it is in use goes unseen
+ROWS = [(n * 7 % 4, n % 5, n * 4 + (n * 11 % 9) - 4 + 60 * (n > 14)) for n in range(20)]
+
+
+@pytest.fixture
+def spread(monkeypatch):
+    """All parts are filled from the first row on, however few rows a group has."""
+    monkeypatch.setattr(build, "ROWS_A_GROUP", 0)
+
+
+def job_of(text: str, workers: int = 2):
+    (job,) = compile(STREAM + text).for_workers(workers).after("emit")
+    return job
+
+
+def windows(window: str, what: str = "k, SUM(v) AS total"):
+    return f"SELECT {what} FROM {window} GROUP BY window_start, window_end, k;"
+
+
+def rows_alone(text: str) -> list[tuple[int, int]]:
+    """What the same query gives on one worker, in one loop."""
+    return ran(job_of(text, 0), 0)
+
+
+def given(text: str) -> list[tuple[int, ...]]:
+    """The rows, with their columns in the order in which the job reads them."""
+    names = [c.name for c in job_of(text).sources[0].columns]
+    return [tuple(dict(zip("kvt", row, strict=True))[name] for name in names) for row in ROWS]
+
+
+def batch_for(job) -> pa.RecordBatch:
+    columns = {name: pa.array(np.array(values)) for name, values in zip("kvt", zip(*ROWS, strict=True), strict=True)}
+    return pa.record_batch(columns).select([c.name for c in job.sources[0].columns])
+
+
+def rows_of(batches) -> list[tuple[int, int]]:
+    return [row for x in batches for row in zip(x.column(0).to_pylist(), x.column(1).to_pylist(), strict=True)]
+
+
+def ran(job, threads: int, batch_rows: int = 16) -> list[tuple[int, int]]:
+    found: list[pa.RecordBatch] = []
+    with Engine(job, threads=threads, batch_rows=batch_rows) as engine:
+        engine.run([iter([batch_for(job)])], lambda _sink, result: found.append(result))
+    return rows_of(found)
+
+
+def test_a_window_that_merges_exactly_is_filled_by_several_workers():
+    assert [s.kind for s in job_of(windows(TUMBLE)).stages] == [StageKind.PARTIAL, StageKind.STATEFUL]
+    assert [s.kind for s in job_of(windows(TUMBLE), 1).stages] == [StageKind.STATEFUL]
+
+
+@pytest.mark.parametrize(
+    "what", ["k, COUNT(DISTINCT v) AS n", "k, CAST(SUM(CAST(v AS DOUBLE)) AS BIGINT) AS total"], ids=["sets", "doubles"]
+)
+def test_what_does_not_merge_exactly_or_cheaply_stays_with_one_worker(what):
+    assert StageKind.PARTIAL not in [s.kind for s in job_of(windows(TUMBLE, what)).stages]
+
+
+@pytest.mark.parametrize("window", [TUMBLE, HOP], ids=["tumble", "hop"])
+@pytest.mark.parametrize("batch_rows", [4, 7])
+@pytest.mark.usefixtures("spread")
+def test_panes_of_workers_give_the_rows_of_one_worker(window, batch_rows):
+    text = windows(window)
+    assert in_every_schedule(job_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == (rows_alone(text), None)
+
+
+def test_panes_of_workers_are_one_until_rows_pay_for_merging():
+    text = windows(TUMBLE)
+    assert in_every_schedule(job_of(text), given(text), batch_rows=3, runs=RUNS) == (rows_alone(text), None)
+
+
+@pytest.mark.usefixtures("spread")
+def test_no_part_stays_held_after_a_failure():
+    text = windows(TUMBLE, "k, SUM(9 / (v - 4)) AS total")  # fails at rows 4, 9, 14 and 19; one window closes before
+    assert in_every_schedule(job_of(text), given(text), batch_rows=2, runs=RUNS) == ([(0, -2)], 4)
+
+
+@pytest.mark.usefixtures("spread")
+@pytest.mark.parametrize("threads", [2, 4, 8])
+@pytest.mark.parametrize("window", [TUMBLE, HOP], ids=["tumble", "hop"])
+def test_panes_of_workers_on_threads(window, threads):
+    text = windows(window, "k, COUNT(*) AS n")
+    assert ran(job_of(text, threads), threads, 3) == rows_alone(text)
+
+
+@pytest.mark.usefixtures("spread")
+@pytest.mark.parametrize("at", [1, 7, 12, 19])
+def test_panes_of_workers_outlive_a_pause_on_threads(at):
+    text = windows(HOP)
+    job, found = job_of(text), []
+    batch = batch_for(job)
+    with Engine(job, threads=2, batch_rows=3) as first:
+        first.push(0, batch.slice(0, at))
+        snapshot = first.pause()
+        found += [b for _, b in first.drain()]
+    with Engine(job, threads=2, batch_rows=3, snapshot=snapshot) as second:
+        second.run([iter([batch.slice(snapshot.rows[0])])], lambda _sink, result: found.append(result))
+    assert rows_of(found) == rows_alone(text)

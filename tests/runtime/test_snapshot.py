@@ -1,0 +1,141 @@
+"""A paused run goes on with another number of workers: 1, then 4, then 1 again, by every operator with state."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from cq.compiler.passes import compile
+from cq.planner.physical import choose
+from cq.runtime.engine import build
+from cq.runtime.engine.engine import Engine
+from cq.runtime.engine.snapshot import SnapshotMismatch
+from cq.runtime.layout.job import StageKind
+
+STREAM = """
+CREATE STREAM s (k VARCHAR, v BIGINT NOT NULL, t BIGINT NOT NULL,
+  ts TIMESTAMP AS TIMESTAMP_MICROS(t), WATERMARK FOR ts AS ts - INTERVAL '0.000009' SECOND);
+"""
+TUMBLE = "TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '0.00004' SECOND)"
+PARTITION = "OVER (PARTITION BY k ORDER BY ts"
+OVER = PARTITION + " ROWS UNBOUNDED PRECEDING)"
+GROUPED = f"FROM {TUMBLE} GROUP BY window_start, window_end, k;"
+LATEST = f"CREATE VIEW w AS SELECT window_start, window_end, k, COUNT(DISTINCT v) AS n {GROUPED}\n"
+JOIN = "LEFT JOIN w FOR SYSTEM_TIME AS OF s.ts ON s.k = w.k;"
+QUERIES = {
+    "window": STREAM + f"SELECT k, COUNT(DISTINCT v) AS n, MIN(k) AS m {GROUPED}",
+    "over": STREAM + f"SELECT k, SUM(v) {OVER} AS total, LAG(k) {PARTITION}) AS before FROM s;",
+    "temporal join": STREAM + LATEST + f"SELECT s.k, v, n FROM s {JOIN}",
+    "aggregate": STREAM + "SELECT k, COUNT(DISTINCT v) AS n, SUM(v) AS total FROM s GROUP BY k;",
+}
+MERGED = STREAM + f"SELECT k, COUNT(*) AS n, SUM(v) AS total {GROUPED}"
+COUNT = 240
+STEPS = (70, 150)  # rows after which the run is paused
+
+
+def rows() -> dict[str, list[object]]:
+    dice = random.Random(5)
+    names = [None, "", "a", "a key of more than twelve bytes", "another key of more than twelve"]
+    names += [f"key {n}" for n in range(30)]
+    return {
+        "k": [dice.choice(names) for _ in range(COUNT)],
+        "v": [dice.randrange(6) for _ in range(COUNT)],
+        "t": [2 * n + dice.randrange(12) for n in range(COUNT)],
+    }
+
+
+def batches_of(job) -> list[pa.RecordBatch]:
+    """For each source its columns, as the job reads them."""
+    kinds = {"k": pa.string(), "v": pa.int64(), "t": pa.int64()}
+    made = []
+    for source in job.sources:
+        names = [c.name for c in source.columns]
+        made.append(pa.record_batch([pa.array(rows()[n], kinds[n]) for n in names], names))
+    return made
+
+
+def job_of(text: str, workers: int):
+    (job,) = compile(text).for_workers(workers).after("emit")
+    return job
+
+
+def run_in_steps(job, workers: tuple[int, ...], batch_rows: int) -> list[tuple[object, ...]]:
+    """The rows of a run that is paused after STEPS rows of each source; each part has its number of workers."""
+    found: list[pa.RecordBatch] = []
+    batches = batches_of(job)
+    snapshot = None
+
+    def take(_sink: int, batch: pa.RecordBatch) -> None:
+        found.append(batch)
+
+    for threads, until in zip(workers, (*STEPS, COUNT), strict=True):
+        with Engine(job, threads=threads, batch_rows=batch_rows, snapshot=snapshot) as engine:
+            taken = snapshot.rows if snapshot else (0,) * len(batches)
+            if until == COUNT:
+                rest = [iter([b.slice(n)]) for b, n in zip(batches, taken, strict=True)]
+                engine.run(rest, take)
+            else:
+                for number, batch in enumerate(batches):
+                    engine.push(number, batch.slice(taken[number], until - taken[number]))
+                found += [b for _, b in engine.drain()]
+                snapshot = engine.pause()
+                assert snapshot.rows == (until,) * len(batches)
+    return rows_in(found)
+
+
+def rows_in(batches: list[pa.RecordBatch]) -> list[tuple[object, ...]]:
+    return [row for b in batches for row in zip(*(c.to_pylist() for c in b.columns), strict=True)]
+
+
+@pytest.mark.parametrize("batch_rows", [5, 64])
+@pytest.mark.parametrize("name", QUERIES)
+def test_lanes_go_on_with_another_number_of_workers(name, batch_rows, monkeypatch):
+    monkeypatch.setattr(choose, "ROUTED_FROM_NS", 0)
+    alone = run_in_steps(job_of(QUERIES[name], 1), (1, 1, 1), 1000)
+    job = job_of(QUERIES[name], 4)
+    assert job.stages[-1].kind is StageKind.PARTITIONED or name == "aggregate"
+    assert len(alone) > 20
+    for workers in ((1, 4, 1), (4, 1, 2), (0, 3, 0)):
+        assert run_in_steps(job, workers, batch_rows) == alone
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_stage_that_takes_one_worker_goes_on_with_more_around_it(name):
+    job = job_of(QUERIES[name], 1)
+    assert run_in_steps(job, (1, 4, 1), 7) == run_in_steps(job, (1, 1, 1), 1000)
+
+
+@pytest.mark.parametrize("workers", [(1, 4, 1), (4, 1, 2), (0, 3, 0)])
+def test_panes_of_workers_go_on_with_another_number_of_them(workers, monkeypatch):
+    monkeypatch.setattr(build, "ROWS_A_GROUP", 0)
+    alone = run_in_steps(job_of(MERGED, 1), (1, 1, 1), 1000)
+    job = job_of(MERGED, 4)
+    assert job.stages[0].kind is StageKind.PARTIAL
+    assert run_in_steps(job, workers, 5) == alone
+
+
+def test_what_a_worker_that_is_no_more_has_filled_is_collected(monkeypatch):
+    monkeypatch.setattr(build, "ROWS_A_GROUP", 0)
+    job, found = job_of(MERGED, 4), []
+    (batch,) = batches_of(job)
+    with Engine(job, threads=3) as engine:
+        empty = engine.pause().states[0][0]
+    with Engine(job, threads=1, batch_rows=5) as engine:
+        engine.push(0, batch.slice(0, 100))
+        found += [b for _, b in engine.drain()]
+        paused = engine.pause()
+    moved = replace(paused, states=((empty, empty, *paused.states[0]), *paused.states[1:]))
+    with Engine(job, threads=1, batch_rows=5, snapshot=moved) as engine:
+        engine.run([iter([batch.slice(paused.rows[0])])], lambda _, b: found.append(b))
+    assert rows_in(found) == run_in_steps(job_of(MERGED, 1), (1, 1, 1), 1000)
+
+
+def test_a_snapshot_of_another_job_is_refused(monkeypatch):
+    monkeypatch.setattr(build, "ROWS_A_GROUP", 0)
+    with Engine(job_of(MERGED, 4), threads=1) as engine:
+        snapshot = engine.pause()
+    with pytest.raises(SnapshotMismatch):
+        Engine(job_of(QUERIES["over"], 1), snapshot=snapshot)

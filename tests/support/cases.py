@@ -1,0 +1,205 @@
+"""One query over rows in memory, run every way there is; what each way gives has one comparable form.
+
+`Prepared(text)` binds; `give` says what the streams read; `reference()` and `native(way)` give Outcomes, equal or not.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+
+from cq.compiler.passes import Compiled, compile
+from cq.connectors.access import Access
+from cq.connectors.inputs import Inputs
+from cq.connectors.physical_rows import batch_of, rows_of
+from cq.connectors.sinks.writers import Memory, result_schema
+from cq.engines import native
+from cq.engines.protocol import RunOptions
+from cq.engines.query import run_query
+from cq.errors import DataError
+from cq.lang.schema import Field
+from cq.planner.physical.turns import gathered
+from cq.planner.plan.logical import LogicalPlan, connected
+from cq.planner.plan.source import may_wait, sources_of
+from cq.reference.engine import run as reference_run
+from cq.runtime.engine import build
+from cq.runtime.engine.engine import Engine
+
+Row = tuple[Any, ...]
+Rows = Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How the native engine runs: compiled with so many workers, or its generated code interpreted (inline)."""
+
+    threads: int = 0
+    batch_rows: int = 4096
+    heuristic: str = "ct"
+    interpreted: bool = False
+
+    def __str__(self) -> str:
+        kind = "interpreted" if self.interpreted else f"threads {self.threads}, {self.heuristic}"
+        return f"{kind}, batch rows {self.batch_rows}"
+
+
+WAYS = tuple(Way(t, b) for t in (0, 1, 2, 4) for b in (1, 3, 4096)) + tuple(
+    Way(0, b, interpreted=True) for b in (1, 3, 4096)
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gave: rows of every output, in order; late rows; code and place of the error that ended it.
+
+    Two outcomes are equal when every bit of every row is: 0.0 is not -0.0, and NaN is NaN.
+    """
+
+    rows: Mapping[str, tuple[Row, ...]]
+    late: int | None
+    error: str = ""
+    message: str = field(default="", compare=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Outcome) and self.seen() == other.seen()
+
+    def seen(self) -> tuple[str, str, str]:
+        """All that is compared; the number of late rows is only told by runs that ended well."""
+        return repr(dict(self.rows)), self.error, "" if self.error or self.late is None else str(self.late)
+
+    def difference(self, other: Outcome) -> str:
+        """The first difference, for people; empty when there is none."""
+        if self.error != other.error:
+            return f"error {self.error or 'none'} {self.message}, not {other.error or 'none'} {other.message}"
+        for name, rows in self.rows.items():
+            others = other.rows[name]
+            for i, (a, b) in enumerate(zip(rows, others, strict=False)):
+                if repr(a) != repr(b):
+                    return f"{name}[{i}]: {a}, not {b}"
+            if len(rows) != len(others):
+                return f"{name}: {len(rows)} rows, not {len(others)}"
+        return f"{self.late} late rows, not {other.late}" if self.seen()[2] != other.seen()[2] else ""
+
+
+class Prepared:
+    """A query text, bound; `give` sets what its streams read, and may be called again."""
+
+    def __init__(self, text: str) -> None:
+        self._given: dict[str, pa.Table] = {}
+        self.compiled: Compiled = compile(text, inputs=Inputs(Access(Path.cwd()), self._given))
+        self.fields: dict[str, tuple[Field, ...]] = {s.name: s.fields for s in self.compiled.sources}
+
+    def give(self, inputs: Mapping[str, Rows], cuts: Sequence[int] = ()) -> None:
+        """The rows of every stream, in record batches of the sizes `cuts`, over and over; all in one without."""
+        for name, fields in self.fields.items():
+            # NOT NULL is the query's affair: the table itself may hold anything
+            loose = [Field(f.name, f.type, True) for f in fields]
+            batch = batch_of(list(inputs.get(name, ())), loose)
+            self._given[name] = pa.Table.from_batches(list(_slices(batch, cuts)), batch.schema)
+
+    def reference(self) -> Outcome:
+        return self.run("reference", RunOptions())
+
+    def native(self, way: Way) -> Outcome:
+        engine = functools.partial(Engine, heuristic=way.heuristic, interpreted=way.interpreted)
+        with patch.object(native, "Engine", engine), patch.object(build, "ROWS_A_GROUP", 0):  # panes are always merged
+            return self.run("native", RunOptions(way.threads, way.batch_rows))
+
+    def run(self, engine: str, options: RunOptions) -> Outcome:
+        sinks = {o.name: Memory(result_schema(o.node.schema.fields)) for o in self.compiled.outputs}
+        late, error, message = None, "", ""
+        try:
+            late = run_query(self.compiled, sinks, engine, options).late_rows
+        except DataError as e:
+            error, message = f"{e.code} {e.first.place}", e.first.message
+        if any(all(o.limit is not None for o in part.outputs) for part in connected(self.compiled.plan)):
+            late = None  # how many late rows are looked at before the last limit of a part is reached is not defined
+        rows = {}
+        for output in self.compiled.outputs:
+            types = [f.type for f in output.node.schema.fields]
+            batches = sinks[output.name].table().to_batches()
+            rows[output.name] = tuple(r for b in batches for r in rows_of(b, types))
+        return Outcome(rows, late, error, message)
+
+    def agree(self, native: Outcome, way: Way, reference: Outcome) -> bool:
+        """Whether they are equal, or differ only in what a failing event leaves (tests/README.md, What is compared)."""
+        if native == reference:
+            return True
+        rewritten = self.compiled.after("rewrite")
+        loose = len(self.compiled.outputs) > 1 or gathered(rewritten, may_wait(sources_of(rewritten.nodes())))
+        if not loose or not reference.error or _place(native.error) != _place(reference.error):
+            return False
+        earlier = self._rows_of_earlier_events()
+        for name, rows in reference.rows.items():
+            others = native.rows[name]
+            both = min(len(rows), len(others))
+            if both < earlier[name] or repr(rows[:both]) != repr(others[:both]):
+                return False
+        return native == self.native(Way(interpreted=way.interpreted))
+
+    def _rows_of_earlier_events(self) -> dict[str, int]:
+        """How many rows of each output the events before the failing one gave; all where no operator has failed."""
+        result = reference_run(self.compiled.plan, self._inputs())
+        return {
+            name: sum((d.position.serial, d.position.instant) != result.failed_at for d in rows)
+            for name, rows in result.outputs.items()
+        }
+
+    def errors_of_outputs(self) -> set[str]:
+        """The code that each output ends with when it is computed alone."""
+        inputs = self._inputs()
+        results = [reference_run(LogicalPlan((o,)), inputs) for o in self.compiled.outputs]
+        return {r.error.code for r in results if r.error is not None}
+
+    def _inputs(self) -> dict[str, list[Row]]:
+        out = {}
+        for name, fields in self.fields.items():
+            types = [f.type for f in fields]
+            out[name] = [r for b in self._given[name].to_batches() for r in rows_of(b, types)]
+        return out
+
+    def given(self) -> dict[str, pa.Table]:
+        """The tables the streams read now."""
+        return dict(self._given)
+
+
+def _place(error: str) -> str:
+    return error.partition(" ")[2]
+
+
+def _slices(batch: pa.RecordBatch, cuts: Sequence[int]) -> Iterator[pa.RecordBatch]:
+    if not cuts:
+        yield batch
+        return
+    start = turn = 0
+    while start < batch.num_rows:
+        size = cuts[turn % len(cuts)]
+        yield batch.slice(start, size)
+        start, turn = start + size, turn + 1
+
+
+@contextmanager
+def watched(label: str, seconds: float = 120) -> Iterator[None]:
+    """Whoever stands still is named: after so many seconds the process says `label` and ends."""
+
+    def end() -> None:
+        print(f"stands still for {seconds:g} s: {label}", file=sys.stderr, flush=True)
+        os._exit(3)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

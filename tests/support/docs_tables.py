@@ -1,0 +1,272 @@
+"""The tables of the documentation that are made from the registries: one function each, in `TABLES`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from itertools import zip_longest
+
+import click
+
+from cq.cli import COMMANDS
+from cq.cli.surroundings import all_limits
+from cq.connectors.options import SINK_OPTIONS, SOURCE_OPTIONS, OptionDef
+from cq.errors import CODES, CqError, SourceText
+from cq.grammar.parser import parse
+from cq.lang import aggregates, casts, functions
+from cq.lang.types import VARCHAR, DataType
+from cq.planner.binding.binder import bind
+from cq.planner.binding.literals import NOT_BUILT, TYPE_NAMES
+from cq.planner.binding.settings import MEMORY_LIMIT, SETTINGS
+from cq.workloads import WORKLOADS
+
+TABLES: dict[str, Callable[[], str]] = {}
+TOPICS = {
+    "arithmetic": "Arithmetic",
+    "mathematics": "Mathematics",
+    "rounding": "Rounding",
+    "comparison": "Comparison and logic",
+    "conditional": "Choice",
+    "text": "Text",
+    "time": "Time",
+}
+SHOWN_EXAMPLES, SHOWN_LETTERS = 3, 150  # of a function: what a glance takes in
+
+
+def table(function: Callable[[], str]) -> Callable[[], str]:
+    TABLES[function.__name__] = function
+    return function
+
+
+def rows(head: str, body: Iterable[Iterable[str]]) -> str:
+    """A table in Markdown; `head` names the columns, with | between them."""
+    names = [n.strip() for n in head.split("|")]
+    lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
+    lines += [f"| {' | '.join(cells)} |" for cells in body]
+    return "\n".join(lines)
+
+
+def code(*texts: str) -> str:
+    """Texts as code, in a cell."""
+    fenced = (f"`` {t} ``" if "`" in t else f"`{t}`" for t in texts if t)
+    return "<br>".join(t.replace("|", "\\|") for t in fenced)
+
+
+def words(text: str) -> str:
+    """A text for people, in a cell."""
+    return " ".join(text.replace("|", "\\|").split())
+
+
+# ------------------------------------------------------------------------------------------------------------ language
+
+
+@table
+def scalar_functions() -> str:
+    every = functions.all_scalars()  # loads the registry, aliases too
+    also: dict[str, list[str]] = {}
+    for alias, name in functions.ALIASES.items():
+        also.setdefault(name, []).append(alias)
+    parts = []
+    for topic, title in TOPICS.items():
+        entries = [e for e in every.values() if e.body.__module__ == f"cq.lang.functions.{topic}"]
+        body = []
+        for e in entries:
+            names = [a for a in also.get(e.name, []) if a not in e.shape]
+            meaning = words(e.doc) + (f" Also {code(*names).replace('<br>', ', ')}." if names else "")
+            body.append((code(e.shape), meaning, code(*_shown(e.examples)), ", ".join(e.fails)))
+        parts.append(f"**{title}**\n\n" + rows("call | meaning | examples | fails with", body))
+    listed = {e.body.__module__ for e in every.values()}
+    assert listed == {f"cq.lang.functions.{t}" for t in TOPICS}, "a topic without a title"
+    return "\n\n".join(parts)
+
+
+def _shown(examples: Iterable[str]) -> list[str]:
+    """The first examples, and the first one that fails."""
+    every = list(examples)
+    first = [e for i, e in enumerate(every[:SHOWN_EXAMPLES]) if i == 0 or len("".join(every[: i + 1])) < SHOWN_LETTERS]
+    return first + [e for e in every if "error" in e and e not in first][:1]
+
+
+@table
+def aggregate_functions() -> str:
+    every = aggregates.all_aggregates()  # loads the registry, aliases too
+    also: dict[str, list[str]] = {}
+    for alias, name in aggregates.ALIASES.items():
+        also.setdefault(name, []).append(alias)
+    body = []
+    for e in every.values():
+        meaning = words(e.doc) + (f" Also {code(*also[e.name])}." if e.name in also else "")
+        body.append((code(e.shape), meaning, code(*_shown(e.examples)), ", ".join(e.fails)))
+    return rows("call | meaning | examples | fails with", body)
+
+
+@table
+def cast_examples() -> str:
+    """Both columns as two lists of one table: what casts give, and what they refuse."""
+    taken = [e for e in casts.EXAMPLES if "error" not in e]
+    refused = [e.partition(" = error")[0] for e in casts.EXAMPLES if "error" in e]
+    return rows("gives | fails with CQ0707", ((code(a), code(b)) for a, b in zip_longest(taken, refused, fillvalue="")))
+
+
+@table
+def type_names() -> str:
+    names: dict[DataType, list[str]] = {}
+    for name, known in TYPE_NAMES.items():
+        names.setdefault(known, []).append(name)
+    body = [(code(first), ", ".join(code(n) for n in others)) for first, *others in names.values()]
+    at = list(names).index(VARCHAR)
+    body.insert(at, (code("DECIMAL(p, s)"), ", ".join(code(n) for n in ("NUMERIC", "DEC"))))
+    body.append((code("T ARRAY"), code("ARRAY<T>") + "; made by SPLIT, taken apart by UNNEST"))
+    return rows("type | also written", body)
+
+
+@table
+def settings() -> str:
+    written = {name: "'2GB'" if name == MEMORY_LIMIT else "n" for name in SETTINGS}
+    return rows("setting | meaning", ((code(f"SET {n} = {written[n]}"), words(doc)) for n, doc in SETTINGS.items()))
+
+
+# --------------------------------------------------------------------------------------------------------- refusals
+
+STREAM = """CREATE STREAM s (k BIGINT, x BIGINT, text VARCHAR, ts TIMESTAMP, WATERMARK FOR ts);
+CREATE STREAM r (k BIGINT, y BIGINT, ts TIMESTAMP, WATERMARK FOR ts);
+CREATE SINK o;
+"""
+IN_WINDOWS = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
+REFUSED = {
+    "keyed tables": "CREATE TABLE account (k BIGINT PRIMARY KEY, x BIGINT)",
+    "triggers": "CREATE TRIGGER t AFTER INSERT ON s BEGIN ATOMIC UPDATE a SET x = 1; END",
+    "checks of a stream": "CREATE STREAM q (x BIGINT CHECK (x > 0))",
+    "defaults of a stream": "CREATE STREAM q (x BIGINT DEFAULT 0)",
+    "idle sources": "CREATE STREAM q (ts TIMESTAMP, WATERMARK FOR ts IDLE TIMEOUT INTERVAL '5' SECOND)",
+    "writing into a stream": "INSERT INTO s SELECT * FROM s",
+    "upserts": "INSERT INTO o SELECT k FROM s ON CONFLICT DO NOTHING",
+    "two INSERTs into one sink": "INSERT INTO o SELECT k FROM s; INSERT INTO o SELECT k FROM r",
+    "rows made up": "VALUES (1), (2)",
+    "no FROM": "SELECT 1",
+    "windows over sessions and joins": "CREATE VIEW v AS SELECT window_time, COUNT(*) AS n FROM SESSION(TABLE s, "
+    "DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_time; SELECT COUNT(*) FROM TUMBLE(TABLE v, "
+    "DESCRIPTOR(window_time), INTERVAL '1' HOUR) GROUP BY window_start",
+    "cumulating windows": "SELECT 1 FROM CUMULATE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' SECOND, INTERVAL '1' MINUTE)",
+    "count windows": "SELECT 1 FROM TUMBLE(TABLE s PARTITION BY k, ROWS 100) GROUP BY k",
+    "rows of a window, not grouped": f"SELECT window_start, x {IN_WINDOWS}",
+    "distinct counts in HOP": "SELECT COUNT(DISTINCT x) FROM HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE, "
+    "INTERVAL '5' MINUTE) GROUP BY window_start, window_end",
+    "other distinct aggregates": f"SELECT SUM(DISTINCT x) {IN_WINDOWS} GROUP BY window_start",
+    "order inside an aggregate": f"SELECT MIN(x ORDER BY k) {IN_WINDOWS} GROUP BY window_start",
+    "joins": "SELECT x FROM s JOIN r ON s.k = r.k",
+    "ASOF joins": "SELECT x FROM s ASOF JOIN r ON s.k = r.k AND s.ts >= r.ts",
+    "RIGHT and FULL joins": "SELECT y FROM s FULL JOIN r ON s.k = r.k",
+    "comma joins": "SELECT x FROM s, r",
+    "IN (SELECT …)": "SELECT x FROM s WHERE k IN (SELECT k FROM r)",
+    "EXISTS": "SELECT x FROM s WHERE EXISTS (SELECT 1 FROM r)",
+    "sub-queries as values": "SELECT (SELECT MAX(y) FROM r) AS m FROM s",
+    "other window functions": "SELECT RANK() OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
+    "sliding frames": "SELECT SUM(x) OVER (ORDER BY ts ROWS 5 PRECEDING) AS n FROM s",
+    "OVER without a frame": "SELECT SUM(x) OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
+    "OVER by another order": "SELECT LAG(x) OVER (PARTITION BY k ORDER BY ts DESC) AS n FROM s",
+    "DISTINCT": "SELECT DISTINCT k FROM s",
+    "UNION, INTERSECT, EXCEPT": "SELECT k FROM s UNION SELECT k FROM r",
+    "ORDER BY": "SELECT k FROM s ORDER BY k",
+    "LIMIT in a view": "CREATE VIEW v AS SELECT k FROM s LIMIT 5",
+    "OFFSET": "SELECT k FROM s LIMIT 5 OFFSET 5",
+    "changelogs": "SELECT k FROM s EMIT CHANGES",
+    "early results": "SELECT k FROM s EMIT EVERY INTERVAL '5' SECOND",
+    "EXPLAIN PLACEMENT, CHANGELOG": "EXPLAIN PLACEMENT SELECT k FROM s",
+    "the clock": "SELECT NOW() AS t FROM s",
+    "random values": "SELECT RANDOM() AS t FROM s",
+    "array constants": "SELECT ARRAY[1, 2] AS a FROM s",
+    "subscripts": "SELECT SPLIT(text, ' ')[1] AS a FROM s",
+    "DECIMAL beyond 18 digits": "SELECT CAST(x AS DECIMAL(20, 2)) AS d FROM s",
+    "MATCH_RECOGNIZE": "SELECT * FROM s MATCH_RECOGNIZE (PATTERN (a))",
+    "GROUPING SETS": "SELECT COUNT(*) FROM s GROUP BY GROUPING SETS (k)",
+}  # fmt: skip
+
+
+@table
+def refusals() -> str:
+    """What the compiler says to each: its code, and its way out."""
+    body = []
+    for what, text in REFUSED.items():
+        try:
+            bind(parse(SourceText("<table>", STREAM + text)))
+        except CqError as error:
+            body.append((words(what), code(text), error.code, words(error.hint)))
+        else:
+            raise AssertionError(f"{what} is not refused any more: {text}")
+    types: dict[str, list[str]] = {}
+    for name, way in NOT_BUILT.items():
+        types.setdefault(way, []).append(name)
+    body += [("types", code(*names).replace("<br>", ", "), "CQ0501", words(way)) for way, names in types.items()]
+    return rows("not built yet | for example | code | nearest form", body)
+
+
+# ------------------------------------------------------------------------------------------------------- surroundings
+
+
+@table
+def error_codes() -> str:
+    return rows("code | meaning", ((code(c), words(text)) for c, text in CODES.items()))
+
+
+def _options(connectors: Mapping[str, Mapping[str, OptionDef]]) -> str:
+    body = []
+    for connector, options in connectors.items():
+        body += [
+            (code(connector), code(name), words(o.doc), words(o.allowed), "required" if o.required else code(o.default))
+            for name, o in options.items()
+        ] or [(code(connector), "", "no options", "", "")]
+    return rows("connector | option | meaning | value | default", body)
+
+
+@table
+def source_options() -> str:
+    return _options(SOURCE_OPTIONS)
+
+
+@table
+def sink_options() -> str:
+    return _options(SINK_OPTIONS)
+
+
+@table
+def workloads() -> str:
+    body = []
+    for w in WORKLOADS.values():
+        body.append((code(w.name), "", words(w.description), ""))
+        for name, p in w.parameters.items():
+            body.append(("", code(name), words(p.doc), "" if p.default is None else code(str(p.default).lower())))
+    return rows("workload | parameter | meaning | default", body)
+
+
+@table
+def limits() -> str:
+    return rows("limit | value", ((words(what), words(value)) for what, value in all_limits().items()))
+
+
+@table
+def commands() -> str:
+    """Every command with its options; those that all commands with a query share stand first, once."""
+    found: dict[str, click.Command] = {
+        name: getattr(importlib.import_module(f"cq.cli.{module}"), name) for name, (module, _) in COMMANDS.items()
+    }
+    with_query = [c for c in found.values() if any(p.name == "text" for p in c.params)]
+    shared = {p.name for p in with_query[0].params}.intersection(*({p.name for p in c.params} for c in with_query))
+    parts = [
+        "**Every command that takes a QUERY** (a file, `-` for standard input, or the text of `-c`) has\n\n"
+        + _options_of(with_query[0], lambda name: name in shared)
+    ]
+    for name, command in found.items():
+        usage = " ".join(command.collect_usage_pieces(click.Context(command)))
+        own = _options_of(command, lambda name, skip=shared if command in with_query else (): name not in skip)
+        parts.append(f"**`cq {name} {usage}`** {COMMANDS[name][1]}" + (f"\n\n{own}" if own else ""))
+    return "\n\n".join(parts)
+
+
+def _options_of(command: click.Command, wanted: Callable[[str], bool]) -> str:
+    body = []
+    for option in command.params:
+        record = option.get_help_record(click.Context(command))
+        if isinstance(option, click.Option) and record is not None and wanted(option.name or ""):
+            body.append((code(record[0].replace("INTEGER RANGE", "N").replace("FLOAT RANGE", "X")), words(record[1])))
+    return rows("option | meaning", body) if body else ""

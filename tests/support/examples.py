@@ -1,0 +1,106 @@
+"""The examples of the registries, read and bound: what documents them tests them, on every backend.
+
+`expression = value` or `expression = error CODE` for scalar functions and casts; `sum over 1, 2, null = 3`, and `over
+nothing`, for aggregates.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from cq.errors import SourceText
+from cq.grammar.parser import parse
+from cq.lang import aggregates, casts, functions
+from cq.lang.expressions import Expr
+from cq.lang.functions import Signature
+from cq.lang.types import BIGINT, BOOLEAN, NULL, DataType, Kind, common_type
+from cq.planner.binding.binder import bind
+from cq.planner.operators import Project
+from cq.reference.evaluate import evaluate
+
+STREAM = "CREATE STREAM one (x BIGINT) WITH (connector = 'memory');\n"
+
+
+@dataclass(frozen=True)
+class Example:
+    """One line of an entry: `expected` is the text of a value, or empty with `error` set to a code."""
+
+    owner: str
+    text: str
+    expression: str
+    expected: str
+    error: str
+
+    def __str__(self) -> str:
+        return f"{self.owner}: {self.text}"
+
+
+def read(owner: str, text: str) -> Example:
+    expression, _, value = text.rpartition(" = ")
+    code = value.removeprefix("error ") if value.startswith("error ") else ""
+    return Example(owner, text, expression, "" if code else value, code)
+
+
+def scalar_examples() -> list[Example]:
+    return [read(e.name, text) for e in functions.all_scalars().values() for text in e.examples]
+
+
+def cast_examples() -> list[Example]:
+    return [read("cast", text) for text in casts.EXAMPLES]
+
+
+def aggregate_examples() -> list[Example]:
+    return [read(e.name, text) for e in aggregates.all_aggregates().values() for text in e.examples]
+
+
+def values_of(example: Example) -> list[str]:
+    """The values an aggregate example goes over, as texts."""
+    inside = example.expression.partition(" over ")[2]
+    if inside == "nothing":
+        return []
+    out, depth = [""], 0
+    for c in inside:
+        depth += {"(": 1, ")": -1}.get(c, 0)
+        if c == "," and depth == 0:
+            out.append("")
+        else:
+            out[-1] += c
+    return [v.strip() for v in out]
+
+
+def argument_of(example: Example) -> tuple[Signature, list[Any]]:
+    """How the aggregate is called over an example's values, and the values: of the first type that takes them all."""
+    entry = aggregates.lookup(example.owner)
+    assert entry is not None
+    exprs = bound(*values_of(example)) if values_of(example) else ()
+    values = [evaluate(e) for e in exprs]
+    type_ = NULL
+    for e, value in zip(exprs, values, strict=True):
+        found = common_type(type_, e.type) if value is not None else type_
+        assert found is not None
+        type_ = found
+    taken = (entry.signature((t,)) for t in ((BIGINT, BOOLEAN) if type_ == NULL else (type_,)))
+    return next(s for s in taken if s is not None), values
+
+
+def bound(*texts: str) -> tuple[Expr, ...]:
+    """The expressions as the binder types them."""
+    columns = ", ".join(f"({t}) AS c{i}" for i, t in enumerate(texts))
+    plan = bind(parse(SourceText("<example>", f"{STREAM}SELECT {columns} FROM one;"))).plan
+    node = plan.outputs[0].node
+    assert isinstance(node, Project)
+    return node.exprs
+
+
+def comparable(value: Any, type_: DataType) -> Any:
+    """A value such that equal values of different numeric widths are equal, and NaN equals NaN."""
+    if value is None:
+        return None
+    if type_.kind is Kind.DECIMAL:
+        return Fraction(value, 10**type_.scale)
+    if type_.is_float:
+        return ("double", "nan" if math.isnan(value) else value)
+    return Fraction(value) if type_.is_integer else (type_.kind, value)

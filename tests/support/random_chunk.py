@@ -1,0 +1,104 @@
+"""Random trials by the chunk: a range of seeds, how many trials each plan gets, and what was found.
+
+A chunk ends with counts that add up; mismatches are told as slt cases (tests/support/random_trial.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from random_trial import Plan, Refused, as_slt, difference, told
+
+from cq.errors import CompileError
+
+
+@dataclass
+class Found:
+    """What a chunk did: counts by name, the distinct generated modules, and every mismatch as text."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    modules: set[str] = field(default_factory=set)
+    mismatches: list[str] = field(default_factory=list)
+
+    def add(self, other: Found) -> None:
+        self.counts.update(other.counts)
+        self.modules |= other.modules
+        self.mismatches += other.mismatches
+
+
+def run_chunk(seeds: Iterable[int], trials: int, interpreted: bool) -> Found:
+    """`trials` trials of the plan of every seed: compiled, or their generated code interpreted."""
+    kind = "interpreted" if interpreted else "compiled"
+    found = Found()
+    for seed in seeds:
+        plan = Plan.of(seed)
+        found.counts[f"{kind} plans"] += 1
+        if _trials(found, plan, trials, interpreted):
+            found.modules.add(_module_hash(plan, interpreted))
+    return found
+
+
+def _trials(found: Found, plan: Plan, trials: int, interpreted: bool) -> bool:
+    """Whether the native engine takes the plan; it then had all its trials, or failed one."""
+    kind = "interpreted" if interpreted else "compiled"
+    for number in range(trials):
+        trial = plan.trial(number, interpreted)
+        said = _said(lambda trial=trial: difference(plan.prepared, trial))  # type: ignore[misc]
+        if said is None:
+            found.counts["refused"] += 1
+            return False
+        found.counts[f"{kind} cases"] += 1
+        if said:
+            found.mismatches.append(told(trial, said))
+            break
+    return True
+
+
+def _said(run: Callable[[], str]) -> str | None:
+    """The difference, or the exception, in words; None when the engine refuses the plan."""
+    try:
+        return run()
+    except Refused:
+        return None
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error)[:500]}"
+
+
+def _module_hash(plan: Plan, interpreted: bool) -> str:
+    """What tells compiled plans apart: their generated source, and their constants."""
+    jobs = plan.prepared.compiled.for_workers(0 if interpreted else 2).after("emit")
+    stages = [stage for job in jobs for stage in job.stages]
+    return hashlib.sha256(repr([(s.module, s.constants) for s in stages]).encode()).hexdigest()
+
+
+def spark_chunk(seeds: Iterable[int]) -> Found:
+    """One trial of the plan of every seed on Spark: the reference's rows as a multiset, DOUBLE within 1e-9; an error
+    that the reference finds too in one of the outputs.
+
+    Rows without an event time are left out: such a run ends before Spark has anything to do.
+    """
+    from cq.engines.compare import compare_runs
+    from cq.engines.query import collect
+
+    found = Found()
+    for seed in seeds:
+        plan = Plan.of(seed)
+        trial = plan.trial(0, interpreted=True)
+        trial = replace(trial, inputs={n: [r for r in rows if r[-1] is not None] for n, rows in trial.inputs.items()})
+        plan.prepared.give(trial.inputs)
+        try:
+            spark = collect(plan.prepared.compiled, "spark")
+        except CompileError:
+            found.counts["refused by spark"] += 1
+            continue
+        reference = collect(plan.prepared.compiled, "reference")
+        sides = [(n, r.tables, r.error) for n, r in (("reference", reference), ("spark", spark))]
+        difference_ = compare_runs(sides[0], sides[1])
+        found.counts["spark cases"] += 1
+        known = spark.error is None or spark.error.code in plan.prepared.errors_of_outputs()
+        if not (difference_.equal and known):
+            found.mismatches.append(f"seed {seed} on Spark\n{difference_}\n\n{as_slt(trial)}")
+    return found

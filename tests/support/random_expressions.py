@@ -1,0 +1,262 @@
+"""Random scalar expressions as query text: every entry of the function registry by the types it takes, and the syntax
+that is no function (CASE, COALESCE, CAST, IN, BETWEEN, IS NULL, AND, OR).
+
+The types of columns are known exactly, of results only their kind: the binder has the last word, and what it refuses is
+drawn again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from cq.lang.casts import castable
+from cq.lang.functions import EXTRACT_PARTS, TRUNC_UNITS, Scalar, Signature, all_scalars
+from cq.lang.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    INTERVAL_MONTH,
+    REAL,
+    SMALLINT,
+    TIMESTAMP,
+    TINYINT,
+    VARCHAR,
+    DataType,
+    Kind,
+    decimal,
+)
+
+DECIMALS = (decimal(9, 2), decimal(4, 0), decimal(12, 4))
+SAMPLED = (BOOLEAN, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, decimal(9, 2), VARCHAR, DATE, TIMESTAMP, INTERVAL,
+           INTERVAL_MONTH)  # fmt: skip
+COLUMN_TYPES = (BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, BIGINT, REAL, DOUBLE, DOUBLE, *DECIMALS, VARCHAR, VARCHAR,
+                DATE, TIMESTAMP)  # fmt: skip
+INFIX = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">="}
+COMPARED = ("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
+TRUNCATED = {entry: unit for unit, entry in TRUNC_UNITS.items()}
+EXTRACTED = {entry: part for part, entry in EXTRACT_PARTS.items()}
+PATTERNS = ("a%", "%b", "%a%", "_", "%", "", "a_c%", "%é%", "aaaa%bbbb%", "%%", "10\\%%")
+MOST_DIGITS = 6  # of a literal of a tame query: sums and products of a few stay far from every limit
+
+
+@cache
+def signatures() -> dict[Kind, tuple[tuple[Scalar, tuple[DataType, ...], bool], ...]]:
+    """By kind of result: entries with argument types they take, and whether some values fail."""
+    found: dict[Kind, list[tuple[Scalar, tuple[DataType, ...], bool]]] = {}
+    for entry in all_scalars().values():
+        if entry.name in {"split", "like", "round"}:
+            continue
+        for count in (1, 2, 3):
+            for types in itertools.product(SAMPLED, repeat=count):
+                signature = entry.signature(types)
+                if signature is not None and _near(types, signature):
+                    place = found.setdefault(signature.returns.kind, [])
+                    place.append((entry, types, entry.can_fail(signature)))
+    return {kind: tuple(entries) for kind, entries in found.items()}
+
+
+def _near(types: tuple[DataType, ...], signature: Signature) -> bool:
+    """Whether the arguments need no conversion, or one: otherwise nearly all draws would be conversions."""
+    return sum(a != b for a, b in zip(types, signature.params, strict=True)) <= 1
+
+
+@cache
+def entries_of(kind: Kind, fallible: bool) -> tuple[tuple[Scalar, tuple[tuple[DataType, ...], ...]], ...]:
+    """By entry, the argument types for a result of this kind."""
+    by_entry: dict[str, list[tuple[DataType, ...]]] = {}
+    for entry, types, can_fail in signatures().get(kind, ()):
+        if fallible or not can_fail:
+            by_entry.setdefault(entry.name, []).append(types)
+    return tuple((all_scalars()[name], tuple(types)) for name, types in sorted(by_entry.items()))
+
+
+@dataclass
+class Expressions:
+    """Draws expressions over some columns, each (text of a reference, type). wild: what can fail is drawn too."""
+
+    rng: random.Random
+    columns: Sequence[tuple[str, DataType]]
+    wild: bool = False
+
+    def any(self, depth: int) -> str:
+        """An expression of a random type that a column can have."""
+        return self.of(self.rng.choice(COLUMN_TYPES).kind, depth)
+
+    def condition(self, depth: int = 2) -> str:
+        return self.of(Kind.BOOLEAN, depth)
+
+    def column(self, kind: Kind | None = None) -> str | None:
+        """A column, of this kind if one is asked for."""
+        fitting = [text for text, t in self.columns if kind is None or t.kind is kind]
+        return self.rng.choice(fitting) if fitting else None
+
+    def of(self, kind: Kind, depth: int) -> str:
+        """An expression of a kind, with at most `depth` calls above each other."""
+        rng = self.rng
+        column = self.column(kind)
+        if kind is Kind.INTERVAL_MONTH:
+            return self.literal(kind)
+        if depth <= 0 or rng.random() < 0.15:
+            if column is not None and rng.random() < 0.85:
+                return column
+            return self._from_other(kind) if rng.random() < 0.6 else self.literal(kind)
+        roll = rng.random()
+        if kind is Kind.BOOLEAN and roll < 0.6:
+            return self._condition(depth)
+        if roll < 0.12:
+            return f"CASE WHEN {self.condition(depth - 1)} THEN {self.of(kind, depth - 1)}" + (
+                f" ELSE {self.of(kind, depth - 1)} END" if rng.random() < 0.7 else " END"
+            )
+        if roll < 0.2:
+            return f"COALESCE({self.of(kind, depth - 1)}, {self.of(kind, depth - 1)})"
+        if roll < 0.25:
+            return f"NULLIF({self.of(kind, depth - 1)}, {self.of(kind, depth - 1)})"
+        if roll < 0.35:
+            return self._cast(kind, depth)
+        return self._call(kind, depth)
+
+    def _call(self, kind: Kind, depth: int) -> str:
+        rng = self.rng
+        if kind in {Kind.DOUBLE, Kind.DECIMAL} and rng.random() < 0.1:
+            digits = f", {rng.choice([0, 1, 2, -1])}" if rng.random() < 0.7 else ""
+            return f"ROUND({self.of(kind, depth - 1)}{digits})"
+        choices = entries_of(kind, self.wild)
+        if not choices:
+            return self.literal(kind)
+        entry, forms = rng.choice(choices)
+        types = rng.choice(forms)
+        return rendered(entry, [self.of(t.kind, depth - 1) for t in types], rng)
+
+    def _cast(self, kind: Kind, depth: int) -> str:
+        """A cast to the kind, from a type it can come from; one that can fail is TRY_CAST unless all is allowed."""
+        target = self.rng.choice([t for t in COLUMN_TYPES if t.kind is kind] or [BIGINT])
+        sources = [t for t in COLUMN_TYPES if any(castable(t, u) and u.kind is kind for u in COLUMN_TYPES)]
+        if kind is Kind.INTERVAL or not sources:
+            return self.literal(kind)
+        inner = self.of(self.rng.choice(sources).kind, depth - 1)
+        word = "CAST" if self.wild and self.rng.random() < 0.5 else "TRY_CAST"
+        return f"{word}({inner} AS {target})"
+
+    def _from_other(self, kind: Kind) -> str:
+        """A column of another kind, cast; a literal when none can be."""
+        targets = [t for t in COLUMN_TYPES if t.kind is kind]
+        sources = [text for text, t in self.columns if targets and castable(t, targets[0])]
+        if not sources:
+            return self.literal(kind)
+        return f"TRY_CAST({self.rng.choice(sources)} AS {self.rng.choice(targets)})"
+
+    def _condition(self, depth: int) -> str:
+        rng = self.rng
+        match rng.randrange(9):
+            case 0 | 1:
+                word = rng.choice([" AND ", " OR "])
+                return "(" + word.join(self.condition(depth - 1) for _ in range(rng.randint(2, 3))) + ")"
+            case 2:
+                return f"(NOT {self.condition(depth - 1)})"
+            case 3:
+                kind = rng.choice(COLUMN_TYPES).kind
+                return f"({self.of(kind, depth - 1)} IS {rng.choice(['', 'NOT '])}NULL)"
+            case 4:
+                kind = rng.choice(COLUMN_TYPES).kind
+                values = ", ".join(self.literal(kind) for _ in range(rng.randint(1, 4)))
+                return f"({self.of(kind, depth - 1)} {rng.choice(['', 'NOT '])}IN ({values}))"
+            case 5:
+                kind = rng.choice(COLUMN_TYPES).kind
+                bounds = f"{self.of(kind, depth - 1)} AND {self.of(kind, depth - 1)}"
+                return f"({self.of(kind, depth - 1)} {rng.choice(['', 'NOT '])}BETWEEN {bounds})"
+            case 6:
+                pattern = rng.choice(PATTERNS).replace("'", "''")
+                return f"({self.of(Kind.VARCHAR, depth - 1)} {rng.choice(['', 'NOT '])}LIKE '{pattern}')"
+            case _:
+                kind = rng.choice(COLUMN_TYPES).kind
+                other = Kind.DECIMAL if kind is Kind.BIGINT and rng.random() < 0.2 else kind
+                sides = (kind, other) if rng.random() < 0.5 else (other, kind)
+                left, right = (self.of(side, depth - 1) for side in sides)
+                return f"({left} {rng.choice(COMPARED)} {right})"
+
+    def literal(self, kind: Kind) -> str:
+        rng = self.rng
+        if rng.random() < 0.06 and kind not in {Kind.INTERVAL, Kind.INTERVAL_MONTH}:
+            return f"CAST(NULL AS {_example(kind)})"
+        number = rng.choice([0, 1, 2, 3, 7, 10, 100, rng.randint(0, 9**MOST_DIGITS // 100)])
+        if self.wild and rng.random() < 0.1:
+            number = rng.choice([127, 32767, 2**31 - 1, 2**63 - 1])
+        sign = "-" if number and rng.random() < 0.3 else ""
+        match kind:
+            case Kind.BOOLEAN:
+                return rng.choice(["TRUE", "FALSE"])
+            case Kind.VARCHAR:
+                return "'" + random_text(rng).replace("\x00", "").replace("'", "''") + "'"
+            case Kind.REAL:
+                return f"CAST({sign}{number}.5e0 AS REAL)"
+            case Kind.DOUBLE:
+                plain = (f"{sign}{number}.25e0", f"{sign}{number}e-1", "0e0", "-0e0")
+                return rng.choice([*plain, "1e300", "CAST('NaN' AS DOUBLE)"])
+            case Kind.DECIMAL:
+                return f"{sign}{min(number, 10**6)}.{rng.randint(0, 99):02}"
+            case Kind.DATE:
+                return f"DATE '{rng.choice([1969, 1970, 2000, 2024])}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}'"
+            case Kind.TIMESTAMP:
+                day = f"{rng.choice([1969, 1970, 2024])}-01-0{rng.randint(1, 9)}"
+                return f"TIMESTAMP '{day} 00:00:{rng.randint(0, 59):02}.5'"
+            case Kind.INTERVAL:
+                return f"INTERVAL '{sign}{number % 1000}' {rng.choice(['MICROSECOND', 'SECOND', 'MINUTE', 'DAY'])}"
+            case Kind.INTERVAL_MONTH:
+                return f"INTERVAL '{sign}{number % 100}' {rng.choice(['MONTH', 'YEAR'])}"
+            case Kind.TINYINT | Kind.SMALLINT:
+                return f"CAST({sign}{min(number, 127)} AS {kind.value})"
+            case Kind.BIGINT if rng.random() < 0.5:
+                return f"CAST({sign}{number} AS BIGINT)"
+            case _:
+                return f"{sign}{min(number, 2**31 - 1)}"
+
+
+def _example(kind: Kind) -> DataType:
+    return next((t for t in COLUMN_TYPES if t.kind is kind), BIGINT)
+
+
+def rendered(entry: Scalar, args: list[str], rng: random.Random) -> str:
+    """The call as query text, in one of its spellings."""
+    name = entry.name
+    match name:
+        case _ if name in INFIX:
+            return f"({args[0]} {name} {args[1]})"
+        case "not":
+            return f"(NOT {args[0]})"
+        case "negate":
+            return f"(- {args[0]})"
+        case "concat" if len(args) == 2 and rng.random() < 0.5:
+            return f"({args[0]} || {args[1]})"
+        case "position":
+            return f"POSITION({args[0]} IN {args[1]})"
+        case "is distinct from" | "is not distinct from":
+            return f"({args[0]} {name.upper()} {args[1]})"
+        case _ if name in TRUNCATED:
+            return f"DATE_TRUNC('{TRUNCATED[name]}', {args[0]})"
+        case _ if name in EXTRACTED and (name.startswith("extract") or rng.random() < 0.5):
+            return f"EXTRACT({EXTRACTED[name].upper()} FROM {args[0]})"
+        case "add_months" | "subtract_months":
+            return f"({args[0]} {'+' if name == 'add_months' else '-'} {args[1]})"
+        case _:
+            return f"{name}({', '.join(args)})"
+
+
+TEXTS = (
+    "", "a", "b", "ab", "abc", "A b c", " a", "x,y,,z", ",", "é", "日本語", "𝄞", "12", "-3.5", "true", "NaN",
+    "2024-02-29", "aaaaaaaaaaaa", "aaaaaaaaaaaab", "aaaaaaaaaaaac", "aaaaaaaaaaaabbbbbbbbbbbbbbbbbb",
+    "aaaaaaaaaaaabbbbbbbbbbbbbbbbbc", "it's", "\x00", "\n", "%_", "NULL",
+)  # fmt: skip
+
+
+def random_text(rng: random.Random) -> str:
+    """Short, long (over 12 bytes, equal beginnings), empty, not ASCII, or the text of another type's value."""
+    if rng.random() < 0.8:
+        return rng.choice(TEXTS)
+    return "".join(rng.choice("ab cé,1") for _ in range(rng.choice([1, 3, 12, 13, 40])))

@@ -1,0 +1,196 @@
+"""The format of tests/slt/*.slt: streams with their rows, a query, and what comes out, as a person writes it.
+
+    case a row within the delay is counted in its window
+    # arrival 9, 11, 8: at 11 the watermark is 6, so [0, 10) is still open
+    stream s (k VARCHAR, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)
+    a, 9
+    a, 11
+    a, 8
+    query
+    SELECT window_end, k, COUNT(*) AS n FROM TUMBLE(s, ts, INTERVAL '10' SECOND) GROUP BY window_end, k;
+    rows
+    10, a, 2
+    20, a, 1
+
+Sections: `stream NAME (columns) [WITH (options)]` and its rows in order of arrival; `query`; `rows [OUTPUT]`; `late N`
+(else none are); `error CODE [PLACE]`; `spark no: REASON` where Spark cannot say the same. Lines with # are comments.
+
+Values: NULL; numbers; true and false; NaN, Infinity; TIMESTAMP and INTERVAL as seconds; DATE as 2024-02-29; text bare,
+or in single quotes when it is empty, or has a comma, a quote, # or spaces at its ends, or could be NULL or a section.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from cq.lang.schema import Field
+from cq.lang.types import DataType, Kind
+
+_CELL = re.compile(r"\s*('(?:[^']|'')*'|[^,']*?)\s*(?:,|$)")
+_HEADS = {"case", "stream", "query", "rows", "late", "error", "spark"}
+_EPOCH = datetime.date(1970, 1, 1)
+_PLAIN = re.compile(r"[^\s,'#](?:[^,'#\n]*[^\s,'#])?")
+MICRO = 1_000_000
+
+
+@dataclass
+class SltCase:
+    """One case: `rows` by output, as lines of canonical text once `expected` has read them."""
+
+    file: str
+    line: int
+    name: str
+    streams: dict[str, str] = field(default_factory=dict)
+    data: dict[str, list[str]] = field(default_factory=dict)
+    query: str = ""
+    rows: dict[str, list[str]] = field(default_factory=dict)
+    late: int = 0
+    error: str = ""
+    no_spark: str = ""
+
+    @property
+    def text(self) -> str:
+        """The whole query text, the query after the streams."""
+        return "".join(_with_memory(s) for s in self.streams.values()) + self.query
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _with_memory(stream: str) -> str:
+    head, found, options = stream.rpartition(" WITH (")
+    if not found:
+        return f"CREATE STREAM {stream} WITH (connector = 'memory');\n"
+    return f"CREATE STREAM {head} WITH (connector = 'memory', {options};\n"
+
+
+def read_cases(path: Path) -> list[SltCase]:
+    """The cases of a file."""
+    cases: list[SltCase] = []
+    section, name = "", ""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("#") or not line.strip():
+            continue
+        word, _, rest = line.partition(" ")
+        if section == "stream" and name not in cases[-1].data:
+            cases[-1].streams[name] += "\n" + line
+        elif word in _HEADS and not line.startswith(" "):
+            section, name = word, rest.strip()
+            _open_section(cases, path.name, number, section, name)
+            name = name.partition("(")[0].strip() if section == "stream" else name or "result"
+        elif section == "stream":
+            cases[-1].data[name].append(line)
+        elif section == "query":
+            cases[-1].query += line + "\n"
+        elif section == "rows":
+            cases[-1].rows[name].append(line)
+        else:
+            raise AssertionError(f"{path.name}:{number}: {line!r} belongs to no section")
+        if section == "stream" and name not in cases[-1].data:
+            _close_header(cases[-1], name)
+    return cases
+
+
+def _close_header(case: SltCase, name: str) -> None:
+    header = case.streams[name]
+    if header.count("(") == header.count(")"):
+        case.data[name] = []
+
+
+def _open_section(cases: list[SltCase], file: str, number: int, section: str, rest: str) -> None:
+    if section == "case":
+        cases.append(SltCase(file, number, rest))
+        return
+    case = cases[-1]
+    match section:
+        case "stream":
+            case.streams[rest.partition("(")[0].strip()] = rest
+        case "query":
+            case.query += rest
+        case "rows":
+            case.rows[rest or "result"] = []
+        case "late":
+            case.late = int(rest)
+        case "error":
+            case.error = rest
+        case "spark":
+            assert rest.startswith("no: "), f"{file}:{number}: spark no: REASON"
+            case.no_spark = rest.removeprefix("no: ")
+
+
+def cells(line: str) -> list[str]:
+    """The cells of a row, quotes kept."""
+    found, at = [], 0
+    while True:
+        match = _CELL.match(line, at)
+        assert match, f"cannot read the row {line!r} from {line[at:]!r}"
+        found.append(match[1])
+        at = match.end()
+        if not line[match.start() : at].endswith(","):
+            assert at == len(line), f"cannot read the row {line!r} from {line[at:]!r}"
+            return found
+
+
+def read_row(line: str, fields: tuple[Field, ...]) -> tuple[Any, ...]:
+    """A row of physical values."""
+    texts = cells(line)
+    assert len(texts) == len(fields), f"{len(texts)} cells for {len(fields)} columns: {line!r}"
+    return tuple(read_value(t, f.type) for t, f in zip(texts, fields, strict=True))
+
+
+def read_value(text: str, type_: DataType) -> Any:
+    """The physical value a cell writes."""
+    if text == "NULL":
+        return None
+    match type_.kind:
+        case Kind.VARCHAR:
+            return text[1:-1].replace("''", "'") if text.startswith("'") else text
+        case Kind.BOOLEAN:
+            return {"true": True, "false": False}[text]
+        case Kind.REAL | Kind.DOUBLE:
+            return float(text)
+        case Kind.DECIMAL:
+            return int(Decimal(text).scaleb(type_.scale))
+        case Kind.TIMESTAMP | Kind.INTERVAL:
+            return int(Decimal(text) * MICRO)
+        case Kind.DATE:
+            return (datetime.date.fromisoformat(text) - _EPOCH).days
+        case _:
+            return int(text)
+
+
+def write_row(row: tuple[Any, ...], fields: tuple[Field, ...]) -> str:
+    """The canonical line of a row: what expected lines are compared with."""
+    return ", ".join(write_value(v, f.type) for v, f in zip(row, fields, strict=True))
+
+
+def write_value(value: Any, type_: DataType) -> str:
+    if value is None:
+        return "NULL"
+    match type_.kind:
+        case Kind.VARCHAR:
+            plain = _PLAIN.fullmatch(value) and value != "NULL" and value.split(" ")[0] not in _HEADS
+            return value if plain else "'" + value.replace("'", "''") + "'"
+        case Kind.BOOLEAN:
+            return str(value).lower()
+        case Kind.REAL | Kind.DOUBLE:
+            return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), repr(value))
+        case Kind.DECIMAL:
+            return str(Decimal(value).scaleb(-type_.scale))
+        case Kind.TIMESTAMP | Kind.INTERVAL:
+            seconds, micros = divmod(abs(value), MICRO)
+            fraction = f".{micros:06}".rstrip("0") if micros else ""
+            return f"{'-' if value < 0 else ''}{seconds}{fraction}"
+        case Kind.DATE:
+            within = -719162 <= value <= 2932896
+            return (_EPOCH + datetime.timedelta(days=value)).isoformat() if within else f"day {value}"
+        case Kind.ARRAY:
+            assert type_.element is not None
+            return "[" + " ".join(write_value(v, type_.element) for v in value) + "]"
+        case _:
+            return str(value)

@@ -1,0 +1,85 @@
+"""The reference and Spark over the same text and rows: what both give, as rows of physical values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from cq.errors import SourceText
+from cq.grammar.parser import parse
+from cq.lang.schema import Field
+from cq.lang.types import DataType, Kind, to_arrow
+from cq.planner.binding.binder import bind
+from cq.planner.operators import Scan
+from cq.planner.plan.logical import LogicalPlan
+from cq.reference.engine import run
+from cq.spark.run import run_spark
+
+Rows = list[tuple[Any, ...]]
+COUNTED = {Kind.DATE: pa.int32(), Kind.TIMESTAMP: pa.int64(), Kind.INTERVAL: pa.int64()}
+
+
+def plan_of(text: str) -> LogicalPlan:
+    """The bound plan of a query text."""
+    return bind(parse(SourceText("test.cq", text))).plan
+
+
+def column(values: Iterable[Any], type_: DataType) -> pa.Array:
+    """Physical values as an Arrow column."""
+    if type_.kind is Kind.DECIMAL:
+        values = [None if v is None else Decimal(v).scaleb(-type_.scale) for v in values]
+    return pa.array(list(values), COUNTED.get(type_.kind, to_arrow(type_))).cast(to_arrow(type_))
+
+
+def table(fields: Sequence[Field], rows: Rows) -> pa.Table:
+    """Rows as an Arrow table with columns of these names and types."""
+    columns = [column((r[i] for r in rows), f.type) for i, f in enumerate(fields)]
+    return pa.table(columns, names=[f.name for f in fields])
+
+
+def physical(values: pa.ChunkedArray, type_: DataType) -> list[Any]:
+    """An Arrow column as physical values."""
+    if type_.kind in COUNTED:
+        return values.cast(COUNTED[type_.kind]).to_pylist()
+    if type_.kind is Kind.DECIMAL:
+        return [None if v is None else int(v.scaleb(type_.scale)) for v in values.to_pylist()]
+    if type_.kind is Kind.ARRAY:
+        return [None if v is None else tuple(v) for v in values.to_pylist()]
+    return values.to_pylist()
+
+
+def on_spark(plan: LogicalPlan, inputs: Mapping[str, Rows], ordered: bool = True) -> dict[str, Rows]:
+    """The rows of every output, as Spark computes them."""
+    sources = {n.source.name: n.source for n in plan.nodes() if isinstance(n, Scan)}
+    results = run_spark(plan, {n: table(s.fields, inputs[n]) for n, s in sources.items()}, ordered=ordered)
+    out = {}
+    for o in plan.outputs:
+        fields = o.node.schema.fields
+        got = results[o.name]
+        assert [(f.name, f.type) for f in got.schema] == [(f.name, to_arrow(f.type)) for f in fields]
+        columns = [physical(c, f.type) for c, f in zip(got.columns, fields, strict=True)]
+        out[o.name] = list(zip(*columns, strict=True))
+    return out
+
+
+def same(x: Any, y: Any) -> bool:
+    """Equal; DOUBLEs within a relative 1e-9."""
+    if isinstance(x, float) and isinstance(y, float):
+        return (math.isnan(x) and math.isnan(y)) or math.isclose(x, y, rel_tol=1e-9)
+    return type(x) is type(y) and x == y
+
+
+def assert_agree(plan: LogicalPlan, inputs: Mapping[str, Rows], note: object = "") -> dict[str, Rows]:
+    """Fail unless Spark gives the reference's rows, in the reference's order too. Returns them."""
+    wanted = run(plan, inputs).raise_if_failed()
+    got = on_spark(plan, inputs)
+    for name, rows in got.items():
+        expected = wanted.rows(name)
+        for i, (x, y) in enumerate(zip(expected, rows, strict=False)):
+            assert len(x) == len(y) and all(map(same, x, y)), f"{note} {name}[{i}]: reference {x}, Spark {y}"
+        assert len(expected) == len(rows), f"{note} {name}: reference {len(expected)} rows, Spark {len(rows)}"
+    return {name: wanted.rows(name) for name in got}
