@@ -42,7 +42,7 @@ class StagePlan:
     sites: Sites = field(default_factory=Sites)
     slots: list[Slot] = field(default_factory=list)
     grids: list[Grid] = field(default_factory=list)
-    waiting: list[Slot] = field(default_factory=list)  # rows of its inputs that wait: what rows ask before they go on
+    due: list[DueWord] = field(default_factory=list)  # closing times that depend on data: rows ask before they go on
     passes_watermarks: bool = False  # its rows carry their watermarks to the next stage
     closers: list[Closer] = field(default_factory=list)
     groups: list[Groups] = field(default_factory=list)
@@ -124,6 +124,22 @@ class Closer:
     next_end: ast.expr
     order: int
     gathers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DueWord:
+    """Where a container says when something in it is next due; NEVER when nothing is.
+
+    It may be too early: serving a time at which nothing turns out to be due does nothing.
+    """
+
+    slot: Slot
+    word: int
+
+    @property
+    def next_end(self) -> ast.expr:
+        """The time, from the state."""
+        return expr("ld_i64(ld_i64(state, W), NEXT)", W=self.slot.offset, NEXT=self.word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +285,23 @@ def refuses(operator: str, reason: str) -> None:
 Close = Callable[[StagePlan, LogicalNode], None]
 CLOSE: dict[str, Close] = {}
 FINISH: dict[str, Close] = {}
+
+
+Due = Callable[[StagePlan, LogicalNode], tuple[DueWord, ...]]
+DUE: dict[str, Due] = {}
+
+
+def due_by_data(operator: str) -> Callable[[Due], Due]:
+    """Register where an operator keeps closing times that depend on its rows, if it is on no grid known beforehand.
+
+    Rows then come with their watermarks, and what is due is served before a row is taken.
+    """
+
+    def register(function: Due) -> Due:
+        DUE[operator] = function
+        return function
+
+    return register
 
 
 def closes(operator: str) -> Callable[[Close], Close]:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import FATAL, Event, Flow, StagePlan, function
+from cq.codegen.flow import DUE, FATAL, DueWord, Event, Flow, StagePlan, function
 from cq.codegen.gather import take_gathered
 from cq.codegen.ports import Position, storage
 from cq.codegen.state.hash_tables import Keys
 from cq.codegen.values import Constants, Row, Scope, Sites, Val
-from cq.codegen.waiting import slot_of, waiting_input
+from cq.codegen.waiting import due_word, slot_of, waiting_input
 from cq.codegen.writer import Writer, expr
 from cq.lang.event_time import is_computed
 from cq.lang.expressions import Call, Cast, Expr, walk
@@ -22,10 +22,8 @@ from cq.planner.physical.stage_input import StageInput
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
-from cq.runtime.containers.waiting import BUFFER_NEXT
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode, Storage
-from cq.runtime.layout.job import Slot
 
 ROWS_ARGUMENTS = ("state", "batch", "out", "constants", "lo", "hi", "base", "late")
 
@@ -49,7 +47,7 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
     name = f"rows_{port}"
     row_number = ast.Name("i", ast.Load())
     serial = ast.Name("serial", ast.Load())
-    waits = bool(stage.waiting)
+    waits = bool(stage.due)
     fan_out = None if waits else bounded_fan_out(stage, node)
     place = row_number if isinstance(node, StageInput) else serial
     position = Position(place, ast.Constant(abi.NEVER), 0, ast.Constant(0), ast.Constant(0))
@@ -106,7 +104,7 @@ def _begin_row(flow: Flow, node: LogicalNode, place: ast.expr) -> None:
         writer.code("serial = ld_i64(S, i)", S=serials)
     else:
         writer.code("serial = base + i")
-    if stage.waiting or stage.passes_watermarks:
+    if stage.due or stage.passes_watermarks:
         marks = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_WATERMARKS), "marks")
         writer.code("watermark = ld_i64(M, P)", M=marks, P=place)
 
@@ -118,27 +116,30 @@ def _leave_when_full(flow: Flow, step: str) -> None:
             flow.leave(ast.Name(step, ast.Load()))
 
 
-def rows_waiting(stage: StagePlan, inputs: Sequence[LogicalNode]) -> list[Slot]:
-    """Return the buffers where rows of the inputs wait for the watermark.
+def due_words(stage: StagePlan, inputs: Sequence[LogicalNode]) -> list[DueWord]:
+    """Return what a row asks before it is taken: when rows that wait are due, and closing times that depend on data.
 
-    Only those: a row made at an instant has that very time, so it never waits.
+    Of waiting rows only those of the inputs: a row made at an instant has that very time, so it never waits.
     """
     nodes = {id(n): n for i in inputs for n in reachable(stage, i)}
-    found = [(n, waiting_input(n, stage.waits)) for n in nodes.values()]
-    return [slot_of(stage, n, kept) for n, kept in found if kept is not None]
+    kept = [(n, waiting_input(n, stage.waits)) for n in nodes.values()]
+    waiting = [due_word(slot_of(stage, n, input)) for n, input in kept if input is not None]
+    return [*waiting, *(due for n in stage.plan.nodes() if n.operator in DUE for due in DUE[n.operator](stage, n))]
 
 
 def _serve_due(flow: Flow, step: str, place: ast.expr) -> list[ast.stmt]:
-    """Before a row is taken: if its watermark has reached the time of a row that waits, serve what is due.
+    """Before a row is taken: if its watermark has reached a time that depends on data, serve what is due.
 
     When a port is full the function ends at this row, and goes on serving when it is called again. Returns the block
     where what was in locals is read again.
     """
     writer, stage = flow.writer, flow.stage
-    buffers = [writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "buffer") for slot in stage.waiting]
-    due = expr("watermark >= ld_i64(B, NEXT)", B=buffers[0], NEXT=BUFFER_NEXT)
-    for buffer in buffers[1:]:
-        due = expr("D or watermark >= ld_i64(B, NEXT)", D=due, B=buffer, NEXT=BUFFER_NEXT)
+    known: dict[int, str] = {}  # the address of each container, once
+    for asked in stage.due:
+        if asked.slot.offset not in known:
+            known[asked.slot.offset] = writer.hoist(expr("ld_i64(state, W)", W=asked.slot.offset), "buffer")
+    asks = [expr("watermark >= ld_i64(B, NEXT)", B=known[d.slot.offset], NEXT=d.word) for d in stage.due]
+    due = asks[0] if len(asks) == 1 else ast.BoolOp(ast.Or(), asks)
     call = expr("serve(state, out, constants, watermark, serial, P)", P=place)
     if stage.lanes:
         seen = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_FIRST), "seen")
@@ -153,7 +154,8 @@ def _serve_due(flow: Flow, step: str, place: ast.expr) -> list[ast.stmt]:
         block = writer.here()
     if stage.lanes:  # what this row's watermark has reached is served: later instants are reached by later rows
         writer.set(seen, expr("P + 1", P=place))
-    writer.code("st_i64(state, W, watermark)", W=stage.watermark_word())
+    if stage.waits:
+        writer.code("st_i64(state, W, watermark)", W=stage.watermark_word())
     _leave_when_full(flow, step)
     return block
 

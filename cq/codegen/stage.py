@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from cq.codegen import gather, operators
 from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, UNSUPPORTED, StagePlan
 from cq.codegen.ports import column_specs
-from cq.codegen.scan import computed_times, rows_waiting, write_lanes, write_rows, write_times
+from cq.codegen.scan import computed_times, due_words, write_lanes, write_rows, write_times
 from cq.codegen.writer import expr
 from cq.errors import compile_error
 from cq.lang.expressions import Call, Cast, walk
@@ -69,7 +69,7 @@ def write_stage(
     _write_failed(stage)
     stage.passes_watermarks = passes_watermarks
     inputs = spec.leaves
-    stage.waiting = rows_waiting(stage, inputs)
+    stage.due = due_words(stage, inputs)
     computed = computed_times(stage, inputs)
     loops = [] if spec.collects else [write_rows(stage, n, n.schema, port) for port, n in enumerate(inputs)]
     if not fills:
@@ -97,7 +97,7 @@ def write_stage(
         time_entries=tuple(times),
         passes_watermarks=passes_watermarks,
     )
-    return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), bool(stage.waiting), stage.columns)
+    return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), bool(stage.due), stage.columns)
 
 
 def _port(output: Output) -> PortSpec:
@@ -170,7 +170,7 @@ def _write_serve(stage: StagePlan) -> None:
     """
     writer = stage.writer
     closers = sorted(stage.closers, key=lambda c: c.order)
-    searches = stage.lanes and bool(stage.waiting)
+    searches = stage.lanes and bool(stage.due)
     arguments = ("state", "out", "constants", "watermark", "serial", "place")
     with writer.function("serve", (*arguments, "batch", "first") if searches else arguments):
         if searches:
@@ -220,7 +220,7 @@ def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) 
     writer = stage.writer
     derived = _is_derived(stage)
     serve = "status = serve(state, out, constants, ld_i64(segment, W), serial, place)"
-    if stage.lanes and stage.waiting:
+    if stage.lanes and stage.due:
         serve = serve.replace("place)", "place, batch, ld_i64(batch, FIRST))")
     with writer.function("kernel", ("state", "batch", "out", "constants")):
         if stage.passes_watermarks:

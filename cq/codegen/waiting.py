@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, Flow, StagePlan, closing, function, row_of
+from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StagePlan, closing, function, row_of
 from cq.codegen.state.hash_tables import Field, lay_out, load_fields, plain_word, store_nulls, string_words
 from cq.codegen.values import Row
 from cq.codegen.writer import expr
@@ -39,6 +39,11 @@ def slot_of(stage: StagePlan, node: LogicalNode, input: LogicalNode) -> Slot:
     return stage.slot(
         node, "waiting", lambda offset: Slot(f"waiting{offset}", offset, "waiting", node.identity, shapes=(shape,))
     )
+
+
+def due_word(slot: Slot) -> DueWord:
+    """When the first of the waiting rows is due."""
+    return DueWord(slot, waiting.BUFFER_NEXT)
 
 
 Take = Callable[[Flow, Row], None]
@@ -86,8 +91,7 @@ def close_buffer(stage: StagePlan, node: LogicalNode, input: LogicalNode, take: 
     slot = slot_of(stage, node, input)
     fields, _ = layout_of(input)
     name = f"release_{slot.offset}"
-    due = expr("ld_i64(ld_i64(state, W), NEXT)", W=slot.offset, NEXT=waiting.BUFFER_NEXT)
-    stage.closers.append(Closer(name, due, stage.order[id(node)]))
+    stage.closers.append(Closer(name, due_word(slot).next_end, stage.order[id(node)]))
     event = closing(stage, node, ast.Name("instant", ast.Load()), ast.Constant(0))
     with function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:
         writer, scope = flow.writer, flow.scope
