@@ -109,8 +109,8 @@ LAST_STRING_WORD = 62  # of an entry: where its strings are is a word of bits (T
 FATAL = 2  # "late" of a late row whose source says late = 'fail'
 
 
-CLOSER_ARGUMENTS = ("state", "out", "constants", "instant", "serial", "place")
-FINISHER_ARGUMENTS = ("state", "out", "constants", "serial", "place")
+CLOSER_ARGUMENTS = ("state", "out", "constants", "instant", "serial")
+FINISHER_ARGUMENTS = ("state", "out", "constants", "serial")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +161,10 @@ class Event:
 
 
 def closing(stage: StagePlan, node: LogicalNode, instant: ast.expr, start: ast.expr) -> Event:
-    """The event of an operator that emits what is due; its function has the locals serial, place and arrival."""
-    place, arrival = ast.Name("place", ast.Load()), ast.Name("arrival", ast.Load())
-    position = Position(place, instant, stage.order[id(node)] + 1, start, arrival)
-    return Event(ast.Name("serial", ast.Load()), position, ast.Constant(abi.ERROR), expr("-1"))
+    """The event of an operator that emits what is due; its function has the locals serial and arrival."""
+    serial, arrival = ast.Name("serial", ast.Load()), ast.Name("arrival", ast.Load())
+    position = Position(serial, instant, stage.order[id(node)] + 1, start, arrival)
+    return Event(serial, position, ast.Constant(abi.ERROR), expr("-1"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ class Flow:
         """Hand a row of `node` to whoever reads it, in plan order."""
         for number in self.stage.outputs.get(id(node), ()):
             values = [row.column(i) for i in range(len(node.schema))]
-            self.ports[number].append(values, self.serial, self.position, self.roomy, self.keep)
+            self.ports[number].append(values, self.position, self.roomy, self.keep)
         for reader, port in self.stage.readers.get(id(node), ()):
             with self.scope.block():
                 if reader.span.line:
@@ -356,8 +356,8 @@ def function(
         flow.flush()
         at = event.position
         stage.writer.code(
-            "failed(state, CODE, SITE, PORT, ROW, PLACE)",
-            CODE=int(code), SITE=site, PORT=event.port, ROW=event.row, PLACE=at.place,
+            "failed(state, CODE, SITE, PORT, ROW, SERIAL)",
+            CODE=int(code), SITE=site, PORT=event.port, ROW=event.row, SERIAL=at.serial,
         )  # fmt: skip
         if stage.lanes:  # the rest of the position: what other lanes emitted before it is delivered
             for word, value in ((NODE, ast.Constant(at.node)), (START, at.start), (ARRIVAL, at.arrival)):
@@ -374,9 +374,7 @@ def function(
                 stage.writer.preset(value.id)
         scope = Scope(stage.writer, stage.constants, stage.sites, fail)
         numbers = sorted(reachable_ports(stage, node))
-        ports = {
-            n: Port(n, stage.ports[n], scope, not stage.final, stage.lanes, stage.passes_watermarks) for n in numbers
-        }
+        ports = {n: Port(n, stage.ports[n], scope, stage.lanes, stage.passes_watermarks) for n in numbers}
         flow = Flow(stage, scope, ports, event.serial, event.position, event.late, event.roomy)
         for port in ports.values():
             port.open()

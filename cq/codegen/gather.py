@@ -20,7 +20,7 @@ from cq.runtime.layout import abi
 from cq.runtime.layout.job import Slot
 
 # late, port, row: of the source row that is the event; for what is due at an instant or at the end 0, 0, -1
-GATHER_ARGUMENTS = ("state", "out", "constants", "instant", "serial", "place", "late", "port", "row")
+GATHER_ARGUMENTS = ("state", "out", "constants", "instant", "serial", "late", "port", "row")
 
 
 def gather_name(stage: StagePlan, node: LogicalNode) -> str:
@@ -53,7 +53,7 @@ def close_gather(stage: StagePlan, node: LogicalNode) -> None:
     due = expr("pick(N != 0, ld_i64(state, W), NEVER)", N=kept, W=abi.STATE_INSTANT, NEVER=abi.NEVER)
     stage.closers.append(Closer(gather_name(stage, node), due, order, gathers=True))
     names = {n: ast.Name(n, ast.Load()) for n in GATHER_ARGUMENTS}
-    position = Position(names["place"], names["instant"], order + 1, ast.Constant(0), ast.Constant(0))
+    position = Position(names["serial"], names["instant"], order + 1, ast.Constant(0), ast.Constant(0))
     event = Event(
         names["serial"], position, ast.Constant(abi.ERROR), names["row"], port=names["port"], late=names["late"]
     )
@@ -84,7 +84,7 @@ def take_gathered(flow: Flow, port: int) -> None:
     flow.flush()
     for node in flow.stage.gathered.values():
         call = expr(
-            "F(state, out, constants, NEVER, serial, serial, LATE, PORT, i)",
+            "F(state, out, constants, NEVER, serial, LATE, PORT, i)",
             F=gather_name(flow.stage, node), NEVER=abi.NEVER, LATE=flow.late or 0, PORT=port,
         )  # fmt: skip
         with flow.scope.when(expr("S != DONE", S=call, DONE=abi.DONE)):

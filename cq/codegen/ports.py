@@ -16,7 +16,7 @@ from cq.errors import NOWHERE
 from cq.lang.schema import Schema
 from cq.lang.types import DataType, Kind
 from cq.runtime.layout import abi
-from cq.runtime.layout.abi import ORDINAL_BITS, ErrorCode, Storage
+from cq.runtime.layout.abi import ErrorCode, Storage
 from cq.runtime.layout.job import ColumnSpec, PortSpec
 
 _STORAGE = {
@@ -54,12 +54,9 @@ def column_specs(schema: Schema) -> tuple[ColumnSpec, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What orders a row against other lanes' rows of the same ticket.
+    """What orders a row against other lanes' rows of the same ticket. serial: of its cause."""
 
-    place: the serial of its cause, or in a batch between stages the row of the batch where it happens.
-    """
-
-    place: ast.expr
+    serial: ast.expr
     instant: ast.expr
     node: int
     start: ast.expr
@@ -73,7 +70,6 @@ class Port:
     number: int
     spec: PortSpec
     scope: Scope
-    serials: bool  # its rows go to another stage
     positions: bool  # its rows come from one lane of several
     watermarks: bool = False  # its rows carry their watermarks: the function has that of the row in `watermark`
     rows: str = ""
@@ -86,7 +82,6 @@ class Port:
     offsets: list[str] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     room: list[str] = field(default_factory=list)
-    serial_list: str = ""
     position_list: str = ""
     watermark_list: str = ""
 
@@ -97,8 +92,6 @@ class Port:
         self.rows = hoist(self._word(abi.PORT_ROWS), "r")
         self.capacity = hoist(self._word(abi.PORT_CAPACITY), "cap")
         self.columns = hoist(self._word(abi.PORT_COLUMNS), "cols")
-        if self.serials:
-            self.serial_list = hoist(self._word(abi.PORT_SERIALS), "ser")
         if self.positions:
             self.position_list = hoist(self._word(abi.PORT_POSITIONS), "pos")
         if self.watermarks:
@@ -135,8 +128,6 @@ class Port:
         set_ = self.scope.writer.set
         set_(self.capacity, self._word(abi.PORT_CAPACITY))
         set_(self.columns, self._word(abi.PORT_COLUMNS))
-        if self.serials:
-            set_(self.serial_list, self._word(abi.PORT_SERIALS))
         if self.positions:
             set_(self.position_list, self._word(abi.PORT_POSITIONS))
         if self.watermarks:
@@ -161,10 +152,7 @@ class Port:
             for bitmap, word in words.items():
                 set_(word, self._bit_word(bitmap))
 
-    def append(
-        self, values: Sequence[Val], serial: ast.expr, position: Position, roomy: bool,
-        keep: ast.expr | None = None,
-    ) -> None:  # fmt: skip
+    def append(self, values: Sequence[Val], position: Position, roomy: bool, keep: ast.expr | None = None) -> None:
         """One more row. roomy: the caller has made sure that there is room for it.
 
         keep: the row is written in any case and counts when this holds: no branch for the processor to guess.
@@ -178,13 +166,10 @@ class Port:
                 self.reload()
         for n, (column, value) in enumerate(zip(self.spec.columns, values, strict=True)):
             self._store(n, column, value)
-        if self.serials:  # rows of one source row are told apart: their number among them is in the low bits
-            made = expr("shl(V, BITS) | nth", V=serial, BITS=ORDINAL_BITS)
-            code("st_i64(S, R, V)\nnth = nth + 1", S=self.serial_list, R=self.rows, V=made)
         if self.watermarks:
             code("st_i64(M, R, watermark)", M=self.watermark_list, R=self.rows)
         if self.positions:
-            words = (position.place, position.instant, ast.Constant(position.node), position.start, position.arrival)
+            words = (position.serial, position.instant, ast.Constant(position.node), position.start, position.arrival)
             at = scope.let(expr("P + R * SIZE", P=self.position_list, R=self.rows, SIZE=abi.POSITION_WORDS * 8), "at")
             for word, value_ in enumerate(words):
                 code("st_i64(A, W, V)", A=at, W=word, V=value_)

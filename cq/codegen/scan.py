@@ -18,7 +18,6 @@ from cq.lang.event_time import is_computed
 from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Field, Schema
 from cq.lang.types import BIGINT, Physical
-from cq.planner.physical.stage_input import StageInput
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
@@ -49,8 +48,7 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
     serial = ast.Name("serial", ast.Load())
     waits = bool(stage.due)
     fan_out = None if waits else bounded_fan_out(stage, node)
-    place = row_number if isinstance(node, StageInput) else serial
-    position = Position(place, ast.Constant(abi.NEVER), 0, ast.Constant(0), ast.Constant(0))
+    position = Position(serial, ast.Constant(abi.NEVER), 0, ast.Constant(0), ast.Constant(0))
     late = (
         expr("late * FATAL", FATAL=FATAL)
         if node.source is not None and node.source.strict
@@ -73,10 +71,8 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
         with writer.for_(step, "lo", "end"), flow.scope.block():
             if fan_out is None and not waits:
                 _leave_when_full(flow, step)
-            _begin_row(flow, node, place)
-            served = _serve_due(flow, step, place) if waits else None
-            if not stage.final:
-                writer.code("nth = 0")
+            _begin_row(flow)
+            served = _serve_due(flow, step) if waits else None
             if stage.uses_step_bytes:
                 writer.code("step_reset(state)")
             if not stage.lanes:
@@ -93,20 +89,16 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
     return name
 
 
-def _begin_row(flow: Flow, node: LogicalNode, place: ast.expr) -> None:
+def _begin_row(flow: Flow) -> None:
     """Which row of the batch the turn is for, its serial and, where that is asked for, its watermark."""
     writer, stage = flow.writer, flow.stage
     if stage.lanes:
         selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
         writer.code("i = ld_i32(SEL, j)", SEL=selection)
-    if isinstance(node, StageInput):
-        serials = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SERIALS), "sers")
-        writer.code("serial = ld_i64(S, i)", S=serials)
-    else:
-        writer.code("serial = base + i")
+    writer.code("serial = base + i")
     if stage.due or stage.passes_watermarks:
         marks = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_WATERMARKS), "marks")
-        writer.code("watermark = ld_i64(M, P)", M=marks, P=place)
+        writer.code("watermark = ld_i64(M, serial)", M=marks)
 
 
 def _leave_when_full(flow: Flow, step: str) -> None:
@@ -127,7 +119,7 @@ def due_words(stage: StagePlan, inputs: Sequence[LogicalNode]) -> list[DueWord]:
     return [*waiting, *(due for n in stage.plan.nodes() if n.operator in DUE for due in DUE[n.operator](stage, n))]
 
 
-def _serve_due(flow: Flow, step: str, place: ast.expr) -> list[ast.stmt]:
+def _serve_due(flow: Flow, step: str) -> list[ast.stmt]:
     """Before a row is taken: if its watermark has reached a time that depends on data, serve what is due.
 
     When a port is full the function ends at this row, and goes on serving when it is called again. Returns the block
@@ -140,10 +132,10 @@ def _serve_due(flow: Flow, step: str, place: ast.expr) -> list[ast.stmt]:
             known[asked.slot.offset] = writer.hoist(expr("ld_i64(state, W)", W=asked.slot.offset), "buffer")
     asks = [expr("watermark >= ld_i64(B, NEXT)", B=known[d.slot.offset], NEXT=d.word) for d in stage.due]
     due = asks[0] if len(asks) == 1 else ast.BoolOp(ast.Or(), asks)
-    call = expr("serve(state, out, constants, watermark, serial, P)", P=place)
+    call = expr("serve(state, out, constants, watermark, serial)")
     if stage.lanes:
         seen = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_FIRST), "seen")
-        call = expr("serve(state, out, constants, watermark, serial, P, batch, SEEN)", P=place, SEEN=seen)
+        call = expr("serve(state, out, constants, watermark, serial, batch, SEEN)", SEEN=seen)
     with flow.scope.when(due):
         flow.flush()
         status = writer.let(call, "status")
@@ -153,7 +145,7 @@ def _serve_due(flow: Flow, step: str, place: ast.expr) -> list[ast.stmt]:
             p.reopen()
         block = writer.here()
     if stage.lanes:  # what this row's watermark has reached is served: later instants are reached by later rows
-        writer.set(seen, expr("P + 1", P=place))
+        writer.set(seen, expr("serial + 1"))
     if stage.waits:
         writer.code("st_i64(state, W, watermark)", W=stage.watermark_word())
     _leave_when_full(flow, step)

@@ -20,12 +20,11 @@ from cq.errors import compile_error
 from cq.lang.expressions import Call, Cast, walk
 from cq.lang.types import Physical
 from cq.planner.physical import stages as planned
-from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import Way
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.layout import abi
-from cq.runtime.layout.abi import ORDINAL_BITS, ErrorCode
+from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.job import Grid, PortSpec, Stage, StageKind
 
 
@@ -155,23 +154,23 @@ def _write_finishers(stage: StagePlan) -> list[str]:
     for node in stage.plan.nodes():
         if id(node) in stage.gathered:
             name = gather.gather_name(stage, node)
-            calls.append(f"status = {name}(state, out, constants, {abi.NEVER}, serial, place, 0, 0, -1)")
+            calls.append(f"status = {name}(state, out, constants, {abi.NEVER}, serial, 0, 0, -1)")
         if node.operator in FINISH:
             FINISH[node.operator](stage, node)
-            calls.append(f"status = {stage.writer.functions[-1].name}(state, out, constants, serial, place)")
+            calls.append(f"status = {stage.writer.functions[-1].name}(state, out, constants, serial)")
     return calls
 
 
 def _write_serve(stage: StagePlan) -> None:
     """Serve every closing time up to the watermark, ascending, each through the closers in plan order.
 
-    Where rows wait in lanes, other lanes' rows move the watermark too: each instant is served at the place, of those
-    from `first` on and at most `place`, where the watermark has reached it.
+    Where closing times depend on data in lanes, other lanes' rows move the watermark too: each instant is served at the
+    serial, of those from `first` on and at most `serial`, at which the watermark has reached it.
     """
     writer = stage.writer
     closers = sorted(stage.closers, key=lambda c: c.order)
     searches = stage.lanes and bool(stage.due)
-    arguments = ("state", "out", "constants", "watermark", "serial", "place")
+    arguments = ("state", "out", "constants", "watermark", "serial")
     with writer.function("serve", (*arguments, "batch", "first") if searches else arguments):
         if searches:
             writer.code("marks = ld_i64(batch, W)", W=abi.BATCH_WATERMARKS)
@@ -185,8 +184,8 @@ def _write_serve(stage: StagePlan) -> None:
                 if stage.watermark is not None:  # what arrives at this instant waits for later ones only
                     writer.code("st_i64(state, W, instant)", W=stage.watermark.offset)
                 if searches:
-                    _write_search(stage)
-                cause = "cause, first" if searches else "serial, place"
+                    writer.code("first = marks_reach(marks, first, serial, instant)")
+                cause = "first" if searches else "serial"
                 for closer in closers:
                     more = ", 0, 0, -1" if closer.gathers else ""
                     call = f"status = F(state, out, constants, instant, {cause}{more})"
@@ -198,30 +197,12 @@ def _write_serve(stage: StagePlan) -> None:
         writer.code("return DONE", DONE=abi.DONE)
 
 
-def _write_search(stage: StagePlan) -> None:
-    """`first` is the place where the watermark has reached the instant, `cause` the serial there."""
-    writer = stage.writer
-    writer.code("first = marks_reach(marks, first, place, instant)\ncause = serial")
-    with writer.if_(expr("first < place")):
-        if _is_derived(stage):
-            numbered = expr("ld_i64(ld_i64(batch, W), first)", W=abi.BATCH_SERIALS)
-            writer.code("cause = shl(N >> BITS, BITS)", N=numbered, BITS=ORDINAL_BITS)
-        else:
-            writer.code("cause = first")
-
-
-def _is_derived(stage: StagePlan) -> bool:
-    """Whether its rows come from the stage before."""
-    return any(isinstance(n, StageInput) for n in stage.plan.nodes())
-
-
 def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) -> None:
     """Walk the segments from the cursor on."""
     writer = stage.writer
-    derived = _is_derived(stage)
-    serve = "status = serve(state, out, constants, ld_i64(segment, W), serial, place)"
+    serve = "status = serve(state, out, constants, ld_i64(segment, W), serial)"
     if stage.lanes and stage.due:
-        serve = serve.replace("place)", "place, batch, ld_i64(batch, FIRST))")
+        serve = serve.replace("serial)", "serial, batch, ld_i64(batch, FIRST))")
     with writer.function("kernel", ("state", "batch", "out", "constants")):
         if stage.passes_watermarks:
             writer.preset("kind")
@@ -237,12 +218,6 @@ def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) 
             with writer.if_(expr("kind <= LATE", LATE=abi.SEGMENT_LATE)):
                 _write_rows_step(stage, row_loops)
             with writer.otherwise():
-                if derived:  # between stages the row of the batch says where an event happens
-                    writer.code(
-                        "place = ld_i64(segment, LO)\nserial = shl(serial, BITS)", LO=abi.SEGMENT_LO, BITS=ORDINAL_BITS
-                    )
-                else:
-                    writer.code("place = serial")
                 with writer.if_(expr("kind == CLOSE", CLOSE=abi.SEGMENT_CLOSE)):
                     writer.code(serve, W=abi.SEGMENT_WATERMARK, FIRST=abi.BATCH_FIRST)
                 with writer.otherwise():
@@ -304,7 +279,7 @@ def _pass_segment(stage: StagePlan, watermark: ast.expr) -> None:
     """The next stage sees this segment over the rows just emitted."""
     if stage.final:
         return
-    with stage.writer.if_(expr("port_segment(out, 0, kind, serial, W) == 0", W=watermark)):
+    with stage.writer.if_(expr("port_segment(out, 0, kind, W) == 0", W=watermark)):
         stage.writer.code(
             "failed(state, CODE, 0, 0, -1, serial)\nreturn ERROR", CODE=int(ErrorCode.NO_MEMORY), ERROR=abi.ERROR
         )

@@ -116,8 +116,8 @@ MUTANTS = {
     ),
     "what waits in a lane leaves with its next row": Mutant(
         "cq.codegen.stage",
-        "first = marks_reach(marks, first, place, instant)",
-        "first = place",
+        "first = marks_reach(marks, first, serial, instant)",
+        "first = serial",
         ("test_engine_schedules.py",),
         "wait",
     ),

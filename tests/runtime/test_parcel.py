@@ -73,8 +73,8 @@ def copy_row(out, source, i, serial):
         port_grow(out, 0)
     columns = ld_i64(out, 3)
 {"".join(_copy_column(n, c) for n, c in enumerate(COLUMNS))}
-    if ld_i64(out, 9) != 0:
-        at = ld_i64(out, 9) + r * 40
+    if ld_i64(out, 8) != 0:
+        at = ld_i64(out, 8) + r * 40
         st_i64(at, 0, serial)
         st_i64(at, 1, 9223372036854775807)
         st_i64(at, 2, 0)

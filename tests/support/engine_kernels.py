@@ -59,8 +59,6 @@ def kernel(state, batch, out, constants):
                 k = ld_i64(ld_i64(table, 0), row)
                 v = ld_i64(ld_i64(table, 4), row)
                 serial = ld_i64(segment, 4) + row - first
-                if ld_i64(batch, 6) != 0:
-                    serial = ld_i64(ld_i64(batch, 6), row)
                 status = each(state, out, k, v, kind, serial, ld_i64(segment, 1), row)
                 if status != 0:
                     st_i64(state, 0, at)
@@ -83,9 +81,7 @@ def emit_at(out, a, b, serial, instant, arrival):
     st_i64(ld_i64(columns, 0), row, a)
     st_i64(ld_i64(columns, 6), row, b)
     if ld_i64(out, 8) != 0:
-        st_i64(ld_i64(out, 8), row, serial)
-    if ld_i64(out, 9) != 0:
-        position = ld_i64(out, 9) + row * 40
+        position = ld_i64(out, 8) + row * 40
         st_i64(position, 0, serial)
         st_i64(position, 1, instant)
         st_i64(position, 2, 0)
@@ -109,8 +105,8 @@ def lanes(batch, port, lo, hi, out, constants):
 _FORWARD = """
 def event(state, out, kind, serial, watermark):
     if ld_i64(out, 5) != 0:
-        port_segment(out, 0, 0, serial, 0)
-        port_segment(out, 0, kind, serial, watermark)
+        port_segment(out, 0, 0, 0)
+        port_segment(out, 0, kind, watermark)
     return 0
 
 """

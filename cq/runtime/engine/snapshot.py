@@ -30,7 +30,7 @@ StateBytes = dict[str, bytes]  # by slot name; "" holds the counters every state
 class Snapshot:
     """A run at `serial`: all rows below it are processed and their results delivered, none from it on.
 
-    rows: how many of each source that is.  states: by stage, then by task.
+    rows: how many of each source that is.  sent: rows each stage has sent to the next.  states: by stage, then by task.
     """
 
     serial: int
@@ -38,6 +38,7 @@ class Snapshot:
     admission: tuple[int, ...]
     sources: tuple[tuple[int, ...], ...]
     sinks: tuple[tuple[int, ...], ...]
+    sent: tuple[int, ...]
     states: tuple[tuple[StateBytes, ...], ...]
 
 
@@ -66,7 +67,8 @@ def take_snapshot(host: Host, plant: Plant) -> Snapshot:
     )
     rows = tuple(words[_SOURCE.index(m.SOURCE_TAKEN)] for words in sources)
     sinks = tuple(picked(sink, _SINK) for sink in plant.sinks)
-    return Snapshot(admission[0], rows, admission, sources, sinks, states)
+    sent = tuple(host.word(stage, s.STAGE_SENT) for stage in plant.stages)
+    return Snapshot(admission[0], rows, admission, sources, sinks, sent, states)
 
 
 def put_snapshot(host: Host, plant: Plant, snapshot: Snapshot) -> None:
@@ -79,6 +81,8 @@ def put_snapshot(host: Host, plant: Plant, snapshot: Snapshot) -> None:
     for address, indices, words in targets:
         for index, word in zip(indices, words, strict=True):
             host.set_word(address, index, word)
+    for stage, sent in zip(plant.stages, snapshot.sent, strict=True):
+        host.set_word(stage, s.STAGE_SENT, sent)
     for spec, states, saved in zip(plant.job.stages, plant.states, snapshot.states, strict=True):
         if spec.slots and len(saved) > len(states):
             raise SnapshotMismatch(f"{len(saved)} states of stage {spec.name}")

@@ -134,7 +134,10 @@ STAGE_FAILURE = 32  # the failure item
 STAGE_ERROR = STAGE_FAILURE + ITEM_WORDS  # ERROR_* words
 STAGE_SLOTS = STAGE_ERROR + ERROR_WORDS  # -> (offset, container) of each slot of a state
 STAGE_SLOT_COUNT = STAGE_SLOTS + 1
-STAGE_WORDS = STAGE_SLOT_COUNT + 1
+STAGE_SENT = (
+    STAGE_SLOT_COUNT + 1
+)  # rows sent to the next stage, which are numbered; an item without rows takes a number too
+STAGE_WORDS = STAGE_SENT + 1
 
 # how a stage is run: one worker at a time; any ticket by any worker; by lanes; any ticket into any worker's panes
 SINGLE, SHARED, LANED, PARTIAL = 0, 1, 2, 3
@@ -261,7 +264,7 @@ def take_parcel(stage: int, task: int, port: int) -> int:
 
     For a next stage, rows that the kernel has put into no segment yet are a segment of rows on time.
     """
-    if ld_i64(stage, STAGE_NEXT) != 0 and port_segment(ld_i64(task, TASK_OUT), port, SEGMENT_ROWS, 0, 0) == 0:
+    if ld_i64(stage, STAGE_NEXT) != 0 and port_segment(ld_i64(task, TASK_OUT), port, SEGMENT_ROWS, 0) == 0:
         return 0
     fresh = parcel_get(ld_i64(ld_i64(stage, STAGE_DEPOTS), port))
     if fresh == 0:
@@ -393,7 +396,9 @@ def send(stage: int, port: int, parcel: int) -> None:
     if ld_i64(stage, STAGE_FAILED) == 1:
         parcel_return(parcel)
     elif following != 0:
-        parcel_to_batch(parcel)
+        first = ld_i64(stage, STAGE_SENT)
+        parcel_to_batch(parcel, first)
+        st_i64(stage, STAGE_SENT, first + max(ld_i64(parcel, BATCH_ROWS), 1))
         ring_push(ld_i64(following, STAGE_INPUT), parcel)
         wake_workers(engine, 1)
     else:

@@ -503,8 +503,8 @@ def admit(admission: int, most: int) -> int:
         ticket = bag_take(ld_i64(admission, ADMISSION_TICKETS))
         if ticket == 0:
             return made
+        st_i64(ticket, BATCH_FIRST, ld_i64(admission, ADMISSION_SERIAL))
         if ld_i64(ticket, ITEM_MARKS) != 0:
-            st_i64(ticket, BATCH_FIRST, ld_i64(admission, ADMISSION_SERIAL))
             st_i64(ticket, BATCH_WATERMARKS, ld_i64(ticket, ITEM_MARKS) - ld_i64(admission, ADMISSION_SERIAL) * 8)
         _fill(admission, ticket)
         if ld_i64(ticket, BATCH_SEGMENT_COUNT) == 0:

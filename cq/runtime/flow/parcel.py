@@ -36,11 +36,11 @@ from cq.runtime.flow.batch import BIT, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_WOR
 from cq.runtime.layout.abi import (
     ABI_VERSION,
     BATCH_ABI,
+    BATCH_FIRST,
     BATCH_PORTS,
     BATCH_ROWS,
     BATCH_SEGMENT_COUNT,
     BATCH_SEGMENTS,
-    BATCH_SERIALS,
     BATCH_WATERMARKS,
     COLUMN_DATA,
     COLUMN_OFFSETS,
@@ -62,7 +62,6 @@ from cq.runtime.layout.abi import (
     PORT_SEGMENT_CAPACITY,
     PORT_SEGMENT_COUNT,
     PORT_SEGMENTS,
-    PORT_SERIALS,
     PORT_WATERMARKS,
     PORT_WORDS,
     POSITION_WORDS,
@@ -87,7 +86,7 @@ DEPOT_COLUMNS = 8
 DEPOT_SPECS = 9  # -> (storage, nullable) a column
 DEPOT_LIMIT = 10  # PORT_LIMIT of its parcels
 DEPOT_CAPACITY = 11  # rows a fresh parcel has room for
-DEPOT_SEGMENTED = 12  # 1: parcels carry segments and serials for a next stage
+DEPOT_SEGMENTED = 12  # 1: parcels carry segments for a next stage
 DEPOT_POSITIONED = 13  # 1: parcels carry positions
 DEPOT_MARKED = 14  # 1: parcels carry the watermarks of their rows
 DEPOT_FREE = 16  # shelf of idle parcels
@@ -217,17 +216,12 @@ def _make_room(depot: int, port: int, capacity: int) -> int:
         nullable = ld_i64(ld_i64(depot, DEPOT_SPECS), column * 2 + 1)
         if _make_column_room(out, bits, capacity, nullable) == 0:
             return 0
-    if ld_i64(depot, DEPOT_SEGMENTED) == 1:
-        serials = block_resize(ld_i64(port, PORT_SERIALS), (capacity + 1) * 8)
-        if serials == 0:
+    if ld_i64(depot, DEPOT_SEGMENTED) == 1 and ld_i64(port, PORT_SEGMENTS) == 0:
+        segments = block_new(FIRST_SEGMENTS * SEGMENT_WORDS * 8, 0)
+        if segments == 0:
             return 0
-        st_i64(port, PORT_SERIALS, serials)
-        if ld_i64(port, PORT_SEGMENTS) == 0:
-            segments = block_new(FIRST_SEGMENTS * SEGMENT_WORDS * 8, 0)
-            if segments == 0:
-                return 0
-            st_i64(port, PORT_SEGMENTS, segments)
-            st_i64(port, PORT_SEGMENT_CAPACITY, FIRST_SEGMENTS)
+        st_i64(port, PORT_SEGMENTS, segments)
+        st_i64(port, PORT_SEGMENT_CAPACITY, FIRST_SEGMENTS)
     if ld_i64(depot, DEPOT_MARKED) == 1:
         marks = block_resize(ld_i64(port, PORT_WATERMARKS), (capacity + 1) * 8)
         if marks == 0:
@@ -320,8 +314,6 @@ def parcel_count(parcel: int) -> int:
     port = parcel + PARCEL_PORT * 8
     capacity = ld_i64(port, PORT_CAPACITY)
     size = ld_i64(port, PORT_SEGMENT_CAPACITY) * SEGMENT_WORDS * 8
-    if ld_i64(port, PORT_SERIALS) != 0:
-        size += capacity * 8
     if ld_i64(port, PORT_WATERMARKS) != 0:
         size += capacity * 8
     if ld_i64(port, PORT_POSITIONS) != 0:
@@ -362,7 +354,6 @@ def parcel_free(parcel: int) -> None:
         block_drop(ld_i64(out, OUT_VALIDITY))
         block_drop(ld_i64(out, OUT_OFFSETS))
     block_drop(ld_i64(port, PORT_SEGMENTS))
-    block_drop(ld_i64(port, PORT_SERIALS))
     block_drop(ld_i64(port, PORT_POSITIONS))
     block_drop(ld_i64(port, PORT_WATERMARKS))
     at_add(depot + DEPOT_BYTES * 8, -ld_i64(parcel, PARCEL_BYTES))
@@ -393,24 +384,25 @@ def port_bytes(out: int, port: int, column: int, extra: int) -> int:
     return port_make_bytes_room(words, max_i64(needed, ld_i64(words, OUT_BYTES_CAPACITY) * 2))
 
 
-@native("i64(i64, i64, i64, i64, i64)", export=True)
-def port_segment(out: int, port: int, kind: int, serial: int, watermark: int) -> int:
+@native("i64(i64, i64, i64, i64)", export=True)
+def port_segment(out: int, port: int, kind: int, watermark: int) -> int:
     """1 and the port has one more segment; 0 without memory.
 
-    ROWS and LATE take the rows emitted since the last segment of rows (none: no segment); their serial is that of the
-    first of them in PORT_SERIALS. serial, watermark: as in the batch, for CLOSE and END.
+    ROWS and LATE take the rows emitted since the last segment of rows (none: no segment). watermark: of a CLOSE.
     """
-    words = out + port * PORT_WORDS * 8
+    return segment_add(out + port * PORT_WORDS * 8, kind, watermark, ld_i64(out + port * PORT_WORDS * 8, PORT_ROWS))
+
+
+@native("i64(i64, i64, i64, i64)")
+def segment_add(words: int, kind: int, watermark: int, rows: int) -> int:
+    """`port_segment` for a port of `rows` rows, which need not all be there yet."""
     count = ld_i64(words, PORT_SEGMENT_COUNT)
     segments = ld_i64(words, PORT_SEGMENTS)
-    rows = ld_i64(words, PORT_ROWS)
     lo = 0
     if count > 0:
         lo = ld_i64(segments + (count - 1) * SEGMENT_WORDS * 8, SEGMENT_HI)
-    if kind <= SEGMENT_LATE:
-        if lo == rows:
-            return 1
-        serial = ld_i64(ld_i64(words, PORT_SERIALS), lo)
+    if kind <= SEGMENT_LATE and lo == rows:
+        return 1
     if count == ld_i64(words, PORT_SEGMENT_CAPACITY):
         segments = block_resize(segments, count * 2 * SEGMENT_WORDS * 8)
         if segments == 0:
@@ -422,7 +414,6 @@ def port_segment(out: int, port: int, kind: int, serial: int, watermark: int) ->
     st_i64(segment, SEGMENT_PORT, 0)
     st_i64(segment, SEGMENT_LO, lo)
     st_i64(segment, SEGMENT_HI, rows if kind <= SEGMENT_LATE else lo)  # an event keeps the place the next rows begin at
-    st_i64(segment, SEGMENT_SERIAL, serial)
     st_i64(segment, SEGMENT_WATERMARK, watermark)
     st_i64(words, PORT_SEGMENT_COUNT, count + 1)
     return 1
@@ -431,9 +422,9 @@ def port_segment(out: int, port: int, kind: int, serial: int, watermark: int) ->
 # -- the parcel as the next stage's batch ----------------------------------------------------------------------------
 
 
-@native("void(i64)")
-def parcel_to_batch(parcel: int) -> None:
-    """The parcel's batch words and column table show its rows."""
+@native("void(i64, i64)")
+def parcel_to_batch(parcel: int, first: int) -> None:
+    """The parcel's batch words and column table show its rows. first: the number of its first row in its stage."""
     port = parcel + PARCEL_PORT * 8
     table = ld_i64(parcel, PARCEL_TABLE_WORD)
     for column in range(ld_i64(port, PORT_COLUMN_COUNT)):
@@ -445,5 +436,9 @@ def parcel_to_batch(parcel: int) -> None:
     st_i64(parcel, BATCH_ROWS, ld_i64(port, PORT_ROWS))
     st_i64(parcel, BATCH_SEGMENTS, ld_i64(port, PORT_SEGMENTS))
     st_i64(parcel, BATCH_SEGMENT_COUNT, ld_i64(port, PORT_SEGMENT_COUNT))
-    st_i64(parcel, BATCH_SERIALS, ld_i64(port, PORT_SERIALS))
-    st_i64(parcel, BATCH_WATERMARKS, ld_i64(port, PORT_WATERMARKS))
+    st_i64(parcel, BATCH_FIRST, first)
+    marks = ld_i64(port, PORT_WATERMARKS)
+    st_i64(parcel, BATCH_WATERMARKS, marks - first * 8 if marks != 0 else 0)
+    for number in range(ld_i64(port, PORT_SEGMENT_COUNT)):
+        segment = ld_i64(port, PORT_SEGMENTS) + number * SEGMENT_WORDS * 8
+        st_i64(segment, SEGMENT_SERIAL, first + ld_i64(segment, SEGMENT_LO))

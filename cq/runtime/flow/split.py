@@ -34,12 +34,10 @@ from cq.runtime.layout.abi import (
     BATCH_SEGMENT_COUNT,
     BATCH_SEGMENTS,
     BATCH_SELECTION,
-    BATCH_SERIALS,
     BATCH_TICKET,
     BATCH_WATERMARKS,
     BATCH_WORDS,
     DONE,
-    ORDINAL_BITS,
     POSITION_WORDS,
     SEGMENT_CLOSE,
     SEGMENT_HI,
@@ -241,7 +239,6 @@ def _open_records(lanes: int, split: int, segments: int) -> None:
         st_i64(record, BATCH_ABI, ABI_VERSION)
         st_i64(record, BATCH_TICKET, ld_i64(item, BATCH_TICKET))
         st_i64(record, BATCH_PORTS, ld_i64(item, BATCH_PORTS))
-        st_i64(record, BATCH_SERIALS, ld_i64(item, BATCH_SERIALS))
         st_i64(record, BATCH_WATERMARKS, ld_i64(item, BATCH_WATERMARKS))
         st_i64(record, BATCH_FIRST, ld_i64(item, BATCH_FIRST))
         st_i64(record, BATCH_SELECTION, ld_i64(split, SPLIT_SELECTION))
@@ -267,9 +264,6 @@ def _close_lanes(lanes: int, split: int) -> int:
     if ld_i64(last, SEGMENT_KIND) > SEGMENT_LATE:
         return 0
     place = ld_i64(item, BATCH_FIRST) + ld_i64(item, BATCH_ROWS) - 1
-    serial = place
-    if ld_i64(item, BATCH_SERIALS) != 0:
-        serial = ld_i64(ld_i64(item, BATCH_SERIALS), place) >> ORDINAL_BITS
     for lane in range(ld_i64(lanes, LANES_COUNT)):
         record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
         number = ld_i64(record, RECORD_SEGMENT_COUNT)
@@ -278,7 +272,7 @@ def _close_lanes(lanes: int, split: int) -> int:
         st_i64(segment, SEGMENT_PORT, 0)
         st_i64(segment, SEGMENT_LO, place)
         st_i64(segment, SEGMENT_HI, place)
-        st_i64(segment, SEGMENT_SERIAL, serial)
+        st_i64(segment, SEGMENT_SERIAL, place)
         st_i64(segment, SEGMENT_WATERMARK, ld_i64(marks, place))
         st_i64(record, RECORD_SEGMENT_COUNT, number + 1)
     return 1

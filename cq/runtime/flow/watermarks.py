@@ -1,8 +1,8 @@
 """The watermark of every row of a batch, for stages where rows wait: closing times that depend on data.
 
-A column of i64: the watermark in force when the row is taken, after its own time has moved it. It never falls. In a
-ticket its places are serials, so one column serves the rows of all sources, and lanes find rows of other lanes in it;
-between stages they are row numbers. A kernel compares a row's watermark with the next time at which something is due.
+A column of i64: the watermark in force when the row is taken, after its own time has moved it. It never falls. Its
+places are serials, so one column serves the rows of all sources, and lanes find rows of other lanes in it. A kernel
+compares a row's watermark with the next time at which something is due.
 
 Sharing: written by whoever makes the batch, read by the kernels that take it.
 """

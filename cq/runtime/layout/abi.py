@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 
 DONE, MORE, ERROR = 0, 1, 2
 
@@ -30,12 +30,10 @@ BATCH_SEGMENTS = 2  # -> segments
 BATCH_SEGMENT_COUNT = 3
 BATCH_PORTS = 4  # -> one word a port: -> column table of that port (a port is a source, or the stage before)
 BATCH_SELECTION = 5  # 0, or -> i32[]: segment bounds index into it and it gives the row (a lane's share)
-BATCH_SERIALS = 6  # 0, or -> i64[]: the source serial that caused each row (batches between stages)
-BATCH_ROWS = 7  # rows in all segments
-# 0, or -> i64[]: the watermark in force when a row is taken (cq/runtime/flow/watermarks.py). In a ticket the place of a
-# row is its serial, between stages its number
-BATCH_WATERMARKS = 8
-BATCH_FIRST = 9  # the place of its first row there
+BATCH_ROWS = 6  # rows in all segments
+# 0, or -> i64[]: the watermark in force when a row is taken (cq/runtime/flow/watermarks.py), by serial
+BATCH_WATERMARKS = 7
+BATCH_FIRST = 8  # serial of its first row; in a batch from an earlier stage that stage's rows are numbered
 BATCH_WORDS = 10
 
 # -- segment: what happens next, in order ----------------------------------------------------------------------------
@@ -44,7 +42,7 @@ SEGMENT_PORT = 1  # which port the rows are from
 SEGMENT_LO = 2  # first row (ROWS, LATE)
 SEGMENT_HI = 3  # one past the last row
 # Serial of the first row of the segment: row LO, or row SELECTION[LO] of a lane's share. That of any other row
-# is this plus its distance from that one. CLOSE, END: serial of the cause.
+# is this plus its distance from that one. CLOSE, END: serial of the cause: the row they come before.
 SEGMENT_SERIAL = 4
 SEGMENT_WATERMARK = 5  # CLOSE: the minimum watermark over all sources, to which event time has now advanced
 SEGMENT_WORDS = 6
@@ -89,7 +87,7 @@ STORAGE_BYTES = {
     Storage.I128: 16,
 }
 
-ORDINAL_BITS = 24  # a record has at most 16 MiB, so a source row makes fewer rows than this numbers
+ORDINAL_BITS = 24  # of a number that tells apart rows of one serial: a record of 16 MiB makes fewer
 
 # -- output port: a batch under construction -------------------------------------------------------------------------
 PORT_ROWS = 0  # rows emitted so far
@@ -100,10 +98,9 @@ PORT_COLUMN_COUNT = 4
 PORT_SEGMENTS = 5  # stage output: -> segments over the emitted rows for the next stage; sink: 0
 PORT_SEGMENT_COUNT = 6
 PORT_SEGMENT_CAPACITY = 7
-PORT_SERIALS = 8  # 0, or -> i64[]: source serial of each row, shifted by ORDINAL_BITS, and which of its rows it is
-PORT_POSITIONS = 9  # 0, or -> i64[rows][POSITION_WORDS]: a lane's output, merged by these
-PORT_WATERMARKS = 10  # 0, or -> i64[]: the watermark of each row, for a next stage where rows wait
-PORT_WORDS = 11
+PORT_POSITIONS = 8  # 0, or -> i64[rows][POSITION_WORDS]: a lane's output, merged by these
+PORT_WATERMARKS = 9  # 0, or -> i64[]: the watermark of each row, for a next stage whose closing times depend on data
+PORT_WORDS = 10
 
 OUT_DATA = 0  # -> values (VARCHAR: -> bytes; BOOLEAN: -> bits, zeroed)
 OUT_VALIDITY = 1  # 0 (never NULL), or -> bits, zeroed: the kernel sets the bit of a value that is not NULL
