@@ -44,6 +44,7 @@ class StagePlan:
     grids: list[Grid] = field(default_factory=list)
     due: list[DueWord] = field(default_factory=list)  # closing times that depend on data: rows ask before they go on
     passes_watermarks: bool = False  # its rows carry their watermarks to the next stage
+    instants: bool = False  # rows that an earlier stage made at instants come to it
     closers: list[Closer] = field(default_factory=list)
     groups: list[Groups] = field(default_factory=list)
     watermark: Slot | None = None
@@ -149,6 +150,7 @@ class Event:
     failed: what the function returns on an error.  row, port: where errors say it was; -1 for what is no row.
     late: nonzero when the row is late, FATAL when that ends the run.
     roomy: the function makes sure beforehand that the ports have room.
+    instant: at which it makes rows, NEVER for the end; None: its function says what causes them.
     """
 
     serial: ast.expr
@@ -158,13 +160,26 @@ class Event:
     port: int | ast.expr = 0
     late: ast.expr | None = None
     roomy: bool = False
+    instant: ast.expr | None = None
 
 
 def closing(stage: StagePlan, node: LogicalNode, instant: ast.expr, start: ast.expr) -> Event:
     """The event of an operator that emits what is due; its function has the locals serial and arrival."""
     serial, arrival = ast.Name("serial", ast.Load()), ast.Name("arrival", ast.Load())
     position = Position(serial, instant, stage.order[id(node)] + 1, start, arrival)
-    return Event(serial, position, ast.Constant(abi.ERROR), expr("-1"))
+    return Event(serial, position, ast.Constant(abi.ERROR), expr("-1"), instant=instant)
+
+
+def _rows_made(stage: StagePlan, instant: ast.expr) -> None:
+    """What rows made at an instant, or at the end, carry to a next stage.
+
+    Their watermark says that everything due before the instant is to be served before they are taken.
+    """
+    code, at_end = stage.writer.code, isinstance(instant, ast.Constant)
+    if stage.passes_watermarks:
+        code("watermark = W", W=instant if at_end else expr("I - 1", I=instant))
+    if not stage.final:
+        code("cause = C", C=abi.CAUSE_END if at_end else expr("I + BASE", I=instant, BASE=abi.CAUSE_INSTANT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,17 +303,31 @@ FINISH: dict[str, Close] = {}
 
 
 Due = Callable[[StagePlan, LogicalNode], tuple[DueWord, ...]]
-DUE: dict[str, Due] = {}
+DUE_BY_DATA: dict[str, Due] = {}
+DUE_ON_GRID: dict[str, Due] = {}
 
 
 def due_by_data(operator: str) -> Callable[[Due], Due]:
-    """Register where an operator keeps closing times that depend on its rows, if it is on no grid known beforehand.
+    """Register where an operator keeps closing times that depend on its rows, and are on no grid known beforehand.
 
     Rows then come with their watermarks, and what is due is served before a row is taken.
     """
 
     def register(function: Due) -> Due:
-        DUE[operator] = function
+        DUE_BY_DATA[operator] = function
+        return function
+
+    return register
+
+
+def due_on_grid(operator: str) -> Callable[[Due], Due]:
+    """Register where an operator keeps its next closing time, if admission cuts tickets at all it can have.
+
+    Rows need not ask for it then, unless they are made at instants of an earlier stage.
+    """
+
+    def register(function: Due) -> Due:
+        DUE_ON_GRID[operator] = function
         return function
 
     return register
@@ -374,10 +403,13 @@ def function(
                 stage.writer.preset(value.id)
         scope = Scope(stage.writer, stage.constants, stage.sites, fail)
         numbers = sorted(reachable_ports(stage, node))
-        ports = {n: Port(n, stage.ports[n], scope, stage.lanes, stage.passes_watermarks) for n in numbers}
+        carried = (stage.lanes, stage.passes_watermarks, not stage.final)
+        ports = {n: Port(n, stage.ports[n], scope, *carried) for n in numbers}
         flow = Flow(stage, scope, ports, event.serial, event.position, event.late, event.roomy)
         for port in ports.values():
             port.open()
+        if event.instant is not None:
+            _rows_made(stage, event.instant)
         yield flow
 
 

@@ -72,6 +72,7 @@ class Port:
     scope: Scope
     positions: bool  # its rows come from one lane of several
     watermarks: bool = False  # its rows carry their watermarks: the function has that of the row in `watermark`
+    causes: bool = False  # its rows carry what has caused them: the function has it in `cause`
     rows: str = ""
     capacity: str = ""
     place: str = ""
@@ -84,6 +85,7 @@ class Port:
     room: list[str] = field(default_factory=list)
     position_list: str = ""
     watermark_list: str = ""
+    cause_list: str = ""
 
     def open(self) -> None:
         """Put the port's words into locals at the start of the function."""
@@ -96,6 +98,8 @@ class Port:
             self.position_list = hoist(self._word(abi.PORT_POSITIONS), "pos")
         if self.watermarks:
             self.watermark_list = hoist(self._word(abi.PORT_WATERMARKS), "marks")
+        if self.causes:
+            self.cause_list = hoist(self._word(abi.PORT_CAUSES), "causes")
         for n, column in enumerate(self.spec.columns):
             text = column.storage is Storage.UTF8
             self.data.append(hoist(self._column(n, abi.OUT_DATA), "d"))
@@ -132,6 +136,8 @@ class Port:
             set_(self.position_list, self._word(abi.PORT_POSITIONS))
         if self.watermarks:
             set_(self.watermark_list, self._word(abi.PORT_WATERMARKS))
+        if self.causes:
+            set_(self.cause_list, self._word(abi.PORT_CAUSES))
         for n in range(len(self.data)):
             set_(self.data[n], self._column(n, abi.OUT_DATA))
             if self.validity[n]:
@@ -168,6 +174,8 @@ class Port:
             self._store(n, column, value)
         if self.watermarks:
             code("st_i64(M, R, watermark)", M=self.watermark_list, R=self.rows)
+        if self.causes:
+            code("st_i64(C, R, cause)", C=self.cause_list, R=self.rows)
         if self.positions:
             words = (position.serial, position.instant, ast.Constant(position.node), position.start, position.arrival)
             at = scope.let(expr("P + R * SIZE", P=self.position_list, R=self.rows, SIZE=abi.POSITION_WORDS * 8), "at")

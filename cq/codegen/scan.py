@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import DUE, FATAL, DueWord, Event, Flow, StagePlan, function
+from cq.codegen.flow import DUE_BY_DATA, DUE_ON_GRID, FATAL, DueWord, Event, Flow, StagePlan, function
 from cq.codegen.gather import take_gathered
 from cq.codegen.ports import Position, storage
 from cq.codegen.state.hash_tables import Keys
@@ -71,7 +71,7 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
         with writer.for_(step, "lo", "end"), flow.scope.block():
             if fan_out is None and not waits:
                 _leave_when_full(flow, step)
-            _begin_row(flow)
+            _begin_row(flow, node, port)
             served = _serve_due(flow, step) if waits else None
             if stage.uses_step_bytes:
                 writer.code("step_reset(state)")
@@ -89,8 +89,8 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
     return name
 
 
-def _begin_row(flow: Flow) -> None:
-    """Which row of the batch the turn is for, its serial and, where that is asked for, its watermark."""
+def _begin_row(flow: Flow, node: LogicalNode, port: int) -> None:
+    """Which row of the batch the turn is for, its serial and, where that is asked for, its watermark and its cause."""
     writer, stage = flow.writer, flow.stage
     if stage.lanes:
         selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
@@ -99,6 +99,20 @@ def _begin_row(flow: Flow) -> None:
     if stage.due or stage.passes_watermarks:
         marks = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_WATERMARKS), "marks")
         writer.code("watermark = ld_i64(M, serial)", M=marks)
+    if not stage.final:
+        causes = expr("ld_i64(batch, W)", W=abi.BATCH_CAUSES)
+        if node.source is None:
+            writer.code("cause = ld_i64(C, i)", C=writer.hoist(causes, "causes"))
+        else:
+            writer.code("cause = C + i", C=writer.hoist(expr("ld_i64(T, P)", T=causes, P=port), "first"))
+
+
+def _segment_late(stage: StagePlan, kind: str) -> None:
+    """While late rows are taken: what was emitted so far is a segment of this kind for the next stage."""
+    if stage.final or stage.lanes:
+        return
+    with stage.writer.if_(expr("late != 0")):
+        stage.writer.code(f"port_segment(out, 0, {kind}, 0)")
 
 
 def _leave_when_full(flow: Flow, step: str) -> None:
@@ -116,7 +130,8 @@ def due_words(stage: StagePlan, inputs: Sequence[LogicalNode]) -> list[DueWord]:
     nodes = {id(n): n for i in inputs for n in reachable(stage, i)}
     kept = [(n, waiting_input(n, stage.waits)) for n in nodes.values()]
     waiting = [due_word(slot_of(stage, n, input)) for n, input in kept if input is not None]
-    return [*waiting, *(due for n in stage.plan.nodes() if n.operator in DUE for due in DUE[n.operator](stage, n))]
+    asked = {**DUE_BY_DATA, **(DUE_ON_GRID if stage.instants else {})}
+    return [*waiting, *(due for n in stage.plan.nodes() if n.operator in asked for due in asked[n.operator](stage, n))]
 
 
 def _serve_due(flow: Flow, step: str) -> list[ast.stmt]:
@@ -138,7 +153,9 @@ def _serve_due(flow: Flow, step: str) -> list[ast.stmt]:
         call = expr("serve(state, out, constants, watermark, serial, batch, SEEN)", SEEN=seen)
     with flow.scope.when(due):
         flow.flush()
+        _segment_late(stage, "late")  # what is due is on time
         status = writer.let(call, "status")
+        _segment_late(stage, "0")
         with flow.scope.when(expr("S != DONE", S=status, DONE=abi.DONE)):
             writer.code("return pick(S == MORE, AT, -1)", S=status, MORE=abi.MORE, AT=step)
         for p in flow.ports.values():

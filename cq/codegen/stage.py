@@ -67,6 +67,7 @@ def write_stage(
     stage.gathered = {id(n): n for n in spec.gathered}
     _write_failed(stage)
     stage.passes_watermarks = passes_watermarks
+    stage.instants = spec.instants
     inputs = spec.leaves
     stage.due = due_words(stage, inputs)
     computed = computed_times(stage, inputs)
@@ -96,7 +97,8 @@ def write_stage(
         time_entries=tuple(times),
         passes_watermarks=passes_watermarks,
     )
-    return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), bool(stage.due), stage.columns)
+    watermarks = bool(stage.due) or passes_watermarks
+    return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), watermarks, stage.columns)
 
 
 def _port(output: Output) -> PortSpec:
@@ -226,6 +228,8 @@ def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) 
                             writer.code(name)
                 with writer.if_(expr("status != DONE", DONE=abi.DONE)):
                     writer.code("st_i64(state, W, at)", W=abi.STATE_SEGMENT)
+                    with writer.if_(expr("status == ERROR", ERROR=abi.ERROR)):
+                        _pass_failure(stage)
                     writer.code("return status")
                 _pass_segment(stage, expr("ld_i64(segment, W)", W=abi.SEGMENT_WATERMARK))
             writer.code("at = at + 1")
@@ -258,6 +262,7 @@ def _write_rows_step(stage: StagePlan, row_loops: list[str]) -> None:
         with writer.if_(expr("ld_i64(segment, W) == P", W=abi.SEGMENT_PORT, P=port)):
             writer.set("following", call)
     with writer.if_(expr("following < 0")):
+        _pass_failure(stage)
         writer.code("return ERROR", ERROR=abi.ERROR)
     _pass_segment(stage, ast.Constant(0))
     with writer.if_(expr("following < hi")):
@@ -266,9 +271,17 @@ def _write_rows_step(stage: StagePlan, row_loops: list[str]) -> None:
         writer.code("return MORE", MORE=abi.MORE)
 
 
+def _pass_failure(stage: StagePlan) -> None:
+    """The next stage sees what came before the failure, and what the watermark had reached by then."""
+    if not stage.final and not stage.lanes:
+        stage.writer.code("port_failed(out, kind, state, batch)")
+
+
 def _pass_last_watermark(stage: StagePlan) -> None:
     """The next stage sees the watermark of the batch's last row, whether or not that row has come through."""
     writer = stage.writer
+    if stage.lanes:
+        return
     writer.code("rows = ld_i64(batch, W)", W=abi.BATCH_ROWS)
     with writer.if_(expr("rows > 0 and kind <= LATE", LATE=abi.SEGMENT_LATE)):
         writer.code("kind = CLOSE\nserial = ld_i64(batch, W) + rows - 1", CLOSE=abi.SEGMENT_CLOSE, W=abi.BATCH_FIRST)
@@ -276,8 +289,8 @@ def _pass_last_watermark(stage: StagePlan) -> None:
 
 
 def _pass_segment(stage: StagePlan, watermark: ast.expr) -> None:
-    """The next stage sees this segment over the rows just emitted."""
-    if stage.final:
+    """The next stage sees this segment over the rows just emitted. Those of lanes get theirs when they are merged."""
+    if stage.final or stage.lanes:
         return
     with stage.writer.if_(expr("port_segment(out, 0, kind, W) == 0", W=watermark)):
         stage.writer.code(

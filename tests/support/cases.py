@@ -28,6 +28,7 @@ from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
 from cq.errors import DataError
 from cq.lang.schema import Field
+from cq.planner.physical import chain, choose
 from cq.planner.physical.turns import gathered
 from cq.planner.plan.logical import LogicalPlan, connected
 from cq.planner.plan.source import may_wait, sources_of
@@ -56,6 +57,13 @@ class Way:
 WAYS = tuple(Way(t, b) for t in (0, 1, 2, 4) for b in (1, 3, 4096)) + tuple(
     Way(0, b, interpreted=True) for b in (1, 3, 4096)
 )
+
+
+@contextmanager
+def spread_out() -> Iterator[None]:
+    """Inside, plans are cut into as many stages as they can be, and rows routed, whatever that costs."""
+    with patch.multiple(choose, ROUTED_FROM_NS=0, CALLS_APART=0), patch.object(chain, "GAIN", 0.0):
+        yield
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
-from cases import Prepared, Row, Way, watched
+from cases import Prepared, Row, Way, spread_out, watched
 from random_queries import Query, pruned, random_query
 from random_rows import random_inputs
 from slt_format import write_row
@@ -27,16 +28,20 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Trial:
-    """What is run: a query over rows, given in pieces of the sizes `cuts`, in one way."""
+    """What is run: a query over rows, given in pieces of the sizes `cuts`, in one way.
+
+    spread: in as many stages as its plan can be cut into (`cases.spread_out`).
+    """
 
     seed: int
     query: Query
     inputs: Inputs
     cuts: tuple[int, ...]
     way: Way
+    spread: bool = False
 
     def __str__(self) -> str:
-        return f"seed {self.seed}, {self.way}, cuts {self.cuts}"
+        return f"seed {self.seed}, {self.way}, cuts {self.cuts}{', spread out' if self.spread else ''}"
 
 
 @dataclass
@@ -58,7 +63,7 @@ class Plan:
         inputs = random_inputs(self.query, self.seed * 1000 + number)
         threads = rng.choice([0, 0, 1, 2, 3]) if not interpreted else 0
         way = Way(threads, rng.choice(BATCHES), rng.choice(sorted(HEURISTICS)), interpreted)
-        return Trial(self.seed, self.query, inputs, rng.choice(CUTS), way)
+        return Trial(self.seed, self.query, inputs, rng.choice(CUTS), way, spread=self.seed % 3 == 0)
 
 
 def difference(prepared: Prepared, trial: Trial) -> str:
@@ -66,7 +71,7 @@ def difference(prepared: Prepared, trial: Trial) -> str:
     prepared.give(trial.inputs, trial.cuts)
     wanted = prepared.reference()
     try:
-        with watched(str(trial)):
+        with watched(str(trial)), spread_out() if trial.spread else nullcontext():
             got = prepared.native(trial.way)
     except CompileError as e:
         if e.code in EMIT_REFUSED:

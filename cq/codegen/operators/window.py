@@ -10,11 +10,13 @@ from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import (
     CLOSER_ARGUMENTS,
     Closer,
+    DueWord,
     Flow,
     StagePlan,
     closes,
     closing,
     consumes,
+    due_on_grid,
     function,
     row_of,
 )
@@ -200,6 +202,13 @@ def _start(flow: Flow, layout: Layout, local: TableLocals, entry: ast.expr) -> N
     layout.parts.start(flow.scope, Entry(entry, local.address))
 
 
+@due_on_grid("window")
+def due_window(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
+    """The first window to close."""
+    assert isinstance(node, WindowAggregate)
+    return (DueWord(_slot(stage, node, layout_of(node)), panes.PANES_NEXT_END),)
+
+
 @closes("window")
 def close_window(stage: StagePlan, node: LogicalNode) -> None:
     """A function that emits the groups of the window that is due; it goes on where a full port stopped it."""
@@ -209,8 +218,8 @@ def close_window(stage: StagePlan, node: LogicalNode) -> None:
     if node.window.kind is not WindowKind.ATTACHED:
         stage.grids.append(Grid(node.window.slide_us, node.window.offset_us + node.window.size_us))
     name = f"close_{slot.offset}"
-    due = expr("ld_i64(ld_i64(state, W), NEXT)", W=slot.offset, NEXT=panes.PANES_NEXT_END)
-    stage.closers.append(Closer(name, due, stage.order[id(node)]))
+    (due,) = due_window(stage, node)
+    stage.closers.append(Closer(name, due.next_end, stage.order[id(node)]))
     event = closing(stage, node, ast.Name("instant", ast.Load()), ast.Name("start", ast.Load()))
     with function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:
         state = flow.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "panes")

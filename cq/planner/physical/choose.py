@@ -3,8 +3,10 @@
 One worker, or nothing to gain: the whole plan is one loop, for queues between stages cost time and win none. With more:
     any worker     where nothing keeps state
     panes          windows that merge exactly: every worker fills panes of its own, a second stage merges and closes
-    them rows apart     a stateless part that makes many rows of one (UNNEST) and is slow, or feeds what is slow lanes
-    operators with state whose keys have a part in common, where a row costs more than routing it
+                   them
+    rows apart     a stateless part that makes many rows of one (UNNEST) and is slow, or feeds what is slow
+    lanes          operators with state whose keys have a part in common, where a row costs more than routing it
+    a chain        of such stages, each by its own key, where they have none in common
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dataclasses import replace
 
 from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Schema
+from cq.planner.physical.chain import cuts, made_at_instants, pays, replaced
 from cq.planner.physical.classify import boundaries, common_components, stateless_prefix
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan, Stage, Way
@@ -70,7 +73,7 @@ class _Choice:
         windows = self._mergeable()
         if windows:
             return self._partial(windows)
-        return self._rows_apart() or (self._fused(),)
+        return self._rows_apart() or self._with_state(self.plan, "query")
 
     def _query(self, way: Way, reason: str, keys: tuple[tuple[Expr, ...], ...] = ()) -> Stage:
         return self._stage("query", self.plan, way, reason, keys)
@@ -130,55 +133,74 @@ class _Choice:
             return ()
         if row_cost_ns(self.plan) < ROUTED_FROM_NS and calls_in(below) < CALLS_APART:
             return ()
-        given = StageInput(edge)
-        after = replaced(self.plan, edge, given)
-        components = self._components()
-        way, reason, keys = self._routed(after, (tuple(components),) if components else ())
+        after = replaced(self.plan, edge, StageInput(edge))
         before = LogicalPlan((Output("rows", edge),))
-        return (
-            self._stage("rows", before, Way.ANY, "one row becomes many: any worker makes them", final=False),
-            self._stage("state", after, way, reason, keys),
-        )
-
-    def _components(self) -> list[Expr]:
-        """The common key over the single boundary, part by part, of those a lane can be told by."""
-        (edge,) = boundaries(self.plan)
-        parts = [c[id(edge)] for c in common_components(self.plan)]
-        return parts if all(self.routable(edge.schema, e) for e in parts) else []
+        rows = self._stage("rows", before, Way.ANY, "one row becomes many: any worker makes them", final=False)
+        return (rows, *self._with_state(after, "state"))
 
     # -- lanes --------------------------------------------------------------------------------------------------------
 
-    def _fused(self) -> Stage:
-        """All operators in one loop, with lanes by what their keys have in common over the columns of the sources."""
-        way, reason, keys = self._routed(self.plan, self._source_keys())
-        return self._query(way, reason, keys)
+    def _with_state(self, plan: LogicalPlan, name: str) -> tuple[Stage, ...]:
+        """A plan of which some operators have state: lanes by what their keys have in common, a chain of such stages
+        where they have nothing, or one loop."""
+        whole = self._routed(name, plan)
+        return (whole,) if whole.way is Way.LANES else self._chain(plan) or (whole,)
 
-    def _routed(
-        self, plan: LogicalPlan, keys: tuple[tuple[Expr, ...], ...]
-    ) -> tuple[Way, str, tuple[tuple[Expr, ...], ...]]:
-        """How a plan with state runs, why, and by which keys of its leaves. keys: those it could be routed by."""
+    def _routed(self, name: str, plan: LogicalPlan) -> Stage:
+        """A plan with state as one stage: how it runs, why, and by which keys of its leaves."""
         cost = row_cost_ns(plan)
         if cost < ROUTED_FROM_NS:
-            return Way.LOOP, f"a row costs {cost} ns, and routing pays from {ROUTED_FROM_NS}", ()
+            return self._stage(name, plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {ROUTED_FROM_NS}")
         if ties_show(plan, self.waits):
-            return Way.LOOP, "groups begun at one closing time keep their order of arrival", ()
+            return self._stage(name, plan, Way.LOOP, "groups begun at one closing time keep their order of arrival")
+        keys = self._keys(plan)
         if not keys:
-            return Way.LOOP, "the keys of its operators have no part in common that a row shows", ()
-        return Way.LANES, f"a row costs {cost} ns: routing it pays from {ROUTED_FROM_NS}", keys
+            reason = "the keys of its operators have no part in common that a row shows"
+            return self._stage(name, plan, Way.LOOP, reason)
+        return self._stage(name, plan, Way.LANES, f"a row costs {cost} ns: routing it pays from {ROUTED_FROM_NS}", keys)
 
-    def _source_keys(self) -> tuple[tuple[Expr, ...], ...]:
-        """The common key over the columns of each source, by port; nothing when it cannot be had that way."""
-        components = common_components(self.plan)
+    def _chain(self, plan: LogicalPlan) -> tuple[Stage, ...]:
+        """Stages one after the other, each by its own key; none where one loop is about as fast."""
+        parts = self._parts(plan)
+        figures = [(s.cost_ns, s.way is Way.LANES, any(n.closes for n in s.plan.nodes())) for s in parts]
+        if len(parts) < 2 or not pays(figures, self.workers):
+            return ()
+        instants, made = False, []
+        for number, part in enumerate(parts, 1):
+            last = number == len(parts)
+            made.append(replace(part, name=f"state{number}", final=last, instants=instants))
+            instants = instants or made_at_instants(part.plan, self.waits)
+        return tuple(made)
+
+    def _parts(self, plan: LogicalPlan) -> list[Stage]:
+        """The plan cut so that, from the lowest on, as many operators as possible share a key and run in lanes."""
+        whole = self._routed("", plan)
+        if whole.way is Way.LANES:
+            return [whole]
+        found = cuts(plan, self.waits)
+        for cut in reversed(found):
+            below = self._routed("", cut.below)
+            if below.way is Way.LANES:
+                return [below, *self._parts(cut.above)]
+        for cut in found:
+            above = self._parts(cut.above)
+            if any(s.way is Way.LANES for s in above):
+                return [self._routed("", cut.below), *above]
+        return [whole]
+
+    def _keys(self, plan: LogicalPlan) -> tuple[tuple[Expr, ...], ...]:
+        """The key all its operators have in common, over the columns of each leaf, by port; none when there is none."""
+        components = common_components(plan)
         if not components:
             return ()
         found: dict[int, tuple[Expr, ...]] = {}
-        for edge in boundaries(self.plan):
+        for edge in boundaries(plan):
             down = at_leaf(edge, [c[id(edge)] for c in components])
             if down is None or found.setdefault(id(down[0]), down[1]) != down[1]:
                 return ()
             if not all(self.routable(down[0].schema, e) for e in down[1]):
                 return ()
-        leaves = self._query(Way.LOOP, "").leaves
+        leaves = self._stage("", plan, Way.LOOP, "").leaves
         return tuple(found[id(n)] for n in leaves) if all(id(n) in found for n in leaves) else ()
 
 
@@ -195,14 +217,3 @@ def row_cost_ns(plan: LogicalPlan) -> int:
 def calls_in(nodes: Sequence[LogicalNode]) -> int:
     """How many functions and casts these operators compute."""
     return sum(isinstance(x, Call | Cast) for n in nodes for e, _ in n.expressions() for x in walk(e))
-
-
-def replaced(plan: LogicalPlan, old: LogicalNode, new: LogicalNode) -> LogicalPlan:
-    """The plan with another node in the place of `old`; what is only below it is gone."""
-    made: dict[int, LogicalNode] = {id(old): new}
-    for node in plan.nodes():
-        if id(node) not in made:
-            inputs = [made[id(i)] for i in node.inputs]
-            same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-            made[id(node)] = node if same else node.with_inputs(inputs)
-    return LogicalPlan(tuple(replace(o, node=made[id(o.node)]) for o in plan.outputs))

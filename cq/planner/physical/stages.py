@@ -34,6 +34,8 @@ class Stage:
     gathered: its operators whose rows of one event are kept until all have met (`cq.planner.physical.turns`).
     waits: whether rows can come before the watermark reaches their time.  final: whether its ports are sinks.
     collects: whether it takes over the panes that the PARTIAL stage before it has filled; it then takes no rows.
+    instants: whether rows come to it that an earlier stage has made at instants; before it takes one, all that is due
+    before that instant is served.
     cost_ns: how long a row of its inputs keeps a worker busy, by the costs its operators declare.
     reason: why it runs this way, for people.
     """
@@ -49,6 +51,7 @@ class Stage:
     gathered: tuple[LogicalNode, ...] = ()
     final: bool = True
     collects: bool = False
+    instants: bool = False
 
     @property
     def leaves(self) -> tuple[LogicalNode, ...]:

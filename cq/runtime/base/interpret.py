@@ -48,6 +48,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.engine.stage",
     "cq.runtime.engine.schedule",
     "cq.runtime.flow.split",
+    "cq.runtime.flow.merged_segments",
     "cq.runtime.flow.gather",
     "cq.runtime.engine.lanes",
     "cq.runtime.engine.partials",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cq.runtime.base.host import Host
 from cq.runtime.containers.protocol import container_of
@@ -14,6 +15,7 @@ from cq.runtime.containers.state import drop_state, made, new_state, weighed_slo
 from cq.runtime.engine import partials as q
 from cq.runtime.engine import stage as s
 from cq.runtime.flow import admission as m
+from cq.runtime.flow import parcel as p
 from cq.runtime.flow import split as x
 from cq.runtime.flow.batch import ITEM_KIND, ITEM_LINK, PARCEL
 from cq.runtime.layout.abi import BEFORE_ALL, NEVER, STATE_INSTANT, Storage
@@ -133,8 +135,9 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
     limit = batch_rows if lanes == 1 else max(256, 4 * batch_rows // lanes)  # a lane with four times its share is full
     # a full ticket fits on top of a port that is not full; a SHARED stage takes what there is after every ticket
     capacity = limit if kind == s.SHARED else 2 * limit
-    marked = spec.passes_watermarks
-    depots = [_new_depot(host, port, limit, capacity, not last, lanes > 1, marked) for port in spec.ports]
+    # the rows of lanes get their segments when they are merged
+    carried = Carried(not last and lanes == 1, lanes > 1, spec.passes_watermarks, not last)
+    depots = [_new_depot(host, port, limit, capacity, carried) for port in spec.ports]
     plant.depots.append(depots)
     weighed = weighed_slots(host, spec)
     for index, value in (
@@ -167,7 +170,7 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
             _build_shared(plant, spec, stage, [0] * (2 * plant.workers))
             _build_partials(plant, number, stage, states)
         case _:
-            _build_lanes(plant, spec, stage, batch_rows, entries, lanes)
+            _build_lanes(plant, spec, stage, batch_rows, entries, not last)
 
 
 def _way_of(spec: Stage, workers: int) -> int:
@@ -185,13 +188,23 @@ def _part_count(plant: Plant, number: int) -> int:
     return max(plant.workers, plant.saved[number] if plant.saved else 0)
 
 
-def _new_depot(
-    host: Host, port: PortSpec, limit: int, capacity: int, segmented: bool, positioned: bool, marked: bool
-) -> int:
+class Carried(NamedTuple):
+    """What parcels carry for each row beside its columns, or for all of them."""
+
+    segments: bool = False
+    positions: bool = False
+    watermarks: bool = False
+    causes: bool = False
+
+
+def _new_depot(host: Host, port: PortSpec, limit: int, capacity: int, carried: Carried) -> int:
     """Parcels of a port. capacity: for stages that make no more rows than they take; beyond it they grow."""
     specs = words(w for c in port.columns for w in (int(c.storage), int(c.nullable)))
-    shape = (limit, capacity + 64, int(segmented), int(positioned), int(marked))
-    return made(host.function("depot_new")(len(port.columns), host.place(specs), *shape), port.name)
+    depot = made(host.function("depot_new")(len(port.columns), host.place(specs), limit, capacity + 64), port.name)
+    flags = (p.DEPOT_SEGMENTED, p.DEPOT_POSITIONED, p.DEPOT_MARKED, p.DEPOT_CAUSED)
+    for word, flag in zip(flags, carried, strict=True):
+        host.set_word(depot, word, int(flag))
+    return depot
 
 
 def _new_states(plant: Plant, spec: Stage, count: int) -> list[int]:
@@ -252,12 +265,15 @@ def _handed_over(slot: Slot) -> bool:
     return container is not None and container.hand_over is not None
 
 
-def _build_lanes(plant: Plant, spec: Stage, stage: int, batch_rows: int, entries: dict[str, int], count: int) -> None:
-    """A task for each of so many lanes, and splits for two tickets a worker and two more."""
-    host, lanes = plant.host, plant.block(x.LANES_WORDS)
+def _build_lanes(
+    plant: Plant, spec: Stage, stage: int, batch_rows: int, entries: dict[str, int], chained: bool
+) -> None:
+    """A task for each of its lanes, and splits for two tickets a worker and two more."""
+    host, lanes, count = plant.host, plant.block(x.LANES_WORDS), spec.lanes
     splits = 2 * plant.workers + 2
     tasks = _new_tasks(plant, spec, stage, _new_states(plant, spec, count))
-    depots = [_new_depot(host, port, batch_rows, batch_rows, False, False, False) for port in spec.ports]
+    carried = Carried(chained, False, spec.passes_watermarks, chained)
+    depots = [_new_depot(host, port, batch_rows, batch_rows, carried) for port in spec.ports]
     plant.depots.append(depots)
     plant.hybrids.append(made(host.function("hybrid_new")(count, power_of_two(2 * splits)), spec.name))
     idle, homes = plant.bag(splits)
@@ -266,7 +282,7 @@ def _build_lanes(plant: Plant, spec: Stage, stage: int, batch_rows: int, entries
     assert spec.lane_entry is not None
     for index, value in (
         (x.LANES_COUNT, count),
-        (x.LANES_ROUTE, host.place(bytes(p % count for p in range(x.PARTITIONS)))),
+        (x.LANES_ROUTE, host.place(bytes(n % count for n in range(x.PARTITIONS)))),
         (x.LANES_ENTRY, entries[spec.lane_entry]),
         (x.LANES_HYBRID, plant.hybrids[-1]),
         (x.LANES_TASKS, host.place(words(tasks))),
@@ -274,6 +290,7 @@ def _build_lanes(plant: Plant, spec: Stage, stage: int, batch_rows: int, entries
         (x.LANES_SPREAD, plant.reorder_buffer(splits)),
         (x.LANES_MERGED, plant.reorder_buffer(splits)),
         (x.LANES_DEPOTS, host.place(words(depots))),
+        (x.LANES_CHAINED, int(chained)),
     ):
         host.set_word(lanes, index, value)
     host.set_word(stage, s.STAGE_LANES, lanes)

@@ -34,6 +34,7 @@ from cq.runtime.engine.stage import (
     STAGE_FAILED,
     STAGE_INPUT,
     STAGE_LANES,
+    STAGE_NEXT,
     STAGE_PORTS,
     TASK_FIRST,
     TASK_STATE,
@@ -113,6 +114,8 @@ def _take(stage: int, lanes: int) -> int:
     shares = 0
     if ld_i64(item, ITEM_KIND) != FAILURE and at_load(stage + STAGE_FAILED * 8) == 0:
         shares = split_item(lanes, split, ld_i64(stage, STAGE_CONSTANTS))
+        if shares == 0:  # the end of the input alone
+            _merge(stage, lanes, split)
     if shares < 0:
         _fail_split(split, NO_MEMORY)
         shares = 0
@@ -191,11 +194,17 @@ def _run_share(stage: int, task: int, record: int) -> None:
 
 
 @native("void(i64, i64, i64)")
+def _merge(stage: int, lanes: int, split: int) -> None:
+    """The output of all lanes for the ticket waits to be sent, or its failure does."""
+    if merge_split(lanes, split, ld_i64(stage, STAGE_PORTS)) == 0:
+        _fail_split(split, NO_MEMORY)
+
+
+@native("void(i64, i64, i64)")
 def _finish_share(stage: int, lanes: int, split: int) -> None:
     """One lane of the ticket is done; with the last one the output is merged and waits to be sent."""
     if at_add(split, -1) == 1:
-        if merge_split(lanes, split, ld_i64(stage, STAGE_PORTS)) == 0:
-            _fail_split(split, NO_MEMORY)
+        _merge(stage, lanes, split)
         put = reorder_put(ld_i64(lanes, LANES_MERGED), ld_i64(split, SPLIT_TICKET), split)
         assert put == 1, "as many slots as splits"
 
@@ -240,7 +249,7 @@ def _send_split(stage: int, split: int) -> int:
         send_failure(stage, item)
     elif ld_i64(stage, STAGE_FAILED) == 0 and ld_i64(split, SPLIT_STATUS) == ERROR:
         send_failure(stage, note_failure(stage, ld_i64(split, SPLIT_FAILED), item))
-    elif ld_i64(stage, STAGE_FAILED) == 0 and ld_i64(item, ITEM_LAST) == 1:
+    elif ld_i64(stage, STAGE_FAILED) == 0 and ld_i64(item, ITEM_LAST) == 1 and ld_i64(stage, STAGE_NEXT) == 0:
         finish(stage)
     use_up(stage, item)
     st_i64(split, SPLIT_ITEM, 0)

@@ -46,10 +46,15 @@ from cq.runtime.flow.batch import (
 from cq.runtime.flow.export import parcel_compact, parcel_truncate
 from cq.runtime.flow.parcel import PARCEL_PORT, parcel_count, parcel_get, parcel_return, parcel_to_batch, port_segment
 from cq.runtime.layout.abi import (
+    BATCH_CAUSES,
     BATCH_ROWS,
+    CAUSE_END,
+    CAUSE_INSTANT,
+    CAUSE_SOURCE_SHIFT,
     ERROR,
     PORT_ROWS,
     PORT_SEGMENT_COUNT,
+    PORT_SEGMENTS,
     PORT_WORDS,
     SEGMENT_ROWS,
     STATE_CALLS,
@@ -262,14 +267,14 @@ def task_drop(task: int, ports: int) -> None:
 def take_parcel(stage: int, task: int, port: int) -> int:
     """The parcel behind a port with the rows emitted so far; a fresh one is behind the port. 0 without memory.
 
-    For a next stage, rows that the kernel has put into no segment yet are a segment of rows on time.
+    Where it carries segments, rows that the kernel has put into none yet are a segment of rows on time.
     """
-    if ld_i64(stage, STAGE_NEXT) != 0 and port_segment(ld_i64(task, TASK_OUT), port, SEGMENT_ROWS, 0) == 0:
+    words = ld_i64(task, TASK_OUT) + port * PORT_WORDS * 8
+    if ld_i64(words, PORT_SEGMENTS) != 0 and port_segment(ld_i64(task, TASK_OUT), port, SEGMENT_ROWS, 0) == 0:
         return 0
     fresh = parcel_get(ld_i64(ld_i64(stage, STAGE_DEPOTS), port))
     if fresh == 0:
         return 0
-    words = ld_i64(task, TASK_OUT) + port * PORT_WORDS * 8
     parcel = ld_i64(ld_i64(task, TASK_PARCELS), port)
     copy(parcel + PARCEL_PORT * 8, words, PORT_WORDS * 8)
     copy(words, fresh + PARCEL_PORT * 8, PORT_WORDS * 8)
@@ -354,14 +359,21 @@ def note_failure(stage: int, state: int, item: int) -> int:
     row = ld_i64(state, STATE_ERROR_ROW)
     if row >= 0 and ld_i64(item, ITEM_KIND) == TICKET:
         row += ld_i64(ld_i64(ld_i64(item, ITEM_LOANS), port), LOAN_FIRST)
-    elif row >= 0:
+    instant = ld_i64(state, STATE_ERROR_INSTANT)
+    if row >= 0 and ld_i64(item, ITEM_KIND) == PARCEL:
+        cause = ld_i64(ld_i64(item, BATCH_CAUSES), row)
         row = -1
+        if cause >= 0:
+            port = cause >> CAUSE_SOURCE_SHIFT
+            row = cause - (port << CAUSE_SOURCE_SHIFT)
+        elif cause != CAUSE_END:
+            instant = cause - CAUSE_INSTANT
     st_i64(error, ERROR_CODE, ld_i64(state, STATE_ERROR_CODE))
     st_i64(error, ERROR_SITE, ld_i64(state, STATE_ERROR_SITE))
     st_i64(error, ERROR_SOURCE, port)
     st_i64(error, ERROR_ROW, row)
     st_i64(error, ERROR_SERIAL, ld_i64(state, STATE_ERROR_SERIAL))
-    st_i64(error, ERROR_INSTANT, ld_i64(state, STATE_ERROR_INSTANT))
+    st_i64(error, ERROR_INSTANT, instant)
     st_i64(error, ERROR_GROUP, ld_i64(state, STATE_ERROR_GROUP))
     st_i64(error, ERROR_ENTRY, ld_i64(state, STATE_ERROR_ENTRY))
     st_i64(error, ERROR_TABLE, ld_i64(state, STATE_ERROR_TABLE))

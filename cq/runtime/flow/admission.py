@@ -50,10 +50,12 @@ from cq.runtime.flow.batch import (
     ITEM_MARKS,
     ITEM_SERIAL,
     LOAN_COLUMNS,
+    LOAN_FIRST,
     LOAN_ROWS,
 )
 from cq.runtime.flow.watermarks import marks_fill, marks_follow
 from cq.runtime.layout.abi import (
+    BATCH_CAUSES,
     BATCH_FIRST,
     BATCH_PORTS,
     BATCH_ROWS,
@@ -62,6 +64,7 @@ from cq.runtime.layout.abi import (
     BATCH_TICKET,
     BATCH_WATERMARKS,
     BEFORE_ALL,
+    CAUSE_SOURCE_SHIFT,
     COLUMN_DATA,
     COLUMN_WORDS,
     NEVER,
@@ -487,6 +490,8 @@ def _fill(admission: int, ticket: int) -> None:
             at_add(loan, 1)
             st_i64(loans, number, loan)
             st_i64(ld_i64(ticket, BATCH_PORTS), number, ld_i64(loan, LOAN_COLUMNS))
+            first = (number << CAUSE_SOURCE_SHIFT) + ld_i64(loan, LOAN_FIRST)
+            st_i64(ld_i64(ticket, BATCH_CAUSES), number, first)
         elif ld_i64(loans, number) != loan:
             return
         _take_rows(admission, ticket, number, limit)

@@ -18,6 +18,7 @@ from cq.runtime.base.ops import alloc, at_add, at_load, call1, copy, ld_i32, ld_
 from cq.runtime.layout.abi import (
     ABI_VERSION,
     BATCH_ABI,
+    BATCH_CAUSES,
     BATCH_PORTS,
     BATCH_ROWS,
     BATCH_SEGMENT_COUNT,
@@ -186,14 +187,15 @@ def ticket_new(home: int, sources: int, segments: int, marks: int) -> int:
 
     marks: of how many rows it carries the watermarks.
     """
-    words = ITEM_WORDS + sources * 2 + segments * SEGMENT_WORDS
+    words = ITEM_WORDS + sources * 3 + segments * SEGMENT_WORDS
     ticket = zalloc((words + marks) * 8)
     if ticket != 0:
         st_i64(ticket, BATCH_ABI, ABI_VERSION)
         st_i64(ticket, ITEM_HOME, home)
         st_i64(ticket, BATCH_PORTS, ticket + ITEM_WORDS * 8)
         st_i64(ticket, ITEM_LOANS, ticket + (ITEM_WORDS + sources) * 8)
-        st_i64(ticket, BATCH_SEGMENTS, ticket + (ITEM_WORDS + sources * 2) * 8)
+        st_i64(ticket, BATCH_CAUSES, ticket + (ITEM_WORDS + sources * 2) * 8)
+        st_i64(ticket, BATCH_SEGMENTS, ticket + (ITEM_WORDS + sources * 3) * 8)
         if marks > 0:
             st_i64(ticket, ITEM_MARKS, ticket + words * 8)
         bag_put(home, ticket)

@@ -29,10 +29,18 @@ from cq.runtime.base.ops import (
     st_i32,
     st_i64,
 )
-from cq.runtime.flow.batch import BIT, F64, I8, I16, I64, I128, ITEM_LINK, ITEM_PORT, UTF8
+from cq.runtime.flow.batch import BIT, F64, I8, I16, I64, I128, ITEM_LAST, ITEM_LINK, ITEM_PORT, UTF8
 from cq.runtime.flow.export import parcel_truncate
+from cq.runtime.flow.merged_segments import (
+    ROW_BITS,
+    ROW_MASK,
+    segment_rest,
+    segment_rows,
+    segment_to_failure,
+)
 from cq.runtime.flow.parcel import DEPOT_LIMIT, PARCEL_PORT, parcel_get, parcel_return, port_make_bytes_room
 from cq.runtime.flow.split import (
+    LANES_CHAINED,
     LANES_COUNT,
     LANES_DEPOTS,
     RECORD_FIRST,
@@ -41,6 +49,7 @@ from cq.runtime.flow.split import (
     RECORD_WORDS,
     SPLIT_FAILED,
     SPLIT_FIRST,
+    SPLIT_ITEM,
     SPLIT_LAST,
     SPLIT_ORDER,
     SPLIT_ORDER_ROOM,
@@ -58,10 +67,12 @@ from cq.runtime.layout.abi import (
     OUT_STORAGE,
     OUT_VALIDITY,
     OUT_WORDS,
+    PORT_CAUSES,
     PORT_COLUMN_COUNT,
     PORT_COLUMNS,
     PORT_POSITIONS,
     PORT_ROWS,
+    PORT_WATERMARKS,
     POSITION_INSTANT,
     POSITION_SERIAL,
     POSITION_WORDS,
@@ -72,8 +83,6 @@ from cq.runtime.layout.abi import (
     STATE_ERROR_START,
 )
 
-ROW_BITS = 32
-ROW_MASK = (1 << ROW_BITS) - 1
 LARGEST_TEXT = 2**31 - 1  # bytes of a VARCHAR column with 32-bit offsets
 WIDEST_SCATTER = 4  # scatter when serials span at most this many times the rows: the list is filled and walked
 
@@ -323,6 +332,18 @@ def _gather_strings(order: int, rows: int, bases: int, out: int) -> int:
     return 1
 
 
+@native("void(i64, i64, i64, i64, i64)")
+def _gather_list(order: int, rows: int, parcels: int, port: int, word: int) -> None:
+    """What the parcels carry for each row in the list that this word of a port points to, in the order."""
+    target = ld_i64(port, word)
+    if target == 0:
+        return
+    for row in range(rows):
+        entry = ld_i64(order, row)
+        source = ld_i64(ld_i64(parcels, entry >> ROW_BITS), word)
+        st_i64(target, row, ld_i64(source, entry & ROW_MASK))
+
+
 @native("i64(i64, i64, i64, i64, i64, i64)")
 def _gather_parcel(depot: int, parcels: int, count: int, bases: int, order: int, rows: int) -> int:
     """A parcel with `rows` rows in the order; 0 without memory."""
@@ -344,6 +365,8 @@ def _gather_parcel(depot: int, parcels: int, count: int, bases: int, order: int,
             _gather_bits(order, rows, bases, 0, ld_i64(out, OUT_DATA))
         else:
             _gather_fixed(order, rows, bases, ld_i64(out, OUT_DATA), storage)
+    _gather_list(order, rows, parcels, port, PORT_WATERMARKS)
+    _gather_list(order, rows, parcels, port, PORT_CAUSES)
     st_i64(port, PORT_ROWS, rows)
     return parcel
 
@@ -367,7 +390,8 @@ def append_merged(split: int, port: int, parcel: int) -> None:
 def _merge_port(lanes: int, split: int, port: int) -> int:
     """1 and the rows of one port are among the merged parcels, in order; 0 without memory."""
     count, rows, giving = _measure(lanes, split, port)
-    if giving <= 1:
+    chained = ld_i64(lanes, LANES_CHAINED)
+    if giving <= 1 and chained == 0:
         return 1
     width = ld_i64(lanes, LANES_COUNT)
     head = count * 4 + width * 3
@@ -378,11 +402,14 @@ def _merge_port(lanes: int, split: int, port: int) -> int:
     cursors = bases + count * 24
     order = room + head * 8
     _list_parcels(lanes, split, port, room, cursors)
-    low, high = _serial_span(room, count)
-    span = high - low + 1
-    if span > rows * WIDEST_SCATTER or _scatter(room, count, low, span, order) == 0:
-        _merge_lanes(lanes, room, cursors, rows, order)
+    if rows > 0:
+        low, high = _serial_span(room, count)
+        span = high - low + 1
+        if span > rows * WIDEST_SCATTER or _scatter(room, count, low, span, order) == 0:
+            _merge_lanes(lanes, room, cursors, rows, order)
     depot = ld_i64(ld_i64(lanes, LANES_DEPOTS), port)
+    item = ld_i64(split, SPLIT_ITEM)
+    segment = 0
     done = 0
     while done < rows:
         portion = min_i64(rows - done, ld_i64(depot, DEPOT_LIMIT))
@@ -390,8 +417,28 @@ def _merge_port(lanes: int, split: int, port: int) -> int:
         if parcel == 0:
             return 0
         append_merged(split, port, parcel)
+        if chained == 1:
+            segment = segment_rows(item, parcel, room, order + done * 8, portion, segment)
+            if segment < 0:
+                return 0
         done += portion
-    return 1
+    return _end_chained(depot, split, segment) if chained == 1 else 1
+
+
+@native("i64(i64, i64, i64)")
+def _end_chained(depot: int, split: int, segment: int) -> int:
+    """1 and the last merged parcel, an empty one if there is none, tells the next stage of all events that remain."""
+    if ld_i64(split, SPLIT_FIRST) == 0:
+        parcel = parcel_get(depot)
+        if parcel == 0:
+            return 0
+        append_merged(split, 0, parcel)
+    last = ld_i64(split, SPLIT_LAST)
+    item = ld_i64(split, SPLIT_ITEM)
+    if ld_i64(split, SPLIT_STATUS) == ERROR:
+        return segment_to_failure(item, last, segment, ld_i64(split, SPLIT_POSITIONS))
+    st_i64(last, ITEM_LAST, ld_i64(item, ITEM_LAST))
+    return segment_rest(item, last, segment)
 
 
 @native("void(i64, i64, i64)")
@@ -399,6 +446,7 @@ def _clear_records(lanes: int, split: int, ports: int) -> None:
     """The lanes' parcels are back in their depots, but for those that are sent as they are: one lane had them all."""
     for port in range(ports):
         _count, _rows, giving = _measure(lanes, split, port)
+        giving += ld_i64(lanes, LANES_CHAINED)  # what goes to another stage has been merged in any case
         for lane in range(ld_i64(lanes, LANES_COUNT)):
             record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
             parcel = ld_i64(record, RECORD_FIRST)

@@ -36,6 +36,7 @@ from cq.runtime.flow.batch import BIT, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_WOR
 from cq.runtime.layout.abi import (
     ABI_VERSION,
     BATCH_ABI,
+    BATCH_CAUSES,
     BATCH_FIRST,
     BATCH_PORTS,
     BATCH_ROWS,
@@ -46,6 +47,7 @@ from cq.runtime.layout.abi import (
     COLUMN_OFFSETS,
     COLUMN_VALIDITY,
     COLUMN_WORDS,
+    NEVER,
     OUT_BYTES,
     OUT_BYTES_CAPACITY,
     OUT_DATA,
@@ -54,6 +56,7 @@ from cq.runtime.layout.abi import (
     OUT_VALIDITY,
     OUT_WORDS,
     PORT_CAPACITY,
+    PORT_CAUSES,
     PORT_COLUMN_COUNT,
     PORT_COLUMNS,
     PORT_LIMIT,
@@ -65,14 +68,18 @@ from cq.runtime.layout.abi import (
     PORT_WATERMARKS,
     PORT_WORDS,
     POSITION_WORDS,
+    SEGMENT_CLOSE,
     SEGMENT_HI,
     SEGMENT_KIND,
     SEGMENT_LATE,
     SEGMENT_LO,
     SEGMENT_PORT,
+    SEGMENT_ROWS,
     SEGMENT_SERIAL,
     SEGMENT_WATERMARK,
     SEGMENT_WORDS,
+    STATE_ERROR_INSTANT,
+    STATE_ERROR_SERIAL,
     STRING_SLACK_BYTES,
 )
 from cq.runtime.queues.free_list import shelf_put, shelf_take
@@ -89,6 +96,7 @@ DEPOT_CAPACITY = 11  # rows a fresh parcel has room for
 DEPOT_SEGMENTED = 12  # 1: parcels carry segments for a next stage
 DEPOT_POSITIONED = 13  # 1: parcels carry positions
 DEPOT_MARKED = 14  # 1: parcels carry the watermarks of their rows
+DEPOT_CAUSED = 15  # 1: parcels carry what has caused their rows
 DEPOT_FREE = 16  # shelf of idle parcels
 DEPOT_WORDS = DEPOT_FREE + IDLE_PARCELS
 
@@ -110,9 +118,12 @@ ARRAY_WORDS = 14  # ArrowArray (10), its place in the children (1), its buffers 
 # -- depots ----------------------------------------------------------------------------------------------------------
 
 
-@native("i64(i64, i64, i64, i64, i64, i64, i64)", export=True)
-def depot_new(columns: int, specs: int, limit: int, capacity: int, segmented: int, positioned: int, marked: int) -> int:
-    """A depot without parcels; 0 without memory. specs: -> (storage, nullable) a column, copied."""
+@native("i64(i64, i64, i64, i64)", export=True)
+def depot_new(columns: int, specs: int, limit: int, capacity: int) -> int:
+    """A depot without parcels, whose parcels carry columns only; 0 without memory.
+
+    specs: -> (storage, nullable) a column, copied.  What else they carry is set before the first parcel (DEPOT_*).
+    """
     depot = zalloc((DEPOT_WORDS + columns * 2) * 8)
     if depot == 0:
         return 0
@@ -123,9 +134,6 @@ def depot_new(columns: int, specs: int, limit: int, capacity: int, segmented: in
     st_i64(depot, DEPOT_SPECS, depot + DEPOT_WORDS * 8)
     st_i64(depot, DEPOT_LIMIT, limit)
     st_i64(depot, DEPOT_CAPACITY, capacity)
-    st_i64(depot, DEPOT_SEGMENTED, segmented)
-    st_i64(depot, DEPOT_POSITIONED, positioned)
-    st_i64(depot, DEPOT_MARKED, marked)
     return depot
 
 
@@ -227,6 +235,11 @@ def _make_room(depot: int, port: int, capacity: int) -> int:
         if marks == 0:
             return 0
         st_i64(port, PORT_WATERMARKS, marks)
+    if ld_i64(depot, DEPOT_CAUSED) == 1:
+        causes = block_resize(ld_i64(port, PORT_CAUSES), (capacity + 1) * 8)
+        if causes == 0:
+            return 0
+        st_i64(port, PORT_CAUSES, causes)
     if ld_i64(depot, DEPOT_POSITIONED) == 1:
         positions = block_resize(ld_i64(port, PORT_POSITIONS), (capacity + 1) * POSITION_WORDS * 8)
         if positions == 0:
@@ -316,6 +329,8 @@ def parcel_count(parcel: int) -> int:
     size = ld_i64(port, PORT_SEGMENT_CAPACITY) * SEGMENT_WORDS * 8
     if ld_i64(port, PORT_WATERMARKS) != 0:
         size += capacity * 8
+    if ld_i64(port, PORT_CAUSES) != 0:
+        size += capacity * 8
     if ld_i64(port, PORT_POSITIONS) != 0:
         size += capacity * POSITION_WORDS * 8
     for column in range(ld_i64(port, PORT_COLUMN_COUNT)):
@@ -356,6 +371,7 @@ def parcel_free(parcel: int) -> None:
     block_drop(ld_i64(port, PORT_SEGMENTS))
     block_drop(ld_i64(port, PORT_POSITIONS))
     block_drop(ld_i64(port, PORT_WATERMARKS))
+    block_drop(ld_i64(port, PORT_CAUSES))
     at_add(depot + DEPOT_BYTES * 8, -ld_i64(parcel, PARCEL_BYTES))
     release(parcel)
     _leave(depot)
@@ -388,9 +404,14 @@ def port_bytes(out: int, port: int, column: int, extra: int) -> int:
 def port_segment(out: int, port: int, kind: int, watermark: int) -> int:
     """1 and the port has one more segment; 0 without memory.
 
-    ROWS and LATE take the rows emitted since the last segment of rows (none: no segment). watermark: of a CLOSE.
+    ROWS and LATE take the rows emitted since the last segment of rows (none: no segment). What is emitted before an
+    event is on time. watermark: of a CLOSE.
     """
-    return segment_add(out + port * PORT_WORDS * 8, kind, watermark, ld_i64(out + port * PORT_WORDS * 8, PORT_ROWS))
+    words = out + port * PORT_WORDS * 8
+    rows = ld_i64(words, PORT_ROWS)
+    if kind > SEGMENT_LATE and segment_add(words, SEGMENT_ROWS, 0, rows) == 0:
+        return 0
+    return segment_add(words, kind, watermark, rows)
 
 
 @native("i64(i64, i64, i64, i64)")
@@ -419,6 +440,22 @@ def segment_add(words: int, kind: int, watermark: int, rows: int) -> int:
     return 1
 
 
+@native("i64(i64, i64, i64, i64)", export=True)
+def port_failed(out: int, kind: int, state: int, batch: int) -> int:
+    """The next stage sees what came before a failure in a segment of this kind, as far as there is memory.
+
+    That is the rows emitted, and every closing time that the watermark had reached when it happened.
+    """
+    port_segment(out, 0, kind if kind == SEGMENT_LATE else SEGMENT_ROWS, 0)
+    instant = ld_i64(state, STATE_ERROR_INSTANT)
+    marks = ld_i64(batch, BATCH_WATERMARKS)
+    if instant != NEVER:
+        port_segment(out, 0, SEGMENT_CLOSE, instant - 1)
+    elif marks != 0 and kind <= SEGMENT_LATE:
+        port_segment(out, 0, SEGMENT_CLOSE, ld_i64(marks, ld_i64(state, STATE_ERROR_SERIAL)))
+    return 0
+
+
 # -- the parcel as the next stage's batch ----------------------------------------------------------------------------
 
 
@@ -437,6 +474,7 @@ def parcel_to_batch(parcel: int, first: int) -> None:
     st_i64(parcel, BATCH_SEGMENTS, ld_i64(port, PORT_SEGMENTS))
     st_i64(parcel, BATCH_SEGMENT_COUNT, ld_i64(port, PORT_SEGMENT_COUNT))
     st_i64(parcel, BATCH_FIRST, first)
+    st_i64(parcel, BATCH_CAUSES, ld_i64(port, PORT_CAUSES))
     marks = ld_i64(port, PORT_WATERMARKS)
     st_i64(parcel, BATCH_WATERMARKS, marks - first * 8 if marks != 0 else 0)
     for number in range(ld_i64(port, PORT_SEGMENT_COUNT)):

@@ -28,6 +28,7 @@ from cq.runtime.base.ops import (
 from cq.runtime.layout.abi import (
     ABI_VERSION,
     BATCH_ABI,
+    BATCH_CAUSES,
     BATCH_FIRST,
     BATCH_PORTS,
     BATCH_ROWS,
@@ -64,6 +65,7 @@ LANES_SPLITS = 5  # bag of idle splits
 LANES_SPREAD = 6  # reorder buffer of splits to be added to the hybrid queue
 LANES_MERGED = 7  # reorder buffer of splits to be sent
 LANES_DEPOTS = 8  # -> one a port: parcels of merged rows
+LANES_CHAINED = 9  # 1: the one port leads to another stage
 LANES_WORDS = 16
 
 SPLIT_LEFT = 0  # shared, on a line of its own
@@ -241,6 +243,7 @@ def _open_records(lanes: int, split: int, segments: int) -> None:
         st_i64(record, BATCH_PORTS, ld_i64(item, BATCH_PORTS))
         st_i64(record, BATCH_WATERMARKS, ld_i64(item, BATCH_WATERMARKS))
         st_i64(record, BATCH_FIRST, ld_i64(item, BATCH_FIRST))
+        st_i64(record, BATCH_CAUSES, ld_i64(item, BATCH_CAUSES))
         st_i64(record, BATCH_SELECTION, ld_i64(split, SPLIT_SELECTION))
         st_i64(record, BATCH_SEGMENTS, ld_i64(split, SPLIT_SEGMENTS) + lane * segments * SEGMENT_WORDS * 8)
         st_i64(record, BATCH_ROWS, 0)

@@ -34,7 +34,14 @@ BATCH_ROWS = 6  # rows in all segments
 # 0, or -> i64[]: the watermark in force when a row is taken (cq/runtime/flow/watermarks.py), by serial
 BATCH_WATERMARKS = 7
 BATCH_FIRST = 8  # serial of its first row; in a batch from an earlier stage that stage's rows are numbered
+# -> i64 a row: what has caused it, for messages: CAUSE_*. In a ticket -> i64 a port: the cause of its row 0, to which a
+# row's number is added
+BATCH_CAUSES = 9
 BATCH_WORDS = 10
+
+CAUSE_SOURCE_SHIFT = 48  # cause >= 0: the port of the source, above the number of the row in it
+CAUSE_INSTANT = -(2**62)  # cause < CAUSE_END: this and the instant at which it was made
+CAUSE_END = -1  # made when all inputs had ended
 
 # -- segment: what happens next, in order ----------------------------------------------------------------------------
 SEGMENT_KIND = 0
@@ -100,7 +107,8 @@ PORT_SEGMENT_COUNT = 6
 PORT_SEGMENT_CAPACITY = 7
 PORT_POSITIONS = 8  # 0, or -> i64[rows][POSITION_WORDS]: a lane's output, merged by these
 PORT_WATERMARKS = 9  # 0, or -> i64[]: the watermark of each row, for a next stage whose closing times depend on data
-PORT_WORDS = 10
+PORT_CAUSES = 10  # 0, or -> i64[]: what has caused each row, for messages of later stages
+PORT_WORDS = 11
 
 OUT_DATA = 0  # -> values (VARCHAR: -> bytes; BOOLEAN: -> bits, zeroed)
 OUT_VALIDITY = 1  # 0 (never NULL), or -> bits, zeroed: the kernel sets the bit of a value that is not NULL

@@ -216,8 +216,6 @@ def _problems(job: Job, number: int, stage: Stage) -> Iterator[str]:
         stage.lane_entry
     ):
         yield "lanes without a function that tells them, or the reverse"
-    if stage.kind is StageKind.PARTITIONED and not last:
-        yield "lanes end at the sinks"
     if stage.kind is StageKind.PARTIAL and last:
         yield "partial panes are merged by the next stage"
     if not last and len(stage.ports) != 1:

@@ -1,0 +1,93 @@
+"""Chain: where a plan with state can be cut into stages that run one after the other, each by a key of its own.
+
+A cut is an operator that everything above reads its rows through. Rows cross it in their order, numbered anew, and
+carry the watermark under which the operators above are to see them; so what is above runs as if in the same loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from cq.planner.physical.stage_input import StageInput
+from cq.planner.plan.logical import LogicalPlan, Output
+from cq.planner.plan.node import LogicalNode
+
+# Splitting a ticket into lanes and merging their rows takes about this long for a row.
+ROUTING_NS = 30
+# A chain must be this much faster by its costs, which are known within a factor, than one loop.
+GAIN = 1.25
+# Rows of a window for each of its results: what the stages behind a window need not do for every row.
+ROWS_A_RESULT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A plan in two: `below` has one output, whose rows are the only leaf of `above`."""
+
+    below: LogicalPlan
+    above: LogicalPlan
+
+
+def cuts(plan: LogicalPlan, waits: bool) -> list[Cut]:
+    """The cuts of a plan between operators with state, lowest first."""
+    nodes = plan.nodes()
+    shown = {id(o.node) for o in plan.outputs}
+    found = []
+    for node in nodes:
+        read_by_state = any(r.keeps_state and any(i is node for i in r.inputs) for r in nodes)
+        if read_by_state and id(node) not in shown and _keeps_state(node):
+            cut = Cut(LogicalPlan((Output("rows", node),)), replaced(plan, node, StageInput(node)))
+            if _is_whole(cut) and not _rows_meet_waiting(cut, waits):
+                found.append(cut)
+    return found
+
+
+def _keeps_state(node: LogicalNode) -> bool:
+    """Whether the operator, or one below it, has state."""
+    return any(n.keeps_state for n in LogicalPlan((Output("rows", node),)).nodes())
+
+
+def _is_whole(cut: Cut) -> bool:
+    """Whether nothing above reads a source, or anything below the cut, by another way."""
+    leaves = [n for n in cut.above.nodes() if not n.inputs]
+    return len(leaves) == 1 and isinstance(leaves[0], StageInput)
+
+
+def _rows_meet_waiting(cut: Cut, waits: bool) -> bool:
+    """Whether rows that are made at an instant below come to operators above in which rows wait for theirs.
+
+    In one loop such a row is taken at that instant; as a row of a batch it would come before it, and wait.
+    """
+    waiting = waits and any(t is not None for n in cut.above.nodes() for t in n.waits_on)
+    return waiting and made_at_instants(cut.below, waits)
+
+
+def made_at_instants(plan: LogicalPlan, waits: bool) -> bool:
+    """Whether rows of the plan are caused by the watermark, not only by rows."""
+    return any(n.emits_when_due(waits) for n in plan.nodes())
+
+
+def pays(stages: Sequence[tuple[int, bool, bool]], workers: int) -> bool:
+    """Whether so many workers are faster with these stages than one with a single loop.
+
+    stages: (cost of a row, whether it is routed, whether few rows leave: those of windows) of each.
+    """
+    share, loop, work, slowest = 1.0, 0.0, 0.0, 0.0
+    for cost_ns, routed, reduces in stages:
+        loop += cost_ns * share
+        work += (cost_ns + ROUTING_NS * routed) * share
+        slowest = slowest if routed else max(slowest, cost_ns * share)
+        share = share / ROWS_A_RESULT if reduces else share
+    return max(slowest, work / workers) * GAIN <= loop
+
+
+def replaced(plan: LogicalPlan, old: LogicalNode, new: LogicalNode) -> LogicalPlan:
+    """The plan with another node in the place of `old`; what is only below it is gone."""
+    made: dict[int, LogicalNode] = {id(old): new}
+    for node in plan.nodes():
+        if id(node) not in made:
+            inputs = [made[id(i)] for i in node.inputs]
+            same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+            made[id(node)] = node if same else node.with_inputs(inputs)
+    return LogicalPlan(tuple(replace(o, node=made[id(o.node)]) for o in plan.outputs))

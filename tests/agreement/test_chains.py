@@ -1,0 +1,120 @@
+"""Queries of several stages, each by a key of its own: rows and order are those of the reference, however they run."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from cases import Prepared, Way, spread_out, watched
+
+from cq.planner.physical.stages import Way as Runs
+
+MINUTE = 60_000_000
+STREAM = """CREATE STREAM r (car BIGINT, seg BIGINT, speed BIGINT, d DOUBLE, words VARCHAR, ts TIMESTAMP, {watermark})
+WITH (connector = 'memory');
+"""
+PROMPT = "WATERMARK FOR ts"
+DELAYED = "WATERMARK FOR ts AS ts - INTERVAL '20' SECOND"
+LAGGED = (
+    "CREATE VIEW q AS SELECT car, seg, speed, d, ts, LAG(speed) OVER (PARTITION BY car ORDER BY ts) AS before FROM r;\n"
+)
+COUNTED = (
+    "CREATE VIEW q AS SELECT car, seg, speed, d, words, ts, COUNT(*) OVER (PARTITION BY car ROWS UNBOUNDED PRECEDING)"
+    " AS before FROM r;\n"
+)
+BY_SEGMENT = (
+    "SELECT window_end, seg, SUM(d) AS total, COUNT(before) AS n, MAX(before) AS most FROM "
+    "TUMBLE(TABLE q, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_end, seg;\n"
+)
+LANES, LOOP, ANY = Runs.LANES, Runs.LOOP, Runs.ANY
+
+CASES = {
+    "a lag by car, then windows by segment": (PROMPT, LAGGED + BY_SEGMENT, [LANES, LANES]),
+    "rows that have waited come at their instants": (DELAYED, LAGGED + BY_SEGMENT, [LANES, LANES]),
+    "late rows stay late": (
+        DELAYED,
+        COUNTED + BY_SEGMENT,
+        [LANES, LANES],
+    ),
+    "a chain of counts lets late rows through": (
+        DELAYED,
+        COUNTED
+        + "SELECT car, seg, before, SUM(before) OVER (PARTITION BY seg ROWS UNBOUNDED PRECEDING) AS s FROM q;\n",
+        [LANES, LANES],
+    ),
+    "three stages, one row becomes many": (
+        PROMPT,
+        "CREATE VIEW w AS SELECT car, seg, d, ts, word FROM r CROSS JOIN UNNEST(SPLIT(words, ' ')) AS t (word);\n"
+        "CREATE VIEW q AS SELECT car, seg, d, ts, LENGTH(word) + COUNT(*) OVER (PARTITION BY word"
+        " ROWS UNBOUNDED PRECEDING) AS before FROM w;\n" + BY_SEGMENT,
+        [ANY, LANES, LANES],
+    ),
+    "three keys": (
+        DELAYED,
+        "CREATE VIEW p AS SELECT car, seg, speed, d, ts, LAG(speed) OVER (PARTITION BY car ORDER BY ts) AS b FROM r;\n"
+        "CREATE VIEW q AS SELECT car, seg, speed, d, ts, SUM(b) OVER (PARTITION BY seg ROWS UNBOUNDED PRECEDING)"
+        " AS before FROM p;\n" + BY_SEGMENT.replace("seg", "speed"),
+        [LANES, LANES, LANES],
+    ),
+    "windows, then a count of their rows by another key": (
+        DELAYED,
+        "CREATE VIEW q AS SELECT window_end, window_time, car, seg, SUM(d) AS total FROM"
+        " HOP(TABLE r, DESCRIPTOR(ts), INTERVAL '30' SECOND, INTERVAL '1' MINUTE)"
+        " GROUP BY window_end, window_time, car, seg;\n"
+        "SELECT seg, total, SUM(car) OVER (PARTITION BY window_end ROWS UNBOUNDED PRECEDING) AS s FROM q;\n",
+        [LANES, LANES],
+    ),
+    "one state for all rows, then lanes": (
+        PROMPT,
+        "CREATE VIEW q AS SELECT car, seg, speed, d, ts, SUM(speed) OVER (ROWS UNBOUNDED PRECEDING) AS before FROM r;\n"
+        + BY_SEGMENT,
+        [LOOP, LANES],
+    ),
+    "one state for all rows that wait, then lanes": (
+        DELAYED,
+        "CREATE VIEW q AS SELECT car, seg, speed, d, ts, LAG(speed) OVER (ORDER BY ts) AS before FROM r;\n"
+        + BY_SEGMENT,
+        [LOOP, LANES],
+    ),
+    "an error in the second stage": (
+        DELAYED,
+        LAGGED + BY_SEGMENT.replace("COUNT(before)", "COUNT(1 / (before - 7))"),
+        [LANES, LANES],
+    ),
+    "an error in the first stage": (
+        DELAYED,
+        LAGGED.replace("LAG(speed)", "LAG(1 / (speed - 7))") + BY_SEGMENT,
+        [LANES, LANES],
+    ),
+    "a limit": (DELAYED, LAGGED + BY_SEGMENT.replace(";", " LIMIT 5;"), [LANES, LANES]),
+}
+WAYS = [Way(t, b) for t in (0, 1, 2, 4, 8) for b in (1, 7, 4096)]
+
+
+def rows(seed: int, count: int, strict: bool) -> list[tuple[object, ...]]:
+    """Rows out of order by up to half a minute: some wait, some are late."""
+    rng, made, now = random.Random(seed), [], 0
+    for _ in range(count):
+        now += rng.randrange(3_000_000)
+        at = now - rng.choice((0, 0, 0, 5_000_000, 30_000_000))
+        values = (rng.randrange(9), rng.randrange(5), rng.randrange(20) if strict else 8 + rng.randrange(20))
+        words = " ".join(rng.choice(("a", "bb", "ccc", "a longer word than fits")) for _ in range(rng.randrange(4)))
+        made.append((*values, rng.random(), words, at))
+    return made
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_chain_gives_the_rows_of_the_reference_in_order(name: str) -> None:
+    watermark, query, stages = CASES[name]
+    prepared = Prepared(STREAM.format(watermark=watermark) + query)
+    with spread_out():
+        for seed, cuts in ((1, ()), (2, (3, 1, 50))):
+            prepared.give({"r": rows(seed, 400, strict="error" in name)}, cuts)
+            wanted = prepared.reference()
+            assert bool(wanted.error) == ("error" in name) and (wanted.error or wanted.rows["result"])
+            for way in WAYS:
+                with watched(f"{name}, {way}"):
+                    got = prepared.native(way)
+                assert prepared.agree(got, way, wanted), f"{way}: {got.difference(wanted)}"
+        (part,) = prepared.compiled.for_workers(4).after("place")
+        assert stages is None or [s.way for s in part.stages] == stages
