@@ -118,3 +118,22 @@ def test_a_chain_gives_the_rows_of_the_reference_in_order(name: str) -> None:
                 assert prepared.agree(got, way, wanted), f"{way}: {got.difference(wanted)}"
         (part,) = prepared.compiled.for_workers(4).after("place")
         assert stages is None or [s.way for s in part.stages] == stages
+
+
+def test_a_key_that_may_be_null_on_one_side_only_meets_its_equals_in_one_lane() -> None:
+    prepared = Prepared(
+        "CREATE STREAM l (k BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory');\n"
+        "CREATE STREAM r (k BIGINT NOT NULL, w BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory');\n"
+        "CREATE VIEW q AS SELECT window_end, k, SUM(w) AS w FROM TUMBLE(TABLE r, DESCRIPTOR(ts), INTERVAL '3' SECOND)"
+        " GROUP BY window_end, k;\n"
+        "SELECT l.k, v, w FROM l LEFT JOIN q FOR SYSTEM_TIME AS OF l.ts ON l.k = q.k;\n"
+    )
+    made = [(n % 7, n, n * 1_000_000) for n in range(60)]
+    prepared.give({"l": [(None if n % 11 == 5 else k, v, t) for n, (k, v, t) in enumerate(made)], "r": made})
+    wanted = prepared.reference()
+    with spread_out():
+        for way in WAYS:
+            got = prepared.native(way)
+            assert prepared.agree(got, way, wanted), f"{way}: {got.difference(wanted)}"
+        (part,) = prepared.compiled.for_workers(4).after("place")
+    assert [s.way for s in part.stages] == [LANES] and any(w is not None for _, _, w in wanted.rows["result"])
