@@ -64,6 +64,14 @@ CASES = {
         "SELECT seg, total, SUM(car) OVER (PARTITION BY window_end ROWS UNBOUNDED PRECEDING) AS s FROM q;\n",
         [LANES, LANES],
     ),
+    "one row becomes many in the second stage, before panes are merged": (
+        PROMPT,
+        COUNTED
+        + "CREATE VIEW w AS SELECT seg, d, ts, before, word FROM q CROSS JOIN UNNEST(SPLIT(words, ' ')) AS t (word);\n"
+        "SELECT window_end, word, seg, MAX(before) AS n, SUM(d) AS total FROM"
+        " HOP(TABLE w, DESCRIPTOR(ts), INTERVAL '30' SECOND, INTERVAL '1' MINUTE) GROUP BY window_end, word, seg;\n",
+        [LANES, LANES],
+    ),
     "one state for all rows, then lanes": (
         PROMPT,
         "CREATE VIEW q AS SELECT car, seg, speed, d, ts, SUM(speed) OVER (ROWS UNBOUNDED PRECEDING) AS before FROM r;\n"
@@ -101,6 +109,28 @@ def rows(seed: int, count: int, strict: bool) -> list[tuple[object, ...]]:
         words = " ".join(rng.choice(("a", "bb", "ccc", "a longer word than fits")) for _ in range(rng.randrange(4)))
         made.append((*values, rng.random(), words, at))
     return made
+
+
+def test_a_query_of_two_keys_runs_in_three_stages_where_that_pays() -> None:
+    sets = ", ".join(f"COUNT(DISTINCT {what}) AS n{n}" for n, what in enumerate(("car", "speed", "before")))
+    text = (
+        "CREATE VIEW w AS SELECT car, seg, speed, ts, word FROM r CROSS JOIN UNNEST(SPLIT(words, ' ')) AS t (word);\n"
+        "CREATE VIEW p AS SELECT car, seg, speed, ts, word,"
+        " COUNT(*) OVER (PARTITION BY word ROWS UNBOUNDED PRECEDING) AS many FROM w;\n"
+        "CREATE VIEW q AS SELECT car, seg, speed, ts,"
+        " many + SUM(speed) OVER (PARTITION BY word, car ROWS UNBOUNDED PRECEDING) AS before FROM p;\n"
+        f"SELECT window_end, seg, {sets} FROM TUMBLE(TABLE q, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
+        " GROUP BY window_end, seg;\n"
+    )
+    prepared = Prepared(STREAM.format(watermark=PROMPT) + text)
+    prepared.give({"r": rows(3, 600, strict=False)}, (40, 7))
+    wanted = prepared.reference()
+    for way in WAYS:
+        got = prepared.native(way)
+        assert prepared.agree(got, way, wanted), f"{way}: {got.difference(wanted)}"
+    stages = {n: [s.way for s in prepared.compiled.for_workers(n).after("place")[0].stages] for n in (1, 2, 4, 8)}
+    assert stages == {1: [LOOP], 2: [ANY, LOOP], 4: [ANY, LANES, LANES], 8: [ANY, LANES, LANES]}
+    assert len(wanted.rows["result"]) > 20
 
 
 @pytest.mark.parametrize("name", CASES)

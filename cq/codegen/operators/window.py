@@ -165,11 +165,10 @@ def _several_an_event(node: LogicalNode) -> bool:
 
     Rows of an earlier stage have serials of their own.
     """
-    below = topological((node,))
-    makes = any(
-        n.inputs and (n.fan_out != 1 or sum(not n.holds_back(p) for p in range(len(n.inputs))) > 1) for n in below
+    return any(
+        n.inputs and (n.fan_out != 1 or sum(not n.holds_back(p) for p in range(len(n.inputs))) > 1)
+        for n in topological((node,))
     )
-    return makes and not any(not n.inputs and n.source is None for n in below)
 
 
 def add_row(
