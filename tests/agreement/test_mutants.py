@@ -81,7 +81,12 @@ MUTANTS = {
         "sessions", SESSION, '"st_i64(E, W, max(ld_i64(E, W), T))"', '"st_i64(E, W, T)"'
     ),
     "a session ends when it leaves": seen_by("sessions", SESSION, "for n in (1, 2))", "for n in (0, 2))"),
-    "sessions that close leave all at once": seen_by("sessions", SESSION, "R >= ld_i64(P, W)", "R >= 9 * ld_i64(P, W)"),
+    "sessions that are due are looked for again when a port was full": seen_by(
+        "sessions",
+        SESSION,
+        '"N == 0 and intervals_due(P, instant) == 0"',
+        '"N >= 0 and intervals_due(P, instant) == 0"',
+    ),
     "a text of two that are joined is the first": seen_by(
         "sessions",
         "codegen.state.aggregates",

@@ -373,9 +373,7 @@ def _search(
             writer.code("if T < EPOCH:\n    A = 1\n    break", T=tag, EPOCH=t.epoch, A=absent)
             writer.set(slot, expr("(S + 1) & M", S=slot, M=t.mask))
     with scope.otherwise():
-        sought.walk_index(
-            slot, entry, lambda: writer.code("A = 1\nbreak", A=absent), lambda: writer.code("break")
-        )
+        sought.walk_index(slot, entry, lambda: writer.code("A = 1\nbreak", A=absent), lambda: writer.code("break"))
     with scope.when(expr("A == 1", A=absent)):
         if serial is None or fresh is None:
             writer.set(entry, 0)
