@@ -52,9 +52,10 @@ def touched(intervals: int, hash32: int, key: int, time: int, after: int) -> int
     while ld_i64(ld_i64(table, TABLE_INDEX), slot) != 0:
         item = ld_i64(ld_i64(table, TABLE_INDEX), slot)
         entry = ld_i64(table, TABLE_ENTRIES) + (item & NUMBER_MASK) * ld_i64(table, TABLE_STRIDE)
-        if shr_u(item, 32) == hash32 and ld_i64(entry, KEY) == key and entry > after and (least == 0 or entry < least):
-            if ld_i64(entry, INTERVAL_START) - GAP <= time and time <= ld_i64(entry, INTERVAL_LAST) + GAP:
-                least = entry
+        inside = ld_i64(entry, INTERVAL_START) - GAP <= time <= ld_i64(entry, INTERVAL_LAST) + GAP
+        mine = shr_u(item, 32) == hash32 and ld_i64(entry, KEY) == key
+        if mine and inside and entry > after and (least == 0 or entry < least):
+            least = entry
         slot = (slot + 1) & ld_i64(table, TABLE_MASK)
     return least
 
@@ -98,7 +99,7 @@ def run(request):
 
 
 class Model:
-    """The open intervals as a list of [key, start, last, first arrival, text, rows]; few hashes, so that keys collide."""
+    """The open intervals as a list of [key, start, last, first arrival, text, rows]; keys collide."""
 
     def __init__(self, run, hashes):
         self.run, self.hashes, self.open, self.arrivals = run, hashes, [], 0
