@@ -16,6 +16,13 @@ def seen_by(file: str, module: str, old: str, new: str, *more: tuple[str, str]) 
 
 
 WINDOW, PROBE, BUFFER = "codegen.operators.window", "codegen.state.hash_tables", "codegen.waiting"
+SESSION, INTERVALS = "codegen.operators.session", "runtime.containers.intervals"
+
+
+def in_intervals(old: str, new: str) -> Mutant:
+    """A mutant of the container of sessions that its own tests should see."""
+    return Mutant(f"cq.{INTERVALS}", old, new, ("test_intervals.py",), "interpreted or memory")
+
 
 MUTANTS = {
     "a pane is longer than what a window may cut": seen_by(
@@ -45,6 +52,87 @@ MUTANTS = {
         WINDOW,
         '                writer.code("st_i64(P, W, G)", P=state, W=panes.PANES_CURSOR, G=group)',
         '                writer.code("st_i64(P, W, G + 1)", P=state, W=panes.PANES_CURSOR, G=group)',
+    ),
+    "a distance equal to the gap ends a session": seen_by(
+        "sessions", SESSION, "T <= ld_i64(E, W) + GAP", "T < ld_i64(E, W) + GAP"
+    ),
+    "a row at the gap before a session is not in it": seen_by(
+        "sessions", SESSION, '"S - GAP <= T and', '"S - GAP < T and'
+    ),
+    "a row between two sessions is in the later one": seen_by(
+        "sessions", SESSION, "S == 0 or START < ld_i64(S, W)", "S == 0 or START > ld_i64(S, W)"
+    ),
+    "the second session a row touches stays apart": seen_by(
+        "sessions", SESSION, 'with scope.when(expr("L != 0", L=later)):', 'with scope.when(expr("L < 0", L=later)):'
+    ),
+    "two sessions end where the earlier one did": seen_by(
+        "sessions", SESSION, 'code("st_i64(E, W, ld_i64(L, W))", E=e, L=other, W=LAST)', "pass"
+    ),
+    "a joined session has arrived when its earlier part did": seen_by(
+        "sessions", SESSION, '"st_i64(E, W, min(ld_i64(E, W), ld_i64(L, W)))"', '"st_i64(E, W, ld_i64(E, W))"'
+    ),
+    "a session that was joined is there for other rows": seen_by(
+        "sessions", SESSION, 'code("st_i64(L, W, NEVER)", L=other, W=START, NEVER=abi.NEVER)', "pass"
+    ),
+    "a session does not start earlier for an earlier row": seen_by(
+        "sessions", SESSION, '"st_i64(E, W, min(ld_i64(E, W), T))"', '"st_i64(E, W, ld_i64(E, W))"'
+    ),
+    "a session ends where its last row by arrival does": seen_by(
+        "sessions", SESSION, '"st_i64(E, W, max(ld_i64(E, W), T))"', '"st_i64(E, W, T)"'
+    ),
+    "a session ends when it leaves": seen_by("sessions", SESSION, "for n in (1, 2))", "for n in (0, 2))"),
+    "sessions that are due are looked for again when a port was full": seen_by(
+        "sessions",
+        SESSION,
+        '"N == 0 and intervals_due(P, instant) == 0"',
+        '"N >= 0 and intervals_due(P, instant) == 0"',
+    ),
+    "a text of two that are joined is the first": seen_by(
+        "sessions",
+        "codegen.state.aggregates",
+        "                self._exchange(scope, e, other, value)",
+        "                pass",
+    ),
+    "a walk over a key's sessions ends at the first": seen_by(
+        "sessions",
+        PROBE,
+        "lambda: visit(ast.Name(entry, ast.Load())))",
+        'lambda: (visit(ast.Name(entry, ast.Load())), writer.code("break")))',
+    ),
+    "two rows of one event arrive together": seen_by(
+        "sessions", "codegen.arrivals", "    if not _several_an_event(node.input):", "    if node.input:"
+    ),
+    "what closes is not sorted": in_intervals("    _sort(ld_i64(intervals, INTERVALS_DUE), count)\n", ""),
+    "what starts together is sorted by nothing": in_intervals("ld_i64(a, DUE_FIRST) > ld_i64(b, DUE_FIRST)", "1 == 0"),
+    "of equal ones the later comes first": in_intervals(
+        "or _comes_later(first, second) == 0)", "or _comes_later(second, first) == 1)"
+    ),
+    "the last run stays behind": in_intervals("    if source != due:", "    if source == 0:"),
+    "an interval that grew closes when it would have": in_intervals("elif closes > instant:", "elif closes < instant:"),
+    "an absorbed interval closes, too": in_intervals(
+        "        if ld_i64(entry, INTERVAL_START) == NEVER:\n            heap_pop(heap)",
+        "        if ld_i64(entry, INTERVAL_START) == 1 << 62:\n            heap_pop(heap)",
+    ),
+    "the heap has old numbers when the table has new ones": in_intervals(
+        "    table_settle(table)\n    _refill(intervals)  #", "    table_settle(table)\n    pass  #"
+    ),
+    "the table settles when it likes": in_intervals(
+        "    if table_settles(table) == 1:", "    if table_settles(table) == 2:"
+    ),
+    "an absorbed interval is saved": in_intervals(
+        "        if ld_i64(entry, ENTRY_TAG) != 0 and ld_i64(entry, INTERVAL_START) == NEVER:",
+        "        if ld_i64(entry, ENTRY_TAG) == 0 and ld_i64(entry, INTERVAL_START) == NEVER:",
+    ),
+    "what is loaded closes at no time": in_intervals(
+        "    if words == 0 or _refill(intervals) == 0:", "    if words == 0:"
+    ),
+    "time goes on before the last has left": in_intervals(
+        "    if cursor == ld_i64(intervals, INTERVALS_COUNT):",
+        "    if cursor + 1 >= ld_i64(intervals, INTERVALS_COUNT):",
+    ),
+    "the list is longer than its room": in_intervals("    if count < capacity:", "    if count < 4 * capacity:"),
+    "an entry without memory for its item stays": in_intervals(
+        "        table_delete(table, entry)\n        return 0", "        return 0"
     ),
     "the time of a window's row is its end": seen_by(
         "windows", WINDOW, 'scope.let(expr("instant - 1"))', 'scope.let(expr("instant - 0"))'

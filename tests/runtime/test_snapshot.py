@@ -22,11 +22,14 @@ CREATE STREAM s (k VARCHAR, v BIGINT NOT NULL, t BIGINT NOT NULL,
 TUMBLE = "TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '0.00004' SECOND)"
 PARTITION = "OVER (PARTITION BY k ORDER BY ts"
 OVER = PARTITION + " ROWS UNBOUNDED PRECEDING)"
+SESSION = "SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), INTERVAL '0.00005' SECOND)"
 GROUPED = f"FROM {TUMBLE} GROUP BY window_start, window_end, k;"
 LATEST = f"CREATE VIEW w AS SELECT window_start, window_end, k, COUNT(DISTINCT v) AS n {GROUPED}\n"
 JOIN = "LEFT JOIN w FOR SYSTEM_TIME AS OF s.ts ON s.k = w.k;"
 QUERIES = {
     "window": STREAM + f"SELECT k, COUNT(DISTINCT v) AS n, MIN(k) AS m {GROUPED}",
+    "session": STREAM
+    + f"SELECT k, window_end, SUM(v) AS n, MAX(k) AS m FROM {SESSION} GROUP BY window_start, window_end, k;",
     "over": STREAM + f"SELECT k, SUM(v) {OVER} AS total, LAG(k) {PARTITION}) AS before FROM s;",
     "temporal join": STREAM + LATEST + f"SELECT s.k, v, n FROM s {JOIN}",
     "aggregate": STREAM + "SELECT k, COUNT(DISTINCT v) AS n, SUM(v) AS total FROM s GROUP BY k;",

@@ -129,8 +129,8 @@ class Generator:
         self.query = Query(streams, (), (), unit)
         for s in streams:
             self.relations.append(self._relation(self.query, s.name, Relation(s.name, (), ())))
-        steps = [self._project, self._window, self._window, self._window, self._attached, self._over, self._over,
-                 self._look_up, self._look_up, self._union, self._unnest, self._at_end]  # fmt: skip
+        steps = [self._project, self._window, self._window, self._window, self._session, self._attached, self._over,
+                 self._over, self._look_up, self._look_up, self._union, self._unnest, self._at_end]  # fmt: skip
         wanted, tries = rng.choice([1, 2, 2, 3, 3, 4, 5]), 0
         while len(self.query.views) < wanted and tries < 60:
             tries += 1
@@ -294,6 +294,24 @@ class Generator:
         return View(self._next(), (select,)), Relation(
             self._next(), (), (), keys=keyed, windowed=True, depth=source.depth + 1
         )
+
+    def _session(self) -> tuple[View, Relation] | None:
+        source, rng = self._choose(timed=True), self.rng
+        if source is None:
+            return None
+        fields = [f for f in source.fields if f.name not in {"window_start", "window_end", "window_time"}]
+        expressions = self._expressions(("", fields))
+        keys = self._keys(expressions)
+        by = f" PARTITION BY {', '.join(keys)}" if keys else ""
+        time = quoted(rng.choice(source.times))
+        bounds = [("window_start", "window_start"), ("window_end", "window_end"), ("window_time", "window_time")]
+        items = [*bounds[: rng.choice([2, 3, 3])], *((k, f"k{i}") for i, k in enumerate(keys))]
+        items += [(a, f"a{i}") for i, a in enumerate(self._aggregates(expressions, distinct=False))]
+        select = Select(
+            tuple(items), f"SESSION(TABLE {source.name}{by}, DESCRIPTOR({time}), {self._interval(high=5)})",
+            self._where(expressions), ("window_start", "window_end", *keys), self._having(expressions, distinct=False),
+        )  # fmt: skip
+        return View(self._next(), (select,)), Relation(self._next(), (), (), windowed=True, depth=source.depth + 1)
 
     def _having(self, expressions: Expressions, distinct: bool) -> str:
         if self.rng.random() > 0.2:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from cq.codegen.arrivals import arrival_of
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import (
     CLOSER_ARGUMENTS,
@@ -29,11 +30,10 @@ from cq.lang.expressions import Expr
 from cq.lang.types import BIGINT, TIMESTAMP, Physical
 from cq.planner.operators import Aggregate, WindowAggregate, WindowKind
 from cq.planner.plan.calls import AggregateCall
-from cq.planner.plan.node import LogicalNode, topological
+from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import panes
 from cq.runtime.containers.table_words import ENTRY_FIRST, ENTRY_KEYS, TABLE_COUNT
 from cq.runtime.layout import abi
-from cq.runtime.layout.abi import ORDINAL_BITS
 from cq.runtime.layout.job import Grid, Slot, TableShape
 
 
@@ -132,43 +132,12 @@ def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: Layout, state:
         writer.set(hi, expr("ld_i64(P, W)", P=state, W=panes.PANES_HI))
         with flow.scope.when(expr("R != -1", R=record)):
             local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
-    arrival = _arrival(flow, node)
+    arrival = arrival_of(flow, node)
     if node.window.slide_us > node.window.size_us:
         with flow.scope.when(expr("R != -1", R=record)):
             add_row(flow, node, layout, local, record, row, arrival)
     else:
         add_row(flow, node, layout, local, record, row, arrival)
-
-
-def _arrival(flow: Flow, node: WindowAggregate) -> ast.expr:
-    """What orders groups by their first row: its serial, and its number where one serial can give several rows.
-
-    Panes are merged in the order of time, so which of two groups came first in one event is seen nowhere else.
-    """
-    if not _several_an_event(node.input):
-        return flow.serial
-    key = (id(node), "arrival")
-    if key not in flow.stage.scratch:
-        flow.stage.scratch[key] = flow.stage.scratch_words(2)
-    last, number = flow.stage.scratch[key], flow.stage.scratch[key] + 1
-    writer, serial = flow.writer, flow.serial
-    with writer.if_(expr("ld_i64(state, W) != S + 1", W=last, S=serial)):
-        writer.code("st_i64(state, W, S + 1)", W=last, S=serial)
-        writer.code("st_i64(state, W, 0)", W=number)
-    with writer.otherwise():
-        writer.code("st_i64(state, W, ld_i64(state, W) + 1)", W=number)
-    return flow.scope.let(expr("shl(S, BITS) + ld_i64(state, W)", S=serial, BITS=ORDINAL_BITS, W=number), "arrival_")
-
-
-def _several_an_event(node: LogicalNode) -> bool:
-    """Whether rows of one event share their serial: below are operators that make several of one, or several ways.
-
-    Rows of an earlier stage have serials of their own.
-    """
-    return any(
-        n.inputs and (n.fan_out != 1 or sum(not n.holds_back(p) for p in range(len(n.inputs))) > 1)
-        for n in topological((node,))
-    )
 
 
 def add_row(
@@ -355,7 +324,7 @@ def _each_group(
         writer.code("arrival = ld_i64(E, W)", E=entry.address, W=ENTRY_FIRST)
         times = [expr("start"), expr("instant"), scope.let(expr("instant - 1"))]
         values = [*(Val(TIMESTAMP, (t,)) for t in times), *_load_keys(flow, layout.keys, entry)]
-        with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, windowed=True):
+        with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, node.lag_us):
             values += layout.parts.values(scope, entry)
         flow.deliver(node, row_of(scope, values))
 
