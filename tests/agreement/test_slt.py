@@ -19,7 +19,7 @@ from cq.errors import CompileError
 CASES = [c for path in sorted(SLT.glob("*.slt")) for c in read_cases(path)]
 IDS = [f"{Path(c.file).stem}: {c.name}" for c in CASES]
 RUNNING = [c for c in CASES if not c.error or c.error.startswith("CQ07")]
-REFUSED = {"sessions", "interval_join"}  # files whose operators the native engine refuses still, with a way out
+REFUSED = {"sessions"}  # files whose operators the native engine refuses still, with a way out
 NATIVE = [c for c in RUNNING if Path(c.file).stem not in REFUSED]
 
 
