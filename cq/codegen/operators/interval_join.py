@@ -143,8 +143,7 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
         entry = other.keys.find(others, known)
         with scope.when(expr("E != 0", E=entry)):
             writer.set(reference, expr("ld_i64(E, W)", E=entry, W=other.keys.next_word))
-        now = expr("ld_i64(state, W)", W=flow.stage.watermark_word())
-        writer.set(kept, expr("pick(X > NOW, 1, 0)", X=expiry, NOW=now))
+        writer.set(kept, expr("pick(X > OVER, 1, 0)", X=expiry, OVER=_over(flow)))
     if node.left_outer and port == LEFT:
         _meet_or_leave(flow, node, reference, time, values, matched, kept)
     else:
@@ -153,6 +152,12 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
         place = mine.keys.probe(own, [Val(k.type, k.parts) for k in keys], flow.serial, lambda e: None)
         waits = expr("1 - M", M=matched) if node.left_outer and port == LEFT else ast.Constant(0)
         _keep(flow, node, mine, place, expiry, waits, values)
+
+
+def _over(flow: Flow) -> ast.expr:
+    """Every instant up to it is over: the watermark, or what is just before the instant that is served."""
+    watermark = expr("ld_i64(state, W)", W=flow.stage.watermark_word())
+    return expr("min(W, I - 1)", W=watermark, I=flow.position.instant)
 
 
 def _next_record(
