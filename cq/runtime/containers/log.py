@@ -295,7 +295,10 @@ def log_proof(log: int, instant: int) -> int:
 @native("i64(i64)", export=True)
 def log_proved(log: int) -> int:
     """The record that `log_proof` gave waits no more."""
-    heap_pop(ld_i64(log, LOG_PROOFS))
+    proofs = ld_i64(log, LOG_PROOFS)
+    reference = ld_i64(ld_i64(proofs, HEAP_ITEMS), ITEM_VALUE)
+    st_i64(log_record(log_chunk(log, reference), reference, ld_i64(log, LOG_RECORD_BYTES)), RECORD_PROOF, 0)
+    heap_pop(proofs)
     return 0
 
 
