@@ -289,14 +289,6 @@ def consumes(operator: str, copies_text: Callable[[LogicalNode], bool] | None = 
     return register
 
 
-UNSUPPORTED: dict[str, str] = {}
-
-
-def refuses(operator: str, reason: str) -> None:
-    """Register why kernels do not run an operator: what the user is told, with its place."""
-    UNSUPPORTED[operator] = reason
-
-
 Close = Callable[[StagePlan, LogicalNode], None]
 CLOSE: dict[str, Close] = {}
 FINISH: dict[str, Close] = {}

@@ -163,8 +163,7 @@ def _serve_due(flow: Flow, step: str) -> list[ast.stmt]:
         block = writer.here()
     if stage.lanes:  # what this row's watermark has reached is served: later instants are reached by later rows
         writer.set(seen, expr("serial + 1"))
-    if stage.waits:
-        writer.code("st_i64(state, W, watermark)", W=stage.watermark_word())
+    writer.code("st_i64(state, W, watermark)", W=stage.watermark_word())
     _leave_when_full(flow, step)
     return block
 

@@ -15,7 +15,15 @@ def seen_by(file: str, module: str, old: str, new: str, *more: tuple[str, str]) 
     return Mutant(f"cq.{module}", old, new, ("test_slt.py",), f"interpreted and {file}", more)
 
 
+def seen_in_log(old: str, new: str) -> Mutant:
+    """A mutant of the keyed log that its comparison with lists should see."""
+    return Mutant(f"cq.{LOG}", old, new, ("test_log.py",), "interpreted")
+
+
 WINDOW, PROBE, BUFFER = "codegen.operators.window", "codegen.state.hash_tables", "codegen.waiting"
+JOIN, LOG, MATCHING = "codegen.operators.interval_join", "runtime.containers.log", "codegen.matching"
+NOT_NULL = 'flow.scope.when(expr("not N", N=null))'
+PASSES = "flow.scope.when(is_true(emit(flow.scope, joined, residual)))"
 SESSION, INTERVALS = "codegen.operators.session", "runtime.containers.intervals"
 
 
@@ -196,22 +204,59 @@ MUTANTS = {
         "        if ld_i64(above, RECORD_TIME) <= time_us:\n            break",
         "        if place > 0:\n            break",
     ),
-    "a row whose key is NULL matches": seen_by(
-        "temporal",
-        "codegen.operators.temporal_join",
-        '        with scope.when(expr("not N", N=null)):\n            flow.writer.set(entry, layout.keys.find',
-        '        with scope.when(expr("True or N", N=null)):\n            flow.writer.set(entry, layout.keys.find',
-        (
-            '    if null is not None:\n        with scope.when(expr("not N", N=null)):\n            _write',
-            '    if null is not None:\n        with scope.when(expr("True or N", N=null)):\n            _write',
-        ),
+    "a row whose key is NULL matches": seen_by("temporal", MATCHING, NOT_NULL, NOT_NULL.replace("not N", "True or N")),
+    "a row whose key is NULL is within an interval": seen_by(
+        "interval", MATCHING, NOT_NULL, NOT_NULL.replace("not N", "True or N")
     ),
-    "a look-up tests no further condition": seen_by(
-        "temporal",
-        "codegen.operators.temporal_join",
-        "            with scope.when(is_true(emit(scope, candidate, node.residual))):",
-        '            with scope.when(expr("True")):',
+    "a look-up tests no further condition": seen_by("temporal", MATCHING, PASSES, 'flow.scope.when(expr("True"))'),
+    "a pair is tested by no further condition": seen_by("interval", MATCHING, PASSES, 'flow.scope.when(expr("True"))'),
+    "a bound does not belong to its interval": seen_by("interval", JOIN, '"X >= T + LOWER and', '"X > T + LOWER and'),
+    "an interval is one microsecond too long": seen_by("interval", JOIN, "X <= T + UPPER", "X <= T + UPPER + 1"),
+    "a left row that has a match leaves alone as well": seen_by(
+        "interval",
+        JOIN,
+        'writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)',
+        'writer.code("st_i64(R, W, 1)", R=record, W=words.RECORD_PROOF)',
     ),
+    "a left row that found a match waits for a proof": seen_by("interval", JOIN, '"1 - M"', '"1 - 0 * M"'),
+    "a left row that no match can come for stays": seen_by(
+        "interval", JOIN, '"pick(X > OVER, 1, 0)"', '"pick(X + 9000000 > OVER, 1, 0)"'
+    ),
+    "an instant is over before its rows have come": seen_by("interval", JOIN, '"min(W, I - 1)"', '"min(W, I)"'),
+    "left rows leave before their instant": seen_by(
+        "interval", LOG, "if ld_i64(first, ITEM_TIME) <= instant else 0", "if instant <= NEVER else 0"
+    ),
+    "left rows of one instant leave the last one first": seen_by(
+        "interval", LOG, "LOG_PROOFS), expiry, arrival, reference)", "LOG_PROOFS), expiry, -arrival, reference)"
+    ),
+    "of the rows of a key the last one is seen first": seen_by(
+        "interval",
+        LOG,
+        "    if last == 0:\n        st_i64(entry, head, reference)\n",
+        "    st_i64(record, RECORD_NEXT, ld_i64(entry, head))\n    st_i64(entry, head, reference)\n    if last == 0:\n"
+        "        st_i64(record, RECORD_NEXT, 0)\n",
+        ("size), RECORD_NEXT, reference)", "size), RECORD_HASH, 0)"),
+    ),
+    "a row that expires takes those behind it along": seen_in_log(
+        "size), RECORD_NEXT, following)", "size), RECORD_NEXT, 0)"
+    ),
+    "a key begins with a row that is gone": seen_in_log(
+        "            st_i64(entry, head, following)", "            st_i64(entry, head, reference)"
+    ),
+    "a key whose rows are gone stays": seen_in_log("            table_delete(", "            max_i64("),
+    "a chunk is freed when its last row expires": seen_in_log(
+        "max_i64(ld_i64(chunk, CHUNK_LATEST), expiry)", "max_i64(expiry, -NEVER)"
+    ),
+    "numbers of chunks are not used again": seen_in_log(
+        "    st_i64(log, LOG_FREE, number)", "    st_i64(log, LOG_FREE, 0)"
+    ),
+    "a row that has left alone is there to leave again": seen_in_log(
+        "RECORD_PROOF, 0)\n    heap_pop(proofs)", "RECORD_PROOF, 1)\n    heap_pop(proofs)"
+    ),
+    "logs that come together keep their own arrivals": seen_in_log(
+        "_push_proofs(log, RECORD_SERIAL)", "_push_proofs(log, RECORD_EXPIRY)"
+    ),
+    "saved strings lie on each other": seen_in_log("            used += length", "            used += 0"),
     "both branches of a union take turns": seen_by(
         "sources",
         "planner.physical.turns",

@@ -26,12 +26,15 @@ SESSION = "SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), INTERVAL '0.00005' SE
 GROUPED = f"FROM {TUMBLE} GROUP BY window_start, window_end, k;"
 LATEST = f"CREATE VIEW w AS SELECT window_start, window_end, k, COUNT(DISTINCT v) AS n {GROUPED}\n"
 JOIN = "LEFT JOIN w FOR SYSTEM_TIME AS OF s.ts ON s.k = w.k;"
+NEAR = "a.k = b.k AND b.ts BETWEEN a.ts + INTERVAL '0.000003' SECOND AND a.ts + INTERVAL '0.00002' SECOND"
 QUERIES = {
     "window": STREAM + f"SELECT k, COUNT(DISTINCT v) AS n, MIN(k) AS m {GROUPED}",
     "session": STREAM
     + f"SELECT k, window_end, SUM(v) AS n, MAX(k) AS m FROM {SESSION} GROUP BY window_start, window_end, k;",
     "over": STREAM + f"SELECT k, SUM(v) {OVER} AS total, LAG(k) {PARTITION}) AS before FROM s;",
     "temporal join": STREAM + LATEST + f"SELECT s.k, v, n FROM s {JOIN}",
+    "interval join": STREAM + f"SELECT a.k, a.v, b.v AS w FROM s AS a JOIN s AS b ON {NEAR};",
+    "interval left join": STREAM + f"SELECT a.k, b.k AS l, a.v FROM s AS a LEFT JOIN s AS b ON {NEAR} AND b.v > a.v;",
     "aggregate": STREAM + "SELECT k, COUNT(DISTINCT v) AS n, SUM(v) AS total FROM s GROUP BY k;",
 }
 MERGED = STREAM + f"SELECT k, COUNT(*) AS n, SUM(v) AS total {GROUPED}"

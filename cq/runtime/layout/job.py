@@ -41,7 +41,8 @@ class Slot:
 
     container: the name a container of cq/runtime/containers/ has registered under; "": a plain word.
     node: stable identity of the operator it belongs to.  initial: a word's first value.
-    shapes: of what is behind it (panes: one for groups, then one for each DISTINCT set; waiting: the row's words).
+    shapes: of what is behind it (panes: one for groups, then one for each DISTINCT set; waiting: the row's words; log:
+    the key's, then the row's).
     parameters: of panes (pane_us, offset_us, size_us, slide_us), of intervals (gap_us,).
     operator, line, column: what people call the operator, and where it is written.
     """
