@@ -62,11 +62,9 @@ MUTANTS = {
         '                writer.code("st_i64(P, W, G + 1)", P=state, W=panes.PANES_CURSOR, G=group)',
     ),
     "a distance equal to the gap ends a session": seen_by(
-        "sessions", SESSION, "T <= ld_i64(E, W) + GAP", "T < ld_i64(E, W) + GAP"
+        "sessions", SESSION, "ld_i64(E, W) >= SINCE", "ld_i64(E, W) > SINCE"
     ),
-    "a row at the gap before a session is not in it": seen_by(
-        "sessions", SESSION, '"S - GAP <= T and', '"S - GAP < T and'
-    ),
+    "a row at the gap before a session is not in it": seen_by("sessions", SESSION, '"S <= TO and', '"S < TO and'),
     "a row between two sessions is in the later one": seen_by(
         "sessions", SESSION, "S == 0 or START < ld_i64(S, W)", "S == 0 or START > ld_i64(S, W)"
     ),

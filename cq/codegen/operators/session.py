@@ -104,13 +104,12 @@ def _session_of(
     writer, scope = flow.writer, flow.scope
     session = writer.let(ast.Constant(0), "session")  # that the row touches, and a second one that starts later
     later = writer.let(ast.Constant(0), "later")
+    first = scope.let(expr("max(T, LEAST) - GAP", T=time, LEAST=abi.BEFORE_ALL + node.gap_us, GAP=node.gap_us), "first")
+    last = scope.let(expr("min(T, MOST) + GAP", T=time, MOST=abi.NEVER - 1 - node.gap_us, GAP=node.gap_us), "last")
 
     def look(e: ast.expr) -> None:
         start = scope.let(expr("ld_i64(E, W)", E=e, W=START), "start_")
-        touches = expr(
-            "S - GAP <= T and T <= ld_i64(E, W) + GAP", S=start, E=e, W=LAST, T=time, GAP=node.gap_us
-        )  # fmt: skip
-        with scope.when(touches):
+        with scope.when(expr("S <= TO and ld_i64(E, W) >= SINCE", S=start, TO=last, E=e, W=LAST, SINCE=first)):
             writer.set(later, e)
             with scope.when(expr("S == 0 or START < ld_i64(S, W)", S=session, START=start, W=START)):
                 writer.set(later, session)

@@ -124,7 +124,7 @@ def intervals_insert(intervals: int, hash32: int, arrival: int, time_us: int) ->
     if entry == 0:
         return 0
     number = ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD)
-    closes = time_us + ld_i64(intervals, INTERVALS_GAP) + 1
+    closes = _closing(intervals, time_us)
     if heap_push(ld_i64(intervals, INTERVALS_HEAP), closes, number, number) == 0:
         table_delete(table, entry)
         return 0
@@ -158,16 +158,17 @@ def _refill(intervals: int) -> int:
     heap_clear(heap)
     for number in range(1, ld_i64(table, TABLE_COUNT) + 1):
         entry += stride
-        if heap_push(heap, _closing(intervals, entry), number, number) == 0:
+        if heap_push(heap, _closing(intervals, ld_i64(entry, INTERVAL_LAST)), number, number) == 0:
             return 0
     st_i64(intervals, INTERVALS_NEXT, ld_i64(heap, HEAP_NEXT))
     return 1
 
 
 @native("i64(i64, i64)", inline=True)
-def _closing(intervals: int, entry: int) -> int:
-    """When an interval closes if nothing more comes."""
-    return ld_i64(entry, INTERVAL_LAST) + ld_i64(intervals, INTERVALS_GAP) + 1
+def _closing(intervals: int, last_us: int) -> int:
+    """When an interval closes behind whose last row nothing comes; NEVER where time ends before that."""
+    gap = ld_i64(intervals, INTERVALS_GAP)
+    return min_i64(last_us, NEVER - 1 - gap) + gap + 1
 
 
 # -- closing ---------------------------------------------------------------------------------------------------------
@@ -184,7 +185,7 @@ def intervals_due(intervals: int, instant: int) -> int:
     while ld_i64(heap, HEAP_NEXT) == instant:
         number = ld_i64(ld_i64(heap, HEAP_ITEMS), ITEM_VALUE)
         entry = entries + number * stride
-        closes = _closing(intervals, entry)
+        closes = _closing(intervals, ld_i64(entry, INTERVAL_LAST))
         if ld_i64(entry, INTERVAL_START) == NEVER:
             heap_pop(heap)
             table_delete(table, entry)
