@@ -84,6 +84,36 @@ CASES = {
         + BY_SEGMENT,
         [LOOP, LANES],
     ),
+    "sessions of rows that have waited": (
+        DELAYED,
+        LAGGED + "SELECT window_start, window_end, seg, SUM(d) AS total, MAX(before) AS most FROM"
+        " SESSION(TABLE q PARTITION BY seg, DESCRIPTOR(ts), INTERVAL '4' SECOND)"
+        " GROUP BY window_start, window_end, seg;\n",
+        [LANES, LANES],
+    ),
+    "sessions, then counts of them": (
+        DELAYED,
+        "CREATE VIEW q AS SELECT window_start, window_end, car, SUM(d) AS total FROM"
+        " SESSION(TABLE r PARTITION BY car, DESCRIPTOR(ts), INTERVAL '9' SECOND)"
+        " GROUP BY window_start, window_end, car;\n"
+        "SELECT car, total, COUNT(*) OVER (PARTITION BY window_start ROWS UNBOUNDED PRECEDING) AS n FROM q;\n",
+        [LANES, LANES],
+    ),
+    "a join by car, then counts by segment": (
+        DELAYED,
+        LAGGED.replace("VIEW q", "VIEW p")
+        + "CREATE VIEW q AS SELECT p.car, p.seg, r.speed, p.before FROM p JOIN r ON p.car = r.car"
+        " AND r.ts BETWEEN p.ts - INTERVAL '9' SECOND AND p.ts;\n"
+        "SELECT seg, speed, COUNT(before) OVER (PARTITION BY seg ROWS UNBOUNDED PRECEDING) AS n FROM q;\n",
+        [LANES, LANES],
+    ),
+    "a lag by segment, then a join by car with itself": (
+        PROMPT,
+        LAGGED.replace("VIEW q", "VIEW p").replace("PARTITION BY car", "PARTITION BY seg")
+        + "SELECT a.car, a.seg, a.before, b.before AS other FROM p AS a LEFT JOIN p AS b ON a.car = b.car"
+        " AND b.ts BETWEEN a.ts + INTERVAL '1' SECOND AND a.ts + INTERVAL '6' SECOND;\n",
+        [LANES, LANES],
+    ),
     "an error in the second stage": (
         DELAYED,
         LAGGED + BY_SEGMENT.replace("COUNT(before)", "COUNT(1 / (before - 7))"),
