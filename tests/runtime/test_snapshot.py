@@ -10,9 +10,9 @@ import pytest
 
 from cq.compiler.passes import compile
 from cq.planner.physical import choose
-from cq.runtime.engine import build
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.snapshot import SnapshotMismatch
+from cq.runtime.engine.ways import partial
 from cq.runtime.layout.job import StageKind
 
 STREAM = """
@@ -116,7 +116,7 @@ def test_a_stage_that_takes_one_worker_goes_on_with_more_around_it(name):
 
 @pytest.mark.parametrize("workers", [(1, 4, 1), (4, 1, 2), (0, 3, 0)])
 def test_panes_of_workers_go_on_with_another_number_of_them(workers, monkeypatch):
-    monkeypatch.setattr(build, "ROWS_A_GROUP", 0)
+    monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
     alone = run_in_steps(job_of(MERGED, 1), (1, 1, 1), 1000)
     job = job_of(MERGED, 4)
     assert job.stages[0].kind is StageKind.PARTIAL
@@ -124,7 +124,7 @@ def test_panes_of_workers_go_on_with_another_number_of_them(workers, monkeypatch
 
 
 def test_what_a_worker_that_is_no_more_has_filled_is_collected(monkeypatch):
-    monkeypatch.setattr(build, "ROWS_A_GROUP", 0)
+    monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
     job, found = job_of(MERGED, 4), []
     (batch,) = batches_of(job)
     with Engine(job, threads=3) as engine:
@@ -140,7 +140,7 @@ def test_what_a_worker_that_is_no_more_has_filled_is_collected(monkeypatch):
 
 
 def test_a_snapshot_of_another_job_is_refused(monkeypatch):
-    monkeypatch.setattr(build, "ROWS_A_GROUP", 0)
+    monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
     with Engine(job_of(MERGED, 4), threads=1) as engine:
         snapshot = engine.pause()
     with pytest.raises(SnapshotMismatch):
