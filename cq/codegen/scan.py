@@ -146,6 +146,8 @@ def _serve_due(flow: Flow, step: str) -> list[ast.stmt]:
         if asked.slot.offset not in known:
             known[asked.slot.offset] = writer.hoist(expr("ld_i64(state, W)", W=asked.slot.offset), "buffer")
     asks = [expr("watermark >= ld_i64(B, NEXT)", B=known[d.slot.offset], NEXT=d.word) for d in stage.due]
+    if stage.gathered:  # a full port may have stopped an instant of which only gathered rows are left
+        asks.append(expr("ld_i64(state, W) != NEVER", W=abi.STATE_INSTANT, NEVER=abi.NEVER))
     due = asks[0] if len(asks) == 1 else ast.BoolOp(ast.Or(), asks)
     call = expr("serve(state, out, constants, watermark, serial)")
     if stage.lanes:
