@@ -139,7 +139,8 @@ def _serve_due(flow: Flow, step: str, place: ast.expr) -> list[ast.stmt]:
         if asked.slot.offset not in known:
             known[asked.slot.offset] = writer.hoist(expr("ld_i64(state, W)", W=asked.slot.offset), "buffer")
     asks = [expr("watermark >= ld_i64(B, NEXT)", B=known[d.slot.offset], NEXT=d.word) for d in stage.due]
-    due = asks[0] if len(asks) == 1 else ast.BoolOp(ast.Or(), asks)
+    asks.append(expr("watermark >= ld_i64(state, W)", W=abi.STATE_INSTANT))  # a full port stopped what was served
+    due = ast.BoolOp(ast.Or(), asks)
     call = expr("serve(state, out, constants, watermark, serial, P)", P=place)
     if stage.lanes:
         seen = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_FIRST), "seen")
