@@ -221,6 +221,9 @@ MUTANTS = {
         "interval", JOIN, '"pick(X > OVER, 1, 0)"', '"pick(X + 9000000 > OVER, 1, 0)"'
     ),
     "an instant is over before its rows have come": seen_by("interval", JOIN, '"min(W, I - 1)"', '"min(W, I)"'),
+    "a row overtakes what a full port has stopped": seen_by(
+        "interval", "codegen.scan", '"ld_i64(state, W) != NEVER", W=', '"ld_i64(state, W) == NEVER - NEVER", W='
+    ),
     "left rows leave before their instant": seen_by(
         "interval", LOG, "if ld_i64(first, ITEM_TIME) <= instant else 0", "if instant <= NEVER else 0"
     ),
