@@ -53,11 +53,11 @@ def layout_of(node: SessionAggregate) -> Layout:
 
 
 def _slot(stage: StagePlan, node: SessionAggregate) -> Slot:
-    shapes = (layout_of(node).shape,)
+    shapes, closes = (layout_of(node).shape,), (node.gap_us + node.lag_us - 1,)
     return stage.slot(
         node, "sessions",
         lambda offset: Slot(
-            f"sessions{offset}", offset, "intervals", node.identity, shapes=shapes, parameters=(node.gap_us,)
+            f"sessions{offset}", offset, "intervals", node.identity, shapes=shapes, parameters=closes
         ),
     )  # fmt: skip
 
@@ -168,7 +168,7 @@ def _emit_session(flow: Flow, node: SessionAggregate, layout: Layout, slot: Slot
     writer, scope = flow.writer, flow.scope
     table = scope.let(expr("ld_i64(ld_i64(state, W), T)", W=slot.offset, T=intervals.INTERVALS_TABLE), "table")
     writer.code("start = ld_i64(E, W)\narrival = ld_i64(E, FIRST)", E=entry, W=START, FIRST=ENTRY_FIRST)
-    times = (ast.Name("start", ast.Load()), *(scope.let(expr("instant - N", N=n)) for n in (1, 2)))
+    times = (ast.Name("start", ast.Load()), *(scope.let(expr("instant - N", N=node.lag_us + n)) for n in (0, 1)))
     values = [*(Val(TIMESTAMP, (t,)) for t in times), *load_fields(scope, layout.keys.fields, entry, table)]
     with flow.of_group(node.key_names, layout.keys, entry, table, node.lag_us):
         values += layout.parts.values(scope, Entry(entry, table))

@@ -74,7 +74,12 @@ def layout_of(node: WindowAggregate) -> Layout:
 
 def _slot(stage: StagePlan, node: WindowAggregate, layout: Layout) -> Slot:
     w = node.window
-    pane = (w.pane_us, w.offset_us, w.size_us, w.slide_us) if w.kind is not WindowKind.ATTACHED else (0, 0, 0, 0)
+    # what the container takes for an end is the closing time: `lag_us` later, as are all its times
+    pane = (
+        (w.pane_us, w.offset_us + node.lag_us, w.size_us, w.slide_us)
+        if w.kind is not WindowKind.ATTACHED
+        else (0, 0, 0, 0)
+    )
     return stage.slot(
         node, "panes",
         lambda offset: Slot(
@@ -104,6 +109,8 @@ def _attached(flow: Flow, node: WindowAggregate, row: Row, state: str) -> str:
     """The record of the window the row belongs to already."""
     end = row.column(node.window.time.column).it
     start = row.column(node.window.start_column).it
+    if node.lag_us:
+        end = flow.scope.let(expr("T + L", T=end, L=node.lag_us), "closes")
     record = flow.writer.let(expr("panes_attach(P, END, START)", P=state, END=end, START=start), "record")
     with flow.scope.when(expr("R == 0", R=record)):
         flow.no_memory("open windows")
@@ -122,8 +129,9 @@ def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: Layout, state:
 
     flow.stale.append(forget)
     time = row.column(node.window.time.column).it
-    if node.window.time.shift_us:
-        time = flow.scope.let(expr("T + S", T=time, S=node.window.time.shift_us), "t")
+    shift_us = node.window.time.shift_us + node.lag_us
+    if shift_us:
+        time = flow.scope.let(expr("T + S", T=time, S=shift_us), "t")
     with flow.scope.when(expr("T < LO or T >= HI", T=time, LO=lo, HI=hi)):
         writer.set(record, expr("panes_find(P, T)", P=state, T=time))
         with flow.scope.when(expr("R == 0", R=record)):
@@ -184,7 +192,7 @@ def close_window(stage: StagePlan, node: LogicalNode) -> None:
     layout = layout_of(node)
     slot = _slot(stage, node, layout)
     if node.window.kind is not WindowKind.ATTACHED:
-        stage.grids.append(Grid(node.window.slide_us, node.window.offset_us + node.window.size_us))
+        stage.grids.append(Grid(node.window.slide_us, node.window.offset_us + node.window.size_us + node.lag_us))
     name = f"close_{slot.offset}"
     (due,) = due_window(stage, node)
     stage.closers.append(Closer(name, due.next_end, stage.order[id(node)]))
@@ -202,18 +210,18 @@ def close_window(stage: StagePlan, node: LogicalNode) -> None:
 
 def _close_on_grid(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> None:
     writer = flow.writer
-    writer.code("start = instant - SIZE", SIZE=node.window.size_us)
+    writer.code("start = instant - SIZE", SIZE=node.window.size_us + node.lag_us)
     if node.window.size_us == node.window.pane_us:
         record = writer.let(expr("ld_i64(ld_i64(P, W), 0)", P=state, W=panes.PANES_LIST), "record")
         table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")
     else:
-        table = _merged(flow, layout, state)
+        table = _merged(flow, node, layout, state)
     _emit_groups(flow, node, layout, state, table)
     writer.code("panes_closed(P)", P=state)
     flow.leave(ast.Constant(abi.DONE))
 
 
-def _merged(flow: Flow, layout: Layout, state: str) -> str:
+def _merged(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> str:
     """The scratch table with the window's panes merged left to right; done once a window, not at every resume."""
     writer, scope = flow.writer, flow.scope
     table = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_SCRATCH), "table")
@@ -229,7 +237,8 @@ def _merged(flow: Flow, layout: Layout, state: str) -> str:
         with writer.for_(index, 0, count), scope.block():
             record = writer.let(expr("ld_i64(R, P)", R=records, P=index), "record")
             first = writer.let(expr("ld_i64(R, 0)", R=record), "first")
-            with scope.when(expr("F >= start and F < instant", F=first)):
+            begin = expr("start + L", L=node.lag_us) if node.lag_us else expr("start")
+            with scope.when(expr("F >= B and F < instant", F=first, B=begin)):
                 _merge_pane(flow, layout, target, record)
         with scope.when(expr("table_sort_births(T) == 0", T=table)):
             flow.no_memory("ordering groups")
@@ -322,7 +331,8 @@ def _each_group(
         before(group)
         entry = Entry(scope.let(births.entry(group), "e"), ast.Name(table, ast.Load()))
         writer.code("arrival = ld_i64(E, W)", E=entry.address, W=ENTRY_FIRST)
-        times = [expr("start"), expr("instant"), scope.let(expr("instant - 1"))]
+        end = scope.let(expr("instant - L", L=node.lag_us), "end") if node.lag_us else expr("instant")
+        times = [expr("start"), end, scope.let(expr("E - 1", E=end))]
         values = [*(Val(TIMESTAMP, (t,)) for t in times), *_load_keys(flow, layout.keys, entry)]
         with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, node.lag_us):
             values += layout.parts.values(scope, entry)

@@ -10,7 +10,6 @@ from cq.lang.expressions import Column, Expr, Literal, columns_of
 from cq.planner.binding.calls import OverCall, SelectCalls
 from cq.planner.binding.scope import Hole, Relation, Room, SessionWindow, holes_of
 from cq.planner.binding.traits import window_bound
-from cq.planner.binding.windows import prompt
 from cq.planner.operators import Aggregate, Lag, SessionAggregate, Window, WindowAggregate, WindowKind
 from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
 from cq.planner.plan.calls import AggregateCall
@@ -136,7 +135,7 @@ def _in_attached_window(
             place,
             help="select window_start and window_end unchanged in the inner query",
         )
-    window = Window(WindowKind.ATTACHED, prompt(times[0], "a window", place), start_column=start)
+    window = Window(WindowKind.ATTACHED, times[0], start_column=start)
     places: dict[Expr, int] = {Column(fields[i].type, fields[i].nullable, i): b for i, b in bounds.items()}
     keys = _distinct_keys(e for e in group if e not in places)
     return _window_aggregate(node, window, keys, places, calls.aggregates, items, span)
