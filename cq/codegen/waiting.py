@@ -55,8 +55,9 @@ def when_due(flow: Flow, node: LogicalNode, input: LogicalNode, time: TimeAttrib
     scope = flow.scope
     stage = flow.stage
     at = row.column(time.column).it
-    if time.shift_us:
-        at = scope.let(expr("T + S", T=at, S=time.shift_us), "t")
+    shift_us = time.shift_us + time.lag_us
+    if shift_us:
+        at = scope.let(expr("T + S", T=at, S=shift_us), "t")
     with scope.when(expr("T <= ld_i64(state, W)", T=at, W=stage.watermark_word())):
         take(flow, row)
     with scope.otherwise():

@@ -12,7 +12,7 @@ from cq.lang.schema import TimeAttribute
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.source import SourceDef
 from cq.spark.expressions import Expressions
-from cq.spark.position import Lowered, Rows, event_time
+from cq.spark.position import Lowered, Rows, event_time, plus
 
 
 @dataclass(slots=True)
@@ -53,14 +53,15 @@ def released(rows: Rows, time: TimeAttribute, more: str, context: Context) -> st
     """A SELECT of `more` (which may use `_u`) and, as its position, where each row leaves in order of event time.
 
     A row leaves at once when the watermark has reached its time, else at the instant of its time, behind what leaves
-    there at once, by arrival. Without a delay, and with one source, no row waits.
+    there at once, by arrival. A time that lags is reached that much later. Without a delay, and with one source, no row
+    waits for any other.
     """
-    name = timed(rows, time, context)
+    name, due = timed(rows, time, context), plus("_u", time.lag_us)
     if not context.waits:
         return f"select {more}, _w, _s, _o\n  from {name}"
     return (
-        f"select {more},\n         greatest(_w, _u) as _w, if(_u <= _w, _s, -1L) as _s,"
-        f" if(_u <= _w, concat(array(0L), _o), concat(array(1L, _w, _s), _o)) as _o\n  from {name}"
+        f"select {more},\n         greatest(_w, {due}) as _w, if({due} <= _w, _s, -1L) as _s,"
+        f" if({due} <= _w, concat(array(0L), _o), concat(array(1L, _w, _s), _o)) as _o\n  from {name}"
     )
 
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 from cq.lang.types import INT64_MAX, INT64_MIN, DataType, Kind
 from cq.planner.plan import logical
 from cq.planner.plan.logical import LogicalPlan
-from cq.planner.plan.node import LogicalNode
-from cq.planner.plan.source import SourceDef, may_wait, sources_of
+from cq.planner.plan.node import LogicalNode, rows_may_wait
+from cq.planner.plan.source import SourceDef, sources_of
 from cq.spark.position import LATE, LATE_FAILS, ON_TIME
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Part:
     @property
     def waits(self) -> bool:
         """Whether a row that is not late can come before the watermark has reached its time."""
-        return may_wait(self.sources)
+        return rows_may_wait(self.nodes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from cq.lang.schema import Field
 from cq.planner.physical import chain, choose
 from cq.planner.physical.turns import gathered
 from cq.planner.plan.logical import LogicalPlan, connected
-from cq.planner.plan.source import may_wait, sources_of
+from cq.planner.plan.node import rows_may_wait
 from cq.reference.engine import run as reference_run
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.ways import partial
@@ -148,7 +148,7 @@ class Prepared:
         if native == reference:
             return True
         rewritten = self.compiled.after("rewrite")
-        loose = len(self.compiled.outputs) > 1 or gathered(rewritten, may_wait(sources_of(rewritten.nodes())))
+        loose = len(self.compiled.outputs) > 1 or gathered(rewritten, rows_may_wait(rewritten.nodes()))
         if not loose or not reference.error or _place(native.error) != _place(reference.error):
             return False
         earlier = self._rows_of_earlier_events()

@@ -144,9 +144,10 @@ REFUSED = {
     "two INSERTs into one sink": "INSERT INTO o SELECT k FROM s; INSERT INTO o SELECT k FROM r",
     "rows made up": "VALUES (1), (2)",
     "no FROM": "SELECT 1",
-    "windows over sessions and joins": "CREATE VIEW v AS SELECT window_time, COUNT(*) AS n FROM SESSION(TABLE s, "
-    "DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_time; SELECT COUNT(*) FROM TUMBLE(TABLE v, "
-    "DESCRIPTOR(window_time), INTERVAL '1' HOUR) GROUP BY window_start",
+    "look-ups at the times of joins": "CREATE VIEW j AS SELECT s.k AS k, s.ts AS ts FROM s JOIN r ON s.k = r.k AND "
+    "r.ts BETWEEN s.ts AND s.ts + INTERVAL '1' MINUTE; CREATE VIEW w AS SELECT window_end, k, COUNT(*) AS n FROM "
+    "TUMBLE(TABLE r, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_end, k; "
+    "SELECT j.k FROM j JOIN w FOR SYSTEM_TIME AS OF j.ts ON j.k = w.k",
     "cumulating windows": "SELECT 1 FROM CUMULATE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' SECOND, INTERVAL '1' MINUTE)",
     "count windows": "SELECT 1 FROM TUMBLE(TABLE s PARTITION BY k, ROWS 100) GROUP BY k",
     "rows of a window, not grouped": f"SELECT window_start, x {IN_WINDOWS}",

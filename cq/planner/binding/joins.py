@@ -8,13 +8,14 @@ from dataclasses import replace
 from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Call, Cast, Column, Expr, columns_of, conjunction, conjuncts, remap
+from cq.lang.schema import TimeAttribute
 from cq.lang.types import Kind
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.scope import Relation, Visible, columns_named, visible_columns
 from cq.planner.binding.traits import key_columns
-from cq.planner.binding.windows import no_event_time, prompt
+from cq.planner.binding.windows import no_event_time
 from cq.planner.operators import TemporalJoin, Unnest, Windowed
 from cq.planner.plan.node import LogicalNode
 
@@ -37,7 +38,7 @@ def temporal_join(
         name = time.name if isinstance(time, Column) else "this expression"
         is_time = time.type.kind is Kind.TIMESTAMP
         raise no_event_time(left, name, as_of.span, is_time, "a temporal look-up")
-    prompt(attribute, "a temporal look-up", as_of.span)
+    _demand_prompt(attribute, as_of.span)
     width = len(left.node.schema)
     both = side_by_side(left, right, width)
     on = condition(node, both, left, right, parameters, NEAREST_JOIN)
@@ -149,7 +150,7 @@ def _keyed(right: Relation, span: Span) -> tuple[Windowed, dict[int, int]]:
             help="add window_end to its select list",
         )
     for time in right.node.schema.times:
-        prompt(time, "a temporal look-up", right.span if right.span.line else span)
+        _demand_prompt(time, right.span if right.span.line else span)
     return found
 
 
@@ -220,3 +221,15 @@ def refused_join(node: ast.Join) -> CompileError:
     """CQ0501 for the joins that are not built, with the nearest form that works."""
     kind = "ASOF JOIN" if node.asof else f"{node.kind} JOIN"
     return compile_error("CQ0501", f"this {kind} is not supported yet", node.span, help=NEAREST_JOIN)
+
+
+def _demand_prompt(time: TimeAttribute, span: Span) -> None:
+    """CQ0502 for a time that lags behind the watermark: what it would look up has been replaced by then."""
+    if time.lag_us:
+        raise compile_error(
+            "CQ0502",
+            "a temporal look-up cannot use the times of a session or of a join of streams yet: "
+            "they lag behind the watermark",
+            span,
+            help="write this result to a file and read it as a stream of its own",
+        )

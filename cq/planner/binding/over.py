@@ -10,7 +10,7 @@ from cq.lang.schema import TimeAttribute
 from cq.lang.types import Kind
 from cq.planner.binding.calls import OverCall
 from cq.planner.binding.scope import Hole, Relation, Room
-from cq.planner.binding.windows import no_event_time, prompt
+from cq.planner.binding.windows import no_event_time
 from cq.planner.operators import Lag, Over
 from cq.planner.plan.node import LogicalNode
 
@@ -63,8 +63,6 @@ def _time_of(node: LogicalNode, relation: Relation, order: Expr) -> TimeAttribut
     if not isinstance(order, Column):
         raise _not_time(order.span)
     time = node.schema.time_of(order.index)
-    if time is not None:
-        prompt(time, "ORDER BY of OVER", order.span)
     if time is None:
         is_time = order.type.kind is Kind.TIMESTAMP
         raise no_event_time(relation, order.name, order.span, is_time, "ORDER BY in OVER")

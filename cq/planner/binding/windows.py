@@ -215,18 +215,6 @@ def time_attribute(node: ast.Node, relation: Relation, binder: ExprBinder) -> Ti
     return found
 
 
-def prompt(time: TimeAttribute, what: str, span: Span) -> TimeAttribute:
-    """The time itself; CQ0502 for one that lags behind the watermark, as those of sessions and joins of streams do."""
-    if time.lag_us:
-        raise compile_error(
-            "CQ0502",
-            f"{what} cannot use the times of a session or of a join of streams yet: they lag behind the watermark",
-            span,
-            help="write this result to a file and read it as a stream of its own",
-        )
-    return time
-
-
 def no_event_time(relation: Relation, name: str, span: Span, is_time: bool, what: str = "a window") -> CompileError:
     """Why a column is not the event time of its relation, and what to do."""
     times = [relation.node.schema.names[t.column] for t in relation.node.schema.times]

@@ -64,7 +64,8 @@ class Over(LogicalNode):
     """Each input row with one more column a call: LAG, or an aggregate of the partition's rows up to this one.
 
     Rows are taken in arrival order, or by (time, position) when `order` is given: then late rows are dropped, and where
-    the input has a delay a row leaves at the instant the watermark reaches its time; without a delay at once.
+    the input has a delay a row leaves at the instant the watermark reaches its time; without a delay at once. A time
+    that lags behind the watermark is reached that much later.
     """
 
     input: LogicalNode
@@ -86,7 +87,14 @@ class Over(LogicalNode):
     def __post_init__(self) -> None:
         assert self.calls and len(self.calls) == len(self.names)
         added = [Field(n, c.type, c.nullable) for n, c in zip(self.names, self.calls, strict=True)]
-        self._set_schema(Schema((*self.input.schema.fields, *added), self.input.schema.times))
+        self._set_schema(Schema((*self.input.schema.fields, *added), self._times()))
+
+    def _times(self) -> tuple[TimeAttribute, ...]:
+        """All times of the input; where rows wait for one that lags, how far the others lag by then is not known."""
+        times = self.input.schema.times
+        if self.order is None or not self.order.lag_us:
+            return times
+        return tuple(t for t in times if t.column == self.order.column)
 
     @property
     def inputs(self) -> tuple[LogicalNode, ...]:

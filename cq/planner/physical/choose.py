@@ -22,8 +22,8 @@ from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan, Stage, Way
 from cq.planner.physical.turns import gathered, ties_show
 from cq.planner.plan.logical import LogicalPlan, Output, at_leaf, connected
-from cq.planner.plan.node import LogicalNode
-from cq.planner.plan.source import may_wait, sources_of
+from cq.planner.plan.node import LogicalNode, rows_may_wait
+from cq.planner.plan.source import sources_of
 
 Routable = Callable[[Schema, Expr], bool]
 """Whether a kernel can tell a row's lane by this expression over these columns, from the row alone."""
@@ -53,7 +53,7 @@ class _Choice:
         self.nodes = plan.nodes()
         self.workers = workers
         self.routable = routable
-        self.waits = may_wait(sources_of(self.nodes))
+        self.waits = rows_may_wait(self.nodes)
         self.prefix = stateless_prefix(plan)
 
     def made(self) -> PhysicalPlan:

@@ -17,7 +17,7 @@ from cq.errors import NOWHERE, Span
 from cq.lang.expressions import Expr, can_fail
 from cq.lang.schema import Field, Schema, TimeAttribute
 from cq.planner.plan.calls import Change
-from cq.planner.plan.source import SourceDef
+from cq.planner.plan.source import SourceDef, may_wait, sources_of
 
 
 class OpClass(Enum):
@@ -373,6 +373,15 @@ def topological(roots: Iterable[LogicalNode]) -> tuple[LogicalNode, ...]:
                 todo.append((node, True))
                 todo.extend((i, False) for i in reversed(node.inputs))
     return tuple(order)
+
+
+def rows_may_wait(nodes: Iterable[LogicalNode]) -> bool:
+    """Whether in a plan of these nodes a row that is not late can come before the time for which it waits.
+
+    Some time comes before the watermark reaches it (`may_wait`), or an operator waits for one that lags behind that.
+    """
+    plan = tuple(nodes)
+    return may_wait(sources_of(plan)) or any(t.lag_us for n in plan for t in n.waits_on if t is not None)
 
 
 NodeT = TypeVar("NodeT", bound=type[LogicalNode])

@@ -35,11 +35,11 @@ class OverRows(RowOperator):
         if self._order is None:
             self._release(row)
         elif not self.drop_if_late():
-            time = row[self._order.column] + self._order.shift_us
-            if time <= self.clock.now:
+            due = row[self._order.column] + self._order.shift_us + self._order.lag_us
+            if due <= self.clock.now:
                 self._release(row)
             else:
-                self._waiting.put(time, row)
+                self._waiting.put(due, row)
 
     def next_instant(self) -> int:
         return self._waiting.earliest()
