@@ -68,7 +68,7 @@ MUTANTS = {
     "NULL is 0 as a key": seen_by(
         "windows",
         PROBE,
-        "        words.append(_Word(null_word, scope.let(null_bits(values, keys.fields, null_word))))",
+        '        words.append(_Word(null_word, scope.let(null_bits(values, keys.fields, null_word), "key_nulls")))',
         "        words.append(_Word(null_word, ast.Constant(0)))",
     ),
     "-0.0 and 0.0 are two keys": seen_by("windows", PROBE, "f64_bits(X + 0.0)", "f64_bits(X)"),
