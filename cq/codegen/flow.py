@@ -230,13 +230,13 @@ class Flow:
 
     @contextmanager
     def of_group(
-        self, names: tuple[str, ...], keys: Keys, entry: ast.expr, table: ast.expr, windowed: bool
+        self, names: tuple[str, ...], keys: Keys, entry: ast.expr, table: ast.expr, lag_us: int | None
     ) -> Iterator[None]:
-        """What fails inside is told with the group whose entry this is."""
+        """What fails inside is told with the group whose entry this is. lag_us: as in Groups."""
         made = tuple(
             GroupKey(n, f.type, f.word, f.null_word, f.null_bit) for n, f in zip(names, keys.fields, strict=True)
         )
-        self.stage.groups.append(Groups(made, windowed))
+        self.stage.groups.append(Groups(made, lag_us))
         self.group = GroupAtHand(len(self.stage.groups), entry, table, self.position.start)
         yield
         self.group = None
@@ -288,14 +288,6 @@ def consumes(operator: str, copies_text: Callable[[LogicalNode], bool] | None = 
         return function
 
     return register
-
-
-UNSUPPORTED: dict[str, str] = {}
-
-
-def refuses(operator: str, reason: str) -> None:
-    """Register why kernels do not run an operator: what the user is told, with its place."""
-    UNSUPPORTED[operator] = reason
 
 
 Close = Callable[[StagePlan, LogicalNode], None]

@@ -147,6 +147,8 @@ def _serve_due(flow: Flow, step: str) -> list[ast.stmt]:
         if asked.slot.offset not in known:
             known[asked.slot.offset] = writer.hoist(expr("ld_i64(state, W)", W=asked.slot.offset), "buffer")
     asks = [expr("watermark >= ld_i64(B, NEXT)", B=known[d.slot.offset], NEXT=d.word) for d in stage.due]
+    if stage.gathered:  # a full port may have stopped an instant of which only gathered rows are left
+        asks.append(expr("ld_i64(state, W) != NEVER", W=abi.STATE_INSTANT, NEVER=abi.NEVER))
     due = asks[0] if len(asks) == 1 else ast.BoolOp(ast.Or(), asks)
     call = expr("serve(state, out, constants, watermark, serial)")
     if stage.lanes:
@@ -164,8 +166,7 @@ def _serve_due(flow: Flow, step: str) -> list[ast.stmt]:
         block = writer.here()
     if stage.lanes:  # what this row's watermark has reached is served: later instants are reached by later rows
         writer.set(seen, expr("serial + 1"))
-    if stage.waits:
-        writer.code("st_i64(state, W, watermark)", W=stage.watermark_word())
+    writer.code("st_i64(state, W, watermark)", W=stage.watermark_word())
     _leave_when_full(flow, step)
     return block
 
@@ -194,8 +195,10 @@ LANES_ARGUMENTS = ("batch", "port", "lo", "hi", "out", "constants")
 def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], keys: tuple[tuple[Expr, ...], ...]) -> None:
     """Write the function that gives the 32-bit key hash of rows lo..hi of a port. All keys are such as `decides_lane`.
 
-    Tables take a slot from a hash's top bits; lanes are to be taken from its low ones.
+    Tables take a slot from a hash's top bits; lanes are to be taken from its low ones. A part that may be NULL in the
+    rows of one port is hashed as such in those of all: equal keys meet in one lane.
     """
+    columns = [(parts[0].type, any(p.nullable for p in parts)) for parts in zip(*keys, strict=True)]
     for port, (node, key) in enumerate(zip(inputs, keys, strict=True)):
         with stage.writer.function(f"lanes_{port}", LANES_ARGUMENTS):
             scope = Scope(stage.writer, stage.constants, stage.sites, _cannot_fail)
@@ -203,7 +206,7 @@ def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], keys: tuple[t
             row = source_row(scope, node.schema, stage.columns.setdefault(port, {}), port, number)
             with stage.writer.for_("i", "lo", "hi"), scope.block():
                 values = [emit(scope, row, k) for k in key]
-                hash32 = Keys.of([(k.type, k.nullable) for k in key]).hash(scope, values)
+                hash32 = Keys.of(columns).hash(scope, values)
                 stage.writer.code("st_u32(out, i - lo, H)", H=hash32)
             stage.writer.code("return 0")
     with stage.writer.function("lanes", LANES_ARGUMENTS):

@@ -12,11 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cq.codegen import gather, operators
-from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, UNSUPPORTED, StagePlan
+from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, StagePlan
 from cq.codegen.ports import column_specs
 from cq.codegen.scan import computed_times, due_words, write_lanes, write_rows, write_times
 from cq.codegen.writer import expr
-from cq.errors import compile_error
 from cq.lang.expressions import Call, Cast, walk
 from cq.lang.types import Physical
 from cq.planner.physical import stages as planned
@@ -58,8 +57,6 @@ def write_stage(
 
     passes_watermarks: its rows carry theirs to the next stage.
     """
-    for node in plan.nodes():
-        demand_written(node)
     fills = spec.way is Way.PARTIAL
     ports = EVENTS_ONLY if fills else tuple(_port(o) for o in plan.outputs)
     stage = StagePlan(plan, ports, spec.way is Way.LANES, spec.final, spec.waits, spec.collects)
@@ -103,13 +100,6 @@ def write_stage(
 
 def _port(output: Output) -> PortSpec:
     return PortSpec(output.name, column_specs(output.node.schema), output.limit)
-
-
-def demand_written(node: LogicalNode) -> None:
-    """CQ0502 for an operator that kernels cannot run."""
-    if node.operator in UNSUPPORTED:
-        help = ("run it on another engine: --engine reference, or --engine spark",)
-        raise compile_error("CQ0502", UNSUPPORTED[node.operator], node.span, help=help)
 
 
 def _write_closers(stage: StagePlan) -> None:

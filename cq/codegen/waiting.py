@@ -18,13 +18,13 @@ from cq.runtime.layout.job import Slot, TableShape
 from cq.runtime.layout.words import Word
 
 # the row's serial: what orders it against rows that waited in other lanes
-SERIAL_WORD = Word(waiting.RECORD_VALUES, "RECORD_SERIAL")
+SERIAL_WORD = Word(waiting.RECORD_VALUES, "WAITING_SERIAL")
 
 
 def layout_of(input: LogicalNode) -> tuple[tuple[Field, ...], TableShape]:
     """A record of a row of `input`: its fields and its shape."""
     columns = [(f.type, f.nullable) for f in input.schema.fields]
-    fields, end = lay_out(columns, SERIAL_WORD + 1, "RECORD_VALUE")
+    fields, end = lay_out(columns, SERIAL_WORD + 1, "WAITING_VALUE")
     return fields, TableShape(end, 0, string_words(fields))
 
 

@@ -242,9 +242,9 @@ def _due_place(failure: EngineFailure) -> str:
     group = failure.group
     if group is None:
         return error_places.closing(failure.instant) if abs(failure.instant) < FAR_US else error_places.END
-    if group.start is None:
+    if group.window is None:
         return error_places.group(group.columns, group.key)
-    return error_places.window_group(group.start, failure.instant, group.columns, group.key)
+    return error_places.window_group(*group.window, group.columns, group.key)
 
 
 def _ways_out(code: ErrorCode, text: str) -> tuple[str, ...]:

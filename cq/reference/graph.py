@@ -137,7 +137,7 @@ class Graph:
         """All sources have ended: serve what is left, then let the operators know."""
         self.watermark = NEVER
         self._serve_instants()
-        self.clock.now = NEVER
+        self.clock.now = self.clock.over = NEVER
         if not self.full:
             self._visit(self._steps, NEVER, lambda operator: operator.on_end())
 
@@ -154,14 +154,14 @@ class Graph:
             if instant > self.watermark or instant == NEVER:
                 break
             self._serve(instant)
-        self.clock.now = self.watermark
+        self.clock.now = self.clock.over = self.watermark
 
     def _serve(self, instant: int) -> None:
         def act(operator: RowOperator) -> None:
             if operator.next_instant() <= instant:
                 operator.on_instant(instant)
 
-        self.clock.now = instant
+        self.clock.now, self.clock.over = instant, instant - 1
         self._visit(self._steps, instant, act)
 
     def _visit(self, steps: Sequence[_Step], instant: int, then: Callable[[RowOperator], None] | None) -> None:

@@ -17,15 +17,17 @@ NEVER = 2**63
 class Clock:
     """The event being processed, as operators may see it.
 
-    now: the watermark; while an instant is served, that instant.  late: whether the source row was late.
-    late_fails: whether its source says `late = 'fail'`.
+    now: the watermark; while an instant is served, that instant.
+    over: every instant up to it is over: the watermark, or what is just before the instant that is served.
+    late: whether the source row was late.  late_fails: whether its source says `late = 'fail'`.
     arrivals: rows that operators have numbered so far; a later row has a greater number.
     """
 
-    __slots__ = ("arrivals", "late", "late_fails", "now")
+    __slots__ = ("arrivals", "late", "late_fails", "now", "over")
 
     def __init__(self) -> None:
         self.now = BEFORE_ALL
+        self.over = BEFORE_ALL
         self.late = False
         self.late_fails = False
         self.arrivals = 0

@@ -64,6 +64,14 @@ CASES = {
         "SELECT seg, total, SUM(car) OVER (PARTITION BY window_end ROWS UNBOUNDED PRECEDING) AS s FROM q;\n",
         [LANES, LANES],
     ),
+    "one row becomes many in the second stage, before panes are merged": (
+        PROMPT,
+        COUNTED
+        + "CREATE VIEW w AS SELECT seg, d, ts, before, word FROM q CROSS JOIN UNNEST(SPLIT(words, ' ')) AS t (word);\n"
+        "SELECT window_end, word, seg, MAX(before) AS n, SUM(d) AS total FROM"
+        " HOP(TABLE w, DESCRIPTOR(ts), INTERVAL '30' SECOND, INTERVAL '1' MINUTE) GROUP BY window_end, word, seg;\n",
+        [LANES, LANES],
+    ),
     "one state for all rows, then lanes": (
         PROMPT,
         "CREATE VIEW q AS SELECT car, seg, speed, d, ts, SUM(speed) OVER (ROWS UNBOUNDED PRECEDING) AS before FROM r;\n"
@@ -75,6 +83,36 @@ CASES = {
         "CREATE VIEW q AS SELECT car, seg, speed, d, ts, LAG(speed) OVER (ORDER BY ts) AS before FROM r;\n"
         + BY_SEGMENT,
         [LOOP, LANES],
+    ),
+    "sessions of rows that have waited": (
+        DELAYED,
+        LAGGED + "SELECT window_start, window_end, seg, SUM(d) AS total, MAX(before) AS most FROM"
+        " SESSION(TABLE q PARTITION BY seg, DESCRIPTOR(ts), INTERVAL '4' SECOND)"
+        " GROUP BY window_start, window_end, seg;\n",
+        [LANES, LANES],
+    ),
+    "sessions, then counts of them": (
+        DELAYED,
+        "CREATE VIEW q AS SELECT window_start, window_end, car, SUM(d) AS total FROM"
+        " SESSION(TABLE r PARTITION BY car, DESCRIPTOR(ts), INTERVAL '9' SECOND)"
+        " GROUP BY window_start, window_end, car;\n"
+        "SELECT car, total, COUNT(*) OVER (PARTITION BY window_start ROWS UNBOUNDED PRECEDING) AS n FROM q;\n",
+        [LANES, LANES],
+    ),
+    "a join by car, then counts by segment": (
+        DELAYED,
+        LAGGED.replace("VIEW q", "VIEW p")
+        + "CREATE VIEW q AS SELECT p.car, p.seg, r.speed, p.before FROM p JOIN r ON p.car = r.car"
+        " AND r.ts BETWEEN p.ts - INTERVAL '9' SECOND AND p.ts;\n"
+        "SELECT seg, speed, COUNT(before) OVER (PARTITION BY seg ROWS UNBOUNDED PRECEDING) AS n FROM q;\n",
+        [LANES, LANES],
+    ),
+    "a lag by segment, then a join by car with itself": (
+        PROMPT,
+        LAGGED.replace("VIEW q", "VIEW p").replace("PARTITION BY car", "PARTITION BY seg")
+        + "SELECT a.car, a.seg, a.before, b.before AS other FROM p AS a LEFT JOIN p AS b ON a.car = b.car"
+        " AND b.ts BETWEEN a.ts + INTERVAL '1' SECOND AND a.ts + INTERVAL '6' SECOND;\n",
+        [LANES, LANES],
     ),
     "an error in the second stage": (
         DELAYED,
@@ -103,6 +141,28 @@ def rows(seed: int, count: int, strict: bool) -> list[tuple[object, ...]]:
     return made
 
 
+def test_a_query_of_two_keys_runs_in_three_stages_where_that_pays() -> None:
+    sets = ", ".join(f"COUNT(DISTINCT {what}) AS n{n}" for n, what in enumerate(("car", "speed", "before")))
+    text = (
+        "CREATE VIEW w AS SELECT car, seg, speed, ts, word FROM r CROSS JOIN UNNEST(SPLIT(words, ' ')) AS t (word);\n"
+        "CREATE VIEW p AS SELECT car, seg, speed, ts, word,"
+        " COUNT(*) OVER (PARTITION BY word ROWS UNBOUNDED PRECEDING) AS many FROM w;\n"
+        "CREATE VIEW q AS SELECT car, seg, speed, ts,"
+        " many + SUM(speed) OVER (PARTITION BY word, car ROWS UNBOUNDED PRECEDING) AS before FROM p;\n"
+        f"SELECT window_end, seg, {sets} FROM TUMBLE(TABLE q, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
+        " GROUP BY window_end, seg;\n"
+    )
+    prepared = Prepared(STREAM.format(watermark=PROMPT) + text)
+    prepared.give({"r": rows(3, 600, strict=False)}, (40, 7))
+    wanted = prepared.reference()
+    for way in WAYS:
+        got = prepared.native(way)
+        assert prepared.agree(got, way, wanted), f"{way}: {got.difference(wanted)}"
+    stages = {n: [s.way for s in prepared.compiled.for_workers(n).after("place")[0].stages] for n in (1, 2, 4, 8)}
+    assert stages == {1: [LOOP], 2: [ANY, LOOP], 4: [ANY, LANES, LANES], 8: [ANY, LANES, LANES]}
+    assert len(wanted.rows["result"]) > 20
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_chain_gives_the_rows_of_the_reference_in_order(name: str) -> None:
     watermark, query, stages = CASES[name]
@@ -118,3 +178,22 @@ def test_a_chain_gives_the_rows_of_the_reference_in_order(name: str) -> None:
                 assert prepared.agree(got, way, wanted), f"{way}: {got.difference(wanted)}"
         (part,) = prepared.compiled.for_workers(4).after("place")
         assert stages is None or [s.way for s in part.stages] == stages
+
+
+def test_a_key_that_may_be_null_on_one_side_only_meets_its_equals_in_one_lane() -> None:
+    prepared = Prepared(
+        "CREATE STREAM l (k BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory');\n"
+        "CREATE STREAM r (k BIGINT NOT NULL, w BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory');\n"
+        "CREATE VIEW q AS SELECT window_end, k, SUM(w) AS w FROM TUMBLE(TABLE r, DESCRIPTOR(ts), INTERVAL '3' SECOND)"
+        " GROUP BY window_end, k;\n"
+        "SELECT l.k, v, w FROM l LEFT JOIN q FOR SYSTEM_TIME AS OF l.ts ON l.k = q.k;\n"
+    )
+    made = [(n % 7, n, n * 1_000_000) for n in range(60)]
+    prepared.give({"l": [(None if n % 11 == 5 else k, v, t) for n, (k, v, t) in enumerate(made)], "r": made})
+    wanted = prepared.reference()
+    with spread_out():
+        for way in WAYS:
+            got = prepared.native(way)
+            assert prepared.agree(got, way, wanted), f"{way}: {got.difference(wanted)}"
+        (part,) = prepared.compiled.for_workers(4).after("place")
+    assert [s.way for s in part.stages] == [LANES] and any(w is not None for _, _, w in wanted.rows["result"])

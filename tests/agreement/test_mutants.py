@@ -15,7 +15,22 @@ def seen_by(file: str, module: str, old: str, new: str, *more: tuple[str, str]) 
     return Mutant(f"cq.{module}", old, new, ("test_slt.py",), f"interpreted and {file}", more)
 
 
+def seen_in_log(old: str, new: str) -> Mutant:
+    """A mutant of the keyed log that its comparison with lists should see."""
+    return Mutant(f"cq.{LOG}", old, new, ("test_log.py",), "interpreted")
+
+
 WINDOW, PROBE, BUFFER = "codegen.operators.window", "codegen.state.hash_tables", "codegen.waiting"
+JOIN, LOG, MATCHING = "codegen.operators.interval_join", "runtime.containers.log", "codegen.matching"
+NOT_NULL = 'flow.scope.when(expr("not N", N=null))'
+PASSES = "flow.scope.when(is_true(emit(flow.scope, joined, residual)))"
+SESSION, INTERVALS = "codegen.operators.session", "runtime.containers.intervals"
+
+
+def in_intervals(old: str, new: str) -> Mutant:
+    """A mutant of the container of sessions that its own tests should see."""
+    return Mutant(f"cq.{INTERVALS}", old, new, ("test_intervals.py",), "interpreted or memory")
+
 
 MUTANTS = {
     "a pane is longer than what a window may cut": seen_by(
@@ -32,7 +47,7 @@ MUTANTS = {
         "    st_i64(panes, PANES_NEXT_END, end)\n    return record",
     ),
     "a window's pane at its end counts": seen_by(
-        "windows", WINDOW, '"F >= start and F < instant"', '"F >= start and F <= instant"'
+        "windows", WINDOW, '"F >= B and F < instant"', '"F >= B and F <= instant"'
     ),
     "the first arrival is that of the last pane": seen_by(
         "windows", WINDOW, '"F < ld_i64(E, W)", F=first, E=found', '"F > ld_i64(E, W)", F=first, E=found'
@@ -46,9 +61,86 @@ MUTANTS = {
         '                writer.code("st_i64(P, W, G)", P=state, W=panes.PANES_CURSOR, G=group)',
         '                writer.code("st_i64(P, W, G + 1)", P=state, W=panes.PANES_CURSOR, G=group)',
     ),
-    "the time of a window's row is its end": seen_by(
-        "windows", WINDOW, 'scope.let(expr("instant - 1"))', 'scope.let(expr("instant - 0"))'
+    "a distance equal to the gap ends a session": seen_by(
+        "sessions", SESSION, "ld_i64(E, W) >= SINCE", "ld_i64(E, W) > SINCE"
     ),
+    "a row at the gap before a session is not in it": seen_by("sessions", SESSION, '"S <= TO and', '"S < TO and'),
+    "a row between two sessions is in the later one": seen_by(
+        "sessions", SESSION, "S == 0 or START < ld_i64(S, W)", "S == 0 or START > ld_i64(S, W)"
+    ),
+    "the second session a row touches stays apart": seen_by(
+        "sessions", SESSION, 'with scope.when(expr("L != 0", L=later)):', 'with scope.when(expr("L < 0", L=later)):'
+    ),
+    "two sessions end where the earlier one did": seen_by(
+        "sessions", SESSION, 'code("st_i64(E, W, ld_i64(L, W))", E=e, L=other, W=LAST)', "pass"
+    ),
+    "a joined session has arrived when its earlier part did": seen_by(
+        "sessions", SESSION, '"st_i64(E, W, min(ld_i64(E, W), ld_i64(L, W)))"', '"st_i64(E, W, ld_i64(E, W))"'
+    ),
+    "a session that was joined is there for other rows": seen_by(
+        "sessions", SESSION, 'code("st_i64(L, W, NEVER)", L=other, W=START, NEVER=abi.NEVER)', "pass"
+    ),
+    "a session does not start earlier for an earlier row": seen_by(
+        "sessions", SESSION, '"st_i64(E, W, min(ld_i64(E, W), T))"', '"st_i64(E, W, ld_i64(E, W))"'
+    ),
+    "a session ends where its last row by arrival does": seen_by(
+        "sessions", SESSION, '"st_i64(E, W, max(ld_i64(E, W), T))"', '"st_i64(E, W, T)"'
+    ),
+    "a session ends before it leaves": seen_by("sessions", SESSION, '((0, "end")', '((1, "end")'),
+    "sessions that are due are looked for again when a port was full": seen_by(
+        "sessions",
+        SESSION,
+        '"N == 0 and intervals_due(P, instant) == 0"',
+        '"N >= 0 and intervals_due(P, instant) == 0"',
+    ),
+    "a text of two that are joined is the first": seen_by(
+        "sessions",
+        "codegen.state.aggregates",
+        "                self._exchange(scope, e, other, value)",
+        "                pass",
+    ),
+    "a walk over a key's sessions ends at the first": seen_by(
+        "sessions",
+        PROBE,
+        "lambda: visit(ast.Name(entry, ast.Load())))",
+        'lambda: (visit(ast.Name(entry, ast.Load())), writer.code("break")))',
+    ),
+    "two rows of one event arrive together": seen_by(
+        "sessions", "codegen.arrivals", "    if not _several_an_event(node.input):", "    if node.input:"
+    ),
+    "what closes is not sorted": in_intervals("    _sort(ld_i64(intervals, INTERVALS_DUE), count)\n", ""),
+    "what starts together is sorted by nothing": in_intervals("ld_i64(a, DUE_FIRST) > ld_i64(b, DUE_FIRST)", "1 == 0"),
+    "of equal ones the later comes first": in_intervals(
+        "or _comes_later(first, second) == 0)", "or _comes_later(second, first) == 1)"
+    ),
+    "the last run stays behind": in_intervals("    if source != due:", "    if source == 0:"),
+    "an interval that grew closes when it would have": in_intervals("elif closes > instant:", "elif closes < instant:"),
+    "an absorbed interval closes, too": in_intervals(
+        "        if ld_i64(entry, INTERVAL_START) == NEVER:\n            heap_pop(heap)",
+        "        if ld_i64(entry, INTERVAL_START) == 1 << 62:\n            heap_pop(heap)",
+    ),
+    "the heap has old numbers when the table has new ones": in_intervals(
+        "    table_settle(table)\n    _refill(intervals)  #", "    table_settle(table)\n    pass  #"
+    ),
+    "the table settles when it likes": in_intervals(
+        "    if table_settles(table) == 1:", "    if table_settles(table) == 2:"
+    ),
+    "an absorbed interval is saved": in_intervals(
+        "        if ld_i64(entry, ENTRY_TAG) != 0 and ld_i64(entry, INTERVAL_START) == NEVER:",
+        "        if ld_i64(entry, ENTRY_TAG) == 0 and ld_i64(entry, INTERVAL_START) == NEVER:",
+    ),
+    "what is loaded closes at no time": in_intervals(
+        "    if words == 0 or _refill(intervals) == 0:", "    if words == 0:"
+    ),
+    "time goes on before the last has left": in_intervals(
+        "    if cursor == ld_i64(intervals, INTERVALS_COUNT):",
+        "    if cursor + 1 >= ld_i64(intervals, INTERVALS_COUNT):",
+    ),
+    "the list is longer than its room": in_intervals("    if count < capacity:", "    if count < 4 * capacity:"),
+    "an entry without memory for its item stays": in_intervals(
+        "        table_delete(table, entry)\n        return 0", "        return 0"
+    ),
+    "the time of a window's row is its end": seen_by("windows", WINDOW, 'expr("E - 1", E=end)', 'expr("E - 0", E=end)'),
     "a kernel that stopped goes on one row later": seen_by(
         "unnest",
         "codegen.stage",
@@ -108,22 +200,62 @@ MUTANTS = {
         "        if ld_i64(above, RECORD_TIME) <= time_us:\n            break",
         "        if place > 0:\n            break",
     ),
-    "a row whose key is NULL matches": seen_by(
-        "temporal",
-        "codegen.operators.temporal_join",
-        '        with scope.when(expr("not N", N=null)):\n            flow.writer.set(entry, layout.keys.find',
-        '        with scope.when(expr("True or N", N=null)):\n            flow.writer.set(entry, layout.keys.find',
-        (
-            '    if null is not None:\n        with scope.when(expr("not N", N=null)):\n            _write',
-            '    if null is not None:\n        with scope.when(expr("True or N", N=null)):\n            _write',
-        ),
+    "a row whose key is NULL matches": seen_by("temporal", MATCHING, NOT_NULL, NOT_NULL.replace("not N", "True or N")),
+    "a row whose key is NULL is within an interval": seen_by(
+        "interval", MATCHING, NOT_NULL, NOT_NULL.replace("not N", "True or N")
     ),
-    "a look-up tests no further condition": seen_by(
-        "temporal",
-        "codegen.operators.temporal_join",
-        "            with scope.when(is_true(emit(scope, candidate, node.residual))):",
-        '            with scope.when(expr("True")):',
+    "a look-up tests no further condition": seen_by("temporal", MATCHING, PASSES, 'flow.scope.when(expr("True"))'),
+    "a pair is tested by no further condition": seen_by("interval", MATCHING, PASSES, 'flow.scope.when(expr("True"))'),
+    "a bound does not belong to its interval": seen_by("interval", JOIN, '"X >= T + LOWER and', '"X > T + LOWER and'),
+    "an interval is one microsecond too long": seen_by("interval", JOIN, "X <= T + UPPER", "X <= T + UPPER + 1"),
+    "a left row that has a match leaves alone as well": seen_by(
+        "interval",
+        JOIN,
+        'writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)',
+        'writer.code("st_i64(R, W, 1)", R=record, W=words.RECORD_PROOF)',
     ),
+    "a left row that found a match waits for a proof": seen_by("interval", JOIN, '"1 - M"', '"1 - 0 * M"'),
+    "a left row that no match can come for stays": seen_by(
+        "interval", JOIN, '"pick(X > OVER, 1, 0)"', '"pick(X + 9000000 > OVER, 1, 0)"'
+    ),
+    "an instant is over before its rows have come": seen_by("interval", JOIN, '"min(W, I - 1)"', '"min(W, I)"'),
+    "a row overtakes what a full port has stopped": seen_by(
+        "interval", "codegen.scan", '"ld_i64(state, W) != NEVER", W=', '"ld_i64(state, W) == NEVER - NEVER", W='
+    ),
+    "left rows leave before their instant": seen_by(
+        "interval", LOG, "if ld_i64(first, ITEM_TIME) <= instant else 0", "if instant <= NEVER else 0"
+    ),
+    "left rows of one instant leave the last one first": seen_by(
+        "interval", LOG, "LOG_PROOFS), expiry, arrival, reference)", "LOG_PROOFS), expiry, -arrival, reference)"
+    ),
+    "of the rows of a key the last one is seen first": seen_by(
+        "interval",
+        LOG,
+        "    if last == 0:\n        st_i64(entry, head, reference)\n",
+        "    st_i64(record, RECORD_NEXT, ld_i64(entry, head))\n    st_i64(entry, head, reference)\n    if last == 0:\n"
+        "        st_i64(record, RECORD_NEXT, 0)\n",
+        ("size), RECORD_NEXT, reference)", "size), RECORD_HASH, 0)"),
+    ),
+    "a row that expires takes those behind it along": seen_in_log(
+        "size), RECORD_NEXT, following)", "size), RECORD_NEXT, 0)"
+    ),
+    "a key begins with a row that is gone": seen_in_log(
+        "            st_i64(entry, head, following)", "            st_i64(entry, head, reference)"
+    ),
+    "a key whose rows are gone stays": seen_in_log("            table_delete(", "            max_i64("),
+    "a chunk is freed when its last row expires": seen_in_log(
+        "max_i64(ld_i64(chunk, CHUNK_LATEST), expiry)", "max_i64(expiry, -NEVER)"
+    ),
+    "numbers of chunks are not used again": seen_in_log(
+        "    st_i64(log, LOG_FREE, number)", "    st_i64(log, LOG_FREE, 0)"
+    ),
+    "a row that has left alone is there to leave again": seen_in_log(
+        "RECORD_PROOF, 0)\n    heap_pop(proofs)", "RECORD_PROOF, 1)\n    heap_pop(proofs)"
+    ),
+    "logs that come together keep their own arrivals": seen_in_log(
+        "_push_proofs(log, RECORD_SERIAL)", "_push_proofs(log, RECORD_EXPIRY)"
+    ),
+    "saved strings lie on each other": seen_in_log("            used += length", "            used += 0"),
     "both branches of a union take turns": seen_by(
         "sources",
         "planner.physical.turns",

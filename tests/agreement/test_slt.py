@@ -18,9 +18,7 @@ from cq.errors import CompileError
 
 CASES = [c for path in sorted(SLT.glob("*.slt")) for c in read_cases(path)]
 IDS = [f"{Path(c.file).stem}: {c.name}" for c in CASES]
-RUNNING = [c for c in CASES if not c.error or c.error.startswith("CQ07")]
-REFUSED = {"sessions", "interval_join"}  # files whose operators the native engine refuses still, with a way out
-NATIVE = [c for c in RUNNING if Path(c.file).stem not in REFUSED]
+RUNNING = [n for n, c in enumerate(CASES) if not c.error or c.error.startswith("CQ07")]
 
 
 CUTS = {1: (1,), 3: (2, 1), 4096: ()}  # batch rows -> sizes of the record batches that are handed in
@@ -70,24 +68,14 @@ def test_the_reference_gives_the_expected_rows(case_id: int) -> None:
     assert case.error or outcome.late in {None, case.late}
 
 
-@pytest.mark.parametrize("case_id", [i for i, c in enumerate(CASES) if c in NATIVE], ids=lambda i: IDS[i])
+@pytest.mark.parametrize("case_id", RUNNING, ids=lambda n: IDS[n])
 def test_generated_code_interpreted_gives_the_same(case_id: int) -> None:
     agree(case_id, [w for w in WAYS if w.interpreted])
 
 
-@pytest.mark.parametrize("case_id", [i for i, c in enumerate(CASES) if c in NATIVE], ids=lambda i: IDS[i])
+@pytest.mark.parametrize("case_id", RUNNING, ids=lambda n: IDS[n])
 def test_compiled_it_gives_the_same_whatever_the_threads_and_batches(case_id: int) -> None:
     agree(case_id, [w for w in WAYS if not w.interpreted])
-
-
-@pytest.mark.parametrize("file", sorted(REFUSED))
-def test_what_kernels_do_not_know_yet_is_refused_with_a_way_out(file: str) -> None:
-    for case_id, case in enumerate(CASES):
-        if Path(case.file).stem == file and case in RUNNING:
-            give(prepared(case_id), case)
-            with pytest.raises(CompileError) as caught:
-                prepared(case_id).native(Way())
-            assert caught.value.code == "CQ0502" and "--engine reference" in caught.value.hint
 
 
 def agree(case_id: int, ways: list[Way]) -> None:
@@ -114,7 +102,7 @@ def test_of_failing_runs_only_what_the_failing_event_leaves_may_differ() -> None
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("case_id", [i for i, c in enumerate(CASES) if c in RUNNING], ids=lambda i: IDS[i])
+@pytest.mark.parametrize("case_id", RUNNING, ids=lambda n: IDS[n])
 def test_spark_gives_the_same_rows(case_id: int) -> None:
     """As a multiset, DOUBLE within 1e-9; of a run that fails the code."""
     if CASES[case_id].no_spark:

@@ -100,6 +100,18 @@ def test_a_cheap_row_is_not_routed() -> None:
     assert ways(part) == [Way.LOOP] and part.stages[0].reason == "a row costs 8 ns, and routing pays from 45"
 
 
+@pytest.mark.parametrize(("join", "wanted"), [("JOIN", Way.LANES), ("LEFT JOIN", Way.LOOP)])
+def test_left_rows_of_one_closing_time_wait_in_one_state(join: str, wanted: Way) -> None:
+    """They leave alone in order of arrival, and one closing time has one serial."""
+    text = (
+        f"CREATE VIEW w AS SELECT window_time, auction, {SLOW} FROM {TUMBLE} GROUP BY window_end, auction; "
+        f"SELECT w.a, bid.price FROM w {join} bid ON w.auction = bid.auction "
+        "AND bid.ts BETWEEN w.window_time AND w.window_time + INTERVAL '1' SECOND;"
+    )
+    part = placed(rewrite(plan_of(text)))
+    assert ways(part) == [wanted], part.stages[0].reason
+
+
 def test_windows_that_merge_exactly_over_stateless_rows_are_filled_by_every_worker() -> None:
     exact = placed(plan_of(f"SELECT auction, COUNT(*) AS n FROM {TUMBLE} GROUP BY window_end, auction;"))
     assert ways(exact) == [Way.PARTIAL, Way.LOOP] and exact.stages[1].collects

@@ -14,14 +14,14 @@ SCHEDULES = "not threads"
 
 MUTANTS = {
     "a part in use is collected": Mutant(
-        "cq.runtime.engine.partials",
+        "cq.runtime.engine.ways.parts",
         "at_cas(part + PART_LOCK * 8, BUSY, MARKED):\n            return MARKED",
         "at_cas(part + PART_LOCK * 8, BUSY, MARKED):\n            return RETIRED",
         PARTIALS,
         SCHEDULES,
     ),
     "a part is taken without looking": Mutant(
-        "cq.runtime.engine.partials",
+        "cq.runtime.engine.ways.parts",
         "    if at_load(part + PART_LOCK * 8) != FREE:\n        return 0\n",
         "    at_store(part + PART_LOCK * 8, FREE)\n",
         PARTIALS,
@@ -35,7 +35,7 @@ MUTANTS = {
         SCHEDULES,
     ),
     "a part is collected once for all closing times": Mutant(
-        "cq.runtime.engine.partials",
+        "cq.runtime.engine.ways.parts",
         "PARTIALS_PARTS + number * PART_WORDS + PART_COLLECTED, 0)",
         "PARTIALS_PARTS + number * PART_WORDS + PART_COLLECTED, 1)",
         PARTIALS,
@@ -136,7 +136,7 @@ MUTANTS = {
         "chain",
     ),
     "rows before a failure are lost": Mutant(
-        "cq.runtime.engine.worker",
+        "cq.runtime.engine.ways.loop",
         "        if holds_rows(stage, task) == 0 or send_emitted(stage, task, 0) == 0:\n",
         "        if holds_rows(stage, task) >= 0:\n",
         ENGINE,

@@ -106,6 +106,11 @@ ROWS = [(n % 3, n % 2, n * 10) for n in range(9)]
         pytest.param((stage("repeat", StageKind.STATELESS, last=False), stage("running")), id="shared, single"),
         pytest.param((stage("running", StageKind.PARTITIONED),), id="lanes"),
         pytest.param((stage("groups", StageKind.PARTITIONED),), id="lanes, closing"),
+        pytest.param(
+            (stage("running", StageKind.PARTITIONED, last=False), stage("groups", StageKind.PARTITIONED)),
+            id="lanes, lanes",
+        ),
+        pytest.param((stage("running", StageKind.PARTITIONED, last=False), stage("windows")), id="lanes, single"),
     ],
 )
 def test_every_schedule_gives_the_rows_of_one_worker(stages):

@@ -47,7 +47,7 @@ MUTANTS = {
     "a deleted string is no garbage": Mutant(
         TABLE, "garbage += length if length > INLINE_STRING_BYTES else 0", "garbage += 0", TABLES, "deleted"
     ),
-    "the dead are never buried": Mutant(TABLE, "dead * 4 >= ld_i64(table, TABLE_LIMIT)", "dead < 0", TABLES, "gone"),
+    "the dead are never buried": Mutant(TABLE, "dead * 4 >= limit", "dead < 0", TABLES, "gone"),
     "the index points to where entries were before they moved": Mutant(
         TABLE,
         "    for n in range(1, number + 1):\n        _point(",

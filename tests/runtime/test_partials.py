@@ -1,5 +1,5 @@
 """Panes that several workers fill apart give the rows of one worker, in every schedule; see
-cq/runtime/engine/partials.py."""
+cq/runtime/engine/ways/parts.py."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from test_engine_schedules import in_every_schedule
 
 from cq.compiler.passes import compile
-from cq.runtime.engine import build
 from cq.runtime.engine.engine import Engine
+from cq.runtime.engine.ways import partial
 from cq.runtime.layout.job import StageKind
 
 STREAM = """
@@ -27,7 +27,7 @@ ROWS = [(n * 7 % 4, n % 5, n * 4 + (n * 11 % 9) - 4 + 60 * (n > 14)) for n in ra
 @pytest.fixture
 def spread(monkeypatch):
     """All parts are filled from the first row on, however few rows a group has."""
-    monkeypatch.setattr(build, "ROWS_A_GROUP", 0)
+    monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
 
 
 def job_of(text: str, workers: int = 2):

@@ -18,16 +18,19 @@ def run(request):
         yield made
 
 
+SHARED, ALONE = 0, 1  # STAGE_ALONE
+
+
 def chain(run, *stages):
-    """An engine over stages of (waiting items, workers inside, busy ns, items done, kind)."""
+    """An engine over stages of (waiting items, workers inside, busy ns, items done, whether for one worker)."""
     table = []
-    for waiting, active, busy_ns, items, kind in stages:
+    for waiting, active, busy_ns, items, alone in stages:
         ring = run.ring_new(64)
         for item in range(waiting):
             run.ring_push(ring, item + 1)
         words = [0] * s.STAGE_WORDS
         words[s.STAGE_INPUT], words[s.STAGE_ACTIVE], words[s.STAGE_BUSY_NS] = ring, active, busy_ns
-        words[s.STAGE_ITEMS], words[s.STAGE_KIND] = items, kind
+        words[s.STAGE_ITEMS], words[s.STAGE_ALONE] = items, alone
         table.append(words)
     following = 0
     addresses = []
@@ -49,40 +52,40 @@ def place(run, words):
 
 
 def test_lp_takes_the_last_stage_that_can_be_served(run):
-    engine = chain(run, (3, 0, 0, 0, s.SHARED), (1, 0, 0, 0, s.SHARED), (0, 0, 0, 0, s.SHARED))
+    engine = chain(run, (3, 0, 0, 0, SHARED), (1, 0, 0, 0, SHARED), (0, 0, 0, 0, SHARED))
     assert run.choose_stage(engine, h.LP) == 1
 
 
 def test_a_single_stage_with_a_worker_inside_is_not_chosen(run):
-    engine = chain(run, (3, 0, 0, 0, s.SHARED), (5, 1, 0, 0, s.SINGLE))
+    engine = chain(run, (3, 0, 0, 0, SHARED), (5, 1, 0, 0, ALONE))
     assert [run.choose_stage(engine, n) for n in (h.CT, h.LP, h.ET, h.QST)] == [0, 0, 0, 0]
 
 
 def test_nothing_is_chosen_when_nothing_waits(run):
-    engine = chain(run, (0, 0, 0, 0, s.SHARED), (0, 0, 0, 0, s.SINGLE))
+    engine = chain(run, (0, 0, 0, 0, SHARED), (0, 0, 0, 0, ALONE))
     assert [run.choose_stage(engine, n) for n in (h.CT, h.LP, h.ET, h.QST)] == [-1] * 4
 
 
 def test_et_takes_the_queue_that_would_take_longest(run):
     # 10 items of 1 us against 3 items of 5 us; then a second worker would halve that
-    engine = chain(run, (10, 0, 100_000, 100, s.SHARED), (3, 0, 500_000, 100, s.SHARED))
+    engine = chain(run, (10, 0, 100_000, 100, SHARED), (3, 0, 500_000, 100, SHARED))
     assert run.choose_stage(engine, h.ET) == 1
-    engine = chain(run, (10, 0, 100_000, 100, s.SHARED), (3, 1, 500_000, 100, s.SHARED))
+    engine = chain(run, (10, 0, 100_000, 100, SHARED), (3, 1, 500_000, 100, SHARED))
     assert run.choose_stage(engine, h.ET) == 0
 
 
 def test_ct_takes_the_stage_that_has_kept_up_least(run):
     # the same items through both, the second five times dearer: after equal worker time it lags behind
-    engine = chain(run, (5, 0, 100_000, 100, s.SHARED), (5, 0, 100_000, 20, s.SHARED))
+    engine = chain(run, (5, 0, 100_000, 100, SHARED), (5, 0, 100_000, 20, SHARED))
     reach = (20 + 5 + 1) / 101
     assert h.score_ct(100_000, 0, 5001.0, reach) > h.score_ct(100_000, 0, 1001.0, 1.05)
     assert run.choose_stage(engine, h.CT) == 1
 
 
 def test_qst_pushes_from_the_front_until_the_next_queue_has_its_share(run):
-    engine = chain(run, (5, 0, 1000, 100, s.SHARED), (2, 0, 1000, 100, s.SHARED))
+    engine = chain(run, (5, 0, 1000, 100, SHARED), (2, 0, 1000, 100, SHARED))
     assert run.choose_stage(engine, h.QST) == 0
-    engine = chain(run, (5, 0, 1000, 100, s.SHARED), (40, 0, 1000, 100, s.SHARED))
+    engine = chain(run, (5, 0, 1000, 100, SHARED), (40, 0, 1000, 100, SHARED))
     assert run.choose_stage(engine, h.QST) == 1
 
 

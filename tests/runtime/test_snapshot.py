@@ -10,9 +10,9 @@ import pytest
 
 from cq.compiler.passes import compile
 from cq.planner.physical import choose
-from cq.runtime.engine import build
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.snapshot import SnapshotMismatch
+from cq.runtime.engine.ways import partial
 from cq.runtime.layout.job import StageKind
 
 STREAM = """
@@ -22,13 +22,19 @@ CREATE STREAM s (k VARCHAR, v BIGINT NOT NULL, t BIGINT NOT NULL,
 TUMBLE = "TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '0.00004' SECOND)"
 PARTITION = "OVER (PARTITION BY k ORDER BY ts"
 OVER = PARTITION + " ROWS UNBOUNDED PRECEDING)"
+SESSION = "SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), INTERVAL '0.00005' SECOND)"
 GROUPED = f"FROM {TUMBLE} GROUP BY window_start, window_end, k;"
 LATEST = f"CREATE VIEW w AS SELECT window_start, window_end, k, COUNT(DISTINCT v) AS n {GROUPED}\n"
 JOIN = "LEFT JOIN w FOR SYSTEM_TIME AS OF s.ts ON s.k = w.k;"
+NEAR = "a.k = b.k AND b.ts BETWEEN a.ts + INTERVAL '0.000003' SECOND AND a.ts + INTERVAL '0.00002' SECOND"
 QUERIES = {
     "window": STREAM + f"SELECT k, COUNT(DISTINCT v) AS n, MIN(k) AS m {GROUPED}",
+    "session": STREAM
+    + f"SELECT k, window_end, SUM(v) AS n, MAX(k) AS m FROM {SESSION} GROUP BY window_start, window_end, k;",
     "over": STREAM + f"SELECT k, SUM(v) {OVER} AS total, LAG(k) {PARTITION}) AS before FROM s;",
     "temporal join": STREAM + LATEST + f"SELECT s.k, v, n FROM s {JOIN}",
+    "interval join": STREAM + f"SELECT a.k, a.v, b.v AS w FROM s AS a JOIN s AS b ON {NEAR};",
+    "interval left join": STREAM + f"SELECT a.k, b.k AS l, a.v FROM s AS a LEFT JOIN s AS b ON {NEAR} AND b.v > a.v;",
     "aggregate": STREAM + "SELECT k, COUNT(DISTINCT v) AS n, SUM(v) AS total FROM s GROUP BY k;",
 }
 MERGED = STREAM + f"SELECT k, COUNT(*) AS n, SUM(v) AS total {GROUPED}"
@@ -110,7 +116,7 @@ def test_a_stage_that_takes_one_worker_goes_on_with_more_around_it(name):
 
 @pytest.mark.parametrize("workers", [(1, 4, 1), (4, 1, 2), (0, 3, 0)])
 def test_panes_of_workers_go_on_with_another_number_of_them(workers, monkeypatch):
-    monkeypatch.setattr(build, "ROWS_A_GROUP", 0)
+    monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
     alone = run_in_steps(job_of(MERGED, 1), (1, 1, 1), 1000)
     job = job_of(MERGED, 4)
     assert job.stages[0].kind is StageKind.PARTIAL
@@ -118,7 +124,7 @@ def test_panes_of_workers_go_on_with_another_number_of_them(workers, monkeypatch
 
 
 def test_what_a_worker_that_is_no_more_has_filled_is_collected(monkeypatch):
-    monkeypatch.setattr(build, "ROWS_A_GROUP", 0)
+    monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
     job, found = job_of(MERGED, 4), []
     (batch,) = batches_of(job)
     with Engine(job, threads=3) as engine:
@@ -134,7 +140,7 @@ def test_what_a_worker_that_is_no_more_has_filled_is_collected(monkeypatch):
 
 
 def test_a_snapshot_of_another_job_is_refused(monkeypatch):
-    monkeypatch.setattr(build, "ROWS_A_GROUP", 0)
+    monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
     with Engine(job_of(MERGED, 4), threads=1) as engine:
         snapshot = engine.pause()
     with pytest.raises(SnapshotMismatch):

@@ -33,8 +33,8 @@ from cq.planner.physical.turns import gathered
 from cq.planner.plan.logical import LogicalPlan, connected
 from cq.planner.plan.source import may_wait, sources_of
 from cq.reference.engine import run as reference_run
-from cq.runtime.engine import build
 from cq.runtime.engine.engine import Engine
+from cq.runtime.engine.ways import partial
 
 Row = tuple[Any, ...]
 Rows = Sequence[Row]
@@ -119,8 +119,12 @@ class Prepared:
         return self.run("reference", RunOptions())
 
     def native(self, way: Way) -> Outcome:
+        """Run this way; panes of workers are always merged."""
         engine = functools.partial(Engine, heuristic=way.heuristic, interpreted=way.interpreted)
-        with patch.object(native, "Engine", engine), patch.object(build, "ROWS_A_GROUP", 0):  # panes are always merged
+        with (
+            patch.object(native, "Engine", engine),
+            patch.object(partial, "ROWS_A_GROUP", 0),
+        ):  # panes are always merged
             return self.run("native", RunOptions(way.threads, way.batch_rows))
 
     def run(self, engine: str, options: RunOptions) -> Outcome:

@@ -129,8 +129,9 @@ class Generator:
         self.query = Query(streams, (), (), unit)
         for s in streams:
             self.relations.append(self._relation(self.query, s.name, Relation(s.name, (), ())))
-        steps = [self._project, self._window, self._window, self._window, self._attached, self._over, self._over,
-                 self._look_up, self._look_up, self._union, self._unnest, self._at_end]  # fmt: skip
+        steps = [self._project, self._window, self._window, self._window, self._session, self._attached, self._over,
+                 self._over, self._look_up, self._look_up, self._interval_join, self._interval_join, self._union,
+                 self._unnest, self._at_end]  # fmt: skip
         wanted, tries = rng.choice([1, 2, 2, 3, 3, 4, 5]), 0
         while len(self.query.views) < wanted and tries < 60:
             tries += 1
@@ -295,6 +296,24 @@ class Generator:
             self._next(), (), (), keys=keyed, windowed=True, depth=source.depth + 1
         )
 
+    def _session(self) -> tuple[View, Relation] | None:
+        source, rng = self._choose(timed=True), self.rng
+        if source is None:
+            return None
+        fields = [f for f in source.fields if f.name not in {"window_start", "window_end", "window_time"}]
+        expressions = self._expressions(("", fields))
+        keys = self._keys(expressions)
+        by = f" PARTITION BY {', '.join(keys)}" if keys else ""
+        time = quoted(rng.choice(source.times))
+        bounds = [("window_start", "window_start"), ("window_end", "window_end"), ("window_time", "window_time")]
+        items = [*bounds[: rng.choice([2, 3, 3])], *((k, f"k{i}") for i, k in enumerate(keys))]
+        items += [(a, f"a{i}") for i, a in enumerate(self._aggregates(expressions, distinct=False))]
+        select = Select(
+            tuple(items), f"SESSION(TABLE {source.name}{by}, DESCRIPTOR({time}), {self._interval(high=5)})",
+            self._where(expressions), ("window_start", "window_end", *keys), self._having(expressions, distinct=False),
+        )  # fmt: skip
+        return View(self._next(), (select,)), Relation(self._next(), (), (), windowed=True, depth=source.depth + 1)
+
     def _having(self, expressions: Expressions, distinct: bool) -> str:
         if self.rng.random() > 0.2:
             return ""
@@ -377,6 +396,43 @@ class Generator:
         rest = f"{left.name} AS l {join} FOR SYSTEM_TIME AS OF l.{quoted(rng.choice(left.times))} AS r"
         select = Select(tuple(items), f"{rest} ON {' AND '.join(on)}", self._where(both, 0.15))
         return View(self._next(), (select,)), Relation(self._next(), (), (), depth=max(left.depth, right.depth) + 1)
+
+    def _interval_join(self) -> tuple[View, Relation] | None:
+        """[LEFT] JOIN of two relations whose times are within bounds, with or without keys."""
+        left, right, rng = self._choose(timed=True), self._choose(timed=True), self.rng
+        if left is None or right is None:
+            return None
+        low = rng.randint(-4, 4)
+        inner = self._expressions(("l.", left.fields))
+        outer = self._expressions(("r.", right.fields))
+        both = self._expressions(("l.", left.fields), ("r.", right.fields))
+        times = (f"l.{quoted(rng.choice(left.times))}", f"r.{quoted(rng.choice(right.times))}")
+        on = self._bounds(*times, low, low + rng.choice([0, 1, 2, 5, 9]))
+        for _ in range(rng.choice([0, 1, 1, 1, 2])):
+            kind = rng.choice(COLUMN_TYPES).kind
+            on.append(f"{self._argument(inner, kind)} = {self._argument(outer, kind)}")
+        if rng.random() < 0.25:
+            on.append(both.condition(1))
+        rng.shuffle(on)
+        items = self._items(left, "l.")
+        for i in range(rng.randint(1, 3)):
+            items.append((rng.choice([f"r.{quoted(f.name)}" for f in right.fields]), f"r{i}"))
+        rest = f"{left.name} AS l {rng.choice(['', 'LEFT '])}JOIN {right.name} AS r ON {' AND '.join(on)}"
+        select = Select(tuple(items), rest, self._where(both, 0.15))
+        return View(self._next(), (select,)), Relation(self._next(), (), (), depth=max(left.depth, right.depth) + 1)
+
+    def _bounds(self, left: str, right: str, low: int, high: int) -> list[str]:
+        """low <= right - left <= high, in one of the forms there are; sometimes without the limits themselves."""
+
+        def moved(by: int) -> str:
+            return f"{left} {'-' if by < 0 else '+'} INTERVAL '{abs(by)}' {self.query.unit}"
+
+        if self.rng.random() < 0.5:
+            return [f"{right} BETWEEN {moved(low)} AND {moved(high)}"]
+        return [
+            f"{right} {self.rng.choice(['>=', '>=', '>'])} {moved(low)}",
+            f"{moved(high)} {self.rng.choice(['>=', '>=', '>'])} {right}",
+        ]
 
     def _union(self) -> tuple[View, Relation] | None:
         """Two or three relations by position; with an event time when all have one."""

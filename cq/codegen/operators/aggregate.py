@@ -82,7 +82,7 @@ def _emit(flow: Flow, node: Aggregate, layout: Layout, slot: Slot, cursor: Slot)
         entry = Entry(scope.let(births.entry(group), "entry"), ast.Name(table, ast.Load()))
         writer.code("arrival = ld_i64(E, W)", E=entry.address, W=ENTRY_FIRST)
         values = load_fields(scope, layout.keys.fields, entry.address, entry.table)
-        with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, windowed=False):
+        with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, None):
             values += layout.parts.values(scope, entry)
         flow.deliver(node, row_of(scope, values))
     done = count if node.keys else expr("max(N, 1)", N=count)  # of no rows there is a row all the same, once

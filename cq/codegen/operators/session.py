@@ -1,7 +1,176 @@
-"""session: not in kernels yet."""
+"""session: a row extends the open sessions of its group that it touches, or begins one; at an instant they leave."""
 
 from __future__ import annotations
 
-from cq.codegen.flow import refuses
+import ast
+from dataclasses import dataclass
 
-refuses("session", "the native engine does not run SESSION windows yet")
+from cq.codegen.arrivals import arrival_of
+from cq.codegen.expressions.emit import emit
+from cq.codegen.flow import (
+    CLOSER_ARGUMENTS,
+    Closer,
+    DueWord,
+    Flow,
+    StagePlan,
+    closes,
+    closing,
+    consumes,
+    due_by_data,
+    function,
+    row_of,
+)
+from cq.codegen.prefetch import prefetch
+from cq.codegen.state.aggregates import Entry, Parts
+from cq.codegen.state.hash_tables import Keys, TableLocals, lay_out, load_fields, string_words
+from cq.codegen.values import Row, Val
+from cq.codegen.writer import expr
+from cq.lang.types import TIMESTAMP
+from cq.planner.operators import SessionAggregate
+from cq.planner.plan.node import LogicalNode
+from cq.runtime.containers import intervals
+from cq.runtime.containers.table_words import ENTRY_FIRST
+from cq.runtime.layout import abi
+from cq.runtime.layout.job import Slot, TableShape
+
+START, LAST = intervals.INTERVAL_START, intervals.INTERVAL_LAST
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where a session's things are in its entry, behind its times."""
+
+    keys: Keys
+    parts: Parts
+    shape: TableShape
+
+
+def layout_of(node: SessionAggregate) -> Layout:
+    keys = Keys(*lay_out([(k.type, k.nullable) for k in node.keys], intervals.INTERVAL_KEYS, "SESSION_KEY"))
+    parts = Parts.of(node.aggregates, keys.next_word, "SESSION")
+    strings = (*string_words(keys.fields), *parts.strings)
+    return Layout(keys, parts, TableShape(parts.next_word, keys.next_word - intervals.INTERVAL_KEYS, strings))
+
+
+def _slot(stage: StagePlan, node: SessionAggregate) -> Slot:
+    shapes, closes = (layout_of(node).shape,), (node.gap_us + node.lag_us - 1,)
+    return stage.slot(
+        node, "sessions",
+        lambda offset: Slot(
+            f"sessions{offset}", offset, "intervals", node.identity, shapes=shapes, parameters=closes
+        ),
+    )  # fmt: skip
+
+
+@due_by_data("session")
+def session_due(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
+    """A gap after the last row of some session."""
+    assert isinstance(node, SessionAggregate)
+    return (DueWord(_slot(stage, node), intervals.INTERVALS_NEXT),)
+
+
+@consumes("session")
+def consume_session(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
+    """Find the sessions of the row's group that it touches, make them one that it is in, and add to that."""
+    assert isinstance(node, SessionAggregate)
+    with flow.on_time(node):
+        scope, layout, slot = flow.scope, layout_of(node), _slot(flow.stage, node)
+        local = _table(flow, slot, layout)
+        time = row.column(node.time.column).it
+        if node.time.shift_us:
+            time = scope.let(expr("T + S", T=time, S=node.time.shift_us), "t")
+        prefetch(flow, node.input, layout.keys, local, node.keys)
+        values = [emit(scope, row, k) for k in node.keys]
+        arrival = arrival_of(flow, node)
+        entry = Entry(_session_of(flow, node, layout, slot, local, values, time, arrival), local.address)
+        layout.parts.add(scope, entry, row)
+
+
+def _table(flow: Flow, slot: Slot, layout: Layout) -> TableLocals:
+    """The table of the open sessions in locals of the function."""
+    local = flow.tables.get(slot.offset)
+    if local is None:
+        table = expr("ld_i64(ld_i64(state, W), T)", W=slot.offset, T=intervals.INTERVALS_TABLE)
+        local = flow.tables[slot.offset] = TableLocals.fixed(flow.scope, layout.shape.entry_words, table)
+        flow.stale.append(local.reload)
+    return local
+
+
+def _session_of(
+    flow: Flow, node: SessionAggregate, layout: Layout, slot: Slot, local: TableLocals, values: list[Val],
+    time: ast.expr, arrival: ast.expr,
+) -> ast.expr:  # fmt: skip
+    """The one session of the group that a row of this time is in, with its times as they are now."""
+    writer, scope = flow.writer, flow.scope
+    session = writer.let(ast.Constant(0), "session")  # that the row touches, and a second one that starts later
+    later = writer.let(ast.Constant(0), "later")
+    first = scope.let(expr("max(T, LEAST) - GAP", T=time, LEAST=abi.BEFORE_ALL + node.gap_us, GAP=node.gap_us), "first")
+    last = scope.let(expr("min(T, MOST) + GAP", T=time, MOST=abi.NEVER - 1 - node.gap_us, GAP=node.gap_us), "last")
+
+    def look(e: ast.expr) -> None:
+        start = scope.let(expr("ld_i64(E, W)", E=e, W=START), "start_")
+        with scope.when(expr("S <= TO and ld_i64(E, W) >= SINCE", S=start, TO=last, E=e, W=LAST, SINCE=first)):
+            writer.set(later, e)
+            with scope.when(expr("S == 0 or START < ld_i64(S, W)", S=session, START=start, W=START)):
+                writer.set(later, session)
+                writer.set(session, e)
+
+    sought = layout.keys.each(local, values, look)
+    found = Entry(ast.Name(session, ast.Load()), local.address)
+    with scope.when(expr("S == 0", S=session)):
+        state = expr("ld_i64(state, W)", W=slot.offset)
+        sought.make(session, expr("intervals_insert(P, H, A, T)", P=state, H=sought.hash32, A=arrival, T=time))
+        layout.parts.start(scope, found)
+    with scope.otherwise():
+        with scope.when(expr("L != 0", L=later)):
+            _absorb(flow, layout, found, Entry(ast.Name(later, ast.Load()), local.address))
+        writer.code("st_i64(E, W, min(ld_i64(E, W), T))", E=session, W=START, T=time)
+        writer.code("st_i64(E, W, max(ld_i64(E, W), T))", E=session, W=LAST, T=time)
+    return found.address
+
+
+def _absorb(flow: Flow, layout: Layout, session: Entry, later: Entry) -> None:
+    """A session and one that starts later are one: the first of them."""
+    code, e, other = flow.writer.code, session.address, later.address
+    layout.parts.merge(flow.scope, session, later)
+    code("st_i64(E, W, min(ld_i64(E, W), ld_i64(L, W)))", E=e, L=other, W=ENTRY_FIRST)
+    code("st_i64(E, W, ld_i64(L, W))", E=e, L=other, W=LAST)
+    code("st_i64(L, W, NEVER)", L=other, W=START, NEVER=abi.NEVER)
+
+
+@closes("session")
+def close_session(stage: StagePlan, node: LogicalNode) -> None:
+    """A function that emits the sessions that are due; it goes on where a full port stopped it."""
+    assert isinstance(node, SessionAggregate)
+    layout, slot = layout_of(node), _slot(stage, node)
+    name = f"close_{slot.offset}"
+    (due,) = session_due(stage, node)
+    stage.closers.append(Closer(name, due.next_end, stage.order[id(node)]))
+    event = closing(stage, node, ast.Name("instant", ast.Load()), ast.Name("start", ast.Load()))
+    with function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:
+        writer, scope = flow.writer, flow.scope
+        state = writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "sessions")
+        writer.code("if ld_i64(P, NEXT) != instant:\n    return 0", P=state, NEXT=intervals.INTERVALS_NEXT)
+        count = expr("ld_i64(P, W)", P=state, W=intervals.INTERVALS_COUNT)
+        with scope.when(expr("N == 0 and intervals_due(P, instant) == 0", N=count, P=state)):
+            flow.no_memory("sessions that close")
+        with writer.while_(expr("N != 0", N=count)), scope.block():
+            for port in flow.ports.values():
+                with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
+                    flow.leave(ast.Constant(abi.MORE))
+            entry = scope.let(expr("intervals_first(P)", P=state), "entry")
+            _emit_session(flow, node, layout, slot, entry)
+            writer.code("intervals_closed(P, E)", P=state, E=entry)
+        flow.leave(ast.Constant(abi.DONE))
+
+
+def _emit_session(flow: Flow, node: SessionAggregate, layout: Layout, slot: Slot, entry: ast.expr) -> None:
+    writer, scope = flow.writer, flow.scope
+    table = scope.let(expr("ld_i64(ld_i64(state, W), T)", W=slot.offset, T=intervals.INTERVALS_TABLE), "table")
+    writer.code("start = ld_i64(E, W)\narrival = ld_i64(E, FIRST)", E=entry, W=START, FIRST=ENTRY_FIRST)
+    ends = (scope.let(expr("instant - N", N=node.lag_us + n), hint) for n, hint in ((0, "end"), (1, "time")))
+    times = (ast.Name("start", ast.Load()), *ends)
+    values = [*(Val(TIMESTAMP, (t,)) for t in times), *load_fields(scope, layout.keys.fields, entry, table)]
+    with flow.of_group(node.key_names, layout.keys, entry, table, node.lag_us):
+        values += layout.parts.values(scope, Entry(entry, table))
+    flow.deliver(node, row_of(scope, values))

@@ -7,6 +7,7 @@ from functools import partial
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StagePlan, closes, consumes
+from cq.codegen.matching import assign_all, where_not_null, where_passes
 from cq.codegen.operators.over import table_slot
 from cq.codegen.state.hash_tables import (
     Field,
@@ -18,7 +19,7 @@ from cq.codegen.state.hash_tables import (
     store_nulls,
     string_words,
 )
-from cq.codegen.values import Row, Val, any_null, is_true
+from cq.codegen.values import Row, Val
 from cq.codegen.waiting import close_buffer, when_due
 from cq.codegen.writer import expr
 from cq.planner.operators import TemporalJoin
@@ -82,14 +83,9 @@ def close_temporal_join(stage: StagePlan, node: LogicalNode) -> None:
 
 def _replace(flow: Flow, node: TemporalJoin, layout: Layout, local: TableLocals, row: Row) -> None:
     """The right row becomes its key's latest; a NULL in the key matches nothing and is not kept."""
-    scope = flow.scope
-    keys = [emit(scope, row, k) for k in node.right_keys]
-    null = any_null(keys)
-    if null is not None:
-        with scope.when(expr("not N", N=null)):
-            _write(flow, layout, local, [Val(k.type, k.parts) for k in keys], row)
-    else:
-        _write(flow, layout, local, keys, row)
+    keys = [emit(flow.scope, row, k) for k in node.right_keys]
+    with where_not_null(flow, keys) as known:
+        _write(flow, layout, local, known, row)
 
 
 def _write(flow: Flow, layout: Layout, local: TableLocals, keys: list[Val], row: Row) -> None:
@@ -107,23 +103,16 @@ def _look_up(flow: Flow, row: Row, node: TemporalJoin) -> None:
     layout = layout_of(node)
     local = _table(flow, table_slot(flow.stage, node, "versions", layout.shape), layout)
     keys = [emit(scope, row, k) for k in node.left_keys]
-    null = any_null(keys)
     entry = flow.writer.let(expr("0"), "match")
-    if null is None:
-        flow.writer.set(entry, layout.keys.find(local, keys))
-    else:
-        with scope.when(expr("not N", N=null)):
-            flow.writer.set(entry, layout.keys.find(local, [Val(k.type, k.parts) for k in keys]))
+    with where_not_null(flow, keys) as known:
+        flow.writer.set(entry, layout.keys.find(local, known))
     if node.left_outer:
         _left_outer(flow, node, layout, local, entry, row)
         return
     with scope.when(expr("E != 0", E=entry)):
         joined = row.with_added(len(node.left.schema), _values(flow, layout, local, entry))
-        if node.residual is None:
+        with where_passes(flow, node.residual, joined):
             flow.deliver(node, joined)
-        else:
-            with scope.when(is_true(emit(scope, joined, node.residual))):
-                flow.deliver(node, joined)
 
 
 def _values(flow: Flow, layout: Layout, local: TableLocals, entry: str) -> list[Val]:
@@ -136,12 +125,6 @@ def _left_outer(flow: Flow, node: TemporalJoin, layout: Layout, local: TableLoca
     right = [scope.variables(f.type, True, f"right{n}_") for n, f in enumerate(layout.fields)]
     with scope.when(expr("E != 0", E=entry)):
         values = _values(flow, layout, local, entry)
-        if node.residual is None:
-            for target, value in zip(right, values, strict=True):
-                scope.assign(target, value)
-        else:
-            candidate = row.with_added(len(node.left.schema), values)
-            with scope.when(is_true(emit(scope, candidate, node.residual))):
-                for target, value in zip(right, values, strict=True):
-                    scope.assign(target, value)
+        with where_passes(flow, node.residual, row.with_added(len(node.left.schema), values)):
+            assign_all(flow, right, values)
     flow.deliver(node, row.with_added(len(node.left.schema), right))

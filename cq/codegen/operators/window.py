@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from cq.codegen.arrivals import arrival_of
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import (
     CLOSER_ARGUMENTS,
@@ -29,11 +30,10 @@ from cq.lang.expressions import Expr
 from cq.lang.types import BIGINT, TIMESTAMP, Physical
 from cq.planner.operators import Aggregate, WindowAggregate, WindowKind
 from cq.planner.plan.calls import AggregateCall
-from cq.planner.plan.node import LogicalNode, topological
+from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import panes
 from cq.runtime.containers.table_words import ENTRY_FIRST, ENTRY_KEYS, TABLE_COUNT
 from cq.runtime.layout import abi
-from cq.runtime.layout.abi import ORDINAL_BITS
 from cq.runtime.layout.job import Grid, Slot, TableShape
 from cq.runtime.layout.words import Word, beside
 
@@ -77,7 +77,12 @@ def layout_of(node: WindowAggregate) -> Layout:
 
 def _slot(stage: StagePlan, node: WindowAggregate, layout: Layout) -> Slot:
     w = node.window
-    pane = (w.pane_us, w.offset_us, w.size_us, w.slide_us) if w.kind is not WindowKind.ATTACHED else (0, 0, 0, 0)
+    # what the container takes for an end is the closing time: `lag_us` later, as are all its times
+    pane = (
+        (w.pane_us, w.offset_us + node.lag_us, w.size_us, w.slide_us)
+        if w.kind is not WindowKind.ATTACHED
+        else (0, 0, 0, 0)
+    )
     return stage.slot(
         node, "panes",
         lambda offset: Slot(
@@ -107,6 +112,8 @@ def _attached(flow: Flow, node: WindowAggregate, row: Row, state: str) -> str:
     """The record of the window the row belongs to already."""
     end = row.column(node.window.time.column).it
     start = row.column(node.window.start_column).it
+    if node.lag_us:
+        end = flow.scope.let(expr("T + L", T=end, L=node.lag_us), "closes")
     record = flow.writer.let(expr("panes_attach(P, END, START)", P=state, END=end, START=start), "record")
     with flow.scope.when(expr("R == 0", R=record)):
         flow.no_memory("open windows")
@@ -125,8 +132,9 @@ def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: Layout, state:
 
     flow.stale.append(forget)
     time = row.column(node.window.time.column).it
-    if node.window.time.shift_us:
-        time = flow.scope.let(expr("T + S", T=time, S=node.window.time.shift_us), "t")
+    shift_us = node.window.time.shift_us + node.lag_us
+    if shift_us:
+        time = flow.scope.let(expr("T + S", T=time, S=shift_us), "t")
     with flow.scope.when(expr("T < LO or T >= HI", T=time, LO=lo, HI=hi)):
         writer.set(record, expr("panes_find(P, T)", P=state, T=time))
         with flow.scope.when(expr("R == 0", R=record)):
@@ -135,45 +143,12 @@ def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: Layout, state:
         writer.set(hi, expr("ld_i64(P, W)", P=state, W=panes.PANES_HI))
         with flow.scope.when(expr("R != -1", R=record)):
             local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
-    arrival = _arrival(flow, node)
+    arrival = arrival_of(flow, node)
     if node.window.slide_us > node.window.size_us:
         with flow.scope.when(expr("R != -1", R=record)):
             add_row(flow, node, layout, local, record, row, arrival)
     else:
         add_row(flow, node, layout, local, record, row, arrival)
-
-
-def _arrival(flow: Flow, node: WindowAggregate) -> ast.expr:
-    """What orders groups by their first row: its serial, and its number where one serial can give several rows.
-
-    Panes are merged in the order of time, so which of two groups came first in one event is seen nowhere else.
-    """
-    if not _several_an_event(node.input):
-        return flow.serial
-    key = (id(node), "arrival")
-    if key not in flow.stage.scratch:
-        flow.stage.scratch[key] = flow.stage.scratch_words(2, "LAST_SERIAL")
-    last = flow.stage.scratch[key]
-    number = beside(last, 1, "ROWS")
-    writer, serial = flow.writer, flow.serial
-    with writer.if_(expr("ld_i64(state, W) != S + 1", W=last, S=serial)):
-        writer.code("st_i64(state, W, S + 1)", W=last, S=serial)
-        writer.code("st_i64(state, W, 0)", W=number)
-    with writer.otherwise():
-        writer.code("st_i64(state, W, ld_i64(state, W) + 1)", W=number)
-    return flow.scope.let(expr("shl(S, BITS) + ld_i64(state, W)", S=serial, BITS=ORDINAL_BITS, W=number), "arrival_")
-
-
-def _several_an_event(node: LogicalNode) -> bool:
-    """Whether rows of one event share their serial: below are operators that make several of one, or several ways.
-
-    Rows of an earlier stage have serials of their own.
-    """
-    below = topological((node,))
-    makes = any(
-        n.inputs and (n.fan_out != 1 or sum(not n.holds_back(p) for p in range(len(n.inputs))) > 1) for n in below
-    )
-    return makes and not any(not n.inputs and n.source is None for n in below)
 
 
 def add_row(
@@ -220,7 +195,7 @@ def close_window(stage: StagePlan, node: LogicalNode) -> None:
     layout = layout_of(node)
     slot = _slot(stage, node, layout)
     if node.window.kind is not WindowKind.ATTACHED:
-        stage.grids.append(Grid(node.window.slide_us, node.window.offset_us + node.window.size_us))
+        stage.grids.append(Grid(node.window.slide_us, node.window.offset_us + node.window.size_us + node.lag_us))
     name = f"close_{slot.offset}"
     (due,) = due_window(stage, node)
     stage.closers.append(Closer(name, due.next_end, stage.order[id(node)]))
@@ -238,18 +213,18 @@ def close_window(stage: StagePlan, node: LogicalNode) -> None:
 
 def _close_on_grid(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> None:
     writer = flow.writer
-    writer.code("start = instant - SIZE", SIZE=node.window.size_us)
+    writer.code("start = instant - SIZE", SIZE=node.window.size_us + node.lag_us)
     if node.window.size_us == node.window.pane_us:
         record = writer.let(expr("ld_i64(ld_i64(P, W), 0)", P=state, W=panes.PANES_LIST), "record")
         table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")
     else:
-        table = _merged(flow, layout, state)
+        table = _merged(flow, node, layout, state)
     _emit_groups(flow, node, layout, state, table)
     writer.code("panes_closed(P)", P=state)
     flow.leave(ast.Constant(abi.DONE))
 
 
-def _merged(flow: Flow, layout: Layout, state: str) -> str:
+def _merged(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> str:
     """The scratch table with the window's panes merged left to right; done once a window, not at every resume."""
     writer, scope = flow.writer, flow.scope
     table = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_SCRATCH), "table")
@@ -265,7 +240,8 @@ def _merged(flow: Flow, layout: Layout, state: str) -> str:
         with writer.for_(index, 0, count), scope.block():
             record = writer.let(expr("ld_i64(R, P)", R=records, P=index), "record")
             first = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_FIRST), "first")
-            with scope.when(expr("F >= start and F < instant", F=first)):
+            begin = expr("start + L", L=node.lag_us) if node.lag_us else expr("start")
+            with scope.when(expr("F >= B and F < instant", F=first, B=begin)):
                 _merge_pane(flow, layout, target, record)
         with scope.when(expr("table_sort_births(T) == 0", T=table)):
             flow.no_memory("ordering groups")
@@ -359,9 +335,10 @@ def _each_group(
         before(group)
         entry = Entry(scope.let(births.entry(group), "entry"), ast.Name(table, ast.Load()))
         writer.code("arrival = ld_i64(E, W)", E=entry.address, W=ENTRY_FIRST)
-        times = [expr("start"), expr("instant"), scope.let(expr("instant - 1"))]
+        end = scope.let(expr("instant - L", L=node.lag_us), "end") if node.lag_us else expr("instant")
+        times = [expr("start"), end, scope.let(expr("E - 1", E=end), "time")]
         values = [*(Val(TIMESTAMP, (t,)) for t in times), *_load_keys(flow, layout.keys, entry)]
-        with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, windowed=True):
+        with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, node.lag_us):
             values += layout.parts.values(scope, entry)
         flow.deliver(node, row_of(scope, values))
 

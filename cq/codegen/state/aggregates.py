@@ -197,11 +197,24 @@ class _Best(Part):
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
         value = load_field(scope, self.field, other.address, other.table, None)
-        if self.type.physical is Physical.BYTES:
-            with scope.when(expr("HAS != 0", HAS=self.at(other, 2))):
-                self.add(scope, e, value)
-        else:
+        if self.type.physical is not Physical.BYTES:
             self.add(scope, e, value)
+            return
+        with scope.when(expr("HAS != 0", HAS=self.at(other, 2))):
+            if ast.dump(e.table) == ast.dump(other.table):
+                self._exchange(scope, e, other, value)
+            else:
+                self.add(scope, e, value)
+
+    def _exchange(self, scope: Scope, e: Entry, other: Entry, value: Val) -> None:
+        """The better one of two texts of one table, whose bytes cannot be copied within it: entries change texts."""
+        held = load_field(scope, self.field, e.address, e.table, None)
+        better = compare(scope, value, held, self.name)
+        with scope.when(expr("HAS == 0 or BETTER", HAS=self.at(e, 2), BETTER=better)):
+            for n in range(self.words):
+                mine = scope.let(self.at(e, n))
+                self.put(scope, e, self.at(other, n), n)
+                self.put(scope, other, mine, n)
 
 
 def _stored_range(type_: DataType) -> tuple[int, int]:

@@ -311,14 +311,68 @@ class Keys:
         """
         return _search(self, t, values, serial, fresh)
 
+    def each(self, t: TableLocals, values: Sequence[Val], visit: Callable[[ast.expr], None]) -> Sought:
+        """Write a walk over the entries of a dense table that have these key values: it may hold several.
+
+        visit(entry): writes what is done with each.
+        """
+        sought = Sought.of(self, t, values)
+        writer = t.scope.writer
+        slot = writer.let(expr("shr_u(H, S)", H=sought.hash32, S=t.shift), "slot")
+        entry = writer.let(ast.Constant(0), "entry")
+        sought.walk_index(slot, entry, lambda: writer.code("break"), lambda: visit(ast.Name(entry, ast.Load())))
+        return sought
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Key values in locals, as the words of an entry and their hash, and the table in which they are sought."""
+
+    keys: Keys
+    t: TableLocals
+    values: Sequence[Val]
+    words: list[_Word]
+    hash32: ast.expr
+
+    @staticmethod
+    def of(keys: Keys, t: TableLocals, values: Sequence[Val]) -> Sought:
+        words = _key_words(t.scope, keys, values)
+        return Sought(keys, t, values, words, _hash(t.scope, words))
+
+    def same(self, hashes: ast.expr, entry: str) -> ast.expr:
+        """Whether an entry has these key words, if its hash is the same."""
+        return ast.BoolOp(ast.And(), [hashes, *(w.equals(self.t, entry) for w in self.words)]) if self.words else hashes
+
+    def walk_index(self, slot: str, entry: str, end: Callable[[], None], found: Callable[[], None]) -> None:
+        """Write the walk over the slots of the index from `slot` on. end, found: at a free one, at an entry of the key;
+        `end` writes what leaves the loop."""
+        scope, writer = self.t.scope, self.t.scope.writer
+        with writer.while_(True), scope.block():
+            item = writer.let(expr("ld_i64(I, S)", I=self.t.index, S=slot), "item")
+            with writer.if_(expr("X == 0", X=item)):
+                end()
+            writer.set(entry, self.t.numbered(item))
+            with scope.when(self.same(expr("shr_u(X, 32) == H", X=item, H=self.hash32), entry)):
+                found()
+            writer.set(slot, expr("(S + 1) & M", S=slot, M=self.t.mask))
+
+    def make(self, entry: str, made: ast.expr) -> None:
+        """Write the making of an entry with this key: `made` gives its address, or 0 without memory."""
+        scope, writer = self.t.scope, self.t.scope.writer
+        writer.set(entry, made)
+        with scope.when(expr("E == 0", E=entry)):
+            scope.fail(ErrorCode.NO_MEMORY, "groups", NOWHERE)
+        self.t.reload()
+        _store_keys(scope, self.keys, self.t, entry, self.values, self.words)
+
 
 def _search(
     keys: Keys, t: TableLocals, values: Sequence[Val], serial: ast.expr | None,
     fresh: Callable[[ast.expr], None] | None,
 ) -> ast.expr:  # fmt: skip
     scope, writer = t.scope, t.scope.writer
-    words = _key_words(scope, keys, values)
-    hash32 = _hash(scope, words)
+    sought = Sought.of(keys, t, values)
+    hash32 = sought.hash32
     slot = writer.let(expr("shr_u(H, S)", H=hash32, S=t.shift), "slot")
     entry = writer.let(ast.Constant(0), "entry")
     absent = writer.let(ast.Constant(0), "absent")
@@ -328,31 +382,18 @@ def _search(
         with writer.while_(True), scope.block():
             writer.set(entry, t.in_slot(slot))
             tag = writer.let(expr("ld_i64(E, W)", E=entry, W=ENTRY_TAG), "tag")
-            writer.code("if SAME:\n    break", SAME=_same(expr("T == W", T=tag, W=want), t, entry, words))
+            writer.code("if SAME:\n    break", SAME=sought.same(expr("T == W", T=tag, W=want), entry))
             writer.code("if T < EPOCH:\n    A = 1\n    break", T=tag, EPOCH=t.epoch, A=absent)
             writer.set(slot, expr("(S + 1) & M", S=slot, M=t.mask))
-    with scope.otherwise(), writer.while_(True), scope.block():
-        item = writer.let(expr("ld_i64(I, S)", I=t.index, S=slot), "item")
-        writer.code("if X == 0:\n    A = 1\n    break", X=item, A=absent)
-        writer.set(entry, t.numbered(item))
-        writer.code("if SAME:\n    break", SAME=_same(expr("shr_u(X, 32) == H", X=item, H=hash32), t, entry, words))
-        writer.set(slot, expr("(S + 1) & M", S=slot, M=t.mask))
+    with scope.otherwise():
+        sought.walk_index(slot, entry, lambda: writer.code("A = 1\nbreak", A=absent), lambda: writer.code("break"))
     with scope.when(expr("A == 1", A=absent)):
         if serial is None or fresh is None:
             writer.set(entry, 0)
         else:
-            writer.set(entry, expr("table_insert(T, H, S)", T=t.table, H=hash32, S=serial))
-            with scope.when(expr("E == 0", E=entry)):
-                scope.fail(ErrorCode.NO_MEMORY, "groups", NOWHERE)
-            t.reload()
-            _store_keys(scope, keys, t, entry, values, words)
+            sought.make(entry, expr("table_insert(T, H, S)", T=t.table, H=hash32, S=serial))
             fresh(place)
     return place
-
-
-def _same(hashes: ast.expr, t: TableLocals, entry: str, words: list[_Word]) -> ast.expr:
-    """Whether an entry has these key words, if its hash is the same."""
-    return ast.BoolOp(ast.And(), [hashes, *(w.equals(t, entry) for w in words)]) if words else hashes
 
 
 @dataclass(slots=True)

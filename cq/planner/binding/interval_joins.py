@@ -70,8 +70,9 @@ def interval_join(
             help=f"write {NEAREST_FORM}",
         )  # fmt: skip
     made = IntervalJoin(
-        left.node, right.node, times[0], times[1], lower, upper, tuple(left_keys), tuple(right_keys),
-        conjunction(rest) if rest else None, node.kind == "LEFT", span=node.span,
+        left.node, right.node, times[0], tuple(left_keys), tuple(right_keys),
+        conjunction(rest) if rest else None, node.kind == "LEFT",
+        right_time=times[1], lower_us=lower, upper_us=upper, span=node.span,
     )  # fmt: skip
     return joined_relation(made, node, left, right, both)
 

@@ -212,7 +212,7 @@ def time_attribute(node: ast.Node, relation: Relation, binder: ExprBinder) -> Ti
     found = relation.node.schema.time_of(expr.index) if isinstance(expr, Column) else None
     if found is None:
         raise no_event_time(relation, ref.name, node.span, expr.type.kind is Kind.TIMESTAMP)
-    return prompt(found, "a window", node.span)
+    return found
 
 
 def prompt(time: TimeAttribute, what: str, span: Span) -> TimeAttribute:
@@ -222,7 +222,7 @@ def prompt(time: TimeAttribute, what: str, span: Span) -> TimeAttribute:
             "CQ0502",
             f"{what} cannot use the times of a session or of a join of streams yet: they lag behind the watermark",
             span,
-            help="put the window below the join, or write this result to a file and read it as a stream of its own",
+            help="write this result to a file and read it as a stream of its own",
         )
     return time
 

@@ -19,9 +19,9 @@ class SessionAggregate(Windowed):
     A session is a set of rows of one group in which every row but the first is at most `gap_us` later than another: a
     gap equal to the limit continues it, and a row between two sessions joins them. It starts at its first row's time
     and ends `gap_us` after its last one's. Output columns: window_start, window_end, window_time (= window_end - 1 us,
-    the row's event time), the keys, the aggregates. Rows leave at the instant 1 us after the end, by window start, then
-    by first arrival of the group. Late rows are dropped; a row that is not late cannot belong to a session that has
-    left. Two sessions that are joined are merged, the earlier one first, before the row is added.
+    the row's event time), the keys, the aggregates. Rows leave at the instant `lag_us` after the end, by window start,
+    then by first arrival of the group. Late rows are dropped; a row that is not late cannot belong to a session that
+    has left. Two sessions that are joined are merged, the earlier one first, before the row is added.
     """
 
     time: TimeAttribute = field(kw_only=True)
@@ -31,7 +31,6 @@ class SessionAggregate(Windowed):
     emits_at_end = False
     uses_time = True
     merge_pays = False
-    lag_us = 1
 
     def __post_init__(self) -> None:
         assert self.gap_us > 0, "a session without a gap"
@@ -41,6 +40,11 @@ class SessionAggregate(Windowed):
     @property
     def window_kind(self) -> object:
         return "session", self.gap_us
+
+    @property
+    def lag_us(self) -> int:
+        """A row at the very end would continue it: one microsecond more than the rows it reads."""
+        return self.time.lag_us + 1
 
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
         (grouped,) = super(SessionAggregate, self).columns_read(needed)

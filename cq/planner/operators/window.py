@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any
 
 from cq.lang.expressions import Column, format_expr
 from cq.lang.schema import Field, Schema, TimeAttribute
@@ -64,7 +64,6 @@ class Windowed(Grouped):
     """Groups of windows: window_start, window_end and window_time before the keys; window_time is the event time."""
 
     first_key = FIRST_KEY
-    lag_us: ClassVar[int] = 0  # how far behind the watermark the event time of a row is when it leaves
 
     def window_schema(self) -> Schema:
         """The columns, and the two time attributes of one event time."""
@@ -77,11 +76,16 @@ class Windowed(Grouped):
         """Equal for windows that lie on the time line in the same way."""
         raise NotImplementedError
 
+    @property
+    def lag_us(self) -> int:
+        """How long after the end of its window a row leaves: its event time lags that far behind the watermark."""
+        raise NotImplementedError
+
 
 @operator("window")
 @dataclass(frozen=True, slots=True)
 class WindowAggregate(Windowed):
-    """For each window and each group of `keys` seen in it, one row when the watermark reaches the window's end.
+    """For each window and each group of `keys` seen in it, one row when the watermark is `lag_us` past its end.
 
     Output columns: window_start, window_end, window_time (= window_end - 1 us, the row's event time), the keys, the
     aggregates. Rows leave by window end, window start, first arrival of the group. Late rows are dropped. A window in
@@ -101,6 +105,11 @@ class WindowAggregate(Windowed):
     @property
     def window_kind(self) -> object:
         return self.window
+
+    @property
+    def lag_us(self) -> int:
+        """As far as the rows it reads: those of its last moment come that late."""
+        return self.window.time.lag_us
 
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
         (grouped,) = super(WindowAggregate, self).columns_read(needed)

@@ -83,9 +83,11 @@ class _Choice:
         final: bool = True, collects: bool = False,
     ) -> Stage:  # fmt: skip
         lanes = lane_count(self.workers) if way is Way.LANES else 0
+        # a plan that has to gather is one stage; in a part of another rows come one by one, as they do in the whole
+        gathers = gathered(plan, self.waits) if plan is self.plan else ()
         return Stage(
             name=name, plan=plan, way=way, reason=reason, cost_ns=row_cost_ns(plan), waits=self.waits, keys=keys,
-            lanes=lanes, gathered=gathered(plan, self.waits), final=final, collects=collects,
+            lanes=lanes, gathered=gathers, final=final, collects=collects,
         )  # fmt: skip
 
     # -- windows filled by every worker -------------------------------------------------------------------------------

@@ -80,10 +80,11 @@ def _ascending(turns: Sequence[Sequence[_Hit]]) -> bool:
 
 
 def ties_show(plan: LogicalPlan, waiting: bool) -> bool:
-    """Whether lanes would lose an order that shows: of groups that rows of one closing time have begun.
+    """Whether lanes would lose an order that shows: of what rows of one closing time have begun, groups or a wait.
 
-    Such groups are ordered by their first rows, which have one serial between them; in one state the order of arrival
-    tells them apart, in several nothing does. It shows where the groups' rows come to an output.
+    Such groups are ordered by their first rows, which have one serial between them, and so are rows that leave at a
+    later closing time; in one state the order of arrival tells them apart, in several nothing does. It shows where the
+    rows come to an output.
     """
     nodes = plan.nodes()
     shows = {id(o.node) for o in plan.outputs}
@@ -94,7 +95,7 @@ def ties_show(plan: LogicalPlan, waiting: bool) -> bool:
     for node in nodes:
         derived = any(id(i) in due for i in node.inputs)
         gathers = node.inputs and all(node.holds_back(port) for port in range(len(node.inputs)))
-        if derived and id(node) in shows and gathers:
+        if derived and id(node) in shows and (gathers or node.closes):
             return True
         if derived or node.emits_when_due(waiting):
             due.add(id(node))

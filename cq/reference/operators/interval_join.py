@@ -46,10 +46,10 @@ class IntervalJoinRows(RowOperator):
         if None not in key:
             self._meet(port, key, mine)
         proof = mine.time + self._expiry[port] + 1
-        if proof > self.clock.now and None not in key:
+        if proof > self.clock.over and None not in key:
             self._kept[port].setdefault(key, []).append(mine)
         if port == LEFT and self._unmatched is not None and not mine.matched:
-            if proof > self.clock.now and None not in key:
+            if proof > self.clock.over and None not in key:
                 heapq.heappush(self._proofs, (proof, self.clock.arrival(), mine))
             else:
                 self.out.append(row + self._unmatched)
@@ -58,7 +58,7 @@ class IntervalJoinRows(RowOperator):
         """Every row of the other side that matches, in order of arrival; those that nothing can match are let go."""
         other = 1 - port
         lower, upper = self._bounds[port]
-        rows = [k for k in self._kept[other].get(key, ()) if k.time + self._expiry[other] >= self.clock.now]
+        rows = [k for k in self._kept[other].get(key, ()) if k.time + self._expiry[other] >= self.clock.over]
         if rows:
             self._kept[other][key] = rows
         else:

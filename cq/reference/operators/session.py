@@ -35,6 +35,7 @@ class SessionRows(RowOperator):
         self._columns = [(n, k.type) for n, k in zip(node.key_names, node.keys, strict=True)]
         self._folds = [fold(call) for call in node.aggregates]
         self._column, self._shift, self._gap = node.time.column, node.time.shift_us, node.gap_us
+        self._lag = node.lag_us
         self._open: dict[Row, list[Session]] = {}  # by start
 
     def on_row(self, port: int, row: Row) -> None:
@@ -62,13 +63,15 @@ class SessionRows(RowOperator):
         session.states = [f.merge(mine, other) for f, mine, other in pairs]
 
     def next_instant(self) -> int:
-        return min((s.last + self._gap + 1 for sessions in self._open.values() for s in sessions), default=NEVER)
+        return min(
+            (s.last + self._gap + self._lag for sessions in self._open.values() for s in sessions), default=NEVER
+        )
 
     def on_instant(self, instant: int) -> None:
         closing = []
         for key, sessions in list(self._open.items()):
-            closing += [(s.first, s.arrival, key, s) for s in sessions if s.last + self._gap < instant]
-            self._open[key] = [s for s in sessions if s.last + self._gap >= instant]
+            closing += [(s.first, s.arrival, key, s) for s in sessions if s.last + self._gap + self._lag <= instant]
+            self._open[key] = [s for s in sessions if s.last + self._gap + self._lag > instant]
             if not self._open[key]:
                 del self._open[key]
         for start, _, key, session in sorted(closing, key=lambda item: item[:2]):

@@ -22,7 +22,7 @@ class WindowRows(RowOperator):
 
     def __init__(self, node: WindowAggregate, clock: Clock) -> None:
         super().__init__(node, clock)
-        self._window = node.window
+        self._window, self._lag = node.window, node.lag_us
         self._key = keys_of(node.keys) if node.keys else lambda row: ()
         self._columns = [(n, k.type) for n, k in zip(node.key_names, node.keys, strict=True)]
         self._folds = [fold(call) for call in node.aggregates]
@@ -82,10 +82,10 @@ class GridWindowRows(WindowRows):
         return self._window.offset_us + (first + self._size_panes) * self._pane_us
 
     def next_instant(self) -> int:
-        return self._end_of(self._open[0]) if self._open else NEVER
+        return self._end_of(self._open[0]) + self._lag if self._open else NEVER
 
     def on_instant(self, instant: int) -> None:
-        while self._open and self._end_of(self._open[0]) <= instant:
+        while self._open and self._end_of(self._open[0]) + self._lag <= instant:
             first = heapq.heappop(self._open)
             self._known.discard(first)
             groups = self._merged([self._panes[p] for p in range(first, first + self._size_panes) if p in self._panes])
@@ -129,10 +129,10 @@ class AttachedWindowRows(WindowRows):
         self._add(groups, row)
 
     def next_instant(self) -> int:
-        return self._open[0][0] if self._open else NEVER
+        return self._open[0][0] + self._lag if self._open else NEVER
 
     def on_instant(self, instant: int) -> None:
-        while self._open and self._open[0][0] <= instant:
+        while self._open and self._open[0][0] + self._lag <= instant:
             end, start = window = heapq.heappop(self._open)
             self._emit(start, end, self._windows.pop(window))
 

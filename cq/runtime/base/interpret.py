@@ -17,11 +17,15 @@ from typing import Any
 from cq.runtime.base import ops
 from cq.runtime.base.native import natives_of
 
-# the modules of state containers: whatever lies in their folder
-CONTAINERS: tuple[str, ...] = tuple(
-    f"cq.runtime.containers.{found.name}"
-    for found in pkgutil.iter_modules([str(Path(__file__).parent.parent / "containers")])
-)
+
+def _modules(folder: str) -> tuple[str, ...]:
+    """The modules that lie in a folder of the runtime."""
+    found = pkgutil.iter_modules([str(Path(__file__).parent.parent / folder)])
+    return tuple(f"cq.runtime.{folder.replace('/', '.')}.{module.name}" for module in found)
+
+
+CONTAINERS = _modules("containers")  # of state
+WAYS = _modules("engine/ways")  # of running a stage
 
 # the modules whose native functions make up the runtime library, in the order of their object code
 LIBRARY: tuple[str, ...] = (
@@ -51,8 +55,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.flow.split",
     "cq.runtime.flow.merged_segments",
     "cq.runtime.flow.gather",
-    "cq.runtime.engine.lanes",
-    "cq.runtime.engine.partials",
+    *WAYS,
     "cq.runtime.engine.worker",
 )
 

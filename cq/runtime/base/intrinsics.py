@@ -361,7 +361,7 @@ ret void""",
 %m = mul i64 %s, 1000000000
 %v = add i64 %m, %n
 ret i64 %v""",
-    **{f"call{arity}": _call(arity) for arity in (1, 4, 6)},
+    **{f"call{arity}": _call(arity) for arity in (1, 2, 4, 6)},
 }
 
 

@@ -667,6 +667,12 @@ def call1(function: int, a: int) -> int:
     return int(function_at(function)(a))
 
 
+@op("i64(i64, i64, i64)")
+def call2(function: int, a: int, b: int) -> int:
+    """What the i64 function at this address returns for (a, b)."""
+    return int(function_at(function)(a, b))
+
+
 @op("i64(i64, i64, i64, i64, i64)")
 def call4(function: int, a: int, b: int, c: int, d: int) -> int:
     """What the i64 function at this address returns for (a, b, c, d)."""

@@ -4,7 +4,7 @@ The header (PANES_*) keeps the pane of the last row at hand: as long as rows sta
 tables without a call. A record is a block: its two order words, then one table for the groups and one for each DISTINCT
 set. Grid windows order by (pane start, 0). Attached windows, whose rows say which window they belong to, order by
 (window end, window start), and there a pane is a window. What several workers have filled
-(cq/runtime/engine/partials.py) and handed over orders by (pane start, whose part), until it is merged.
+(cq/runtime/engine/ways/parts.py) and handed over orders by (pane start, whose part), until it is merged.
 
 Sharing: none, as for tables. Header words that hold addresses: PANES_RECORD, PANES_LIST, PANES_FREE, PANES_SHAPES,
 PANES_SCRATCH; in records the table words.

@@ -29,7 +29,7 @@ class Container:
     load(container, source, partitions): what was saved is there, beside what was; returns the words read, or 0.
     partitions: -> u8[256], 1 for each virtual partition whose entries are taken; 0: all are.
     held_bytes(container): memory it holds.
-    hand_over: whether workers may fill containers apart that one collects (cq/runtime/engine/partials.py).
+    hand_over: whether workers may fill containers apart that one collects (cq/runtime/engine/ways/parts.py).
     """
 
     name: str

@@ -279,8 +279,7 @@ def _point(table: int, hash32: int, number: int) -> None:
 @native("i64(i64)")
 def _make_room(table: int) -> int:
     """1 and there is room for one more entry; 0 without memory (then nothing has changed)."""
-    dead = ld_i64(table, TABLE_DEAD)
-    if dead * 4 >= ld_i64(table, TABLE_LIMIT):
+    if table_settles(table) == 1:
         table_settle(table)
         return 1
     log_slots = 32 - ld_i64(table, TABLE_SHIFT) + 1
@@ -291,6 +290,14 @@ def _make_room(table: int) -> int:
     if shl(ld_i64(table, TABLE_STRIDE), log_slots) <= SPREAD_BYTES:
         return _grow_spread(table, log_slots)
     return _make_dense(table, log_slots)
+
+
+@native("i64(i64)")
+def table_settles(table: int) -> int:
+    """1 when the next entry makes the table settle: it is full, a quarter of it with dead entries."""
+    dead = ld_i64(table, TABLE_DEAD)
+    limit = ld_i64(table, TABLE_LIMIT)
+    return 1 if ld_i64(table, TABLE_COUNT) + dead >= limit and dead * 4 >= limit else 0
 
 
 @native("i64(i64, i64)")

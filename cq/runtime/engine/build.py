@@ -5,24 +5,17 @@ Everything is allocated here, before the first row, except what grows with the d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
-
 from cq.runtime.base.host import Host
-from cq.runtime.containers.protocol import container_of
-from cq.runtime.containers.state import drop_state, made, new_state, weighed_slots, words
-from cq.runtime.engine import partials as q
+from cq.runtime.containers.state import drop_state, made, native_name, weighed_slots, words
 from cq.runtime.engine import stage as s
+from cq.runtime.engine.plant import Carried, Plant, new_depot
+from cq.runtime.engine.ways.lanes import return_merged
+from cq.runtime.engine.ways.protocol import Making, Way, way_of
 from cq.runtime.flow import admission as m
-from cq.runtime.flow import parcel as p
-from cq.runtime.flow import split as x
-from cq.runtime.flow.batch import ITEM_KIND, ITEM_LINK, PARCEL
-from cq.runtime.layout.abi import BEFORE_ALL, NEVER, STATE_INSTANT, Storage
-from cq.runtime.layout.job import ColumnSpec, Job, PortSpec, Slot, SourceSpec, Stage, StageKind
+from cq.runtime.flow.batch import ITEM_KIND, PARCEL
+from cq.runtime.layout.abi import BEFORE_ALL, NEVER, Storage
+from cq.runtime.layout.job import ColumnSpec, Job, SourceSpec, StageKind
 
-# of a window's rows, for each group in each worker's panes: with fewer, merging takes more than a second worker gives
-ROWS_A_GROUP = 8
 EVENTS_WAITING = 4  # items before a stage that collects panes: workers that run ahead of it fill fresh ones
 PENDING_BATCHES = (
     4  # record batches of one source that wait for admission: one in use, one ready, decoding ahead of that
@@ -31,59 +24,6 @@ TICKETS_A_WORKER = 8  # waiting at each stage: enough to ride over a slow ticket
 WAITING_RESULTS = 16  # parcels in each sink, then the last stage waits for the feeder; at 64 they leave the cache
 NO_LIMIT = 2**63 - 1
 MOST_SEGMENTS = 1024  # in a ticket; one that has more crossings and turns of sources is cut earlier
-
-
-def power_of_two(least: int) -> int:
-    """The smallest power of two, from 2 on, that is not below `least`."""
-    return 1 << max(1, (least - 1).bit_length())
-
-
-@dataclass(slots=True)
-class Plant:
-    """The addresses of everything that was built. stages, sinks, sources: in the order of the job.
-
-    saved: how many states each stage had in the run that this one goes on from; none: it begins.
-    """
-
-    host: Host
-    job: Job
-    workers: int
-    saved: tuple[int, ...] = ()
-    engine: int = 0
-    admission: int = 0
-    stages: list[int] = field(default_factory=list)
-    sinks: list[int] = field(default_factory=list)
-    sources: list[int] = field(default_factory=list)
-    storages: list[int] = field(default_factory=list)
-    rings: list[int] = field(default_factory=list)
-    depots: list[list[int]] = field(default_factory=list)
-    tasks: list[list[int]] = field(default_factory=list)
-    states: list[list[int]] = field(default_factory=list)
-    tickets: list[int] = field(default_factory=list)
-    buffers: list[int] = field(default_factory=list)
-    hybrids: list[int] = field(default_factory=list)
-    bags: list[int] = field(default_factory=list)
-    splits: list[int] = field(default_factory=list)
-
-    def ring(self, capacity: int) -> int:
-        """A ring for at least `capacity` values, dropped with the plant."""
-        self.rings.append(made(self.host.function("ring_new")(power_of_two(capacity)), "ring"))
-        return self.rings[-1]
-
-    def bag(self, homes: int) -> tuple[int, list[int]]:
-        """An empty bag, dropped with the plant, and its homes."""
-        self.bags.append(made(self.host.function("bag_new")(homes), "bag"))
-        return self.bags[-1], [self.host.function("bag_home")(self.bags[-1], n) for n in range(homes)]
-
-    def reorder_buffer(self, capacity: int) -> int:
-        """A reorder buffer for at least `capacity` tickets in flight, dropped with the plant."""
-        self.buffers.append(made(self.host.function("reorder_new")(power_of_two(capacity)), "reorder buffer"))
-        return self.buffers[-1]
-
-    def block(self, size_words: int) -> int:
-        """Zero words on a cache line of their own, kept as long as the host."""
-        address = self.host.place(bytes(8 * size_words + 64))
-        return (address + 63) & ~63
 
 
 def build(
@@ -125,24 +65,19 @@ def build(
 
 
 def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
+    """What all stages have, then what the stage's way adds."""
     host, spec = plant.host, plant.job.stages[number]
-    stage = plant.block(s.STAGE_WORDS)
-    last = number == len(plant.job.stages) - 1
-    kind = _way_of(spec, plant.workers)
-    entries = host.entries(spec)
+    way, entries = way_of(spec, plant.workers), host.entries(spec)
+    making = Making(plant, number, plant.block(s.STAGE_WORDS), batch_rows, entries)
     collects = number > 0 and plant.job.stages[number - 1].kind is StageKind.PARTIAL
-    lanes = max(spec.lanes, 1)
-    limit = batch_rows if lanes == 1 else max(256, 4 * batch_rows // lanes)  # a lane with four times its share is full
-    # a full ticket fits on top of a port that is not full; a SHARED stage takes what there is after every ticket
-    capacity = limit if kind == s.SHARED else 2 * limit
-    # the rows of lanes get their segments when they are merged
-    carried = Carried(not last and lanes == 1, lanes > 1, spec.passes_watermarks, not last)
-    depots = [_new_depot(host, port, limit, capacity, carried) for port in spec.ports]
-    plant.depots.append(depots)
+    depots = _new_depots(making, way)
     weighed = weighed_slots(host, spec)
     for index, value in (
         (s.STAGE_ENGINE, plant.engine),
-        (s.STAGE_KIND, kind),
+        (s.STAGE_SERVE, host.address(native_name(way.serve))),
+        (s.STAGE_IDLE, host.address(native_name(way.idle))),
+        (s.STAGE_FLUSH, host.address(native_name(way.flush)) if way.flush is not None else 0),
+        (s.STAGE_ALONE, int(way.alone)),
         (s.STAGE_KERNEL, entries[spec.entry]),
         (s.STAGE_CONSTANTS, host.place(spec.constants)),
         (s.STAGE_INPUT, plant.ring(EVENTS_WAITING if collects else TICKETS_A_WORKER * plant.workers)),
@@ -153,149 +88,26 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
         (s.STAGE_SLOT_COUNT, len(weighed) // 2),
         (s.STAGE_SOURCES, len(plant.job.sources)),
     ):
-        host.set_word(stage, index, value)
+        host.set_word(making.address, index, value)
     if plant.stages:
-        host.set_word(plant.stages[-1], s.STAGE_NEXT, stage)
+        host.set_word(plant.stages[-1], s.STAGE_NEXT, making.address)
         if collects:
-            host.set_word(stage, s.STAGE_PARTIALS, host.word(plant.stages[-1], s.STAGE_PARTIALS))
-    plant.stages.append(stage)
-    match kind:
-        case s.SINGLE:
-            host.set_word(stage, s.STAGE_TASK, _new_tasks(plant, spec, stage, _new_states(plant, spec, 1))[0])
-        case s.SHARED:
-            states = _new_states(plant, spec, 2 * plant.workers)  # one under way, one waiting for its turn
-            _build_shared(plant, spec, stage, states)
-        case s.PARTIAL:
-            states = _new_states(plant, spec, _part_count(plant, number))
-            _build_shared(plant, spec, stage, [0] * (2 * plant.workers))
-            _build_partials(plant, number, stage, states)
-        case _:
-            _build_lanes(plant, spec, stage, batch_rows, entries, not last)
+            host.set_word(making.address, s.STAGE_PARTIALS, host.word(plant.stages[-1], s.STAGE_PARTIALS))
+    plant.stages.append(making.address)
+    way.build(making)
 
 
-def _way_of(spec: Stage, workers: int) -> int:
-    """How a stage is run, as it says. One worker needs no order restored."""
-    if spec.kind is StageKind.STATELESS:
-        return s.SHARED if workers > 1 else s.SINGLE
-    return _WAYS[spec.kind]
-
-
-_WAYS = {StageKind.STATEFUL: s.SINGLE, StageKind.PARTITIONED: s.LANED, StageKind.PARTIAL: s.PARTIAL}
-
-
-def _part_count(plant: Plant, number: int) -> int:
-    """A part a worker; what more workers have left in parts of theirs is collected from there."""
-    return max(plant.workers, plant.saved[number] if plant.saved else 0)
-
-
-class Carried(NamedTuple):
-    """What parcels carry for each row beside its columns, or for all of them."""
-
-    segments: bool = False
-    positions: bool = False
-    watermarks: bool = False
-    causes: bool = False
-
-
-def _new_depot(host: Host, port: PortSpec, limit: int, capacity: int, carried: Carried) -> int:
-    """Parcels of a port. capacity: for stages that make no more rows than they take; beyond it they grow."""
-    specs = words(w for c in port.columns for w in (int(c.storage), int(c.nullable)))
-    depot = made(host.function("depot_new")(len(port.columns), host.place(specs), limit, capacity + 64), port.name)
-    flags = (p.DEPOT_SEGMENTED, p.DEPOT_POSITIONED, p.DEPOT_MARKED, p.DEPOT_CAUSED)
-    for word, flag in zip(flags, carried, strict=True):
-        host.set_word(depot, word, int(flag))
-    return depot
-
-
-def _new_states(plant: Plant, spec: Stage, count: int) -> list[int]:
-    """The states of a stage."""
-    states: list[int] = []
-    plant.states.append(states)
-    for _ in range(count):
-        states.append(new_state(plant.host, spec))
-        plant.host.set_word(states[-1], STATE_INSTANT, NEVER)
-    return states
-
-
-def _new_tasks(plant: Plant, spec: Stage, stage: int, states: Sequence[int]) -> list[int]:
-    """A task for each of these states; 0: it gets one when it runs."""
-    tasks: list[int] = []
-    plant.tasks.append(tasks)
-    for state in states:
-        tasks.append(made(plant.host.function("task_new")(stage, state), spec.name))
-    return tasks
-
-
-def _build_shared(plant: Plant, spec: Stage, stage: int, states: Sequence[int]) -> None:
-    """A bag of tasks, one for each of these states, and a reorder buffer for as many."""
-    host = plant.host
-    tasks = _new_tasks(plant, spec, stage, states)
-    idle, homes = plant.bag(len(tasks))
-    for task, home in zip(tasks, homes, strict=True):
-        host.set_word(task, s.TASK_HOME, home)
-        host.function("bag_put")(home, task)
-    host.set_word(stage, s.STAGE_TASKS, len(tasks))
-    host.set_word(stage, s.STAGE_TASK, idle)
-    host.set_word(stage, s.STAGE_REORDER, plant.reorder_buffer(len(tasks)))
-
-
-def _build_partials(plant: Plant, number: int, stage: int, states: Sequence[int]) -> None:
-    """The parts that workers fill; the next stage, when it is built, is their collector."""
-    host, (spec, collector) = plant.host, plant.job.stages[number : number + 2]
-    targets = {slot.node: slot.offset for slot in collector.slots if _handed_over(slot)}
-    slots = [(slot.offset, targets[slot.node]) for slot in spec.slots if _handed_over(slot)]
-    partials = plant.block(q.PARTIALS_PARTS + len(states) * q.PART_WORDS)
-    for index, value in (
-        (q.PARTIALS_COUNT, len(states)),
-        (q.PARTIALS_ROWS_IN, stage + 8 * s.STAGE_ROWS_IN),
-        (q.PARTIALS_SLOTS, host.place(words(w for pair in slots for w in pair))),
-        (q.PARTIALS_SLOT_COUNT, len(slots)),
-        (q.PARTIALS_ROWS_A_GROUP, ROWS_A_GROUP),
-        (q.PARTIALS_SPREAD, len(states) if ROWS_A_GROUP == 0 else 1),
-    ):
-        host.set_word(partials, index, value)
-    for place, state in enumerate(states):
-        host.set_word(partials, q.PARTIALS_PARTS + place * q.PART_WORDS + q.PART_STATE, state)
-    host.set_word(stage, s.STAGE_PARTIALS, partials)
-
-
-def _handed_over(slot: Slot) -> bool:
-    """Whether workers fill what the slot holds apart, and one collects it."""
-    container = container_of(slot)
-    return container is not None and container.hand_over is not None
-
-
-def _build_lanes(
-    plant: Plant, spec: Stage, stage: int, batch_rows: int, entries: dict[str, int], chained: bool
-) -> None:
-    """A task for each of its lanes, and splits for two tickets a worker and two more."""
-    host, lanes, count = plant.host, plant.block(x.LANES_WORDS), spec.lanes
-    splits = 2 * plant.workers + 2
-    tasks = _new_tasks(plant, spec, stage, _new_states(plant, spec, count))
-    carried = Carried(chained, False, spec.passes_watermarks, chained)
-    depots = [_new_depot(host, port, batch_rows, batch_rows, carried) for port in spec.ports]
-    plant.depots.append(depots)
-    plant.hybrids.append(made(host.function("hybrid_new")(count, power_of_two(2 * splits)), spec.name))
-    idle, homes = plant.bag(splits)
-    for home in homes:
-        plant.splits.append(made(host.function("split_new")(count, home), spec.name))
-    assert spec.lane_entry is not None
-    for index, value in (
-        (x.LANES_COUNT, count),
-        (x.LANES_ROUTE, host.place(bytes(n % count for n in range(x.PARTITIONS)))),
-        (x.LANES_ENTRY, entries[spec.lane_entry]),
-        (x.LANES_HYBRID, plant.hybrids[-1]),
-        (x.LANES_TASKS, host.place(words(tasks))),
-        (x.LANES_SPLITS, idle),
-        (x.LANES_SPREAD, plant.reorder_buffer(splits)),
-        (x.LANES_MERGED, plant.reorder_buffer(splits)),
-        (x.LANES_DEPOTS, host.place(words(depots))),
-        (x.LANES_CHAINED, int(chained)),
-    ):
-        host.set_word(lanes, index, value)
-    host.set_word(stage, s.STAGE_LANES, lanes)
-    host.set_word(stage, s.STAGE_TASK, idle)
-    host.set_word(stage, s.STAGE_TASKS, splits)
+def _new_depots(making: Making, way: Way) -> list[int]:
+    """A depot for each port of the stage's tasks."""
+    spec, lanes, batch_rows = making.spec, max(making.spec.lanes, 1), making.batch_rows
+    limit = batch_rows if lanes == 1 else max(256, 4 * batch_rows // lanes)  # a lane with four times its share is full
+    # a full ticket fits on top of a port that is not full; where ports are emptied after every item, a ticket fits
+    capacity = limit if way.emptied else 2 * limit
+    chained = not making.is_last
+    # the rows of lanes get their segments when they are merged
+    carried = Carried(chained and lanes == 1, lanes > 1, spec.passes_watermarks, chained)
+    making.plant.depots.append([new_depot(making.plant.host, port, limit, capacity, carried) for port in spec.ports])
+    return making.plant.depots[-1]
 
 
 def _build_sinks(plant: Plant) -> None:
@@ -377,7 +189,7 @@ def close(plant: Plant) -> None:
         for state in states:
             drop_state(host, spec, state)
     for split in plant.splits:
-        _return_merged(host, split)
+        return_merged(host, split)
         call("split_drop")(split)
     for hybrid in plant.hybrids:
         call("hybrid_drop")(hybrid)
@@ -403,17 +215,3 @@ def _return_parcels(host: Host, ring: int) -> None:
     while (item := host.function("ring_pop")(ring)) != 0:
         if host.word(item, ITEM_KIND) == PARCEL:
             host.function("parcel_return")(item)
-
-
-def _return_merged(host: Host, split: int) -> None:
-    """The parcels a split holds, merged or not yet, are returned."""
-    records = host.word(split, x.SPLIT_RECORDS)
-    count = (host.word(split, x.SPLIT_PLACES) - records) // (8 * x.RECORD_WORDS)
-    heads = [host.word(split, x.SPLIT_FIRST)]
-    heads += [host.word(records + 8 * x.RECORD_WORDS * lane, x.RECORD_FIRST) for lane in range(count)]
-    for head in heads:
-        parcel = head
-        while parcel != 0:
-            following = host.word(parcel, ITEM_LINK)
-            host.function("parcel_return")(parcel)
-            parcel = following

@@ -21,11 +21,12 @@ import pyarrow as pa
 
 from cq.runtime.base.host import CompiledHost, Host, InterpretedHost
 from cq.runtime.engine import stage as s
-from cq.runtime.engine.build import NO_LIMIT, Plant, build, close
+from cq.runtime.engine.build import NO_LIMIT, build, close
 from cq.runtime.engine.clock import ComputedTimes, SourceClock
 from cq.runtime.engine.failure import EngineFailure, read_failure
 from cq.runtime.engine.graph import graph
 from cq.runtime.engine.metrics import Metrics, read_metrics
+from cq.runtime.engine.plant import Plant
 from cq.runtime.engine.schedule import HEURISTICS
 from cq.runtime.engine.snapshot import Snapshot, put_snapshot, saved_states, take_snapshot
 from cq.runtime.flow.admission import (

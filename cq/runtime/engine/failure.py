@@ -51,10 +51,10 @@ class Holder:
 class FailedGroup:
     """A group: the columns rows are grouped by, and what they hold.
 
-    start: of its window, which ends at the failure's instant; None where the aggregate has no window.
+    window: from when to when it is; None where the aggregate has no window.
     """
 
-    start: int | None
+    window: tuple[int, int] | None
     columns: tuple[tuple[str, DataType], ...]
     key: tuple[Value, ...]
 
@@ -63,8 +63,8 @@ def read_failure(host: Host, job: Job, stage: int) -> EngineFailure:
     """The failure of the stage at this address; its state is still there."""
     words = [host.word(stage, s.STAGE_ERROR + n) for n in range(s.ERROR_WORDS)]
     number = host.word(stage, s.STAGE_NUMBER)
-    group = _group(host, job, number, *words[s.ERROR_GROUP :]) if words[s.ERROR_GROUP] else None
     code, site, source, row, serial, instant = words[: s.ERROR_GROUP]
+    group = _group(host, job, number, instant, *words[s.ERROR_GROUP :]) if words[s.ERROR_GROUP] else None
     failure = EngineFailure(ErrorCode(code), number, site, source, row, serial, instant, group)
     return _weighed(host, job, stage, failure) if code == ErrorCode.LIMIT else failure
 
@@ -84,7 +84,9 @@ def _weighed(host: Host, job: Job, stage: int, failure: EngineFailure) -> Engine
     return replace(failure, held_bytes=held, limit_bytes=limit, holders=holders)
 
 
-def _group(host: Host, job: Job, stage: int, number: int, entry: int, table: int, start: int) -> FailedGroup:
+def _group(
+    host: Host, job: Job, stage: int, instant: int, number: int, entry: int, table: int, start: int
+) -> FailedGroup:
     groups = job.stages[stage].groups[number - 1]
 
     def value(key: GroupKey) -> Value:
@@ -92,7 +94,8 @@ def _group(host: Host, job: Job, stage: int, number: int, entry: int, table: int
         return None if missing else _value(host, key, entry, table)
 
     columns = tuple((k.name, k.type) for k in groups.keys)
-    return FailedGroup(start if groups.windowed else None, columns, tuple(value(k) for k in groups.keys))
+    window = (start, instant - groups.lag_us) if groups.lag_us is not None else None
+    return FailedGroup(window, columns, tuple(value(k) for k in groups.keys))
 
 
 def _value(host: Host, key: GroupKey, entry: int, table: int) -> Value:

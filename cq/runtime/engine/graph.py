@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from cq.runtime.base.host import Host
+from cq.runtime.containers.state import native_name
 from cq.runtime.engine import stage as s
-from cq.runtime.engine.build import Plant
-from cq.runtime.flow import split as x
-
-WAYS = {
-    s.SINGLE: "one worker at a time",
-    s.SHARED: "any worker",
-    s.LANED: "lanes by key",
-    s.PARTIAL: "any worker, into panes of its own",
-}
+from cq.runtime.engine.plant import Plant
+from cq.runtime.engine.ways.protocol import ways
 
 
 def graph(host: Host, plant: Plant) -> str:
@@ -20,10 +14,10 @@ def graph(host: Host, plant: Plant) -> str:
     workers = host.word(plant.engine, s.ENGINE_WORKERS)
     lines = [f"{workers} worker{'s' if workers > 1 else ''}"]
     numbers = {stage: n for n, stage in enumerate(plant.stages)}
+    served = {host.address(native_name(way.serve)): way for way in ways().values()}
     for spec, stage in zip(plant.job.stages, plant.stages, strict=True):
-        kind, following = host.word(stage, s.STAGE_KIND), host.word(stage, s.STAGE_NEXT)
-        lanes = f"{host.word(host.word(stage, s.STAGE_LANES), x.LANES_COUNT)} " if kind == s.LANED else ""
+        way, following = served[host.word(stage, s.STAGE_SERVE)], host.word(stage, s.STAGE_NEXT)
         sinks = ", ".join(port.name for port in spec.ports)
         target = f"stage {plant.job.stages[numbers[following]].name}" if following else sinks
-        lines.append(f"stage {spec.name}: {lanes}{WAYS[kind]} -> {target}")
+        lines.append(f"stage {spec.name}: {way.describe(host, stage)} -> {target}")
     return "\n".join(lines)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from cq.runtime.base.host import Host
 from cq.runtime.engine import stage as s
-from cq.runtime.engine.build import Plant
+from cq.runtime.engine.plant import Plant
 from cq.runtime.flow import admission as m
 from cq.runtime.flow import parcel as p
 

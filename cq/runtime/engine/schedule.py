@@ -22,12 +22,11 @@ from cq.runtime.engine.stage import (
     ENGINE_STAGES,
     ENGINE_WINDOW,
     ENGINE_WORKERS,
-    SINGLE,
     STAGE_ACTIVE,
+    STAGE_ALONE,
     STAGE_BUSY_NS,
     STAGE_INPUT,
     STAGE_ITEMS,
-    STAGE_KIND,
     STAGE_NEXT,
     STAGE_WINDOW_NS,
 )
@@ -111,7 +110,7 @@ def choose_stage(engine: int, heuristic: int) -> int:
         if fresh == 1:
             at_store(stage + STAGE_WINDOW_NS * 8, at_load(stage + STAGE_BUSY_NS * 8))
         most = ld_i64(engine, ENGINE_WORKERS)
-        if ld_i64(stage, STAGE_KIND) == SINGLE:
+        if ld_i64(stage, STAGE_ALONE) == 1:
             most = 1
         queue = ring_size(ld_i64(stage, STAGE_INPUT))
         workers = at_load(stage + STAGE_ACTIVE * 8)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from cq.runtime.base.host import Host
 from cq.runtime.containers.state import load_slot, save_slot
 from cq.runtime.engine import stage as s
-from cq.runtime.engine.build import Plant
+from cq.runtime.engine.plant import Plant
 from cq.runtime.flow import admission as m
 from cq.runtime.layout.abi import STATE_LATE_ROWS
 from cq.runtime.layout.job import Job, Stage

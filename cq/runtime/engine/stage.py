@@ -112,7 +112,7 @@ ERROR_WORDS = 10
 
 STAGE_BUSY = 0
 STAGE_ENGINE = 8
-STAGE_KIND = 9
+STAGE_SERVE = 9  # -> native functions of its way (cq/runtime/engine/ways/protocol.py)
 STAGE_KERNEL = 10
 STAGE_CONSTANTS = 11
 STAGE_INPUT = 12  # ring of items; the position of an item is its ticket here
@@ -120,13 +120,13 @@ STAGE_REORDER = 13
 STAGE_NEXT = 14  # the next stage, or 0
 STAGE_PORTS = 15
 STAGE_DEPOTS = 16  # -> one a port
-STAGE_TASK = 17  # the one task; bag of idle tasks (SHARED, PARTIAL) or idle splits (LANED)
+STAGE_TASK = 17  # the one task; or a bag of idle tasks, of idle splits
 STAGE_NUMBER = 18
 STAGE_SOURCES = 19  # ports of a ticket, for the first stage
 STAGE_FAILED = 20  # 1: nothing is sent any more; written by the one in turn
 STAGE_TASKS = 21
-STAGE_LANES = 22  # LANED: see cq/runtime/engine/lanes.py
-STAGE_PARTIALS = 23  # PARTIAL, and the stage after it: see cq/runtime/engine/partials.py; 0 elsewhere
+STAGE_LANES = 22  # see cq/runtime/engine/ways/lanes.py
+STAGE_PARTIALS = 23  # of a stage whose workers fill parts, and of the one after it: see ways/parts.py; 0 elsewhere
 STAGE_ROWS_IN = 24  # metrics
 STAGE_ROWS_OUT = 25
 STAGE_BUSY_NS = 26
@@ -142,10 +142,10 @@ STAGE_SLOT_COUNT = STAGE_SLOTS + 1
 STAGE_SENT = (
     STAGE_SLOT_COUNT + 1
 )  # rows sent to the next stage, which are numbered; an item without rows takes a number too
-STAGE_WORDS = STAGE_SENT + 1
-
-# how a stage is run: one worker at a time; any ticket by any worker; by lanes; any ticket into any worker's panes
-SINGLE, SHARED, LANED, PARTIAL = 0, 1, 2, 3
+STAGE_IDLE = STAGE_SENT + 1  # -> as STAGE_SERVE
+STAGE_FLUSH = STAGE_SENT + 2  # -> as STAGE_SERVE, or 0
+STAGE_ALONE = STAGE_SENT + 3  # 1: one worker at a time is inside
+STAGE_WORDS = STAGE_SENT + 4
 
 TASK_STATE = 0
 TASK_ITEM = 1

@@ -4,7 +4,7 @@ The rows stay where they are. A split has one list of row numbers, lane by lane 
 lane the segments of its share, whose bounds index into the list. Buffers grow to the largest ticket and are kept.
 
 Sharing: a split is written by the worker that has the ticket, then read by the lanes, each of which writes its own
-record; SPLIT_LEFT, counted down, hands it to the last of them (cq/runtime/engine/lanes.py).
+record; SPLIT_LEFT, counted down, hands it to the last of them (cq/runtime/engine/ways/lanes.py).
 """
 
 from __future__ import annotations

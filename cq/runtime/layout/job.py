@@ -41,8 +41,9 @@ class Slot:
 
     container: the name a container of cq/runtime/containers/ has registered under; "": a plain word.
     node: stable identity of the operator it belongs to.  initial: a word's first value.
-    shapes: of what is behind it (panes: one for groups, then one for each DISTINCT set; waiting: the row's words).
-    parameters: of panes (pane_us, offset_us, size_us, slide_us).
+    shapes: of what is behind it (panes: one for groups, then one for each DISTINCT set; waiting: the row's words; log:
+    the key's, then the row's).
+    parameters: of panes (pane_us, offset_us, size_us, slide_us), of intervals (gap_us,).
     operator, line, column: what people call the operator, and where it is written.
     """
 
@@ -132,10 +133,13 @@ class GroupKey:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """How to read which group an entry is, for errors. windowed: it is of a window."""
+    """How to read which group an entry is, for errors.
+
+    lag_us: how long after its window's end a group is computed; None: it is of no window.
+    """
 
     keys: tuple[GroupKey, ...]
-    windowed: bool
+    lag_us: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from cq.planner.operators import IntervalJoin
 from cq.spark.context import Context, lowers
 from cq.spark.position import Lowered, Rows, event_time, select_list
 
-LEFT, RIGHT = "0L", "1L"  # within one event left rows come first
+LEFT, RIGHT, PROVED = "0L", "1L", "2L"  # within one event left rows come first, then right ones
 
 
 @lowers("interval_join")
@@ -53,12 +53,12 @@ def _outer(
 ) -> Lowered:
     """Left rows without a pair leave at the instant that proves it, by arrival; at once where that is over already."""
     proof = f"(l._u + {node.left_expiry_us + 1}L)"
-    at_once = f"({proof} <= l._w)"
+    at_once = f"({proof} < l._w or {proof} = l._w and l._s >= 0)"
     keyed = " or ".join(f"l._k{i} is null" for i in range(len(node.left_keys)))
     at_once = f"({at_once} or {keyed})" if keyed else at_once
     alone = (
         f"if({at_once}, l._w, {proof}) as _w, if({at_once}, l._s, -1L) as _s,\n"
-        f"         if({at_once}, concat(array({LEFT}), l._o), concat(array(l._w, l._s), l._o)) as _o"
+        f"         if({at_once}, concat(array({LEFT}), l._o), concat(array({PROVED}, l._w, l._s), l._o)) as _o"
     )
     joined = f"{sides[0]} as l join {sides[1]} as r\n    on {' and '.join(on)}"
     lonely = f"{sides[0]} as l left anti join {sides[1]} as r\n    on {' and '.join(on)}"

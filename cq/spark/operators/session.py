@@ -8,7 +8,7 @@ from __future__ import annotations
 from cq.planner.operators import SessionAggregate
 from cq.spark.context import Context, lowers, timed
 from cq.spark.grouping import Grouping, place_of_group
-from cq.spark.position import Lowered, Rows, select_list, timestamp
+from cq.spark.position import Lowered, Rows, plus, select_list, timestamp
 
 
 @lowers("session")
@@ -25,7 +25,7 @@ def lower_session(node: SessionAggregate, inputs: tuple[Rows, ...], context: Con
     own = [timestamp(start), timestamp(end), timestamp(f"{end} - 1L"), *grouping.results]
     return Lowered(
         f"select {select_list(own)},\n"
-        f"         {end} + 1L as _w, -1L as _s, {place_of_group(start)} as _o\n"
+        f"         {plus(end, node.lag_us)} as _w, -1L as _s, {place_of_group(start)} as _o\n"
         f"  from {numbered}\n"
         f"  group by {', '.join((*grouping.keys, '_session'))}"
     )

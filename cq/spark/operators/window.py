@@ -31,7 +31,7 @@ def lower_window(node: WindowAggregate, inputs: tuple[Rows, ...], context: Conte
     own = [timestamp("_start"), timestamp(ends), timestamp(f"{ends} - 1L"), *grouping.results]
     return Lowered(
         f"select {select_list(own)},\n"
-        f"         {ends} as _w, -1L as _s, {place_of_group('_start')} as _o\n"
+        f"         {plus(ends, node.lag_us)} as _w, -1L as _s, {place_of_group('_start')} as _o\n"
         f"  from {step}\n"
         f"  group by {', '.join((*by, *grouping.keys))}"
     )

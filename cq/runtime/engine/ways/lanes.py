@@ -25,8 +25,13 @@ Source    Prasaad et al. (2018), sections 4.3 and 5; the merge by the last finis
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import at_add, at_load, at_store, copy, ld_i64, st_i64
+from cq.runtime.containers.state import made, words
+from cq.runtime.engine import stage as s
+from cq.runtime.engine.plant import Carried, new_depot, new_states, new_tasks, power_of_two
 from cq.runtime.engine.stage import (
     NO_MEMORY,
     STAGE_CONSTANTS,
@@ -51,6 +56,9 @@ from cq.runtime.engine.stage import (
     use_up,
     wake_workers,
 )
+from cq.runtime.engine.ways.any_worker import any_idle
+from cq.runtime.engine.ways.protocol import Making, Way, register
+from cq.runtime.flow import split as x
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_PORT
 from cq.runtime.flow.gather import merge_split
 from cq.runtime.flow.split import (
@@ -77,10 +85,14 @@ from cq.runtime.flow.split import (
     split_item,
 )
 from cq.runtime.layout.abi import DONE, ERROR, MORE, STATE_FIRST_FREE
+from cq.runtime.layout.job import StageKind
 from cq.runtime.queues.hybrid import hybrid_add, hybrid_claim, hybrid_done, hybrid_has_room, hybrid_item
 from cq.runtime.queues.pool import bag_put, bag_take
 from cq.runtime.queues.reorder import reorder_enter, reorder_head, reorder_leave, reorder_next, reorder_put
 from cq.runtime.queues.ring import ring_take
+
+if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
+    from cq.runtime.base.host import Host
 
 
 @native("void(i64, i64)")
@@ -273,9 +285,9 @@ def _send(stage: int, lanes: int) -> int:
     return sent
 
 
-@native("i64(i64)")
-def serve_lanes(stage: int) -> int:
-    """How much was done: what is merged is sent, then a lane is served, else a ticket is split."""
+@native("i64(i64, i64)", export=True)
+def serve_lanes(stage: int, worker: int) -> int:
+    """`Way.serve`: how much was done: what is merged is sent, then a lane is served, else a ticket is split."""
     lanes = ld_i64(stage, STAGE_LANES)
     done = _send(stage, lanes)
     _spread(stage, lanes)
@@ -285,3 +297,67 @@ def serve_lanes(stage: int) -> int:
     if served > 0:
         done += served + _send(stage, lanes)
     return done
+
+
+def _build(making: Making) -> None:
+    """A task for each of its lanes, and splits for two tickets a worker and two more."""
+    plant, spec, batch_rows, chained = making.plant, making.spec, making.batch_rows, not making.is_last
+    host, lanes, count, stage = plant.host, plant.block(x.LANES_WORDS), spec.lanes, making.address
+    splits = 2 * plant.workers + 2
+    tasks = new_tasks(plant, spec, stage, new_states(plant, spec, count))
+    carried = Carried(chained, False, spec.passes_watermarks, chained)
+    depots = [new_depot(host, port, batch_rows, batch_rows, carried) for port in spec.ports]
+    plant.depots.append(depots)
+    plant.hybrids.append(made(host.function("hybrid_new")(count, power_of_two(2 * splits)), spec.name))
+    idle, homes = plant.bag(splits)
+    for home in homes:
+        plant.splits.append(made(host.function("split_new")(count, home), spec.name))
+    assert spec.lane_entry is not None
+    for index, value in (
+        (x.LANES_COUNT, count),
+        (x.LANES_ROUTE, host.place(bytes(n % count for n in range(x.PARTITIONS)))),
+        (x.LANES_ENTRY, making.entries[spec.lane_entry]),
+        (x.LANES_HYBRID, plant.hybrids[-1]),
+        (x.LANES_TASKS, host.place(words(tasks))),
+        (x.LANES_SPLITS, idle),
+        (x.LANES_SPREAD, plant.reorder_buffer(splits)),
+        (x.LANES_MERGED, plant.reorder_buffer(splits)),
+        (x.LANES_DEPOTS, host.place(words(depots))),
+        (x.LANES_CHAINED, int(chained)),
+    ):
+        host.set_word(lanes, index, value)
+    host.set_word(stage, s.STAGE_LANES, lanes)
+    host.set_word(stage, s.STAGE_TASK, idle)
+    host.set_word(stage, s.STAGE_TASKS, splits)
+
+
+def return_merged(host: Host, split: int) -> None:
+    """The parcels a split holds, merged or not yet, are returned."""
+    records = host.word(split, x.SPLIT_RECORDS)
+    count = (host.word(split, x.SPLIT_PLACES) - records) // (8 * x.RECORD_WORDS)
+    heads = [host.word(split, x.SPLIT_FIRST)]
+    heads += [host.word(records + 8 * x.RECORD_WORDS * lane, x.RECORD_FIRST) for lane in range(count)]
+    for head in heads:
+        parcel = head
+        while parcel != 0:
+            following = host.word(parcel, ITEM_LINK)
+            host.function("parcel_return")(parcel)
+            parcel = following
+
+
+def _describe(host: Host, stage: int) -> str:
+    return f"{host.word(host.word(stage, s.STAGE_LANES), x.LANES_COUNT)} lanes by key"
+
+
+register(
+    Way(
+        StageKind.PARTITIONED,
+        _build,
+        _describe,
+        serve=serve_lanes,
+        idle=any_idle,
+        flush=None,
+        alone=False,
+        emptied=False,
+    )
+)

@@ -1,7 +1,7 @@
 """Worker-private panes: windows whose rows any worker counts into panes of its own, merged when the window closes.
 
-Two stages. Any worker takes any ticket of the first (PARTIAL) and runs its kernel on its own part, a state nobody else
-has meanwhile; the kernel emits no rows, only the ticket's events. The second (SINGLE) gets the events in ticket order.
+Two stages. Any worker takes any ticket of the first and runs its kernel on its own part, a state nobody else
+has meanwhile; the kernel emits no rows, only the ticket's events. The second, a loop, gets the events in ticket order.
 At a CLOSE it collects, from every part, the panes that end at or before the watermark: they are complete, since all
 tickets before have been run and a row after the CLOSE that belongs to them is late. It merges what belongs to one pane
 and emits.

@@ -1,0 +1,39 @@
+"""What operators that look for a row's partners share: NULL keys match nothing, a residual condition decides a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from cq.codegen.expressions.emit import emit
+from cq.codegen.flow import Flow
+from cq.codegen.values import Row, Val, any_null, is_true
+from cq.codegen.writer import expr
+from cq.lang.expressions import Expr
+
+
+@contextmanager
+def where_not_null(flow: Flow, keys: Sequence[Val]) -> Iterator[list[Val]]:
+    """Inside, none of the key values is NULL; it gives them as values that cannot be."""
+    null = any_null(keys)
+    if null is None:
+        yield list(keys)
+    else:
+        with flow.scope.when(expr("not N", N=null)):
+            yield [Val(k.type, k.parts) for k in keys]
+
+
+@contextmanager
+def where_passes(flow: Flow, residual: Expr | None, joined: Row) -> Iterator[None]:
+    """Inside, the pair passes the residual condition, if there is one."""
+    if residual is None:
+        yield
+    else:
+        with flow.scope.when(is_true(emit(flow.scope, joined, residual))):
+            yield
+
+
+def assign_all(flow: Flow, variables: Sequence[Val], values: Sequence[Val]) -> None:
+    """Copy a row's values into variables."""
+    for target, value in zip(variables, values, strict=True):
+        flow.scope.assign(target, value)

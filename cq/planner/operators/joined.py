@@ -1,0 +1,129 @@
+"""What joins share: two inputs with keys of equal types, a residual condition, NULLs beside rows without a match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+from cq.lang.expressions import Expr, columns_of, format_expr, remap
+from cq.lang.schema import Field, TimeAttribute
+from cq.planner.operators.pruning import narrowed, unless_same
+from cq.planner.plan.calls import Change
+from cq.planner.plan.node import Inputs, LogicalNode, OpClass, OutputKind, Places, Pruned, Text
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Joined(LogicalNode):
+    """Output columns: those of the left input, then those of the right one. left_input, right_input: their places."""
+
+    left: LogicalNode
+    right: LogicalNode
+    left_time: TimeAttribute
+    left_keys: tuple[Expr, ...]
+    right_keys: tuple[Expr, ...]
+    residual: Expr | None = None
+    left_outer: bool = False
+
+    left_input: ClassVar[int]
+    right_input: ClassVar[int]
+    op_class = OpClass.PARTITIONED
+    source = None
+    key_columns: ClassVar[Mapping[int, Expr]] = {}
+    fails_itself = False
+    emits_at_end = False
+    uses_time = True
+    merges_exactly = False
+    merge_pays = False
+    output_kind = OutputKind.APPEND
+
+    def columns(self) -> tuple[Field, ...]:
+        """The columns of both inputs; those of the right one may be missing where rows without a match are kept."""
+        assert all(a.type == b.type for a, b in zip(self.left_keys, self.right_keys, strict=True)), "keys of two types"
+        right = [replace(f, nullable=True) if self.left_outer else f for f in self.right.schema.fields]
+        return (*self.left.schema.fields, *right)
+
+    @property
+    def inputs(self) -> tuple[LogicalNode, ...]:
+        return self._by_input(self.left, self.right)
+
+    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
+        return replace(self, left=inputs[self.left_input], right=inputs[self.right_input])
+
+    @property
+    def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:
+        return self._by_input(self.left_keys, self.right_keys)
+
+    def _by_input(self, left: T, right: T) -> tuple[T, T]:
+        """What belongs to the two inputs, in the order of `inputs`."""
+        return (left, right) if self.left_input == 0 else (right, left)
+
+    def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
+        for e in self.left_keys:
+            yield e, (self.left_input,)
+        for e in self.right_keys:
+            yield e, (self.right_input,)
+        if self.residual is not None:
+            yield self.residual, (self.left_input, self.right_input)
+
+    def map_expressions(self, change: Change) -> LogicalNode:
+        return replace(
+            self,
+            left_keys=tuple(change(e) for e in self.left_keys),
+            right_keys=tuple(change(e) for e in self.right_keys),
+            residual=change(self.residual) if self.residual is not None else None,
+        )
+
+    def times_read(self) -> tuple[set[int], set[int]]:
+        """The columns of the left and of the right input whose times it reads."""
+        raise NotImplementedError
+
+    def times_moved(self, left: Places, right: Places) -> dict[str, Any]:
+        """The fields that name these columns, after pruning."""
+        raise NotImplementedError
+
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        width = len(self.left.schema)
+        mine = needed | (columns_of(self.residual) if self.residual is not None else set())
+        left, right = self.times_read()
+        left |= {c for c in mine if c < width} | columns_of(*self.left_keys)
+        right |= {c - width for c in mine if c >= width} | columns_of(*self.right_keys)
+        return self._by_input(left, right)
+
+    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
+        below = [narrowed(i, columns) for i, columns in zip(inputs, read, strict=True)]
+        left, right = below[self.left_input], below[self.right_input]
+        width, new_width = len(self.left.schema), len(left.node.schema)
+        places = {**left.places, **{width + c: new_width + p for c, p in right.places.items()}}
+        new = replace(
+            self,
+            left=left.node,
+            right=right.node,
+            left_keys=tuple(remap(k, left.places) for k in self.left_keys),
+            right_keys=tuple(remap(k, right.places) for k in self.right_keys),
+            residual=remap(self.residual, places) if self.residual is not None else None,
+            **self.times_moved(left.places, right.places),
+        )
+        return Pruned(unless_same(self, new), places)
+
+    @property
+    def may_drop(self) -> bool:
+        return not self.left_outer
+
+    def condition(self, text: Text) -> tuple[object, ...]:
+        """The residual condition and the pairs of keys, for `parameters`."""
+        left, right = (self.left_input,), (self.right_input,)
+        pairs = zip(self.left_keys, self.right_keys, strict=True)
+        keys = (f"{text(left, a)}={text(right, b)}" for a, b in pairs)
+        return (text((*left, *right), self.residual) if self.residual is not None else "", *keys)
+
+    def describe_condition(self, *between: str) -> str:
+        """The pairs of keys, what stands between, and the residual condition, for people."""
+        left, right = self.left.schema.names, self.right.schema.names
+        pairs = zip(self.left_keys, self.right_keys, strict=True)
+        on = [*(f"{format_expr(a, left)} = {format_expr(b, right)}" for a, b in pairs), *between]
+        if self.residual is not None:
+            on.append(format_expr(self.residual, (*left, *right)))
+        return " AND ".join(on)

@@ -1,0 +1,346 @@
+"""Open intervals by key, several of one key at a time: sessions, each from its first row to a gap after its last one.
+
+A dense table in which every open interval is an entry, and a heap that says when each may close. An interval that grows
+changes words of its entry only: its item of the heap then comes up too early, and is put back with the time that holds
+by then. One that another has absorbed (START is NEVER, so no row touches it) stays until its item comes up.
+
+What is due at an instant is listed by (START, ENTRY_FIRST), equal ones in order of birth; whoever emits them goes
+through the list (`intervals_first`) and deletes one after the other (`intervals_closed`), and may stop in between.
+INTERVALS_NEXT is that instant until the list is used up.
+
+Items name entries by number, and a table that settles numbers anew: so this file settles before the table would, and
+makes the heap again from the entries, which say everything. That is also all of loading.
+
+Sharing: none, as for tables. Header words that hold addresses: INTERVALS_TABLE, INTERVALS_HEAP, INTERVALS_DUE.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import copy, ld_i64, min_i64, release, st_i64, zalloc
+from cq.runtime.containers.blocks import block_drop, block_new, block_resize
+from cq.runtime.containers.heap import (
+    HEAP_ITEMS,
+    HEAP_NEXT,
+    ITEM_VALUE,
+    heap_clear,
+    heap_drop,
+    heap_held_bytes,
+    heap_new,
+    heap_pop,
+    heap_push,
+    heap_replace,
+)
+from cq.runtime.containers.protocol import Container, Place, register, string_bits
+from cq.runtime.containers.table_words import (
+    ENTRY_FIRST,
+    ENTRY_KEYS,
+    ENTRY_TAG,
+    TABLE_COUNT,
+    TABLE_DEAD,
+    TABLE_ENTRIES,
+    TABLE_STRIDE,
+)
+from cq.runtime.containers.tables import (
+    table_delete,
+    table_drop,
+    table_held_bytes,
+    table_insert,
+    table_load,
+    table_make_dense,
+    table_new,
+    table_save,
+    table_saved_words,
+    table_settle,
+    table_settles,
+)
+from cq.runtime.layout.abi import NEVER
+from cq.runtime.layout.job import Slot
+from cq.runtime.layout.words import name_words
+
+INTERVALS_TABLE = 0
+INTERVALS_HEAP = 1
+INTERVALS_NEXT = 2  # when the first may close; NEVER when none is open
+INTERVALS_GAP = 3  # an interval closes 1 us after LAST + gap
+INTERVALS_DUE = 4  # -> what is due at the instant under way, and as much room again to sort it
+INTERVALS_COUNT = 5  # of these; 0: no instant is under way
+INTERVALS_CURSOR = 6  # the first that is still to be emitted
+INTERVALS_CAPACITY = 7
+INTERVALS_WORDS = 8
+
+INTERVAL_START = ENTRY_KEYS  # time of its first row; NEVER: absorbed
+INTERVAL_LAST = ENTRY_KEYS + 1  # time of its last row
+INTERVAL_KEYS = ENTRY_KEYS + 2
+
+DUE_START = 0
+DUE_FIRST = 1
+DUE_NUMBER = 2
+DUE_BYTES = 24
+
+FIRST_DUE = 32
+
+name_words(globals())
+
+
+@native("i64(i64, i64, i64)", export=True)
+def intervals_new(entry_words: int, strings: int, gap_us: int) -> int:
+    """No open intervals; 0 without memory."""
+    intervals = zalloc(INTERVALS_WORDS * 8)
+    if intervals == 0:
+        return 0
+    table = table_new(entry_words, strings, 0)
+    heap = heap_new()
+    due = block_new(2 * FIRST_DUE * DUE_BYTES, 0)
+    st_i64(intervals, INTERVALS_TABLE, table)
+    st_i64(intervals, INTERVALS_HEAP, heap)
+    st_i64(intervals, INTERVALS_DUE, due)
+    st_i64(intervals, INTERVALS_NEXT, NEVER)
+    st_i64(intervals, INTERVALS_GAP, gap_us)
+    st_i64(intervals, INTERVALS_CAPACITY, FIRST_DUE)
+    if heap != 0 and due != 0 and table != 0 and table_make_dense(table) == 1:
+        return intervals
+    intervals_drop(intervals)
+    return 0
+
+
+@native("i64(i64)", export=True)
+def intervals_drop(intervals: int) -> int:
+    """Free everything; 0 is no intervals."""
+    if intervals != 0:
+        table_drop(ld_i64(intervals, INTERVALS_TABLE))
+        heap_drop(ld_i64(intervals, INTERVALS_HEAP))
+        block_drop(ld_i64(intervals, INTERVALS_DUE))
+        release(intervals)
+    return 0
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def intervals_insert(intervals: int, hash32: int, arrival: int, time_us: int) -> int:
+    """Address of the entry of a new interval, one row long, its other words 0; 0 without memory.
+
+    May move all entries: addresses and words of the table read before are stale.
+    """
+    table = ld_i64(intervals, INTERVALS_TABLE)
+    if table_settles(table) == 1:
+        _settle(intervals)
+    entry = table_insert(table, hash32, arrival)
+    if entry == 0:
+        return 0
+    number = ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD)
+    closes = _closing(intervals, time_us)
+    if heap_push(ld_i64(intervals, INTERVALS_HEAP), closes, number, number) == 0:
+        table_delete(table, entry)
+        return 0
+    st_i64(entry, INTERVAL_START, time_us)
+    st_i64(entry, INTERVAL_LAST, time_us)
+    st_i64(intervals, INTERVALS_NEXT, min_i64(ld_i64(intervals, INTERVALS_NEXT), closes))
+    return entry
+
+
+@native("void(i64)")
+def _settle(intervals: int) -> None:
+    """No entry is dead or absorbed, and the heap's items have the new numbers. No instant is under way."""
+    table = ld_i64(intervals, INTERVALS_TABLE)
+    stride = ld_i64(table, TABLE_STRIDE)
+    entry = ld_i64(table, TABLE_ENTRIES)
+    for _ in range(ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD)):
+        entry += stride
+        if ld_i64(entry, ENTRY_TAG) != 0 and ld_i64(entry, INTERVAL_START) == NEVER:
+            table_delete(table, entry)
+    table_settle(table)
+    _refill(intervals)  # there is room: it has had as many items
+
+
+@native("i64(i64)")
+def _refill(intervals: int) -> int:
+    """1 and the heap has an item for each entry, of which none is dead; 0 without memory."""
+    table = ld_i64(intervals, INTERVALS_TABLE)
+    heap = ld_i64(intervals, INTERVALS_HEAP)
+    stride = ld_i64(table, TABLE_STRIDE)
+    entry = ld_i64(table, TABLE_ENTRIES)
+    heap_clear(heap)
+    for number in range(1, ld_i64(table, TABLE_COUNT) + 1):
+        entry += stride
+        if heap_push(heap, _closing(intervals, ld_i64(entry, INTERVAL_LAST)), number, number) == 0:
+            return 0
+    st_i64(intervals, INTERVALS_NEXT, ld_i64(heap, HEAP_NEXT))
+    return 1
+
+
+@native("i64(i64, i64)", inline=True)
+def _closing(intervals: int, last_us: int) -> int:
+    """When an interval closes behind whose last row nothing comes; NEVER where time ends before that."""
+    gap = ld_i64(intervals, INTERVALS_GAP)
+    return min_i64(last_us, NEVER - 1 - gap) + gap + 1
+
+
+# -- closing ---------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64)", export=True)
+def intervals_due(intervals: int, instant: int) -> int:
+    """1 and what closes at the instant, which is INTERVALS_NEXT, is listed; 0 without memory."""
+    table = ld_i64(intervals, INTERVALS_TABLE)
+    heap = ld_i64(intervals, INTERVALS_HEAP)
+    entries = ld_i64(table, TABLE_ENTRIES)
+    stride = ld_i64(table, TABLE_STRIDE)
+    count = 0
+    while ld_i64(heap, HEAP_NEXT) == instant:
+        number = ld_i64(ld_i64(heap, HEAP_ITEMS), ITEM_VALUE)
+        entry = entries + number * stride
+        closes = _closing(intervals, ld_i64(entry, INTERVAL_LAST))
+        if ld_i64(entry, INTERVAL_START) == NEVER:
+            heap_pop(heap)
+            table_delete(table, entry)
+        elif closes > instant:
+            heap_replace(heap, closes, number, number)
+        elif _room(intervals, count) == 0:
+            return 0
+        else:
+            heap_pop(heap)
+            item = ld_i64(intervals, INTERVALS_DUE) + count * DUE_BYTES
+            st_i64(item, DUE_START, ld_i64(entry, INTERVAL_START))
+            st_i64(item, DUE_FIRST, ld_i64(entry, ENTRY_FIRST))
+            st_i64(item, DUE_NUMBER, number)
+            count += 1
+    _sort(ld_i64(intervals, INTERVALS_DUE), count)
+    st_i64(intervals, INTERVALS_COUNT, count)
+    if count == 0:
+        st_i64(intervals, INTERVALS_NEXT, ld_i64(heap, HEAP_NEXT))
+    return 1
+
+
+@native("i64(i64, i64)")
+def _room(intervals: int, count: int) -> int:
+    """1 and the list has room for more than `count`, twice over; 0 without memory."""
+    capacity = ld_i64(intervals, INTERVALS_CAPACITY)
+    if count < capacity:
+        return 1
+    longer = block_resize(ld_i64(intervals, INTERVALS_DUE), 4 * capacity * DUE_BYTES)
+    if longer == 0:
+        return 0
+    st_i64(intervals, INTERVALS_DUE, longer)
+    st_i64(intervals, INTERVALS_CAPACITY, 2 * capacity)
+    return 1
+
+
+@native("i64(i64)", export=True)
+def intervals_first(intervals: int) -> int:
+    """The entry that is to be emitted next of those that are due."""
+    table = ld_i64(intervals, INTERVALS_TABLE)
+    item = ld_i64(intervals, INTERVALS_DUE) + ld_i64(intervals, INTERVALS_CURSOR) * DUE_BYTES
+    return ld_i64(table, TABLE_ENTRIES) + ld_i64(item, DUE_NUMBER) * ld_i64(table, TABLE_STRIDE)
+
+
+@native("i64(i64, i64)", export=True)
+def intervals_closed(intervals: int, entry: int) -> int:
+    """The first of those that are due has been emitted and is no more; behind the last one time goes on."""
+    table_delete(ld_i64(intervals, INTERVALS_TABLE), entry)
+    cursor = ld_i64(intervals, INTERVALS_CURSOR) + 1
+    if cursor == ld_i64(intervals, INTERVALS_COUNT):
+        cursor = 0
+        st_i64(intervals, INTERVALS_COUNT, 0)
+        st_i64(intervals, INTERVALS_NEXT, ld_i64(ld_i64(intervals, INTERVALS_HEAP), HEAP_NEXT))
+    st_i64(intervals, INTERVALS_CURSOR, cursor)
+    return 0
+
+
+@native("void(i64, i64)")
+def _sort(due: int, count: int) -> None:
+    """The list by (start, first), equal ones as they are: merged run by run, if it is not in order anyway."""
+    n = 1
+    while n < count and _comes_later(due + (n - 1) * DUE_BYTES, due + n * DUE_BYTES) == 0:
+        n += 1
+    source = due
+    target = due + count * DUE_BYTES
+    width = 1 if n < count else count
+    while width < count:
+        low = 0
+        while low < count:
+            _merge_runs(source, target, low, min_i64(low + width, count), min_i64(low + 2 * width, count))
+            low += 2 * width
+        source, target = target, source
+        width *= 2
+    if source != due:
+        copy(due, source, count * DUE_BYTES)
+
+
+@native("void(i64, i64, i64, i64, i64)")
+def _merge_runs(source: int, target: int, low: int, middle: int, high: int) -> None:
+    """Items low..high of the target are those of the source, whose runs low..middle and middle..high are in order."""
+    left = low
+    right = middle
+    for n in range(low, high):
+        first = source + left * DUE_BYTES
+        second = source + right * DUE_BYTES
+        if left < middle and (right == high or _comes_later(first, second) == 0):
+            copy(target + n * DUE_BYTES, first, DUE_BYTES)
+            left += 1
+        else:
+            copy(target + n * DUE_BYTES, second, DUE_BYTES)
+            right += 1
+
+
+@native("i64(i64, i64)", inline=True)
+def _comes_later(a: int, b: int) -> int:
+    """Whether item a is to stand behind item b."""
+    start = ld_i64(a, DUE_START)
+    other = ld_i64(b, DUE_START)
+    return 1 if start > other or (start == other and ld_i64(a, DUE_FIRST) > ld_i64(b, DUE_FIRST)) else 0
+
+
+# -- as flat bytes, and back -----------------------------------------------------------------------------------------
+
+
+@native("i64(i64)", export=True)
+def intervals_saved_words(intervals: int) -> int:
+    """The most words that `intervals_save` writes."""
+    return table_saved_words(ld_i64(intervals, INTERVALS_TABLE))
+
+
+@native("i64(i64, i64)", export=True)
+def intervals_save(intervals: int, target: int) -> int:
+    """The open intervals as words at `target`; returns how many. No instant is under way."""
+    _settle(intervals)
+    return table_save(ld_i64(intervals, INTERVALS_TABLE), target)
+
+
+@native("i64(i64, i64, i64)", export=True)
+def intervals_load(intervals: int, source: int, partitions: int) -> int:
+    """The words read, and what was saved is open beside what was; 0 without memory or for other entries.
+
+    partitions: as for `table_load`.
+    """
+    words = table_load(ld_i64(intervals, INTERVALS_TABLE), source, partitions)
+    if words == 0 or _refill(intervals) == 0:
+        return 0
+    return words
+
+
+@native("i64(i64)", export=True)
+def intervals_held_bytes(intervals: int) -> int:
+    """Memory the intervals hold; 0 is none."""
+    if intervals == 0:
+        return 0
+    due = 2 * ld_i64(intervals, INTERVALS_CAPACITY) * DUE_BYTES
+    tables = table_held_bytes(ld_i64(intervals, INTERVALS_TABLE))
+    return INTERVALS_WORDS * 8 + due + tables + heap_held_bytes(ld_i64(intervals, INTERVALS_HEAP))
+
+
+def _arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
+    (shape,) = slot.shapes
+    return (shape.entry_words, string_bits(shape), *slot.parameters)
+
+
+register(
+    Container(
+        "intervals",
+        _arguments,
+        new=intervals_new,
+        drop=intervals_drop,
+        saved_words=intervals_saved_words,
+        save=intervals_save,
+        load=intervals_load,
+        held_bytes=intervals_held_bytes,
+    )
+)

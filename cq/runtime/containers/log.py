@@ -1,0 +1,563 @@
+"""Keyed logs: the rows of each key in order of arrival, which leave by time.
+
+A row is a record (log_words.py says its words) in the list of its key; the key's entry in the table says where the list
+begins and ends, and is deleted with the last record. Each record has an expiry, the time from which nothing can match
+it. Records stand in chunks as they come. A chunk is freed, its records taken out of their lists, when the latest expiry
+of its records is reached; its number and its memory are used again, and so are the places of deleted keys. So however
+many rows and keys pass, a log holds what has not expired and what shares a chunk with it, and a row far in the future
+holds back its own chunk only. Long strings lie in an arena of their chunk and leave with it.
+
+Some records wait for a proof: that they have expired and nothing has matched them. They are taken in order of expiry,
+then of arrival, before `log_forget` frees what has expired.
+
+Records refer to each other by chunk number and place, never by address. Filling one: `log_append` makes it the last of
+its key; the kernel writes its words (`string_store` for strings, with the chunk for the table).
+
+Sharing: none, as for tables.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import (
+    copy,
+    fill,
+    ld_i64,
+    ld_u8,
+    max_i64,
+    min_i64,
+    release,
+    shl,
+    shr_u,
+    st_i64,
+    udiv,
+    zalloc,
+)
+from cq.runtime.containers.blocks import block_drop, block_new, block_resize
+from cq.runtime.containers.heap import (
+    HEAP_COUNT,
+    HEAP_ITEMS,
+    HEAP_NEXT,
+    ITEM_BYTES,
+    ITEM_TIME,
+    ITEM_VALUE,
+    heap_clear,
+    heap_drop,
+    heap_held_bytes,
+    heap_new,
+    heap_pop,
+    heap_push,
+)
+from cq.runtime.containers.log_words import (
+    CHUNK_COUNT,
+    CHUNK_HEAD_BYTES,
+    CHUNK_LATEST,
+    LOG_ARRIVALS,
+    LOG_CAPACITY,
+    LOG_CHUNKS,
+    LOG_CLOSED,
+    LOG_CLOSED_BYTES,
+    LOG_FREE,
+    LOG_HEAD,
+    LOG_NEXT,
+    LOG_NUMBERS,
+    LOG_OPEN,
+    LOG_PLACES,
+    LOG_PROOFS,
+    LOG_RECORD_BYTES,
+    LOG_RECORDS,
+    LOG_STRINGS,
+    LOG_TABLE,
+    LOG_WORDS,
+    MOST_PLACES,
+    PLACE_BITS,
+    RECORD_BEFORE,
+    RECORD_EXPIRY,
+    RECORD_HASH,
+    RECORD_NEXT,
+    RECORD_PROOF,
+    RECORD_SERIAL,
+    log_chunk,
+    log_record,
+)
+from cq.runtime.containers.protocol import Container, Place, register, string_bits
+from cq.runtime.containers.strings import INLINE_STRING_BYTES, strings_move
+from cq.runtime.containers.table_words import (
+    ENTRY_TAG,
+    NUMBER_MASK,
+    TABLE_ARENA,
+    TABLE_ARENA_CAPACITY,
+    TABLE_ARENA_USED,
+    TABLE_COUNT,
+    TABLE_ENTRIES,
+    TABLE_ENTRY_BYTES,
+    TABLE_INDEX,
+    TABLE_MASK,
+    TABLE_SHIFT,
+    TABLE_STRIDE,
+    TABLE_STRINGS,
+)
+from cq.runtime.containers.tables import (
+    HASH_MASK,
+    PARTITION_MASK,
+    table_delete,
+    table_drop,
+    table_held_bytes,
+    table_load,
+    table_make_dense,
+    table_new,
+    table_save,
+    table_saved_words,
+    table_settle,
+    words_for,
+)
+from cq.runtime.containers.tables import SAVED_HEAD as TABLE_SAVED_HEAD
+from cq.runtime.layout.abi import NEVER
+from cq.runtime.layout.job import Slot
+
+FIRST_NUMBERS = 8
+CHUNK_BYTES = 1 << 16  # of its records: what one row far in the future can hold back
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def log_new(entry_words: int, key_strings: int, record_words: int, strings: int) -> int:
+    """An empty log, or 0 without memory. The last two words of an entry are the log's own."""
+    log = zalloc(LOG_WORDS * 8)
+    if log == 0:
+        return 0
+    table = table_new(entry_words, key_strings, 0)
+    st_i64(log, LOG_TABLE, table)
+    st_i64(log, LOG_CHUNKS, block_new(FIRST_NUMBERS * 8, 0))
+    st_i64(log, LOG_CLOSED, heap_new())
+    st_i64(log, LOG_PROOFS, heap_new())
+    st_i64(log, LOG_CAPACITY, FIRST_NUMBERS)
+    st_i64(log, LOG_PLACES, min_i64(max_i64(udiv(CHUNK_BYTES, record_words * 8), 1), MOST_PLACES))
+    st_i64(log, LOG_RECORD_BYTES, record_words * 8)
+    st_i64(log, LOG_STRINGS, strings)
+    st_i64(log, LOG_HEAD, entry_words - 2)
+    st_i64(log, LOG_NEXT, NEVER)
+    there = table != 0 and ld_i64(log, LOG_CHUNKS) != 0 and ld_i64(log, LOG_CLOSED) != 0
+    if there and ld_i64(log, LOG_PROOFS) != 0 and table_make_dense(table) == 1:
+        return log
+    log_drop(log)
+    return 0
+
+
+@native("i64(i64)", export=True)
+def log_drop(log: int) -> int:
+    """Free the log and all it holds; 0 is no log."""
+    if log != 0:
+        if ld_i64(log, LOG_CLOSED) != 0:
+            for n in range(_chunks(log)):
+                chunk = log_chunk(log, shl(_nth_number(log, n), PLACE_BITS))
+                block_drop(ld_i64(chunk, TABLE_ARENA))
+                block_drop(chunk)
+        heap_drop(ld_i64(log, LOG_CLOSED))
+        heap_drop(ld_i64(log, LOG_PROOFS))
+        block_drop(ld_i64(log, LOG_CHUNKS))
+        table_drop(ld_i64(log, LOG_TABLE))
+        release(log)
+    return 0
+
+
+@native("i64(i64)")
+def _chunks(log: int) -> int:
+    """How many chunks there are."""
+    opened = 1 if ld_i64(log, LOG_OPEN) != 0 else 0
+    return ld_i64(ld_i64(log, LOG_CLOSED), HEAP_COUNT) + opened
+
+
+@native("i64(i64, i64)")
+def _nth_number(log: int, n: int) -> int:
+    """The number of one of the chunks, in no order."""
+    closed = ld_i64(log, LOG_CLOSED)
+    if n == ld_i64(closed, HEAP_COUNT):
+        return ld_i64(log, LOG_OPEN)
+    return ld_i64(ld_i64(closed, HEAP_ITEMS) + n * ITEM_BYTES, ITEM_VALUE)
+
+
+# -- rows come -------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64, i64, i64, i64)", export=True)
+def log_append(log: int, entry: int, expiry: int, serial: int, waits: int) -> int:
+    """The reference of a new record, the last of the key whose entry this is, its values 0; 0 without memory.
+
+    waits: 1 when it waits for a proof.
+    """
+    number = ld_i64(log, LOG_OPEN)
+    if number == 0 or ld_i64(log_chunk(log, shl(number, PLACE_BITS)), CHUNK_COUNT) >= ld_i64(log, LOG_PLACES):
+        number = _open_chunk(log)
+        if number == 0:
+            return 0
+    reference = shl(number, PLACE_BITS)
+    chunk = log_chunk(log, reference)
+    reference |= ld_i64(chunk, CHUNK_COUNT)
+    arrival = 0
+    if waits == 1:
+        arrival = ld_i64(log, LOG_ARRIVALS) + 1
+        if heap_push(ld_i64(log, LOG_PROOFS), expiry, arrival, reference) == 0:
+            return 0
+        st_i64(log, LOG_ARRIVALS, arrival)
+    size = ld_i64(log, LOG_RECORD_BYTES)
+    record = log_record(chunk, reference, size)
+    fill(record, 0, size)
+    st_i64(record, RECORD_HASH, ld_i64(entry, ENTRY_TAG) & HASH_MASK)
+    st_i64(record, RECORD_EXPIRY, expiry)
+    st_i64(record, RECORD_SERIAL, serial)
+    st_i64(record, RECORD_PROOF, arrival)
+    st_i64(chunk, CHUNK_COUNT, ld_i64(chunk, CHUNK_COUNT) + 1)
+    st_i64(chunk, CHUNK_LATEST, max_i64(ld_i64(chunk, CHUNK_LATEST), expiry))
+    st_i64(log, LOG_RECORDS, ld_i64(log, LOG_RECORDS) + 1)
+    head = ld_i64(log, LOG_HEAD)
+    last = ld_i64(entry, head + 1)
+    if last == 0:
+        st_i64(entry, head, reference)
+    else:
+        st_i64(log_record(log_chunk(log, last), last, size), RECORD_NEXT, reference)
+    st_i64(record, RECORD_BEFORE, last)
+    st_i64(entry, head + 1, reference)
+    _set_next(log)
+    return reference
+
+
+@native("i64(i64)")
+def _open_chunk(log: int) -> int:
+    """The number of a new chunk, which is filled from now on; 0 without memory (then nothing has changed but room)."""
+    number = ld_i64(log, LOG_FREE)
+    if number == 0 and ld_i64(log, LOG_NUMBERS) + 1 >= ld_i64(log, LOG_CAPACITY):
+        capacity = 2 * ld_i64(log, LOG_CAPACITY)
+        chunks = block_resize(ld_i64(log, LOG_CHUNKS), capacity * 8)
+        if chunks == 0:
+            return 0
+        st_i64(log, LOG_CHUNKS, chunks)
+        st_i64(log, LOG_CAPACITY, capacity)
+    made = block_new(_chunk_bytes(log), 0)
+    if made == 0:
+        return 0
+    full = ld_i64(log, LOG_OPEN)
+    if full != 0:
+        chunk = log_chunk(log, shl(full, PLACE_BITS))
+        if heap_push(ld_i64(log, LOG_CLOSED), ld_i64(chunk, CHUNK_LATEST), 0, full) == 0:
+            block_drop(made)
+            return 0
+        held = _chunk_bytes(log) + ld_i64(chunk, TABLE_ARENA_CAPACITY)
+        st_i64(log, LOG_CLOSED_BYTES, ld_i64(log, LOG_CLOSED_BYTES) + held)
+    if number == 0:
+        number = ld_i64(log, LOG_NUMBERS) + 1
+        st_i64(log, LOG_NUMBERS, number)
+    else:
+        st_i64(log, LOG_FREE, ld_i64(ld_i64(log, LOG_CHUNKS), number))
+    fill(made, 0, CHUNK_HEAD_BYTES)
+    st_i64(made, CHUNK_LATEST, -NEVER)
+    st_i64(made, TABLE_STRINGS, ld_i64(log, LOG_STRINGS))
+    st_i64(ld_i64(log, LOG_CHUNKS), number, made)
+    st_i64(log, LOG_OPEN, number)
+    return number
+
+
+@native("i64(i64)")
+def _chunk_bytes(log: int) -> int:
+    """Memory of a chunk without its strings."""
+    return CHUNK_HEAD_BYTES + ld_i64(log, LOG_PLACES) * ld_i64(log, LOG_RECORD_BYTES)
+
+
+@native("void(i64)")
+def _set_next(log: int) -> None:
+    """The log says when something in it is next due."""
+    due = min_i64(ld_i64(ld_i64(log, LOG_CLOSED), HEAP_NEXT), ld_i64(ld_i64(log, LOG_PROOFS), HEAP_NEXT))
+    number = ld_i64(log, LOG_OPEN)
+    if number != 0:
+        due = min_i64(due, ld_i64(log_chunk(log, shl(number, PLACE_BITS)), CHUNK_LATEST))
+    st_i64(log, LOG_NEXT, due)
+
+
+# -- rows leave ------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64)", export=True)
+def log_proof(log: int, instant: int) -> int:
+    """The reference of the first record whose proof is due at the instant and which nothing has matched, or 0.
+
+    It stays the first until `log_proved`. Those before it that were matched wait no more.
+    """
+    proofs = ld_i64(log, LOG_PROOFS)
+    while ld_i64(proofs, HEAP_COUNT) != 0:
+        first = ld_i64(proofs, HEAP_ITEMS)
+        reference = ld_i64(first, ITEM_VALUE)
+        chunk = log_chunk(log, reference)
+        if ld_i64(log_record(chunk, reference, ld_i64(log, LOG_RECORD_BYTES)), RECORD_PROOF) != 0:
+            return reference if ld_i64(first, ITEM_TIME) <= instant else 0
+        heap_pop(proofs)
+    return 0
+
+
+@native("i64(i64)", export=True)
+def log_proved(log: int) -> int:
+    """The record that `log_proof` gave waits no more."""
+    proofs = ld_i64(log, LOG_PROOFS)
+    reference = ld_i64(ld_i64(proofs, HEAP_ITEMS), ITEM_VALUE)
+    st_i64(log_record(log_chunk(log, reference), reference, ld_i64(log, LOG_RECORD_BYTES)), RECORD_PROOF, 0)
+    heap_pop(proofs)
+    return 0
+
+
+@native("i64(i64, i64)", export=True)
+def log_forget(log: int, instant: int) -> int:
+    """Every chunk is freed of which all records have expired at the instant. No proof is due any more."""
+    closed = ld_i64(log, LOG_CLOSED)
+    while ld_i64(closed, HEAP_NEXT) <= instant and ld_i64(closed, HEAP_COUNT) != 0:
+        number = ld_i64(ld_i64(closed, HEAP_ITEMS), ITEM_VALUE)
+        heap_pop(closed)
+        chunk = log_chunk(log, shl(number, PLACE_BITS))
+        held = _chunk_bytes(log) + ld_i64(chunk, TABLE_ARENA_CAPACITY)
+        st_i64(log, LOG_CLOSED_BYTES, ld_i64(log, LOG_CLOSED_BYTES) - held)
+        _free_chunk(log, number)
+    number = ld_i64(log, LOG_OPEN)
+    if number != 0 and ld_i64(log_chunk(log, shl(number, PLACE_BITS)), CHUNK_LATEST) <= instant:
+        st_i64(log, LOG_OPEN, 0)
+        _free_chunk(log, number)
+    _set_next(log)
+    return 0
+
+
+@native("void(i64, i64)")
+def _free_chunk(log: int, number: int) -> None:
+    """The chunk is gone, and its records from their lists; its number is free."""
+    reference = shl(number, PLACE_BITS)
+    chunk = log_chunk(log, reference)
+    count = ld_i64(chunk, CHUNK_COUNT)
+    for place in range(count):
+        _unlink(log, reference | place, log_record(chunk, place, ld_i64(log, LOG_RECORD_BYTES)))
+    st_i64(log, LOG_RECORDS, ld_i64(log, LOG_RECORDS) - count)
+    block_drop(ld_i64(chunk, TABLE_ARENA))
+    block_drop(chunk)
+    st_i64(ld_i64(log, LOG_CHUNKS), number, ld_i64(log, LOG_FREE))
+    st_i64(log, LOG_FREE, number)
+
+
+@native("void(i64, i64, i64)")
+def _unlink(log: int, reference: int, record: int) -> None:
+    """The record is in no list, and its key is gone if it was the only one."""
+    size = ld_i64(log, LOG_RECORD_BYTES)
+    before = ld_i64(record, RECORD_BEFORE)
+    following = ld_i64(record, RECORD_NEXT)
+    if before != 0:
+        st_i64(log_record(log_chunk(log, before), before, size), RECORD_NEXT, following)
+    if following != 0:
+        st_i64(log_record(log_chunk(log, following), following, size), RECORD_BEFORE, before)
+    if before == 0 or following == 0:
+        head = ld_i64(log, LOG_HEAD)
+        entry = _entry_of(log, ld_i64(record, RECORD_HASH), reference)
+        if before == 0 and following == 0:
+            table_delete(ld_i64(log, LOG_TABLE), entry)
+        elif before == 0:
+            st_i64(entry, head, following)
+        else:
+            st_i64(entry, head + 1, before)
+
+
+@native("i64(i64, i64, i64)")
+def _entry_of(log: int, hash32: int, reference: int) -> int:
+    """The entry of the key whose first or last record this is: no other has one of its references."""
+    table = ld_i64(log, LOG_TABLE)
+    index = ld_i64(table, TABLE_INDEX)
+    mask = ld_i64(table, TABLE_MASK)
+    head = ld_i64(log, LOG_HEAD)
+    slot = shr_u(hash32, ld_i64(table, TABLE_SHIFT))
+    while True:
+        item = ld_i64(index, slot)
+        if shr_u(item, 32) == hash32:
+            entry = ld_i64(table, TABLE_ENTRIES) + (item & NUMBER_MASK) * ld_i64(table, TABLE_STRIDE)
+            if ld_i64(entry, head) == reference or ld_i64(entry, head + 1) == reference:
+                return entry
+        slot = (slot + 1) & mask
+
+
+# -- as flat bytes, and back -----------------------------------------------------------------------------------------
+
+SAVED_HEAD = 3  # records, bytes of one, bytes of their strings; then the table, the records key by key, the strings
+
+
+@native("i64(i64)", export=True)
+def log_saved_words(log: int) -> int:
+    """Words that `log_save` writes."""
+    records = ld_i64(log, LOG_RECORDS) * ld_i64(log, LOG_RECORD_BYTES)
+    table = table_saved_words(ld_i64(log, LOG_TABLE))
+    return SAVED_HEAD + table + words_for(records) + words_for(_string_bytes(log))
+
+
+@native("i64(i64)")
+def _string_bytes(log: int) -> int:
+    """Bytes of the long strings of all records."""
+    found = 0
+    for n in range(_chunks(log)):
+        found += ld_i64(log_chunk(log, shl(_nth_number(log, n), PLACE_BITS)), TABLE_ARENA_USED)
+    return found
+
+
+@native("i64(i64, i64)", export=True)
+def log_save(log: int, target: int) -> int:
+    """The log as words at `target`; returns how many. Of a key's records all but the last have a next one."""
+    table = ld_i64(log, LOG_TABLE)
+    size = ld_i64(log, LOG_RECORD_BYTES)
+    records = ld_i64(log, LOG_RECORDS)
+    at = target + (SAVED_HEAD + table_save(table, target + SAVED_HEAD * 8)) * 8
+    texts = at + records * size
+    strings = _string_bytes(log)
+    if strings > 0:
+        st_i64(texts + ((strings - 1) & -8), 0, 0)
+    st_i64(target, 0, records)
+    st_i64(target, 1, size)
+    st_i64(target, 2, strings)
+    used = 0
+    for key in range(1, ld_i64(table, TABLE_COUNT) + 1):
+        entry = ld_i64(table, TABLE_ENTRIES) + key * ld_i64(table, TABLE_STRIDE)
+        reference = ld_i64(entry, ld_i64(log, LOG_HEAD))
+        while reference != 0:
+            chunk = log_chunk(log, reference)
+            copy(at, log_record(chunk, reference, size), size)
+            used = _save_texts(chunk, at, texts, used)
+            reference = ld_i64(at, RECORD_NEXT)
+            at += size
+    return log_saved_words(log)
+
+
+@native("i64(i64, i64, i64, i64)")
+def _save_texts(chunk: int, record: int, texts: int, used: int) -> int:
+    """The long strings of a copied record are behind those before them, and it says where; the bytes used then."""
+    word = 0
+    left = ld_i64(chunk, TABLE_STRINGS)
+    while left != 0:
+        length = ld_i64(record, word) & 4294967295
+        if left & 1 == 1 and length > INLINE_STRING_BYTES:
+            copy(texts + used, ld_i64(chunk, TABLE_ARENA) + ld_i64(record, word + 1), length)
+            st_i64(record, word + 1, used)
+            used += length
+        left = shr_u(left, 1)
+        word += 1
+    return used
+
+
+@native("i64(i64, i64, i64)", export=True)
+def log_load(log: int, source: int, partitions: int) -> int:
+    """The words read, and the log holds what was saved, behind what it held; 0 without memory or for other records.
+
+    partitions: 0, or -> u8[256]: 1 for those whose keys are taken; the others stay away. No key may be there already.
+    """
+    table = ld_i64(log, LOG_TABLE)
+    size = ld_i64(log, LOG_RECORD_BYTES)
+    saved = source + SAVED_HEAD * 8
+    table_settle(table)
+    number = ld_i64(table, TABLE_COUNT)
+    words = table_load(table, saved, partitions)
+    if words == 0 or ld_i64(source, 1) != size:
+        return 0
+    at = saved + words * 8
+    texts = at + ld_i64(source, 0) * size
+    saved += TABLE_SAVED_HEAD * 8
+    for _key in range(ld_i64(source, SAVED_HEAD)):
+        wanted = partitions == 0 or ld_u8(partitions, ld_i64(saved, ENTRY_TAG) & PARTITION_MASK) == 1
+        if wanted:
+            number += 1
+            if _load_records(log, number, at, texts) == 0:
+                return 0
+        while ld_i64(at, RECORD_NEXT) != 0:
+            at += size
+        at += size
+        saved += ld_i64(table, TABLE_ENTRY_BYTES)
+    if _order_proofs(log) == 0:
+        return 0
+    return SAVED_HEAD + words + words_for(ld_i64(source, 0) * size) + words_for(ld_i64(source, 2))
+
+
+@native("i64(i64, i64, i64, i64)")
+def _load_records(log: int, number: int, at: int, texts: int) -> int:
+    """1 and the key of that number has the records saved for it; 0 without memory."""
+    table = ld_i64(log, LOG_TABLE)
+    size = ld_i64(log, LOG_RECORD_BYTES)
+    entry = ld_i64(table, TABLE_ENTRIES) + number * ld_i64(table, TABLE_STRIDE)
+    fill(entry + ld_i64(log, LOG_HEAD) * 8, 0, 16)
+    while True:
+        reference = log_append(log, entry, ld_i64(at, RECORD_EXPIRY), ld_i64(at, RECORD_SERIAL), 0)
+        if reference == 0:
+            return 0
+        chunk = log_chunk(log, reference)
+        record = log_record(chunk, reference, size)
+        copy(record + RECORD_PROOF * 8, at + RECORD_PROOF * 8, size - RECORD_PROOF * 8)
+        if strings_move(chunk, record, texts) == 0:
+            return 0
+        if ld_i64(at, RECORD_NEXT) == 0:
+            return 1
+        at += size
+
+
+@native("i64(i64)")
+def _order_proofs(log: int) -> int:
+    """1 and the records that wait for proofs do so in the order of their rows, wherever they were; 0 without memory.
+
+    Arrivals were counted by each of the logs that were saved: within one serial they say the order.
+    """
+    proofs = ld_i64(log, LOG_PROOFS)
+    heap_clear(proofs)
+    if _push_proofs(log, RECORD_SERIAL) == 0:
+        return 0
+    arrivals = 0
+    while ld_i64(proofs, HEAP_COUNT) != 0:
+        reference = ld_i64(ld_i64(proofs, HEAP_ITEMS), ITEM_VALUE)
+        heap_pop(proofs)
+        arrivals += 1
+        record = log_record(log_chunk(log, reference), reference, ld_i64(log, LOG_RECORD_BYTES))
+        st_i64(record, RECORD_PROOF, arrivals)
+    st_i64(log, LOG_ARRIVALS, arrivals)
+    done = _push_proofs(log, RECORD_EXPIRY)
+    _set_next(log)
+    return done
+
+
+@native("i64(i64, i64)")
+def _push_proofs(log: int, word: int) -> int:
+    """1 and every record that waits for a proof is in the heap by this word, then by arrival; 0 without memory."""
+    for n in range(_chunks(log)):
+        reference = shl(_nth_number(log, n), PLACE_BITS)
+        chunk = log_chunk(log, reference)
+        for place in range(ld_i64(chunk, CHUNK_COUNT)):
+            record = log_record(chunk, place, ld_i64(log, LOG_RECORD_BYTES))
+            proof = ld_i64(record, RECORD_PROOF)
+            waits = proof != 0
+            if waits and heap_push(ld_i64(log, LOG_PROOFS), ld_i64(record, word), proof, reference | place) == 0:
+                return 0
+    return 1
+
+
+@native("i64(i64)", export=True)
+def log_held_bytes(log: int) -> int:
+    """Memory the log holds; 0 is no log."""
+    if log == 0:
+        return 0
+    held = LOG_WORDS * 8 + ld_i64(log, LOG_CAPACITY) * 8 + ld_i64(log, LOG_CLOSED_BYTES)
+    held += heap_held_bytes(ld_i64(log, LOG_CLOSED)) + heap_held_bytes(ld_i64(log, LOG_PROOFS))
+    number = ld_i64(log, LOG_OPEN)
+    if number != 0:
+        chunk = log_chunk(log, shl(number, PLACE_BITS))
+        held += _chunk_bytes(log) + ld_i64(chunk, TABLE_ARENA_CAPACITY)
+    return held + table_held_bytes(ld_i64(log, LOG_TABLE))
+
+
+def _arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
+    keys, rows = slot.shapes
+    return (keys.entry_words, string_bits(keys), rows.entry_words, string_bits(rows))
+
+
+register(
+    Container(
+        "log",
+        _arguments,
+        new=log_new,
+        drop=log_drop,
+        saved_words=log_saved_words,
+        save=log_save,
+        load=log_load,
+        held_bytes=log_held_bytes,
+    )
+)

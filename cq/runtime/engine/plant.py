@@ -1,0 +1,120 @@
+"""What a job is built into: the addresses of its structures in native memory, and how those of all ways are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from cq.runtime.containers.state import made, new_state, words
+from cq.runtime.engine import stage as s
+from cq.runtime.flow import parcel as p
+from cq.runtime.layout.abi import NEVER, STATE_INSTANT
+from cq.runtime.layout.job import Job, PortSpec, Stage
+
+if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
+    from cq.runtime.base.host import Host
+
+
+def power_of_two(least: int) -> int:
+    """The smallest power of two, from 2 on, that is not below `least`."""
+    return 1 << max(1, (least - 1).bit_length())
+
+
+@dataclass(slots=True)
+class Plant:
+    """The addresses of everything that was built. stages, sinks, sources: in the order of the job.
+
+    saved: how many states each stage had in the run that this one goes on from; none: it begins.
+    """
+
+    host: Host
+    job: Job
+    workers: int
+    saved: tuple[int, ...] = ()
+    engine: int = 0
+    admission: int = 0
+    stages: list[int] = field(default_factory=list)
+    sinks: list[int] = field(default_factory=list)
+    sources: list[int] = field(default_factory=list)
+    storages: list[int] = field(default_factory=list)
+    rings: list[int] = field(default_factory=list)
+    depots: list[list[int]] = field(default_factory=list)
+    tasks: list[list[int]] = field(default_factory=list)
+    states: list[list[int]] = field(default_factory=list)
+    tickets: list[int] = field(default_factory=list)
+    buffers: list[int] = field(default_factory=list)
+    hybrids: list[int] = field(default_factory=list)
+    bags: list[int] = field(default_factory=list)
+    splits: list[int] = field(default_factory=list)
+
+    def ring(self, capacity: int) -> int:
+        """A ring for at least `capacity` values, dropped with the plant."""
+        self.rings.append(made(self.host.function("ring_new")(power_of_two(capacity)), "ring"))
+        return self.rings[-1]
+
+    def bag(self, homes: int) -> tuple[int, list[int]]:
+        """An empty bag, dropped with the plant, and its homes."""
+        self.bags.append(made(self.host.function("bag_new")(homes), "bag"))
+        return self.bags[-1], [self.host.function("bag_home")(self.bags[-1], n) for n in range(homes)]
+
+    def reorder_buffer(self, capacity: int) -> int:
+        """A reorder buffer for at least `capacity` tickets in flight, dropped with the plant."""
+        self.buffers.append(made(self.host.function("reorder_new")(power_of_two(capacity)), "reorder buffer"))
+        return self.buffers[-1]
+
+    def block(self, size_words: int) -> int:
+        """Zero words on a cache line of their own, kept as long as the host."""
+        address = self.host.place(bytes(8 * size_words + 64))
+        return (address + 63) & ~63
+
+
+class Carried(NamedTuple):
+    """What parcels carry for each row beside its columns, or for all of them."""
+
+    segments: bool = False
+    positions: bool = False
+    watermarks: bool = False
+    causes: bool = False
+
+
+def new_depot(host: Host, port: PortSpec, limit: int, capacity: int, carried: Carried) -> int:
+    """Parcels of a port. capacity: for stages that make no more rows than they take; beyond it they grow."""
+    specs = words(w for c in port.columns for w in (int(c.storage), int(c.nullable)))
+    depot = made(host.function("depot_new")(len(port.columns), host.place(specs), limit, capacity + 64), port.name)
+    flags = (p.DEPOT_SEGMENTED, p.DEPOT_POSITIONED, p.DEPOT_MARKED, p.DEPOT_CAUSED)
+    for word, flag in zip(flags, carried, strict=True):
+        host.set_word(depot, word, int(flag))
+    return depot
+
+
+def new_states(plant: Plant, spec: Stage, count: int) -> list[int]:
+    """The states of a stage."""
+    states: list[int] = []
+    plant.states.append(states)
+    for _ in range(count):
+        states.append(new_state(plant.host, spec))
+        plant.host.set_word(states[-1], STATE_INSTANT, NEVER)
+    return states
+
+
+def new_tasks(plant: Plant, spec: Stage, stage: int, states: Sequence[int]) -> list[int]:
+    """A task for each of these states; 0: it gets one when it runs."""
+    tasks: list[int] = []
+    plant.tasks.append(tasks)
+    for state in states:
+        tasks.append(made(plant.host.function("task_new")(stage, state), spec.name))
+    return tasks
+
+
+def idle_tasks(plant: Plant, spec: Stage, stage: int, states: Sequence[int]) -> None:
+    """A bag of tasks, one for each of these states, and a reorder buffer for as many."""
+    host = plant.host
+    tasks = new_tasks(plant, spec, stage, states)
+    idle, homes = plant.bag(len(tasks))
+    for task, home in zip(tasks, homes, strict=True):
+        host.set_word(task, s.TASK_HOME, home)
+        host.function("bag_put")(home, task)
+    host.set_word(stage, s.STAGE_TASKS, len(tasks))
+    host.set_word(stage, s.STAGE_TASK, idle)
+    host.set_word(stage, s.STAGE_REORDER, plant.reorder_buffer(len(tasks)))

@@ -1,0 +1,319 @@
+"""Open intervals against a plain list: which rows join, what closes when and in which order, saving, no memory."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from both_ways import Compiled, Interpreted
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import ld_i64, shr_u, st_i64
+from cq.runtime.base.simulation import Memory
+from cq.runtime.containers import intervals as v
+from cq.runtime.containers import strings as x
+from cq.runtime.containers import table_words as w
+from cq.runtime.containers.intervals import (
+    INTERVAL_KEYS,
+    INTERVAL_LAST,
+    INTERVAL_START,
+    INTERVALS_COUNT,
+    INTERVALS_NEXT,
+    INTERVALS_TABLE,
+    intervals_closed,
+    intervals_due,
+    intervals_first,
+    intervals_insert,
+)
+from cq.runtime.containers.strings import hash_word
+from cq.runtime.containers.table_words import (
+    ENTRY_FIRST,
+    NUMBER_MASK,
+    TABLE_COUNT,
+    TABLE_ENTRIES,
+    TABLE_INDEX,
+    TABLE_MASK,
+    TABLE_SHIFT,
+    TABLE_STRIDE,
+)
+from cq.runtime.layout.abi import NEVER
+
+KEY, TEXT, ROWS = INTERVAL_KEYS, INTERVAL_KEYS + 1, INTERVAL_KEYS + 3  # behind the times: a key, a text, a count
+WORDS = INTERVAL_KEYS + 4
+GAP = 5
+
+
+@native("i64(i64, i64, i64, i64, i64)", export=True)
+def touched(intervals: int, hash32: int, key: int, time: int, after: int) -> int:
+    """The first entry of the key, above the address `after`, that a row of this time touches, or 0."""
+    table = ld_i64(intervals, INTERVALS_TABLE)
+    slot = shr_u(hash32, ld_i64(table, TABLE_SHIFT))
+    least = 0
+    while ld_i64(ld_i64(table, TABLE_INDEX), slot) != 0:
+        item = ld_i64(ld_i64(table, TABLE_INDEX), slot)
+        entry = ld_i64(table, TABLE_ENTRIES) + (item & NUMBER_MASK) * ld_i64(table, TABLE_STRIDE)
+        inside = ld_i64(entry, INTERVAL_START) - GAP <= time <= ld_i64(entry, INTERVAL_LAST) + GAP
+        mine = shr_u(item, 32) == hash32 and ld_i64(entry, KEY) == key
+        if mine and inside and entry > after and (least == 0 or entry < least):
+            least = entry
+        slot = (slot + 1) & ld_i64(table, TABLE_MASK)
+    return least
+
+
+@native("void(i64, i64, i64)", export=True)
+def put_word(address: int, index: int, value: int) -> None:
+    """A word of an entry."""
+    st_i64(address, index, value)
+
+
+@native("i64(i64, i64, i64)", export=True)
+def pass_through(intervals: int, first: int, last: int) -> int:
+    """Rows first..last come, at a time of their own each and with a key of its own; returns how many closed."""
+    closed = 0
+    for n in range(first, last):
+        while ld_i64(intervals, INTERVALS_NEXT) <= n:
+            if intervals_due(intervals, ld_i64(intervals, INTERVALS_NEXT)) == 0:
+                return -1
+            while ld_i64(intervals, INTERVALS_COUNT) != 0:
+                closed += 1
+                intervals_closed(intervals, intervals_first(intervals))
+        entry = intervals_insert(intervals, hash_word(n), n, n)
+        if entry == 0:
+            return -1
+        if n & 1 == 1:  # every other one is extended: its item of the heap is too early
+            st_i64(entry, INTERVAL_LAST, n + GAP)
+    return closed
+
+
+FUNCTIONS = (
+    v.intervals_new, v.intervals_drop, v.intervals_insert, v.intervals_due, v.intervals_first, v.intervals_closed,
+    v.intervals_save, v.intervals_load, v.intervals_saved_words, v.intervals_held_bytes, x.string_store,
+    touched, put_word, pass_through,
+)  # fmt: skip
+
+
+@pytest.fixture(params=[Interpreted, Compiled], ids=lambda way: way.__name__.lower())
+def run(request):
+    with request.param(*FUNCTIONS) as made:
+        yield made
+
+
+class Model:
+    """The open intervals as a list of [key, start, last, first arrival, text, rows]; keys collide."""
+
+    def __init__(self, run, hashes):
+        self.run, self.hashes, self.open, self.arrivals = run, hashes, [], 0
+        self.intervals = run.intervals_new(WORDS, 1 << TEXT, GAP)
+
+    @property
+    def table(self):
+        return self.run.words(self.intervals, 1)[INTERVALS_TABLE]
+
+    @property
+    def next(self):
+        return self.run.words(self.intervals, v.INTERVALS_WORDS)[INTERVALS_NEXT]
+
+    def row(self, key, time, text):
+        """What generated code does with a row, on both sides."""
+        run, self.arrivals = self.run, self.arrivals + 1
+        hash32 = self.hashes[key % len(self.hashes)]
+        one = run.touched(self.intervals, hash32, key, time, 0)
+        two = run.touched(self.intervals, hash32, key, time, one) if one else 0
+        mine = [s for s in self.open if s[0] == key and s[1] - GAP <= time <= s[2] + GAP]
+        assert sorted(map(self.content, filter(None, (one, two)))) == sorted(mine)
+        if one == 0:
+            entry = run.intervals_insert(self.intervals, hash32, self.arrivals, time)
+            run.put_word(entry, KEY, key)
+            assert run.string_store(self.table, entry, TEXT, run.place(text + bytes(16)), len(text)) == 1
+            run.put_word(entry, ROWS, 1)
+            self.open.append([key, time, time, self.arrivals, text, 1])
+            return
+        if two:
+            (one, a), (two, b) = sorted(((e, self.content(e)) for e in (one, two)), key=lambda item: item[1][1])
+            run.put_word(one, INTERVAL_LAST, b[2])
+            run.put_word(one, ENTRY_FIRST, min(a[3], b[3]))
+            run.put_word(one, ROWS, a[5] + b[5])
+            run.put_word(two, INTERVAL_START, NEVER)
+            self.open.remove(b)
+            self.open[self.open.index(a)] = [key, a[1], b[2], min(a[3], b[3]), a[4], a[5] + b[5]]
+        a = self.content(one)
+        new = [key, min(a[1], time), max(a[2], time), a[3], a[4], a[5] + 1]
+        for word, value in ((INTERVAL_START, new[1]), (INTERVAL_LAST, new[2]), (ROWS, new[5])):
+            run.put_word(one, word, value)
+        self.open[self.open.index(a)] = new
+
+    def content(self, entry):
+        words = self.run.words(entry, WORDS)
+        size = words[TEXT] & 0xFFFFFFFF
+        arena = self.run.words(self.table, w.TABLE_WORDS)[w.TABLE_ARENA]
+        text = self.run.read(entry + 8 * TEXT + 4 if size <= x.INLINE_STRING_BYTES else arena + words[TEXT + 1], size)
+        return [words[KEY], words[INTERVAL_START], words[INTERVAL_LAST], words[ENTRY_FIRST], text, words[ROWS]]
+
+    def close(self, watermark):
+        """Serve every closing time up to the watermark."""
+        while self.next <= watermark and self.next != NEVER:
+            instant = self.next
+            assert instant <= min((s[2] for s in self.open), default=NEVER) + GAP + 1
+            due = sorted((s for s in self.open if s[2] + GAP + 1 == instant), key=lambda s: (s[1], s[3]))
+            self.open = [s for s in self.open if s[2] + GAP + 1 != instant]
+            assert self.run.intervals_due(self.intervals, instant) == 1
+            for session in due:
+                assert self.next == instant
+                entry = self.run.intervals_first(self.intervals)
+                assert self.content(entry) == session
+                self.run.intervals_closed(self.intervals, entry)
+            assert self.run.words(self.intervals, v.INTERVALS_WORDS)[INTERVALS_COUNT] == 0
+            assert self.next > instant
+        assert all(s[2] + GAP >= watermark for s in self.open)
+
+    def saved(self):
+        """A copy of what it holds, and how many words that is."""
+        room = self.run.zeros(8 * self.run.intervals_saved_words(self.intervals) + 8)
+        return room, self.run.intervals_save(self.intervals, room)
+
+    def drop(self):
+        self.run.intervals_drop(self.intervals)
+
+
+def text_of(dice):
+    return dice.choice([b"t", b"u", b"v"]) * dice.choice([0, 3, 12, 13, 40])
+
+
+HASHES = {
+    "alike": [7 << 20],
+    "few": [n << 26 for n in range(40)],
+    "spread": [random.Random(n).randrange(1 << 32) for n in range(400)],
+    "wrapped": [(1 << 32) - 1 - (n & 3) for n in range(40)],  # the last slots: runs go on at the first ones
+}
+
+
+@pytest.mark.parametrize("hashes", HASHES)
+@pytest.mark.parametrize("delay", [0, 30])
+def test_rows_join_and_close_as_in_a_list(run, hashes, delay):
+    dice = random.Random(f"{hashes} {delay}")
+    model, now = Model(run, HASHES[hashes]), 0
+    for _ in range(900):
+        now += dice.choice([0, 0, 1, 2])
+        model.close(now - delay)
+        model.row(dice.randrange(25), now - dice.randint(0, delay), text_of(dice))
+        if dice.random() < 0.01:
+            now += 20
+        if dice.random() < 0.02:
+            model.saved()  # settles: entries have other numbers
+    model.close(now + 1000)
+    assert model.open == [] and model.next == NEVER
+    model.drop()
+
+
+@pytest.mark.parametrize("count", [31, 32, 33, 500])
+def test_what_closes_at_one_instant_leaves_by_start_then_arrival(run, count):
+    dice = random.Random(count)
+    model = Model(run, HASHES["spread"])
+    for key in range(count):
+        model.row(key, 95, b"")
+    for key in dice.sample(range(count), count // 2):
+        model.row(key, dice.randint(90, 95), b"")
+    for key in dice.sample(range(count), count // 2):
+        model.row(key, 86 + dice.randint(0, 3), b"")
+    for key in range(count):
+        model.row(key, 95, b"")
+    model.close(1000)
+    model.drop()
+
+
+def test_what_an_instant_has_begun_keeps_its_order(run):
+    """Rows of one event have one arrival: the order in which their intervals were made tells them apart."""
+    model = Model(run, HASHES["spread"])
+    for n in range(100):
+        assert run.intervals_insert(model.intervals, HASHES["spread"][n], 7 if n else 8, 50) != 0
+    assert run.intervals_due(model.intervals, 50 + GAP + 1) == 1
+    table = run.words(model.table, w.TABLE_WORDS)
+    found = []
+    for _ in range(100):
+        entry = run.intervals_first(model.intervals)
+        found.append((entry - table[TABLE_ENTRIES]) // table[TABLE_STRIDE])
+        run.intervals_closed(model.intervals, entry)
+    assert found == [*range(2, 101), 1]
+    model.drop()
+
+
+def test_pieces_of_what_was_saved_are_one_again(run):
+    """By partition into four, then all of them into one that holds others already, which closes like the first."""
+    dice = random.Random(4)
+    source = Model(run, [x.hash_word(n) for n in range(300)])
+    for n in range(600):
+        source.row(dice.randrange(120), 100 + n // 20 - dice.randint(0, 30), text_of(dice))
+    source.close(100)
+    whole, words = source.saved()
+    pieces = []
+    for lane in range(4):
+        piece = Model(run, source.hashes)
+        wanted = run.place(bytes(p % 4 == lane for p in range(256)))
+        assert run.intervals_load(piece.intervals, whole, wanted) == words
+        pieces.append(piece)
+    target = Model(run, source.hashes)
+    target.row(200, 103, b"what was there before")
+    target.open += source.open
+    for piece in reversed(pieces):
+        saved, words = piece.saved()
+        assert run.intervals_load(target.intervals, saved, 0) == words
+    target.arrivals = source.arrivals
+    for n in range(100):
+        target.row(dice.randrange(120), 125 + n // 20, b"")
+    target.close(1000)
+    assert target.open == [] and target.next == NEVER
+    for made in (*pieces, target, source):
+        made.drop()
+
+
+def test_memory_of_intervals_that_have_closed_is_used_again(run):
+    rounds = 1_000_000 if run.compiled else 3000
+    intervals = run.intervals_new(WORDS, 0, GAP)
+    assert run.pass_through(intervals, 0, 300) > 200
+    held = run.intervals_held_bytes(intervals)
+    assert run.pass_through(intervals, 300, rounds) == rounds - 300
+    assert run.intervals_held_bytes(intervals) == held
+    run.intervals_drop(intervals)
+
+
+def test_many_that_close_at_once_take_no_longer_than_their_number():
+    with Compiled(*FUNCTIONS) as run:
+        model = Model(run, [0])
+        count = 300_000
+        for n in range(count):
+            entry = run.intervals_insert(model.intervals, x.hash_word(n), count - n, 0)
+            run.put_word(entry, KEY, n)
+        assert run.intervals_due(model.intervals, GAP + 1) == 1
+        for n in range(count):
+            entry = run.intervals_first(model.intervals)
+            if n % 1000 == 0:
+                assert run.words(entry, KEY + 1)[KEY] == count - 1 - n
+            run.intervals_closed(model.intervals, entry)
+        assert model.next == NEVER
+        model.drop()
+
+
+@pytest.mark.parametrize("fail_at", range(16))
+def test_without_memory_what_is_open_stays(fail_at):
+    with Memory(fail_at=fail_at) as memory:
+        intervals = v.intervals_new(WORDS, 0, GAP)
+        if intervals == 0:
+            memory.check_no_leaks()
+            return
+        there = []
+        for n in range(200):
+            entry = intervals_insert(intervals, hash_word(n), n, 0)
+            if entry == 0:
+                break
+            st_i64(entry, KEY, n)
+            there.append(n)
+        assert ld_i64(ld_i64(intervals, INTERVALS_TABLE), TABLE_COUNT) == len(there)
+        found = []
+        if intervals_due(intervals, GAP + 1) == 1:
+            while ld_i64(intervals, INTERVALS_COUNT) != 0:
+                entry = intervals_first(intervals)
+                found.append(ld_i64(entry, KEY))
+                intervals_closed(intervals, entry)
+            assert found == there
+        v.intervals_drop(intervals)
+        memory.check_no_leaks()
