@@ -239,11 +239,13 @@ class Compiled:
 
     @property
     def script(self) -> Script:
+        """The syntax tree. CompileError with every mistake of syntax."""
         script: Script = self.after("parse")
         return script
 
     @property
     def bound(self) -> BoundScript:
+        """The text with names and types resolved: plan, sources, settings, warnings. CompileError with all mistakes."""
         bound: BoundScript = self.after("bind")
         return bound
 
@@ -254,6 +256,7 @@ class Compiled:
 
     @property
     def sources(self) -> tuple[SourceDef, ...]:
+        """The streams the query reads; those it declares only are not among them."""
         return self.bound.sources
 
     @property
@@ -272,6 +275,7 @@ class Compiled:
 
     @property
     def outputs(self) -> tuple[Output, ...]:
+        """What the query gives, in the order of the text; empty for a text of declarations only."""
         return self.plan.outputs
 
     @property
