@@ -40,18 +40,31 @@ HTML_ROWS = 20  # of a result in a notebook
 
 
 def load(path: str | os.PathLike[str], **variables: Any) -> Query:
-    """The query in a file. variables: values of its parameters (`:name`). Paths in it start at its directory."""
+    """Return the query in a file; it is read now, compiled when it is checked, explained or run.
+
+    variables: values of its parameters (`:name`). Relative paths in the text start at the file's directory.
+    Raises UsageError when the file cannot be read, CompileError when it is too long or not UTF-8.
+    """
     file = Path(path)
     return Query(read_text(file), str(path), file.parent, variables=variables)
 
 
 def sql(text: str, **inputs: Any) -> Query:
-    """The query of a text. inputs: what its streams read: paths, Arrow, pandas or polars tables, lists of dicts."""
+    """Return the query of a text; its mistakes are raised when it is checked, explained or run.
+
+    inputs: what its streams read: paths, Arrow, pandas or polars tables, lists of dicts, readers. They are kept, not
+    copied; a reader serves one run. A stream that has an input needs no CREATE STREAM. Paths start at the working
+    directory.
+    """
     return Query(text, "<python>", Path(), inputs=inputs)
 
 
 def run(query: str | os.PathLike[str] | Query, inputs: Mapping[str, Any] | None = None, **options: Any) -> Result:
-    """Run a query, the file of one, or the text of one; options as of `Query.run`."""
+    """Run a query and return its result; options and errors as of `Query.run`.
+
+    query: a Query, a path, or a str: the path of a file if it ends in `.cq` and has one line, else the text itself.
+    inputs: by stream, besides those the query has; of one that has both, this one is read.
+    """
     return _as_query(query).run(inputs, **options)
 
 
@@ -65,9 +78,12 @@ def diff(
     tolerance: float = DEFAULT_TOLERANCE,
     threads: int | None = None,
 ) -> Difference:
-    """Run a query on two engines and compare; `.raise_if_different()`, `.equal`, `str()`.
+    """Run a query on two engines and return how their rows differ; `.raise_if_different()`, `.equal`, `str()`.
 
-    order: "strict" or "ignore"; left out, rows must be in the same order unless one side is Spark.
+    Nothing is written to sinks; both results are held in memory, and so are inputs that can be read only once.
+    query, inputs: as in `run`.  order: "strict" or "ignore"; left out, rows must be in the same order unless one side
+    is Spark.  tolerance: how far apart two DOUBLE values that count as equal may be, by the larger of them or of 1.
+    A data error is part of what is compared, not raised; CompileError and UsageError are raised.
     """
     if order not in {None, "strict", "ignore"}:
         raise UsageError(Diagnostic("CQ0208", f"order must be strict or ignore, not {order!r}"))
@@ -114,7 +130,11 @@ class Query:
         self._compiled: Compiled | None = None  # by the last call
 
     def bound(self, inputs: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None) -> Compiled:
-        """The query bound to its inputs, every mistake in it raised."""
+        """Compile the query as far as the logical plan, over these inputs besides its own; nothing is run.
+
+        settings: override what the text SETs. Raises CompileError with every mistake of the text, UsageError where an
+        input cannot be found or read.
+        """
         access = Access(self._directory, (self._directory, Path.cwd()))
         stem = Path(self.name).stem if self.name != "<python>" else "query"
         given = Inputs(access, {**self._inputs, **(inputs or {})}, dead_letters=stem)
@@ -125,7 +145,7 @@ class Query:
         return compiled
 
     def with_variables(self, **variables: Any) -> Query:
-        """The same query with these parameter values."""
+        """Return the same query with these parameter values besides those it has; this one stays as it is."""
         return Query(
             self.text,
             self.name,
@@ -135,16 +155,20 @@ class Query:
         )
 
     def check(self, inputs: Mapping[str, Any] | None = None) -> tuple[Diagnostic, ...]:
-        """Raise a CompileError with every mistake, or return the warnings."""
+        """Return the warnings, or raise a CompileError with every mistake; what no native kernel can run is one.
+
+        Reads of the inputs what their schemas need, and no rows to run over.
+        """
         found = self.bound(inputs).findings()
         if any(d.severity == "error" for d in found):
             raise CompileError(*found)
         return found
 
     def explain(self, stage: str = "logical", inputs: Mapping[str, Any] | None = None, format: str = "tree") -> str:
-        """The plan (stage logical or rewritten), its stages (stages) or the generated code (code).
+        """Return what the query is at a stage of compilation, as text; nothing is run.
 
-        format: tree, json, dot or mermaid.
+        stage: text, logical, rewritten, stages, code or spark.  format: tree, json, dot or mermaid; text and code have
+        tree only. Raises UsageError for others, and CompileError as `check` does.
         """
         return self.bound(inputs).explain(stage, format)
 
@@ -160,7 +184,13 @@ class Query:
     ) -> Result:
         """Run to the end of the inputs. Outputs with a sink are written there, the others are in the Result.
 
+        inputs: by stream, besides the query's own.  engine: native, reference or spark.
+        threads: workers of the native engine; 0: all work in the calling thread; left out, as the text SETs, else one
+        for each usable processor.  batch_rows: rows of a batch at most; results do not depend on it.
+        limit: rows of each output; the run ends when all have them.
         memory_limit: for the state of the query, in bytes or such as "2GB"; "none" for no limit.
+        Raises CompileError and UsageError before the first row, DataError for a row that cannot be read or computed:
+        files of sinks are then as they were before, unless the input has no end.
         """
         options = RunOptions(threads, batch_rows, limit, memory_limit=_memory_limit(memory_limit))
         engine_named(engine)
@@ -186,7 +216,10 @@ class Query:
         batch_rows: int | None = None,
         memory_limit: int | str | None = None,
     ) -> Job:
-        """A run that waits for `push`. With threads=0 all work happens inside the calls.
+        """Return a run that waits for `push`; the caller closes it, or uses it in `with`.
+
+        With threads=0 all work happens inside the calls; otherwise that many threads of its own do it. CQ0901 for an
+        engine that cannot be fed row by row.
 
         Nothing is opened: rows of every stream are pushed and rows of every output taken from the job, whatever
         connectors the text declares.
@@ -215,20 +248,21 @@ def _memory_limit(given: int | str | None) -> int | None:
 
 
 class Output:
-    """The rows of one output, in the order the query defines."""
+    """The rows of one output, in the order the query defines; NULL is null. Anything that takes Arrow takes it."""
 
     def __init__(self, name: str, table: pa.Table) -> None:
         self.name, self._table = name, table
 
     def to_arrow(self) -> pa.Table:
+        """The rows as an Arrow table; no copy is made."""
         return self._table
 
     def to_pandas(self) -> Any:
-        """A pandas frame; needs pandas."""
+        """The rows as a pandas frame; NULLs become what pandas has for them (NaN, None, NaT). Needs pandas."""
         return self._table.to_pandas()
 
     def to_polars(self) -> Any:
-        """A polars frame; needs polars."""
+        """The rows as a polars frame; NULLs stay null. UsageError (CQ0604) without polars."""
         try:
             import polars
         except ImportError:
@@ -236,7 +270,7 @@ class Output:
         return polars.from_arrow(self._table)
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """The rows as dicts of Python values."""
+        """The rows as dicts of Python values, NULL as None. UsageError (CQ0605) for a year beyond Python's."""
         try:
             rows: list[dict[str, Any]] = self._table.to_pylist()
         except OverflowError:
@@ -307,7 +341,7 @@ class Result(Mapping[str, Output]):
         return self._outputs[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The output, or the default where there is none."""
+        """The output of this name, or the default where there is none: unlike `[]` it raises nothing."""
         return self._outputs.get(name, default)
 
     def __iter__(self) -> Iterator[str]:
@@ -390,7 +424,7 @@ class Job:
 
     @property
     def bad_rows(self) -> dict[str, int]:
-        """How many rows of each stream could not be read."""
+        """How many rows of each stream could not be read so far; none of them was taken."""
         return {name: bad.count for name, bad in self._bad.items()}
 
     @property

@@ -9,6 +9,7 @@ from cq.codegen.writer import expr
 from cq.planner.operators.grouped import Grouped
 from cq.planner.plan.node import LogicalNode, topological
 from cq.runtime.layout.abi import ORDINAL_BITS
+from cq.runtime.layout.words import beside
 
 
 def arrival_of(flow: Flow, node: Grouped) -> ast.expr:
@@ -20,8 +21,9 @@ def arrival_of(flow: Flow, node: Grouped) -> ast.expr:
         return flow.serial
     key = (id(node), "arrival")
     if key not in flow.stage.scratch:
-        flow.stage.scratch[key] = flow.stage.scratch_words(2)
-    last, number = flow.stage.scratch[key], flow.stage.scratch[key] + 1
+        flow.stage.scratch[key] = flow.stage.scratch_words(2, "LAST_SERIAL")
+    last = flow.stage.scratch[key]
+    number = beside(last, 1, "ROWS")
     writer, serial = flow.writer, flow.serial
     with writer.if_(expr("ld_i64(state, W) != S + 1", W=last, S=serial)):
         writer.code("st_i64(state, W, S + 1)", W=last, S=serial)

@@ -25,6 +25,7 @@ from cq.planner.plan.source import sources_of
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.job import Grid, GroupKey, Groups, PortSpec, Slot
+from cq.runtime.layout.words import Word
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ class StagePlan:
         """The described state word `name` of a node, made at first asking."""
         key = (id(node), name)
         if key not in self._slot_of:
-            made = make(self._next_word)
+            made = make(Word(self._next_word, f"STATE_{name.upper()}{self._next_word}"))
             if made.container:
                 said = node.operator.replace("_", " ")
                 made = replace(made, operator=said, line=node.span.line, column=node.span.column)
@@ -85,16 +86,16 @@ class StagePlan:
             self._slot_of[key] = made
         return self._slot_of[key]
 
-    def scratch_words(self, count: int) -> int:
+    def scratch_words(self, count: int, name: str) -> int:
         """The first of `count` words of the state that hold nothing from one step to the next: they are no slots."""
-        first = self._next_word
+        first = Word(self._next_word, f"STATE_{name}{self._next_word}")
         self._next_word += count
         return first
 
     def watermark_word(self) -> int:
         """The state word that holds the watermark last served."""
         if self.watermark is None:
-            self.watermark = Slot("watermark", self._next_word, initial=abi.BEFORE_ALL)
+            self.watermark = Slot("watermark", Word(self._next_word, "STATE_WATERMARK"), initial=abi.BEFORE_ALL)
             self._next_word += 1
             self.slots.append(self.watermark)
         return self.watermark.offset
@@ -107,7 +108,7 @@ class StagePlan:
 NODE, START, ARRIVAL = abi.STATE_ERROR_NODE, abi.STATE_ERROR_START, abi.STATE_ERROR_ARRIVAL
 GROUP, ENTRY, TABLE = abi.STATE_ERROR_GROUP, abi.STATE_ERROR_ENTRY, abi.STATE_ERROR_TABLE
 LAST_STRING_WORD = 62  # of an entry: where its strings are is a word of bits (TABLE_STRINGS)
-FATAL = 2  # "late" of a late row whose source says late = 'fail'
+FATAL = Word(2, "FATAL")  # "late" of a late row whose source says late = 'fail'
 
 
 CLOSER_ARGUMENTS = ("state", "out", "constants", "instant", "serial")
@@ -378,7 +379,7 @@ def function(
         at = event.position
         stage.writer.code(
             "failed(state, CODE, SITE, PORT, ROW, SERIAL)",
-            CODE=int(code), SITE=site, PORT=event.port, ROW=event.row, SERIAL=at.serial,
+            CODE=code, SITE=site, PORT=event.port, ROW=event.row, SERIAL=at.serial,
         )  # fmt: skip
         if stage.lanes:  # the rest of the position: what other lanes emitted before it is delivered
             for word, value in ((NODE, ast.Constant(at.node)), (START, at.start), (ARRIVAL, at.arrival)):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cq.codegen.values import Scope, Val
-from cq.codegen.writer import expr
+from cq.codegen.writer import expr, word_at
 from cq.errors import NOWHERE
 from cq.lang.schema import Schema
 from cq.lang.types import DataType, Kind
@@ -40,6 +40,9 @@ _STORE = {
     Storage.F32: "st_f32(D, R, V)",
     Storage.F64: "st_f64(D, R, V)",
 }
+_POSITION = (
+    abi.POSITION_SERIAL, abi.POSITION_INSTANT, abi.POSITION_NODE, abi.POSITION_START, abi.POSITION_ARRIVAL,
+)  # fmt: skip
 
 
 def storage(type_: DataType) -> Storage:
@@ -90,31 +93,32 @@ class Port:
     def open(self) -> None:
         """Put the port's words into locals at the start of the function."""
         hoist = self.scope.writer.hoist
-        self.place = hoist(expr("out + N", N=self.number * abi.PORT_WORDS * 8), "port")
-        self.rows = hoist(self._word(abi.PORT_ROWS), "r")
-        self.capacity = hoist(self._word(abi.PORT_CAPACITY), "cap")
-        self.columns = hoist(self._word(abi.PORT_COLUMNS), "cols")
+        place = expr("out + N * (SIZE * 8)", N=self.number, SIZE=abi.PORT_WORDS) if self.number else expr("out")
+        self.place = hoist(place, f"port{self.number}_")
+        self.rows = hoist(self._word(abi.PORT_ROWS), "rows")
+        self.capacity = hoist(self._word(abi.PORT_CAPACITY), "capacity")
+        self.columns = hoist(self._word(abi.PORT_COLUMNS), "out_columns")
         if self.positions:
-            self.position_list = hoist(self._word(abi.PORT_POSITIONS), "pos")
+            self.position_list = hoist(self._word(abi.PORT_POSITIONS), "positions")
         if self.watermarks:
             self.watermark_list = hoist(self._word(abi.PORT_WATERMARKS), "marks")
         if self.causes:
             self.cause_list = hoist(self._word(abi.PORT_CAUSES), "causes")
         for n, column in enumerate(self.spec.columns):
             text = column.storage is Storage.UTF8
-            self.data.append(hoist(self._column(n, abi.OUT_DATA), "d"))
-            self.validity.append(hoist(self._column(n, abi.OUT_VALIDITY), "val") if column.nullable else "")
+            self.data.append(hoist(self._column(n, abi.OUT_DATA), f"out{n}_data"))
+            self.validity.append(hoist(self._column(n, abi.OUT_VALIDITY), f"out{n}_valid") if column.nullable else "")
             maps = [self.validity[n]] * column.nullable + [self.data[n]] * (column.storage is Storage.BIT)
-            self.bits.append({b: hoist(self._bit_word(b), "bits") for b in maps})
-            self.offsets.append(hoist(self._column(n, abi.OUT_OFFSETS), "off") if text else "")
-            self.used.append(hoist(self._column(n, abi.OUT_BYTES), "used") if text else "")
-            self.room.append(hoist(self._column(n, abi.OUT_BYTES_CAPACITY), "room") if text else "")
+            self.bits.append({b: hoist(self._bit_word(b), f"out{n}_bits") for b in maps})
+            self.offsets.append(hoist(self._column(n, abi.OUT_OFFSETS), f"out{n}_offsets") if text else "")
+            self.used.append(hoist(self._column(n, abi.OUT_BYTES), f"out{n}_used") if text else "")
+            self.room.append(hoist(self._column(n, abi.OUT_BYTES_CAPACITY), f"out{n}_room") if text else "")
 
     def _word(self, word: int) -> ast.expr:
         return expr("ld_i64(P, W)", P=self.place, W=word)
 
     def _column(self, n: int, word: int) -> ast.expr:
-        return expr("ld_i64(C, W)", C=self.columns, W=n * abi.OUT_WORDS + word)
+        return word_at(self.columns, n, abi.OUT_WORDS, word)
 
     def _bit_word(self, bitmap: str) -> ast.expr:
         return expr("ld_i64(B, R >> 6)", B=bitmap, R=self.rows)
@@ -125,7 +129,7 @@ class Port:
         code("st_i64(P, W, R)", P=self.place, W=abi.PORT_ROWS, R=self.rows)
         for n, used in enumerate(self.used):
             if used:
-                code("st_i64(C, W, U)", C=self.columns, W=n * abi.OUT_WORDS + abi.OUT_BYTES, U=used)
+                code("st_i64(C, N * SIZE + W, U)", C=self.columns, N=n, SIZE=abi.OUT_WORDS, W=abi.OUT_BYTES, U=used)
 
     def reload(self) -> None:
         """Read again what a call may have moved."""
@@ -178,8 +182,8 @@ class Port:
             code("st_i64(C, R, cause)", C=self.cause_list, R=self.rows)
         if self.positions:
             words = (position.serial, position.instant, ast.Constant(position.node), position.start, position.arrival)
-            at = scope.let(expr("P + R * SIZE", P=self.position_list, R=self.rows, SIZE=abi.POSITION_WORDS * 8), "at")
-            for word, value_ in enumerate(words):
+            at = scope.let(expr("P + R * (SIZE * 8)", P=self.position_list, R=self.rows, SIZE=abi.POSITION_WORDS), "at")
+            for word, value_ in zip(_POSITION, words, strict=True):
                 code("st_i64(A, W, V)", A=at, W=word, V=value_)
         code("R = R + K", R=self.rows, K=1 if keep is None else expr("pick(X, 1, 0)", X=keep))
 

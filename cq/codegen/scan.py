@@ -13,7 +13,7 @@ from cq.codegen.ports import Position, storage
 from cq.codegen.state.hash_tables import Keys
 from cq.codegen.values import Constants, Row, Scope, Sites, Val
 from cq.codegen.waiting import due_word, slot_of, waiting_input
-from cq.codegen.writer import Writer, expr
+from cq.codegen.writer import Writer, expr, word_at
 from cq.lang.event_time import is_computed
 from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Field, Schema
@@ -23,6 +23,7 @@ from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode, Storage
+from cq.runtime.layout.words import Word
 
 ROWS_ARGUMENTS = ("state", "batch", "out", "constants", "lo", "hi", "base", "late")
 
@@ -77,7 +78,7 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
                 writer.code("step_reset(state)")
             if not stage.lanes:
                 flow.ahead = _row_ahead(flow, node.schema, stage.columns[port], port, AHEAD_ROWS)
-                flow.soon = _row_ahead(flow, node.schema, stage.columns[port], port, AHEAD_ROWS // 2)
+                flow.soon = _row_ahead(flow, node.schema, stage.columns[port], port, SOON_ROWS)
             flow.deliver(node, row)
             if stage.gathered:
                 take_gathered(flow, port)
@@ -172,7 +173,10 @@ def _serve_due(flow: Flow, step: str) -> list[ast.stmt]:
     return block
 
 
-AHEAD_ROWS = 12  # prefetch distance: measured best of 4, 8, 12, 16, 24 at 1 M groups; below 4 K groups unused
+# prefetch distance: measured best of 4, 8, 12, 16, 24 at 1 M groups; below 4 K groups unused
+AHEAD_ROWS = Word(12, "AHEAD_ROWS")
+
+SOON_ROWS = Word(AHEAD_ROWS // 2, "SOON_ROWS")  # of the second of two steps
 
 
 def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, turns: int) -> Row:
@@ -266,7 +270,7 @@ def write_times(stage: StagePlan, source: SourceDef, port: int) -> str:
     assert time is not None
 
     def fail(code: ErrorCode, site: int) -> None:
-        stage.writer.code("failed(state, CODE, SITE, PORT, i, 0)\nreturn i", CODE=int(code), SITE=site, PORT=port)
+        stage.writer.code("failed(state, CODE, SITE, PORT, i, 0)\nreturn i", CODE=code, SITE=site, PORT=port)
 
     with stage.writer.function(name, TIMES_ARGUMENTS):
         scope = Scope(stage.writer, stage.constants, stage.sites, fail)
@@ -311,22 +315,22 @@ def source_row(scope: Scope, schema: Schema, places: dict[int, int], port: int, 
 
 def _load(scope: Scope, index: int, column: Field, port: int, number: ast.expr) -> Val:
     kind = storage(column.type)
-    data = _column_word(scope, port, index, abi.COLUMN_DATA, "data")
+    data = _column_word(scope, port, index, abi.COLUMN_DATA, f"c{index}_data")
     null: ast.expr | None = None
     if column.nullable:
-        validity = _column_word(scope, port, index, abi.COLUMN_VALIDITY, "valid")
-        bit = _column_word(scope, port, index, abi.COLUMN_BIT, "bit")
-        null = scope.let(expr("V != 0 and not ld_bit(V, B + R)", V=validity, B=bit, R=number), "n")
+        validity = _column_word(scope, port, index, abi.COLUMN_VALIDITY, f"c{index}_valid")
+        bit = _column_word(scope, port, index, abi.COLUMN_BIT, f"c{index}_bit")
+        null = scope.let(expr("V != 0 and not ld_bit(V, B + R)", V=validity, B=bit, R=number), f"c{index}_null")
     if kind is Storage.UTF8:
-        offsets = _column_word(scope, port, index, abi.COLUMN_OFFSETS, "offs")
-        start = scope.let(expr("ld_i32(O, R)", O=offsets, R=number))
-        address = scope.let(expr("D + S", D=data, S=start))
-        length = scope.let(expr("ld_i32(O, R + 1) - S", O=offsets, R=number, S=start))
+        offsets = _column_word(scope, port, index, abi.COLUMN_OFFSETS, f"c{index}_offsets")
+        start = scope.let(expr("ld_i32(O, R)", O=offsets, R=number), f"c{index}_start")
+        address = scope.let(expr("D + S", D=data, S=start), f"c{index}_")
+        length = scope.let(expr("ld_i32(O, R + 1) - S", O=offsets, R=number, S=start), f"c{index}_length")
         return Val(column.type, (address, length), null)
     if kind is Storage.BIT:
-        bit = _column_word(scope, port, index, abi.COLUMN_BIT, "bit")
-        return Val(column.type, (scope.let(expr("ld_bit(D, B + R)", D=data, B=bit, R=number)),), null)
-    return Val(column.type, (scope.let(expr(_LOADS[kind], D=data, R=number)),), null)
+        bit = _column_word(scope, port, index, abi.COLUMN_BIT, f"c{index}_bit")
+        return Val(column.type, (scope.let(expr("ld_bit(D, B + R)", D=data, B=bit, R=number), f"c{index}_"),), null)
+    return Val(column.type, (scope.let(expr(_LOADS[kind], D=data, R=number), f"c{index}_"),), null)
 
 
 def _column_word(scope: Scope, port: int, index: int, word: int, hint: str) -> str:
@@ -339,7 +343,7 @@ def _column_word(scope: Scope, port: int, index: int, word: int, hint: str) -> s
             name = scope.writer.hoist(place, "columns")
             scope.prologue[table] = Val(BIGINT, (ast.Name(name, ast.Load()),))
         columns = scope.prologue[table].it
-        made = scope.writer.hoist(expr("ld_i64(C, W)", C=columns, W=index * abi.COLUMN_WORDS + word), hint)
+        made = scope.writer.hoist(word_at(columns, index, abi.COLUMN_WORDS, word), hint)
         scope.prologue[key] = Val(BIGINT, (ast.Name(made, ast.Load()),))
     it = scope.prologue[key].it
     assert isinstance(it, ast.Name)

@@ -146,7 +146,7 @@ def _write_finishers(stage: StagePlan) -> list[str]:
     for node in stage.plan.nodes():
         if id(node) in stage.gathered:
             name = gather.gather_name(stage, node)
-            calls.append(f"status = {name}(state, out, constants, {abi.NEVER}, serial, 0, 0, -1)")
+            calls.append(f"status = {name}(state, out, constants, NEVER, serial, 0, 0, -1)")
         if node.operator in FINISH:
             FINISH[node.operator](stage, node)
             calls.append(f"status = {stage.writer.functions[-1].name}(state, out, constants, serial)")
@@ -203,7 +203,7 @@ def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) 
         writer.code("at = ld_i64(state, W)", W=abi.STATE_SEGMENT)
         writer.code("row = ld_i64(state, W) - 1", W=abi.STATE_ROW)
         with writer.while_(expr("at < count")):
-            writer.code("segment = segments + at * SIZE", SIZE=abi.SEGMENT_WORDS * 8)
+            writer.code("segment = segments + at * (SIZE * 8)", SIZE=abi.SEGMENT_WORDS)
             writer.code("kind = ld_i64(segment, W)", W=abi.SEGMENT_KIND)
             writer.code("serial = ld_i64(segment, W)", W=abi.SEGMENT_SERIAL)
             writer.code("status = DONE", DONE=abi.DONE)
@@ -213,9 +213,9 @@ def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) 
                 with writer.if_(expr("kind == CLOSE", CLOSE=abi.SEGMENT_CLOSE)):
                     writer.code(serve, W=abi.SEGMENT_WATERMARK, FIRST=abi.BATCH_FIRST)
                 with writer.otherwise():
-                    for name in finishers:
+                    for call in finishers:
                         with writer.if_(expr("status == DONE", DONE=abi.DONE)):
-                            writer.code(name)
+                            writer.code(call, NEVER=abi.NEVER)
                 with writer.if_(expr("status != DONE", DONE=abi.DONE)):
                     writer.code("st_i64(state, W, at)", W=abi.STATE_SEGMENT)
                     with writer.if_(expr("status == ERROR", ERROR=abi.ERROR)):
@@ -284,5 +284,5 @@ def _pass_segment(stage: StagePlan, watermark: ast.expr) -> None:
         return
     with stage.writer.if_(expr("port_segment(out, 0, kind, W) == 0", W=watermark)):
         stage.writer.code(
-            "failed(state, CODE, 0, 0, -1, serial)\nreturn ERROR", CODE=int(ErrorCode.NO_MEMORY), ERROR=abi.ERROR
+            "failed(state, CODE, 0, 0, -1, serial)\nreturn ERROR", CODE=ErrorCode.NO_MEMORY, ERROR=abi.ERROR
         )

@@ -188,12 +188,12 @@ class Scope:
             return value
         return ast.Name(self.writer.let(value, hint), ast.Load())
 
-    def variables(self, type_: DataType, nullable: bool) -> Val:
+    def variables(self, type_: DataType, nullable: bool, hint: str = "v") -> Val:
         """Fresh locals for a value of this type, set to NULL's parts (and to NULL, if it can be)."""
         parts = []
         for part in default_parts(type_):
-            parts.append(ast.Name(self.writer.let(part), ast.Load()))
-        null = ast.Name(self.writer.let(ast.Constant(True), "n"), ast.Load()) if nullable else None
+            parts.append(ast.Name(self.writer.let(part, hint), ast.Load()))
+        null = ast.Name(self.writer.let(ast.Constant(True), f"{hint}_null"), ast.Load()) if nullable else None
         return Val(type_, tuple(parts), null)
 
     def assign(self, target: Val, value: Val) -> None:

@@ -15,14 +15,16 @@ from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import waiting
 from cq.runtime.layout import abi
 from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.words import Word
 
-SERIAL_WORD = waiting.RECORD_VALUES  # the row's serial: what orders it against rows that waited in other lanes
+# the row's serial: what orders it against rows that waited in other lanes
+SERIAL_WORD = Word(waiting.RECORD_VALUES, "WAITING_SERIAL")
 
 
 def layout_of(input: LogicalNode) -> tuple[tuple[Field, ...], TableShape]:
     """A record of a row of `input`: its fields and its shape."""
     columns = [(f.type, f.nullable) for f in input.schema.fields]
-    fields, end = lay_out(columns, SERIAL_WORD + 1)
+    fields, end = lay_out(columns, SERIAL_WORD + 1, "WAITING_VALUE")
     return fields, TableShape(end, 0, string_words(fields))
 
 
@@ -77,7 +79,7 @@ def keep_record(flow: Flow, slot: Slot, input: LogicalNode, at: ast.expr, row: R
         if f.type.physical is Physical.BYTES:
             address, length = value.parts
             if value.null is not None:
-                length = scope.let(expr("pick(N, 0, L)", N=value.null, L=length))
+                length = scope.let(expr("pick(N, 0, L)", N=value.null, L=length), "length")
             stored = expr("buffer_text(B, R, W, A, L) == 0", B=buffer, R=record, W=f.word, A=address, L=length)
             with scope.when(stored):
                 flow.no_memory("waiting rows")

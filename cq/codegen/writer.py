@@ -4,6 +4,9 @@ A template is a literal in this package. Upper-case names in it are holes; what 
 or names this writer made. Nothing of a query ever passes through a template: literals and strings reach a kernel
 through its constants, identifiers are made here (`fresh`), and `verify` checks the finished module against lists of
 what it may contain. Marks (`line`) become comments with the query's line numbers.
+
+A number that knows its name (cq/runtime/layout/words.py) is written by that name, and the module begins with the values
+of the names it uses. So the text says all there is to know of the code, and decides alone which object code fits it.
 """
 
 from __future__ import annotations
@@ -13,14 +16,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import lru_cache
+from itertools import count
 
 from cq.codegen.nesting import flat
+from cq.runtime.layout.words import Word
 
 Fill = ast.expr | int | float | bool | str  # a str is a name of ours
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,63}")
 _HOLE = re.compile(r"[A-Z][A-Z0-9_]*")
+_CONSTANT = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _MARK = "line_mark"
 _MARK_TEXT = re.compile(rf"^(\s*){_MARK}\((\d+), (\d+)\)$", re.M)
 
@@ -73,7 +80,9 @@ def as_expr(fill: Fill) -> ast.expr:
     if isinstance(fill, str):
         assert _NAME.fullmatch(fill), f"not a name of ours: {fill!r}"
         return ast.Name(fill, ast.Load())
-    if isinstance(fill, int) and not isinstance(fill, bool) and fill < 0:
+    if isinstance(fill, IntEnum):
+        return ast.Constant(Word(fill, fill.name))
+    if isinstance(fill, int) and not isinstance(fill, bool | Word) and fill < 0:
         return ast.UnaryOp(ast.USub(), ast.Constant(-fill)) if fill > -(2**63) else _lowest()
     return ast.Constant(fill)
 
@@ -90,6 +99,13 @@ def expr(template: str, **fills: Fill) -> ast.expr:
     made = _Filler(fills).visit(statement.value)
     assert isinstance(made, ast.expr)
     return made
+
+
+def word_at(structures: Fill, number: int, size: int, word: int) -> ast.expr:
+    """A word of the structure with this number in an array of structures of `size` words."""
+    if number == 0:
+        return expr("ld_i64(S, W)", S=structures, W=word)
+    return expr("ld_i64(S, N * SIZE + W)", S=structures, N=number, SIZE=size, W=word)
 
 
 @dataclass(slots=True)
@@ -215,27 +231,60 @@ class Writer:
         self.code(f"{_MARK}(NUMBER, WHAT)", NUMBER=number, WHAT=self.marks.index(what))
 
     def finish(self, globals_: Iterable[str]) -> str:
-        """The module's source, verified: only `globals_`, own functions and own locals are named."""
+        """The module's source, verified: only `globals_`, own functions, own locals and named constants are named."""
         module = ast.Module(list(self.functions), type_ignores=[])
-        verify(module, {*globals_, "range", "int", "float", "bool", _MARK, *(f.name for f in self.functions)})
+        namer = _Namer()
+        namer.visit(module)
+        own = (_MARK, *(f.name for f in self.functions))
+        verify(module, {*globals_, "range", "int", "float", "bool", *own}, namer.constants)
         text = ast.unparse(ast.fix_missing_locations(module))
-        return _MARK_TEXT.sub(lambda m: f"{m[1]}# line {m[2]}: {self.marks[int(m[3])]}", text).rstrip() + "\n"
+        text = _MARK_TEXT.sub(lambda m: f"{m[1]}# line {m[2]}: {self.marks[int(m[3])]}", text).strip() + "\n"
+        return _declarations(namer.constants) + text
 
 
-def verify(module: ast.Module, globals_: set[str]) -> None:
+class _Namer(ast.NodeTransformer):
+    """Puts names in the place of numbers that know theirs. Two numbers of one name get different ones."""
+
+    def __init__(self) -> None:
+        self.constants: dict[str, int] = {}
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        value = node.value
+        if not isinstance(value, Word) or not value.name:
+            return node
+        name = next(n for n in _spellings(value.name) if self.constants.setdefault(n, int(value)) == value)
+        return ast.Name(name, ast.Load())
+
+
+def _spellings(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}_{n}" for n in count(2))
+
+
+def _declarations(constants: Mapping[str, int]) -> str:
+    """The lines a module begins with: a line a constant, by name; those of one structure stand together."""
+    return "".join(f"{name} = {value}\n" for name, value in sorted(constants.items())) + "\n" * bool(constants)
+
+
+def verify(module: ast.Module, globals_: set[str], constants: Mapping[str, int]) -> None:
     """Assert that the module holds nothing but what kernels are made of.
 
-    Node types are on the list; names are plain and either global (called only) or local; constants are numbers; calls
-    go to globals by name with plain positional arguments. Raises `GeneratedTooMuch` when it is too large.
+    Node types are on the list; names are plain and either global (called only) or local, or those of constants, which
+    are 64-bit numbers and never assigned; constants are numbers; calls go to globals by name with plain positional
+    arguments. Raises `GeneratedTooMuch` when it is too large.
     """
-    count = 0
+    for constant, number in constants.items():
+        assert _CONSTANT.fullmatch(constant) and type(number) is int, f"a constant named {constant}"
+        assert -(2**63) <= number < 2**63, f"{constant} is beyond 64 bits"
+    nodes = 0
     for function in module.body:
         assert isinstance(function, ast.FunctionDef) and not function.decorator_list, "a module of functions only"
         local = {a.arg for a in function.args.args}
         local |= {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        assert not local & globals_, f"locals hide globals: {sorted(local & globals_)}"
+        hidden = local & (globals_ | constants.keys())
+        assert not hidden, f"locals hide globals: {sorted(hidden)}"
         for node in ast.walk(function):
-            count += 1
+            nodes += 1
             assert isinstance(node, _NODES), f"{type(node).__name__} in generated code"
             match node:
                 case ast.Call(func=ast.Name(id=name), keywords=[]):
@@ -243,11 +292,12 @@ def verify(module: ast.Module, globals_: set[str]) -> None:
                 case ast.Call():
                     raise AssertionError("generated code calls something computed")
                 case ast.Name(id=name):
-                    assert _NAME.fullmatch(name) and name in local | globals_, f"generated code names {name}"
+                    plain = _NAME.fullmatch(name) and name in local | globals_
+                    assert plain or name in constants, f"generated code names {name}"
                 case ast.Constant(value=value):
                     assert isinstance(value, int | float), "generated code holds text"
                     assert isinstance(value, float) or abs(value) < 2**63, "a constant beyond 64 bits"
                 case _:
                     pass
-    if count > MOST_NODES:
+    if nodes > MOST_NODES:
         raise GeneratedTooMuch

@@ -48,14 +48,15 @@ class Request:
 class Pass:
     """One step. run: the request and the result of the step before to this one's.
 
-    stage: what `explain` calls its result.  dump: the result for people, in one of `formats`.
+    stage: what `explain` calls its result.  dump: the result for people, in one of `formats`; the request has the text
+    whose line numbers it holds.
     """
 
     name: str
     stage: str
     doc: str
     run: Callable[[Request, Any], Any]
-    dump: Callable[[Any, str], str]
+    dump: Callable[[Request, Any, str], str]
     formats: tuple[str, ...]
 
 
@@ -123,23 +124,23 @@ def _emit(request: Request, parts: tuple[PhysicalPlan, ...]) -> tuple[Job, ...]:
         raise error.at(request.source) from None
 
 
-def _dump_script(script: Script, format: str) -> str:
+def _dump_script(request: Request, script: Script, format: str) -> str:
     from cq.grammar.printer import print_script
 
     return print_script(script)
 
 
-def _dump_bound(bound: BoundScript, format: str) -> str:
-    return _dump_plan(bound.plan, format)
+def _dump_bound(request: Request, bound: BoundScript, format: str) -> str:
+    return _dump_plan(request, bound.plan, format)
 
 
-def _dump_plan(plan: LogicalPlan, format: str) -> str:
+def _dump_plan(request: Request, plan: LogicalPlan, format: str) -> str:
     from cq.planner.explain import explain
 
     return explain(plan, format=format)
 
 
-def _dump_stages(parts: tuple[PhysicalPlan, ...], format: str) -> str:
+def _dump_stages(request: Request, parts: tuple[PhysicalPlan, ...], format: str) -> str:
     from cq.planner.explain import explain
 
     return explain(parts[0].plan, parts, format)
@@ -154,15 +155,16 @@ def _lower(request: Request, bound: BoundScript) -> tuple[SparkQuery, ...]:
         raise error.at(request.source) from None
 
 
-def _dump_spark(queries: tuple[SparkQuery, ...], format: str) -> str:
+def _dump_spark(request: Request, queries: tuple[SparkQuery, ...], format: str) -> str:
     if format == "json":
         return json.dumps([{"name": q.name, "text": q.text, "constants": q.constants} for q in queries], default=str)
     return "\n\n".join(f"-- {q.name}\n{q}" for q in queries)
 
 
-def _dump_jobs(jobs: tuple[Job, ...], format: str) -> str:
-    stages = [stage for job in jobs for stage in job.stages]
-    return "\n".join(f"# stage {stage.name}: {stage.kind.value}\n{stage.module}" for stage in stages)
+def _dump_jobs(request: Request, jobs: tuple[Job, ...], format: str) -> str:
+    from cq.compiler.listing import listing
+
+    return listing(jobs, request.source)
 
 
 TEXT = ("tree",)
@@ -233,15 +235,17 @@ class Compiled:
             way = "formats: " + ", ".join(step.formats)
             raise UsageError(Diagnostic("CQ0208", f'stage "{stage}" cannot be shown as "{format}"', help=(way,)))
         made = step.run(self.request, self.bound) if step is SPARK else self.after(step.name)
-        return step.dump(made, format)
+        return step.dump(self.request, made, format)
 
     @property
     def script(self) -> Script:
+        """The syntax tree. CompileError with every mistake of syntax."""
         script: Script = self.after("parse")
         return script
 
     @property
     def bound(self) -> BoundScript:
+        """The text with names and types resolved: plan, sources, settings, warnings. CompileError with all mistakes."""
         bound: BoundScript = self.after("bind")
         return bound
 
@@ -252,6 +256,7 @@ class Compiled:
 
     @property
     def sources(self) -> tuple[SourceDef, ...]:
+        """The streams the query reads; those it declares only are not among them."""
         return self.bound.sources
 
     @property
@@ -270,6 +275,7 @@ class Compiled:
 
     @property
     def outputs(self) -> tuple[Output, ...]:
+        """What the query gives, in the order of the text; empty for a text of declarations only."""
         return self.plan.outputs
 
     @property

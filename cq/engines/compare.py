@@ -43,6 +43,7 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
+        """Whether every row has its partner, and the columns are the same."""
         return not (self.left_only or self.right_only or self.reason)
 
 
@@ -58,6 +59,7 @@ class Difference:
 
     @property
     def equal(self) -> bool:
+        """Whether all outputs are equal and both engines ended alike."""
         return not self.errors and all(c.equal for c in self.outputs)
 
     def __bool__(self) -> bool:

@@ -36,8 +36,10 @@ class Enough(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """threads: workers of the native engine; 0 runs everything in the calling thread.  limit: rows of each output.
+    """What one run may differ in; UsageError (CQ0208) for a value out of range.
 
+    threads: workers of the native engine; 0 runs everything in the calling thread; None: as the text SETs, else one for
+    each usable processor.  batch_rows: rows of a batch at most.  limit: rows of each output.
     unhashed: outputs whose rows are not hashed as they pass; they are missing in the hashes of the summary.
     memory_limit: bytes that the state of the query may take; NO_MEMORY_LIMIT: as many as there are.
     """

@@ -79,7 +79,10 @@ class Collected:
 
 
 def collect(compiled: Compiled, engine: str = "native", options: RunOptions | None = None) -> Collected:
-    """Run a query into memory, whatever sinks it declares."""
+    """Run a query into memory, whatever sinks it declares; a data error is in the result, beside the rows before it.
+
+    Errors of other kinds are raised.
+    """
     sinks = {o.name: Memory(result_schema(o.node.schema.fields)) for o in compiled.outputs}
     error, summary = None, RunSummary(engine)
     try:

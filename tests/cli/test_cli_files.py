@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_cli import cq, place, ref  # noqa: F401  place is autouse: a directory with a query and its rows
+from command_line import cq, ref
 
 from cq import sql
 from cq.errors import CqError

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_cli import place, without_progress  # noqa: F401  autouse: a directory with a query and its rows
+from command_line import without_progress
 
 
 @pytest.mark.parametrize("options", ["--engine reference", "--engine native", "-f arrow"])

@@ -13,7 +13,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_cli import place  # noqa: F401  autouse: a directory with a query and its rows
 
 QUERY = "CREATE STREAM b (id BIGINT); SELECT id FROM b"
 

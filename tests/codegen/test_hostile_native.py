@@ -32,7 +32,7 @@ def same(text: str, rows: list[tuple[object, ...]] | None = None, *, compiled: b
 
 
 def code(compiled: Compiled) -> str:
-    return str(compiled.for_workers(0).explain("code"))
+    return "".join(stage.module for job in compiled.for_workers(0).after("emit") for stage in job.stages)
 
 
 HOSTILE_NAMES = [

@@ -50,7 +50,7 @@ def test_text_of_literals_names_and_comments_never_reaches_generated_code(payloa
     except CqError as error:
         assert error.code.startswith("CQ01"), error
         return
-    assert CANARY not in compiled.explain("code")
+    assert not any(CANARY in stage.module for job in compiled.after("emit") for stage in job.stages)
     result = cq.sql(text, t=ROWS).run(engine="reference")["result"]
     assert result.to_pylist()[0] == {printable: printable, "id": 1}
 
@@ -59,7 +59,7 @@ def test_text_of_literals_names_and_comments_never_reaches_generated_code(payloa
 def test_parameters_and_data_stay_values(payload: str) -> None:
     q = cq.sql("SELECT :p AS p, name FROM t", t=[{"name": payload}]).with_variables(p=payload)
     assert q.run(engine="reference")["result"].to_pylist() == [{"p": payload, "name": payload}]
-    assert CANARY not in q.explain("code")
+    assert CANARY not in q.explain("code")  # the text has the parameter's name only
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def _give_read(scope: Scope, call: Strict, status: ast.expr) -> None:
         call.give(scope, scope.let(result_of(scope, call, status, ErrorCode.BAD_CAST)))
         return
     answer = scope.let(status, "status")
-    with scope.when(expr("S == CODE", S=answer, CODE=int(ErrorCode.NO_MEMORY))):
+    with scope.when(expr("S == CODE", S=answer, CODE=ErrorCode.NO_MEMORY)):
         scope.fail(ErrorCode.NO_MEMORY, call.text, call.span)
     with scope.when(expr("S == 0", S=answer)):
         call.give(scope, scope.let(stored(call.type)))

@@ -65,7 +65,7 @@ def emit(scope: Scope, row: Row, e: Expr) -> Val:
 def _connective(scope: Scope, row: Row, args: tuple[Expr, ...], stop: bool) -> Val:
     """AND (stop = FALSE) and OR (stop = TRUE): the first argument equal to `stop` decides, else NULL, else not stop."""
     first = emit(scope, row, args[0])
-    result = ast.Name(scope.writer.let(first.it), ast.Load())
+    result = ast.Name(scope.writer.let(first.it, "any" if stop else "all"), ast.Load())
     assert isinstance(result, ast.Name)
     null: ast.expr | None = None
     if any(a.nullable for a in args):
@@ -99,7 +99,7 @@ def _rest(scope: Scope, row: Row, args: tuple[Expr, ...], stop: bool, result: as
 
 def _case(scope: Scope, row: Row, e: Case) -> Val:
     values = [e.default, *(v for _, v in e.branches)]
-    result = scope.variables(e.type, any(v.nullable for v in values))
+    result = scope.variables(e.type, any(v.nullable for v in values), "case")
 
     def take(value: Expr) -> None:
         scope.assign(result, emit(scope, row, value))
@@ -113,7 +113,7 @@ def _case(scope: Scope, row: Row, e: Case) -> Val:
 
 
 def _coalesce(scope: Scope, row: Row, args: tuple[Expr, ...], type_: DataType) -> Val:
-    result = scope.variables(type_, all(a.nullable for a in args))
+    result = scope.variables(type_, all(a.nullable for a in args), "coalesce")
 
     def argument(number: int) -> Choice:
         value = emit(scope, row, args[number])
@@ -158,17 +158,18 @@ def _strict(scope: Scope, row: Row, e: Call | Cast) -> Val:
     """A function of values that are not NULL; NULL in, NULL out, unless the entry says otherwise."""
     args = tuple(emit(scope, row, a) for a in e.children)
     if isinstance(e, Cast):
-        name, text = cast_form(e), f"the value cannot be cast to {e.type}"
+        name, hint, text = cast_form(e), "cast", f"the value cannot be cast to {e.type}"
         handles_null, may_be_null = False, e.try_
     else:
         name, text = e.function.native, e.function.name
+        hint = name or text
         handles_null, may_be_null = e.function.handles_null, e.function.may_be_null
     null = None if handles_null else any_null(args)
     if name in PURE:
         call = Strict(e, args, Val(e.type, ()), text)
-        value = scope.let(PURE[name](scope, call))
-        return Val(e.type, (value,), scope.let(null, "n") if null is not None else None)
-    result = scope.variables(e.type, e.nullable or may_be_null)
+        value = scope.let(PURE[name](scope, call), hint)
+        return Val(e.type, (value,), scope.let(null, f"{hint}_null") if null is not None else None)
+    result = scope.variables(e.type, e.nullable or may_be_null, hint)
     call = Strict(e, args, result, text)
     if null is None:
         _write(scope, call, name)

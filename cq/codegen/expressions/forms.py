@@ -82,7 +82,7 @@ def give_text(scope: Scope, call: Strict, made: ast.expr) -> None:
 def result_of(scope: Scope, call: Strict, status: ast.expr, why: ErrorCode) -> ast.expr:
     """The value a library function left in the state. `status` is its answer: an ErrorCode; it fails as `why`."""
     answer = scope.let(status, "status")
-    _no_memory(scope, call, expr("S == CODE", S=answer, CODE=int(ErrorCode.NO_MEMORY)))
+    _no_memory(scope, call, expr("S == CODE", S=answer, CODE=ErrorCode.NO_MEMORY))
     with scope.when(expr("S != 0", S=answer)):
         scope.fail(why, call.text, call.span)
     return stored(call.type)

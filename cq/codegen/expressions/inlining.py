@@ -17,6 +17,7 @@ from types import FunctionType
 
 from cq.codegen.writer import Writer, as_expr, expr
 from cq.runtime.base.native import registered
+from cq.runtime.layout.words import Word
 
 _MATH = {"sqrt": "f64_sqrt", "exp": "f64_exp"}
 _OPS: dict[type[ast.operator], str] = {ast.FloorDiv: "floordiv", ast.Mod: "floormod", ast.Div: "f64_div"}
@@ -98,7 +99,8 @@ class _Copier(ast.NodeTransformer):
             return node
         value = self._scope[node.id]
         assert isinstance(value, int | float), f"{node.id} is no constant"
-        return as_expr(value)
+        name = node.id.strip("_")
+        return as_expr(Word(value, name) if type(value) is int and name.isupper() else value)
 
 
 def _name(text: str) -> ast.expr:

@@ -73,13 +73,13 @@ def _emit(flow: Flow, node: Aggregate, layout: Layout, slot: Slot, cursor: Slot)
         with scope.when(expr("N == 0 and F == 0", N=count, F=first)):
             flow.deliver(node, row_of(scope, [nothing(c) for c in node.aggregates]))
             writer.code("st_i64(state, W, 1)", W=cursor.offset)
-    group = writer.fresh("g")
+    group = writer.fresh("group")
     with writer.for_(group, first, count), scope.block():
         for port in flow.ports.values():
             with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
                 writer.code("st_i64(state, W, G)", W=cursor.offset, G=group)
                 flow.leave(ast.Constant(abi.MORE))
-        entry = Entry(scope.let(births.entry(group), "e"), ast.Name(table, ast.Load()))
+        entry = Entry(scope.let(births.entry(group), "entry"), ast.Name(table, ast.Load()))
         writer.code("arrival = ld_i64(E, W)", E=entry.address, W=ENTRY_FIRST)
         values = load_fields(scope, layout.keys.fields, entry.address, entry.table)
         with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, None):

@@ -41,6 +41,7 @@ from cq.runtime.containers import log_words as words
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi
 from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.words import Word
 
 LEFT, RIGHT = 0, 1  # ports
 FARTHEST_US = 1 << 60  # beyond every difference of two times; sums of it and a time stay within 64 bits
@@ -73,8 +74,10 @@ class Side:
 def side_of(node: IntervalJoin, port: int) -> Side:
     exprs = (node.left_keys, node.right_keys)[port]
     input = node.inputs[port]
-    keys = Keys.of([(k.type, False) for k in exprs], ordered=False)
-    fields, end = lay_out([(f.type, f.nullable) for f in input.schema.fields], words.RECORD_VALUES)
+    keys = Keys.of([(k.type, False) for k in exprs], ordered=False, name="LOG_KEY")
+    fields, end = lay_out(
+        [(f.type, f.nullable) for f in input.schema.fields], words.RECORD_VALUES, ("LEFT_VALUE", "RIGHT_VALUE")[port]
+    )
     shapes = (
         TableShape(keys.next_word + 2, keys.next_word - ENTRY_FIRST, string_words(keys.fields)),
         TableShape(end, 0, string_words(fields)),
@@ -142,7 +145,7 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
     with where_not_null(flow, keys) as known:
         entry = other.keys.find(others, known)
         with scope.when(expr("E != 0", E=entry)):
-            writer.set(reference, expr("ld_i64(E, W)", E=entry, W=other.keys.next_word))
+            writer.set(reference, expr("ld_i64(E, W)", E=entry, W=Word(other.keys.next_word, "LOG_KEY_FIRST")))
         writer.set(kept, expr("pick(X > OVER, 1, 0)", X=expiry, OVER=_over(flow)))
     if node.left_outer and port == LEFT:
         _meet_or_leave(flow, node, reference, time, values, matched, kept)

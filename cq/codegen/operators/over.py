@@ -13,13 +13,14 @@ from cq.codegen.state.aggregates import Entry, Parts
 from cq.codegen.state.hash_tables import Field, Keys, TableLocals, load_field, store_field, string_words, words_of
 from cq.codegen.values import Row, Val
 from cq.codegen.waiting import close_buffer, when_due
-from cq.codegen.writer import expr
+from cq.codegen.writer import Fill, expr
 from cq.lang.types import Physical
 from cq.planner.operators import Lag, Over
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.words import Word, beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +56,14 @@ class Layout:
 
 
 def layout_of(node: Over) -> Layout:
-    keys = Keys.of([(k.type, k.nullable) for k in node.partition], ordered=False)
+    keys = Keys.of([(k.type, k.nullable) for k in node.partition], ordered=False, name="PARTITION_KEY")
     word = keys.next_word
     lags: list[LagRing] = []
     for call in node.calls:
         if isinstance(call, Lag):
-            lags.append(LagRing(call, word))
+            lags.append(LagRing(call, Word(word, f"LAG{len(lags)}_SEEN")))
             word += lags[-1].words
-    parts = Parts.of([c for c in node.calls if isinstance(c, AggregateCall)], word)
+    parts = Parts.of([c for c in node.calls if isinstance(c, AggregateCall)], word, "RUNNING")
     strings = (*string_words(keys.fields), *(w for ring in lags for w in ring.string_words), *parts.strings)
     shape = TableShape(parts.next_word, keys.next_word - ENTRY_FIRST, strings)
     return Layout(keys, tuple(lags), parts, shape)
@@ -129,24 +130,26 @@ def _take(flow: Flow, row: Row, node: Over) -> None:
 def _lag(flow: Flow, ring: LagRing, entry: Entry, row: Row) -> Val:
     """The value `offset` rows back, then the ring moves on. The oldest value's place takes the new one."""
     scope, call, writer = flow.scope, ring.call, flow.writer
-    result = scope.variables(call.type, call.nullable)
+    result = scope.variables(call.type, call.nullable, "lag")
     seen = scope.let(expr("ld_i64(E, W)", E=entry.address, W=ring.word), "seen")
     place: ast.expr = ast.Constant(0)
     if call.offset > 1:
         place = scope.let(expr("srem(S, N)", S=seen, N=call.offset), "place")
     value = emit(scope, row, call.arg)
-    held = Field(call.arg.type, 1, 0, 0)
-    inside = expr("E + (W + P * STRIDE) * 8", E=entry.address, W=ring.word + 1, P=place, STRIDE=ring.stride)
-    at = scope.let(inside, "at")
+    held = Field(call.arg.type, Word(1, "LAG_VALUE"), Word(0, "LAG_NULL"), 0)
+    values = beside(ring.word, 1, "VALUES")
+    inside = expr("E + (W + P * STRIDE) * 8", E=entry.address, W=values, P=place, STRIDE=ring.stride)
+    at = scope.let(inside, "lagged")
     with scope.when(expr("S >= N", S=seen, N=call.offset)):
-        nulls = scope.let(expr("ld_i64(A, 0)", A=at), "nulls")
+        nulls = scope.let(expr("ld_i64(A, W)", A=at, W=held.null_word), "nulls")
         old = load_field(scope, held, at, entry.table, nulls)
         copied = _outlives(flow, old)
         scope.assign(result, copied if result.null is not None else Val(call.type, copied.parts))
     if call.default is not None:
         with scope.otherwise():
             scope.assign(result, emit(scope, row, call.default))
-    writer.code("st_i64(A, 0, N)", A=at, N=expr("pick(N, 1, 0)", N=value.null) if value.null is not None else 0)
+    is_null: Fill = 0 if value.null is None else expr("pick(N, 1, 0)", N=value.null)
+    writer.code("st_i64(A, W, N)", A=at, W=held.null_word, N=is_null)
     store_field(scope, held, at, entry.table, value)
     writer.code("st_i64(E, W, S + 1)", E=entry.address, W=ring.word, S=seen)
     return result

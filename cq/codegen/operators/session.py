@@ -46,8 +46,8 @@ class Layout:
 
 
 def layout_of(node: SessionAggregate) -> Layout:
-    keys = Keys(*lay_out([(k.type, k.nullable) for k in node.keys], intervals.INTERVAL_KEYS))
-    parts = Parts.of(node.aggregates, keys.next_word)
+    keys = Keys(*lay_out([(k.type, k.nullable) for k in node.keys], intervals.INTERVAL_KEYS, "SESSION_KEY"))
+    parts = Parts.of(node.aggregates, keys.next_word, "SESSION")
     strings = (*string_words(keys.fields), *parts.strings)
     return Layout(keys, parts, TableShape(parts.next_word, keys.next_word - intervals.INTERVAL_KEYS, strings))
 
@@ -158,7 +158,7 @@ def close_session(stage: StagePlan, node: LogicalNode) -> None:
             for port in flow.ports.values():
                 with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
                     flow.leave(ast.Constant(abi.MORE))
-            entry = scope.let(expr("intervals_first(P)", P=state), "e")
+            entry = scope.let(expr("intervals_first(P)", P=state), "entry")
             _emit_session(flow, node, layout, slot, entry)
             writer.code("intervals_closed(P, E)", P=state, E=entry)
         flow.leave(ast.Constant(abi.DONE))
@@ -168,7 +168,8 @@ def _emit_session(flow: Flow, node: SessionAggregate, layout: Layout, slot: Slot
     writer, scope = flow.writer, flow.scope
     table = scope.let(expr("ld_i64(ld_i64(state, W), T)", W=slot.offset, T=intervals.INTERVALS_TABLE), "table")
     writer.code("start = ld_i64(E, W)\narrival = ld_i64(E, FIRST)", E=entry, W=START, FIRST=ENTRY_FIRST)
-    times = (ast.Name("start", ast.Load()), *(scope.let(expr("instant - N", N=node.lag_us + n)) for n in (0, 1)))
+    ends = (scope.let(expr("instant - N", N=node.lag_us + n), hint) for n, hint in ((0, "end"), (1, "time")))
+    times = (ast.Name("start", ast.Load()), *ends)
     values = [*(Val(TIMESTAMP, (t,)) for t in times), *load_fields(scope, layout.keys.fields, entry, table)]
     with flow.of_group(node.key_names, layout.keys, entry, table, node.lag_us):
         values += layout.parts.values(scope, Entry(entry, table))

@@ -39,10 +39,10 @@ class Layout:
 
 
 def layout_of(node: TemporalJoin) -> Layout:
-    keys = Keys.of([(k.type, False) for k in node.right_keys], ordered=False)
+    keys = Keys.of([(k.type, False) for k in node.right_keys], ordered=False, name="VERSION_KEY")
     kept = tuple(range(len(node.right.schema)))
     columns = [node.right.schema.fields[i] for i in kept]
-    fields, end = lay_out([(c.type, c.nullable) for c in columns], keys.next_word)
+    fields, end = lay_out([(c.type, c.nullable) for c in columns], keys.next_word, "VERSION_VALUE")
     strings = (*string_words(keys.fields), *string_words(fields))
     return Layout(keys, kept, fields, TableShape(end, keys.next_word - ENTRY_FIRST, strings))
 
@@ -122,7 +122,7 @@ def _values(flow: Flow, layout: Layout, local: TableLocals, entry: str) -> list[
 def _left_outer(flow: Flow, node: TemporalJoin, layout: Layout, local: TableLocals, entry: str, row: Row) -> None:
     """Right columns in variables, NULL unless the match holds."""
     scope = flow.scope
-    right = [scope.variables(f.type, True) for f in layout.fields]
+    right = [scope.variables(f.type, True, f"right{n}_") for n, f in enumerate(layout.fields)]
     with scope.when(expr("E != 0", E=entry)):
         values = _values(flow, layout, local, entry)
         with where_passes(flow, node.residual, row.with_added(len(node.left.schema), values)):

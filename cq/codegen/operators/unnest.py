@@ -18,6 +18,7 @@ from cq.lang.expressions import Call, Column, Expr, substitute
 from cq.lang.types import BIGINT, VARCHAR
 from cq.planner.operators import Filter, Over, Project, Unnest
 from cq.planner.plan.node import LogicalNode
+from cq.runtime.layout.words import Word
 
 
 @consumes("unnest")
@@ -36,7 +37,8 @@ def consume_unnest(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
             _pieces(flow, node, row, text, separator)
 
 
-PIECES_AHEAD = 16  # pieces found before the first of them is handed on, so that what they need can be fetched meanwhile
+# pieces found before the first of them is handed on, so that what they need can be fetched meanwhile
+PIECES_AHEAD = Word(16, "PIECES_AHEAD")
 
 
 def _pieces(flow: Flow, node: Unnest, row: Row, text: Val, separator: Val) -> None:
@@ -45,7 +47,7 @@ def _pieces(flow: Flow, node: Unnest, row: Row, text: Val, separator: Val) -> No
     at, number = (writer.let(ast.Constant(0), hint) for hint in ("at", "number"))
     keyed = list(followers(flow.stage, node))
     words = 4 if keyed else 2  # address and length of a piece; where it is a key, the key's words too
-    found = writer.hoist(expr("state + N", N=flow.stage.scratch_words(words * PIECES_AHEAD) * 8), "found")
+    found = writer.hoist(expr("state + N * 8", N=flow.stage.scratch_words(words * PIECES_AHEAD, "PIECES")), "found")
     with writer.while_(expr("A <= L", A=at, L=text.parts[1])), scope.block():
         count = writer.let(ast.Constant(0), "count")
         with (

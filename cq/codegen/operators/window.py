@@ -35,6 +35,7 @@ from cq.runtime.containers import panes
 from cq.runtime.containers.table_words import ENTRY_FIRST, ENTRY_KEYS, TABLE_COUNT
 from cq.runtime.layout import abi
 from cq.runtime.layout.job import Grid, Slot, TableShape
+from cq.runtime.layout.words import Word, beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +58,17 @@ class Layout:
 
 def group_layout(keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> Layout:
     """The entry of a group: keys, its number where there are DISTINCT sets, the parts of the aggregates."""
-    key = Keys.of([(k.type, k.nullable) for k in keys])
+    key = Keys.of([(k.type, k.nullable) for k in keys], name="GROUP_KEY")
     counted = any(c.distinct for c in calls)
     parts = Parts.of(calls, key.next_word + counted)
     strings = (*string_words(key.fields), *parts.strings)
     shape = TableShape(parts.next_word, key.next_word - ENTRY_KEYS, strings)
     sets = tuple(
-        Keys.of([(BIGINT, False), (p.arg.type, False)], ordered=False) for p in parts.parts if p.distinct and p.arg
+        Keys.of([(BIGINT, False), (p.arg.type, False)], ordered=False, name="MEMBER")
+        for p in parts.parts
+        if p.distinct and p.arg
     )
-    return Layout(key, key.next_word if counted else -1, parts, shape, sets)
+    return Layout(key, Word(key.next_word, "GROUP_NUMBER") if counted else -1, parts, shape, sets)
 
 
 def layout_of(node: WindowAggregate) -> Layout:
@@ -121,7 +124,7 @@ def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: Layout, state:
     """The pane of the last row is kept at hand; another one costs a call."""
     hoist, writer = flow.writer.hoist, flow.writer
     local = TableLocals.declare(flow.scope, layout.shape.entry_words)
-    lo, hi, record = (hoist(ast.Constant(0), h) for h in ("lo", "hi", "record"))
+    lo, hi, record = (hoist(ast.Constant(0), h) for h in ("pane_lo", "pane_hi", "pane"))
 
     def forget() -> None:
         writer.set(lo, 0)
@@ -163,8 +166,8 @@ def add_row(
     def once(part: Part, value: Val, then: Callable[[], None]) -> None:
         index = distinct.index(part)
         members = TableLocals.declare(scope, layout.sets[index].next_word)
-        members.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES + 1 + index))
-        number = Val(BIGINT, (scope.let(expr("ld_i64(E, W)", E=entry.address, W=layout.number_word)),))
+        members.use(expr("ld_i64(R, W)", R=record, W=beside(panes.PANE_TABLES, 1 + index, f"SET{index}")))
+        number = Val(BIGINT, (scope.let(expr("ld_i64(E, W)", E=entry.address, W=layout.number_word), "number"),))
         layout.sets[index].probe(members, [number, value], flow.serial, lambda e: then())
 
     layout.parts.add(scope, entry, row, once)
@@ -236,7 +239,7 @@ def _merged(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> st
         index = writer.fresh("p")
         with writer.for_(index, 0, count), scope.block():
             record = writer.let(expr("ld_i64(R, P)", R=records, P=index), "record")
-            first = writer.let(expr("ld_i64(R, 0)", R=record), "first")
+            first = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_FIRST), "first")
             begin = expr("start + L", L=node.lag_us) if node.lag_us else expr("start")
             with scope.when(expr("F >= B and F < instant", F=first, B=begin)):
                 _merge_pane(flow, layout, target, record)
@@ -254,7 +257,7 @@ def _fold(flow: Flow, layout: Layout, state: str) -> None:
     with writer.while_(expr("N < ld_i64(P, W)", N=place, P=state, W=panes.PANES_COUNT)), scope.block():
         into = writer.let(expr("ld_i64(R, N - 1)", R=records, N=place), "into")
         record = writer.let(expr("ld_i64(R, N)", R=records, N=place), "record")
-        with scope.when(expr("ld_i64(A, 0) == ld_i64(B, 0)", A=into, B=record)):
+        with scope.when(expr("ld_i64(A, W) == ld_i64(B, W)", A=into, B=record, W=panes.PANE_FIRST)):
             target.use(expr("ld_i64(R, W)", R=into, W=panes.PANE_TABLES))
             _merge_pane(flow, layout, target, record)
             with scope.when(expr("table_sort_births(T) == 0", T=target.table)):
@@ -269,7 +272,7 @@ def _merge_pane(flow: Flow, layout: Layout, target: TableLocals, record: str) ->
     writer, scope = flow.writer, flow.scope
     source = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "source")
     births = Births.of(writer, source)
-    group = writer.fresh("g")
+    group = writer.fresh("group")
 
     def entry_of(number: Fill) -> Entry:
         return Entry(scope.let(births.entry(number), "from_"), ast.Name(source, ast.Load()))
@@ -285,7 +288,8 @@ def _merge_pane(flow: Flow, layout: Layout, target: TableLocals, record: str) ->
         layout.parts.merge(scope, Entry(found, target.address), from_entry)
 
 
-GROUPS_AHEAD = 4  # prefetch distance of a merge, ns a row of a hopping count: 4 7.7, 8 8.0, 16 8.15, 32 8.45, none 9.15
+# prefetch distance of a merge, ns a row of a hopping count: 4 7.7, 8 8.0, 16 8.15, 32 8.45, none 9.15
+GROUPS_AHEAD = Word(4, "GROUPS_AHEAD")
 
 
 def _fetch_ahead(
@@ -296,7 +300,7 @@ def _fetch_ahead(
         return
     writer, scope = flow.writer, flow.scope
     with scope.when(target.is_large()):
-        later = entry_of(expr("min(G + N, LAST - 1)", G=group, N=2 * GROUPS_AHEAD, LAST=count))
+        later = entry_of(expr("min(G + 2 * N, LAST - 1)", G=group, N=GROUPS_AHEAD, LAST=count))
         writer.code("prefetch(E)", E=later.address)
         soon = entry_of(expr("min(G + N, LAST - 1)", G=group, N=GROUPS_AHEAD, LAST=count))
         layout.keys.prefetch(target, lambda: _load_keys(flow, layout.keys, soon), None)
@@ -326,13 +330,13 @@ def _each_group(
     """Deliver the groups of a table from number `first` on. before(group): writes what precedes each."""
     writer, scope = flow.writer, flow.scope
     births = Births.of(writer, table)
-    group = writer.fresh("g")
+    group = writer.fresh("group")
     with writer.for_(group, first, births.count), scope.block():
         before(group)
-        entry = Entry(scope.let(births.entry(group), "e"), ast.Name(table, ast.Load()))
+        entry = Entry(scope.let(births.entry(group), "entry"), ast.Name(table, ast.Load()))
         writer.code("arrival = ld_i64(E, W)", E=entry.address, W=ENTRY_FIRST)
         end = scope.let(expr("instant - L", L=node.lag_us), "end") if node.lag_us else expr("instant")
-        times = [expr("start"), end, scope.let(expr("E - 1", E=end))]
+        times = [expr("start"), end, scope.let(expr("E - 1", E=end), "time")]
         values = [*(Val(TIMESTAMP, (t,)) for t in times), *_load_keys(flow, layout.keys, entry)]
         with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, node.lag_us):
             values += layout.parts.values(scope, entry)

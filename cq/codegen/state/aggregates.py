@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.expressions.numbers import compare
@@ -21,6 +22,7 @@ from cq.lang.types import INT64_MAX, INT64_MIN, INTEGER, NAN_BITS, DataType, Kin
 from cq.planner.plan.calls import AggregateCall
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
+from cq.runtime.layout.words import Word
 
 _LOWEST_BITS = -0x0010000000000000  # bits of minus infinity
 
@@ -41,6 +43,9 @@ class Part:
     filter: Expr | None
     distinct: bool
     word: int = 0
+    owner: str = ""  # what generated code calls its words: by owner, name and number, such as GROUP_COUNT0
+    number: int = 0
+    names: ClassVar[tuple[str, ...]] = ()
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -67,21 +72,26 @@ class Part:
         """Count in what another entry holds, whose rows come after this one's."""
         raise AssertionError
 
+    def _word(self, n: int) -> int:
+        return Word(self.word + n, f"{self.owner}_{self.names[n]}{self.number}")
+
     def at(self, e: Entry, n: int = 0) -> ast.expr:
-        return expr("ld_i64(E, W)", E=e.address, W=self.word + n)
+        return expr("ld_i64(E, W)", E=e.address, W=self._word(n))
 
     def at_float(self, e: Entry) -> ast.expr:
-        return expr("ld_f64(E, W)", E=e.address, W=self.word)
+        return expr("ld_f64(E, W)", E=e.address, W=self._word(0))
 
     def put(self, scope: Scope, e: Entry, value: ast.expr | int, n: int = 0) -> None:
-        scope.writer.code("st_i64(E, W, V)", E=e.address, W=self.word + n, V=value)
+        scope.writer.code("st_i64(E, W, V)", E=e.address, W=self._word(n), V=value)
 
     def put_float(self, scope: Scope, e: Entry, value: ast.expr) -> None:
-        scope.writer.code("st_f64(E, W, V)", E=e.address, W=self.word, V=value)
+        scope.writer.code("st_f64(E, W, V)", E=e.address, W=self._word(0), V=value)
 
 
 class Counted(Part):
     """How many rows, or how many arguments that are not NULL."""
+
+    names = ("COUNT",)
 
     def add(self, scope: Scope, e: Entry, value: Val | None) -> None:
         self.put(scope, e, expr("C + 1", C=self.at(e)))
@@ -93,6 +103,8 @@ class Counted(Part):
 class Trues(Counted):
     """How many BOOLEAN arguments are TRUE."""
 
+    names = ("TRUES",)
+
     def add(self, scope: Scope, e: Entry, value: Val | None) -> None:
         assert value is not None
         self.put(scope, e, expr("C + pick(V, 1, 0)", C=self.at(e), V=value.it))
@@ -101,25 +113,29 @@ class Trues(Counted):
 class Total(Part):
     """The exact sum of integers or decimals: low word, high word."""
 
+    names = ("SUM_LO", "SUM_HI")
+
     @property
     def words(self) -> int:
         return 2
 
     def add(self, scope: Scope, e: Entry, value: Val | None) -> None:
         assert value is not None
-        lo, hi = scope.let(self.at(e)), scope.let(self.at(e, 1))
+        lo, hi = scope.let(self.at(e), "sum_lo"), scope.let(self.at(e, 1), "sum_hi")
         self.put(scope, e, expr("add128_hi(HI, LO, X)", HI=hi, LO=lo, X=value.it), 1)
         self.put(scope, e, expr("wadd(LO, X)", LO=lo, X=value.it))
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
-        lo, hi = scope.let(self.at(e)), scope.let(self.at(e, 1))
-        lo2, hi2 = scope.let(self.at(other)), scope.let(self.at(other, 1))
+        lo, hi = scope.let(self.at(e), "sum_lo"), scope.let(self.at(e, 1), "sum_hi")
+        lo2, hi2 = scope.let(self.at(other), "other_lo"), scope.let(self.at(other, 1), "other_hi")
         self.put(scope, e, expr("add128w_hi(HI, LO, H2, L2)", HI=hi, LO=lo, H2=hi2, L2=lo2), 1)
         self.put(scope, e, expr("wadd(LO, L2)", LO=lo, L2=lo2))
 
 
 class FloatTotal(Part):
     """The sum of doubles, in the order of the rows."""
+
+    names = ("SUM",)
 
     def add(self, scope: Scope, e: Entry, value: Val | None) -> None:
         assert value is not None
@@ -149,7 +165,7 @@ class _Best(Part):
 
     @property
     def field(self) -> Field:
-        return Field(self.type, self.word)
+        return Field(self.type, self._word(0))
 
     def start(self, scope: Scope, e: Entry) -> None:
         least = self.name == "less"
@@ -168,7 +184,7 @@ class _Best(Part):
             self.put(scope, e, expr(pick, H=self.at(e), V=value.it))
             return
         if self.type.is_float:  # an extreme is never -0.0
-            value = Val(value.type, (scope.let(expr("V + 0.0", V=value.it)),))
+            value = Val(value.type, (scope.let(expr("V + 0.0", V=value.it), "value"),))
         held = load_field(scope, self.field, e.address, e.table, None)
         better = compare(scope, value, held, self.name)
         if self.type.physical is Physical.BYTES:  # the third word says that there is one
@@ -210,10 +226,12 @@ def _stored_range(type_: DataType) -> tuple[int, int]:
 
 class Least(_Best):
     name = "less"
+    names = ("MIN", "MIN_TAIL", "MIN_IS_THERE")
 
 
 class Greatest(_Best):
     name = "greater"
+    names = ("MAX", "MAX_TAIL", "MAX_IS_THERE")
 
 
 Result = Callable[[Scope, Entry], Val]
@@ -224,12 +242,13 @@ class Parts:
     """The parts of several calls, each kept once, and how to read each call's result from them."""
 
     first_word: int
+    owner: str  # of their words, for their names
     parts: list[Part] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
 
     @staticmethod
-    def of(calls: Sequence[AggregateCall], first_word: int) -> Parts:
-        made = Parts(first_word)
+    def of(calls: Sequence[AggregateCall], first_word: int, owner: str = "GROUP") -> Parts:
+        made = Parts(first_word, owner)
         for call in calls:
             made.results.append(RECIPES[call.function.native](made, call))
         return made
@@ -247,7 +266,7 @@ class Parts:
         for known in self.parts:
             if known.key == part.key:
                 return known
-        part.word = self.next_word
+        part.word, part.owner, part.number = self.next_word, self.owner, len(self.parts)
         self.parts.append(part)
         return part
 
@@ -332,14 +351,14 @@ def _emptiness(parts: Parts, call: AggregateCall) -> Callable[[Scope, Entry], as
     if call.filter is None and not call.args[0].nullable:
         return lambda scope, e: None
     count = _count(parts, call)
-    return lambda scope, e: scope.let(expr("C == 0", C=count.at(e)), "n")
+    return lambda scope, e: scope.let(expr("C == 0", C=count.at(e)), "empty")
 
 
 @recipe("count")
 def count_recipe(parts: Parts, call: AggregateCall) -> Result:
     fails = bool(call.args) and can_fail(call.args[0])  # then it is computed, NULL or not
     count = parts.take(Counted(call.args[0], call.filter, call.distinct)) if fails else _count(parts, call)
-    return lambda scope, e: Val(call.type, (scope.let(count.at(e)),))
+    return lambda scope, e: Val(call.type, (scope.let(count.at(e), "count"),))
 
 
 def _total(parts: Parts, call: AggregateCall) -> Part:
@@ -355,11 +374,11 @@ def sum_recipe(parts: Parts, call: AggregateCall) -> Result:
     def result(scope: Scope, e: Entry) -> Val:
         null = empty(scope, e)
         if isinstance(total, FloatTotal):
-            value = scope.let(total.at_float(e))
+            value = scope.let(total.at_float(e), "sum")
             if call.type.kind is Kind.REAL:
-                value = scope.let(expr("f32_round(V)", V=value))
+                value = scope.let(expr("f32_round(V)", V=value), "sum")
             return Val(call.type, (value,), null)
-        lo, hi = scope.let(total.at(e)), scope.let(total.at(e, 1))
+        lo, hi = scope.let(total.at(e), "sum_lo"), scope.let(total.at(e, 1), "sum_hi")
         wrong = expr("fits_64(HI, LO) == 0", HI=hi, LO=lo)
         if call.type.kind is Kind.DECIMAL:
             most = 10**call.type.precision - 1
@@ -378,13 +397,13 @@ def avg_recipe(parts: Parts, call: AggregateCall) -> Result:
 
     def result(scope: Scope, e: Entry) -> Val:
         null = empty(scope, e)
-        many = scope.let(expr("max(C, 1)", C=count.at(e)))
+        many = scope.let(expr("max(C, 1)", C=count.at(e)), "count")
         if isinstance(total, FloatTotal):
-            mean = scope.let(expr("f64_div(S, i64_to_f64(C))", S=total.at_float(e), C=many))
+            mean = scope.let(expr("f64_div(S, i64_to_f64(C))", S=total.at_float(e), C=many), "mean")
             return Val(call.type, (mean,), null)
-        lo, hi = scope.let(total.at(e)), scope.let(total.at(e, 1))
+        lo, hi = scope.let(total.at(e), "sum_lo"), scope.let(total.at(e, 1), "sum_hi")
         if call.type.is_float:
-            return Val(call.type, (scope.let(expr("avg_i128(HI, LO, C)", HI=hi, LO=lo, C=many)),), null)
+            return Val(call.type, (scope.let(expr("avg_i128(HI, LO, C)", HI=hi, LO=lo, C=many), "mean"),), null)
         return Val(call.type, (_decimal_mean(scope, call, hi, lo, many),), null)
 
     return result
@@ -393,12 +412,12 @@ def avg_recipe(parts: Parts, call: AggregateCall) -> Result:
 def _decimal_mean(scope: Scope, call: AggregateCall, hi: ast.expr, lo: ast.expr, many: ast.expr) -> ast.expr:
     """The exact sum brought to the result's scale, divided, halves away from zero."""
     scale = 10 ** (call.type.scale - call.args[0].type.scale)
-    wide_hi = scope.let(expr("wadd(wmul(HI, K), umulhi(LO, K))", HI=hi, LO=lo, K=scale))
-    wide_lo = scope.let(expr("wmul(LO, K)", LO=lo, K=scale))
-    place = expr("state + OFFSET", OFFSET=abi.STATE_RESULT * 8)
+    wide_hi = scope.let(expr("wadd(wmul(HI, K), umulhi(LO, K))", HI=hi, LO=lo, K=scale), "wide_hi")
+    wide_lo = scope.let(expr("wmul(LO, K)", LO=lo, K=scale), "wide_lo")
+    place = expr("state + W * 8", W=abi.STATE_RESULT)
     with scope.when(expr("div_half_up(HI, LO, C, AT) == 0", HI=wide_hi, LO=wide_lo, C=many, AT=place)):
         scope.fail(ErrorCode.OVERFLOW, f"the average does not fit {call.type}", call.span)
-    return scope.let(expr("ld_i64(state, W)", W=abi.STATE_RESULT))
+    return scope.let(expr("ld_i64(state, W)", W=abi.STATE_RESULT), "mean")
 
 
 def _best(kind: type[_Best]) -> Recipe:

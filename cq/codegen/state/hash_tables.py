@@ -18,6 +18,7 @@ from cq.runtime.containers.strings import HASH_FACTOR, INLINE_STRING_BYTES
 from cq.runtime.containers.table_words import (
     ENTRY_FIRST,
     ENTRY_KEYS,
+    ENTRY_TAG,
     NUMBER_MASK,
     TABLE_BIRTHS,
     TABLE_COUNT,
@@ -31,9 +32,11 @@ from cq.runtime.containers.table_words import (
 )
 from cq.runtime.containers.tables import spread_stride
 from cq.runtime.layout.abi import ErrorCode
+from cq.runtime.layout.words import Word, beside
 
 NULLS_A_WORD = 62  # bits of a null word: those of an i64 that shift without a sign
-SMALL_TABLE_SLOTS = 4096  # with 64-byte entries a quarter MiB: such a table stays in the second-level cache
+# with 64-byte entries a quarter MiB: such a table stays in the second-level cache
+SMALL_TABLE_SLOTS = Word(4096, "SMALL_TABLE_SLOTS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +58,22 @@ def words_of(type_: DataType) -> int:
     return 2 if type_.physical is Physical.BYTES else 1
 
 
-def lay_out(columns: Sequence[tuple[DataType, bool]], first_word: int) -> tuple[tuple[Field, ...], int]:
-    """Fields of (type, nullable) columns from `first_word` on, their null words behind them; the next free word."""
+def lay_out(
+    columns: Sequence[tuple[DataType, bool]], first_word: int, name: str = "VALUE"
+) -> tuple[tuple[Field, ...], int]:
+    """Fields of (type, nullable) columns from `first_word` on, their null words behind them; the next free word.
+
+    name: what generated code calls them, with their number.
+    """
     fields: list[Field] = []
     word, nulls = first_word, 0
     first_null_word = first_word + sum(words_of(type_) for type_, _ in columns)
-    for type_, nullable in columns:
-        place = (first_null_word + nulls // NULLS_A_WORD, nulls % NULLS_A_WORD) if nullable else (-1, -1)
-        fields.append(Field(type_, word, *place))
+    for number, (type_, nullable) in enumerate(columns):
+        null_word, bit = -1, -1
+        if nullable:
+            n, bit = divmod(nulls, NULLS_A_WORD)
+            null_word = Word(first_null_word + n, f"{name}_NULLS{n}")
+        fields.append(Field(type_, Word(word, f"{name}{number}"), null_word, bit))
         word += words_of(type_)
         nulls += nullable
     return tuple(fields), word + -(-nulls // NULLS_A_WORD)
@@ -83,13 +94,13 @@ def as_word(scope: Scope, value: Val) -> ast.expr:
     match value.type:
         case t if t.is_float:
             bits = expr("pick(X == X, f64_bits(X + 0.0), NAN)", X=value.it, NAN=NAN_BITS)
-            word = scope.let(bits)
+            word = scope.let(bits, "bits")
         case t if t.kind is Kind.BOOLEAN:
-            word = scope.let(expr("pick(X, 1, 0)", X=value.it))
+            word = scope.let(expr("pick(X, 1, 0)", X=value.it), "bit")
         case _:
             word = value.it
     if value.null is not None:
-        word = scope.let(expr("pick(N, 0, W)", N=value.null, W=word))
+        word = scope.let(expr("pick(N, 0, W)", N=value.null, W=word), "key")
     return word
 
 
@@ -124,19 +135,20 @@ def store_nulls(scope: Scope, fields: Sequence[Field], entry: Fill, values: Sequ
 def load_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, nulls: ast.expr | None) -> Val:
     """The SQL value of a field of an entry. nulls: its null word, where it may be NULL."""
     word = expr("ld_i64(E, W)", E=entry, W=f.word)
+    hint = f"{f.word.name.lower()}_" if isinstance(f.word, Word) else "v"
     null: ast.expr | None = None
     if f.null_bit >= 0:
         assert nulls is not None
-        null = scope.let(expr("N & BIT != 0", N=nulls, BIT=1 << f.null_bit), "n")
+        null = scope.let(expr("N & BIT != 0", N=nulls, BIT=1 << f.null_bit), f"{hint}null")
     if f.type.physical is Physical.BYTES:
-        length = scope.let(expr("string_length(E, W)", E=entry, W=f.word))
-        address = scope.let(expr("string_address(T, E, W)", T=table, E=entry, W=f.word))
+        length = scope.let(expr("string_length(E, W)", E=entry, W=f.word), f"{hint}length")
+        address = scope.let(expr("string_address(T, E, W)", T=table, E=entry, W=f.word), hint)
         return Val(f.type, (address, length), null)
     if f.type.is_float:
-        return Val(f.type, (scope.let(expr("ld_f64(E, W)", E=entry, W=f.word)),), null)
+        return Val(f.type, (scope.let(expr("ld_f64(E, W)", E=entry, W=f.word), hint),), null)
     if f.type.kind is Kind.BOOLEAN:
-        return Val(f.type, (scope.let(expr("W != 0", W=word)),), null)
-    return Val(f.type, (scope.let(word),), null)
+        return Val(f.type, (scope.let(expr("W != 0", W=word), hint),), null)
+    return Val(f.type, (scope.let(word, hint),), null)
 
 
 def store_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, value: Val) -> None:
@@ -144,7 +156,7 @@ def store_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, value:
     if f.type.physical is Physical.BYTES:
         address, length = value.parts
         if value.null is not None:
-            length = scope.let(expr("pick(N, 0, L)", N=value.null, L=length))
+            length = scope.let(expr("pick(N, 0, L)", N=value.null, L=length), "length")
         stored = expr("string_store(T, E, W, A, L) == 0", T=table, E=entry, W=f.word, A=address, L=length)
         with scope.when(stored):
             scope.fail(ErrorCode.NO_MEMORY, "text in state", NOWHERE)
@@ -251,9 +263,10 @@ class Keys:
     next_word: int
 
     @staticmethod
-    def of(columns: Sequence[tuple[DataType, bool]], ordered: bool = True) -> Keys:
+    def of(columns: Sequence[tuple[DataType, bool]], ordered: bool = True, name: str = "KEY") -> Keys:
+        """Lay the keys out. ordered: the order of first arrivals matters.  name: as in `lay_out`."""
         # without a key nothing would overwrite the serial that a fresh entry begins with
-        return Keys(*lay_out(columns, ENTRY_KEYS if ordered or not columns else ENTRY_FIRST))
+        return Keys(*lay_out(columns, ENTRY_KEYS if ordered or not columns else ENTRY_FIRST, name))
 
     def hash(self, scope: Scope, values: Sequence[Val]) -> ast.expr:
         """The 32-bit hash of key values."""
@@ -306,7 +319,7 @@ class Keys:
         sought = Sought.of(self, t, values)
         writer = t.scope.writer
         slot = writer.let(expr("shr_u(H, S)", H=sought.hash32, S=t.shift), "slot")
-        entry = writer.let(ast.Constant(0), "e")
+        entry = writer.let(ast.Constant(0), "entry")
         sought.walk_index(slot, entry, lambda: writer.code("break"), lambda: visit(ast.Name(entry, ast.Load())))
         return sought
 
@@ -361,14 +374,14 @@ def _search(
     sought = Sought.of(keys, t, values)
     hash32 = sought.hash32
     slot = writer.let(expr("shr_u(H, S)", H=hash32, S=t.shift), "slot")
-    entry = writer.let(ast.Constant(0), "e")
+    entry = writer.let(ast.Constant(0), "entry")
     absent = writer.let(ast.Constant(0), "absent")
     place: ast.expr = ast.Name(entry, ast.Load())
     with scope.when(expr("I == 0", I=t.index)):
         want = scope.let(expr("EPOCH | H", EPOCH=t.epoch, H=hash32), "want")
         with writer.while_(True), scope.block():
             writer.set(entry, t.in_slot(slot))
-            tag = writer.let(expr("ld_i64(E, 0)", E=entry), "tag")
+            tag = writer.let(expr("ld_i64(E, W)", E=entry, W=ENTRY_TAG), "tag")
             writer.code("if SAME:\n    break", SAME=sought.same(expr("T == W", T=tag, W=want), entry))
             writer.code("if T < EPOCH:\n    A = 1\n    break", T=tag, EPOCH=t.epoch, A=absent)
             writer.set(slot, expr("(S + 1) & M", S=slot, M=t.mask))
@@ -399,8 +412,8 @@ class _Word:
             return first
         return expr(
             "F and (L <= SHORT and ld_i64(E, W) == T or L > SHORT and string_is(TABLE, E, W0, A) == 1)",
-            F=first, L=self.length or 0, SHORT=INLINE_STRING_BYTES, E=entry, W=self.word + 1, T=self.tail,
-            TABLE=t.table, W0=self.word, A=self.address or 0,
+            F=first, L=self.length or 0, SHORT=INLINE_STRING_BYTES, E=entry, W=beside(self.word, 1, "TAIL"),
+            T=self.tail, TABLE=t.table, W0=self.word, A=self.address or 0,
         )  # fmt: skip
 
 
@@ -408,16 +421,16 @@ def _key_words(scope: Scope, keys: Keys, values: Sequence[Val]) -> list[_Word]:
     words: list[_Word] = []
     for f, value in zip(keys.fields, values, strict=True):
         if f.type.physical is not Physical.BYTES:
-            words.append(_Word(f.word, scope.let(as_word(scope, value))))
+            words.append(_Word(f.word, scope.let(as_word(scope, value), "key")))
             continue
         address, length = value.parts
         if value.null is not None:
-            length = scope.let(expr("pick(N, 0, L)", N=value.null, L=length))
+            length = scope.let(expr("pick(N, 0, L)", N=value.null, L=length), "length")
         known = value.key if value.null is None else None
         head, tail = known or text_key(scope, address, length)
         words.append(_Word(f.word, head, tail, length, address))
     for null_word in null_words(keys.fields):
-        words.append(_Word(null_word, scope.let(null_bits(values, keys.fields, null_word))))
+        words.append(_Word(null_word, scope.let(null_bits(values, keys.fields, null_word), "key_nulls")))
     return words
 
 
@@ -439,11 +452,11 @@ def _hash(scope: Scope, words: list[_Word]) -> ast.expr:
     if not parts:
         return ast.Constant(0)
     if len(parts) == 1:
-        return scope.let(expr("hash_word(K)", K=parts[0]), "h")
+        return scope.let(expr("hash_word(K)", K=parts[0]), "hash")
     state: ast.expr = expr("wmul(K, F)", K=parts[0], F=HASH_FACTOR)
     for part in parts[1:]:
         state = expr("hash_mix(S, K)", S=state, K=part)
-    return scope.let(expr("shr_u(S, 32)", S=state), "h")
+    return scope.let(expr("shr_u(S, 32)", S=state), "hash")
 
 
 def _store_keys(

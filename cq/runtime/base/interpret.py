@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import linecache
 import pkgutil
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FunctionType
@@ -68,7 +69,7 @@ GENERATORS: tuple[str, ...] = (
 
 
 def stage_scope(names: Iterable[str] = ()) -> dict[str, Any]:
-    """What generated source may name besides its own functions: the ops, exported and inline natives, `range`."""
+    """What generated source may name besides what it declares: the ops, exported and inline natives, `range`."""
     load_modules(LIBRARY)
     scope: dict[str, Any] = {name: getattr(ops, name) for name in ops.OPS}
     for module in LIBRARY:
@@ -76,6 +77,14 @@ def stage_scope(names: Iterable[str] = ()) -> dict[str, Any]:
     scope.update({"range": range, "int": int, "float": float, "bool": bool, "min": min, "max": max, "abs": abs})
     assert scope.keys().isdisjoint(names), "generated names shadow the runtime"
     return scope
+
+
+def stage_constants(source: str) -> dict[str, int]:
+    """The constants that a generated source begins with: a line each, before its functions."""
+    return {name: int(value) for name, value in _DECLARED.findall(source)}
+
+
+_DECLARED = re.compile(r"^([A-Z][A-Z0-9_]*) = (-?[0-9]+)$", re.M)
 
 
 def load_modules(names: Iterable[str]) -> None:

@@ -21,7 +21,7 @@ from types import CodeType
 from typing import Any
 
 from cq.runtime.base import intrinsics, ops
-from cq.runtime.base.interpret import LIBRARY, load_modules, stage_scope
+from cq.runtime.base.interpret import LIBRARY, load_modules, stage_constants, stage_scope
 from cq.runtime.base.link import Engine, Target, link, portable, undefined_symbols
 from cq.runtime.base.modules import SHIPPED, Dependencies, borrowed, inline_texts, key_of, shipped
 from cq.runtime.base.native import Native, natives_of, registered
@@ -325,7 +325,7 @@ _stages: dict[str, Stage] = {}
 
 
 def _compile_source(source: str, path: str, signatures: Mapping[str, str], entries: list[str], key: str) -> ObjectCode:
-    scope = stage_scope(signatures)
+    scope = {**stage_scope(signatures), **stage_constants(source)}
     codes = _functions(source, path)
     assert codes.keys() == signatures.keys(), "every function of a generated source has a signature"
     own = {

@@ -56,6 +56,7 @@ from cq.runtime.containers.tables import (
 )
 from cq.runtime.layout.abi import NEVER
 from cq.runtime.layout.job import Slot
+from cq.runtime.layout.words import name_words
 
 INTERVALS_TABLE = 0
 INTERVALS_HEAP = 1
@@ -77,6 +78,8 @@ DUE_NUMBER = 2
 DUE_BYTES = 24
 
 FIRST_DUE = 32
+
+name_words(globals())
 
 
 @native("i64(i64, i64, i64)", export=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import ld_i64
 from cq.runtime.containers.table_words import TABLE_COUNT, TABLE_WORDS
+from cq.runtime.layout.words import name_words
 
 LOG_NEXT = 0  # the earliest time at which something is due; NEVER when nothing is. It may be too early
 LOG_TABLE = 1  # the keys: a dense table whose entries end with the references of their first and their last record
@@ -43,6 +44,8 @@ RECORD_VALUES = 6  # the row's words
 
 PLACE_BITS = 9  # a reference: the chunk's number, then the place in it
 MOST_PLACES = 1 << PLACE_BITS
+
+name_words(globals())
 
 
 @native("i64(i64, i64)", inline=True)

@@ -30,6 +30,7 @@ from cq.runtime.containers.tables import (
 )
 from cq.runtime.layout.abi import NEVER
 from cq.runtime.layout.job import Slot
+from cq.runtime.layout.words import name_words
 
 PANES_LO = 0  # the pane of the last row is [LO, HI)
 PANES_HI = 1
@@ -54,6 +55,8 @@ PANE_SECOND = 1
 PANE_TABLES = 2
 
 FIRST_PANES = 8
+
+name_words(globals())
 
 
 @native("i64(i64, i64, i64, i64, i64, i64)", export=True)

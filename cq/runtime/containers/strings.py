@@ -37,6 +37,7 @@ from cq.runtime.containers.table_words import (
     TABLE_STRINGS,
     entry_at,
 )
+from cq.runtime.layout.words import name_words
 
 ARENA_FIRST_BYTES = 1024
 ARENA_SLACK_BYTES = 16  # kernels may load whole words past a string's end
@@ -44,6 +45,8 @@ HASH_FACTOR = -7046029254386353131  # 2^64 / golden ratio: Fibonacci hashing (Kn
 MIX_FACTOR = -4658895280553007687
 INLINE_STRING_BYTES = 12
 COMPACT_FROM_BYTES = 65536  # below this an arena's garbage is not worth moving
+
+name_words(globals())
 
 
 @native("i64(i64)", inline=True)

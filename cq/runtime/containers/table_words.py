@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import ld_i32
+from cq.runtime.layout.words import name_words
 
 TABLE_ENTRIES = 0
 TABLE_STRIDE = 1  # bytes from an entry to the next
@@ -33,6 +34,8 @@ ENTRY_FIRST = 1  # serial of the row that made the entry
 ENTRY_KEYS = 2
 
 NUMBER_MASK = 4294967295  # of a slot of the index: the entry's number; the hash is above it
+
+name_words(globals())
 
 
 @native("i64(i64, i64, i64, i64)", inline=True)

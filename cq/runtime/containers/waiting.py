@@ -33,6 +33,7 @@ from cq.runtime.containers.table_words import (
 from cq.runtime.containers.tables import words_for
 from cq.runtime.layout.abi import NEVER, STRING_SLACK_BYTES
 from cq.runtime.layout.job import Slot
+from cq.runtime.layout.words import name_words
 
 BUFFER_RECORDS = TABLE_ENTRIES
 BUFFER_COUNT = TABLE_COUNT
@@ -48,6 +49,8 @@ RECORD_ARRIVAL = 1
 RECORD_VALUES = 2
 
 FIRST_RECORDS = 64
+
+name_words(globals())
 
 
 @native("i64(i64, i64)", export=True)

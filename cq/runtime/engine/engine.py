@@ -138,7 +138,11 @@ class Engine:
     # -- feeding -----------------------------------------------------------------------------------------------------
 
     def push(self, source: int, batch: pa.RecordBatch) -> None:
-        """The batch is behind all earlier ones of its source. Waits for room; results meanwhile wait for `drain`."""
+        """The batch is behind all earlier ones of its source. Waits for room; results meanwhile wait for `drain`.
+
+        batch: the columns of the source's spec. It is lent until every row of it is processed. After the run has failed
+        it is not looked at.
+        """
         assert not self._ended[source], "a batch after the end of its source"
         with self._host.active():
             self._wait_until(lambda: self._offer(source, batch))
@@ -326,7 +330,7 @@ class Engine:
             return take_snapshot(self._host, self._plant)
 
     def resume(self) -> None:
-        """The run goes on."""
+        """The run goes on from where `pause` has stopped it."""
         with self._host.active():
             self._host.set_word(self._plant.admission, ADMISSION_PAUSED, 0)
             self._wake()

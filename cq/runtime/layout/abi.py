@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from cq.runtime.layout.words import name_words
+
 ABI_VERSION = 3
 
 DONE, MORE, ERROR = 0, 1, 2
@@ -148,6 +150,8 @@ STATE_ERROR_GROUP = 17  # 1 + index into Stage.groups when a value of a group fa
 STATE_ERROR_ENTRY = 18  # -> its entry, and the table that is in; START is the window's
 STATE_ERROR_TABLE = 19
 STATE_FIRST_FREE = 20  # operators' words start here
+
+name_words(globals())
 
 
 class ErrorCode(IntEnum):

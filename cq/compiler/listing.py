@@ -1,0 +1,61 @@
+"""Generated code as people read it: every block under the line of the query it was made for.
+
+A module itself holds no text of the query, only marks with line numbers and numbered columns. What they stand for is
+put in here, when the code is shown, as comments: whatever a line or a name contains, it stays one printable line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from cq.errors import PICTURE_COLUMNS, SourceText, printable
+from cq.runtime.layout.job import ColumnSpec, Job
+
+_MARK = re.compile(r"^( *)# line (\d+): \w+$", re.M)
+
+
+def listing(jobs: Sequence[Job], source: SourceText) -> str:
+    """The stages of the jobs, one after the other. source: the query they were compiled from."""
+    return "\n".join(text for job in jobs for text in _stages(job, source))
+
+
+def _stages(job: Job, source: SourceText) -> Iterator[str]:
+    inputs = [(s.name, s.columns) for s in job.sources]
+    for stage in job.stages:
+        outputs = [(p.name, p.columns) for p in stage.ports]
+        names = [*_legend("rows_", "takes", "c", inputs), *_legend("port", "gives", "out", outputs)]
+        head = [f"# stage {printable(stage.name)}: {stage.kind.value}", *names]
+        yield "\n".join((*head, interleaved(stage.module, source)))
+        inputs = outputs
+
+
+def _legend(where: str, does: str, column: str, of: Sequence[tuple[str, Sequence[ColumnSpec]]]) -> Iterator[str]:
+    """Which column of the query a number means: `# rows_0 takes bids: c0 auction, c1 price`."""
+    for number, (name, columns) in enumerate(of):
+        if columns:
+            said = ", ".join(f"{column}{n} {_quoted(c.name)}" for n, c in enumerate(columns))
+            text = f"{where}{number} {does} {_quoted(name)}: {said}"
+            yield from (f"# {line}" for line in wrap(text, PICTURE_COLUMNS, subsequent_indent="    "))
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() and name.isascii() else f'"{printable(name)}"'
+
+
+def interleaved(module: str, source: SourceText) -> str:
+    """The module with the line of the query under each mark, as a comment of the same depth.
+
+    A line without words, or one that the text does not have, adds nothing. Lines are cut to PICTURE_COLUMNS characters.
+    """
+
+    def with_line(mark: re.Match[str]) -> str:
+        said = printable(_cut(source.line(int(mark[2])).strip())).strip()
+        return f"{mark[0]}\n{mark[1]}#   {said}" if said else mark[0]
+
+    return _MARK.sub(with_line, module)
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= PICTURE_COLUMNS else line[: PICTURE_COLUMNS - 1] + "…"

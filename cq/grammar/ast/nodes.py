@@ -1,0 +1,83 @@
+"""What all nodes share: frozen, compared by what they say, walked without recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import TypeVar, dataclass_transform
+
+from cq.errors import NOWHERE, Span
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def node(kind: type[T]) -> type[T]:
+    """A frozen dataclass with slots that compares, hashes and shows itself by the methods of Node."""
+    return dataclass(frozen=True, slots=True, eq=False, repr=False)(kind)
+
+
+@node
+class Node:
+    """Base of all nodes. Two nodes are equal when they say the same, wherever they stand."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Node):
+            return NotImplemented
+        pending: list[tuple[object, object]] = [(self, other)]
+        while pending:  # a loop: the generated comparison needs four C frames a level and fails on high trees
+            a, b = pending.pop()
+            if isinstance(a, Node):
+                if type(a) is not type(b):
+                    return False
+                pending.extend((getattr(a, name), getattr(b, name)) for name in said_fields(type(a)))
+            elif isinstance(a, tuple) and isinstance(b, tuple):
+                if len(a) != len(b):
+                    return False
+                pending.extend(zip(a, b, strict=True))
+            elif a != b:
+                return False
+        return True
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, *(getattr(self, name) for name in said_fields(type(self)))))
+
+    def __repr__(self) -> str:
+        """The node without places and without what is absent."""
+        said = ((name, getattr(self, name)) for name in said_fields(type(self)))
+        shown = (
+            f"{name}={value!r}" for name, value in said if value is not None and value != () and value is not False
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+_SAID_FIELDS: dict[type[Node], tuple[str, ...]] = {}
+
+
+def said_fields(kind: type[Node]) -> tuple[str, ...]:
+    """The fields that make up what a node says: all but places and comments."""
+    known = _SAID_FIELDS.get(kind)
+    if known is None:
+        known = _SAID_FIELDS[kind] = tuple(f.name for f in fields(kind) if f.compare)
+    return known
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly below `node`, in the order of its fields."""
+    for name in said_fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (item for item in value if isinstance(item, Node))
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """`node` and everything below it, parents before children, left to right."""
+    pending = [node]
+    while pending:
+        top = pending.pop()
+        yield top
+        pending.extend(reversed(list(children(top))))

@@ -1,0 +1,75 @@
+"""`cq check`: every mistake with its place, and what a good query reads and gives."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import BIDS, cq
+
+
+def test_check_reports_every_mistake_with_its_place(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("bad.cq").write_text(BIDS + "SELECT prize FROM bid;\nSELECT LENGHT('x') FROM bid;\n")
+    code, _, err = cq(capfd, "check", "bad.cq")
+    assert code == 1 and err.count("error[") == 2 and "--> bad.cq:3:8" in err and "^^^^^" in err
+    code, out, _ = cq(capfd, "check", "bad.cq", "--format", "json")
+    assert code == 1 and [(d["line"], d["code"]) for d in json.loads(out)] == [(3, "CQ0203"), (4, "CQ0205")]
+
+
+def test_check_says_ok_only_when_it_is(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, err = cq(capfd, "check", "-c", BIDS + "SELECT SPLIT('a b', ' ') AS words FROM bid;")
+    assert (code, out) == (1, "") and err.startswith("error[CQ0501]")
+    warned = BIDS + "SELECT id FROM bid WHERE price = NULL;"
+    assert cq(capfd, "check", "-c", warned)[1].startswith("ok: ")
+    assert cq(capfd, "check", "--strict", "-c", warned)[:2] == (1, "")
+
+
+def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, err = cq(capfd, "check", "q.cq")
+    assert (code, err) == (0, "") and out.startswith("ok: reads bid; gives result (window_start TIMESTAMP")
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "marked"),
+    [
+        (BIDS + "SELECT id FROM bid WHERE price = NULL", "CQ0308", "price = NULL"),
+        (BIDS + "SELECT id FROM bid WHERE price <> NULL OR id > 1", "CQ0308", "price <> NULL"),
+        (BIDS + "SELECT id FROM bid WHERE 1 > 2", "CQ0308", "1 > 2"),
+        (BIDS + "CREATE STREAM other (a INT) WITH (path = 'a.csv'); SELECT id FROM bid", "CQ0201", "other"),
+        (BIDS + "CREATE SINK gone WITH (path = 'a.csv'); SELECT id FROM bid", "CQ0201", "gone"),
+        (BIDS + "WITH c AS (SELECT * FROM bid) SELECT id FROM bid", "CQ0201", "c"),
+        (BIDS + "CREATE VIEW v AS SELECT price FROM bid; SELECT id FROM bid", "CQ0201", "v"),
+        (BIDS + "SELECT id AS a, price AS a FROM bid", "CQ0409", "price"),
+        (
+            "CREATE STREAM b WITH (connector = 'generator', workload = 'bids');"
+            "SELECT SUM(price) OVER (PARTITION BY auction ROWS UNBOUNDED PRECEDING) AS s FROM b",
+            "CQ0407",
+            "SUM(price) OVER (PARTITION BY auction ROWS UNBOUNDED PRECEDING)",
+        ),
+    ],
+)
+def test_check_warns_of_what_was_probably_not_meant(
+    capfd: pytest.CaptureFixture[str], text: str, code: str, marked: str
+) -> None:
+    done, _, err = cq(capfd, "check", "-c", text)
+    assert done == 0 and err.startswith(f"warning[{code}]") and err.count("warning[") == 1, err
+    line, carets = err.splitlines()[3:5]
+    assert line[carets.index("^") : carets.rindex("^") + 1] == marked
+    assert cq(capfd, "check", "--strict", "-c", text)[0] == 1
+
+
+def test_check_names_a_value_for_a_parameter_the_query_does_not_have(capfd: pytest.CaptureFixture[str]) -> None:
+    assert "CQ0206" in cq(capfd, "check", "q.cq", "--var", "mn=1")[2]
+
+
+@pytest.mark.parametrize("text", ["TABLE bid", "bid", "INPUT => TABLE bid"])
+def test_a_stream_read_by_a_window_is_read(capfd: pytest.CaptureFixture[str], text: str) -> None:
+    query = f"SELECT COUNT(*) AS n FROM TUMBLE({text}, DESCRIPTOR(ts), INTERVAL '1' HOUR) GROUP BY window_start"
+    code, _, err = cq(capfd, "check", "-c", BIDS + query)
+    assert (code, err) in {(0, ""), (1, err)} and "never read" not in err
+
+
+def test_check_finds_what_the_native_engine_cannot_run(capfd: pytest.CaptureFixture[str]) -> None:
+    code, _, err = cq(capfd, "check", "-c", "CREATE STREAM s (t VARCHAR); SELECT SPLIT(t, ' ') AS words FROM s")
+    assert code == 1 and "CQ0501" in err and "--engine reference" in err

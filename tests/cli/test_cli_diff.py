@@ -1,0 +1,21 @@
+"""`cq diff`: two engines over the same input."""
+
+from __future__ import annotations
+
+import pytest
+from command_line import cq
+
+
+def test_tolerance_of_a_difference_is_a_number(capfd: pytest.CaptureFixture[str]) -> None:
+    code, _, err = cq(capfd, "diff", "q.cq", "--float", "nan")
+    assert code == 2 and "the tolerance must be a number of at least 0, not nan" in err
+
+
+def test_diff_of_two_engines_is_equal(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cq(capfd, "diff", "q.cq") == (0, "result: equal, 2 rows\n", "")
+
+
+def test_diff_that_cannot_run_leaves_with_2(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cq(capfd, "diff", "missing.cq")[0] == 2
+    code, _, err = cq(capfd, "diff", "q.cq", "--against", "duckdb")
+    assert code == 2 and "engines: native" in err

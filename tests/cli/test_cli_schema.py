@@ -1,0 +1,44 @@
+"""`cq schema`, `cq fmt` and `cq gen`: commands that print texts and rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from command_line import cq, ref
+
+
+def test_schema_leaves_out_what_no_type_holds_and_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+    table = pa.table({"a": [1], "raw": [{"x": 1}], "nothing": pa.nulls(1)})
+    pq.write_table(table, "odd.parquet")
+    code, out, _ = cq(capfd, "schema", "odd.parquet")
+    assert code == 0 and out.startswith("-- left out: raw struct<x: int64>\nCREATE STREAM odd (\n  a BIGINT,\n")
+    Path("odd.cq").write_text(out + "SELECT a, nothing FROM odd")
+    assert cq(capfd, "run", "-q", "--engine", "reference", "odd.cq")[1] == "a,nothing\n1,\n"
+
+
+def test_fmt_checks_and_then_formats_once(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("f.cq").write_text("select  id from b where id>1 -- why\n;")
+    code, out, _ = cq(capfd, "fmt", "--check", "f.cq")
+    assert code == 1 and "-select  id" in out
+    assert cq(capfd, "fmt", "f.cq")[0] == 0
+    assert "-- why" in Path("f.cq").read_text()
+    assert cq(capfd, "fmt", "--check", "f.cq")[:2] == (0, "")
+
+
+def test_schema_prints_a_statement_that_runs(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = cq(capfd, "schema", "bids.csv", "--name", "bid")
+    assert code == 0
+    Path("s.cq").write_text(out + "SELECT COUNT(*) AS n FROM bid;")
+    assert ref(capfd, "s.cq")[1] == "n\n3\n"
+
+
+def test_generated_rows_are_the_same_for_the_same_seed(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cq(capfd, "gen", "bids", "rows=50", "-o", "g.parquet")[0] == 0
+    first = pq.read_table("g.parquet")
+    code, out, _ = cq(capfd, "gen", "bids", "rows=50")
+    assert code == 0 and len(out.splitlines()) == 51 and first.num_rows == 50
+    assert cq(capfd, "gen", "bids", "rows=50", "seed=2")[1] != out
+    assert 'did you mean "rows"?' in cq(capfd, "gen", "bids", "row=50")[2]
