@@ -150,6 +150,8 @@ OVER_AND_JOINS = {
     "rank": BID + "SELECT RANK() OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
     "row_number": BID + "SELECT ROW_NUMBER() OVER (PARTITION BY auction ORDER BY price DESC) FROM bid;",
     "row_number_of_something": BID + "SELECT ROW_NUMBER(price) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
+    "tumble_start_of_a_session": BID
+    + "SELECT TUMBLE_START(ts, INTERVAL '1' MINUTE) AS s FROM bid GROUP BY SESSION(ts, INTERVAL '1' MINUTE), auction;",
     "lag_without_over": BID + "SELECT LAG(price) FROM bid;",
     "over_not_by_time": BID + "SELECT LAG(price) OVER (PARTITION BY auction ORDER BY price) FROM bid;",
     "over_in_where": BID + "SELECT auction FROM bid WHERE LAG(price) OVER (ORDER BY ts) > 3;",

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from planner_fixture import plan_of
 
-from cq.codegen import operators as _written  # noqa: F401  registers what kernels consume
-from cq.codegen.flow import CONSUME
+from cq.codegen import operators as written
+from cq.codegen.flow import CLOSE, CONSUME, DUE_BY_DATA, DUE_ON_GRID, FINISH
 from cq.lang.expressions import Expr
 from cq.planner.plan import node as protocol
 from cq.planner.plan.node import DECLARATIONS, BadOperator, LogicalNode, OpClass, Stateless, operator
@@ -94,3 +94,14 @@ def test_the_reference_has_instants_where_an_operator_says_it_does(query: str) -
     for node in plan_of(query).nodes():
         made = REFERENCE[node.operator](node, Clock())
         assert made.timed >= node.emits_when_due(waiting=True)
+
+
+@pytest.mark.parametrize("registry", [CLOSE, FINISH, DUE_BY_DATA, DUE_ON_GRID], ids=["close", "finish", "data", "grid"])
+def test_a_kernel_that_leaves_out_what_its_node_declares_is_found(registry, monkeypatch) -> None:
+    nodes = {n: c for n, c in protocol.OPERATORS.items() if n in rooms()}
+    assert not list(written.problems(nodes))
+    for name in list(registry):
+        with monkeypatch.context() as patch:
+            patch.delitem(registry, name)
+            told = [p for p in written.problems(nodes) if p.startswith(f"operator {name}: it ")]
+        assert told or (registry is CLOSE and nodes[name].closes is False)

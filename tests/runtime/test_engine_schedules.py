@@ -119,6 +119,12 @@ def test_every_schedule_gives_the_rows_of_one_worker(stages):
     assert found
 
 
+def test_splits_that_are_used_again_keep_their_tickets():
+    """More tickets than splits: one a row."""
+    found, failed = in_every_schedule(job(stage("running", StageKind.PARTITIONED)), ROWS, batch_rows=1, runs=60)
+    assert failed is None and len(found) == len(ROWS)
+
+
 @pytest.mark.parametrize("kind", [StageKind.STATELESS, StageKind.PARTITIONED])
 def test_every_schedule_tells_the_first_failure(kind):
     rows = [(n % 3, -1 if n in {4, 7} else n, n) for n in range(9)]

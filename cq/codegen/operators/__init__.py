@@ -1,9 +1,46 @@
-"""The operators in kernels, by the names of `cq.planner.operators`. A file registers what it defines."""
+"""The operators in kernels, by the names of `cq.planner.operators`. A file registers what it defines.
+
+An operator that says in its node that it emits by itself must have what writes that here: importing this fails with the
+names of what is missing.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterator
+
+from cq.codegen.flow import CLOSE, CONSUME, DUE_BY_DATA, DUE_ON_GRID, FINISH
+from cq.planner.operators import __name__ as _NODES
+from cq.planner.plan.node import OPERATORS, BadOperator, Leaf, LogicalNode
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
+
+
+def problems(operators: dict[str, type[LogicalNode]]) -> Iterator[str]:
+    """What these operators lack in kernels, by what their nodes declare."""
+    for name, node in operators.items():
+        closes, emits_at_end = (_said(node, what) is not False for what in ("closes", "emits_at_end"))
+        if name not in CONSUME and not issubclass(node, Leaf):
+            yield f"operator {name}: nothing writes what it does with a row (@consumes)"
+        if closes and name not in CLOSE:
+            yield f"operator {name}: it closes, and nothing writes that (@closes)"
+        if closes and (name in DUE_BY_DATA) + (name in DUE_ON_GRID) != 1:
+            yield f"operator {name}: it closes, by data or on a grid (@due_by_data or @due_on_grid)"
+        if emits_at_end and name not in FINISH:
+            yield f"operator {name}: it emits at the end, and nothing writes that (@finishes)"
+
+
+def _said(node: type[LogicalNode], what: str) -> object:
+    """What a class declares: a value, or a property where it depends on the node."""
+    return getattr(node, what)
+
+
+def _complete() -> None:
+    found = list(problems({n: c for n, c in OPERATORS.items() if c.__module__.startswith(f"{_NODES}.")}))
+    if found:
+        raise BadOperator("; ".join(found))
+
+
+_complete()

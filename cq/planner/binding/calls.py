@@ -23,12 +23,12 @@ from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.fold import folded
 
 WINDOW_BOUNDS = {
-    "tumble_start": 0, "hop_start": 0, "window_start": 0,
-    "tumble_end": 1, "hop_end": 1, "window_end": 1,
-    "tumble_rowtime": 2, "hop_rowtime": 2, "window_time": 2,
+    "tumble_start": 0, "hop_start": 0, "session_start": 0, "window_start": 0,
+    "tumble_end": 1, "hop_end": 1, "session_end": 1, "window_end": 1,
+    "tumble_rowtime": 2, "hop_rowtime": 2, "session_rowtime": 2, "window_time": 2,
 }  # fmt: skip
 WINDOW_NAMES = {"tumble", "hop", "cumulate", "session", "window", "session_window"}
-SPARK_FIELDS = {"start": 0, "end": 1}  # of `window`, Spark's name for what GROUP BY window(…) makes
+SPARK_FIELDS = {"start": 0, "end": 1}  # of `window` and `session_window`, Spark's names for what GROUP BY makes
 WINDOW_FIELDS = {"window_start": 0, "window_end": 1, "window_time": 2}
 OVER_ONLY = {
     "lag", "lead", "row_number", "rank", "dense_rank", "first_value", "last_value", "nth_value", "ntile",
@@ -65,7 +65,7 @@ class SelectCalls:
     def bind_window_field(self, node: ast.ColumnRef) -> Expr | None:
         if self.group_window is None:
             return None
-        if node.qualifier == "window" and node.name in SPARK_FIELDS:
+        if node.qualifier in {"window", "session_window"} and node.name in SPARK_FIELDS:
             return window_hole(SPARK_FIELDS[node.name], node.span)
         if node.qualifier is None and node.name in WINDOW_FIELDS:
             return window_hole(WINDOW_FIELDS[node.name], node.span)
@@ -116,7 +116,9 @@ class SelectCalls:
                 node.span,
                 help="write GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE)",
             )
-        if node.args and (self.group_window is None or node.args != self.group_window.args):
+        made = self.group_window
+        kind = node.name.partition("_")[0]
+        if node.args and (made is None or node.args != made.args or kind not in {"window", *made.name.split("_")}):
             raise compile_error(
                 "CQ0502",
                 f"{node.name.upper()} names another window than GROUP BY",

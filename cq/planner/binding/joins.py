@@ -231,5 +231,8 @@ def _demand_prompt(time: TimeAttribute, span: Span) -> None:
             "a temporal look-up cannot use the times of a session or of a join of streams yet: "
             "they lag behind the watermark",
             span,
-            help="write this result to a file and read it as a stream of its own",
+            help=(
+                "write this result to a file and read it as a stream of its own, with a delay in its WATERMARK of "
+                f"{time.lag_us} microseconds: its rows are that much out of order"
+            ),
         )

@@ -23,6 +23,7 @@ class Aggregate(Grouped):
     closes = False
     emits_at_end = True
     uses_time = False
+    merge_pays = False  # no stage merges what is emitted at the end only
 
     def __post_init__(self) -> None:
         assert self.input.bounded, "an aggregate without a window over an unbounded input"

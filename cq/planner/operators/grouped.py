@@ -111,9 +111,9 @@ class Grouped(LogicalNode):
         return all(a.merges_exactly for a in self.aggregates)
 
     @property
-    def merge_pays(self) -> bool:
-        """Not with DISTINCT: merging sets takes about as long as making them (segment statistics gained nothing)."""
-        return not any(a.distinct for a in self.aggregates)
+    def keeps_sets(self) -> bool:
+        """Whether some aggregate is DISTINCT."""
+        return any(a.distinct for a in self.aggregates)
 
     @property
     def cost_ns(self) -> int:

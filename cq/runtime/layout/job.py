@@ -15,12 +15,17 @@ from cq.runtime.layout.abi import Storage
 
 
 class StageKind(Enum):
-    """How tickets of a stage may be spread over workers."""
+    """How tickets of a stage may be spread over workers.
 
-    STATELESS = "stateless"  # any worker takes any ticket; results return to ticket order
-    PARTITIONED = "partitioned"  # a ticket is split into lanes by key; each lane has its own state
-    PARTIAL = "partial"  # any worker takes any ticket and fills panes of its own; the next stage merges and closes them
-    STATEFUL = "stateful"  # one worker at a time, tickets in order
+    STATELESS: any worker takes any ticket; results return to ticket order.  PARTITIONED: a ticket is split into lanes
+    by key; each lane has its own state.  PARTIAL: any worker takes any ticket and fills panes of its own; the next
+    stage merges and closes them.  STATEFUL: one worker at a time, tickets in order.
+    """
+
+    STATELESS = "any worker"
+    PARTITIONED = "lanes by key"
+    PARTIAL = "any worker, into panes of its own"
+    STATEFUL = "one worker at a time"
 
 
 @dataclass(frozen=True, slots=True)

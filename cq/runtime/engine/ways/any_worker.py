@@ -6,6 +6,11 @@ with it, so one ticket with a million rows breaks no bound.
 Roles     any number of workers; one at a time at the sending end.
 I1        the head ticket always has a task: a task is taken before a ticket.
                                                                        tests: test_a_ticket_far_ahead_cannot_starve_*
+I2        a task is idle again only when its ticket has left the reorder buffer.
+                                                                       tests: test_every_schedule_gives_the_rows_*
+Shared    the ring of items, the bag of idle tasks, the reorder buffer: see these. STAGE_FAILED, read to save work only.
+Progress  no call waits: who finds no task, no ticket or no room behind the stage returns.
+Source    Prasaad et al. (2018), section 3.2; what a slow consumer leaves, any later reader sends.
 """
 
 from __future__ import annotations
@@ -173,7 +178,7 @@ def _build(making: Making) -> None:
 
 
 def _describe(_host: Host, _stage: int) -> str:
-    return "any worker"
+    return StageKind.STATELESS.value
 
 
 register(

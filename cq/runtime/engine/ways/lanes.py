@@ -16,10 +16,12 @@ ticket is done, because the merge by position needs every lane. Ports bound the 
 Roles     any worker in each role; `spread` and `send` are the readers of two reorder buffers.
 Shared    SPLIT_LEFT  lanes of the ticket that are not done.
 I1        a lane sees the tickets it has a share in, in order, one at a time (hybrid queue).
+                                                              tests: test_a_lane_has_one_worker_at_a_time
 I2        a split is used again only after its ticket is sent; the head ticket always has one.
-                                                              tests: test_lanes_give_the_rows_of_one_worker
+                                                              tests: test_splits_that_are_used_again_*
 I3        of several lanes that fail in a ticket, the smallest position counts; rows before it are sent.
                                                               tests: test_the_smallest_position_fails_in_lanes
+Progress  no call waits: who finds no split, no ticket, no lane or no room behind the stage returns.
 Source    Prasaad et al. (2018), sections 4.3 and 5; the merge by the last finisher is ours, as their unit is a tuple.
 """
 
@@ -346,7 +348,7 @@ def return_merged(host: Host, split: int) -> None:
 
 
 def _describe(host: Host, stage: int) -> str:
-    return f"{host.word(host.word(stage, s.STAGE_LANES), x.LANES_COUNT)} lanes by key"
+    return f"{host.word(host.word(stage, s.STAGE_LANES), x.LANES_COUNT)} {StageKind.PARTITIONED.value}"
 
 
 register(

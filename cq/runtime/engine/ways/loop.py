@@ -1,7 +1,12 @@
 """One worker at a time: it takes items in order, and keeps rows behind the ports while more input waits, so that small
 outputs leave together.
 
-Roles     whoever gets STAGE_BUSY serves the stage and sends.
+Roles     whoever gets STAGE_BUSY serves the stage and sends; the others go on with other work.
+Shared    STAGE_BUSY (try-lock): taken by CAS, given back by a store; both order all that is done in between.
+I1        one worker at a time has the task, its state and its ports.     tests: test_every_schedule_gives_the_rows_*
+I2        the task's item is used up, or passed on, before the next one is taken.
+                                                                          tests: test_every_schedule_gives_the_rows_*
+Progress  no call waits: who finds the stage taken, or no room behind it, returns.
 """
 
 from __future__ import annotations
@@ -197,7 +202,7 @@ def _build(making: Making) -> None:
 
 
 def _describe(_host: Host, _stage: int) -> str:
-    return "one worker at a time"
+    return StageKind.STATEFUL.value
 
 
 register(

@@ -1,6 +1,11 @@
 """Any worker takes any ticket and fills panes of its own; the next stage collects, merges and closes them.
 
-The parts that workers fill, and how they are collected, are in parts.py.
+The parts that workers fill, who may touch one when, and how they are collected, are in parts.py. A ticket's events
+travel as in any_worker.py; a ticket emits no rows, so it never stops at a full port.
+
+Roles     each worker with its own part; whoever is the collector for a while (loop.py).
+Shared    what parts.py and any_worker.py say; nothing more.             tests: test_panes_of_workers_*
+Progress  no call waits: who finds its part in use returns.
 """
 
 from __future__ import annotations
@@ -86,6 +91,7 @@ def _build_parts(making: Making, states: Sequence[int]) -> None:
     host, (spec, collector) = plant.host, plant.job.stages[making.number : making.number + 2]
     targets = {slot.node: slot.offset for slot in collector.slots if _handed_over(slot)}
     slots = [(slot.offset, targets[slot.node]) for slot in spec.slots if _handed_over(slot)]
+    assert slots, "parts are filled, and nothing in them can be handed over"
     partials = plant.block(q.PARTIALS_PARTS + len(states) * q.PART_WORDS)
     for index, value in (
         (q.PARTIALS_COUNT, len(states)),
@@ -108,7 +114,7 @@ def _handed_over(slot: Slot) -> bool:
 
 
 def _describe(_host: Host, _stage: int) -> str:
-    return "any worker, into panes of its own"
+    return StageKind.PARTIAL.value
 
 
 register(
