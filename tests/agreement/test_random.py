@@ -16,6 +16,8 @@ from random_chunk import spark_chunk
 from random_soak import Chunk, in_process
 from spark_fixture import spark  # noqa: F401
 
+pytestmark = pytest.mark.timeout(3_600)  # a test waits for chunks that other processes run, however busy the machine is
+
 PROCESSES = 2
 COMPILED = [Chunk("compiled", 1_000_000 + 20 * n, 20, 14) for n in range(8)]  # 160 plans, 2,240 cases
 INTERPRETED = [Chunk("interpreted", 130 * n, 130, 1) for n in range(8)]  # 1,040 plans
