@@ -33,7 +33,9 @@ def _slot(stage: StagePlan, node: LogicalNode, port: int) -> Slot:
     shape = layout_of(node.inputs[port])[1]
     return stage.slot(
         node, f"input{port}",
-        lambda offset: Slot(f"input{offset}", offset, "waiting", node.identity, shapes=(shape,)),
+        lambda offset: Slot(
+            f"input{port}", offset, "waiting", node.identity, shapes=(shape,), transient=True
+        ),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import DUE_BY_DATA, DUE_ON_GRID, FATAL, DueWord, Event, Flow, StagePlan, function
 from cq.codegen.gather import take_gathered
 from cq.codegen.ports import Position, storage
-from cq.codegen.state.hash_tables import Keys
+from cq.codegen.state.hash_tables import lane_hash
 from cq.codegen.values import Constants, Row, Scope, Sites, Val
 from cq.codegen.waiting import due_word, slot_of, waiting_input
 from cq.codegen.writer import Writer, expr, word_at
@@ -197,10 +197,8 @@ LANES_ARGUMENTS = ("batch", "port", "lo", "hi", "out", "constants")
 def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], keys: tuple[tuple[Expr, ...], ...]) -> None:
     """Write the function that gives the 32-bit key hash of rows lo..hi of a port. All keys are such as `decides_lane`.
 
-    Tables take a slot from a hash's top bits; lanes are to be taken from its low ones. A part that may be NULL in the
-    rows of one port is hashed as such in those of all: equal keys meet in one lane.
+    Tables take a slot from a hash's top bits; lanes are to be taken from its low ones.
     """
-    columns = [(parts[0].type, any(p.nullable for p in parts)) for parts in zip(*keys, strict=True)]
     for port, (node, key) in enumerate(zip(inputs, keys, strict=True)):
         with stage.writer.function(f"lanes_{port}", LANES_ARGUMENTS):
             scope = Scope(stage.writer, stage.constants, stage.sites, _cannot_fail)
@@ -208,7 +206,7 @@ def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], keys: tuple[t
             row = source_row(scope, node.schema, stage.columns.setdefault(port, {}), port, number)
             with stage.writer.for_("i", "lo", "hi"), scope.block():
                 values = [emit(scope, row, k) for k in key]
-                hash32 = Keys.of(columns).hash(scope, values)
+                hash32 = lane_hash(scope, keys, values)
                 stage.writer.code("st_u32(out, i - lo, H)", H=hash32)
             stage.writer.code("return 0")
     with stage.writer.function("lanes", LANES_ARGUMENTS):

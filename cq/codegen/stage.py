@@ -10,9 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from cq.codegen import gather, operators
 from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, StagePlan
+from cq.codegen.moving import write_moving
 from cq.codegen.ports import column_specs
 from cq.codegen.scan import computed_times, due_words, write_lanes, write_rows, write_times
 from cq.codegen.writer import expr
@@ -93,6 +95,7 @@ def write_stage(
         lanes=spec.lanes,
         time_entries=tuple(times),
         passes_watermarks=passes_watermarks,
+        moving=partial(write_moving, spec, tuple(stage.slots), tuple(globals_)),
     )
     watermarks = bool(stage.due) or passes_watermarks
     return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), watermarks, stage.columns)

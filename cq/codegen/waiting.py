@@ -18,13 +18,13 @@ from cq.runtime.layout.job import Slot, TableShape
 from cq.runtime.layout.words import Word
 
 # the row's serial: what orders it against rows that waited in other lanes
-SERIAL_WORD = Word(waiting.RECORD_VALUES, "WAITING_SERIAL")
+SERIAL_WORD = Word(waiting.RECORD_SERIAL, "WAITING_SERIAL")
 
 
 def layout_of(input: LogicalNode) -> tuple[tuple[Field, ...], TableShape]:
     """A record of a row of `input`: its fields and its shape."""
     columns = [(f.type, f.nullable) for f in input.schema.fields]
-    fields, end = lay_out(columns, SERIAL_WORD + 1, "WAITING_VALUE")
+    fields, end = lay_out(columns, waiting.RECORD_VALUES, "WAITING_VALUE")
     return fields, TableShape(end, 0, string_words(fields))
 
 
@@ -39,7 +39,7 @@ def slot_of(stage: StagePlan, node: LogicalNode, input: LogicalNode) -> Slot:
     """The state word of the node's waiting rows."""
     _, shape = layout_of(input)
     return stage.slot(
-        node, "waiting", lambda offset: Slot(f"waiting{offset}", offset, "waiting", node.identity, shapes=(shape,))
+        node, "waiting", lambda offset: Slot("waiting", offset, "waiting", node.identity, shapes=(shape,))
     )
 
 

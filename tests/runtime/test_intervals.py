@@ -12,6 +12,7 @@ from cq.runtime.base.ops import ld_i64, shr_u, st_i64
 from cq.runtime.base.simulation import Memory
 from cq.runtime.containers import intervals as v
 from cq.runtime.containers import strings as x
+from cq.runtime.containers import table_saving as ts
 from cq.runtime.containers import table_words as w
 from cq.runtime.containers.intervals import (
     INTERVAL_KEYS,
@@ -35,6 +36,7 @@ from cq.runtime.containers.table_words import (
     TABLE_MASK,
     TABLE_SHIFT,
     TABLE_STRIDE,
+    TABLE_WORDS,
 )
 from cq.runtime.layout.abi import NEVER
 
@@ -87,7 +89,8 @@ def pass_through(intervals: int, first: int, last: int) -> int:
 
 FUNCTIONS = (
     v.intervals_new, v.intervals_drop, v.intervals_insert, v.intervals_due, v.intervals_first, v.intervals_closed,
-    v.intervals_save, v.intervals_load, v.intervals_saved_words, v.intervals_held_bytes, x.string_store,
+    v.intervals_save, v.intervals_load, v.intervals_saved_words, v.intervals_taken, ts.table_take,
+    v.intervals_held_bytes, x.string_store,
     touched, put_word, pass_through,
 )  # fmt: skip
 
@@ -238,25 +241,26 @@ def test_what_an_instant_has_begun_keeps_its_order(run):
 
 
 def test_pieces_of_what_was_saved_are_one_again(run):
-    """By partition into four, then all of them into one that holds others already, which closes like the first."""
+    """Entry by entry into four, then what they save into one that holds others already, which closes like the first."""
     dice = random.Random(4)
     source = Model(run, [x.hash_word(n) for n in range(300)])
     for n in range(600):
         source.row(dice.randrange(120), 100 + n // 20 - dice.randint(0, 30), text_of(dice))
     source.close(100)
-    whole, words = source.saved()
-    pieces = []
-    for lane in range(4):
-        piece = Model(run, source.hashes)
-        wanted = run.place(bytes(p % 4 == lane for p in range(256)))
-        assert run.intervals_load(piece.intervals, whole, wanted) == words
-        pieces.append(piece)
+    source.saved()  # none is dead
+    pieces = [Model(run, source.hashes) for _ in range(4)]
+    table, *tables = (run.words(m.intervals, INTERVALS_TABLE + 1)[-1] for m in (source, *pieces))
+    header = run.words(table, TABLE_WORDS)
+    for number in range(1, header[TABLE_COUNT] + 1):
+        entry = header[TABLE_ENTRIES] + number * header[TABLE_STRIDE]
+        assert run.table_take(tables[run.words(entry, 1)[0] % 4], table, entry) != 0
+    assert [run.intervals_taken(piece.intervals) for piece in pieces] == [1] * 4
     target = Model(run, source.hashes)
     target.row(200, 103, b"what was there before")
     target.open += source.open
     for piece in reversed(pieces):
         saved, words = piece.saved()
-        assert run.intervals_load(target.intervals, saved, 0) == words
+        assert run.intervals_load(target.intervals, saved) == words
     target.arrivals = source.arrivals
     for n in range(100):
         target.row(dice.randrange(120), 125 + n // 20, b"")

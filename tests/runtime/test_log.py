@@ -11,6 +11,7 @@ from cq.runtime.base.native import native
 from cq.runtime.base.ops import ld_i64, shr_u, st_i64
 from cq.runtime.base.simulation import Memory
 from cq.runtime.containers import log as c
+from cq.runtime.containers import log_saving as cs
 from cq.runtime.containers import log_words as w
 from cq.runtime.containers import strings as x
 from cq.runtime.containers import table_words as t
@@ -19,11 +20,13 @@ from cq.runtime.containers.log_words import LOG_NEXT, LOG_RECORD_BYTES, LOG_TABL
 from cq.runtime.containers.strings import hash_word, string_store
 from cq.runtime.containers.table_words import (
     NUMBER_MASK,
+    TABLE_COUNT,
     TABLE_ENTRIES,
     TABLE_INDEX,
     TABLE_MASK,
     TABLE_SHIFT,
     TABLE_STRIDE,
+    TABLE_WORDS,
 )
 from cq.runtime.containers.tables import table_insert
 from cq.runtime.layout.abi import NEVER
@@ -97,8 +100,8 @@ def poke(address: int, index: int, value: int) -> int:
 
 
 FUNCTIONS = (
-    c.log_new, c.log_drop, c.log_append, c.log_proof, c.log_proved, c.log_forget, c.log_save, c.log_load,
-    c.log_saved_words, c.log_held_bytes, x.string_store,
+    c.log_new, c.log_drop, c.log_append, c.log_proof, c.log_proved, c.log_forget, cs.log_save, cs.log_load,
+    cs.log_saved_words, cs.log_take, cs.log_taken, c.log_held_bytes, x.string_store,
     key_entry, put_row, put_text, match_row, pass_rows, poke,
 )  # fmt: skip
 
@@ -263,22 +266,27 @@ def saved(run, log):
 
 @pytest.mark.parametrize("count", [0, 1, 3, 150])
 def test_pieces_of_a_saved_log_are_one_again(run, count):
-    """By partition into four logs, then all of them into one that has rows of other keys already."""
+    """Key by key into four logs, then what they save into one that has rows of other keys already."""
     hashes, dice = [x.hash_word(n) for n in range(64)], random.Random(count)
     source = Model(run, hashes)
     serial = fill(source, dice, count, keys=range(40))
     assert source.prove(30) == source.due(30)
     source.forget(30)
-    whole = saved(run, source.log)
+    saved(run, source.log)  # no key is dead
+    table = run.words(source.log, w.LOG_TABLE + 1)[-1]
+    header = run.words(table, TABLE_WORDS)
+    entries = [header[TABLE_ENTRIES] + n * header[TABLE_STRIDE] for n in range(1, header[TABLE_COUNT] + 1)]
     target = Model(run, hashes, places=3)
     fill(target, dice, 10, first=count, keys=range(40, 60), serial=serial)
     for lane in (2, 0, 3, 1):
         piece = Model(run, hashes, places=5)
-        wanted = run.place(bytes(p % 4 == lane for p in range(256)))
-        assert run.log_load(piece.log, whole, wanted) == run.log_saved_words(source.log)
+        for entry in entries:
+            if run.words(entry, 1)[0] % 4 == lane:
+                assert run.log_take(piece.log, source.log, entry) == 1
+        assert run.log_taken(piece.log) == 1
         assert piece.listed() == {k: rows for k, rows in source.listed().items() if hashes[k] % 256 % 4 == lane}
         room = saved(run, piece.log)
-        assert run.log_load(target.log, room, 0) == run.log_saved_words(piece.log)
+        assert run.log_load(target.log, room) == run.log_saved_words(piece.log)
         run.log_drop(piece.log)
     assert target.listed() == {**source.listed(), **target.lists()}
     proofs = [r for r in (*source.rows, *target.rows) if r[5]]
@@ -293,8 +301,8 @@ def test_a_log_of_other_records_is_refused(run):
     model = Model(run, [1])
     other = run.log_new(ENTRY_WORDS, 1 << NAME, RECORD_WORDS + 1, 1 << TEXT)
     more = run.log_new(ENTRY_WORDS + 1, 1 << NAME, RECORD_WORDS, 1 << TEXT)
-    assert run.log_load(other, saved(run, model.log), 0) == 0
-    assert run.log_load(more, saved(run, model.log), 0) == 0
+    assert run.log_load(other, saved(run, model.log)) == 0
+    assert run.log_load(more, saved(run, model.log)) == 0
     for log in (other, more, model.log):
         run.log_drop(log)
 
@@ -343,10 +351,10 @@ def test_without_memory_a_log_says_so_and_can_be_freed(fail_at):
                 break
         assert not whole or fail_at > 8
         if whole:
-            room = memory.place(bytes(8 * c.log_saved_words(log) + 8), True)
-            c.log_save(log, room)
+            room = memory.place(bytes(8 * cs.log_saved_words(log) + 8), True)
+            cs.log_save(log, room)
             other = c.log_new(ENTRY_WORDS, 1 << NAME, RECORD_WORDS, 1 << TEXT)
-            assert other == 0 or c.log_load(other, room, 0) in {0, c.log_saved_words(log)}
+            assert other == 0 or cs.log_load(other, room) in {0, cs.log_saved_words(log)}
             c.log_drop(other)
             while reference := c.log_proof(log, 99):
                 assert reference

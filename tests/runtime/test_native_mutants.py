@@ -70,13 +70,13 @@ MUTANTS = {
         TABLE, "    for slot in range(slots):\n", "    for slot in range(slots - 1):\n", TABLES
     ),
     "a saved table forgets its last group": Mutant(
-        TABLE,
+        "cq.runtime.containers.table_saving",
         "    for n in range(count):\n        copy(at, ",
         "    for n in range(count - 1):\n        copy(at, ",
         SAVING,
     ),
-    "all partitions are loaded": Mutant(
-        TABLE, "ld_u8(partitions, tag & PARTITION_MASK) == 1", "ld_u8(partitions, tag & PARTITION_MASK) >= 0", TABLES,
+    "a taken entry is as young as can be": Mutant(
+        "cq.runtime.containers.table_saving", "ld_i64(entry, ENTRY_FIRST))\n    if made", "0)\n    if made", TABLES,
         "pieces",
     ),
     "loaded strings are where they were in the piece": Mutant(

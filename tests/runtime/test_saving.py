@@ -10,6 +10,7 @@ from both_ways import Compiled, Interpreted
 
 from cq.runtime.containers import panes as n
 from cq.runtime.containers import strings as x
+from cq.runtime.containers import table_saving as ts
 from cq.runtime.containers import table_words as w
 from cq.runtime.containers import tables as t
 from cq.runtime.containers import waiting as b
@@ -19,7 +20,7 @@ FUNCTIONS = (
     t.table_new, t.table_drop, t.table_insert, x.string_store, t.table_clear,
     n.panes_new, n.panes_drop, n.panes_find, n.panes_closed,
     b.buffer_new, b.buffer_drop, b.buffer_record, b.buffer_text, b.buffer_commit, b.buffer_pop,
-    t.table_saved_words, t.table_save, t.table_load, t.table_held_bytes, n.panes_saved_words, n.panes_save,
+    ts.table_saved_words, ts.table_save, ts.table_load, t.table_held_bytes, n.panes_saved_words, n.panes_save,
     n.panes_load, n.panes_held_bytes, b.buffer_saved_words, b.buffer_save, b.buffer_load, b.buffer_held_bytes,
 )  # fmt: skip
 
@@ -81,7 +82,7 @@ def test_a_table_comes_back(run, count):
     run.table_clear(table)  # another epoch
     fill_table(run, table, count, count)
     room, words = saved(run, "table", table)
-    assert run.table_load(other, room, 0) == len(words)
+    assert run.table_load(other, room) == len(words)
     assert groups(run, other) == groups(run, table)
     assert len(groups(run, other)) == count
     assert saved(run, "table", other)[1] == words
@@ -93,7 +94,7 @@ def test_a_table_comes_back(run, count):
 def test_a_table_of_other_entries_is_refused(run):
     table, other = run.table_new(WORDS, 1 << 3, 0), run.table_new(20, 0, 0)
     fill_table(run, table, 1, 3)
-    assert run.table_load(other, saved(run, "table", table)[0], 0) == 0
+    assert run.table_load(other, saved(run, "table", table)[0]) == 0
     for made in (table, other):
         run.table_drop(made)
 
@@ -109,7 +110,7 @@ def test_open_panes_come_back_and_close_as_before(run):
         fill_table(run, run.words(record, 3)[n.PANE_TABLES], time, time)
     run.panes_closed(panes)
     room, words = saved(run, "panes", panes)
-    assert run.panes_load(other, room, 0) == len(words)
+    assert run.panes_load(other, room) == len(words)
     assert saved(run, "panes", other)[1] == words
     for made in (panes, other):
         run.panes_closed(made)
@@ -131,7 +132,7 @@ def test_waiting_rows_come_back_in_their_order(run, count):
         assert run.buffer_text(buffer, record, 3, run.place(text + bytes(16)), len(text)) == 1
         run.buffer_commit(buffer, dice.randrange(10))
     room, words = saved(run, "buffer", buffer)
-    assert run.buffer_load(other, room, 0) == len(words)
+    assert run.buffer_load(other, room) == len(words)
     orders = []
     for made in (buffer, other):
         order = []

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from cq.compiler.passes import compile
-from cq.planner.physical import choose
+from cq.planner.physical import chain, choose
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.snapshot import SnapshotMismatch
 from cq.runtime.engine.ways import partial
@@ -70,15 +70,21 @@ def job_of(text: str, workers: int):
 
 def run_in_steps(job, workers: tuple[int, ...], batch_rows: int) -> list[tuple[object, ...]]:
     """The rows of a run that is paused after STEPS rows of each source; each part has its number of workers."""
+    return run_plans([(job, threads) for threads in workers], batch_rows)
+
+
+def run_plans(parts, batch_rows: int, interpreted: bool = False) -> list[tuple[object, ...]]:
+    """The rows of a run that is paused after STEPS rows of each source; each part has its job and number of workers."""
     found: list[pa.RecordBatch] = []
-    batches = batches_of(job)
+    batches = batches_of(parts[0][0])
     snapshot = None
 
     def take(_sink: int, batch: pa.RecordBatch) -> None:
         found.append(batch)
 
-    for threads, until in zip(workers, (*STEPS, COUNT), strict=True):
-        with Engine(job, threads=threads, batch_rows=batch_rows, snapshot=snapshot) as engine:
+    for (job, threads), until in zip(parts, (*STEPS, COUNT), strict=True):
+        options = {"threads": threads, "batch_rows": batch_rows, "interpreted": interpreted}
+        with Engine(job, **options, snapshot=snapshot) as engine:
             taken = snapshot.rows if snapshot else (0,) * len(batches)
             if until == COUNT:
                 rest = [iter([b.slice(n)]) for b, n in zip(batches, taken, strict=True)]
@@ -137,6 +143,37 @@ def test_what_a_worker_that_is_no_more_has_filled_is_collected(monkeypatch):
     with Engine(job, threads=1, batch_rows=5, snapshot=moved) as engine:
         engine.run([iter([batch.slice(paused.rows[0])])], lambda _, b: found.append(b))
     assert rows_in(found) == run_in_steps(job_of(MERGED, 1), (1, 1, 1), 1000)
+
+
+CHAINED = {
+    "over by a part of the key": STREAM
+    + f"SELECT k, v, SUM(v) OVER (PARTITION BY k, v ORDER BY ts ROWS UNBOUNDED PRECEDING)"
+    f" AS total, LAG(v) {PARTITION}) AS before FROM s;",
+}
+
+
+def plans_of(text: str, monkeypatch) -> list[tuple[object, int]]:
+    """A loop, and what else there is for several workers: lanes of two numbers, a chain, panes."""
+    plans = [(job_of(text, 1), 1)]
+    monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
+    monkeypatch.setattr(choose, "ROUTED_FROM_NS", 0)
+    monkeypatch.setattr(choose, "CALLS_APART", 0)
+    monkeypatch.setattr(chain, "GAIN", 0.0)
+    return [*plans, (job_of(text, 4), 4), (job_of(text, 2), 2)]
+
+
+@pytest.mark.parametrize("interpreted", [True, False], ids=["interpreted", "compiled"])
+@pytest.mark.parametrize("name", [*QUERIES, *CHAINED, "merged"])
+def test_a_snapshot_of_one_plan_goes_on_in_another(name, interpreted, monkeypatch):
+    text = {**QUERIES, **CHAINED, "merged": MERGED}[name]
+    plans = plans_of(text, monkeypatch)
+    if interpreted:
+        plans = [(job, 0) for job, _ in plans]
+    wanted = run_plans([plans[0]] * 3, 1000, interpreted)
+    assert len(wanted) > 20
+    for order in ((0, 1, 0), (1, 0, 1), (0, 1, 2), (2, 0, 1)):
+        for batch_rows in (5, 64):
+            assert run_plans([plans[n] for n in order], batch_rows, interpreted) == wanted, (order, batch_rows)
 
 
 def test_a_snapshot_of_another_job_is_refused(monkeypatch):

@@ -12,6 +12,7 @@ from cq.runtime.base.ops import ld_i64, shr_u, st_i64
 from cq.runtime.base.simulation import Memory
 from cq.runtime.containers import births as o
 from cq.runtime.containers import strings as x
+from cq.runtime.containers import table_saving as ts
 from cq.runtime.containers import table_words as w
 from cq.runtime.containers import tables as t
 from cq.runtime.containers.strings import hash_word
@@ -99,7 +100,8 @@ def pass_through(table: int, first: int, last: int, width: int) -> int:
 
 FUNCTIONS = (
     t.table_new, t.table_drop, t.table_insert, t.table_clear, t.table_delete, t.table_settle, t.table_make_dense,
-    t.table_save, t.table_load, t.table_saved_words, t.table_held_bytes, x.string_store, o.table_sort_births,
+    ts.table_save, ts.table_load, ts.table_saved_words, ts.table_take, t.table_held_bytes, x.string_store,
+    o.table_sort_births,
     find_key, nth_entry, put_word, pass_through,
 )  # fmt: skip
 
@@ -226,7 +228,7 @@ def test_a_table_that_grows_becomes_dense_and_stays_in_order(run, monkeypatch):
 
 
 def test_pieces_of_a_saved_table_are_one_again(run):
-    """By partition into four tables, then all of them into one, which is in the order of serials."""
+    """Entry by entry into four tables, then what they save into one, which is in the order of serials."""
     source = Model(run, [x.hash_word(n) for n in range(300)])
     dice = random.Random(4)
     for n in range(300):
@@ -239,16 +241,16 @@ def test_pieces_of_a_saved_table_are_one_again(run):
         assert run.table_save(table, room) == run.table_saved_words(table)
         return room
 
-    whole, pieces = saved(source.table), []
-    for lane in range(4):
-        piece = run.table_new(WORDS, 1 << TEXT, 0)
-        wanted = run.place(bytes(p % 4 == lane for p in range(256)))
-        assert run.table_load(piece, whole, wanted) == run.table_saved_words(source.table)
-        pieces.append(piece)
+    pieces = [run.table_new(WORDS, 1 << TEXT, 0) for _ in range(4)]
+    run.table_settle(source.table)
+    header = run.words(source.table, w.TABLE_WORDS)
+    for number in range(1, header[w.TABLE_COUNT] + 1):
+        entry = header[w.TABLE_ENTRIES] + number * header[w.TABLE_STRIDE]
+        assert run.table_take(pieces[run.words(entry, 1)[0] % 4], source.table, entry) != 0
     target = Model(run, source.hashes)
     for piece in reversed(pieces):
         assert run.words(piece, w.TABLE_WORDS)[w.TABLE_COUNT] > 0
-        assert run.table_load(target.table, saved(piece), 0) > 0
+        assert run.table_load(target.table, saved(piece)) > 0
     assert run.table_sort_births(target.table) == 1
     assert target.listed() == list(source.held.items())
     for table in (*pieces, target.table, source.table):

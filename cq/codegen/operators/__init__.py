@@ -11,6 +11,7 @@ import pkgutil
 from collections.abc import Iterator
 
 from cq.codegen.flow import CLOSE, CONSUME, DUE_BY_DATA, DUE_ON_GRID, FINISH
+from cq.codegen.state.moving import HOLDS
 from cq.planner.operators import __name__ as _NODES
 from cq.planner.plan.node import OPERATORS, BadOperator, Leaf, LogicalNode
 
@@ -28,6 +29,8 @@ def problems(operators: dict[str, type[LogicalNode]]) -> Iterator[str]:
             yield f"operator {name}: it closes, and nothing writes that (@closes)"
         if closes and (name in DUE_BY_DATA) + (name in DUE_ON_GRID) != 1:
             yield f"operator {name}: it closes, by data or on a grid (@due_by_data or @due_on_grid)"
+        if _said(node, "input_keys") is not None and name not in HOLDS:
+            yield f"operator {name}: it keeps state, and nothing says what (@holds)"
         if emits_at_end and name not in FINISH:
             yield f"operator {name}: it emits at the end, and nothing writes that (@finishes)"
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
-from cq.codegen.operators.window import Layout, add_row, group_layout
+from cq.codegen.operators.window import add_row
 from cq.codegen.state.aggregates import Entry, nothing
+from cq.codegen.state.groups import Layout, group_layout, held_groups
 from cq.codegen.state.hash_tables import Births, TableLocals, load_fields
+from cq.codegen.state.moving import Held, holds
 from cq.codegen.values import Row
 from cq.codegen.writer import expr
 from cq.planner.operators import Aggregate
@@ -23,11 +25,18 @@ def _slots(stage: StagePlan, node: Aggregate, layout: Layout) -> tuple[Slot, Slo
     pane = stage.slot(
         node, "groups",
         lambda offset: Slot(
-            f"groups{offset}", offset, "panes", node.identity, shapes=layout.shapes, parameters=(0, 0, 0, 0)
+            "groups", offset, "panes", node.identity, shapes=layout.shapes, parameters=(0, 0, 0, 0)
         ),
     )  # fmt: skip
-    cursor = stage.slot(node, "cursor", lambda offset: Slot(f"cursor{offset}", offset, node=node.identity))
+    cursor = stage.slot(node, "cursor", lambda offset: Slot("cursor", offset, node=node.identity))
     return pane, cursor
+
+
+@holds("aggregate")
+def held_aggregate(node: LogicalNode) -> tuple[Held, ...]:
+    """The groups."""
+    assert isinstance(node, Aggregate)
+    return (held_groups("groups", group_layout(node.keys, node.aggregates), merges=False),)
 
 
 @consumes("aggregate")

@@ -31,6 +31,7 @@ from cq.codegen.state.hash_tables import (
     store_nulls,
     string_words,
 )
+from cq.codegen.state.moving import Held, holds, log_entries
 from cq.codegen.values import Row, Val, null_of
 from cq.codegen.writer import expr
 from cq.lang.expressions import Expr
@@ -96,9 +97,7 @@ def _in_reach(distance_us: int) -> int:
 
 def _slot(stage: StagePlan, node: LogicalNode, side: Side) -> Slot:
     """The state word of a side's log."""
-    return stage.slot(
-        node, side.name, lambda offset: Slot(f"{side.name}{offset}", offset, "log", node.identity, shapes=side.shapes)
-    )
+    return stage.slot(node, side.name, lambda offset: Slot(side.name, offset, "log", node.identity, shapes=side.shapes))
 
 
 def _log(flow: Flow, node: LogicalNode, side: Side) -> str:
@@ -114,6 +113,13 @@ def _key_table(flow: Flow, node: LogicalNode, side: Side) -> TableLocals:
         flow.tables[offset] = TableLocals.fixed(flow.scope, side.shapes[0].entry_words, table)
         flow.stale.append(flow.tables[offset].reload)
     return flow.tables[offset]
+
+
+@holds("interval_join")
+def held_interval_join(node: LogicalNode) -> tuple[Held, ...]:
+    """The kept rows of both sides."""
+    assert isinstance(node, IntervalJoin)
+    return tuple(log_entries(side.name, side.keys) for side in (side_of(node, port) for port in (LEFT, RIGHT)))
 
 
 @due_by_data("interval_join")

@@ -11,6 +11,7 @@ from cq.codegen.flow import Flow, StagePlan, closes, consumes
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.aggregates import Entry, Parts
 from cq.codegen.state.hash_tables import Field, Keys, TableLocals, load_field, store_field, string_words, words_of
+from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.values import Row, Val
 from cq.codegen.waiting import close_buffer, when_due
 from cq.codegen.writer import Fill, expr
@@ -168,8 +169,13 @@ def _outlives(flow: Flow, value: Val) -> Val:
     return Val(value.type, (kept, length), value.null)
 
 
+@holds("over")
+def held_over(node: LogicalNode) -> tuple[Held, ...]:
+    """An entry for each partition."""
+    assert isinstance(node, Over)
+    return (entries("partitions", layout_of(node).keys),)
+
+
 def table_slot(stage: StagePlan, node: LogicalNode, name: str, shape: TableShape) -> Slot:
     """The state word of a node's table."""
-    return stage.slot(
-        node, name, lambda offset: Slot(f"{name}{offset}", offset, "table", node.identity, shapes=(shape,))
-    )
+    return stage.slot(node, name, lambda offset: Slot(name, offset, "table", node.identity, shapes=(shape,)))

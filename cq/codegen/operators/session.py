@@ -23,6 +23,7 @@ from cq.codegen.flow import (
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.aggregates import Entry, Parts
 from cq.codegen.state.hash_tables import Keys, TableLocals, lay_out, load_fields, string_words
+from cq.codegen.state.moving import Held, holds, interval_entries
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
 from cq.lang.types import TIMESTAMP
@@ -57,9 +58,16 @@ def _slot(stage: StagePlan, node: SessionAggregate) -> Slot:
     return stage.slot(
         node, "sessions",
         lambda offset: Slot(
-            f"sessions{offset}", offset, "intervals", node.identity, shapes=shapes, parameters=closes
+            "sessions", offset, "intervals", node.identity, shapes=shapes, parameters=closes
         ),
     )  # fmt: skip
+
+
+@holds("session")
+def held_session(node: LogicalNode) -> tuple[Held, ...]:
+    """The open sessions."""
+    assert isinstance(node, SessionAggregate)
+    return (interval_entries("sessions", layout_of(node).keys),)
 
 
 @due_by_data("session")

@@ -19,6 +19,7 @@ from cq.codegen.state.hash_tables import (
     store_nulls,
     string_words,
 )
+from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.values import Row, Val
 from cq.codegen.waiting import close_buffer, when_due
 from cq.codegen.writer import expr
@@ -79,6 +80,13 @@ def close_temporal_join(stage: StagePlan, node: LogicalNode) -> None:
     assert isinstance(node, TemporalJoin)
     if stage.waits:
         close_buffer(stage, node, node.left, partial(_look_up, node=node))
+
+
+@holds("temporal_join")
+def held_temporal_join(node: LogicalNode) -> tuple[Held, ...]:
+    """The latest right row of each key."""
+    assert isinstance(node, TemporalJoin)
+    return (entries("versions", layout_of(node).keys),)
 
 
 def _replace(flow: Flow, node: TemporalJoin, layout: Layout, local: TableLocals, row: Row) -> None:

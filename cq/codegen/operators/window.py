@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from cq.codegen.arrivals import arrival_of
 from cq.codegen.expressions.emit import emit
@@ -22,53 +21,20 @@ from cq.codegen.flow import (
     row_of,
 )
 from cq.codegen.prefetch import prefetch
-from cq.codegen.state.aggregates import Entry, Part, Parts
-from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields, string_words
+from cq.codegen.state.aggregates import Entry, Part
+from cq.codegen.state.groups import Layout, group_layout, held_groups, merge_group
+from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields
+from cq.codegen.state.moving import Held, holds
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import Fill, expr
-from cq.lang.expressions import Expr
 from cq.lang.types import BIGINT, TIMESTAMP, Physical
 from cq.planner.operators import Aggregate, WindowAggregate, WindowKind
-from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import panes
-from cq.runtime.containers.table_words import ENTRY_FIRST, ENTRY_KEYS, TABLE_COUNT
+from cq.runtime.containers.table_words import ENTRY_FIRST, TABLE_COUNT
 from cq.runtime.layout import abi
-from cq.runtime.layout.job import Grid, Slot, TableShape
+from cq.runtime.layout.job import Grid, Slot
 from cq.runtime.layout.words import Word, beside
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Where a group's things are in its entry. number_word: its number in the pane, for DISTINCT sets, or -1."""
-
-    keys: Keys
-    number_word: int
-    parts: Parts
-    shape: TableShape
-    sets: tuple[Keys, ...]  # one for each distinct part: (group number, argument)
-
-    @property
-    def shapes(self) -> tuple[TableShape, ...]:
-        return (
-            self.shape,
-            *(TableShape(k.next_word, k.next_word - ENTRY_FIRST, string_words(k.fields)) for k in self.sets),
-        )
-
-
-def group_layout(keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> Layout:
-    """The entry of a group: keys, its number where there are DISTINCT sets, the parts of the aggregates."""
-    key = Keys.of([(k.type, k.nullable) for k in keys], name="GROUP_KEY")
-    counted = any(c.distinct for c in calls)
-    parts = Parts.of(calls, key.next_word + counted)
-    strings = (*string_words(key.fields), *parts.strings)
-    shape = TableShape(parts.next_word, key.next_word - ENTRY_KEYS, strings)
-    sets = tuple(
-        Keys.of([(BIGINT, False), (p.arg.type, False)], ordered=False, name="MEMBER")
-        for p in parts.parts
-        if p.distinct and p.arg
-    )
-    return Layout(key, Word(key.next_word, "GROUP_NUMBER") if counted else -1, parts, shape, sets)
 
 
 def layout_of(node: WindowAggregate) -> Layout:
@@ -86,9 +52,16 @@ def _slot(stage: StagePlan, node: WindowAggregate, layout: Layout) -> Slot:
     return stage.slot(
         node, "panes",
         lambda offset: Slot(
-            f"panes{offset}", offset, "panes", node.identity, shapes=layout.shapes, parameters=pane
+            "panes", offset, "panes", node.identity, shapes=layout.shapes, parameters=pane
         ),
     )  # fmt: skip
+
+
+@holds("window")
+def held_window(node: LogicalNode) -> tuple[Held, ...]:
+    """The groups of open panes, which workers may have filled apart."""
+    assert isinstance(node, WindowAggregate)
+    return (held_groups("panes", layout_of(node), node.merges_exactly and node.merge_pays),)
 
 
 @consumes("window")
@@ -283,9 +256,7 @@ def _merge_pane(flow: Flow, layout: Layout, target: TableLocals, record: str) ->
         values = _load_keys(flow, layout.keys, from_entry)
         first = scope.let(expr("ld_i64(E, W)", E=from_entry.address, W=ENTRY_FIRST), "first")
         found = layout.keys.probe(target, values, first, lambda e: _start(flow, layout, target, e))
-        with scope.when(expr("F < ld_i64(E, W)", F=first, E=found, W=ENTRY_FIRST)):
-            writer.code("st_i64(E, W, F)", E=found, W=ENTRY_FIRST, F=first)
-        layout.parts.merge(scope, Entry(found, target.address), from_entry)
+        merge_group(scope, layout, Entry(found, target.address), from_entry)
 
 
 # prefetch distance of a merge, ns a row of a hopping count: 4 7.7, 8 8.0, 16 8.15, 32 8.45, none 9.15

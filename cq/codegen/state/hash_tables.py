@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import Fill, Writer, expr
 from cq.errors import NOWHERE
+from cq.lang.expressions import Expr
 from cq.lang.types import NAN_BITS, DataType, Kind, Physical
 from cq.runtime.containers.strings import HASH_FACTOR, INLINE_STRING_BYTES
 from cq.runtime.containers.table_words import (
@@ -322,6 +323,16 @@ class Keys:
         entry = writer.let(ast.Constant(0), "entry")
         sought.walk_index(slot, entry, lambda: writer.code("break"), lambda: visit(ast.Name(entry, ast.Load())))
         return sought
+
+
+def lane_hash(scope: Scope, keys: tuple[tuple[Expr, ...], ...], values: Sequence[Val]) -> ast.expr:
+    """The 32-bit hash of a row's key in lanes. keys: of every port.
+
+    A part that may be NULL in the rows of one port is hashed as such in those of all: equal keys meet in one lane.
+    """
+    columns = [(parts[0].type, any(p.nullable for p in parts)) for parts in zip(*keys, strict=True)]
+    assert all(n or v.null is None for (_, n), v in zip(columns, values, strict=True)), "a NULL that no port has"
+    return Keys.of(columns).hash(scope, values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Schema
 from cq.planner.physical.chain import cuts, made_at_instants, pays, replaced
-from cq.planner.physical.classify import boundaries, common_components, stateless_prefix
+from cq.planner.physical.classify import Tracer, boundaries, common_components, lane_parts, stateless_prefix
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan, Stage, Way
 from cq.planner.physical.turns import gathered, ties_show
@@ -159,7 +159,8 @@ class _Choice:
         if not keys:
             reason = "the keys of its operators have no part in common that a row shows"
             return self._stage(name, plan, Way.LOOP, reason)
-        return self._stage(name, plan, Way.LANES, f"a row costs {cost} ns: routing it pays from {ROUTED_FROM_NS}", keys)
+        made = self._stage(name, plan, Way.LANES, f"a row costs {cost} ns: routing it pays from {ROUTED_FROM_NS}", keys)
+        return replace(made, lane_parts=_lane_parts(plan))
 
     def _chain(self, plan: LogicalPlan) -> tuple[Stage, ...]:
         """Stages one after the other, each by its own key; none where one loop is about as fast."""
@@ -204,6 +205,12 @@ class _Choice:
                 return ()
         leaves = self._stage("", plan, Way.LOOP, "").leaves
         return tuple(found[id(n)] for n in leaves) if all(id(n) in found for n in leaves) else ()
+
+
+def _lane_parts(plan: LogicalPlan) -> dict[str, tuple[int, ...]]:
+    """`Stage.lane_parts` of a plan that runs in lanes."""
+    tracer, lanes = Tracer(stateless_prefix(plan)), common_components(plan)
+    return {n.identity: lane_parts(n, tracer, lanes) for n in plan.nodes() if n.keeps_state}
 
 
 def lane_count(workers: int) -> int:

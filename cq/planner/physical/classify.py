@@ -113,6 +113,21 @@ def node_components(node: LogicalNode, tracer: Tracer) -> list[Component]:
     return out
 
 
+def lane_parts(node: LogicalNode, tracer: Tracer, lanes: list[Component]) -> tuple[int, ...]:
+    """For each part of the lanes' key the part of the node's own key, by number, that has the same value."""
+    keys = node.input_keys
+    assert keys is not None, "an operator without state has no key"
+    found = []
+    for component in lanes:
+        for number, part in enumerate(zip(*keys, strict=True)):
+            traced = _merged([tracer.trace(i, e) for i, e in zip(node.inputs, part, strict=True)])
+            if traced and traced.keys() & component.keys() and _merged([traced, component]) is not None:
+                found.append(number)
+                break
+    assert len(found) == len(lanes), "a key of lanes that an operator in them does not have"
+    return tuple(found)
+
+
 def common_components(plan: LogicalPlan) -> list[Component]:
     """The parts of a key that every operator with state has, in the first one's order: what a whole plan may be
     partitioned by. Empty when there is none, or when some operator has no key."""

@@ -6,8 +6,8 @@ or `StageInput`s, whose rows come from an earlier stage; its outputs go to sinks
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from cq.lang.expressions import Expr
@@ -31,6 +31,8 @@ class Stage:
     """Operators fused into one kernel.
 
     plan: its operators; its outputs are its ports.  keys: for LANES, the key of each port's rows, by port.
+    lane_parts: for LANES, of each operator with state by identity: which parts of its own key, by number, are that
+    of the lanes.
     gathered: its operators whose rows of one event are kept until all have met (`cq.planner.physical.turns`).
     waits: whether rows can come before the watermark reaches their time.  final: whether its ports are sinks.
     collects: whether it takes over the panes that the PARTIAL stage before it has filled; it then takes no rows.
@@ -48,6 +50,7 @@ class Stage:
     waits: bool
     keys: tuple[tuple[Expr, ...], ...] = ()
     lanes: int = 0
+    lane_parts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     gathered: tuple[LogicalNode, ...] = ()
     final: bool = True
     collects: bool = False

@@ -16,7 +16,7 @@ from cq.runtime.base import kernel
 from cq.runtime.base.interpret import LIBRARY, interpret_stage, load_modules
 from cq.runtime.base.native import natives_of
 from cq.runtime.base.simulation import Memory, function_address
-from cq.runtime.layout.job import Stage
+from cq.runtime.layout.job import Moving, Stage
 
 Function = Callable[..., Any]
 
@@ -49,6 +49,9 @@ class Host(Protocol):
 
     def entries(self, stage: Stage) -> dict[str, int]:
         """The addresses of a stage's entry points by name."""
+
+    def moving_entries(self, moving: Moving) -> dict[str, int]:
+        """The addresses of the functions that move state, by name."""
 
 
 def stage_entries(stage: Stage) -> tuple[str, ...]:
@@ -92,6 +95,10 @@ class CompiledHost:
 
     def entries(self, stage: Stage) -> dict[str, int]:
         return kernel.compile_stage(stage.module, dict(stage.functions), stage_entries(stage)).addresses
+
+    def moving_entries(self, moving: Moving) -> dict[str, int]:
+        entries = (function for _, function in moving.entries)
+        return kernel.compile_stage(moving.module, dict(moving.functions), entries).addresses
 
 
 @lru_cache(maxsize=1)
@@ -152,3 +159,7 @@ class InterpretedHost:
     def entries(self, stage: Stage) -> dict[str, int]:
         functions = interpret_stage(stage.module, f"<cq stage {stage.name}>")
         return {name: function_address(functions[name]) for name in stage_entries(stage)}
+
+    def moving_entries(self, moving: Moving) -> dict[str, int]:
+        functions = interpret_stage(moving.module, "<cq moving>")
+        return {name: function_address(functions[name]) for _, name in moving.entries}

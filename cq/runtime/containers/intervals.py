@@ -32,6 +32,7 @@ from cq.runtime.containers.heap import (
     heap_replace,
 )
 from cq.runtime.containers.protocol import Container, Place, register, string_bits
+from cq.runtime.containers.table_saving import table_arrivals, table_load, table_save, table_saved_words
 from cq.runtime.containers.table_words import (
     ENTRY_FIRST,
     ENTRY_KEYS,
@@ -46,11 +47,8 @@ from cq.runtime.containers.tables import (
     table_drop,
     table_held_bytes,
     table_insert,
-    table_load,
     table_make_dense,
     table_new,
-    table_save,
-    table_saved_words,
     table_settle,
     table_settles,
 )
@@ -305,16 +303,25 @@ def intervals_save(intervals: int, target: int) -> int:
     return table_save(ld_i64(intervals, INTERVALS_TABLE), target)
 
 
-@native("i64(i64, i64, i64)", export=True)
-def intervals_load(intervals: int, source: int, partitions: int) -> int:
-    """The words read, and what was saved is open beside what was; 0 without memory or for other entries.
-
-    partitions: as for `table_load`.
-    """
-    words = table_load(ld_i64(intervals, INTERVALS_TABLE), source, partitions)
+@native("i64(i64, i64)", export=True)
+def intervals_load(intervals: int, source: int) -> int:
+    """The words read, and what was saved is open beside what was; 0 without memory or for other entries."""
+    words = table_load(ld_i64(intervals, INTERVALS_TABLE), source)
     if words == 0 or _refill(intervals) == 0:
         return 0
     return words
+
+
+@native("i64(i64)", export=True)
+def intervals_taken(intervals: int) -> int:
+    """`Container.taken`: the entries put into INTERVALS_TABLE are open intervals."""
+    return _refill(intervals)
+
+
+@native("i64(i64, i64)", export=True)
+def intervals_arrivals(intervals: int, target: int) -> int:
+    """`Container.arrivals`: the serials of the intervals' first rows."""
+    return table_arrivals(ld_i64(intervals, INTERVALS_TABLE), target)
 
 
 @native("i64(i64)", export=True)
@@ -341,6 +348,8 @@ register(
         saved_words=intervals_saved_words,
         save=intervals_save,
         load=intervals_load,
+        arrivals=intervals_arrivals,
+        taken=intervals_taken,
         held_bytes=intervals_held_bytes,
     )
 )

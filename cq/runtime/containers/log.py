@@ -20,10 +20,8 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import (
-    copy,
     fill,
     ld_i64,
-    ld_u8,
     max_i64,
     min_i64,
     release,
@@ -41,7 +39,6 @@ from cq.runtime.containers.heap import (
     ITEM_BYTES,
     ITEM_TIME,
     ITEM_VALUE,
-    heap_clear,
     heap_drop,
     heap_held_bytes,
     heap_new,
@@ -80,17 +77,12 @@ from cq.runtime.containers.log_words import (
     log_chunk,
     log_record,
 )
-from cq.runtime.containers.protocol import Container, Place, register, string_bits
-from cq.runtime.containers.strings import INLINE_STRING_BYTES, strings_move
 from cq.runtime.containers.table_words import (
     ENTRY_TAG,
     NUMBER_MASK,
     TABLE_ARENA,
     TABLE_ARENA_CAPACITY,
-    TABLE_ARENA_USED,
-    TABLE_COUNT,
     TABLE_ENTRIES,
-    TABLE_ENTRY_BYTES,
     TABLE_INDEX,
     TABLE_MASK,
     TABLE_SHIFT,
@@ -99,21 +91,13 @@ from cq.runtime.containers.table_words import (
 )
 from cq.runtime.containers.tables import (
     HASH_MASK,
-    PARTITION_MASK,
     table_delete,
     table_drop,
     table_held_bytes,
-    table_load,
     table_make_dense,
     table_new,
-    table_save,
-    table_saved_words,
-    table_settle,
-    words_for,
 )
-from cq.runtime.containers.tables import SAVED_HEAD as TABLE_SAVED_HEAD
 from cq.runtime.layout.abi import NEVER
-from cq.runtime.layout.job import Slot
 
 FIRST_NUMBERS = 8
 CHUNK_BYTES = 1 << 16  # of its records: what one row far in the future can hold back
@@ -148,8 +132,8 @@ def log_drop(log: int) -> int:
     """Free the log and all it holds; 0 is no log."""
     if log != 0:
         if ld_i64(log, LOG_CLOSED) != 0:
-            for n in range(_chunks(log)):
-                chunk = log_chunk(log, shl(_nth_number(log, n), PLACE_BITS))
+            for n in range(log_chunks(log)):
+                chunk = log_chunk(log, shl(log_nth_number(log, n), PLACE_BITS))
                 block_drop(ld_i64(chunk, TABLE_ARENA))
                 block_drop(chunk)
         heap_drop(ld_i64(log, LOG_CLOSED))
@@ -161,14 +145,14 @@ def log_drop(log: int) -> int:
 
 
 @native("i64(i64)")
-def _chunks(log: int) -> int:
+def log_chunks(log: int) -> int:
     """How many chunks there are."""
     opened = 1 if ld_i64(log, LOG_OPEN) != 0 else 0
     return ld_i64(ld_i64(log, LOG_CLOSED), HEAP_COUNT) + opened
 
 
 @native("i64(i64, i64)")
-def _nth_number(log: int, n: int) -> int:
+def log_nth_number(log: int, n: int) -> int:
     """The number of one of the chunks, in no order."""
     closed = ld_i64(log, LOG_CLOSED)
     if n == ld_i64(closed, HEAP_COUNT):
@@ -217,7 +201,7 @@ def log_append(log: int, entry: int, expiry: int, serial: int, waits: int) -> in
         st_i64(log_record(log_chunk(log, last), last, size), RECORD_NEXT, reference)
     st_i64(record, RECORD_BEFORE, last)
     st_i64(entry, head + 1, reference)
-    _set_next(log)
+    log_set_next(log)
     return reference
 
 
@@ -263,7 +247,7 @@ def _chunk_bytes(log: int) -> int:
 
 
 @native("void(i64)")
-def _set_next(log: int) -> None:
+def log_set_next(log: int) -> None:
     """The log says when something in it is next due."""
     due = min_i64(ld_i64(ld_i64(log, LOG_CLOSED), HEAP_NEXT), ld_i64(ld_i64(log, LOG_PROOFS), HEAP_NEXT))
     number = ld_i64(log, LOG_OPEN)
@@ -317,7 +301,7 @@ def log_forget(log: int, instant: int) -> int:
     if number != 0 and ld_i64(log_chunk(log, shl(number, PLACE_BITS)), CHUNK_LATEST) <= instant:
         st_i64(log, LOG_OPEN, 0)
         _free_chunk(log, number)
-    _set_next(log)
+    log_set_next(log)
     return 0
 
 
@@ -374,162 +358,6 @@ def _entry_of(log: int, hash32: int, reference: int) -> int:
         slot = (slot + 1) & mask
 
 
-# -- as flat bytes, and back -----------------------------------------------------------------------------------------
-
-SAVED_HEAD = 3  # records, bytes of one, bytes of their strings; then the table, the records key by key, the strings
-
-
-@native("i64(i64)", export=True)
-def log_saved_words(log: int) -> int:
-    """Words that `log_save` writes."""
-    records = ld_i64(log, LOG_RECORDS) * ld_i64(log, LOG_RECORD_BYTES)
-    table = table_saved_words(ld_i64(log, LOG_TABLE))
-    return SAVED_HEAD + table + words_for(records) + words_for(_string_bytes(log))
-
-
-@native("i64(i64)")
-def _string_bytes(log: int) -> int:
-    """Bytes of the long strings of all records."""
-    found = 0
-    for n in range(_chunks(log)):
-        found += ld_i64(log_chunk(log, shl(_nth_number(log, n), PLACE_BITS)), TABLE_ARENA_USED)
-    return found
-
-
-@native("i64(i64, i64)", export=True)
-def log_save(log: int, target: int) -> int:
-    """The log as words at `target`; returns how many. Of a key's records all but the last have a next one."""
-    table = ld_i64(log, LOG_TABLE)
-    size = ld_i64(log, LOG_RECORD_BYTES)
-    records = ld_i64(log, LOG_RECORDS)
-    at = target + (SAVED_HEAD + table_save(table, target + SAVED_HEAD * 8)) * 8
-    texts = at + records * size
-    strings = _string_bytes(log)
-    if strings > 0:
-        st_i64(texts + ((strings - 1) & -8), 0, 0)
-    st_i64(target, 0, records)
-    st_i64(target, 1, size)
-    st_i64(target, 2, strings)
-    used = 0
-    for key in range(1, ld_i64(table, TABLE_COUNT) + 1):
-        entry = ld_i64(table, TABLE_ENTRIES) + key * ld_i64(table, TABLE_STRIDE)
-        reference = ld_i64(entry, ld_i64(log, LOG_HEAD))
-        while reference != 0:
-            chunk = log_chunk(log, reference)
-            copy(at, log_record(chunk, reference, size), size)
-            used = _save_texts(chunk, at, texts, used)
-            reference = ld_i64(at, RECORD_NEXT)
-            at += size
-    return log_saved_words(log)
-
-
-@native("i64(i64, i64, i64, i64)")
-def _save_texts(chunk: int, record: int, texts: int, used: int) -> int:
-    """The long strings of a copied record are behind those before them, and it says where; the bytes used then."""
-    word = 0
-    left = ld_i64(chunk, TABLE_STRINGS)
-    while left != 0:
-        length = ld_i64(record, word) & 4294967295
-        if left & 1 == 1 and length > INLINE_STRING_BYTES:
-            copy(texts + used, ld_i64(chunk, TABLE_ARENA) + ld_i64(record, word + 1), length)
-            st_i64(record, word + 1, used)
-            used += length
-        left = shr_u(left, 1)
-        word += 1
-    return used
-
-
-@native("i64(i64, i64, i64)", export=True)
-def log_load(log: int, source: int, partitions: int) -> int:
-    """The words read, and the log holds what was saved, behind what it held; 0 without memory or for other records.
-
-    partitions: 0, or -> u8[256]: 1 for those whose keys are taken; the others stay away. No key may be there already.
-    """
-    table = ld_i64(log, LOG_TABLE)
-    size = ld_i64(log, LOG_RECORD_BYTES)
-    saved = source + SAVED_HEAD * 8
-    table_settle(table)
-    number = ld_i64(table, TABLE_COUNT)
-    words = table_load(table, saved, partitions)
-    if words == 0 or ld_i64(source, 1) != size:
-        return 0
-    at = saved + words * 8
-    texts = at + ld_i64(source, 0) * size
-    saved += TABLE_SAVED_HEAD * 8
-    for _key in range(ld_i64(source, SAVED_HEAD)):
-        wanted = partitions == 0 or ld_u8(partitions, ld_i64(saved, ENTRY_TAG) & PARTITION_MASK) == 1
-        if wanted:
-            number += 1
-            if _load_records(log, number, at, texts) == 0:
-                return 0
-        while ld_i64(at, RECORD_NEXT) != 0:
-            at += size
-        at += size
-        saved += ld_i64(table, TABLE_ENTRY_BYTES)
-    if _order_proofs(log) == 0:
-        return 0
-    return SAVED_HEAD + words + words_for(ld_i64(source, 0) * size) + words_for(ld_i64(source, 2))
-
-
-@native("i64(i64, i64, i64, i64)")
-def _load_records(log: int, number: int, at: int, texts: int) -> int:
-    """1 and the key of that number has the records saved for it; 0 without memory."""
-    table = ld_i64(log, LOG_TABLE)
-    size = ld_i64(log, LOG_RECORD_BYTES)
-    entry = ld_i64(table, TABLE_ENTRIES) + number * ld_i64(table, TABLE_STRIDE)
-    fill(entry + ld_i64(log, LOG_HEAD) * 8, 0, 16)
-    while True:
-        reference = log_append(log, entry, ld_i64(at, RECORD_EXPIRY), ld_i64(at, RECORD_SERIAL), 0)
-        if reference == 0:
-            return 0
-        chunk = log_chunk(log, reference)
-        record = log_record(chunk, reference, size)
-        copy(record + RECORD_PROOF * 8, at + RECORD_PROOF * 8, size - RECORD_PROOF * 8)
-        if strings_move(chunk, record, texts) == 0:
-            return 0
-        if ld_i64(at, RECORD_NEXT) == 0:
-            return 1
-        at += size
-
-
-@native("i64(i64)")
-def _order_proofs(log: int) -> int:
-    """1 and the records that wait for proofs do so in the order of their rows, wherever they were; 0 without memory.
-
-    Arrivals were counted by each of the logs that were saved: within one serial they say the order.
-    """
-    proofs = ld_i64(log, LOG_PROOFS)
-    heap_clear(proofs)
-    if _push_proofs(log, RECORD_SERIAL) == 0:
-        return 0
-    arrivals = 0
-    while ld_i64(proofs, HEAP_COUNT) != 0:
-        reference = ld_i64(ld_i64(proofs, HEAP_ITEMS), ITEM_VALUE)
-        heap_pop(proofs)
-        arrivals += 1
-        record = log_record(log_chunk(log, reference), reference, ld_i64(log, LOG_RECORD_BYTES))
-        st_i64(record, RECORD_PROOF, arrivals)
-    st_i64(log, LOG_ARRIVALS, arrivals)
-    done = _push_proofs(log, RECORD_EXPIRY)
-    _set_next(log)
-    return done
-
-
-@native("i64(i64, i64)")
-def _push_proofs(log: int, word: int) -> int:
-    """1 and every record that waits for a proof is in the heap by this word, then by arrival; 0 without memory."""
-    for n in range(_chunks(log)):
-        reference = shl(_nth_number(log, n), PLACE_BITS)
-        chunk = log_chunk(log, reference)
-        for place in range(ld_i64(chunk, CHUNK_COUNT)):
-            record = log_record(chunk, place, ld_i64(log, LOG_RECORD_BYTES))
-            proof = ld_i64(record, RECORD_PROOF)
-            waits = proof != 0
-            if waits and heap_push(ld_i64(log, LOG_PROOFS), ld_i64(record, word), proof, reference | place) == 0:
-                return 0
-    return 1
-
-
 @native("i64(i64)", export=True)
 def log_held_bytes(log: int) -> int:
     """Memory the log holds; 0 is no log."""
@@ -542,22 +370,3 @@ def log_held_bytes(log: int) -> int:
         chunk = log_chunk(log, shl(number, PLACE_BITS))
         held += _chunk_bytes(log) + ld_i64(chunk, TABLE_ARENA_CAPACITY)
     return held + table_held_bytes(ld_i64(log, LOG_TABLE))
-
-
-def _arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
-    keys, rows = slot.shapes
-    return (keys.entry_words, string_bits(keys), rows.entry_words, string_bits(rows))
-
-
-register(
-    Container(
-        "log",
-        _arguments,
-        new=log_new,
-        drop=log_drop,
-        saved_words=log_saved_words,
-        save=log_save,
-        load=log_load,
-        held_bytes=log_held_bytes,
-    )
-)

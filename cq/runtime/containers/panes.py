@@ -17,16 +17,14 @@ import struct
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import alloc, copy, floormod, ld_i64, move, release, st_i64, zalloc
 from cq.runtime.containers.births import table_sort_births
-from cq.runtime.containers.protocol import Container, Place, register, string_bits
+from cq.runtime.containers.protocol import ARRIVAL_WORDS, Container, Place, register, string_bits
+from cq.runtime.containers.table_saving import table_arrivals, table_load, table_save, table_saved_words
 from cq.runtime.containers.table_words import TABLE_COUNT, TABLE_SHIFT
 from cq.runtime.containers.tables import (
     table_clear,
     table_drop,
     table_held_bytes,
-    table_load,
     table_new,
-    table_save,
-    table_saved_words,
 )
 from cq.runtime.layout.abi import NEVER
 from cq.runtime.layout.job import Slot
@@ -275,6 +273,9 @@ def panes_hand_over(panes: int, target: int, part: int, watermark: int) -> int:
             st_i64(spare, PANE_FIRST, ld_i64(panes, PANES_FREE))
             st_i64(panes, PANES_FREE, spare)
         groups += ld_i64(ld_i64(record, PANE_TABLES), TABLE_COUNT)
+    st_i64(panes, PANES_NEXT_END, NEVER)
+    if ld_i64(panes, PANES_COUNT) > 0:
+        st_i64(panes, PANES_NEXT_END, first_end(panes, ld_i64(ld_i64(ld_i64(panes, PANES_LIST), 0), PANE_FIRST)))
     return groups
 
 
@@ -391,11 +392,11 @@ def panes_save(panes: int, target: int) -> int:
     return (at - target) >> 3
 
 
-@native("i64(i64, i64, i64)", export=True)
-def panes_load(panes: int, source: int, partitions: int) -> int:
+@native("i64(i64, i64)", export=True)
+def panes_load(panes: int, source: int) -> int:
     """The words read, and the panes hold what was saved beside what they held, groups in the order of their births.
 
-    0 without memory or when entries differ in size.  partitions: as for `table_load`.
+    0 without memory or when entries differ in size.
     """
     at = source + SAVED_HEAD * 8
     for _number in range(ld_i64(source, 0)):
@@ -404,7 +405,7 @@ def panes_load(panes: int, source: int, partitions: int) -> int:
             return 0
         at += PANE_TABLES * 8
         for table in range(ld_i64(panes, PANES_TABLES)):
-            read = table_load(ld_i64(record, PANE_TABLES + table), at, partitions)
+            read = table_load(ld_i64(record, PANE_TABLES + table), at)
             if read == 0:
                 return 0
             at += read * 8
@@ -412,6 +413,39 @@ def panes_load(panes: int, source: int, partitions: int) -> int:
             return 0
     st_i64(panes, PANES_NEXT_END, min(ld_i64(panes, PANES_NEXT_END), ld_i64(source, 1)))
     return (at - source) >> 3
+
+
+@native("i64(i64, i64, i64)", export=True)
+def panes_take(panes: int, other: int, place: int) -> int:
+    """The open record like the one at `place` of others of the same shape, its groups not taken yet; 0 without memory.
+
+    Panes that workers have filled apart are one here.
+    """
+    record = ld_i64(ld_i64(other, PANES_LIST), place)
+    second = 0 if ld_i64(panes, PANES_SIZE_US) != 0 else ld_i64(record, PANE_SECOND)
+    st_i64(panes, PANES_NEXT_END, min(ld_i64(panes, PANES_NEXT_END), ld_i64(other, PANES_NEXT_END)))
+    return panes_record(panes, ld_i64(record, PANE_FIRST), second)
+
+
+@native("i64(i64)", export=True)
+def panes_taken(panes: int) -> int:
+    """`Container.taken`: the groups of every pane are in the order of their births."""
+    for number in range(ld_i64(panes, PANES_COUNT)):
+        record = ld_i64(ld_i64(panes, PANES_LIST), number)
+        if table_sort_births(ld_i64(record, PANE_TABLES)) == 0:
+            return 0
+    return 1
+
+
+@native("i64(i64, i64)", export=True)
+def panes_arrivals(panes: int, target: int) -> int:
+    """`Container.arrivals`: the serials of the groups of all open panes."""
+    count = 0
+    for number in range(ld_i64(panes, PANES_COUNT)):
+        record = ld_i64(ld_i64(panes, PANES_LIST), number)
+        beside = 0 if target == 0 else target + count * ARRIVAL_WORDS * 8
+        count += table_arrivals(ld_i64(record, PANE_TABLES), beside)
+    return count
 
 
 @native("i64(i64, i64)")
@@ -452,6 +486,8 @@ register(
         saved_words=panes_saved_words,
         save=panes_save,
         load=panes_load,
+        arrivals=panes_arrivals,
+        taken=panes_taken,
         held_bytes=panes_held_bytes,
         hand_over=panes_hand_over,
     )

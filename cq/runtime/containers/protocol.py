@@ -13,6 +13,8 @@ from functools import cache
 from typing import Any
 
 from cq.runtime.base.interpret import CONTAINERS, load_modules
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import ld_i64, st_i64
 from cq.runtime.layout.job import Slot, TableShape
 
 Native = Callable[..., Any]
@@ -26,8 +28,9 @@ class Container:
     new(*arguments): the address of an empty one, or 0.  arguments: what `new` takes for a slot; bytes are placed by
     the second argument, which gives their address.  drop(container): it is freed; 0 is none.
     saved_words(container): the most words that save(container, target) writes; that returns how many it wrote.
-    load(container, source, partitions): what was saved is there, beside what was; returns the words read, or 0.
-    partitions: -> u8[256], 1 for each virtual partition whose entries are taken; 0: all are.
+    load(container, source): what was saved is there, beside what was; returns the words read, or 0.
+    arrivals(container, target): how many arrival numbers its entries hold; target: 0, or where `put_arrival` puts each.
+    taken(container): what it took of others, entry by entry (cq/codegen/moving.py), is in order; 0 without memory.
     held_bytes(container): memory it holds.
     hand_over: whether workers may fill containers apart that one collects (cq/runtime/engine/ways/parts.py).
     """
@@ -39,8 +42,22 @@ class Container:
     saved_words: Native
     save: Native
     load: Native
+    arrivals: Native
+    taken: Native
     held_bytes: Native
     hand_over: Native | None = None
+
+
+ARRIVAL_WORDS = 3  # of an arrival number: itself, what orders equal ones, where it stands
+
+
+@native("void(i64, i64, i64, i64)")
+def put_arrival(target: int, n: int, place: int, tie: int) -> None:
+    """The n-th arrival number, which stands at `place`, is in the list at `target`, if there is one."""
+    if target != 0:
+        st_i64(target, n * ARRIVAL_WORDS, ld_i64(place, 0))
+        st_i64(target, n * ARRIVAL_WORDS + 1, tie)
+        st_i64(target, n * ARRIVAL_WORDS + 2, place)
 
 
 _REGISTERED: dict[str, Container] = {}

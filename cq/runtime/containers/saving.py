@@ -1,4 +1,4 @@
-"""What the containers of a state hold, weighed; and room for what is saved of them.
+"""What the containers of a state hold, weighed; room for what is saved of them; and moving it to another state.
 
 Sharing: none, as for the containers. The engine calls these while nothing runs, or from the worker that owns the state.
 """
@@ -6,7 +6,8 @@ Sharing: none, as for the containers. The engine calls these while nothing runs,
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import alloc, call1, ld_i64, release
+from cq.runtime.base.ops import alloc, call1, call4, ld_i64, release, st_i64
+from cq.runtime.containers.protocol import ARRIVAL_WORDS
 
 
 @native("i64(i64, i64, i64)", export=True)
@@ -28,3 +29,21 @@ def room_new(size: int) -> int:
 def room_drop(address: int) -> None:
     """Free what `room_new` gave."""
     release(address)
+
+
+@native("i64(i64, i64, i64)", export=True)
+def renumber(arrivals: int, order: int, count: int) -> int:
+    """The arrival numbers of a list (`put_arrival`) are -count .. -1 where they stand.
+
+    order: -> the places of the list in the order the numbers are to have.
+    """
+    for rank in range(count):
+        listed = arrivals + ld_i64(order, rank) * ARRIVAL_WORDS * 8
+        st_i64(ld_i64(listed, 2), 0, rank - count)
+    return 0
+
+
+@native("i64(i64, i64, i64, i64, i64)", export=True)
+def call_move(move: int, source: int, target: int, constants: int, routing: int) -> int:
+    """What a function of `Moving` returns. For Python, which has only its address."""
+    return call4(move, source, target, constants, routing)

@@ -43,10 +43,7 @@ def new_state(host: Host, stage: Stage) -> int:
     """The address of a state in which nothing has happened."""
     state = host.place(bytes(8 * stage.state_words))
     for slot in stage.slots:
-        word = slot.initial
-        if (container := container_of(slot)) is not None:
-            arguments = container.arguments(slot, host.place)
-            word = made(host.function(native_name(container.new))(*arguments), slot.name)
+        word = slot.initial if container_of(slot) is None else new_container(host, slot)
         host.set_word(state, slot.offset, word)
     return state
 
@@ -83,11 +80,24 @@ def save_slot(host: Host, slot: Slot, word: int) -> bytes:
         host.function("room_drop")(room)
 
 
-def load_slot(host: Host, slot: Slot, state: int, content: bytes, partitions: int = 0) -> bool:
-    """Whether what was saved of such a slot is in the state, beside what was: of these partitions (0: all) only."""
-    container = container_of(slot)
-    if container is None:
+def load_slot(host: Host, slot: Slot, state: int, content: bytes) -> bool:
+    """Whether what was saved of such a slot is in the state, beside what was."""
+    if container_of(slot) is None:
         host.set_word(state, slot.offset, struct.unpack("<q", content)[0])
         return True
+    return load_container(host, slot, host.word(state, slot.offset), content)
+
+
+def new_container(host: Host, slot: Slot) -> int:
+    """An empty container such as the slot has."""
+    container = container_of(slot)
+    assert container is not None, "a plain word"
+    return made(host.function(native_name(container.new))(*container.arguments(slot, host.place)), slot.name)
+
+
+def load_container(host: Host, slot: Slot, address: int, content: bytes) -> bool:
+    """Whether what was saved of such a slot is in the container, beside what was."""
+    container = container_of(slot)
+    assert container is not None, "a plain word"
     load = host.function(native_name(container.load))
-    return bool(8 * load(host.word(state, slot.offset), host.place(content), partitions) == len(content))
+    return bool(8 * load(address, host.place(content)) == len(content))

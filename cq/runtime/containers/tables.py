@@ -33,7 +33,6 @@ from cq.runtime.base.ops import (
     fill,
     ld_i32,
     ld_i64,
-    ld_u8,
     max_i64,
     release,
     shl,
@@ -44,8 +43,7 @@ from cq.runtime.base.ops import (
     zalloc,
 )
 from cq.runtime.containers.blocks import block_drop, block_new, block_resize
-from cq.runtime.containers.protocol import Container, Place, register, string_bits
-from cq.runtime.containers.strings import INLINE_STRING_BYTES, strings_move
+from cq.runtime.containers.strings import INLINE_STRING_BYTES
 from cq.runtime.containers.table_words import (
     ENTRY_FIRST,
     ENTRY_TAG,
@@ -68,9 +66,7 @@ from cq.runtime.containers.table_words import (
     TABLE_STRIDE,
     TABLE_STRINGS,
     TABLE_WORDS,
-    entry_at,
 )
-from cq.runtime.layout.job import Slot
 
 FIRST_LOG_SLOTS = 6  # 64 slots: a table of few groups stays in one page; growth doubles
 # Beyond it a table is dense. A dense table touches two lines a look-up where a spread one touches one: with 100 K and
@@ -80,8 +76,6 @@ EPOCH_ONE = 1 << 32
 EPOCH_LAST = (2**31 - 2) << 32
 MOST_LOG_SLOTS = 30  # slots are numbered in 32 bits
 HASH_MASK = 4294967295
-PARTITION_MASK = 255  # of a hash: which virtual partition a key is of (cq/runtime/flow/split.py)
-SAVED_HEAD = 3
 FEW = 8  # of so many slots one is used: emptying an index slot by slot is less than all of it at once
 
 
@@ -467,73 +461,6 @@ def _reorder(table: int) -> None:
     st_i64(table, TABLE_BIRTHS, 0)
 
 
-# -- as flat bytes, and back -----------------------------------------------------------------------------------------
-
-
-@native("i64(i64)", export=True)
-def table_saved_words(table: int) -> int:
-    """Words that `table_save` writes."""
-    entries = ld_i64(table, TABLE_COUNT) * ld_i64(table, TABLE_ENTRY_BYTES)
-    return SAVED_HEAD + words_for(entries) + words_for(ld_i64(table, TABLE_ARENA_USED))
-
-
-@native("i64(i64)")
-def words_for(size: int) -> int:
-    """Words that so many bytes take."""
-    return (size + 7) >> 3
-
-
-@native("i64(i64, i64)", export=True)
-def table_save(table: int, target: int) -> int:
-    """The table as words at `target`; returns how many. No entry is dead from here on.
-
-    Its live entries, the bytes of one, the bytes of strings; the entries by birth; the strings.
-    """
-    table_settle(table)
-    count = ld_i64(table, TABLE_COUNT)
-    size = ld_i64(table, TABLE_ENTRY_BYTES)
-    stride = ld_i64(table, TABLE_STRIDE)
-    births = ld_i64(table, TABLE_BIRTHS)
-    used = ld_i64(table, TABLE_ARENA_USED)
-    st_i64(target, 0, count)
-    st_i64(target, 1, size)
-    st_i64(target, 2, used)
-    at = target + SAVED_HEAD * 8
-    for n in range(count):
-        copy(at, entry_at(ld_i64(table, TABLE_ENTRIES), births, stride, n), size)
-        st_i64(at, ENTRY_TAG, ld_i64(at, ENTRY_TAG) & HASH_MASK)
-        at += size
-    if used > 0:
-        st_i64(at + ((used - 1) & -8), 0, 0)
-        copy(at, ld_i64(table, TABLE_ARENA), used)
-    return table_saved_words(table)
-
-
-@native("i64(i64, i64, i64)", export=True)
-def table_load(table: int, source: int, partitions: int) -> int:
-    """The words read, and the table holds what was saved, behind what it held; 0 without memory or for other entries.
-
-    partitions: 0, or -> u8[256]: 1 for those whose entries are taken; the others stay away.
-    """
-    count = ld_i64(source, 0)
-    size = ld_i64(source, 1)
-    if size != ld_i64(table, TABLE_ENTRY_BYTES):
-        return 0
-    at = source + SAVED_HEAD * 8
-    texts = at + count * size
-    for _birth in range(count):
-        tag = ld_i64(at, ENTRY_TAG)
-        if partitions == 0 or ld_u8(partitions, tag & PARTITION_MASK) == 1:
-            entry = table_insert(table, tag, ld_i64(at, ENTRY_FIRST))
-            if entry == 0:
-                return 0
-            copy(entry + 8, at + 8, size - 8)
-            if strings_move(table, entry, texts) == 0:
-                return 0
-        at += size
-    return SAVED_HEAD + words_for(count * size) + words_for(ld_i64(source, 2))
-
-
 @native("i64(i64)", export=True)
 def table_held_bytes(table: int) -> int:
     """Memory the table holds; 0 is no table. Of a dense one's room for entries, what has ever been used."""
@@ -547,22 +474,3 @@ def table_held_bytes(table: int) -> int:
         return held + slots * stride
     used = max(ld_i64(table, TABLE_MOST), ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD))
     return held + slots * 8 + (used + 1) * stride
-
-
-def _arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
-    (shape,) = slot.shapes
-    return (shape.entry_words, string_bits(shape), 0)
-
-
-register(
-    Container(
-        "table",
-        _arguments,
-        new=table_new,
-        drop=table_drop,
-        saved_words=table_saved_words,
-        save=table_save,
-        load=table_load,
-        held_bytes=table_held_bytes,
-    )
-)

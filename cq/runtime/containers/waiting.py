@@ -1,7 +1,7 @@
 """Rows that wait for the watermark: a binary heap of records by (time, arrival).
 
 The header shares the words of a table's where the meaning is the same (records are its entries, strings lie in its
-arena), so that `string_address` serves both. A record: its time, its arrival, then the row's words.
+arena), so that `string_address` serves both. A record: its time, its arrival, its serial, then the row's words.
 Filling one: `buffer_record` gives the address of the next record, the kernel writes the words (`buffer_text` for
 strings), `buffer_commit` puts it in its place. Taking one: read the record at BUFFER_RECORDS, then `buffer_pop`.
 
@@ -13,13 +13,15 @@ from __future__ import annotations
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import copy, fill, ld_i32, ld_i64, ld_u8, release, shl, shr_u, st_i64, st_u8, zalloc
 from cq.runtime.containers.blocks import block_drop, block_new
-from cq.runtime.containers.protocol import Container, Place, register, string_bits
+from cq.runtime.containers.protocol import Container, Place, put_arrival, register, string_bits
 from cq.runtime.containers.strings import (
     ARENA_SLACK_BYTES,
     COMPACT_FROM_BYTES,
     INLINE_STRING_BYTES,
+    string_address,
     table_arena,
 )
+from cq.runtime.containers.table_saving import all_taken, words_for
 from cq.runtime.containers.table_words import (
     TABLE_ARENA,
     TABLE_ARENA_CAPACITY,
@@ -30,7 +32,6 @@ from cq.runtime.containers.table_words import (
     TABLE_STRINGS,
     TABLE_WORDS,
 )
-from cq.runtime.containers.tables import words_for
 from cq.runtime.layout.abi import NEVER, STRING_SLACK_BYTES
 from cq.runtime.layout.job import Slot
 from cq.runtime.layout.words import name_words
@@ -46,7 +47,8 @@ BUFFER_ARRIVALS = 13  # records ever committed: the arrival of the next one
 
 RECORD_TIME = 0
 RECORD_ARRIVAL = 1
-RECORD_VALUES = 2
+RECORD_SERIAL = 2  # of the row
+RECORD_VALUES = 3
 
 FIRST_RECORDS = 64
 
@@ -126,28 +128,35 @@ def buffer_text(buffer: int, record: int, word: int, address: int, length: int) 
 @native("i64(i64, i64)", export=True)
 def buffer_commit(buffer: int, time_us: int) -> int:
     """The record just filled waits for `time_us`, behind those of the same time."""
+    own = ld_i64(buffer, BUFFER_RECORDS) + ld_i64(buffer, BUFFER_COUNT) * ld_i64(buffer, BUFFER_RECORD_WORDS) * 8
+    arrival = ld_i64(buffer, BUFFER_ARRIVALS)
+    st_i64(buffer, BUFFER_ARRIVALS, arrival + 1)
+    st_i64(own, RECORD_TIME, time_us)
+    st_i64(own, RECORD_ARRIVAL, arrival)
+    _rise(buffer)
+    return 0
+
+
+@native("void(i64)")
+def _rise(buffer: int) -> None:
+    """One record more is in the heap: the one behind it."""
     words = ld_i64(buffer, BUFFER_RECORD_WORDS)
     records = ld_i64(buffer, BUFFER_RECORDS)
     count = ld_i64(buffer, BUFFER_COUNT)
-    arrival = ld_i64(buffer, BUFFER_ARRIVALS)
-    st_i64(buffer, BUFFER_ARRIVALS, arrival + 1)
     st_i64(buffer, BUFFER_COUNT, count + 1)
     own = records + count * words * 8
-    st_i64(own, RECORD_TIME, time_us)
-    st_i64(own, RECORD_ARRIVAL, arrival)
     spare = records + ld_i64(buffer, BUFFER_CAPACITY) * words * 8
     copy(spare, own, words * 8)
     place = count
     while place > 0:
         parent = shr_u(place - 1, 1)
         above = records + parent * words * 8
-        if ld_i64(above, RECORD_TIME) <= time_us:
+        if _before(spare, above) == 0:
             break
         copy(records + place * words * 8, above, words * 8)
         place = parent
     copy(records + place * words * 8, spare, words * 8)
     st_i64(buffer, BUFFER_NEXT, ld_i64(records, RECORD_TIME))
-    return 0
 
 
 @native("i64(i64, i64)", inline=True)
@@ -252,18 +261,18 @@ def buffer_save(buffer: int, target: int) -> int:
     return buffer_saved_words(buffer)
 
 
-@native("i64(i64, i64, i64)", export=True)
-def buffer_load(buffer: int, source: int, partitions: int) -> int:
+@native("i64(i64, i64)", export=True)
+def buffer_load(buffer: int, source: int) -> int:
     """The words read, and the empty buffer holds what was saved; 0 without memory or when records differ in size.
 
-    0 also for rows that are not all of one buffer's: which partition a row is of, nobody knows.
+    0 also when it holds rows.
     """
     count = ld_i64(source, 0)
     words = ld_i64(source, 1)
     used = ld_i64(source, 2)
     if count == 0 and words == ld_i64(buffer, BUFFER_RECORD_WORDS):
         return SAVED_HEAD + words_for(used)
-    if partitions != 0 or ld_i64(buffer, BUFFER_COUNT) != 0 or words != ld_i64(buffer, BUFFER_RECORD_WORDS):
+    if ld_i64(buffer, BUFFER_COUNT) != 0 or words != ld_i64(buffer, BUFFER_RECORD_WORDS):
         return 0
     if table_arena(buffer, used) == 0:
         return 0
@@ -284,6 +293,40 @@ def buffer_load(buffer: int, source: int, partitions: int) -> int:
     st_i64(buffer, BUFFER_ARRIVALS, ld_i64(source, 4))
     st_i64(buffer, BUFFER_NEXT, ld_i64(source, 5))
     return buffer_saved_words(buffer)
+
+
+@native("i64(i64, i64, i64)", export=True)
+def buffer_take(buffer: int, other: int, record: int) -> int:
+    """1 and a record of another buffer waits here too, its serial for its arrival; 0 without memory.
+
+    Serials are distinct and below 0 (cq/runtime/engine/moving.py): it comes before all that arrives from now on.
+    """
+    made = buffer_record(buffer)
+    if made == 0:
+        return 0
+    copy(made, record, ld_i64(buffer, BUFFER_RECORD_WORDS) * 8)
+    word = 0
+    left = ld_i64(buffer, BUFFER_STRINGS)
+    while left != 0:
+        if left & 1 == 1:
+            length = ld_i64(record, word) & 4294967295
+            if buffer_text(buffer, made, word, string_address(other, record, word), length) == 0:
+                return 0
+        left = shr_u(left, 1)
+        word += 1
+    st_i64(made, RECORD_ARRIVAL, ld_i64(made, RECORD_SERIAL))
+    _rise(buffer)
+    return 1
+
+
+@native("i64(i64, i64)", export=True)
+def buffer_arrivals(buffer: int, target: int) -> int:
+    """`Container.arrivals`: the serials of the rows, equal ones as they arrived."""
+    records = ld_i64(buffer, BUFFER_RECORDS)
+    for n in range(ld_i64(buffer, BUFFER_COUNT)):
+        record = records + n * ld_i64(buffer, BUFFER_RECORD_WORDS) * 8
+        put_arrival(target, n, record + RECORD_SERIAL * 8, ld_i64(record, RECORD_ARRIVAL))
+    return ld_i64(buffer, BUFFER_COUNT)
 
 
 @native("i64(i64)", export=True)
@@ -309,6 +352,8 @@ register(
         saved_words=buffer_saved_words,
         save=buffer_save,
         load=buffer_load,
+        arrivals=buffer_arrivals,
+        taken=all_taken,
         held_bytes=buffer_held_bytes,
     )
 )

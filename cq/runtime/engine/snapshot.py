@@ -1,9 +1,10 @@
-"""A paused run as a value: where it stands in its sources, and the state of every stage.
+"""A paused run as a value: where it stands in its sources, and what the operators of the query hold.
 
 A snapshot is taken when nothing is under way, so a few words of admission and the described state of each stage are all
-there is. It goes into a fresh engine of the same job, with any number of workers; the rows from `rows` on are then
-pushed again. Lanes stay as they were, parts that workers have filled go to as many parts at least, and of states in
-which only rows were counted the counts go to the first.
+there is. It goes into a fresh engine of any plan of the same query, with any number of workers; the rows from `rows` on
+are then pushed again. In a job with the same stages, lanes stay as they were, parts that workers have filled go to as
+many parts at least, and of states in which only rows were counted the counts go to the first. In another job what the
+operators hold is moved (cq/runtime/engine/moving.py).
 """
 
 from __future__ import annotations
@@ -14,23 +15,26 @@ from dataclasses import dataclass
 from cq.runtime.base.host import Host
 from cq.runtime.containers.state import load_slot, save_slot
 from cq.runtime.engine import stage as s
+from cq.runtime.engine.moving import StateBytes, move_states, saved_slots
 from cq.runtime.engine.plant import Plant
 from cq.runtime.flow import admission as m
-from cq.runtime.layout.abi import STATE_LATE_ROWS
+from cq.runtime.layout.abi import BEFORE_ALL, STATE_LATE_ROWS
 from cq.runtime.layout.job import Job, Stage
 
 _ADMISSION = (m.ADMISSION_SERIAL, m.ADMISSION_MINIMUM, m.ADMISSION_BOUNDARY, m.ADMISSION_LATE_ROWS)
 _SOURCE = (m.SOURCE_ENDED, m.SOURCE_MAX, m.SOURCE_WATERMARK, m.SOURCE_TAKEN)
 _SINK = (s.SINK_LEFT, s.SINK_ROWS, s.SINK_BATCHES)
 
-StateBytes = dict[str, bytes]  # by slot name; "" holds the counters every state has
+StageShape = tuple[str, int, tuple[str, ...]]
+"""What of a stage decides how its state is divided: how it runs, how many lanes it has, what its slots are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A run at `serial`: all rows below it are processed and their results delivered, none from it on.
 
-    rows: how many of each source that is.  sent: rows each stage has sent to the next.  states: by stage, then by task.
+    rows: how many of each source that is.  shape: of the job's stages.  sent: rows each stage has sent to the next.
+    states: by stage, then by task.
     """
 
     serial: int
@@ -38,19 +42,23 @@ class Snapshot:
     admission: tuple[int, ...]
     sources: tuple[tuple[int, ...], ...]
     sinks: tuple[tuple[int, ...], ...]
+    shape: tuple[StageShape, ...]
     sent: tuple[int, ...]
     states: tuple[tuple[StateBytes, ...], ...]
 
 
 class SnapshotMismatch(Exception):
-    """The snapshot is of another job."""
+    """The snapshot is of another query."""
+
+
+def job_shape(job: Job) -> tuple[StageShape, ...]:
+    """Jobs of one shape have states that are divided alike."""
+    return tuple((stage.kind.value, stage.lanes, tuple(s.key for s in stage.slots)) for stage in job.stages)
 
 
 def saved_states(job: Job, snapshot: Snapshot) -> tuple[int, ...]:
-    """How many states of each stage the snapshot has."""
-    if len(snapshot.states) != len(job.stages):
-        raise SnapshotMismatch(f"{len(snapshot.states)} stages")
-    return tuple(len(states) for states in snapshot.states)
+    """How many states of each stage the snapshot has; none for a job of another shape."""
+    return tuple(len(states) for states in snapshot.states) if snapshot.shape == job_shape(job) else ()
 
 
 def take_snapshot(host: Host, plant: Plant) -> Snapshot:
@@ -68,38 +76,49 @@ def take_snapshot(host: Host, plant: Plant) -> Snapshot:
     rows = tuple(words[_SOURCE.index(m.SOURCE_TAKEN)] for words in sources)
     sinks = tuple(picked(sink, _SINK) for sink in plant.sinks)
     sent = tuple(host.word(stage, s.STAGE_SENT) for stage in plant.stages)
-    return Snapshot(admission[0], rows, admission, sources, sinks, sent, states)
+    return Snapshot(admission[0], rows, admission, sources, sinks, job_shape(plant.job), sent, states)
 
 
 def put_snapshot(host: Host, plant: Plant, snapshot: Snapshot) -> None:
-    """A fresh plant, which no worker runs yet, stands where the snapshot was taken."""
-    if len(snapshot.sources) != len(plant.sources):
-        raise SnapshotMismatch(f"{len(snapshot.sources)} sources")
+    """A fresh plant, which no worker runs yet, stands where the snapshot was taken.
+
+    Raises SnapshotMismatch for one of another query.
+    """
+    if (len(snapshot.sources), len(snapshot.sinks)) != (len(plant.sources), len(plant.sinks)):
+        raise SnapshotMismatch(f"{len(snapshot.sources)} sources, {len(snapshot.sinks)} outputs")
     targets: list[tuple[int, tuple[int, ...], tuple[int, ...]]] = [(plant.admission, _ADMISSION, snapshot.admission)]
     targets += [(a, _SOURCE, w) for a, w in zip(plant.sources, snapshot.sources, strict=True)]
     targets += [(a, _SINK, w) for a, w in zip(plant.sinks, snapshot.sinks, strict=True)]
     for address, indices, words in targets:
         for index, word in zip(indices, words, strict=True):
             host.set_word(address, index, word)
+    if snapshot.shape == job_shape(plant.job):
+        _put_states(host, plant, snapshot)
+        return
+    if plant.job.grids:  # other closing times may be asked for: the next watermark is looked at
+        host.set_word(plant.admission, m.ADMISSION_BOUNDARY, BEFORE_ALL + 1)
+    wrong = move_states(host, plant, snapshot.states)
+    if wrong:
+        raise SnapshotMismatch(wrong)
+
+
+def _put_states(host: Host, plant: Plant, snapshot: Snapshot) -> None:
+    """The states of a job of the same shape."""
     for stage, sent in zip(plant.stages, snapshot.sent, strict=True):
         host.set_word(stage, s.STAGE_SENT, sent)
     for spec, states, saved in zip(plant.job.stages, plant.states, snapshot.states, strict=True):
-        if spec.slots and len(saved) > len(states):
-            raise SnapshotMismatch(f"{len(saved)} states of stage {spec.name}")
         for number, parts in enumerate(saved):
             _load_state(host, spec, states[number if spec.slots else 0], parts)
 
 
 def _save_state(host: Host, spec: Stage, state: int) -> StateBytes:
-    parts = {slot.name: save_slot(host, slot, host.word(state, slot.offset)) for slot in spec.slots}
+    parts = {slot.key: save_slot(host, slot, host.word(state, slot.offset)) for slot in saved_slots(spec)}
     return {"": struct.pack("<q", host.word(state, STATE_LATE_ROWS)), **parts}
 
 
 def _load_state(host: Host, spec: Stage, state: int, parts: StateBytes) -> None:
-    if parts.keys() != {"", *(slot.name for slot in spec.slots)}:
-        raise SnapshotMismatch(f"state of stage {spec.name}")
     late_rows = host.word(state, STATE_LATE_ROWS) + struct.unpack("<q", parts[""])[0]
     host.set_word(state, STATE_LATE_ROWS, late_rows)
-    for slot in spec.slots:
-        if not load_slot(host, slot, state, parts[slot.name]):
+    for slot in saved_slots(spec):
+        if not load_slot(host, slot, state, parts[slot.key]):
             raise SnapshotMismatch(f"{slot.name} of stage {spec.name}")

@@ -6,7 +6,7 @@ the last stage's ports are the sinks. (A diamond in the plan lives inside one st
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -44,10 +44,12 @@ class TableShape:
 class Slot:
     """One described word of a stage's state: checkpoints and restores walk these, nothing else is state.
 
+    name: what it is to its operator; with `node` it names the state for good.
     container: the name a container of cq/runtime/containers/ has registered under; "": a plain word.
     node: stable identity of the operator it belongs to.  initial: a word's first value.
     shapes: of what is behind it (panes: one for groups, then one for each DISTINCT set; waiting: the row's words; log:
     the key's, then the row's).
+    transient: it is empty whenever nothing is under way, and no part of a snapshot.
     parameters: of panes (pane_us, offset_us, size_us, slide_us), of intervals (gap_us,).
     operator, line, column: what people call the operator, and where it is written.
     """
@@ -59,9 +61,30 @@ class Slot:
     initial: int = 0
     shapes: tuple[TableShape, ...] = ()
     parameters: tuple[int, ...] = ()
+    transient: bool = False
     operator: str = ""
     line: int = 0
     column: int = 0
+
+    @property
+    def key(self) -> str:
+        """What it is called in snapshots: the same in every plan of a query."""
+        return f"{self.node} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """Generated functions that put what a state of another plan holds into one of this stage, a function for each slot.
+
+    They are compiled when a snapshot of another plan is restored, and for nothing else.
+    entries: slot key -> function `i64 move(source, target, constants, routing)` over two containers; it returns 1, or 0
+    without memory.  routing: 0, or -> two words: u8[256], the lane of each virtual partition, and the lane of `target`.
+    """
+
+    module: str
+    functions: tuple[tuple[str, str], ...]
+    entries: tuple[tuple[str, str], ...]
+    constants: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +190,7 @@ class Stage:
     that are computed (cq/runtime/engine/clock.py).  positions: whether the kernel writes PORT_POSITIONS (needed when
     run in lanes).  constants: the bytes a kernel reads its literals from (words, then string bytes).
     sites: by STATE_ERROR_SITE.  passes_watermarks: each row it emits carries its watermark to the next stage.
-    groups: by STATE_ERROR_GROUP - 1.
+    groups: by STATE_ERROR_GROUP - 1.  moving: writes the functions that fill its containers from another plan's.
     """
 
     name: str
@@ -185,6 +208,7 @@ class Stage:
     time_entries: tuple[str, ...] = ()
     passes_watermarks: bool = False
     groups: tuple[Groups, ...] = ()
+    moving: Callable[[], Moving] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,5 +257,7 @@ def _problems(job: Job, number: int, stage: Stage) -> Iterator[str]:
     if len(set(offsets)) != len(offsets) or any(not 0 <= o < stage.state_words for o in offsets):
         yield "two slots in one word, or one outside of the state"
     unnamed = [slot.name for slot in stage.slots if slot.container and not slot.node]
+    if len({slot.key for slot in stage.slots}) != len(stage.slots):
+        yield "two slots of one key"
     if unnamed:
         yield f"state without the identity of its operator: {', '.join(unnamed)}"

@@ -1,0 +1,93 @@
+"""Moving state to another plan: generated functions that put what a slot holds into a slot of another state.
+
+A snapshot of one plan is restored into any other plan of the same query: its containers are filled as they were, and
+from them the containers of the new plan, entry by entry (cq/runtime/engine/moving.py). What runs in lanes takes the
+entries of its own lane, and only generated code knows how to tell that from an entry.
+
+Operators say what their slots hold (cq/codegen/state/moving.py). These functions are a module of their own, compiled
+when needed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+from cq.codegen.expressions.emit import emit
+from cq.codegen.flow import row_of
+from cq.codegen.state.hash_tables import lane_hash, load_fields
+from cq.codegen.state.moving import HOLDS, Held, Mover
+from cq.codegen.values import Constants, Scope, Sites, Val
+from cq.codegen.waiting import layout_of as waiting_layout
+from cq.codegen.waiting import waiting_input
+from cq.codegen.writer import Writer, expr
+from cq.lang.expressions import Expr
+from cq.planner.physical import stages as planned
+from cq.planner.plan.node import LogicalNode
+from cq.runtime.containers import waiting
+from cq.runtime.layout.abi import ErrorCode
+from cq.runtime.layout.job import Moving, Slot
+
+ARGUMENTS = ("source", "target", "constants", "routing")
+
+
+def _waiting_rows(node: LogicalNode, input: LogicalNode, key: tuple[Expr, ...]) -> Held:
+    """Rows of an input that wait for the watermark."""
+
+    def move(mover: Mover) -> None:
+        fields, shape = waiting_layout(input)
+        scope, number = mover.scope, mover.writer.fresh("n")
+        count = mover.writer.let(expr("ld_i64(source, W)", W=waiting.BUFFER_COUNT), "count")
+        records = mover.writer.let(expr("ld_i64(source, W)", W=waiting.BUFFER_RECORDS), "records")
+        with mover.writer.for_(number, 0, count), scope.block():
+            record = scope.let(expr("R + N * SIZE", R=records, N=number, SIZE=shape.entry_words * 8), "record")
+
+            def values() -> list[Val]:
+                row = row_of(scope, load_fields(scope, fields, record, expr("source")))
+                return [emit(scope, row, k) for k in key]
+
+            mover.if_mine(values, lambda: mover.needs(expr("buffer_take(target, source, R)", R=record)))
+
+    return Held("waiting", move)
+
+
+def held_by(node: LogicalNode, waits: bool) -> Iterator[Held]:
+    """What the slots of an operator with state hold."""
+    yield from HOLDS[node.operator](node)
+    input = waiting_input(node, waits)
+    if input is not None:
+        keys = node.input_keys
+        assert keys is not None, "rows wait in an operator without state"
+        yield _waiting_rows(node, input, keys[node.inputs.index(input)])
+
+
+def write_moving(spec: planned.Stage, slots: Sequence[Slot], globals_: Iterable[str]) -> Moving:
+    """The functions that fill these slots of a stage."""
+    writer, constants = Writer(), Constants()
+    kept = {slot.key: slot for slot in slots if slot.container and not slot.transient}
+    found: dict[str, str] = {}
+    for node in spec.plan.nodes():
+        for held in held_by(node, spec.waits) if node.keeps_state else ():
+            key = f"{node.identity} {held.name}"
+            if key in kept:
+                found[key] = f"move_{len(found)}"
+                _write_move(spec, node, held, found[key], writer, constants)
+    assert found.keys() == kept.keys(), f"nothing moves {sorted(kept.keys() - found.keys())}"
+    return Moving(writer.finish(globals_), tuple(writer.signatures.items()), tuple(found.items()), constants.pack())
+
+
+def _write_move(
+    spec: planned.Stage, node: LogicalNode, held: Held, name: str, writer: Writer, constants: Constants
+) -> None:
+    def fail(code: ErrorCode, site: int) -> None:
+        writer.code("return 0")
+
+    with writer.function(name, ARGUMENTS):
+        scope = Scope(writer, constants, Sites(), fail)
+
+        def lane_of(values: Sequence[Val]) -> ast.expr:
+            parts = [values[n] for n in spec.lane_parts[node.identity]]
+            return lane_hash(scope, spec.keys, parts)
+
+        held.move(Mover(scope, lane_of if spec.keys else None))
+        writer.code("return 1")

@@ -1,0 +1,136 @@
+"""Groups in panes: the layout of their entries, counting one into another, and moving them to another state."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from cq.codegen.state.aggregates import Entry, Parts
+from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields, string_words
+from cq.codegen.state.moving import Held, Mover
+from cq.codegen.values import Scope, Val
+from cq.codegen.writer import expr
+from cq.lang.expressions import Expr
+from cq.lang.types import BIGINT
+from cq.planner.plan.calls import AggregateCall
+from cq.runtime.containers import panes
+from cq.runtime.containers.table_words import ENTRY_FIRST, ENTRY_KEYS, TABLE_COUNT
+from cq.runtime.layout.job import TableShape
+from cq.runtime.layout.words import Word, beside
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where a group's things are in its entry. number_word: its number in the pane, for DISTINCT sets, or -1."""
+
+    keys: Keys
+    number_word: int
+    parts: Parts
+    shape: TableShape
+    sets: tuple[Keys, ...]  # one for each distinct part: (group number, argument)
+
+    @property
+    def shapes(self) -> tuple[TableShape, ...]:
+        return (
+            self.shape,
+            *(TableShape(k.next_word, k.next_word - ENTRY_FIRST, string_words(k.fields)) for k in self.sets),
+        )
+
+
+def group_layout(keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> Layout:
+    """The entry of a group: keys, its number where there are DISTINCT sets, the parts of the aggregates."""
+    key = Keys.of([(k.type, k.nullable) for k in keys], name="GROUP_KEY")
+    counted = any(c.distinct for c in calls)
+    parts = Parts.of(calls, key.next_word + counted)
+    strings = (*string_words(key.fields), *parts.strings)
+    shape = TableShape(parts.next_word, key.next_word - ENTRY_KEYS, strings)
+    sets = tuple(
+        Keys.of([(BIGINT, False), (p.arg.type, False)], ordered=False, name="MEMBER")
+        for p in parts.parts
+        if p.distinct and p.arg
+    )
+    return Layout(key, Word(key.next_word, "GROUP_NUMBER") if counted else -1, parts, shape, sets)
+
+
+def merge_group(scope: Scope, layout: Layout, found: Entry, other: Entry) -> None:
+    """Count a group's entry into another of the same group; it is as old as the older of them."""
+    first = scope.let(expr("ld_i64(E, W)", E=other.address, W=ENTRY_FIRST), "first")
+    with scope.when(expr("F < ld_i64(E, W)", F=first, E=found.address, W=ENTRY_FIRST)):
+        scope.writer.code("st_i64(E, W, F)", E=found.address, W=ENTRY_FIRST, F=first)
+    layout.parts.merge(scope, found, other)
+
+
+def held_groups(name: str, layout: Layout, merges: bool) -> Held:
+    """Panes of groups. merges: what was filled apart is counted into one."""
+    return Held(name, partial(_move_panes, layout=layout, merges=merges))
+
+
+def _move_panes(mover: Mover, layout: Layout, merges: bool) -> None:
+    assert not (merges and layout.sets), "sets of distinct values filled apart"
+    writer, scope = mover.writer, mover.scope
+    target = TableLocals.declare(scope, layout.shape.entry_words)
+    place = writer.fresh("place")
+    with writer.for_(place, 0, expr("ld_i64(source, W)", W=panes.PANES_COUNT)), scope.block():
+        record = writer.let(expr("ld_i64(ld_i64(source, W), N)", W=panes.PANES_LIST, N=place), "record")
+        into = writer.let(expr("panes_take(target, source, N)", N=place), "into")
+        mover.needs(ast.Name(into, ast.Load()))
+        groups = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "groups")
+        target.use(expr("ld_i64(R, W)", R=into, W=panes.PANE_TABLES))
+        if merges:
+            mover.each_entry(groups, lambda e: _count_group(mover, layout, target, groups, e), layout.keys.fields)
+        elif not layout.sets:
+            mover.each_entry(groups, lambda e: _take_group(mover, target, groups, e), layout.keys.fields)
+        else:
+            _move_numbered(mover, layout, target, groups, record, into)
+
+
+def _take_group(mover: Mover, target: TableLocals, groups: str, entry: ast.expr) -> ast.expr:
+    """A group that the target does not have."""
+    made = mover.writer.let(expr("table_take(T, S, E)", T=target.table, S=groups, E=entry), "made")
+    mover.needs(ast.Name(made, ast.Load()))
+    return ast.Name(made, ast.Load())
+
+
+def _count_group(mover: Mover, layout: Layout, target: TableLocals, groups: str, entry: ast.expr) -> None:
+    """A group that the target may have already."""
+    writer, scope = mover.writer, mover.scope
+    mine = Entry(entry, ast.Name(groups, ast.Load()))
+    found = writer.let(layout.keys.find(target, load_fields(scope, layout.keys.fields, mine.address, mine.table)), "at")
+    with scope.when(expr("E == 0", E=found)):
+        _take_group(mover, target, groups, entry)
+        target.reload()
+    with scope.otherwise():
+        merge_group(scope, layout, Entry(ast.Name(found, ast.Load()), target.address), mine)
+
+
+def _move_numbered(mover: Mover, layout: Layout, target: TableLocals, groups: str, record: str, into: str) -> None:
+    """Groups with DISTINCT sets get new numbers, and the members of their sets follow them."""
+    writer, scope = mover.writer, mover.scope
+    numbers = writer.let(expr("zalloc((ld_i64(G, W) + 1) * 8)", G=groups, W=TABLE_COUNT), "numbers")
+    mover.needs(ast.Name(numbers, ast.Load()))
+
+    def take(entry: ast.expr) -> None:
+        old = scope.let(expr("ld_i64(E, W)", E=entry, W=layout.number_word), "old")
+        made = _take_group(mover, target, groups, entry)
+        count = scope.let(expr("ld_i64(T, W)", T=target.table, W=TABLE_COUNT), "count")
+        writer.code("st_i64(E, W, C - 1)", E=made, W=layout.number_word, C=count)
+        writer.code("st_i64(N, O, C)", N=numbers, O=old, C=count)
+
+    mover.each_entry(groups, take, layout.keys.fields)
+    for index, keys in enumerate(layout.sets):
+        word = beside(panes.PANE_TABLES, 1 + index, f"SET{index}")
+        source = writer.let(expr("ld_i64(R, W)", R=record, W=word), "members")
+        members = TableLocals.declare(scope, keys.next_word)
+        members.use(expr("ld_i64(R, W)", R=into, W=word))
+        births = Births.of(writer, source)
+        member = writer.fresh("member")
+        with writer.for_(member, 0, births.count), scope.block():
+            entry = scope.let(births.entry(member), "entry")
+            number, value = load_fields(scope, keys.fields, entry, ast.Name(source, ast.Load()))
+            new = scope.let(expr("ld_i64(N, O)", N=numbers, O=number.it), "new")
+            with scope.when(expr("N != 0", N=new)):
+                renumbered = Val(BIGINT, (scope.let(expr("N - 1", N=new), "number"),))
+                keys.probe(members, [renumbered, value], ast.Constant(0), lambda e: None)
+    writer.code("release(N)", N=numbers)

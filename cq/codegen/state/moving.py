@@ -1,0 +1,115 @@
+"""Moving what a container holds into another one of the same shape, entry by entry: what writes that, by container.
+
+An operator says with `@holds` what its slots hold; cq/codegen/moving.py makes functions of it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cq.codegen.state.hash_tables import Births, Field, Keys, load_fields
+from cq.codegen.values import Scope, Val
+from cq.codegen.writer import Writer, expr
+from cq.planner.plan.node import LogicalNode
+from cq.runtime.containers import intervals, log_words
+from cq.runtime.flow.split import PARTITION_MASK
+from cq.runtime.layout.words import Word
+
+ROUTING_ROUTE, ROUTING_LANE = Word(0, "ROUTING_ROUTE"), Word(1, "ROUTING_LANE")
+
+
+@dataclass(slots=True)
+class Mover:
+    """A function being written: from the container `source` to `target`.
+
+    lane_of: writes the hash of a node's key from its values, which says the lane; None where there are no lanes.
+    """
+
+    scope: Scope
+    lane_of: Callable[[Sequence[Val]], ast.expr] | None
+
+    @property
+    def writer(self) -> Writer:
+        return self.scope.writer
+
+    def needs(self, done: ast.expr) -> None:
+        """Write that the function ends where this is 0: there is no memory."""
+        self.writer.code("if D == 0:\n    return 0", D=done)
+
+    def each_entry(self, table: str, take: Callable[[ast.expr], object], key: Sequence[Field]) -> None:
+        """Write a walk over the entries of a table whose key is in the lane, by birth."""
+        births = Births.of(self.writer, table)
+        number = self.writer.fresh("n")
+        with self.writer.for_(number, 0, births.count), self.scope.block():
+            entry = self.scope.let(births.entry(number), "entry")
+            self.if_mine(lambda: load_fields(self.scope, key, entry, ast.Name(table, ast.Load())), lambda: take(entry))
+
+    def if_mine(self, key: Callable[[], Sequence[Val]], then: Callable[[], object]) -> None:
+        """Write what happens when what has this key is in the lane."""
+        if self.lane_of is None:
+            then()
+            return
+        hash32 = self.scope.let(self.lane_of(key()), "hash")
+        route = expr("ld_u8(ld_i64(routing, R), H & MASK)", R=ROUTING_ROUTE, H=hash32, MASK=PARTITION_MASK)
+        with self.scope.when(expr("R == ld_i64(routing, L)", R=route, L=ROUTING_LANE)):
+            then()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the slot `name` of an operator holds, and the writer of what moves it. The mover is in the function."""
+
+    name: str
+    move: Callable[[Mover], None]
+
+
+Holds = Callable[[LogicalNode], tuple[Held, ...]]
+HOLDS: dict[str, Holds] = {}
+
+
+def holds(operator: str) -> Callable[[Holds], Holds]:
+    """Register what the slots of an operator hold; rows that wait for the watermark are known from its node."""
+
+    def register(function: Holds) -> Holds:
+        HOLDS[operator] = function
+        return function
+
+    return register
+
+
+def entries(name: str, keys: Keys) -> Held:
+    """A table."""
+
+    def move(mover: Mover) -> None:
+        _move_entries(mover, expr("source"), expr("target"), keys)
+
+    return Held(name, move)
+
+
+def interval_entries(name: str, keys: Keys) -> Held:
+    """Keyed intervals."""
+
+    def move(mover: Mover) -> None:
+        source, target = (expr("ld_i64(A, W)", A=a, W=intervals.INTERVALS_TABLE) for a in ("source", "target"))
+        _move_entries(mover, source, target, keys)
+
+    return Held(name, move)
+
+
+def _move_entries(mover: Mover, source: ast.expr, target: ast.expr, keys: Keys) -> None:
+    table, other = mover.writer.let(target, "table"), mover.writer.let(source, "other")
+    mover.each_entry(
+        other, lambda e: mover.needs(expr("table_take(T, O, E)", T=table, O=other, E=e)), keys.fields
+    )  # fmt: skip
+
+
+def log_entries(name: str, keys: Keys) -> Held:
+    """A keyed log."""
+
+    def move(mover: Mover) -> None:
+        table = mover.writer.let(expr("ld_i64(source, W)", W=log_words.LOG_TABLE), "table")
+        mover.each_entry(table, lambda e: mover.needs(expr("log_take(target, source, E)", E=e)), keys.fields)
+
+    return Held(name, move)

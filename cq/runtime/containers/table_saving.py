@@ -1,0 +1,144 @@
+"""Tables as flat words and back, and entry by entry into another table.
+
+Sharing: none, as for tables. The engine calls these while nothing runs.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import copy, ld_i64, st_i64
+from cq.runtime.containers.protocol import Container, Place, put_arrival, register, string_bits
+from cq.runtime.containers.strings import strings_move
+from cq.runtime.containers.table_words import (
+    ENTRY_FIRST,
+    ENTRY_TAG,
+    TABLE_ARENA,
+    TABLE_ARENA_USED,
+    TABLE_BIRTHS,
+    TABLE_COUNT,
+    TABLE_ENTRIES,
+    TABLE_ENTRY_BYTES,
+    TABLE_STRIDE,
+    entry_at,
+)
+from cq.runtime.containers.tables import HASH_MASK, table_drop, table_held_bytes, table_insert, table_new, table_settle
+from cq.runtime.layout.job import Slot
+
+SAVED_HEAD = 3
+
+
+@native("i64(i64)", export=True)
+def table_saved_words(table: int) -> int:
+    """Words that `table_save` writes."""
+    entries = ld_i64(table, TABLE_COUNT) * ld_i64(table, TABLE_ENTRY_BYTES)
+    return SAVED_HEAD + words_for(entries) + words_for(ld_i64(table, TABLE_ARENA_USED))
+
+
+@native("i64(i64)")
+def words_for(size: int) -> int:
+    """Words that so many bytes take."""
+    return (size + 7) >> 3
+
+
+@native("i64(i64, i64)", export=True)
+def table_save(table: int, target: int) -> int:
+    """The table as words at `target`; returns how many. No entry is dead from here on.
+
+    Its live entries, the bytes of one, the bytes of strings; the entries by birth; the strings.
+    """
+    table_settle(table)
+    count = ld_i64(table, TABLE_COUNT)
+    size = ld_i64(table, TABLE_ENTRY_BYTES)
+    stride = ld_i64(table, TABLE_STRIDE)
+    births = ld_i64(table, TABLE_BIRTHS)
+    used = ld_i64(table, TABLE_ARENA_USED)
+    st_i64(target, 0, count)
+    st_i64(target, 1, size)
+    st_i64(target, 2, used)
+    at = target + SAVED_HEAD * 8
+    for n in range(count):
+        copy(at, entry_at(ld_i64(table, TABLE_ENTRIES), births, stride, n), size)
+        st_i64(at, ENTRY_TAG, ld_i64(at, ENTRY_TAG) & HASH_MASK)
+        at += size
+    if used > 0:
+        st_i64(at + ((used - 1) & -8), 0, 0)
+        copy(at, ld_i64(table, TABLE_ARENA), used)
+    return table_saved_words(table)
+
+
+@native("i64(i64, i64)", export=True)
+def table_load(table: int, source: int) -> int:
+    """The words read, and the table holds what was saved behind what it held; 0 without memory or for other entries."""
+    count = ld_i64(source, 0)
+    size = ld_i64(source, 1)
+    if size != ld_i64(table, TABLE_ENTRY_BYTES):
+        return 0
+    at = source + SAVED_HEAD * 8
+    texts = at + count * size
+    for _birth in range(count):
+        if _copy_in(table, at, texts) == 0:
+            return 0
+        at += size
+    return SAVED_HEAD + words_for(count * size) + words_for(ld_i64(source, 2))
+
+
+@native("i64(i64, i64, i64)")
+def _copy_in(table: int, entry: int, texts: int) -> int:
+    """Address of a new entry like this one, whose long strings lie from `texts` on; 0 without memory."""
+    made = table_insert(table, ld_i64(entry, ENTRY_TAG) & HASH_MASK, ld_i64(entry, ENTRY_FIRST))
+    if made == 0:
+        return 0
+    copy(made + 8, entry + 8, ld_i64(table, TABLE_ENTRY_BYTES) - 8)
+    return made if strings_move(table, made, texts) == 1 else 0
+
+
+@native("i64(i64, i64, i64)", export=True)
+def table_take(table: int, other: int, entry: int) -> int:
+    """Address of a new entry like this one of the other table, which is of the same shape; 0 without memory.
+
+    The caller knows that its key is absent.
+    """
+    return _copy_in(table, entry, ld_i64(other, TABLE_ARENA))
+
+
+@native("i64(i64, i64)", export=True)
+def table_arrivals(table: int, target: int) -> int:
+    """`Container.arrivals`: the serials of first rows, equal ones by birth. None is dead."""
+    stride = ld_i64(table, TABLE_STRIDE)
+    births = ld_i64(table, TABLE_BIRTHS)
+    for n in range(ld_i64(table, TABLE_COUNT)):
+        put_arrival(target, n, entry_at(ld_i64(table, TABLE_ENTRIES), births, stride, n) + ENTRY_FIRST * 8, n)
+    return ld_i64(table, TABLE_COUNT)
+
+
+@native("i64(i64, i64)", export=True)
+def no_arrivals(container: int, target: int) -> int:
+    """`Container.arrivals` where nothing has an order."""
+    return 0
+
+
+@native("i64(i64)", export=True)
+def all_taken(container: int) -> int:
+    """`Container.taken` where nothing is left to do."""
+    return 1
+
+
+def _arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
+    (shape,) = slot.shapes
+    return (shape.entry_words, string_bits(shape), 0)
+
+
+register(
+    Container(
+        "table",  # of entries that keep no order: their keys begin where others have the serial of their first row
+        _arguments,
+        new=table_new,
+        drop=table_drop,
+        saved_words=table_saved_words,
+        save=table_save,
+        load=table_load,
+        arrivals=no_arrivals,
+        taken=all_taken,
+        held_bytes=table_held_bytes,
+    )
+)

@@ -1,0 +1,148 @@
+"""From the states of one plan to those of another of the same query: what each operator holds, wherever it was held.
+
+Plans divide state in different ways: one loop, lanes by one key or another, stages in a chain, panes that workers have
+filled apart. What is the same in all is the operator and the name of the slot (`Slot.key`). So the containers of the
+old plan are filled as they were, and what they hold is moved from there into those of the new one, by functions that
+the new plan's stages bring along (`Stage.moving`), each entry to its lane.
+
+Arrivals  A plan numbers rows in its own way, and only the order of the numbers means anything. So the numbers of each
+          operator become -n .. -1, in the same order: below all that come. Equal ones, which one loop gives to the rows
+          of an instant, are told apart by the order in which they were kept.
+Words     Of a plain word, which many states hold, the least counts: a watermark that all of them had reached.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from cq.runtime.base.host import Host
+from cq.runtime.containers.protocol import ARRIVAL_WORDS, container_of
+from cq.runtime.containers.state import load_container, made, native_name, new_container, words
+from cq.runtime.engine.plant import Plant
+from cq.runtime.engine.stage import STAGE_LANES
+from cq.runtime.flow.split import LANES_ROUTE
+from cq.runtime.layout.abi import STATE_LATE_ROWS
+from cq.runtime.layout.job import Slot, Stage, StageKind
+
+StateBytes = dict[str, bytes]  # by slot key; "" holds the counters every state has
+WORD_BYTES = 8  # of a plain word; what a container saves is longer
+
+
+def saved_slots(stage: Stage) -> tuple[Slot, ...]:
+    """The slots that a snapshot has."""
+    return tuple(slot for slot in stage.slots if not slot.transient)
+
+
+def move_states(host: Host, plant: Plant, saved: Sequence[Sequence[StateBytes]]) -> str:
+    """What the operators of a plan held, which was saved by stage and state, is in the states of the plant.
+
+    Returns what does not fit; then the plant is of no use.
+    """
+    states = [state for stage in saved for state in stage]
+    held = {key for state in states for key, content in state.items() if len(content) > WORD_BYTES}
+    if held != {slot.key for stage in plant.job.stages for slot in saved_slots(stage) if slot.container}:
+        return "other operators"
+    host.set_word(plant.states[0][0], STATE_LATE_ROWS, sum(_word(state[""]) for state in states))
+    for number, stage in enumerate(plant.job.stages):
+        if stage.kind is not StageKind.PARTIAL:  # the next stage takes over what was in parts
+            wrong = _move_stage(host, plant, number, states)
+            if wrong:
+                return wrong
+    return ""
+
+
+def _move_stage(host: Host, plant: Plant, number: int, states: Sequence[StateBytes]) -> str:
+    """What the operators of one stage held is in its states; or what does not fit."""
+    slots = saved_slots(plant.job.stages[number])
+    for slot in slots:
+        if not slot.container:
+            _put_word(host, plant.states[number], slot, states)
+    for node in dict.fromkeys(slot.node for slot in slots if slot.container):
+        mine = [slot for slot in slots if slot.container and slot.node == node]
+        with _filled(host, mine, states) as found:
+            if any(0 in containers for containers in found.values()):
+                return f"another {mine[0].operator}"
+            _number_arrivals(host, mine, found)
+            for slot in mine:
+                _move_slot(host, plant, number, slot, found[slot.key])
+    return ""
+
+
+def _word(content: bytes) -> int:
+    (word,) = struct.unpack("<q", content)
+    return int(word)
+
+
+def _put_word(host: Host, targets: Iterable[int], slot: Slot, states: Sequence[StateBytes]) -> None:
+    """The least of what the states have under this key is the word of all targets."""
+    found = [_word(state[slot.key]) for state in states if slot.key in state]
+    for target in targets:
+        host.set_word(target, slot.offset, min(found, default=slot.initial))
+
+
+@contextmanager
+def _filled(host: Host, slots: Sequence[Slot], states: Sequence[StateBytes]) -> Iterator[dict[str, list[int]]]:
+    """Containers of these slots that hold what was saved, by slot key, for the time being; 0 for what does not fit."""
+    made_so_far: list[tuple[Slot, int]] = []
+    found: dict[str, list[int]] = {slot.key: [] for slot in slots}
+    try:
+        for slot in slots:
+            for state in states:
+                if slot.key in state:
+                    made_so_far.append((slot, new_container(host, slot)))
+                    address = made_so_far[-1][1]
+                    fits = load_container(host, slot, address, state[slot.key])
+                    found[slot.key].append(address if fits else 0)
+        yield found
+    finally:
+        for slot, address in made_so_far:
+            host.function(_role(slot, "drop"))(address)
+
+
+def _role(slot: Slot, role: str) -> str:
+    """The native function of a slot's container in this role."""
+    return native_name(getattr(container_of(slot), role))
+
+
+def _number_arrivals(host: Host, slots: Sequence[Slot], found: dict[str, list[int]]) -> None:
+    """The arrival numbers in all containers of an operator are -n .. -1, in their order."""
+    lists = [(host.function(_role(slot, "arrivals")), address) for slot in slots for address in found[slot.key]]
+    counts = [arrivals(address, 0) for arrivals, address in lists]
+    total = sum(counts)
+    if total == 0:
+        return
+    size = 8 * ARRIVAL_WORDS
+    room = made(host.function("room_new")(size * total), "arrival numbers")
+    try:
+        at = room
+        for (arrivals, address), count in zip(lists, counts, strict=True):
+            arrivals(address, at)
+            at += size * count
+        listed = np.frombuffer(host.read(room, size * total), np.int64).reshape(total, ARRIVAL_WORDS)
+        order = np.lexsort((listed[:, 1], listed[:, 0]))  # by number, then tie, then as listed
+        host.function("renumber")(room, host.place(order.astype("<i8").tobytes()), total)
+    finally:
+        host.function("room_drop")(room)
+
+
+def _move_slot(host: Host, plant: Plant, number: int, slot: Slot, sources: Sequence[int]) -> None:
+    """What these containers hold is in the slot of the states of a stage, each entry in that of its lane."""
+    stage = plant.job.stages[number]
+    assert stage.moving is not None, "a stage with containers"
+    moving = stage.moving()
+    move = host.moving_entries(moving)[dict(moving.entries)[slot.key]]
+    constants = host.place(moving.constants)
+    call, taken = host.function("call_move"), host.function(_role(slot, "taken"))
+    route = 0
+    if stage.lanes:
+        route = host.word(host.word(plant.stages[number], STAGE_LANES), LANES_ROUTE)
+    for lane, state in enumerate(plant.states[number]):
+        target = host.word(state, slot.offset)
+        routing = host.place(words((route, lane)))
+        for source in sources:
+            made(call(move, source, target, constants, routing), slot.name)
+        made(taken(target), slot.name)

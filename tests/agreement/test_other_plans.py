@@ -1,0 +1,37 @@
+"""A run that is paused and goes on in another plan of its query gives the rows of the reference, in their order."""
+
+from __future__ import annotations
+
+import pytest
+from cases import Prepared, Way, watched
+from random_trial import Plan
+from test_chains import CASES, STREAM, rows
+from wandering import plans_of, wander
+
+# of the first thousand random plans those with several plans to go on in, whose runs do not fail
+SEEDS = ()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_chains_go_on_in_another_plan(name):
+    watermark, query, _ = CASES[name]
+    prepared = Prepared(STREAM.format(watermark=watermark) + query)
+    plans = plans_of(prepared)
+    prepared.give({"r": rows(5, 250, strict="error" in name)})
+    moves = 0
+    for seed in range(4):
+        with watched(f"{name}, seed {seed}"):
+            outcome, moved = wander(prepared, plans, seed, interpreted=seed < 3)
+        assert prepared.agree(outcome, Way(), prepared.reference()), outcome.difference(prepared.reference())
+        moves += moved
+    assert moves > 10 or "error" in name
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_queries_go_on_in_another_plan(seed):
+    plan = Plan.of(seed)
+    plan.prepared.give(plan.trial(0, interpreted=True).inputs)
+    outcome, moved = wander(plan.prepared, plans_of(plan.prepared), seed, interpreted=True)
+    wanted = plan.prepared.reference()
+    assert plan.prepared.agree(outcome, Way(interpreted=True), wanted), outcome.difference(wanted)
+    assert moved > 0

@@ -1,0 +1,122 @@
+"""A run that is paused every few rows and goes on in another plan of its query: `wander`."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow as pa
+from cases import Outcome, Prepared, spread_out
+
+from cq.engines import native
+from cq.engines.protocol import RunOptions
+from cq.runtime.engine.clock import ComputedTimes
+from cq.runtime.engine.engine import Engine
+from cq.runtime.engine.failure import EngineFailure
+from cq.runtime.engine.snapshot import job_shape
+from cq.runtime.engine.ways import partial
+from cq.runtime.layout.job import Job
+
+Plans = Mapping[tuple[str, ...], Sequence[tuple[Job, int]]]  # by the outputs of a part: jobs, and workers for each
+STEPS = (1, 2, 5, 13)  # rows of a source between two pauses
+MOST_MOVES = 12
+
+
+def plans_of(prepared: Prepared) -> Plans:
+    """A loop and, cut into as many stages as there can be, plans for two and four workers: those that differ."""
+    found: dict[tuple[str, ...], list[tuple[Job, int]]] = {}
+    with spread_out():
+        spread = [(job, n) for n in (2, 4) for job in prepared.compiled.for_workers(n).after("emit")]
+    for job, workers in [(job, 1) for job in prepared.compiled.for_workers(1).after("emit")] + spread:
+        mine = found.setdefault(tuple(sink.name for sink in job.sinks), [])
+        if all(job_shape(job) != job_shape(other) for other, _ in mine):
+            mine.append((job, workers))
+    return found
+
+
+class Wandering:
+    """What `cq.engines.native` sees of an engine."""
+
+    def __init__(self, plans: Plans, rng: random.Random, interpreted: bool, job: Job, **options: Any) -> None:
+        self._first = job
+        self._plans = plans[tuple(sink.name for sink in job.sinks)]
+        self._rng = rng
+        self._interpreted = interpreted
+        self._options = {**options, "batch_rows": rng.choice((1, 3, 64))}
+        self.shapes: list[object] = []
+        self._engine = self._begin(None)
+
+    def _begin(self, snapshot: Any) -> Engine:
+        job, workers = self._rng.choice(self._plans)
+        self.shapes.append(job_shape(job))
+        threads = 0 if self._interpreted else self._rng.choice((0, workers))
+        return Engine(job, **{**self._options, "threads": threads}, interpreted=self._interpreted, snapshot=snapshot)
+
+    def __enter__(self) -> Wandering:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._engine.close()
+
+    def event_times(self, source: int, batch: pa.RecordBatch) -> ComputedTimes:
+        return self._engine.event_times(source, batch)
+
+    def state_sum(self, word: int) -> int:
+        return self._engine.state_sum(word)
+
+    def run(
+        self, sources: Sequence[Iterator[pa.RecordBatch]], on_batch: Callable[[int, pa.RecordBatch], None]
+    ) -> EngineFailure | None:
+        """As `Engine.run`."""
+        given = [list(batches) for batches in sources]
+        tables = [pa.Table.from_batches(b) if b else None for b in given]
+        taken = [0] * len(tables)
+        for _ in range(MOST_MOVES):
+            for number, table in enumerate(tables):
+                if table is not None:
+                    self._push(number, table.slice(taken[number], self._rng.choice(STEPS)))
+            for sink, batch in self._engine.drain():
+                on_batch(sink, batch)
+            if self._engine.finished:
+                return self._failure()
+            snapshot = self._engine.pause()
+            for sink, batch in self._engine.drain():
+                on_batch(sink, batch)
+            if self._engine.finished:
+                return self._failure()
+            self._engine.close()
+            self._engine = self._begin(snapshot)
+            taken = list(snapshot.rows)
+        rest = [iter(t.slice(n).to_batches() if t is not None else ()) for t, n in zip(tables, taken, strict=True)]
+        self._engine.run(rest, on_batch)
+        return self._failure()
+
+    def _failure(self) -> EngineFailure | None:
+        """The failure that ended the run, its site as the plan has it that the caller knows."""
+        failure = self._engine.failure
+        if failure is None or failure.site < 0:
+            return failure
+        site = self._engine.job.stages[failure.stage].sites[failure.site]
+        places = [(n, stage.sites.index(site)) for n, stage in enumerate(self._first.stages) if site in stage.sites]
+        return replace(failure, stage=places[0][0], site=places[0][1])
+
+    def _push(self, number: int, rows: pa.Table) -> None:
+        for batch in rows.to_batches():
+            self._engine.push(number, batch)
+
+
+def wander(prepared: Prepared, plans: Plans, seed: int, interpreted: bool) -> tuple[Outcome, int]:
+    """What a run gives that goes from plan to plan; how many times another plan took over."""
+    made: list[Wandering] = []
+
+    def begin(job: Job, **options: Any) -> Wandering:
+        made.append(Wandering(plans, random.Random(f"wander {seed}"), interpreted, job, **options))
+        return made[-1]
+
+    with patch.object(native, "Engine", begin), patch.object(partial, "ROWS_A_GROUP", 0):
+        outcome = prepared.run("native", RunOptions(1, 64))
+    moves = sum(a != b for m in made for a, b in zip(m.shapes, m.shapes[1:], strict=False))
+    return outcome, moves
