@@ -15,9 +15,11 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import at_cas, at_load, at_store, ld_i64, release, st_i64, zalloc
+from cq.runtime.layout.words import Struct
 
-BAG_HOMES = 0  # how many
-BAG_FIRST = 8  # the homes, from here on
+_bag = Struct("BAG")
+BAG_HOMES = _bag.line()  # how many
+BAG_FIRST = _bag.rest()  # the homes, from here on
 
 
 @native("i64(i64)", export=True)
