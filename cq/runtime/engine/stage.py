@@ -124,7 +124,7 @@ STAGE_REORDER = _stage.word()
 STAGE_NEXT = _stage.word()  # the next stage, or 0
 STAGE_PORTS = _stage.word()
 STAGE_DEPOTS = _stage.word()  # -> one a port
-STAGE_TASK = _stage.word()  # the one task; or a bag of idle tasks, of idle splits
+STAGE_TASK = _stage.word()  # the one task; or a pool of idle tasks, of idle splits
 STAGE_NUMBER = _stage.word()
 STAGE_SOURCES = _stage.word()  # ports of a ticket, for the first stage
 STAGE_FAILED = _stage.word()  # 1: nothing is sent any more; written by the one in turn
@@ -161,7 +161,7 @@ TASK_COUNT = _task.word()
 TASK_STATUS = _task.word()
 TASK_OUT = _task.word()  # -> ports; the word before them points to TASK_PARCELS' words
 TASK_PARCELS = _task.word()  # -> one parcel a port
-TASK_HOME = _task.word()  # in the bag of idle tasks
+TASK_HOME = _task.word()  # in the pool of idle tasks
 TASK_COLLECTED = _task.word()  # 1: the panes that workers have filled were collected for its item
 _task.skip(1)
 TASK_WORDS = _task.size()

@@ -81,7 +81,7 @@ from cq.runtime.layout.abi import (
     SEGMENT_WORDS,
 )
 from cq.runtime.layout.words import Struct
-from cq.runtime.queues.pool import bag_put, bag_take
+from cq.runtime.queues.pool import pool_put, pool_take
 from cq.runtime.queues.ring import ring_has_room, ring_pop, ring_push
 
 _admission = Struct("ADMISSION")
@@ -95,7 +95,7 @@ ADMISSION_BOUNDARY = _admission.word()  # the next closing time above MINIMUM; N
 ADMISSION_GRIDS = _admission.word()
 ADMISSION_GRID_TABLE = _admission.word()  # -> (period_us, offset_us)
 ADMISSION_MARKED = _admission.word()  # 1: tickets carry the watermarks of their rows
-ADMISSION_TICKETS = _admission.word()  # bag of tickets free for use
+ADMISSION_TICKETS = _admission.word()  # pool of tickets free for use
 ADMISSION_BATCH_ROWS = _admission.word()
 ADMISSION_SEGMENTS = _admission.word()  # a ticket has room for
 ADMISSION_OUTPUT = _admission.word()  # ring that takes the tickets
@@ -508,7 +508,7 @@ def admit(admission: int, most: int) -> int:
     while made < most and at_load(admission + ADMISSION_ENDED * 8) == 0:
         if at_load(admission + ADMISSION_PAUSED * 8) == 1 or ring_has_room(output) == 0:
             return made
-        ticket = bag_take(ld_i64(admission, ADMISSION_TICKETS))
+        ticket = pool_take(ld_i64(admission, ADMISSION_TICKETS))
         if ticket == 0:
             return made
         st_i64(ticket, BATCH_FIRST, ld_i64(admission, ADMISSION_SERIAL))
@@ -516,7 +516,7 @@ def admit(admission: int, most: int) -> int:
             st_i64(ticket, BATCH_WATERMARKS, ld_i64(ticket, ITEM_MARKS) - ld_i64(admission, ADMISSION_SERIAL) * 8)
         _fill(admission, ticket)
         if ld_i64(ticket, BATCH_SEGMENT_COUNT) == 0:
-            bag_put(ld_i64(ticket, ITEM_HOME), ticket)
+            pool_put(ld_i64(ticket, ITEM_HOME), ticket)
             return made
         st_i64(ticket, BATCH_TICKET, ld_i64(admission, ADMISSION_NEXT_TICKET))
         st_i64(ticket, ITEM_SERIAL, ld_i64(admission, ADMISSION_SERIAL))

@@ -34,7 +34,7 @@ from cq.runtime.layout.abi import (
     Storage,
 )
 from cq.runtime.layout.words import Struct
-from cq.runtime.queues.pool import bag_put
+from cq.runtime.queues.pool import pool_put
 
 # a Storage as native code may name it
 BIT, I8, I16, I32, I64, F32, F64, I128, UTF8 = (int(kind) for kind in Storage)
@@ -71,7 +71,7 @@ ITEM_KIND = _item.word()
 ITEM_LAST = _item.word()  # 1: nothing comes after this item
 ITEM_SERIAL = _item.word()  # serials below it have been admitted up to and with this item
 ITEM_LINK = _item.word()  # the next item of a list, or 0
-ITEM_HOME = _item.word()  # ticket: its home in the bag of tickets
+ITEM_HOME = _item.word()  # ticket: its home in the pool of tickets
 ITEM_LOANS = _item.word()  # ticket: -> one word a source: the loan its rows are from, or 0
 ITEM_STAGE = _item.word()  # failure: the stage it happened in
 ITEM_PORT = _item.word()  # parcel in a list: the port it came out of
@@ -204,7 +204,7 @@ def ticket_new(home: int, sources: int, segments: int, marks: int) -> int:
         st_i64(ticket, BATCH_SEGMENTS, ticket + (ITEM_WORDS + sources * 3) * 8)
         if marks > 0:
             st_i64(ticket, ITEM_MARKS, ticket + words * 8)
-        bag_put(home, ticket)
+        pool_put(home, ticket)
     return ticket
 
 
@@ -221,7 +221,7 @@ def ticket_return(ticket: int, sources: int) -> None:
     st_i64(ticket, BATCH_ROWS, 0)
     st_i64(ticket, BATCH_SEGMENT_COUNT, 0)
     st_i64(ticket, ITEM_LAST, 0)
-    bag_put(ld_i64(ticket, ITEM_HOME), ticket)
+    pool_put(ld_i64(ticket, ITEM_HOME), ticket)
 
 
 @native("void(i64)", export=True)

@@ -52,7 +52,7 @@ from cq.runtime.layout.abi import (
     STATE_FIRST_FREE,
 )
 from cq.runtime.layout.words import Struct
-from cq.runtime.queues.pool import bag_put
+from cq.runtime.queues.pool import pool_put
 
 PARTITIONS = 256  # virtual: more than lanes, so that load can be moved between lanes in small portions
 PARTITION_MASK = PARTITIONS - 1
@@ -63,7 +63,7 @@ LANES_ROUTE = _lanes.word()  # -> u8[PARTITIONS]: the lane of a virtual partitio
 LANES_ENTRY = _lanes.word()  # the stage's function that hashes keys
 LANES_HYBRID = _lanes.word()
 LANES_TASKS = _lanes.word()  # -> one task a lane
-LANES_SPLITS = _lanes.word()  # bag of idle splits
+LANES_SPLITS = _lanes.word()  # pool of idle splits
 LANES_SPREAD = _lanes.word()  # reorder buffer of splits to be added to the hybrid queue
 LANES_MERGED = _lanes.word()  # reorder buffer of splits to be sent
 LANES_DEPOTS = _lanes.word()  # -> one a port: parcels of merged rows
@@ -116,7 +116,7 @@ def split_new(lanes: int, home: int) -> int:
         st_i64(split, SPLIT_OWN_FAILURE, split + own * 8)
         st_i64(split, SPLIT_POSITIONS, split + (own + STATE_FIRST_FREE) * 8)
         st_i64(split, SPLIT_HOME, home)
-        bag_put(home, split)
+        pool_put(home, split)
     return split
 
 
