@@ -14,13 +14,14 @@ from cq.lang.event_time import column_time
 from cq.lang.expressions import Column
 from cq.lang.types import Kind
 from cq.planner.operators import Project
-from cq.planner.physical.stages import PhysicalPlan, Way
+from cq.planner.physical.stages import PhysicalPlan
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
 from cq.runtime.base.interpret import stage_scope
 from cq.runtime.layout.abi import Storage
 from cq.runtime.layout.job import ColumnSpec, EventTime, Job, SourceSpec
+from cq.ways import Way
 
 # Columns of one output, or read of one source. Compiling grows with their square: 200 columns passed on take 13 s and
 # 0.9 GB, 400 take 50 s and 2.7 GB, 2,000 would take all memory there is.

@@ -21,12 +21,12 @@ from cq.codegen.writer import expr
 from cq.lang.expressions import Call, Cast, walk
 from cq.lang.types import Physical
 from cq.planner.physical import stages as planned
-from cq.planner.physical.stages import Way
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.job import Grid, PortSpec, Stage, StageKind
+from cq.runtime.layout.job import Grid, PortSpec, Stage
+from cq.ways import Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,6 @@ class WrittenStage:
 
 
 OPERATORS = operators.__name__  # imported for what they register with @consumes, @closes and @finishes
-KINDS = {
-    Way.LOOP: StageKind.STATEFUL,
-    Way.ANY: StageKind.STATELESS,
-    Way.LANES: StageKind.PARTITIONED,
-    Way.PARTIAL: StageKind.PARTIAL,
-}
 EVENTS_ONLY = (PortSpec("events", ()),)  # what a PARTIAL stage sends on
 
 
@@ -81,7 +75,7 @@ def write_stage(
     times = [write_times(stage, source, port) for port, source in computed.items()]
     made = Stage(
         name=spec.name,
-        kind=KINDS[spec.way],
+        way=spec.way,
         module=stage.writer.finish(globals_),
         functions=tuple(stage.writer.signatures.items()),
         entry="kernel",

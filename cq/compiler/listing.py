@@ -26,7 +26,7 @@ def _stages(job: Job, source: SourceText) -> Iterator[str]:
     for stage in job.stages:
         outputs = [(p.name, p.columns) for p in stage.ports]
         names = [*_legend("rows_", "takes", "c", inputs), *_legend("port", "gives", "out", outputs)]
-        head = [f"# stage {printable(stage.name)}: {stage.kind.value}", *names]
+        head = [f"# stage {printable(stage.name)}: {stage.way.value}", *names]
         yield "\n".join((*head, interleaved(stage.module, source)))
         inputs = outputs
 

@@ -7,7 +7,7 @@ import random
 import pytest
 from cases import Prepared, Way, spread_out, watched
 
-from cq.planner.physical.stages import Way as Runs
+from cq.ways import Way as Runs
 
 MINUTE = 60_000_000
 STREAM = """CREATE STREAM r (car BIGINT, seg BIGINT, speed BIGINT, d DOUBLE, words VARCHAR, ts TIMESTAMP, {watermark})

@@ -8,7 +8,7 @@ import pytest
 
 import cq
 from cq.compiler.passes import compile
-from cq.runtime.layout.job import StageKind
+from cq.ways import Way
 
 STREAM = "CREATE STREAM s (line VARCHAR, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND);"
 LAGS = """CREATE VIEW o AS SELECT k, v, ts, LAG(v) OVER (PARTITION BY k ORDER BY ts) AS p FROM u;
@@ -16,14 +16,14 @@ SELECT k, v, SUM(v) OVER (PARTITION BY k ORDER BY ts ROWS UNBOUNDED PRECEDING) A
 LANES = f"{STREAM} CREATE VIEW u AS SELECT line AS k, v, ts FROM s; {LAGS}"
 CHAIN = f"""{STREAM}
 CREATE VIEW u AS SELECT w AS k, v, ts FROM s, UNNEST(SPLIT(s.line, ' ')) AS x(w) WHERE w <> 'x'; {LAGS}"""
-SHAPES = {LANES: [StageKind.PARTITIONED], CHAIN: [StageKind.STATELESS, StageKind.PARTITIONED]}
+SHAPES = {LANES: [Way.LANES], CHAIN: [Way.ANY, Way.LANES]}
 
 
 @pytest.mark.parametrize("text", [pytest.param(LANES, id="lanes"), pytest.param(CHAIN, id="chain")])
 @pytest.mark.parametrize(("engine", "threads"), [("reference", 0), ("native", 0), ("native", 2)])
 def test_row_leaves_with_the_push_that_moves_the_watermark_past_it(text: str, engine: str, threads: int) -> None:
     (job,) = compile(text).for_workers(2).after("emit")
-    assert [s.kind for s in job.stages] == SHAPES[text], "the shape this is about"
+    assert [s.way for s in job.stages] == SHAPES[text], "the shape this is about"
     with cq.sql(text).start(engine=engine, threads=threads) as run:
         seen = []
         for number, (line, second) in enumerate([("a", 1), ("b", 2), ("x", 4), ("a", 5), ("x", 20)]):

@@ -17,11 +17,12 @@ from cq.planner.binding.binder import bind
 from cq.planner.binding.catalog import Environment
 from cq.planner.physical.choose import ROUTED_FROM_NS, choose, lane_count, row_cost_ns
 from cq.planner.physical.printing import draw_stages, graph_text
-from cq.planner.physical.stages import PhysicalPlan, Way, verify
+from cq.planner.physical.stages import PhysicalPlan, verify
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.rewriting.rewrite import rewrite
 from cq.runtime.engine.engine import Engine
 from cq.runtime.layout.job import verify_job
+from cq.ways import Way
 
 TUMBLE = "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
 NAMES = sorted(p.name for p in QUERIES.glob("*.cq"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from docs_pages import PAGES, ROOT
 
@@ -34,3 +35,45 @@ def test_files_and_tests_that_code_and_pages_name_exist() -> None:
             f"{place.relative_to(ROOT)}: {n}" for n, more in named if f"def {n}{'' if more else '('}" not in tests
         ]
     assert not missing
+
+
+def _number(value: ast.expr) -> int | None:
+    """The number an expression writes by hand, or adds to another constant."""
+    match value:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+            return -number
+        case ast.BinOp(left=ast.Name(), op=ast.Add(), right=ast.Constant(value=int(number))):
+            return number
+        case _:
+            return None
+
+
+def _hand_numbered(source: str) -> Iterator[str]:
+    """Words of a structure that have a number: those of a declared one, and any row of names that counts upwards.
+
+    A row of kinds is one assignment: `LEFT, RIGHT = 0, 1`.
+    """
+    declared = set(re.findall(r'^_\w+ = (?:Struct|Overlay)\("([A-Z]+)"', source, re.M))
+    before, last = "", None
+    for statement in ast.parse(source).body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if (number := _number(value)) is not None:
+                prefix = name.split("_")[0]
+                if prefix in declared or name.endswith("_WORDS") or (prefix == before and number - 1 == last):
+                    yield name
+                before, last = prefix, number
+            case _:
+                before, last = "", None
+
+
+def test_no_word_of_a_structure_is_numbered_by_hand() -> None:
+    assert list(_hand_numbered("PLACE_HEAD = 0\nPLACE_TAIL = 8\nPLACE_NEXT = 9\nPLACE_WORDS = 16")) == [
+        "PLACE_NEXT",
+        "PLACE_WORDS",
+    ]
+    assert list(_hand_numbered('_place = Struct("PLACE")\nPLACE_HEAD = _place.word()\nPLACE_TAIL = PLACE_HEAD + 1'))
+    runtime = [path for path in MODULES if path.is_relative_to(ROOT / "cq" / "runtime")]
+    found = [f"{p.relative_to(ROOT)}: {name}" for p in runtime for name in _hand_numbered(p.read_text("utf-8"))]
+    assert not found, "declare them with Struct (cq/runtime/layout/words.py)"

@@ -9,7 +9,7 @@ from engine_kernels import batch, job, pairs, stage
 
 from cq.runtime.engine.engine import Engine, EngineFailure
 from cq.runtime.layout.abi import NEVER, ErrorCode
-from cq.runtime.layout.job import StageKind
+from cq.ways import Way
 
 ROWS = [(n % 5, n - 3, n * 10) for n in range(40)]
 
@@ -131,7 +131,7 @@ def test_stages_in_a_chain_run_in_order(way):
 def test_stateless_stages_keep_the_order(way, kinds, batch_rows):
     rows = [(n, n % 9, n) for n in range(300)]
     stages = [
-        stage(name, StageKind.STATEFUL if name == "running" else StageKind.STATELESS, last=n == len(kinds) - 1)
+        stage(name, Way.LOOP if name == "running" else Way.ANY, last=n == len(kinds) - 1)
         for n, name in enumerate(kinds)
     ]
     expected, _ = run(job(*stages), cut(rows, 64), interpreted=True)
@@ -143,7 +143,7 @@ def test_stateless_stages_keep_the_order(way, kinds, batch_rows):
 
 def test_the_first_failure_by_position_wins_though_a_later_ticket_failed_first(way):
     rows = [(n, -1 if n in {40, 90, 200} else n, n) for n in range(300)]
-    first = stage("strict", StageKind.STATELESS, last=False)
+    first = stage("strict", Way.ANY, last=False)
     found, failure = run(job(first, stage("running")), cut(rows, 100), batch_rows=5, **way)
     assert [k for k, _ in found] == list(range(40))
     assert (failure.stage, failure.row, failure.serial) == (0, 40, 40)
@@ -159,7 +159,7 @@ def test_a_later_stage_that_fails_on_an_earlier_row_wins(way):
 
 @pytest.mark.parametrize("heuristic", ["ct", "lp", "et", "qst"])
 def test_every_heuristic_gives_the_same_rows(heuristic):
-    stages = [stage("passthrough", StageKind.STATELESS, last=False), stage("running", last=False), stage("passthrough")]
+    stages = [stage("passthrough", Way.ANY, last=False), stage("running", last=False), stage("passthrough")]
     rows = [(n % 7, n, n) for n in range(5000)]
     expected, _ = run(job(*stages), cut(rows, 500), interpreted=True)
     assert run(job(*stages), cut(rows, 500), batch_rows=64, threads=3, heuristic=heuristic)[0] == expected
@@ -199,7 +199,7 @@ def random_rows(seed, count, negative=()):
 def test_lanes_give_the_rows_of_one_worker(way, name, batch_rows):
     rows = random_rows(5, 600)
     expected, _ = run(job(stage(name), grid_us=100), cut(rows, 400), interpreted=True)
-    plan = job(stage(name, StageKind.PARTITIONED), grid_us=100)
+    plan = job(stage(name, Way.LANES), grid_us=100)
     found, failure = run(plan, cut(rows, 400), batch_rows=batch_rows, **way)
     assert failure is None
     assert len(found) > 50
@@ -210,7 +210,7 @@ def test_lanes_give_the_rows_of_one_worker(way, name, batch_rows):
 def test_the_smallest_position_fails_in_lanes(way, batch_rows):
     rows = random_rows(7, 900, negative={333, 334, 335, 800})
     expected, failed = run(job(stage("strict")), cut(rows, 400), interpreted=True)
-    plan = job(stage("strict", StageKind.PARTITIONED))
+    plan = job(stage("strict", Way.LANES))
     found, failure = run(plan, cut(rows, 400), batch_rows=batch_rows, **way)
     assert failed.serial == 333
     assert (found, failure) == (expected, failed)
@@ -219,26 +219,26 @@ def test_the_smallest_position_fails_in_lanes(way, batch_rows):
 def test_a_limit_ends_a_run_in_lanes():
     rows = random_rows(9, 5000)
     expected, _ = run(job(stage("running", limit=77)), cut(rows, 500), interpreted=True)
-    plan = job(stage("running", StageKind.PARTITIONED, limit=77))
+    plan = job(stage("running", Way.LANES, limit=77))
     assert run(plan, cut(rows, 500), batch_rows=64, threads=3) == (expected, None)
 
 
 def test_lanes_after_a_stateless_stage_keep_the_order():
     rows = random_rows(3, 2000)
-    first = stage("repeat", StageKind.STATELESS, last=False)
+    first = stage("repeat", Way.ANY, last=False)
     expected, _ = run(job(first, stage("running")), cut(rows, 300), interpreted=True)
-    plan = job(first, stage("running", StageKind.PARTITIONED))
+    plan = job(first, stage("running", Way.LANES))
     assert run(plan, cut(rows, 300), batch_rows=32, threads=3) == (expected, None)
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "threads"),
-    [("running", StageKind.STATEFUL, 0), ("groups", StageKind.STATEFUL, 1), ("running", StageKind.PARTITIONED, 2)],
+    ("name", "runs", "threads"),
+    [("running", Way.LOOP, 0), ("groups", Way.LOOP, 1), ("running", Way.LANES, 2)],
 )
 @pytest.mark.parametrize("at", [0, 1, 250, 499])
-def test_a_paused_run_goes_on_in_another_engine(name, kind, threads, at):
+def test_a_paused_run_goes_on_in_another_engine(name, runs, threads, at):
     rows = random_rows(11, 500)
-    plan = job(stage(name, kind), grid_us=100)
+    plan = job(stage(name, runs), grid_us=100)
     expected, _ = run(job(stage(name), grid_us=100), cut(rows, 64), interpreted=True)
     with Engine(plan, threads=threads, batch_rows=16) as first:
         for piece in cut(rows[:at], 64):
@@ -276,7 +276,7 @@ def test_the_error_of_a_source_comes_after_the_results_of_the_rows_before_it(way
 
 
 def test_metrics_count_rows_of_every_stage(way):
-    plan = job(stage("repeat", StageKind.STATELESS, last=False), stage("running"))
+    plan = job(stage("repeat", Way.ANY, last=False), stage("running"))
     with Engine(plan, **way) as engine:
         engine.run([iter(cut([(1, 3, n) for n in range(100)], 10))], lambda _, b: None)
         numbers = engine.metrics()
@@ -286,10 +286,10 @@ def test_metrics_count_rows_of_every_stage(way):
     assert all(m.busy_ns > 0 and m.items > 0 and m.queued == 0 for m in numbers.stages)
 
 
-@pytest.mark.parametrize("kind", [StageKind.STATEFUL, StageKind.PARTITIONED])
-def test_state_that_outgrows_the_limit_stops_the_run_and_names_the_stage(way, kind):
+@pytest.mark.parametrize("runs", [Way.LOOP, Way.LANES])
+def test_state_that_outgrows_the_limit_stops_the_run_and_names_the_stage(way, runs):
     rows = [(n % 8, n, n) for n in range(6000)]
-    plan = job(stage("passthrough", last=False), stage("keeps", kind))
+    plan = job(stage("passthrough", last=False), stage("keeps", runs))
     options = {"batch_rows": 10, "memory_limit": 60_000, **way}
     _, failure = run(plan, cut(rows, 100), **options)
     assert (failure.code, failure.stage, failure.site) == (ErrorCode.LIMIT, 1, -1)

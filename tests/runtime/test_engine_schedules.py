@@ -20,7 +20,7 @@ from cq.runtime.flow.arrow import lend
 from cq.runtime.flow.batch import ITEM_STAGE
 from cq.runtime.flow.parcel import PARCEL_PORT
 from cq.runtime.layout.abi import OUT_WORDS, PORT_COLUMNS, PORT_ROWS
-from cq.runtime.layout.job import StageKind
+from cq.ways import Way
 
 STEPS = 40  # looks for work of each worker in a schedule; what is left is done by one worker at the end
 
@@ -102,15 +102,15 @@ ROWS = [(n % 3, n % 2, n * 10) for n in range(9)]
     "stages",
     [
         pytest.param((stage("running"),), id="single"),
-        pytest.param((stage("passthrough", StageKind.STATELESS),), id="shared"),
-        pytest.param((stage("repeat", StageKind.STATELESS, last=False), stage("running")), id="shared, single"),
-        pytest.param((stage("running", StageKind.PARTITIONED),), id="lanes"),
-        pytest.param((stage("groups", StageKind.PARTITIONED),), id="lanes, closing"),
+        pytest.param((stage("passthrough", Way.ANY),), id="shared"),
+        pytest.param((stage("repeat", Way.ANY, last=False), stage("running")), id="shared, single"),
+        pytest.param((stage("running", Way.LANES),), id="lanes"),
+        pytest.param((stage("groups", Way.LANES),), id="lanes, closing"),
         pytest.param(
-            (stage("running", StageKind.PARTITIONED, last=False), stage("groups", StageKind.PARTITIONED)),
+            (stage("running", Way.LANES, last=False), stage("groups", Way.LANES)),
             id="lanes, lanes",
         ),
-        pytest.param((stage("running", StageKind.PARTITIONED, last=False), stage("windows")), id="lanes, single"),
+        pytest.param((stage("running", Way.LANES, last=False), stage("windows")), id="lanes, single"),
     ],
 )
 def test_every_schedule_gives_the_rows_of_one_worker(stages):
@@ -121,19 +121,19 @@ def test_every_schedule_gives_the_rows_of_one_worker(stages):
 
 def test_splits_that_are_used_again_keep_their_tickets():
     """More tickets than splits: one a row."""
-    found, failed = in_every_schedule(job(stage("running", StageKind.PARTITIONED)), ROWS, batch_rows=1, runs=60)
+    found, failed = in_every_schedule(job(stage("running", Way.LANES)), ROWS, batch_rows=1, runs=60)
     assert failed is None and len(found) == len(ROWS)
 
 
-@pytest.mark.parametrize("kind", [StageKind.STATELESS, StageKind.PARTITIONED])
-def test_every_schedule_tells_the_first_failure(kind):
+@pytest.mark.parametrize("runs", [Way.ANY, Way.LANES])
+def test_every_schedule_tells_the_first_failure(runs):
     rows = [(n % 3, -1 if n in {4, 7} else n, n) for n in range(9)]
-    found, failed = in_every_schedule(job(stage("strict", kind)), rows, batch_rows=2)
+    found, failed = in_every_schedule(job(stage("strict", runs)), rows, batch_rows=2)
     assert (len(found), failed) == (4, 4)
 
 
 def test_a_limit_ends_every_schedule_alike():
-    found, failed = in_every_schedule(job(stage("passthrough", StageKind.STATELESS, limit=4)), ROWS, batch_rows=2)
+    found, failed = in_every_schedule(job(stage("passthrough", Way.ANY, limit=4)), ROWS, batch_rows=2)
     assert (len(found), failed) == (4, None)
 
 
@@ -145,20 +145,18 @@ QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) > 0;"""
 
 
 @pytest.mark.parametrize(
-    ("key", "pieces", "kinds"),
+    ("key", "pieces", "runs"),
     [
-        pytest.param("k", "", [StageKind.PARTITIONED], id="lanes"),
-        pytest.param(
-            "w", ", UNNEST(SPLIT(s.k, ' ')) AS x(w)", [StageKind.STATELESS, StageKind.PARTITIONED], id="chain"
-        ),
+        pytest.param("k", "", [Way.LANES], id="lanes"),
+        pytest.param("w", ", UNNEST(SPLIT(s.k, ' ')) AS x(w)", [Way.ANY, Way.LANES], id="chain"),
     ],
 )
-def test_rows_that_wait_leave_alike_in_every_schedule(key, pieces, kinds):
+def test_rows_that_wait_leave_alike_in_every_schedule(key, pieces, runs):
     # watermark       -    -    1    -    2    5    -    9: lanes learn of it from each other's rows
     rows = [("a", 1), ("b", 2), ("a c", 4), ("b", 3), ("c", 5), ("a", 8), ("b a", 6), ("c", 12)]
     compiled = Prepared(WAITING.format(key=key, pieces=pieces)).compiled
     (plan,), (alone,) = (compiled.for_workers(n).after("emit") for n in (2, 1))
-    assert [s.kind for s in plan.stages] == kinds and plan.watermarks and len(alone.stages) == 1
+    assert [s.way for s in plan.stages] == runs and plan.watermarks and len(alone.stages) == 1
     columns = {"k": [k for k, _ in rows], "v": list(range(8)), "ts": [t * 1_000_000 for _, t in rows]}
 
     def given(job):

@@ -133,11 +133,11 @@ def test_a_ticket_far_ahead_cannot_starve_the_head():
     """Two tasks, three tickets, two workers: the head ticket has a task whatever the schedule."""
 
     def setup():
-        tickets, tasks, order = ring.ring_new(4), pool.bag_new(2), reorder.reorder_new(2)
+        tickets, tasks, order = ring.ring_new(4), pool.pool_new(2), reorder.reorder_new(2)
         for ticket in range(3):
             ring.ring_push(tickets, ticket + 1)
         for task in range(2):
-            pool.bag_put(pool.bag_home(tasks, task), task + 1)
+            pool.pool_put(pool.pool_home(tasks, task), task + 1)
         return tickets, tasks, order, zalloc(8 * 8)
 
     def drain(shared):
@@ -148,7 +148,7 @@ def test_a_ticket_far_ahead_cannot_starve_the_head():
                 at_store(log + 8 + place * 8, result)
                 at_store(log, place + 1)
                 reorder.reorder_next(order)
-                pool.bag_put(pool.bag_home(tasks, (result >> 8) - 1), result >> 8)
+                pool.pool_put(pool.pool_home(tasks, (result >> 8) - 1), result >> 8)
             if reorder.reorder_leave(order) == 0:
                 return
 
@@ -156,12 +156,12 @@ def test_a_ticket_far_ahead_cannot_starve_the_head():
         tickets, tasks, order, _ = shared
         for _try in range(3):
             drain(shared)
-            task = pool.bag_take(tasks)
+            task = pool.pool_take(tasks)
             if task == 0:
                 continue
             item, ticket = ring.ring_take(tickets)
             if item == 0:
-                pool.bag_put(pool.bag_home(tasks, task - 1), task)
+                pool.pool_put(pool.pool_home(tasks, task - 1), task)
                 continue
             assert reorder.reorder_put(order, ticket, task << 8 | item) == 1, "a put in flight always fits"
             drain(shared)
@@ -170,7 +170,7 @@ def test_a_ticket_far_ahead_cannot_starve_the_head():
         tickets, tasks, order, log = shared
         work(shared)
         assert [at_load(log + 8 + n * 8) & 255 for n in range(at_load(log))] == [1, 2, 3]
-        assert pool.bag_count(tasks) == 2
+        assert pool.pool_count(tasks) == 2
         for made in (tickets, tasks, order, log):
             release(made)
 
@@ -180,35 +180,35 @@ def test_a_ticket_far_ahead_cannot_starve_the_head():
 
 def test_a_thing_is_lent_to_one_thread():
     def setup():
-        made = pool.bag_new(2)
-        pool.bag_put(pool.bag_home(made, 0), 7)
+        made = pool.pool_new(2)
+        pool.pool_put(pool.pool_home(made, 0), 7)
         return made
 
     def check(made, results):
         assert sorted(results) == [0, 7]
-        pool.bag_drop(made)
+        pool.pool_drop(made)
 
-    assert explore(setup, [pool.bag_take, pool.bag_take], check, preemptions=3).complete
+    assert explore(setup, [pool.pool_take, pool.pool_take], check, preemptions=3).complete
 
 
 def test_what_comes_back_can_be_taken():
     """One thing, lent and put back by two threads: never refused, never lost. A ring of two fails here."""
 
     def setup():
-        made = pool.bag_new(1), zalloc(8)
-        pool.bag_put(pool.bag_home(made[0], 0), 9)
+        made = pool.pool_new(1), zalloc(8)
+        pool.pool_put(pool.pool_home(made[0], 0), 9)
         return made
 
     def borrow(shared):
         made, inside = shared
         for _try in range(2):
-            if (thing := pool.bag_take(made)) != 0:
+            if (thing := pool.pool_take(made)) != 0:
                 assert at_add(inside, 1) == 0
                 at_add(inside, -1)
-                pool.bag_put(pool.bag_home(made, 0), thing)
+                pool.pool_put(pool.pool_home(made, 0), thing)
 
     def check(shared, _):
-        assert pool.bag_count(shared[0]) == 1
+        assert pool.pool_count(shared[0]) == 1
         for made in shared:
             release(made)
 

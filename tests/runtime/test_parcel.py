@@ -12,7 +12,8 @@ import pytest
 from cq.runtime.engine.engine import Engine
 from cq.runtime.flow import parcel as p
 from cq.runtime.layout.abi import STATE_FIRST_FREE, Storage
-from cq.runtime.layout.job import ColumnSpec, Job, PortSpec, SourceSpec, Stage, StageKind
+from cq.runtime.layout.job import ColumnSpec, Job, PortSpec, SourceSpec, Stage
+from cq.ways import Way
 
 TYPES = {
     Storage.I64: pa.int64(),
@@ -117,14 +118,14 @@ def lanes(batch, port, lo, hi, out, constants):
 """
 
 
-def copying(kind=StageKind.STATEFUL, limit=None):
+def copying(runs=Way.LOOP, limit=None):
     """A job whose rows with c0 >= 0 come out as they are."""
-    lanes = kind is StageKind.PARTITIONED
+    lanes = runs is Way.LANES
     four = "i64(i64, i64, i64, i64)"
     functions = (("copy_row", four), ("kernel", four), ("lanes", "i64(i64, i64, i64, i64, i64, i64)"))
     stage = Stage(
         name="copy",
-        kind=kind,
+        way=runs,
         module=_module(lanes),
         functions=functions,
         entry="kernel",
@@ -178,12 +179,12 @@ def way(request):
     return request.param
 
 
-@pytest.mark.parametrize("kind", [StageKind.STATEFUL, StageKind.STATELESS, StageKind.PARTITIONED])
+@pytest.mark.parametrize("runs", [Way.LOOP, Way.ANY, Way.LANES])
 @pytest.mark.parametrize("batch_rows", [3, 64])
-def test_every_layout_goes_through(way, kind, batch_rows):
+def test_every_layout_goes_through(way, runs, batch_rows):
     whole = table(1, 500)
     batches = [whole.slice(0, 13), whole.slice(13, 100), whole.slice(113, 7), whole.slice(120)]
-    found = run(copying(kind), batches, batch_rows=batch_rows, **way)
+    found = run(copying(runs), batches, batch_rows=batch_rows, **way)
     assert [row for b in found for row in b.to_pylist()] == kept(batches)
 
 

@@ -11,7 +11,7 @@ from test_engine_schedules import in_every_schedule
 from cq.compiler.passes import compile
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.ways import partial
-from cq.runtime.layout.job import StageKind
+from cq.ways import Way
 
 STREAM = """
 CREATE STREAM s (k BIGINT NOT NULL, v BIGINT NOT NULL, t BIGINT NOT NULL,
@@ -67,15 +67,15 @@ def ran(job, threads: int, batch_rows: int = 16) -> list[tuple[int, int]]:
 
 
 def test_a_window_that_merges_exactly_is_filled_by_several_workers():
-    assert [s.kind for s in job_of(windows(TUMBLE)).stages] == [StageKind.PARTIAL, StageKind.STATEFUL]
-    assert [s.kind for s in job_of(windows(TUMBLE), 1).stages] == [StageKind.STATEFUL]
+    assert [s.way for s in job_of(windows(TUMBLE)).stages] == [Way.PARTIAL, Way.LOOP]
+    assert [s.way for s in job_of(windows(TUMBLE), 1).stages] == [Way.LOOP]
 
 
 @pytest.mark.parametrize(
     "what", ["k, COUNT(DISTINCT v) AS n", "k, CAST(SUM(CAST(v AS DOUBLE)) AS BIGINT) AS total"], ids=["sets", "doubles"]
 )
 def test_what_does_not_merge_exactly_or_cheaply_stays_with_one_worker(what):
-    assert StageKind.PARTIAL not in [s.kind for s in job_of(windows(TUMBLE, what)).stages]
+    assert Way.PARTIAL not in [s.way for s in job_of(windows(TUMBLE, what)).stages]
 
 
 @pytest.mark.parametrize("window", [TUMBLE, HOP], ids=["tumble", "hop"])

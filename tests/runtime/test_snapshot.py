@@ -13,7 +13,7 @@ from cq.planner.physical import chain, choose
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.snapshot import SnapshotMismatch
 from cq.runtime.engine.ways import partial
-from cq.runtime.layout.job import StageKind
+from cq.ways import Way
 
 STREAM = """
 CREATE STREAM s (k VARCHAR, v BIGINT NOT NULL, t BIGINT NOT NULL,
@@ -108,7 +108,7 @@ def test_lanes_go_on_with_another_number_of_workers(name, batch_rows, monkeypatc
     monkeypatch.setattr(choose, "ROUTED_FROM_NS", 0)
     alone = run_in_steps(job_of(QUERIES[name], 1), (1, 1, 1), 1000)
     job = job_of(QUERIES[name], 4)
-    assert job.stages[-1].kind is StageKind.PARTITIONED or name == "aggregate"
+    assert job.stages[-1].way is Way.LANES or name == "aggregate"
     assert len(alone) > 20
     for workers in ((1, 4, 1), (4, 1, 2), (0, 3, 0)):
         assert run_in_steps(job, workers, batch_rows) == alone
@@ -125,7 +125,7 @@ def test_panes_of_workers_go_on_with_another_number_of_them(workers, monkeypatch
     monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
     alone = run_in_steps(job_of(MERGED, 1), (1, 1, 1), 1000)
     job = job_of(MERGED, 4)
-    assert job.stages[0].kind is StageKind.PARTIAL
+    assert job.stages[0].way is Way.PARTIAL
     assert run_in_steps(job, workers, 5) == alone
 
 

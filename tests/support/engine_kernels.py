@@ -24,9 +24,9 @@ from cq.runtime.layout.job import (
     Slot,
     SourceSpec,
     Stage,
-    StageKind,
     TableShape,
 )
+from cq.ways import Way
 
 KEYS = 64
 INPUT = (
@@ -209,18 +209,18 @@ _SIGNATURES = (
 )
 
 
-def stage(name: str, kind: StageKind = StageKind.STATEFUL, *, last: bool = True, limit: int | None = None) -> Stage:
+def stage(name: str, way: Way = Way.LOOP, *, last: bool = True, limit: int | None = None) -> Stage:
     """A stage with one of the kernels above. last: its rows go to the sink, without segments."""
     event = _EVENTS.get(name, _QUIET if last else _FORWARD)
     words = {"repeat": 1, "windows": 1, "running": KEYS, "groups": 16}.get(name, 0)
-    lanes = kind is StageKind.PARTITIONED
+    lanes = way is Way.LANES
     walk = _WALK.replace("ROW_AT", "ld_i32(ld_i64(batch, 5), place)" if lanes else "place")
     slots = tuple(Slot(f"w{n}", STATE_FIRST_FREE + n) for n in range(words))
     if name.startswith("keeps"):
         slots, words = (Slot("entries", STATE_FIRST_FREE, "table", shapes=(TableShape(4, 1),)),), 1
     return Stage(
         name=name,
-        kind=kind,
+        way=way,
         module=walk + event + _EACH + _BODIES[name],
         functions=_SIGNATURES,
         entry="kernel",

@@ -19,11 +19,12 @@ from cq.lang.schema import Schema
 from cq.planner.physical.chain import cuts, made_at_instants, pays, replaced
 from cq.planner.physical.classify import Tracer, boundaries, common_components, lane_parts, stateless_prefix
 from cq.planner.physical.stage_input import StageInput
-from cq.planner.physical.stages import PhysicalPlan, Stage, Way
+from cq.planner.physical.stages import PhysicalPlan, Stage
 from cq.planner.physical.turns import gathered, ties_show
 from cq.planner.plan.logical import LogicalPlan, Output, at_leaf, connected
 from cq.planner.plan.node import LogicalNode, rows_may_wait
 from cq.planner.plan.source import sources_of
+from cq.ways import Way
 
 Routable = Callable[[Schema, Expr], bool]
 """Whether a kernel can tell a row's lane by this expression over these columns, from the row alone."""

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from cq.errors import printable
 from cq.lang.expressions import Column, Expr, format_expr
 from cq.planner.physical.stage_input import StageInput
-from cq.planner.physical.stages import PhysicalPlan, Stage, Way
+from cq.planner.physical.stages import PhysicalPlan, Stage
 from cq.planner.plan.node import LogicalNode
+from cq.ways import Way
 
 
 def graph_text(physical: PhysicalPlan) -> str:

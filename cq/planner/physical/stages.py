@@ -8,22 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 
 from cq.lang.expressions import Expr
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef, sources_of
-
-
-class Way(Enum):
-    """How the tickets of a stage are spread over workers."""
-
-    LOOP = "one worker at a time"
-    ANY = "any worker"
-    LANES = "lanes by key"
-    PARTIAL = "any worker, into panes of its own"
+from cq.ways import Way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

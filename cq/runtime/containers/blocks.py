@@ -38,20 +38,24 @@ from cq.runtime.base.ops import (
     unmap_pages,
     zalloc,
 )
+from cq.runtime.layout.words import WORDS_A_LINE, Struct
 from cq.runtime.queues.free_list import shelf_put, shelf_take
 
-LINE_BYTES = 64
+LINE_BYTES = WORDS_A_LINE * 8
 
 # words in the line before a block
-BLOCK_BASE = -8  # where its memory begins
-BLOCK_SIZE = -7  # bytes asked for
-BLOCK_SHELF = -6  # the number of its shelf; -1: it is not kept
-BLOCK_MAPPED = -5  # bytes of its own mapping; 0: the C library has it
+_block = Struct("BLOCK", after=-WORDS_A_LINE)
+BLOCK_BASE = _block.word()  # where its memory begins
+BLOCK_SIZE = _block.word()  # bytes asked for
+BLOCK_SHELF = _block.word()  # the number of its shelf; -1: it is not kept
+BLOCK_MAPPED = _block.word()  # bytes of its own mapping; 0: the C library has it
 
-KEPT_BYTES = 0  # on the shelves; a word on a line of its own, the shelves follow
+_kept = Struct("KEPT")
+KEPT_BYTES = _kept.line()  # on the shelves
+KEPT_SHELVES = _kept.rest()
 SHELF_PLACES = 128  # of one size: the columns of the parcels one engine keeps idle
 FIRST_SHELF_LOG = 15
-SHELVES = (KEPT_WORDS - 8) // SHELF_PLACES
+SHELVES = (KEPT_WORDS - KEPT_SHELVES) // SHELF_PLACES
 EXTRA_BYTES = 2048  # above the power of two: 65 values of 16 bytes past the last row of a ticket, slack behind strings
 
 KEPT_FROM_BYTES = 1 << FIRST_SHELF_LOG  # smaller ones the C library keeps
@@ -78,7 +82,7 @@ def shelf_room(number: int) -> int:
 @native("i64(i64)")
 def _shelf(number: int) -> int:
     """The places of a shelf."""
-    return kept_words() + (8 + number * SHELF_PLACES) * 8
+    return kept_words() + (KEPT_SHELVES + number * SHELF_PLACES) * 8
 
 
 @native("i64(i64, i64)", export=True)

@@ -12,17 +12,20 @@ from cq.runtime.base.native import native
 from cq.runtime.base.ops import copy, ld_i64, release, shr_u, st_i64, zalloc
 from cq.runtime.containers.blocks import block_drop, block_new, block_resize
 from cq.runtime.layout.abi import NEVER
+from cq.runtime.layout.words import Struct
 
-HEAP_ITEMS = 0  # -> items, three words each
-HEAP_COUNT = 1
-HEAP_CAPACITY = 2
-HEAP_NEXT = 3  # time of the first; NEVER when empty
-HEAP_WORDS = 4
+_heap = Struct("HEAP")
+HEAP_ITEMS = _heap.word()  # -> items, three words each
+HEAP_COUNT = _heap.word()
+HEAP_CAPACITY = _heap.word()
+HEAP_NEXT = _heap.word()  # time of the first; NEVER when empty
+HEAP_WORDS = _heap.size()
 
-ITEM_TIME = 0
-ITEM_TIE = 1
-ITEM_VALUE = 2
-ITEM_WORDS = 3
+_item = Struct("ITEM")
+ITEM_TIME = _item.word()
+ITEM_TIE = _item.word()
+ITEM_VALUE = _item.word()
+ITEM_WORDS = _item.size()
 ITEM_BYTES = ITEM_WORDS * 8
 
 FIRST_ITEMS = 32

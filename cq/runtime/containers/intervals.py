@@ -54,26 +54,29 @@ from cq.runtime.containers.tables import (
 )
 from cq.runtime.layout.abi import NEVER
 from cq.runtime.layout.job import Slot
-from cq.runtime.layout.words import name_words
+from cq.runtime.layout.words import Struct, name_words
 
-INTERVALS_TABLE = 0
-INTERVALS_HEAP = 1
-INTERVALS_NEXT = 2  # when the first may close; NEVER when none is open
-INTERVALS_GAP = 3  # an interval closes 1 us after LAST + gap
-INTERVALS_DUE = 4  # -> what is due at the instant under way, and as much room again to sort it
-INTERVALS_COUNT = 5  # of these; 0: no instant is under way
-INTERVALS_CURSOR = 6  # the first that is still to be emitted
-INTERVALS_CAPACITY = 7
-INTERVALS_WORDS = 8
+_intervals = Struct("INTERVALS")
+INTERVALS_TABLE = _intervals.word()
+INTERVALS_HEAP = _intervals.word()
+INTERVALS_NEXT = _intervals.word()  # when the first may close; NEVER when none is open
+INTERVALS_GAP = _intervals.word()  # an interval closes 1 us after LAST + gap
+INTERVALS_DUE = _intervals.word()  # -> what is due at the instant under way, and as much room again to sort it
+INTERVALS_COUNT = _intervals.word()  # of these; 0: no instant is under way
+INTERVALS_CURSOR = _intervals.word()  # the first that is still to be emitted
+INTERVALS_CAPACITY = _intervals.word()
+INTERVALS_WORDS = _intervals.size()
 
-INTERVAL_START = ENTRY_KEYS  # time of its first row; NEVER: absorbed
-INTERVAL_LAST = ENTRY_KEYS + 1  # time of its last row
-INTERVAL_KEYS = ENTRY_KEYS + 2
+_interval = Struct("INTERVAL", after=ENTRY_KEYS)
+INTERVAL_START = _interval.word()  # time of its first row; NEVER: absorbed
+INTERVAL_LAST = _interval.word()  # time of its last row
+INTERVAL_KEYS = _interval.rest()
 
-DUE_START = 0
-DUE_FIRST = 1
-DUE_NUMBER = 2
-DUE_BYTES = 24
+_due = Struct("DUE")
+DUE_START = _due.word()
+DUE_FIRST = _due.word()
+DUE_NUMBER = _due.word()
+DUE_BYTES = _due.size() * 8
 
 FIRST_DUE = 32
 

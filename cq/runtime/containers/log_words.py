@@ -9,38 +9,42 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import ld_i64
-from cq.runtime.containers.table_words import TABLE_COUNT, TABLE_WORDS
-from cq.runtime.layout.words import name_words
+from cq.runtime.containers.table_words import TABLE_COUNT, TABLE_ENTRIES, TABLE_WORDS
+from cq.runtime.layout.words import Overlay, Struct, name_words
 
-LOG_NEXT = 0  # the earliest time at which something is due; NEVER when nothing is. It may be too early
-LOG_TABLE = 1  # the keys: a dense table whose entries end with the references of their first and their last record
-LOG_CHUNKS = 2  # -> for each number the address of its chunk, or the next free number; number 0 is no chunk's
-LOG_CAPACITY = 3  # numbers there is room for
-LOG_NUMBERS = 4  # numbers ever given
-LOG_FREE = 5  # a number to be given again, or 0
-LOG_OPEN = 6  # the number of the chunk that is being filled, or 0
-LOG_PLACES = 7  # records of a chunk
-LOG_CLOSED = 8  # heap of the other chunks: their numbers by the latest expiry in them
-LOG_PROOFS = 9  # heap of the records that wait for a proof: references by expiry and arrival
-LOG_ARRIVALS = 10  # records that ever waited for a proof
-LOG_RECORD_BYTES = 11
-LOG_STRINGS = 12  # bit w: word w of a record begins a string
-LOG_HEAD = 13  # the word of an entry with the reference of its first record; that of the last one is behind it
-LOG_RECORDS = 14  # records held
-LOG_CLOSED_BYTES = 15  # memory of closed chunks
-LOG_WORDS = 16
+_log = Struct("LOG")
+LOG_NEXT = _log.word()  # the earliest time at which something is due; NEVER when nothing is. It may be too early
+# the keys: a dense table whose entries end with the references of their first and their last record
+LOG_TABLE = _log.word()
+LOG_CHUNKS = _log.word()  # -> for each number the address of its chunk, or the next free number; number 0 is no chunk's
+LOG_CAPACITY = _log.word()  # numbers there is room for
+LOG_NUMBERS = _log.word()  # numbers ever given
+LOG_FREE = _log.word()  # a number to be given again, or 0
+LOG_OPEN = _log.word()  # the number of the chunk that is being filled, or 0
+LOG_PLACES = _log.word()  # records of a chunk
+LOG_CLOSED = _log.word()  # heap of the other chunks: their numbers by the latest expiry in them
+LOG_PROOFS = _log.word()  # heap of the records that wait for a proof: references by expiry and arrival
+LOG_ARRIVALS = _log.word()  # records that ever waited for a proof
+LOG_RECORD_BYTES = _log.word()
+LOG_STRINGS = _log.word()  # bit w: word w of a record begins a string
+LOG_HEAD = _log.word()  # the word of an entry with the reference of its first record; that of the last one is behind it
+LOG_RECORDS = _log.word()  # records held
+LOG_CLOSED_BYTES = _log.word()  # memory of closed chunks
+LOG_WORDS = _log.size()
 
-CHUNK_LATEST = 0  # the latest expiry of its records
-CHUNK_COUNT = TABLE_COUNT
-CHUNK_HEAD_BYTES = TABLE_WORDS * 8
+_chunk = Overlay("CHUNK", TABLE_WORDS)
+CHUNK_LATEST = _chunk.at(TABLE_ENTRIES)  # the latest expiry of its records
+CHUNK_COUNT = _chunk.at(TABLE_COUNT)
+CHUNK_HEAD_BYTES = _chunk.size() * 8
 
-RECORD_NEXT = 0  # reference of the key's next record by arrival, or 0
-RECORD_BEFORE = 1
-RECORD_HASH = 2  # of its key
-RECORD_EXPIRY = 3  # nothing can match it once the watermark is here
-RECORD_SERIAL = 4  # of the row
-RECORD_PROOF = 5  # its arrival among the records that wait for a proof; 0: it waits for none
-RECORD_VALUES = 6  # the row's words
+_record = Struct("RECORD")
+RECORD_NEXT = _record.word()  # reference of the key's next record by arrival, or 0
+RECORD_BEFORE = _record.word()
+RECORD_HASH = _record.word()  # of its key
+RECORD_EXPIRY = _record.word()  # nothing can match it once the watermark is here
+RECORD_SERIAL = _record.word()  # of the row
+RECORD_PROOF = _record.word()  # its arrival among the records that wait for a proof; 0: it waits for none
+RECORD_VALUES = _record.rest()  # the row's words
 
 PLACE_BITS = 9  # a reference: the chunk's number, then the place in it
 MOST_PLACES = 1 << PLACE_BITS

@@ -28,29 +28,31 @@ from cq.runtime.containers.tables import (
 )
 from cq.runtime.layout.abi import NEVER
 from cq.runtime.layout.job import Slot
-from cq.runtime.layout.words import name_words
+from cq.runtime.layout.words import Struct, name_words
 
-PANES_LO = 0  # the pane of the last row is [LO, HI)
-PANES_HI = 1
-PANES_RECORD = 2
-PANES_NEXT_END = 3  # the next closing time; NEVER without an open pane
-PANES_COUNT = 4
-PANES_CAPACITY = 5
-PANES_LIST = 6  # -> addresses of the open records, ascending
-PANES_FREE = 7  # -> recycled records, linked by their first word
-PANES_PANE_US = 8
-PANES_OFFSET_US = 9
-PANES_SIZE_US = 10  # 0: attached windows
-PANES_SLIDE_US = 11
-PANES_TABLES = 12  # tables of a record
-PANES_SHAPES = 13  # -> (entry words, string bits) of each table
-PANES_CURSOR = 14  # next group of the window that is closing; -1 when none is
-PANES_SCRATCH = 15  # -> table where the panes of a closing window are merged, or 0
-PANES_WORDS = 16
+_panes = Struct("PANES")
+PANES_LO = _panes.word()  # the pane of the last row is [LO, HI)
+PANES_HI = _panes.word()
+PANES_RECORD = _panes.word()
+PANES_NEXT_END = _panes.word()  # the next closing time; NEVER without an open pane
+PANES_COUNT = _panes.word()
+PANES_CAPACITY = _panes.word()
+PANES_LIST = _panes.word()  # -> addresses of the open records, ascending
+PANES_FREE = _panes.word()  # -> recycled records, linked by their first word
+PANES_PANE_US = _panes.word()
+PANES_OFFSET_US = _panes.word()
+PANES_SIZE_US = _panes.word()  # 0: attached windows
+PANES_SLIDE_US = _panes.word()
+PANES_TABLES = _panes.word()  # tables of a record
+PANES_SHAPES = _panes.word()  # -> (entry words, string bits) of each table
+PANES_CURSOR = _panes.word()  # next group of the window that is closing; -1 when none is
+PANES_SCRATCH = _panes.word()  # -> table where the panes of a closing window are merged, or 0
+PANES_WORDS = _panes.size()
 
-PANE_FIRST = 0  # order words
-PANE_SECOND = 1
-PANE_TABLES = 2
+_pane = Struct("PANE")
+PANE_FIRST = _pane.word()  # order words
+PANE_SECOND = _pane.word()
+PANE_TABLES = _pane.rest()
 
 FIRST_PANES = 8
 

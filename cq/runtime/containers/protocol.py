@@ -16,6 +16,7 @@ from cq.runtime.base.interpret import CONTAINERS, load_modules
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import ld_i64, st_i64
 from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.words import Struct
 
 Native = Callable[..., Any]
 Place = Callable[[bytes], int]
@@ -48,16 +49,20 @@ class Container:
     hand_over: Native | None = None
 
 
-ARRIVAL_WORDS = 3  # of an arrival number: itself, what orders equal ones, where it stands
+_arrival = Struct("ARRIVAL")
+ARRIVAL_NUMBER = _arrival.word()
+ARRIVAL_TIE = _arrival.word()  # what orders equal numbers
+ARRIVAL_PLACE = _arrival.word()  # where the number stands
+ARRIVAL_WORDS = _arrival.size()
 
 
 @native("void(i64, i64, i64, i64)")
 def put_arrival(target: int, n: int, place: int, tie: int) -> None:
     """The n-th arrival number, which stands at `place`, is in the list at `target`, if there is one."""
     if target != 0:
-        st_i64(target, n * ARRIVAL_WORDS, ld_i64(place, 0))
-        st_i64(target, n * ARRIVAL_WORDS + 1, tie)
-        st_i64(target, n * ARRIVAL_WORDS + 2, place)
+        st_i64(target, n * ARRIVAL_WORDS + ARRIVAL_NUMBER, ld_i64(place, 0))
+        st_i64(target, n * ARRIVAL_WORDS + ARRIVAL_TIE, tie)
+        st_i64(target, n * ARRIVAL_WORDS + ARRIVAL_PLACE, place)
 
 
 _REGISTERED: dict[str, Container] = {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import alloc, call1, call4, ld_i64, release, st_i64
-from cq.runtime.containers.protocol import ARRIVAL_WORDS
+from cq.runtime.containers.protocol import ARRIVAL_PLACE, ARRIVAL_WORDS
 
 
 @native("i64(i64, i64, i64)", export=True)
@@ -39,7 +39,7 @@ def renumber(arrivals: int, order: int, count: int) -> int:
     """
     for rank in range(count):
         listed = arrivals + ld_i64(order, rank) * ARRIVAL_WORDS * 8
-        st_i64(ld_i64(listed, 2), 0, rank - count)
+        st_i64(ld_i64(listed, ARRIVAL_PLACE), 0, rank - count)
     return 0
 
 

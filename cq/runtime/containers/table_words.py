@@ -8,30 +8,33 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import ld_i32
-from cq.runtime.layout.words import name_words
+from cq.runtime.layout.words import Struct, name_words
 
-TABLE_ENTRIES = 0
-TABLE_STRIDE = 1  # bytes from an entry to the next
-TABLE_SHIFT = 2  # slot = hash >> this
-TABLE_MASK = 3  # slots - 1
-TABLE_COUNT = 4  # live entries
-TABLE_LIMIT = 5  # with this many, dead ones included, it grows
-TABLE_EPOCH = 6  # epoch << 32
-TABLE_BIRTHS = 7  # -> u32 numbers of the entries by birth, or 0: they stand in that order
-TABLE_ARENA = 8
-TABLE_ARENA_USED = 9
-TABLE_ARENA_CAPACITY = 10
-TABLE_STRINGS = 11  # bit w: word w of an entry begins a string
-TABLE_GARBAGE = 12  # bytes of the arena no entry refers to any more
-TABLE_INDEX = 13  # -> slots of a dense table; 0: entries stand in slots themselves
-TABLE_DEAD = 14  # entries deleted whose place is not used again yet; dense tables only
-TABLE_ENTRY_BYTES = 15  # its words; where entries stand in slots the stride is the next power of two
-TABLE_MOST = 16  # places of a dense table that were used before it was last cleared or settled, dead ones included
-TABLE_WORDS = 24
+_table = Struct("TABLE")
+TABLE_ENTRIES = _table.word()
+TABLE_STRIDE = _table.word()  # bytes from an entry to the next
+TABLE_SHIFT = _table.word()  # slot = hash >> this
+TABLE_MASK = _table.word()  # slots - 1
+TABLE_COUNT = _table.word()  # live entries
+TABLE_LIMIT = _table.word()  # with this many, dead ones included, it grows
+TABLE_EPOCH = _table.word()  # epoch << 32
+TABLE_BIRTHS = _table.word()  # -> u32 numbers of the entries by birth, or 0: they stand in that order
+TABLE_ARENA = _table.word()
+TABLE_ARENA_USED = _table.word()
+TABLE_ARENA_CAPACITY = _table.word()
+TABLE_STRINGS = _table.word()  # bit w: word w of an entry begins a string
+TABLE_GARBAGE = _table.word()  # bytes of the arena no entry refers to any more
+TABLE_INDEX = _table.word()  # -> slots of a dense table; 0: entries stand in slots themselves
+TABLE_DEAD = _table.word()  # entries deleted whose place is not used again yet; dense tables only
+TABLE_ENTRY_BYTES = _table.word()  # its words; where entries stand in slots the stride is the next power of two
+# places of a dense table that were used before it was last cleared or settled, dead ones included
+TABLE_MOST = _table.word()
+TABLE_WORDS = _table.lines()
 
-ENTRY_TAG = 0
-ENTRY_FIRST = 1  # serial of the row that made the entry
-ENTRY_KEYS = 2
+_entry = Struct("ENTRY")
+ENTRY_TAG = _entry.word()
+ENTRY_FIRST = _entry.word()  # serial of the row that made the entry
+ENTRY_KEYS = _entry.rest()
 
 NUMBER_MASK = 4294967295  # of a slot of the index: the entry's number; the hash is above it
 

@@ -28,27 +28,34 @@ from cq.runtime.containers.table_words import (
     TABLE_ARENA_USED,
     TABLE_COUNT,
     TABLE_ENTRIES,
+    TABLE_EPOCH,
+    TABLE_GARBAGE,
+    TABLE_INDEX,
     TABLE_LIMIT,
+    TABLE_STRIDE,
     TABLE_STRINGS,
     TABLE_WORDS,
 )
 from cq.runtime.layout.abi import NEVER, STRING_SLACK_BYTES
 from cq.runtime.layout.job import Slot
-from cq.runtime.layout.words import name_words
+from cq.runtime.layout.words import Overlay, Struct, name_words
 
-BUFFER_RECORDS = TABLE_ENTRIES
-BUFFER_COUNT = TABLE_COUNT
-BUFFER_CAPACITY = TABLE_LIMIT
-BUFFER_STRINGS = TABLE_STRINGS
-BUFFER_NEXT = 6  # time of the first record; NEVER when empty
-BUFFER_RECORD_WORDS = 1
-BUFFER_LIVE = 12  # arena bytes records refer to
-BUFFER_ARRIVALS = 13  # records ever committed: the arrival of the next one
+_buffer = Overlay("BUFFER", TABLE_WORDS)
+BUFFER_RECORDS = _buffer.at(TABLE_ENTRIES)
+BUFFER_COUNT = _buffer.at(TABLE_COUNT)
+BUFFER_CAPACITY = _buffer.at(TABLE_LIMIT)
+BUFFER_STRINGS = _buffer.at(TABLE_STRINGS)
+# these mean something else in a table
+BUFFER_RECORD_WORDS = _buffer.at(TABLE_STRIDE)
+BUFFER_NEXT = _buffer.at(TABLE_EPOCH)  # time of the first record; NEVER when empty
+BUFFER_LIVE = _buffer.at(TABLE_GARBAGE)  # arena bytes records refer to
+BUFFER_ARRIVALS = _buffer.at(TABLE_INDEX)  # records ever committed: the arrival of the next one
 
-RECORD_TIME = 0
-RECORD_ARRIVAL = 1
-RECORD_SERIAL = 2  # of the row
-RECORD_VALUES = 3
+_record = Struct("RECORD")
+RECORD_TIME = _record.word()
+RECORD_ARRIVAL = _record.word()
+RECORD_SERIAL = _record.word()  # of the row
+RECORD_VALUES = _record.rest()
 
 FIRST_RECORDS = 64
 

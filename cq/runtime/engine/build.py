@@ -10,11 +10,12 @@ from cq.runtime.containers.state import drop_state, made, native_name, weighed_s
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import Carried, Plant, new_depot
 from cq.runtime.engine.ways.lanes import return_merged
-from cq.runtime.engine.ways.protocol import Making, Way, way_of
+from cq.runtime.engine.ways.protocol import Making, Runner, runner_of
 from cq.runtime.flow import admission as m
 from cq.runtime.flow.batch import ITEM_KIND, PARCEL
 from cq.runtime.layout.abi import BEFORE_ALL, NEVER, Storage
-from cq.runtime.layout.job import ColumnSpec, Job, SourceSpec, StageKind
+from cq.runtime.layout.job import ColumnSpec, Job, SourceSpec
+from cq.ways import Way
 
 EVENTS_WAITING = 4  # items before a stage that collects panes: workers that run ahead of it fill fresh ones
 PENDING_BATCHES = (
@@ -65,19 +66,19 @@ def build(
 
 
 def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
-    """What all stages have, then what the stage's way adds."""
+    """What all stages have, then what the stage's runner adds."""
     host, spec = plant.host, plant.job.stages[number]
-    way, entries = way_of(spec, plant.workers), host.entries(spec)
+    runner, entries = runner_of(spec, plant.workers), host.entries(spec)
     making = Making(plant, number, plant.block(s.STAGE_WORDS), batch_rows, entries)
-    collects = number > 0 and plant.job.stages[number - 1].kind is StageKind.PARTIAL
-    depots = _new_depots(making, way)
+    collects = number > 0 and plant.job.stages[number - 1].way is Way.PARTIAL
+    depots = _new_depots(making, runner)
     weighed = weighed_slots(host, spec)
     for index, value in (
         (s.STAGE_ENGINE, plant.engine),
-        (s.STAGE_SERVE, host.address(native_name(way.serve))),
-        (s.STAGE_IDLE, host.address(native_name(way.idle))),
-        (s.STAGE_FLUSH, host.address(native_name(way.flush)) if way.flush is not None else 0),
-        (s.STAGE_ALONE, int(way.alone)),
+        (s.STAGE_SERVE, host.address(native_name(runner.serve))),
+        (s.STAGE_IDLE, host.address(native_name(runner.idle))),
+        (s.STAGE_FLUSH, host.address(native_name(runner.flush)) if runner.flush is not None else 0),
+        (s.STAGE_ALONE, int(runner.alone)),
         (s.STAGE_KERNEL, entries[spec.entry]),
         (s.STAGE_CONSTANTS, host.place(spec.constants)),
         (s.STAGE_INPUT, plant.ring(EVENTS_WAITING if collects else TICKETS_A_WORKER * plant.workers)),
@@ -94,15 +95,15 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
         if collects:
             host.set_word(making.address, s.STAGE_PARTIALS, host.word(plant.stages[-1], s.STAGE_PARTIALS))
     plant.stages.append(making.address)
-    way.build(making)
+    runner.build(making)
 
 
-def _new_depots(making: Making, way: Way) -> list[int]:
+def _new_depots(making: Making, runner: Runner) -> list[int]:
     """A depot for each port of the stage's tasks."""
     spec, lanes, batch_rows = making.spec, max(making.spec.lanes, 1), making.batch_rows
     limit = batch_rows if lanes == 1 else max(256, 4 * batch_rows // lanes)  # a lane with four times its share is full
     # a full ticket fits on top of a port that is not full; where ports are emptied after every item, a ticket fits
-    capacity = limit if way.emptied else 2 * limit
+    capacity = limit if runner.emptied else 2 * limit
     chained = not making.is_last
     # the rows of lanes get their segments when they are merged
     carried = Carried(chained and lanes == 1, lanes > 1, spec.passes_watermarks, chained)
@@ -131,7 +132,7 @@ def _build_admission(plant: Plant, batch_rows: int) -> None:
         _fill_source(plant, source, spec)
     plant.admission = plant.block(m.ADMISSION_WORDS)
     segments = min(MOST_SEGMENTS, 2 * batch_rows + 2 * len(job.sources) + 8)
-    idle, homes = plant.bag((TICKETS_A_WORKER + 2) * plant.workers + 2)
+    idle, homes = plant.pool((TICKETS_A_WORKER + 2) * plant.workers + 2)
     for home in homes:
         marks = batch_rows if job.watermarks else 0
         plant.tickets.append(made(host.function("ticket_new")(home, len(job.sources), segments, marks), "ticket"))
@@ -199,14 +200,14 @@ def close(plant: Plant) -> None:
         call("reorder_drop")(buffer)
     for ring in plant.rings:
         call("ring_drop")(ring)
-    for bag in plant.bags:
-        call("bag_drop")(bag)
+    for pool in plant.pools:
+        call("pool_drop")(pool)
     for depots in plant.depots:
         for depot in depots:
             call("depot_close")(depot)
     for kept in (plant.stages, plant.sinks, plant.tasks, plant.states, plant.tickets, plant.buffers, plant.hybrids):
         kept.clear()
-    for kept in (plant.rings, plant.depots, plant.splits, plant.bags):
+    for kept in (plant.rings, plant.depots, plant.splits, plant.pools):
         kept.clear()
 
 

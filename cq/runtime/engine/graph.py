@@ -6,7 +6,7 @@ from cq.runtime.base.host import Host
 from cq.runtime.containers.state import native_name
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import Plant
-from cq.runtime.engine.ways.protocol import ways
+from cq.runtime.engine.ways.protocol import runners
 
 
 def graph(host: Host, plant: Plant) -> str:
@@ -14,10 +14,10 @@ def graph(host: Host, plant: Plant) -> str:
     workers = host.word(plant.engine, s.ENGINE_WORKERS)
     lines = [f"{workers} worker{'s' if workers > 1 else ''}"]
     numbers = {stage: n for n, stage in enumerate(plant.stages)}
-    served = {host.address(native_name(way.serve)): way for way in ways().values()}
+    served = {host.address(native_name(runner.serve)): runner for runner in runners().values()}
     for spec, stage in zip(plant.job.stages, plant.stages, strict=True):
-        way, following = served[host.word(stage, s.STAGE_SERVE)], host.word(stage, s.STAGE_NEXT)
+        runner, following = served[host.word(stage, s.STAGE_SERVE)], host.word(stage, s.STAGE_NEXT)
         sinks = ", ".join(port.name for port in spec.ports)
         target = f"stage {plant.job.stages[numbers[following]].name}" if following else sinks
-        lines.append(f"stage {spec.name}: {way.describe(host, stage)} -> {target}")
+        lines.append(f"stage {spec.name}: {runner.describe(host, stage)} -> {target}")
     return "\n".join(lines)

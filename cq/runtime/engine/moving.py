@@ -20,13 +20,14 @@ from contextlib import contextmanager
 import numpy as np
 
 from cq.runtime.base.host import Host
-from cq.runtime.containers.protocol import ARRIVAL_WORDS, container_of
+from cq.runtime.containers.protocol import ARRIVAL_NUMBER, ARRIVAL_TIE, ARRIVAL_WORDS, container_of
 from cq.runtime.containers.state import load_container, made, native_name, new_container, words
 from cq.runtime.engine.plant import Plant
 from cq.runtime.engine.stage import STAGE_LANES
 from cq.runtime.flow.split import LANES_ROUTE
 from cq.runtime.layout.abi import STATE_LATE_ROWS
-from cq.runtime.layout.job import Slot, Stage, StageKind
+from cq.runtime.layout.job import Slot, Stage
+from cq.ways import Way
 
 StateBytes = dict[str, bytes]  # by slot key; "" holds the counters every state has
 WORD_BYTES = 8  # of a plain word; what a container saves is longer
@@ -48,7 +49,7 @@ def move_states(host: Host, plant: Plant, saved: Sequence[Sequence[StateBytes]])
         return "other operators"
     host.set_word(plant.states[0][0], STATE_LATE_ROWS, sum(_word(state[""]) for state in states))
     for number, stage in enumerate(plant.job.stages):
-        if stage.kind is not StageKind.PARTIAL:  # the next stage takes over what was in parts
+        if stage.way is not Way.PARTIAL:  # the next stage takes over what was in parts
             wrong = _move_stage(host, plant, number, states)
             if wrong:
                 return wrong
@@ -123,7 +124,7 @@ def _number_arrivals(host: Host, slots: Sequence[Slot], found: dict[str, list[in
             arrivals(address, at)
             at += size * count
         listed = np.frombuffer(host.read(room, size * total), np.int64).reshape(total, ARRIVAL_WORDS)
-        order = np.lexsort((listed[:, 1], listed[:, 0]))  # by number, then tie, then as listed
+        order = np.lexsort((listed[:, ARRIVAL_TIE], listed[:, ARRIVAL_NUMBER]))  # by number, then tie, then as listed
         host.function("renumber")(room, host.place(order.astype("<i8").tobytes()), total)
     finally:
         host.function("room_drop")(room)

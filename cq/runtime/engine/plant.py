@@ -45,7 +45,7 @@ class Plant:
     tickets: list[int] = field(default_factory=list)
     buffers: list[int] = field(default_factory=list)
     hybrids: list[int] = field(default_factory=list)
-    bags: list[int] = field(default_factory=list)
+    pools: list[int] = field(default_factory=list)
     splits: list[int] = field(default_factory=list)
 
     def ring(self, capacity: int) -> int:
@@ -53,10 +53,10 @@ class Plant:
         self.rings.append(made(self.host.function("ring_new")(power_of_two(capacity)), "ring"))
         return self.rings[-1]
 
-    def bag(self, homes: int) -> tuple[int, list[int]]:
-        """An empty bag, dropped with the plant, and its homes."""
-        self.bags.append(made(self.host.function("bag_new")(homes), "bag"))
-        return self.bags[-1], [self.host.function("bag_home")(self.bags[-1], n) for n in range(homes)]
+    def pool(self, homes: int) -> tuple[int, list[int]]:
+        """An empty pool, dropped with the plant, and its homes."""
+        self.pools.append(made(self.host.function("pool_new")(homes), "pool"))
+        return self.pools[-1], [self.host.function("pool_home")(self.pools[-1], n) for n in range(homes)]
 
     def reorder_buffer(self, capacity: int) -> int:
         """A reorder buffer for at least `capacity` tickets in flight, dropped with the plant."""
@@ -108,13 +108,13 @@ def new_tasks(plant: Plant, spec: Stage, stage: int, states: Sequence[int]) -> l
 
 
 def idle_tasks(plant: Plant, spec: Stage, stage: int, states: Sequence[int]) -> None:
-    """A bag of tasks, one for each of these states, and a reorder buffer for as many."""
+    """A pool of tasks, one for each of these states, and a reorder buffer for as many."""
     host = plant.host
     tasks = new_tasks(plant, spec, stage, states)
-    idle, homes = plant.bag(len(tasks))
+    idle, homes = plant.pool(len(tasks))
     for task, home in zip(tasks, homes, strict=True):
         host.set_word(task, s.TASK_HOME, home)
-        host.function("bag_put")(home, task)
+        host.function("pool_put")(home, task)
     host.set_word(stage, s.STAGE_TASKS, len(tasks))
     host.set_word(stage, s.STAGE_TASK, idle)
     host.set_word(stage, s.STAGE_REORDER, plant.reorder_buffer(len(tasks)))

@@ -53,7 +53,7 @@ class SnapshotMismatch(Exception):
 
 def job_shape(job: Job) -> tuple[StageShape, ...]:
     """Jobs of one shape have states that are divided alike."""
-    return tuple((stage.kind.value, stage.lanes, tuple(s.key for s in stage.slots)) for stage in job.stages)
+    return tuple((stage.way.value, stage.lanes, tuple(s.key for s in stage.slots)) for stage in job.stages)
 
 
 def saved_states(job: Job, snapshot: Snapshot) -> tuple[int, ...]:

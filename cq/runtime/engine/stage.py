@@ -71,100 +71,107 @@ from cq.runtime.layout.abi import (
     STATE_HELD_BYTES,
     ErrorCode,
 )
+from cq.runtime.layout.words import Struct
 from cq.runtime.queues.ring import ring_has_room, ring_push, ring_size
 
 # words of the engine; those that workers write have lines of their own
-ENGINE_STOP = 0  # 1: workers leave
-ENGINE_EPOCH = 8  # futex of the workers: moves when there may be work
-ENGINE_WAITERS = 16  # workers about to sleep or asleep
-ENGINE_SIGNAL = 24  # futex of the feeder: moves when there may be results, room, or an outcome
-ENGINE_LISTENERS = 32
-ENGINE_OUTCOME = 40  # RUNNING, FINISHED, or the failure item that came through
-ENGINE_STAGES = 48
-ENGINE_STAGE_TABLE = 49  # -> addresses
-ENGINE_ADMISSION = 50
-ENGINE_SINKS = 51
-ENGINE_SINK_TABLE = 52  # -> addresses
-ENGINE_HEURISTIC = 53
-ENGINE_WORKERS = 54
-ENGINE_WINDOW = 56  # when the scheduling window began
-ENGINE_UNHEARD = 64  # when the first result the feeder was not told of was sent; 0: it was told of all
-ENGINE_STATE_LIMIT = 65  # bytes that the states of all stages may hold
-ENGINE_STATE_BYTES = 72  # held by the containers of all states, when last weighed
-ENGINE_WORDS = 80
+_engine = Struct("ENGINE")
+ENGINE_STOP = _engine.line()  # 1: workers leave
+ENGINE_EPOCH = _engine.line()  # futex of the workers: moves when there may be work
+ENGINE_WAITERS = _engine.line()  # workers about to sleep or asleep
+ENGINE_SIGNAL = _engine.line()  # futex of the feeder: moves when there may be results, room, or an outcome
+ENGINE_LISTENERS = _engine.line()
+ENGINE_OUTCOME = _engine.line()  # RUNNING, FINISHED, or the failure item that came through
+ENGINE_STAGES = _engine.word()
+ENGINE_STAGE_TABLE = _engine.word()  # -> addresses
+ENGINE_ADMISSION = _engine.word()
+ENGINE_SINKS = _engine.word()
+ENGINE_SINK_TABLE = _engine.word()  # -> addresses
+ENGINE_HEURISTIC = _engine.word()
+ENGINE_WORKERS = _engine.word()
+ENGINE_WINDOW = _engine.line()  # when the scheduling window began
+ENGINE_UNHEARD = _engine.word()  # when the first result the feeder was not told of was sent; 0: it was told of all
+ENGINE_STATE_LIMIT = _engine.word()  # bytes that the states of all stages may hold
+ENGINE_STATE_BYTES = _engine.line()  # held by the containers of all states, when last weighed
+ENGINE_WORDS = _engine.size()
 
 MANY_RESULTS = 8
 UNHEARD_NS = 200_000  # four wake-ups' worth: a result waits no longer than this and a kernel call
 
 RUNNING, FINISHED = 0, 1
 
-ERROR_CODE = 0
-ERROR_SITE = 1
-ERROR_SOURCE = 2  # source the row is from, where ROW is known
-ERROR_ROW = 3  # number of the row in its source; -1 when a window failed or the stage is not the first
-ERROR_SERIAL = 4
-ERROR_INSTANT = 5
-ERROR_GROUP = 6  # as in STATE_ERROR_GROUP, and the three words that say which group
-ERROR_ENTRY = 7
-ERROR_TABLE = 8
-ERROR_START = 9
-ERROR_WORDS = 10
+_error = Struct("ERROR")
+ERROR_CODE = _error.word()
+ERROR_SITE = _error.word()
+ERROR_SOURCE = _error.word()  # source the row is from, where ROW is known
+ERROR_ROW = _error.word()  # number of the row in its source; -1 when a window failed or the stage is not the first
+ERROR_SERIAL = _error.word()
+ERROR_INSTANT = _error.word()
+ERROR_GROUP = _error.word()  # as in STATE_ERROR_GROUP, and the three words that say which group
+ERROR_ENTRY = _error.word()
+ERROR_TABLE = _error.word()
+ERROR_START = _error.word()
+ERROR_WORDS = _error.size()
 
-STAGE_BUSY = 0
-STAGE_ENGINE = 8
-STAGE_SERVE = 9  # -> native functions of its way (cq/runtime/engine/ways/protocol.py)
-STAGE_KERNEL = 10
-STAGE_CONSTANTS = 11
-STAGE_INPUT = 12  # ring of items; the position of an item is its ticket here
-STAGE_REORDER = 13
-STAGE_NEXT = 14  # the next stage, or 0
-STAGE_PORTS = 15
-STAGE_DEPOTS = 16  # -> one a port
-STAGE_TASK = 17  # the one task; or a bag of idle tasks, of idle splits
-STAGE_NUMBER = 18
-STAGE_SOURCES = 19  # ports of a ticket, for the first stage
-STAGE_FAILED = 20  # 1: nothing is sent any more; written by the one in turn
-STAGE_TASKS = 21
-STAGE_LANES = 22  # see cq/runtime/engine/ways/lanes.py
-STAGE_PARTIALS = 23  # of a stage whose workers fill parts, and of the one after it: see ways/parts.py; 0 elsewhere
-STAGE_ROWS_IN = 24  # metrics
-STAGE_ROWS_OUT = 25
-STAGE_BUSY_NS = 26
-STAGE_ITEMS = 27
-STAGE_CALLS = 28
-STAGE_ACTIVE = 29  # workers inside
-STAGE_WINDOW_NS = 30  # STAGE_BUSY_NS when the scheduling window began
-STAGE_STATE_BYTES = 31  # held by the containers of its states, when last weighed
-STAGE_FAILURE = 32  # the failure item
-STAGE_ERROR = STAGE_FAILURE + ITEM_WORDS  # ERROR_* words
-STAGE_SLOTS = STAGE_ERROR + ERROR_WORDS  # -> (offset, container) of each slot of a state
-STAGE_SLOT_COUNT = STAGE_SLOTS + 1
-STAGE_SENT = (
-    STAGE_SLOT_COUNT + 1
-)  # rows sent to the next stage, which are numbered; an item without rows takes a number too
-STAGE_IDLE = STAGE_SENT + 1  # -> as STAGE_SERVE
-STAGE_FLUSH = STAGE_SENT + 2  # -> as STAGE_SERVE, or 0
-STAGE_ALONE = STAGE_SENT + 3  # 1: one worker at a time is inside
-STAGE_WORDS = STAGE_SENT + 4
+_stage = Struct("STAGE")
+STAGE_BUSY = _stage.line()
+STAGE_ENGINE = _stage.word()
+STAGE_SERVE = _stage.word()  # -> native functions of its way (cq/runtime/engine/ways/protocol.py)
+STAGE_KERNEL = _stage.word()
+STAGE_CONSTANTS = _stage.word()
+STAGE_INPUT = _stage.word()  # ring of items; the position of an item is its ticket here
+STAGE_REORDER = _stage.word()
+STAGE_NEXT = _stage.word()  # the next stage, or 0
+STAGE_PORTS = _stage.word()
+STAGE_DEPOTS = _stage.word()  # -> one a port
+STAGE_TASK = _stage.word()  # the one task; or a pool of idle tasks, of idle splits
+STAGE_NUMBER = _stage.word()
+STAGE_SOURCES = _stage.word()  # ports of a ticket, for the first stage
+STAGE_FAILED = _stage.word()  # 1: nothing is sent any more; written by the one in turn
+STAGE_TASKS = _stage.word()
+STAGE_LANES = _stage.word()  # see cq/runtime/engine/ways/lanes.py
+STAGE_PARTIALS = _stage.word()  # 0, or of a stage whose workers fill parts and of the one after it: see ways/parts.py
+_stage.align()  # metrics: every worker adds to them
+STAGE_ROWS_IN = _stage.word()
+STAGE_ROWS_OUT = _stage.word()
+STAGE_BUSY_NS = _stage.word()
+STAGE_ITEMS = _stage.word()
+STAGE_CALLS = _stage.word()
+STAGE_ACTIVE = _stage.word()  # workers inside
+STAGE_WINDOW_NS = _stage.word()  # STAGE_BUSY_NS when the scheduling window began
+STAGE_STATE_BYTES = _stage.word()  # held by the containers of its states, when last weighed
+STAGE_FAILURE = _stage.words(ITEM_WORDS)  # the failure item
+STAGE_ERROR = _stage.words(ERROR_WORDS)  # ERROR_* words
+STAGE_SLOTS = _stage.word()  # -> (offset, container) of each slot of a state
+STAGE_SLOT_COUNT = _stage.word()
+# rows sent to the next stage, which are numbered; an item without rows takes a number too
+STAGE_SENT = _stage.word()
+STAGE_IDLE = _stage.word()  # -> as STAGE_SERVE
+STAGE_FLUSH = _stage.word()  # -> as STAGE_SERVE, or 0
+STAGE_ALONE = _stage.word()  # 1: one worker at a time is inside
+STAGE_WORDS = _stage.size()
 
-TASK_STATE = 0
-TASK_ITEM = 1
-TASK_TICKET = 2
-TASK_FIRST = 3  # list of parcels to send
-TASK_LAST = 4
-TASK_COUNT = 5
-TASK_STATUS = 6
-TASK_OUT = 7  # -> ports; the word before them points to TASK_PARCELS' words
-TASK_PARCELS = 8  # -> one parcel a port
-TASK_HOME = 9  # in the bag of idle tasks
-TASK_COLLECTED = 10  # 1: the panes that workers have filled were collected for its item
-TASK_WORDS = 12
+_task = Struct("TASK")
+TASK_STATE = _task.word()
+TASK_ITEM = _task.word()
+TASK_TICKET = _task.word()
+TASK_FIRST = _task.word()  # list of parcels to send
+TASK_LAST = _task.word()
+TASK_COUNT = _task.word()
+TASK_STATUS = _task.word()
+TASK_OUT = _task.word()  # -> ports; the word before them points to TASK_PARCELS' words
+TASK_PARCELS = _task.word()  # -> one parcel a port
+TASK_HOME = _task.word()  # in the pool of idle tasks
+TASK_COLLECTED = _task.word()  # 1: the panes that workers have filled were collected for its item
+_task.skip(1)
+TASK_WORDS = _task.size()
 
-SINK_RING = 0
-SINK_LEFT = 1  # rows it still takes; -1: no limit
-SINK_ROWS = 2
-SINK_BATCHES = 3
-SINK_WORDS = 8
+_sink = Struct("SINK")
+SINK_RING = _sink.word()
+SINK_LEFT = _sink.word()  # rows it still takes; -1: no limit
+SINK_ROWS = _sink.word()
+SINK_BATCHES = _sink.word()
+SINK_WORDS = _sink.lines()
 
 NO_MEMORY = int(ErrorCode.NO_MEMORY)
 LIMIT = int(ErrorCode.LIMIT)

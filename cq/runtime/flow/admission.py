@@ -80,46 +80,49 @@ from cq.runtime.layout.abi import (
     SEGMENT_WATERMARK,
     SEGMENT_WORDS,
 )
-from cq.runtime.queues.pool import bag_put, bag_take
+from cq.runtime.layout.words import Struct
+from cq.runtime.queues.pool import pool_put, pool_take
 from cq.runtime.queues.ring import ring_has_room, ring_pop, ring_push
 
-ADMISSION_BUSY = 0  # on a line of its own
-ADMISSION_PAUSED = 8  # on a line of its own
-ADMISSION_SOURCES = 16
-ADMISSION_SOURCE_TABLE = 17
-ADMISSION_SERIAL = 18  # of the next row
-ADMISSION_MINIMUM = 19  # watermark over all sources
-ADMISSION_BOUNDARY = 20  # the next closing time above MINIMUM; NEVER when there is none
-ADMISSION_GRIDS = 21
-ADMISSION_GRID_TABLE = 22  # -> (period_us, offset_us)
-ADMISSION_MARKED = 23  # 1: tickets carry the watermarks of their rows
-ADMISSION_TICKETS = 24  # bag of tickets free for use
-ADMISSION_BATCH_ROWS = 25
-ADMISSION_SEGMENTS = 26  # a ticket has room for
-ADMISSION_OUTPUT = 27  # ring that takes the tickets
-ADMISSION_NEXT_TICKET = 28
-ADMISSION_ENDED = 29  # 1: the END is sent
-ADMISSION_LATE_ROWS = 30
-ADMISSION_LOANS = 31  # taken out of the sources' rings: each made room for another
-ADMISSION_WORDS = 32
+_admission = Struct("ADMISSION")
+ADMISSION_BUSY = _admission.line()
+ADMISSION_PAUSED = _admission.line()
+ADMISSION_SOURCES = _admission.word()
+ADMISSION_SOURCE_TABLE = _admission.word()
+ADMISSION_SERIAL = _admission.word()  # of the next row
+ADMISSION_MINIMUM = _admission.word()  # watermark over all sources
+ADMISSION_BOUNDARY = _admission.word()  # the next closing time above MINIMUM; NEVER when there is none
+ADMISSION_GRIDS = _admission.word()
+ADMISSION_GRID_TABLE = _admission.word()  # -> (period_us, offset_us)
+ADMISSION_MARKED = _admission.word()  # 1: tickets carry the watermarks of their rows
+ADMISSION_TICKETS = _admission.word()  # pool of tickets free for use
+ADMISSION_BATCH_ROWS = _admission.word()
+ADMISSION_SEGMENTS = _admission.word()  # a ticket has room for
+ADMISSION_OUTPUT = _admission.word()  # ring that takes the tickets
+ADMISSION_NEXT_TICKET = _admission.word()
+ADMISSION_ENDED = _admission.word()  # 1: the END is sent
+ADMISSION_LATE_ROWS = _admission.word()
+ADMISSION_LOANS = _admission.word()  # taken out of the sources' rings: each made room for another
+ADMISSION_WORDS = _admission.size()
 
-SOURCE_RING = 0
-SOURCE_LOAN = 1  # the loan rows are taken from, or 0
-SOURCE_ROW = 2  # the next row of it
-SOURCE_ROWS = 3
-SOURCE_ENDED = 4  # 1: it has no more rows; BROKEN: its next row cannot be read
-SOURCE_TIMED = 5
-SOURCE_MAX = 6  # running maximum of the event time
-SOURCE_DELAY = 7
-SOURCE_WATERMARK = 8
-SOURCE_TIME_COLUMN = 9
-SOURCE_SCALE = 10
-SOURCE_SHIFT = 11
-SOURCE_STORAGE = 12
-SOURCE_TIMES = 13  # -> values of the time column in the loan
-SOURCE_PLAIN = 14  # 1: the column is microseconds in 64 bits as it is
-SOURCE_TAKEN = 15  # rows taken from this source
-SOURCE_WORDS = 16
+_source = Struct("SOURCE")
+SOURCE_RING = _source.word()
+SOURCE_LOAN = _source.word()  # the loan rows are taken from, or 0
+SOURCE_ROW = _source.word()  # the next row of it
+SOURCE_ROWS = _source.word()
+SOURCE_ENDED = _source.word()  # 1: it has no more rows; BROKEN: its next row cannot be read
+SOURCE_TIMED = _source.word()
+SOURCE_MAX = _source.word()  # running maximum of the event time
+SOURCE_DELAY = _source.word()
+SOURCE_WATERMARK = _source.word()
+SOURCE_TIME_COLUMN = _source.word()
+SOURCE_SCALE = _source.word()
+SOURCE_SHIFT = _source.word()
+SOURCE_STORAGE = _source.word()
+SOURCE_TIMES = _source.word()  # -> values of the time column in the loan
+SOURCE_PLAIN = _source.word()  # 1: the column is microseconds in 64 bits as it is
+SOURCE_TAKEN = _source.word()  # rows taken from this source
+SOURCE_WORDS = _source.size()
 
 END_OF_SOURCE, BREAK_OF_SOURCE = 1, 2  # in SOURCE_RING, where loans are addresses
 BROKEN = 2
@@ -505,7 +508,7 @@ def admit(admission: int, most: int) -> int:
     while made < most and at_load(admission + ADMISSION_ENDED * 8) == 0:
         if at_load(admission + ADMISSION_PAUSED * 8) == 1 or ring_has_room(output) == 0:
             return made
-        ticket = bag_take(ld_i64(admission, ADMISSION_TICKETS))
+        ticket = pool_take(ld_i64(admission, ADMISSION_TICKETS))
         if ticket == 0:
             return made
         st_i64(ticket, BATCH_FIRST, ld_i64(admission, ADMISSION_SERIAL))
@@ -513,7 +516,7 @@ def admit(admission: int, most: int) -> int:
             st_i64(ticket, BATCH_WATERMARKS, ld_i64(ticket, ITEM_MARKS) - ld_i64(admission, ADMISSION_SERIAL) * 8)
         _fill(admission, ticket)
         if ld_i64(ticket, BATCH_SEGMENT_COUNT) == 0:
-            bag_put(ld_i64(ticket, ITEM_HOME), ticket)
+            pool_put(ld_i64(ticket, ITEM_HOME), ticket)
             return made
         st_i64(ticket, BATCH_TICKET, ld_i64(admission, ADMISSION_NEXT_TICKET))
         st_i64(ticket, ITEM_SERIAL, ld_i64(admission, ADMISSION_SERIAL))

@@ -33,45 +33,51 @@ from cq.runtime.layout.abi import (
     STRING_SLACK_BYTES,
     Storage,
 )
-from cq.runtime.queues.pool import bag_put
+from cq.runtime.layout.words import Struct
+from cq.runtime.queues.pool import pool_put
 
 # a Storage as native code may name it
 BIT, I8, I16, I32, I64, F32, F64, I128, UTF8 = (int(kind) for kind in Storage)
 
 # struct ArrowArray of the C Data Interface, in words
-ARROW_LENGTH = 0
-ARROW_NULL_COUNT = 1
-ARROW_OFFSET = 2
-ARROW_BUFFER_COUNT = 3
-ARROW_CHILD_COUNT = 4
-ARROW_BUFFERS = 5
-ARROW_CHILDREN = 6
-ARROW_DICTIONARY = 7
-ARROW_RELEASE = 8
-ARROW_PRIVATE = 9
-ARROW_WORDS = 10
+_arrow = Struct("ARROW")
+ARROW_LENGTH = _arrow.word()
+ARROW_NULL_COUNT = _arrow.word()
+ARROW_OFFSET = _arrow.word()
+ARROW_BUFFER_COUNT = _arrow.word()
+ARROW_CHILD_COUNT = _arrow.word()
+ARROW_BUFFERS = _arrow.word()
+ARROW_CHILDREN = _arrow.word()
+ARROW_DICTIONARY = _arrow.word()
+ARROW_RELEASE = _arrow.word()
+ARROW_PRIVATE = _arrow.word()
+ARROW_WORDS = _arrow.size()
 
-LOAN_USERS = 0
-LOAN_ROWS = 1
-LOAN_COLUMN_COUNT = 2
-LOAN_COLUMNS = 3  # -> column table
-LOAN_COPIES = 4  # -> one word a column: its copied bytes, or 0
-LOAN_FIRST = 5  # number of its first row in its source
-LOAN_ARRAY = 8  # the ArrowArray itself
-LOAN_WORDS = LOAN_ARRAY + ARROW_WORDS
+_loan = Struct("LOAN")
+LOAN_USERS = _loan.word()
+LOAN_ROWS = _loan.word()
+LOAN_COLUMN_COUNT = _loan.word()
+LOAN_COLUMNS = _loan.word()  # -> column table
+LOAN_COPIES = _loan.word()  # -> one word a column: its copied bytes, or 0
+LOAN_FIRST = _loan.word()  # number of its first row in its source
+_loan.skip(2)
+LOAN_ARRAY = _loan.words(ARROW_WORDS)  # the ArrowArray itself
+LOAN_WORDS = _loan.size()
 
 PAGE_SHIFT = 12  # memory is mapped in pages of at least this size
 
-ITEM_KIND = BATCH_WORDS
-ITEM_LAST = BATCH_WORDS + 1  # 1: nothing comes after this item
-ITEM_SERIAL = BATCH_WORDS + 2  # serials below it have been admitted up to and with this item
-ITEM_LINK = BATCH_WORDS + 3  # the next item of a list, or 0
-ITEM_HOME = BATCH_WORDS + 4  # ticket: its home in the bag of tickets
-ITEM_LOANS = BATCH_WORDS + 5  # ticket: -> one word a source: the loan its rows are from, or 0
-ITEM_STAGE = BATCH_WORDS + 6  # failure: the stage it happened in
-ITEM_PORT = BATCH_WORDS + 7  # parcel in a list: the port it came out of
-ITEM_MARKS = BATCH_WORDS + 8  # ticket: -> room for the watermarks of its rows, or 0
-ITEM_WORDS = BATCH_WORDS + 10
+_item = Struct("ITEM", after=BATCH_WORDS)
+ITEM_KIND = _item.word()
+ITEM_LAST = _item.word()  # 1: nothing comes after this item
+ITEM_SERIAL = _item.word()  # serials below it have been admitted up to and with this item
+ITEM_LINK = _item.word()  # the next item of a list, or 0
+ITEM_HOME = _item.word()  # ticket: its home in the pool of tickets
+ITEM_LOANS = _item.word()  # ticket: -> one word a source: the loan its rows are from, or 0
+ITEM_STAGE = _item.word()  # failure: the stage it happened in
+ITEM_PORT = _item.word()  # parcel in a list: the port it came out of
+ITEM_MARKS = _item.word()  # ticket: -> room for the watermarks of its rows, or 0
+_item.skip(1)
+ITEM_WORDS = _item.size()
 
 TICKET, PARCEL, FAILURE = 0, 1, 2
 
@@ -198,7 +204,7 @@ def ticket_new(home: int, sources: int, segments: int, marks: int) -> int:
         st_i64(ticket, BATCH_SEGMENTS, ticket + (ITEM_WORDS + sources * 3) * 8)
         if marks > 0:
             st_i64(ticket, ITEM_MARKS, ticket + words * 8)
-        bag_put(home, ticket)
+        pool_put(home, ticket)
     return ticket
 
 
@@ -215,7 +221,7 @@ def ticket_return(ticket: int, sources: int) -> None:
     st_i64(ticket, BATCH_ROWS, 0)
     st_i64(ticket, BATCH_SEGMENT_COUNT, 0)
     st_i64(ticket, ITEM_LAST, 0)
-    bag_put(ld_i64(ticket, ITEM_HOME), ticket)
+    pool_put(ld_i64(ticket, ITEM_HOME), ticket)
 
 
 @native("void(i64)", export=True)

@@ -9,14 +9,16 @@ from cq.runtime.base.native import native
 from cq.runtime.base.ops import alloc, call6, ld_i64, release, st_i64, zalloc
 from cq.runtime.flow.batch import LOAN_COLUMNS, LOAN_ROWS
 from cq.runtime.layout.abi import ABI_VERSION, BATCH_ABI, BATCH_PORTS, BATCH_WORDS, COLUMN_WORDS
+from cq.runtime.layout.words import Struct
 
-CLOCK_BATCH = 0  # the rows as the function sees them
-CLOCK_TIMES = BATCH_WORDS  # -> i64 a row: its event time.  This word and the next are the function's `out`
-CLOCK_THERE = BATCH_WORDS + 1  # -> a byte a row: 0 where it has none
-CLOCK_ROOM = BATCH_WORDS + 2  # rows these have room for
-CLOCK_ROWS = BATCH_WORDS + 3
-CLOCK_PORTS = BATCH_WORDS + 4  # -> column tables, by port
-CLOCK_WORDS = BATCH_WORDS + 5
+_clock = Struct("CLOCK")
+CLOCK_BATCH = _clock.words(BATCH_WORDS)  # the rows as the function sees them
+CLOCK_TIMES = _clock.word()  # -> i64 a row: its event time.  This word and the next are the function's `out`
+CLOCK_THERE = _clock.word()  # -> a byte a row: 0 where it has none
+CLOCK_ROOM = _clock.word()  # rows these have room for
+CLOCK_ROWS = _clock.word()
+CLOCK_PORTS = _clock.word()  # -> column tables, by port
+CLOCK_WORDS = _clock.size()
 
 
 @native("i64(i64)", export=True)

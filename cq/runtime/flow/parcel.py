@@ -32,7 +32,17 @@ from cq.runtime.base.ops import (
     zalloc,
 )
 from cq.runtime.containers.blocks import block_drop, block_new, block_resize
-from cq.runtime.flow.batch import BIT, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_WORDS, PARCEL, UTF8, storage_bytes
+from cq.runtime.flow.batch import (
+    ARROW_WORDS,
+    BIT,
+    ITEM_KIND,
+    ITEM_LAST,
+    ITEM_LINK,
+    ITEM_WORDS,
+    PARCEL,
+    UTF8,
+    storage_bytes,
+)
 from cq.runtime.layout.abi import (
     ABI_VERSION,
     BATCH_ABI,
@@ -82,37 +92,41 @@ from cq.runtime.layout.abi import (
     STATE_ERROR_SERIAL,
     STRING_SLACK_BYTES,
 )
+from cq.runtime.layout.words import Struct
 from cq.runtime.queues.free_list import shelf_put, shelf_take
 
 IDLE_PARCELS = 32  # kept in a depot: all that wait in a sink and as many under way; fresh ones cost a page fault a page
 
-DEPOT_USERS = 0
-DEPOT_BYTES = 1
-DEPOT_CLOSED = 2
-DEPOT_COLUMNS = 8
-DEPOT_SPECS = 9  # -> (storage, nullable) a column
-DEPOT_LIMIT = 10  # PORT_LIMIT of its parcels
-DEPOT_CAPACITY = 11  # rows a fresh parcel has room for
-DEPOT_SEGMENTED = 12  # 1: parcels carry segments for a next stage
-DEPOT_POSITIONED = 13  # 1: parcels carry positions
-DEPOT_MARKED = 14  # 1: parcels carry the watermarks of their rows
-DEPOT_CAUSED = 15  # 1: parcels carry what has caused their rows
-DEPOT_FREE = 16  # shelf of idle parcels
-DEPOT_WORDS = DEPOT_FREE + IDLE_PARCELS
+_depot = Struct("DEPOT")
+DEPOT_USERS = _depot.word()
+DEPOT_BYTES = _depot.word()
+DEPOT_CLOSED = _depot.word()
+_depot.align()
+DEPOT_COLUMNS = _depot.word()
+DEPOT_SPECS = _depot.word()  # -> (storage, nullable) a column
+DEPOT_LIMIT = _depot.word()  # PORT_LIMIT of its parcels
+DEPOT_CAPACITY = _depot.word()  # rows a fresh parcel has room for
+DEPOT_SEGMENTED = _depot.word()  # 1: parcels carry segments for a next stage
+DEPOT_POSITIONED = _depot.word()  # 1: parcels carry positions
+DEPOT_MARKED = _depot.word()  # 1: parcels carry the watermarks of their rows
+DEPOT_CAUSED = _depot.word()  # 1: parcels carry what has caused their rows
+DEPOT_FREE = _depot.words(IDLE_PARCELS)  # shelf of idle parcels
+DEPOT_WORDS = _depot.size()
 
-PARCEL_PORT = ITEM_WORDS  # the port's words while the parcel is not behind a port
-PARCEL_DEPOT = ITEM_WORDS + PORT_WORDS
-PARCEL_BYTES = ITEM_WORDS + PORT_WORDS + 1  # counted in DEPOT_BYTES
-PARCEL_SINGLE = ITEM_WORDS + PORT_WORDS + 2  # 1: of a size of its own, not kept for the next rows
-PARCEL_TABLE_WORD = ITEM_WORDS + PORT_WORDS + 3  # -> column table: what BATCH_PORTS points to
-PARCEL_ARRAY = ITEM_WORDS + PORT_WORDS + 4  # -> ArrowArray structures (cq/runtime/flow/export.py)
-PARCEL_DIRTY = ITEM_WORDS + PORT_WORDS + 5  # rows whose bits may be set though the port has fewer
-PARCEL_WORDS = ITEM_WORDS + PORT_WORDS + 6
+_parcel = Struct("PARCEL", after=ITEM_WORDS)
+PARCEL_PORT = _parcel.words(PORT_WORDS)  # the port's words while the parcel is not behind a port
+PARCEL_DEPOT = _parcel.word()
+PARCEL_BYTES = _parcel.word()  # counted in DEPOT_BYTES
+PARCEL_SINGLE = _parcel.word()  # 1: of a size of its own, not kept for the next rows
+PARCEL_TABLE_WORD = _parcel.word()  # -> column table: what BATCH_PORTS points to
+PARCEL_ARRAY = _parcel.word()  # -> ArrowArray structures (cq/runtime/flow/export.py)
+PARCEL_DIRTY = _parcel.word()  # rows whose bits may be set though the port has fewer
+PARCEL_WORDS = _parcel.size()
 
 FIRST_SEGMENTS = 64
 FIRST_STRING_BYTES = 8  # room for each row at first
 LARGEST_IDLE_BYTES = 16 << 20  # a parcel grown beyond this is not kept
-ARRAY_WORDS = 14  # ArrowArray (10), its place in the children (1), its buffers (3): for each column and the parent
+ARRAY_WORDS = ARROW_WORDS + 1 + 3  # an ArrowArray, its place in the children, its buffers: a column, and the parent
 
 
 # -- depots ----------------------------------------------------------------------------------------------------------

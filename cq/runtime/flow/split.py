@@ -51,52 +51,58 @@ from cq.runtime.layout.abi import (
     SEGMENT_WORDS,
     STATE_FIRST_FREE,
 )
-from cq.runtime.queues.pool import bag_put
+from cq.runtime.layout.words import Struct
+from cq.runtime.queues.pool import pool_put
 
 PARTITIONS = 256  # virtual: more than lanes, so that load can be moved between lanes in small portions
 PARTITION_MASK = PARTITIONS - 1
 
-LANES_COUNT = 0
-LANES_ROUTE = 1  # -> u8[PARTITIONS]: the lane of a virtual partition
-LANES_ENTRY = 2  # the stage's function that hashes keys
-LANES_HYBRID = 3
-LANES_TASKS = 4  # -> one task a lane
-LANES_SPLITS = 5  # bag of idle splits
-LANES_SPREAD = 6  # reorder buffer of splits to be added to the hybrid queue
-LANES_MERGED = 7  # reorder buffer of splits to be sent
-LANES_DEPOTS = 8  # -> one a port: parcels of merged rows
-LANES_CHAINED = 9  # 1: the one port leads to another stage
-LANES_WORDS = 16
+_lanes = Struct("LANES")
+LANES_COUNT = _lanes.word()
+LANES_ROUTE = _lanes.word()  # -> u8[PARTITIONS]: the lane of a virtual partition
+LANES_ENTRY = _lanes.word()  # the stage's function that hashes keys
+LANES_HYBRID = _lanes.word()
+LANES_TASKS = _lanes.word()  # -> one task a lane
+LANES_SPLITS = _lanes.word()  # pool of idle splits
+LANES_SPREAD = _lanes.word()  # reorder buffer of splits to be added to the hybrid queue
+LANES_MERGED = _lanes.word()  # reorder buffer of splits to be sent
+LANES_DEPOTS = _lanes.word()  # -> one a port: parcels of merged rows
+LANES_CHAINED = _lanes.word()  # 1: the one port leads to another stage
+LANES_WORDS = _lanes.lines()
 
-SPLIT_LEFT = 0  # shared, on a line of its own
-SPLIT_ITEM = 8
-SPLIT_TICKET = 9
-SPLIT_STATUS = 10  # DONE, or ERROR when the ticket fails
-SPLIT_FAILED = 11  # -> words like a state's, that show the failure
-SPLIT_NEXT = 12  # next lane to be added to the hybrid queue
-SPLIT_FIRST = 13  # list of merged parcels
-SPLIT_LAST = 14
-SPLIT_ROWS_ROOM = 16  # rows the next four have room for
-SPLIT_HASHES = 17  # -> u32 a row, in ticket order
-SPLIT_LANE_OF = 18  # -> u8 a row, in ticket order
-SPLIT_SELECTION = 19  # -> i32 a row: its number, lane by lane
-SPLIT_SEGMENTS_ROOM = 20
-SPLIT_SEGMENTS = 21
-SPLIT_PLACES = 22  # -> one word a lane: where its next row goes in SELECTION
-SPLIT_RECORDS = 23  # -> one record a lane
-SPLIT_ORDER_ROOM = 24  # cq/runtime/flow/gather.py
-SPLIT_ORDER = 25
-SPLIT_OWN_FAILURE = 26  # -> words like a state's
-SPLIT_POSITIONS = 27  # -> room for two positions
-SPLIT_HOME = 28
-SPLIT_WORDS = 32
+_split = Struct("SPLIT")
+SPLIT_LEFT = _split.line()  # shared
+SPLIT_ITEM = _split.word()
+SPLIT_TICKET = _split.word()
+SPLIT_STATUS = _split.word()  # DONE, or ERROR when the ticket fails
+SPLIT_FAILED = _split.word()  # -> words like a state's, that show the failure
+SPLIT_NEXT = _split.word()  # next lane to be added to the hybrid queue
+SPLIT_FIRST = _split.word()  # list of merged parcels
+SPLIT_LAST = _split.word()
+_split.align()
+SPLIT_ROWS_ROOM = _split.word()  # rows the next four have room for
+SPLIT_HASHES = _split.word()  # -> u32 a row, in ticket order
+SPLIT_LANE_OF = _split.word()  # -> u8 a row, in ticket order
+SPLIT_SELECTION = _split.word()  # -> i32 a row: its number, lane by lane
+SPLIT_SEGMENTS_ROOM = _split.word()
+SPLIT_SEGMENTS = _split.word()
+SPLIT_PLACES = _split.word()  # -> one word a lane: where its next row goes in SELECTION
+SPLIT_RECORDS = _split.word()  # -> one record a lane
+SPLIT_ORDER_ROOM = _split.word()  # cq/runtime/flow/gather.py
+SPLIT_ORDER = _split.word()
+SPLIT_OWN_FAILURE = _split.word()  # -> words like a state's
+SPLIT_POSITIONS = _split.word()  # -> room for two positions
+SPLIT_HOME = _split.word()
+SPLIT_WORDS = _split.lines()
 
-RECORD_STATUS = BATCH_WORDS  # what the kernel said last
-RECORD_SHARE = BATCH_WORDS + 1  # 1: the lane has a share in the ticket
-RECORD_FIRST = BATCH_WORDS + 2  # list of parcels it emitted
-RECORD_SEGMENT_COUNT = BATCH_WORDS + 3
-RECORD_STATE = 16  # the first words of its state after an error
-RECORD_WORDS = (RECORD_STATE + STATE_FIRST_FREE + 7) & ~7  # whole cache lines
+_record = Struct("RECORD", after=BATCH_WORDS)
+RECORD_STATUS = _record.word()  # what the kernel said last
+RECORD_SHARE = _record.word()  # 1: the lane has a share in the ticket
+RECORD_FIRST = _record.word()  # list of parcels it emitted
+RECORD_SEGMENT_COUNT = _record.word()
+_record.align()
+RECORD_STATE = _record.words(STATE_FIRST_FREE)  # the first words of its state after an error
+RECORD_WORDS = _record.lines()
 
 
 @native("i64(i64, i64)", export=True)
@@ -110,7 +116,7 @@ def split_new(lanes: int, home: int) -> int:
         st_i64(split, SPLIT_OWN_FAILURE, split + own * 8)
         st_i64(split, SPLIT_POSITIONS, split + (own + STATE_FIRST_FREE) * 8)
         st_i64(split, SPLIT_HOME, home)
-        bag_put(home, split)
+        pool_put(home, split)
     return split
 
 

@@ -135,7 +135,7 @@ class Road:
                 opened[:still] = self._kept[t.ROAD_OPEN][:still]
             self._keep(t.ROAD_OPEN, opened)
         for incident in incidents:
-            lanes = [*incident.lanes, *(0,) * (t.INCIDENT_MOST_LANES - len(incident.lanes))]
+            lanes = [*incident.lanes, *(0,) * (t.MOST_LANES - len(incident.lanes))]
             self._incidents[planned] = [
                 incident.start_s, incident.x, incident.segment, int(incident.kind == ACCIDENT), len(incident.lanes),
                 *lanes, incident.complete, incident.hold_s, 0, FOREVER,

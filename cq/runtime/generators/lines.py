@@ -27,6 +27,7 @@ from cq.runtime.base.ops import (
     wmul,
 )
 from cq.runtime.generators.draws import below_high, fill_draws, mixed_with
+from cq.runtime.layout.words import Struct
 from cq.workloads.bids import BIDS, COLD_CHANNELS, FIRST_ID, HOT_CHANNELS, NULL_BITS, PRICE_STEPS, SCATTER, START_US
 
 CELL_BYTES = 16
@@ -130,27 +131,28 @@ def write_letters(generator: int, rows: int, words: int, letters: int, text: int
 
 # -- bids ------------------------------------------------------------------------------------------------------------
 
-BID_SEED = 0
-BID_KEYS = 1
-BID_ACCEPT = 2
-BID_ALIAS = 3
-BID_SCATTER = 4
-BID_BIDDERS = 5
-BID_INTERVAL_US = 6
-BID_DELAY_US = 7
-BID_NULL_BELOW = 8  # of 2^NULL_BITS; 0: no NULLs
-BID_PRICES = 9  # -> i64[PRICE_STEPS]
-BID_CHANNELS = 10  # -> cells
-BID_DRAWS = 11  # -> room for the draws of a chunk
-BID_AUCTION = 12  # -> i64[rows], as those that follow
-BID_BIDDER = 13
-BID_PRICE = 14
-BID_TS = 15
-BID_ENDS = 16  # -> i32[rows + 1]
-BID_TEXT = 17  # -> room for 16 bytes a row
-BID_VALID = 18  # -> three bitmaps of zeros: bidder, price, channel
-BID_VALID_BYTES = 19  # of one of them
-BID_WORDS = 20
+_bid = Struct("BID")
+BID_SEED = _bid.word()
+BID_KEYS = _bid.word()
+BID_ACCEPT = _bid.word()
+BID_ALIAS = _bid.word()
+BID_SCATTER = _bid.word()
+BID_BIDDERS = _bid.word()
+BID_INTERVAL_US = _bid.word()
+BID_DELAY_US = _bid.word()
+BID_NULL_BELOW = _bid.word()  # of 2^NULL_BITS; 0: no NULLs
+BID_PRICES = _bid.word()  # -> i64[PRICE_STEPS]
+BID_CHANNELS = _bid.word()  # -> cells
+BID_DRAWS = _bid.word()  # -> room for the draws of a chunk
+BID_AUCTION = _bid.word()  # -> i64[rows], as those that follow
+BID_BIDDER = _bid.word()
+BID_PRICE = _bid.word()
+BID_TS = _bid.word()
+BID_ENDS = _bid.word()  # -> i32[rows + 1]
+BID_TEXT = _bid.word()  # -> room for 16 bytes a row
+BID_VALID = _bid.word()  # -> three bitmaps of zeros: bidder, price, channel
+BID_VALID_BYTES = _bid.word()  # of one of them
+BID_WORDS = _bid.size()
 
 
 @native("i64(i64, i64, i64, i64, i64)")

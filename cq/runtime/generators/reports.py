@@ -21,6 +21,7 @@ from cq.runtime.generators.traffic import (
     ROAD_REPORTS,
     ROAD_STREAM,
 )
+from cq.runtime.layout.words import Struct
 from cq.workloads.linear_road.history import DAYS, HASH_OF_XWAY
 from cq.workloads.linear_road.profiles import EXIT_LANE, SEGMENT_FT
 from cq.workloads.linear_road.stream import (
@@ -33,27 +34,29 @@ from cq.workloads.linear_road.stream import (
 )
 
 # -- the stream ------------------------------------------------------------------------------------------------------
-STREAM_SEED = 0
-STREAM_ROADS = 1  # -> i64[]: addresses
-STREAM_ROAD_COUNT = 2
-STREAM_QUERIES = 3  # double: the share of reports that bring one along
-STREAM_SEGMENTS = 4
-STREAM_XWAYS = 5
-STREAM_ROAD_FT = 6
-STREAM_NEXT_QID = 7
-STREAM_COLUMNS = 8  # -> i64[]: addresses of the columns of the batch
-STREAM_AT = 9  # rows in the batch
-STREAM_EXITS = 10  # -> i64[][EXIT_WORDS]: who left and comes back
-STREAM_EXIT_COUNT = 11
-STREAM_ORDER = 12  # -> i64[]: room for the order of the reports of one road in one second
-STREAM_ASIDE = 13  # -> i64[]: as much room again
-STREAM_WORDS = 14
+_stream = Struct("STREAM")
+STREAM_SEED = _stream.word()
+STREAM_ROADS = _stream.word()  # -> i64[]: addresses
+STREAM_ROAD_COUNT = _stream.word()
+STREAM_QUERIES = _stream.word()  # double: the share of reports that bring one along
+STREAM_SEGMENTS = _stream.word()
+STREAM_XWAYS = _stream.word()
+STREAM_ROAD_FT = _stream.word()
+STREAM_NEXT_QID = _stream.word()
+STREAM_COLUMNS = _stream.word()  # -> i64[]: addresses of the columns of the batch
+STREAM_AT = _stream.word()  # rows in the batch
+STREAM_EXITS = _stream.word()  # -> i64[][EXIT_WORDS]: who left and comes back
+STREAM_EXIT_COUNT = _stream.word()
+STREAM_ORDER = _stream.word()  # -> i64[]: room for the order of the reports of one road in one second
+STREAM_ASIDE = _stream.word()  # -> i64[]: as much room again
+STREAM_WORDS = _stream.size()
 
-EXIT_VID = 0
-EXIT_TIME = 1
-EXIT_XWAY = 2
-EXIT_DRAWN = 3  # 64 bits that say when and where it comes back
-EXIT_WORDS = 4
+_exit = Struct("EXIT")
+EXIT_VID = _exit.word()
+EXIT_TIME = _exit.word()
+EXIT_XWAY = _exit.word()
+EXIT_DRAWN = _exit.word()  # 64 bits that say when and where it comes back
+EXIT_WORDS = _exit.size()
 
 # columns, in the order of the stream's schema
 TYPE, TIME, VID, SPEED, XWAY, LANE, DIRECTION, SEGMENT, POSITION = 0, 1, 2, 3, 4, 5, 6, 7, 8

@@ -23,79 +23,86 @@ from cq.runtime.base.ops import (
     st_i64,
 )
 from cq.runtime.generators.draws import below_high, fill_draws, picked, unit_of
+from cq.runtime.layout.words import Struct
 from cq.workloads.linear_road.profiles import EXIT_LANE, EXIT_OFFSET_FT, FT_PER_MPH, REPORT_S, SEGMENT_FT, TOP_MPH
 from cq.workloads.linear_road.traffic import BLOCK_S
 
 # -- a road: parameters of its profile, then tables, then its state --------------------------------------------------
-ROAD_SEED = 0
-ROAD_STREAM = 1  # 2 * expressway + direction
-ROAD_SEGMENTS = 2
-ROAD_RATE_FIRST = 3  # double: vehicles a second
-ROAD_RATE_LAST = 4  # double
-ROAD_DURATION_S = 5
-ROAD_FREE_MILLI = 6  # double: speed of the free road
-ROAD_CROWD = 7  # double: vehicles of a segment at half density
-ROAD_SQUARED = 8  # 1: the speed law has the exponent 2, else 1.5
-ROAD_FLOOR_MPH = 9
-ROAD_ENTRIES = 10  # -> double[segments]: where vehicles enter
-ROAD_TRIPS = 11  # -> double[segments]: how far they drive; 0: any distance alike
-ROAD_DESIRED = 12  # -> i64[2^16]: quantiles of the desired speed
-ROAD_NOISE = 13  # -> i64[2^16]: quantiles of the driving noise, millionths
-ROAD_VEHICLES = 14  # -> i64[segments]: vehicles now
-ROAD_CAPACITY = 15  # -> double[segments]
-ROAD_LIMITS = 16  # -> i64[segments]: room
-ROAD_DRAWS = 17  # -> room for the draws of one bucket, or of one column of the arrivals
-ROAD_BUCKETS = 18  # -> i64[REPORT_S][BUCKET_COLUMNS][ROAD_ROOM]
-ROAD_ROOM = 19
-ROAD_COUNTS = 20  # -> i64[REPORT_S]: vehicles in each bucket
-ROAD_NEW = 21  # -> i64[NEW_COLUMNS][ROAD_NEW_ROOM]: who enters in this block
-ROAD_NEW_ROOM = 22
-ROAD_NEW_COUNTS = 23  # -> i64[BLOCK_S]: how many enter in each second
-ROAD_REPORTS = 24  # -> i64[REPORT_COLUMNS][ROAD_REPORT_ROOM]
-ROAD_REPORT_ROOM = 25
-ROAD_EDGES = 26  # -> i64[BLOCK_S + 1]: where the reports of each second begin
-ROAD_INCIDENTS = 27  # -> incidents, in the order in which they begin
-ROAD_PLANNED = 28  # incidents there are
-ROAD_BEGUN = 29  # incidents that have begun
-ROAD_OPEN = 30  # -> i64[]: numbers, from 1, of those begun and not released
-ROAD_OPEN_COUNT = 31
-ROAD_DRAWN = 32  # draws of this block that moves have used
-ROAD_WORDS = 33
+_road = Struct("ROAD")
+ROAD_SEED = _road.word()
+ROAD_STREAM = _road.word()  # 2 * expressway + direction
+ROAD_SEGMENTS = _road.word()
+ROAD_RATE_FIRST = _road.word()  # double: vehicles a second
+ROAD_RATE_LAST = _road.word()  # double
+ROAD_DURATION_S = _road.word()
+ROAD_FREE_MILLI = _road.word()  # double: speed of the free road
+ROAD_CROWD = _road.word()  # double: vehicles of a segment at half density
+ROAD_SQUARED = _road.word()  # 1: the speed law has the exponent 2, else 1.5
+ROAD_FLOOR_MPH = _road.word()
+ROAD_ENTRIES = _road.word()  # -> double[segments]: where vehicles enter
+ROAD_TRIPS = _road.word()  # -> double[segments]: how far they drive; 0: any distance alike
+ROAD_DESIRED = _road.word()  # -> i64[2^16]: quantiles of the desired speed
+ROAD_NOISE = _road.word()  # -> i64[2^16]: quantiles of the driving noise, millionths
+ROAD_VEHICLES = _road.word()  # -> i64[segments]: vehicles now
+ROAD_CAPACITY = _road.word()  # -> double[segments]
+ROAD_LIMITS = _road.word()  # -> i64[segments]: room
+ROAD_DRAWS = _road.word()  # -> room for the draws of one bucket, or of one column of the arrivals
+ROAD_BUCKETS = _road.word()  # -> i64[REPORT_S][BUCKET_COLUMNS][ROAD_ROOM]
+ROAD_ROOM = _road.word()
+ROAD_COUNTS = _road.word()  # -> i64[REPORT_S]: vehicles in each bucket
+ROAD_NEW = _road.word()  # -> i64[NEW_COLUMNS][ROAD_NEW_ROOM]: who enters in this block
+ROAD_NEW_ROOM = _road.word()
+ROAD_NEW_COUNTS = _road.word()  # -> i64[BLOCK_S]: how many enter in each second
+ROAD_REPORTS = _road.word()  # -> i64[REPORT_COLUMNS][ROAD_REPORT_ROOM]
+ROAD_REPORT_ROOM = _road.word()
+ROAD_EDGES = _road.word()  # -> i64[BLOCK_S + 1]: where the reports of each second begin
+ROAD_INCIDENTS = _road.word()  # -> incidents, in the order in which they begin
+ROAD_PLANNED = _road.word()  # incidents there are
+ROAD_BEGUN = _road.word()  # incidents that have begun
+ROAD_OPEN = _road.word()  # -> i64[]: numbers, from 1, of those begun and not released
+ROAD_OPEN_COUNT = _road.word()
+ROAD_DRAWN = _road.word()  # draws of this block that moves have used
+ROAD_WORDS = _road.size()
 
-BUCKET_X = 0
-BUCKET_EXIT = 1
-BUCKET_DESIRED = 2
-BUCKET_LANE = 3
-BUCKET_VID = 4
-BUCKET_HELD = 5  # number of the incident that holds it, or 0
-BUCKET_COLUMNS = 6
+_bucket = Struct("BUCKET")
+BUCKET_X = _bucket.word()
+BUCKET_EXIT = _bucket.word()
+BUCKET_DESIRED = _bucket.word()
+BUCKET_LANE = _bucket.word()
+BUCKET_VID = _bucket.word()
+BUCKET_HELD = _bucket.word()  # number of the incident that holds it, or 0
+BUCKET_COLUMNS = _bucket.size()
 
-NEW_TIME = 0
-NEW_X = 1
-NEW_EXIT = 2
-NEW_DESIRED = 3
-NEW_SPEED = 4
-NEW_VID = 5
-NEW_COLUMNS = 6
+_new = Struct("NEW")
+NEW_TIME = _new.word()
+NEW_X = _new.word()
+NEW_EXIT = _new.word()
+NEW_DESIRED = _new.word()
+NEW_SPEED = _new.word()
+NEW_VID = _new.word()
+NEW_COLUMNS = _new.size()
 
-REPORT_VID = 0
-REPORT_SPEED = 1
-REPORT_LANE = 2
-REPORT_X = 3
-REPORT_COLUMNS = 4
+_report = Struct("REPORT")
+REPORT_VID = _report.word()
+REPORT_SPEED = _report.word()
+REPORT_LANE = _report.word()
+REPORT_X = _report.word()
+REPORT_COLUMNS = _report.size()
 
-INCIDENT_START_S = 0
-INCIDENT_X = 1
-INCIDENT_SEGMENT = 2
-INCIDENT_NARROWS = 3  # 1: an accident, which halves the capacity of its segment
-INCIDENT_LANES = 4  # vehicles it takes
-INCIDENT_LANE = 5  # the lane of each
-INCIDENT_COMPLETE = 8
-INCIDENT_HOLD_S = 9
-INCIDENT_HELD = 10
-INCIDENT_RELEASE_S = 11
-INCIDENT_WORDS = 12
-INCIDENT_MOST_LANES = 3
+MOST_LANES = 3
+
+_incident = Struct("INCIDENT")
+INCIDENT_START_S = _incident.word()
+INCIDENT_X = _incident.word()
+INCIDENT_SEGMENT = _incident.word()
+INCIDENT_NARROWS = _incident.word()  # 1: an accident, which halves the capacity of its segment
+INCIDENT_LANES = _incident.word()  # vehicles it takes
+INCIDENT_LANE = _incident.words(MOST_LANES)  # the lane of each
+INCIDENT_COMPLETE = _incident.word()
+INCIDENT_HOLD_S = _incident.word()
+INCIDENT_HELD = _incident.word()
+INCIDENT_RELEASE_S = _incident.word()
+INCIDENT_WORDS = _incident.size()
 
 ARRIVALS_PURPOSE, MOVES_PURPOSE = 0, 1
 _MILLI_MILLION = 1_000_000_000
@@ -193,7 +200,7 @@ def _note_limits(road: int) -> None:
 
 
 @native("i64(i64, i64)")
-def _incident(road: int, number: int) -> int:
+def _incident_at(road: int, number: int) -> int:
     """The address of an incident; the first is number 1."""
     return ld_i64(road, ROAD_INCIDENTS) + (number - 1) * INCIDENT_WORDS * 8
 
@@ -203,16 +210,16 @@ def _open_and_close(road: int, t: int) -> None:
     """The incidents of second t have begun, and those released by now are over."""
     begun, opened = ld_i64(road, ROAD_BEGUN), ld_i64(road, ROAD_OPEN)
     capacity, count = ld_i64(road, ROAD_CAPACITY), ld_i64(road, ROAD_OPEN_COUNT)
-    while begun < ld_i64(road, ROAD_PLANNED) and ld_i64(_incident(road, begun + 1), INCIDENT_START_S) <= t:
+    while begun < ld_i64(road, ROAD_PLANNED) and ld_i64(_incident_at(road, begun + 1), INCIDENT_START_S) <= t:
         begun += 1
         st_i64(opened, count, begun)
         count += 1
-        if ld_i64(_incident(road, begun), INCIDENT_NARROWS):
-            st_f64(capacity, ld_i64(_incident(road, begun), INCIDENT_SEGMENT), 0.5)
+        if ld_i64(_incident_at(road, begun), INCIDENT_NARROWS):
+            st_f64(capacity, ld_i64(_incident_at(road, begun), INCIDENT_SEGMENT), 0.5)
     left = 0
     for n in range(count):
         number = ld_i64(opened, n)
-        incident = _incident(road, number)
+        incident = _incident_at(road, number)
         if ld_i64(incident, INCIDENT_RELEASE_S) > t:
             st_i64(opened, left, number)
             left += 1
@@ -225,7 +232,7 @@ def _open_and_close(road: int, t: int) -> None:
 @native("void(i64, i64, i64, i64, i64)")
 def _stop_at(road: int, t: int, number: int, bucket: int, reports: int) -> None:
     """The first vehicles whose move passes the incident's place are held there, as many as it still takes."""
-    incident, room = _incident(road, number), ld_i64(road, ROAD_ROOM) * 8
+    incident, room = _incident_at(road, number), ld_i64(road, ROAD_ROOM) * 8
     report_room = ld_i64(road, ROAD_REPORT_ROOM) * 8
     place = ld_i64(incident, INCIDENT_X)
     for n in range(ld_i64(ld_i64(road, ROAD_COUNTS), t % REPORT_S)):
@@ -259,7 +266,7 @@ def _reach(road: int, t: int, bucket: int, reports: int) -> None:
         allowed = min(ld_i64(bucket + BUCKET_DESIRED * room, n), ld_i64(limits, sdiv(x, SEGMENT_FT)))
         wish = allowed * ld_i64(noise, draw & _TABLE_MASK)
         speed = min(max(sdiv(wish + _HALF_UNIT, _MILLI_MILLION), lowest), TOP_MPH)
-        if held != 0 and ld_i64(_incident(road, held), INCIDENT_RELEASE_S) > t:
+        if held != 0 and ld_i64(_incident_at(road, held), INCIDENT_RELEASE_S) > t:
             speed = 0
         else:
             st_i64(bucket + BUCKET_HELD * room, n, 0)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from cq.runtime.layout.words import name_words
+from cq.runtime.layout.words import Struct, name_words
 
 ABI_VERSION = 3
 
@@ -26,47 +26,52 @@ NEVER = 2**63 - 1  # an instant that does not come; the watermark after the end 
 BEFORE_ALL = -(2**63)  # the watermark before any row
 
 # -- batch: one ticket's share of the input of one stage ------------------------------------------------------------
-BATCH_ABI = 0
-BATCH_TICKET = 1  # consecutive from 0; results of a stage leave in this order
-BATCH_SEGMENTS = 2  # -> segments
-BATCH_SEGMENT_COUNT = 3
-BATCH_PORTS = 4  # -> one word a port: -> column table of that port (a port is a source, or the stage before)
-BATCH_SELECTION = 5  # 0, or -> i32[]: segment bounds index into it and it gives the row (a lane's share)
-BATCH_ROWS = 6  # rows in all segments
+_batch = Struct("BATCH")
+BATCH_ABI = _batch.word()
+BATCH_TICKET = _batch.word()  # consecutive from 0; results of a stage leave in this order
+BATCH_SEGMENTS = _batch.word()  # -> segments
+BATCH_SEGMENT_COUNT = _batch.word()
+BATCH_PORTS = _batch.word()  # -> one word a port (a source, or the stage before): -> its column table
+BATCH_SELECTION = _batch.word()  # 0, or -> i32[]: segment bounds index into it and it gives the row (a lane's share)
+BATCH_ROWS = _batch.word()  # rows in all segments
 # 0, or -> i64[]: the watermark in force when a row is taken (cq/runtime/flow/watermarks.py), by serial
-BATCH_WATERMARKS = 7
-BATCH_FIRST = 8  # serial of its first row; in a batch from an earlier stage that stage's rows are numbered
+BATCH_WATERMARKS = _batch.word()
+BATCH_FIRST = _batch.word()  # serial of its first row; in a batch from an earlier stage that stage's rows are numbered
 # -> i64 a row: what has caused it, for messages: CAUSE_*. In a ticket -> i64 a port: the cause of its row 0, to which a
 # row's number is added
-BATCH_CAUSES = 9
-BATCH_WORDS = 10
+BATCH_CAUSES = _batch.word()
+BATCH_WORDS = _batch.size()
 
 CAUSE_SOURCE_SHIFT = 48  # cause >= 0: the port of the source, above the number of the row in it
 CAUSE_INSTANT = -(2**62)  # cause < CAUSE_END: this and the instant at which it was made
 CAUSE_END = -1  # made when all inputs had ended
 
 # -- segment: what happens next, in order ----------------------------------------------------------------------------
-SEGMENT_KIND = 0
-SEGMENT_PORT = 1  # which port the rows are from
-SEGMENT_LO = 2  # first row (ROWS, LATE)
-SEGMENT_HI = 3  # one past the last row
+_segment = Struct("SEGMENT")
+SEGMENT_KIND = _segment.word()
+SEGMENT_PORT = _segment.word()  # which port the rows are from
+SEGMENT_LO = _segment.word()  # first row (ROWS, LATE)
+SEGMENT_HI = _segment.word()  # one past the last row
 # Serial of the first row of the segment: row LO, or row SELECTION[LO] of a lane's share. That of any other row
 # is this plus its distance from that one. CLOSE, END: serial of the cause: the row they come before.
-SEGMENT_SERIAL = 4
-SEGMENT_WATERMARK = 5  # CLOSE: the minimum watermark over all sources, to which event time has now advanced
-SEGMENT_WORDS = 6
+SEGMENT_SERIAL = _segment.word()
+# CLOSE: the minimum watermark over all sources, to which event time has now advanced
+SEGMENT_WATERMARK = _segment.word()
+SEGMENT_WORDS = _segment.size()
 
-SEGMENT_ROWS = 0  # rows on time, in arrival order
-SEGMENT_LATE = 1  # rows below the watermark of their source: event-time operators drop them
-SEGMENT_CLOSE = 2  # serve every closing time at or before WATERMARK, ascending
-SEGMENT_END = 3  # all inputs have ended (a CLOSE with NEVER came before)
+# ROWS   rows on time, in arrival order
+# LATE   rows below the watermark of their source: event-time operators drop them
+# CLOSE  serve every closing time at or before WATERMARK, ascending
+# END    all inputs have ended (a CLOSE with NEVER came before)
+SEGMENT_ROWS, SEGMENT_LATE, SEGMENT_CLOSE, SEGMENT_END = 0, 1, 2, 3
 
 # -- column of an input port: Arrow buffers by reference -------------------------------------------------------------
-COLUMN_DATA = 0  # -> values, array offset applied (BOOLEAN: -> bits, not applied); VARCHAR: -> bytes
-COLUMN_VALIDITY = 1  # 0 (no NULL), or -> bits
-COLUMN_OFFSETS = 2  # VARCHAR: -> i32[], array offset applied
-COLUMN_BIT = 3  # the array offset, to add to a row number when looking at bits
-COLUMN_WORDS = 4
+_column = Struct("COLUMN")
+COLUMN_DATA = _column.word()  # -> values, array offset applied (BOOLEAN: -> bits, not applied); VARCHAR: -> bytes
+COLUMN_VALIDITY = _column.word()  # 0 (no NULL), or -> bits
+COLUMN_OFFSETS = _column.word()  # VARCHAR: -> i32[], array offset applied
+COLUMN_BIT = _column.word()  # the array offset, to add to a row number when looking at bits
+COLUMN_WORDS = _column.size()
 
 # Bytes of VARCHAR buffers are readable for this many bytes past the last value, so that kernels may load whole words.
 STRING_SLACK_BYTES = 16
@@ -99,57 +104,62 @@ STORAGE_BYTES = {
 ORDINAL_BITS = 24  # of a number that tells apart rows of one serial: a record of 16 MiB makes fewer
 
 # -- output port: a batch under construction -------------------------------------------------------------------------
-PORT_ROWS = 0  # rows emitted so far
-PORT_LIMIT = 1  # at or above this many rows the kernel returns MORE at its next step
-PORT_CAPACITY = 2  # rows the buffers have room for; always > LIMIT
-PORT_COLUMNS = 3  # -> output columns
-PORT_COLUMN_COUNT = 4
-PORT_SEGMENTS = 5  # stage output: -> segments over the emitted rows for the next stage; sink: 0
-PORT_SEGMENT_COUNT = 6
-PORT_SEGMENT_CAPACITY = 7
-PORT_POSITIONS = 8  # 0, or -> i64[rows][POSITION_WORDS]: a lane's output, merged by these
-PORT_WATERMARKS = 9  # 0, or -> i64[]: the watermark of each row, for a next stage whose closing times depend on data
-PORT_CAUSES = 10  # 0, or -> i64[]: what has caused each row, for messages of later stages
-PORT_WORDS = 11
+_port = Struct("PORT")
+PORT_ROWS = _port.word()  # rows emitted so far
+PORT_LIMIT = _port.word()  # at or above this many rows the kernel returns MORE at its next step
+PORT_CAPACITY = _port.word()  # rows the buffers have room for; always > LIMIT
+PORT_COLUMNS = _port.word()  # -> output columns
+PORT_COLUMN_COUNT = _port.word()
+PORT_SEGMENTS = _port.word()  # stage output: -> segments over the emitted rows for the next stage; sink: 0
+PORT_SEGMENT_COUNT = _port.word()
+PORT_SEGMENT_CAPACITY = _port.word()
+PORT_POSITIONS = _port.word()  # 0, or -> i64[rows][POSITION_WORDS]: a lane's output, merged by these
+# 0, or -> i64[]: the watermark of each row, for a next stage whose closing times depend on data
+PORT_WATERMARKS = _port.word()
+PORT_CAUSES = _port.word()  # 0, or -> i64[]: what has caused each row, for messages of later stages
+PORT_WORDS = _port.size()
 
-OUT_DATA = 0  # -> values (VARCHAR: -> bytes; BOOLEAN: -> bits, zeroed)
-OUT_VALIDITY = 1  # 0 (never NULL), or -> bits, zeroed: the kernel sets the bit of a value that is not NULL
-OUT_OFFSETS = 2  # VARCHAR: -> i32[capacity + 1], [0] = 0
-OUT_BYTES = 3  # VARCHAR: bytes used
-OUT_BYTES_CAPACITY = 4  # VARCHAR: bytes there is room for (STRING_SLACK_BYTES more are writable)
-OUT_STORAGE = 5  # a Storage
-OUT_WORDS = 6
+_out = Struct("OUT")
+OUT_DATA = _out.word()  # -> values (VARCHAR: -> bytes; BOOLEAN: -> bits, zeroed)
+OUT_VALIDITY = _out.word()  # 0 (never NULL), or -> bits, zeroed: the kernel sets the bit of a value that is not NULL
+OUT_OFFSETS = _out.word()  # VARCHAR: -> i32[capacity + 1], [0] = 0
+OUT_BYTES = _out.word()  # VARCHAR: bytes used
+OUT_BYTES_CAPACITY = _out.word()  # VARCHAR: bytes there is room for (STRING_SLACK_BYTES more are writable)
+OUT_STORAGE = _out.word()  # a Storage
+OUT_WORDS = _out.size()
 
 # -- position of an output row, compared word by word ----------------------------------------------------------------
-POSITION_SERIAL = 0
-POSITION_INSTANT = 1  # NEVER for what a row itself causes: instants come before the row
-POSITION_NODE = 2  # place of the closing operator in the plan
-POSITION_START = 3  # window start
-POSITION_ARRIVAL = 4  # serial of the group's first row, or of the released row
-POSITION_WORDS = 5
+_position = Struct("POSITION")
+POSITION_SERIAL = _position.word()
+POSITION_INSTANT = _position.word()  # NEVER for what a row itself causes: instants come before the row
+POSITION_NODE = _position.word()  # place of the closing operator in the plan
+POSITION_START = _position.word()  # window start
+POSITION_ARRIVAL = _position.word()  # serial of the group's first row, or of the released row
+POSITION_WORDS = _position.size()
 
 # -- state: the words every kernel's state begins with ---------------------------------------------------------------
-STATE_SEGMENT = 0  # cursor: the segment to go on with
-STATE_ROW = 1  # cursor: 1 + the row to go on with, or 0: the segment has not begun
-STATE_ERROR_CODE = 2  # ErrorCode
-STATE_ERROR_SITE = 3  # which place of the query: index into Stage.sites
-STATE_ERROR_PORT = 4
-STATE_ERROR_ROW = 5  # row of the port's batch, or -1 when a closing window failed
-STATE_ERROR_SERIAL = 6
-STATE_ERROR_INSTANT = 7
-STATE_LATE_ROWS = 8  # rows dropped as late by event-time operators, each counted once a path
-STATE_INSTANT = 9  # closing time under way
-STATE_SCRATCH = 10  # -> bytes that live for one step (cq/runtime/values/text.py), or 0
-STATE_RESULT = 11  # where a library function leaves a second result
-STATE_ERROR_NODE = 12  # the rest of the failing position: in lanes other lanes' rows before it are delivered
-STATE_ERROR_START = 13
-STATE_ERROR_ARRIVAL = 14
-STATE_CALLS = 15  # kernel calls so far (the engine's)
-STATE_HELD_BYTES = 16  # what the containers held when last weighed (the engine's)
-STATE_ERROR_GROUP = 17  # 1 + index into Stage.groups when a value of a group failed, or 0
-STATE_ERROR_ENTRY = 18  # -> its entry, and the table that is in; START is the window's
-STATE_ERROR_TABLE = 19
-STATE_FIRST_FREE = 20  # operators' words start here
+_state = Struct("STATE")
+STATE_SEGMENT = _state.word()  # cursor: the segment to go on with
+STATE_ROW = _state.word()  # cursor: 1 + the row to go on with, or 0: the segment has not begun
+STATE_ERROR_CODE = _state.word()  # ErrorCode
+STATE_ERROR_SITE = _state.word()  # which place of the query: index into Stage.sites
+STATE_ERROR_PORT = _state.word()
+STATE_ERROR_ROW = _state.word()  # row of the port's batch, or -1 when a closing window failed
+STATE_ERROR_SERIAL = _state.word()
+STATE_ERROR_INSTANT = _state.word()
+STATE_LATE_ROWS = _state.word()  # rows dropped as late by event-time operators, each counted once a path
+STATE_INSTANT = _state.word()  # closing time under way
+STATE_SCRATCH = _state.word()  # -> bytes that live for one step (cq/runtime/values/text.py), or 0
+STATE_RESULT = _state.word()  # where a library function leaves a second result
+STATE_ERROR_NODE = _state.word()  # the rest of the failing position: in lanes other lanes' rows before it are delivered
+STATE_ERROR_START = _state.word()
+STATE_ERROR_ARRIVAL = _state.word()
+STATE_CALLS = _state.word()  # kernel calls so far (the engine's)
+STATE_HELD_BYTES = _state.word()  # what the containers held when last weighed (the engine's)
+STATE_ERROR_GROUP = _state.word()  # 1 + index into Stage.groups when a value of a group failed, or 0
+STATE_ERROR_ENTRY = _state.word()  # -> its entry, and the table that is in; START is the window's
+STATE_ERROR_TABLE = _state.word()
+STATE_FIRST_FREE = _state.rest()  # operators' words start here
 
 name_words(globals())
 

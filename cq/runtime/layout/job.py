@@ -8,24 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 
 from cq.lang.types import DataType
 from cq.runtime.layout.abi import Storage
-
-
-class StageKind(Enum):
-    """How tickets of a stage may be spread over workers.
-
-    STATELESS: any worker takes any ticket; results return to ticket order.  PARTITIONED: a ticket is split into lanes
-    by key; each lane has its own state.  PARTIAL: any worker takes any ticket and fills panes of its own; the next
-    stage merges and closes them.  STATEFUL: one worker at a time, tickets in order.
-    """
-
-    STATELESS = "any worker"
-    PARTITIONED = "lanes by key"
-    PARTIAL = "any worker, into panes of its own"
-    STATEFUL = "one worker at a time"
+from cq.ways import Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +170,7 @@ class Stage:
     """A compiled-to-be loop.
 
     module: generated Python source, one file.  functions: (name, signature) of all it defines.  entry: its kernel.
-    lanes: for PARTITIONED, how many; a power of two.  lane_entry: for PARTITIONED, a function
+    lanes: for LANES, how many; a power of two.  lane_entry: for LANES, a function
     `i64 lanes(batch, port, lo, hi, out, constants)` that writes the 32-bit key hash of rows lo..hi of a port's batch
     into out, a u32[hi - lo].  time_entries: functions `i64 times(state, batch, lo, hi, out, constants)` of event times
     that are computed (cq/runtime/engine/clock.py).  positions: whether the kernel writes PORT_POSITIONS (needed when
@@ -194,7 +180,7 @@ class Stage:
     """
 
     name: str
-    kind: StageKind
+    way: Way
     module: str
     functions: tuple[tuple[str, str], ...]
     entry: str
@@ -245,11 +231,9 @@ def _problems(job: Job, number: int, stage: Stage) -> Iterator[str]:
     names = {name for name, _ in stage.functions}
     if stage.entry not in names or (stage.lane_entry is not None and stage.lane_entry not in names):
         yield "an entry it does not define"
-    if (stage.kind is StageKind.PARTITIONED) != (stage.lane_entry is not None) or bool(stage.lanes) != bool(
-        stage.lane_entry
-    ):
+    if (stage.way is Way.LANES) != (stage.lane_entry is not None) or bool(stage.lanes) != bool(stage.lane_entry):
         yield "lanes without a function that tells them, or the reverse"
-    if stage.kind is StageKind.PARTIAL and last:
+    if stage.way is Way.PARTIAL and last:
         yield "partial panes are merged by the next stage"
     if not last and len(stage.ports) != 1:
         yield "one port leads to the next stage"

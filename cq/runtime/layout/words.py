@@ -1,7 +1,14 @@
-"""Numbers of the binary contract that know their names, so that generated code can say what it touches.
+"""Native structures: their words are declared once, in order, and know their names where generated code shows them.
 
-A module that declares word offsets calls `name_words(globals())` behind them. To everybody who computes with it a
-`Word` is the int it stands for; the writer of generated code prints its name (cq/codegen/writer.py).
+A structure is declared at the top of the module that owns it, a word a line; nobody writes an offset:
+
+    _heap = Struct("HEAP")
+    HEAP_ITEMS = _heap.word()  # -> items
+    HEAP_COUNT = _heap.word()
+    HEAP_WORDS = _heap.size()
+
+A module whose words generated code touches calls `name_words(globals())` behind them. To everybody who computes with it
+a `Word` is the int it stands for; the writer of generated code prints its name (cq/codegen/writer.py).
 """
 
 from __future__ import annotations
@@ -9,7 +16,80 @@ from __future__ import annotations
 import re
 from typing import Any
 
+WORDS_A_LINE = 8  # of a cache line
+
 _DECLARED = re.compile(r"[A-Z][A-Z0-9_]*")
+
+
+class Struct:
+    """Gives out the words of a structure, the next free ones at every call.
+
+    name: what the names of its words begin with.  after: the size of the structure it begins with; negative: so many
+    words before what its address points to. Lines are counted from its address; two words of `line` never share a cache
+    line, even where that address is in the middle of one.
+    """
+
+    def __init__(self, name: str, after: int = 0) -> None:
+        self._name, self._next, self._closed = name, int(after), False
+
+    def word(self) -> int:
+        """The next word."""
+        return self.words(1)
+
+    def words(self, count: int) -> int:
+        """The first of the next `count` words."""
+        assert not self._closed, f"{self._name}: a word behind its end"
+        assert count > 0, f"{self._name}: no word"
+        first = self._next
+        self._next += count
+        return first
+
+    def line(self) -> int:
+        """The next word that can have a cache line of its own, so that writing it disturbs no reader of another."""
+        self.align()
+        return self.words(WORDS_A_LINE)
+
+    def align(self) -> None:
+        """What follows begins a cache line."""
+        self.skip(-self._next % WORDS_A_LINE)
+
+    def skip(self, count: int) -> None:
+        """The next `count` words are unused."""
+        assert not self._closed, f"{self._name}: a hole behind its end"
+        assert count >= 0, f"{self._name}: a hole of {count} words"
+        self._next += count
+
+    def rest(self) -> int:
+        """Where the declared words end and others begin, as many as each structure has room for."""
+        self._closed = True
+        return self._next
+
+    def size(self) -> int:
+        """How many words it has, all declared now."""
+        return self.rest()
+
+    def lines(self) -> int:
+        """Its size in words, rounded up to whole cache lines."""
+        self.align()
+        return self.rest()
+
+
+class Overlay:
+    """Gives out words of a structure that has its place and size in common with another one, which keeps the rest."""
+
+    def __init__(self, name: str, size: int) -> None:
+        self._name, self._size, self._taken = name, int(size), set[int]()
+
+    def at(self, word: int) -> int:
+        """The word in the place of this one of the other structure."""
+        assert 0 <= word < self._size, f"{self._name}: word {int(word)} of {self._size}"
+        assert word not in self._taken, f"{self._name}: word {int(word)} twice"
+        self._taken.add(int(word))
+        return int(word)
+
+    def size(self) -> int:
+        """How many words it has."""
+        return self._size
 
 
 class Word(int):

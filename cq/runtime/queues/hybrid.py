@@ -16,13 +16,15 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import at_add, ld_i64, release, st_i64, zalloc
+from cq.runtime.layout.words import Struct
 from cq.runtime.queues.ring import ring_drop, ring_has_room, ring_new, ring_pop, ring_push
 
-HYBRID_MASTER = 0
-HYBRID_LANES = 1
-HYBRID_QUEUES = 2  # -> one word a lane: its ring
-HYBRID_COUNTS = 3  # -> eight words a lane, the first of them its count
-HYBRID_WORDS = 4
+_hybrid = Struct("HYBRID")
+HYBRID_MASTER = _hybrid.word()
+HYBRID_LANES = _hybrid.word()
+HYBRID_QUEUES = _hybrid.word()  # -> one word a lane: its ring
+HYBRID_COUNTS = _hybrid.word()  # -> eight words a lane, the first of them its count
+HYBRID_WORDS = _hybrid.size()
 
 
 @native("i64(i64, i64)", export=True)

@@ -1,9 +1,9 @@
-"""A bag of things that are lent out and come back: tickets, tasks, splits.
+"""A pool of things that are lent out and come back: tickets, tasks, splits.
 
 A ring cannot hold them: while one thread is between the claim and the release of a cell, a push of another can find the
 ring full, though there is room for all. Here each thing has a home of its own, so that coming back is one store.
 
-Roles     many takers (bag_take); a thing is put back by whoever has it (bag_put).
+Roles     many takers (pool_take); a thing is put back by whoever has it (pool_put).
 Shared    one word a home: the thing that is in, or 0 while it is out.
 I1        a thing that is in is taken by one thread.                          tests: test_a_thing_is_lent_to_one_thread
 I2        a thing that came back can be taken at once; no put ever refuses.   tests: test_what_comes_back_can_be_taken
@@ -15,43 +15,45 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import at_cas, at_load, at_store, ld_i64, release, st_i64, zalloc
+from cq.runtime.layout.words import Struct
 
-BAG_HOMES = 0  # how many
-BAG_FIRST = 8  # the homes, from here on
+_pool = Struct("POOL")
+POOL_HOMES = _pool.line()  # how many
+POOL_FIRST = _pool.rest()  # the homes, from here on
 
 
 @native("i64(i64)", export=True)
-def bag_new(homes: int) -> int:
-    """An empty bag with so many homes; 0 without memory."""
-    bag = zalloc((BAG_FIRST + homes) * 8)
-    if bag != 0:
-        st_i64(bag, BAG_HOMES, homes)
-    return bag
+def pool_new(homes: int) -> int:
+    """An empty pool with so many homes; 0 without memory."""
+    pool = zalloc((POOL_FIRST + homes) * 8)
+    if pool != 0:
+        st_i64(pool, POOL_HOMES, homes)
+    return pool
 
 
 @native("void(i64)", export=True)
-def bag_drop(bag: int) -> None:
-    """The bag is gone; the things are not. 0 is ignored."""
-    release(bag)
+def pool_drop(pool: int) -> None:
+    """The pool is gone; the things are not. 0 is ignored."""
+    release(pool)
 
 
 @native("i64(i64, i64)", export=True)
-def bag_home(bag: int, number: int) -> int:
-    """The address of a home, which `bag_put` wants."""
-    return bag + (BAG_FIRST + number) * 8
+def pool_home(pool: int, number: int) -> int:
+    """The address of a home, which `pool_put` wants."""
+    return pool + (POOL_FIRST + number) * 8
 
 
 @native("void(i64, i64)", export=True)
-def bag_put(home: int, thing: int) -> None:
+def pool_put(home: int, thing: int) -> None:
     """The thing is in, at its home."""
     at_store(home, thing)
 
 
 @native("i64(i64)", export=True)
-def bag_take(bag: int) -> int:
+def pool_take(pool: int) -> int:
     """A thing that was in and is now the caller's; 0 when none was."""
-    for number in range(ld_i64(bag, BAG_HOMES)):
-        home = bag + (BAG_FIRST + number) * 8
+    for number in range(ld_i64(pool, POOL_HOMES)):
+        home = pool + (POOL_FIRST + number) * 8
         thing = at_load(home)
         if thing != 0 and at_cas(home, thing, 0):
             return thing
@@ -59,10 +61,10 @@ def bag_take(bag: int) -> int:
 
 
 @native("i64(i64)", export=True)
-def bag_count(bag: int) -> int:
+def pool_count(pool: int) -> int:
     """How many things are in; of each it is told as it was at some moment of the call."""
     count = 0
-    for number in range(ld_i64(bag, BAG_HOMES)):
-        if at_load(bag + (BAG_FIRST + number) * 8) != 0:
+    for number in range(ld_i64(pool, POOL_HOMES)):
+        if at_load(pool + (POOL_FIRST + number) * 8) != 0:
             count += 1
     return count

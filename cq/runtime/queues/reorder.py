@@ -18,11 +18,13 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import at_add, at_cas, at_load, at_store, ld_i64, release, st_i64, zalloc
+from cq.runtime.layout.words import Struct
 
-REORDER_MASK = 0
-REORDER_HEAD = 8
-REORDER_FLAG = 16
-REORDER_SLOTS = 24
+_reorder = Struct("REORDER")
+REORDER_MASK = _reorder.line()
+REORDER_HEAD = _reorder.line()
+REORDER_FLAG = _reorder.line()
+REORDER_SLOTS = _reorder.rest()
 
 
 @native("i64(i64)", export=True)

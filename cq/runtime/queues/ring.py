@@ -19,11 +19,13 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import at_cas, at_load, at_load_acq, at_store_rel, ld_i64, release, st_i64, zalloc
+from cq.runtime.layout.words import Struct
 
-RING_MASK = 0
-RING_TAIL = 8  # a cache line apart
-RING_HEAD = 16
-RING_CELLS = 24  # two words a cell: turn, value
+_ring = Struct("RING")
+RING_MASK = _ring.line()
+RING_TAIL = _ring.line()
+RING_HEAD = _ring.line()
+RING_CELLS = _ring.rest()  # two words a cell: turn, value
 
 
 @native("i64(i64)", export=True)

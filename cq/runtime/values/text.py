@@ -27,13 +27,16 @@ from cq.runtime.base.ops import (
     wsub,
 )
 from cq.runtime.layout.abi import STATE_SCRATCH
+from cq.runtime.layout.words import Struct
 
-STEP_CAPACITY = 0
-STEP_USED = 1
-STEP_OLDER = 2  # -> the block before, freed at the next reset
-STEP_HEADER_BYTES = 24
-STEP_FIRST_BYTES = 4096
-STEP_SLACK_BYTES = 16
+_step = Struct("STEP")
+STEP_CAPACITY = _step.word()
+STEP_USED = _step.word()
+STEP_OLDER = _step.word()  # -> the block before, freed at the next reset
+STEP_HEADER_BYTES = _step.size() * 8
+
+FIRST_STEP_BYTES = 4096
+SLACK_BYTES = 16
 MOST_TEXT_BYTES = 2**31 - 1  # of one text; its offsets in a column have 32 bits
 
 
@@ -48,10 +51,10 @@ def step_bytes(state: int, size: int) -> int:
         if used + size <= ld_i64(block, STEP_CAPACITY):
             st_i64(block, STEP_USED, used + size)
             return block + STEP_HEADER_BYTES + used
-    capacity = max_i64(STEP_FIRST_BYTES, size)
+    capacity = max_i64(FIRST_STEP_BYTES, size)
     if block != 0:
         capacity = max_i64(ld_i64(block, STEP_CAPACITY) * 2, size)
-    fresh = alloc(STEP_HEADER_BYTES + capacity + STEP_SLACK_BYTES)
+    fresh = alloc(STEP_HEADER_BYTES + capacity + SLACK_BYTES)
     if fresh == 0:
         return 0
     st_i64(fresh, STEP_CAPACITY, capacity)

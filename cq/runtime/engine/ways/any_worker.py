@@ -8,7 +8,7 @@ I1        the head ticket always has a task: a task is taken before a ticket.
                                                                        tests: test_a_ticket_far_ahead_cannot_starve_*
 I2        a task is idle again only when its ticket has left the reorder buffer.
                                                                        tests: test_every_schedule_gives_the_rows_*
-Shared    the ring of items, the bag of idle tasks, the reorder buffer: see these. STAGE_FAILED, read to save work only.
+Shared    the ring of items, the pool of idle tasks, the reorder buffer: see these. STAGE_FAILED, read to save work.
 Progress  no call waits: who finds no task, no ticket or no room behind the stage returns.
 Source    Prasaad et al. (2018), section 3.2; what a slow consumer leaves, any later reader sends.
 """
@@ -45,13 +45,13 @@ from cq.runtime.engine.stage import (
     send_failure,
     use_up,
 )
-from cq.runtime.engine.ways.protocol import Making, Way, register
+from cq.runtime.engine.ways.protocol import Making, Runner, register
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_PORT
 from cq.runtime.layout.abi import DONE, ERROR, MORE
-from cq.runtime.layout.job import StageKind
-from cq.runtime.queues.pool import bag_count, bag_put, bag_take
+from cq.runtime.queues.pool import pool_count, pool_put, pool_take
 from cq.runtime.queues.reorder import reorder_enter, reorder_head, reorder_leave, reorder_next, reorder_put
 from cq.runtime.queues.ring import ring_size, ring_take
+from cq.ways import Way
 
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
     from cq.runtime.base.host import Host
@@ -109,7 +109,7 @@ def drain_tickets(stage: int) -> int:
         while task != 0 and _send_task(stage, task) == 1:
             st_i64(task, TASK_ITEM, 0)
             reorder_next(buffer)
-            bag_put(ld_i64(task, TASK_HOME), task)
+            pool_put(ld_i64(task, TASK_HOME), task)
             sent += 1
             task = reorder_head(buffer)
         if reorder_leave(buffer) == 0:
@@ -120,12 +120,12 @@ def drain_tickets(stage: int) -> int:
 @native("i64(i64)")
 def take_ticket(stage: int) -> int:
     """A task with the next ticket, not run; 0 when there is no ticket, or no task for it."""
-    task = bag_take(ld_i64(stage, STAGE_TASK))
+    task = pool_take(ld_i64(stage, STAGE_TASK))
     if task == 0:
         return 0
     item, ticket = ring_take(ld_i64(stage, STAGE_INPUT))
     if item == 0:
-        bag_put(ld_i64(task, TASK_HOME), task)
+        pool_put(ld_i64(task, TASK_HOME), task)
         return 0
     count_item(stage, item)
     st_i64(task, TASK_ITEM, item)
@@ -150,7 +150,7 @@ def put_ticket(stage: int, task: int) -> None:
 
 @native("i64(i64, i64)", export=True)
 def serve_any(stage: int, worker: int) -> int:
-    """`Way.serve`: how many tickets were run or sent."""
+    """`Runner.serve`: how many tickets were run or sent."""
     done = drain_tickets(stage)
     task = take_ticket(stage)
     if task == 0:
@@ -165,10 +165,10 @@ def serve_any(stage: int, worker: int) -> int:
 
 @native("i64(i64)", export=True)
 def any_idle(stage: int) -> int:
-    """`Way.idle`, where STAGE_TASK holds all that is not in use: tasks, or splits."""
+    """`Runner.idle`, where STAGE_TASK holds all that is not in use: tasks, or splits."""
     if ring_size(ld_i64(stage, STAGE_INPUT)) > 0:
         return 0
-    return 1 if bag_count(ld_i64(stage, STAGE_TASK)) == ld_i64(stage, STAGE_TASKS) else 0
+    return 1 if pool_count(ld_i64(stage, STAGE_TASK)) == ld_i64(stage, STAGE_TASKS) else 0
 
 
 def _build(making: Making) -> None:
@@ -178,12 +178,12 @@ def _build(making: Making) -> None:
 
 
 def _describe(_host: Host, _stage: int) -> str:
-    return StageKind.STATELESS.value
+    return Way.ANY.value
 
 
 register(
-    Way(
-        StageKind.STATELESS,
+    Runner(
+        Way.ANY,
         _build,
         _describe,
         serve=serve_any,

@@ -59,7 +59,7 @@ from cq.runtime.engine.stage import (
     wake_workers,
 )
 from cq.runtime.engine.ways.any_worker import any_idle
-from cq.runtime.engine.ways.protocol import Making, Way, register
+from cq.runtime.engine.ways.protocol import Making, Runner, register
 from cq.runtime.flow import split as x
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_PORT
 from cq.runtime.flow.gather import merge_split
@@ -87,11 +87,11 @@ from cq.runtime.flow.split import (
     split_item,
 )
 from cq.runtime.layout.abi import DONE, ERROR, MORE, STATE_FIRST_FREE
-from cq.runtime.layout.job import StageKind
 from cq.runtime.queues.hybrid import hybrid_add, hybrid_claim, hybrid_done, hybrid_has_room, hybrid_item
-from cq.runtime.queues.pool import bag_put, bag_take
+from cq.runtime.queues.pool import pool_put, pool_take
 from cq.runtime.queues.reorder import reorder_enter, reorder_head, reorder_leave, reorder_next, reorder_put
 from cq.runtime.queues.ring import ring_take
+from cq.ways import Way
 
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
     from cq.runtime.base.host import Host
@@ -112,12 +112,12 @@ def _fail_split(split: int, code: int) -> None:
 @native("i64(i64, i64)")
 def _take(stage: int, lanes: int) -> int:
     """1 and one more ticket is split; 0 when there is no ticket, or no split for it."""
-    split = bag_take(ld_i64(lanes, LANES_SPLITS))
+    split = pool_take(ld_i64(lanes, LANES_SPLITS))
     if split == 0:
         return 0
     item, ticket = ring_take(ld_i64(stage, STAGE_INPUT))
     if item == 0:
-        bag_put(ld_i64(split, SPLIT_HOME), split)
+        pool_put(ld_i64(split, SPLIT_HOME), split)
         return 0
     count_item(stage, item)
     st_i64(split, SPLIT_ITEM, item)
@@ -279,7 +279,7 @@ def _send(stage: int, lanes: int) -> int:
         split = reorder_head(buffer)
         while split != 0 and _send_split(stage, split) == 1:
             reorder_next(buffer)
-            bag_put(ld_i64(split, SPLIT_HOME), split)
+            pool_put(ld_i64(split, SPLIT_HOME), split)
             sent += 1
             split = reorder_head(buffer)
         if reorder_leave(buffer) == 0:
@@ -289,7 +289,7 @@ def _send(stage: int, lanes: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def serve_lanes(stage: int, worker: int) -> int:
-    """`Way.serve`: how much was done: what is merged is sent, then a lane is served, else a ticket is split."""
+    """`Runner.serve`: how much was done: what is merged is sent, then a lane is served, else a ticket is split."""
     lanes = ld_i64(stage, STAGE_LANES)
     done = _send(stage, lanes)
     _spread(stage, lanes)
@@ -311,7 +311,7 @@ def _build(making: Making) -> None:
     depots = [new_depot(host, port, batch_rows, batch_rows, carried) for port in spec.ports]
     plant.depots.append(depots)
     plant.hybrids.append(made(host.function("hybrid_new")(count, power_of_two(2 * splits)), spec.name))
-    idle, homes = plant.bag(splits)
+    idle, homes = plant.pool(splits)
     for home in homes:
         plant.splits.append(made(host.function("split_new")(count, home), spec.name))
     assert spec.lane_entry is not None
@@ -348,12 +348,12 @@ def return_merged(host: Host, split: int) -> None:
 
 
 def _describe(host: Host, stage: int) -> str:
-    return f"{host.word(host.word(stage, s.STAGE_LANES), x.LANES_COUNT)} {StageKind.PARTITIONED.value}"
+    return f"{host.word(host.word(stage, s.STAGE_LANES), x.LANES_COUNT)} {Way.LANES.value}"
 
 
 register(
-    Way(
-        StageKind.PARTITIONED,
+    Runner(
+        Way.LANES,
         _build,
         _describe,
         serve=serve_lanes,

@@ -43,11 +43,11 @@ from cq.runtime.engine.stage import (
     wake_workers,
 )
 from cq.runtime.engine.ways.parts import AGAIN, COLLECTED, UNCOLLECTED, collect_parts
-from cq.runtime.engine.ways.protocol import Making, Way, register
+from cq.runtime.engine.ways.protocol import Making, Runner, register
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND, ITEM_LAST
 from cq.runtime.layout.abi import ERROR, MORE, PORT_LIMIT, PORT_ROWS, PORT_WORDS
-from cq.runtime.layout.job import StageKind
 from cq.runtime.queues.ring import ring_pop, ring_size
+from cq.ways import Way
 
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
     from cq.runtime.base.host import Host
@@ -177,13 +177,13 @@ def flush_loop(stage: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def serve_loop(stage: int, worker: int) -> int:
-    """`Way.serve`: any worker will do."""
+    """`Runner.serve`: any worker will do."""
     return serve_single(stage, 0)
 
 
 @native("i64(i64)", export=True)
 def loop_idle(stage: int) -> int:
-    """`Way.idle`."""
+    """`Runner.idle`."""
     if ring_size(ld_i64(stage, STAGE_INPUT)) > 0 or not at_cas(stage + STAGE_BUSY * 8, 0, 1):
         return 0
     task = ld_i64(stage, STAGE_TASK)
@@ -202,12 +202,12 @@ def _build(making: Making) -> None:
 
 
 def _describe(_host: Host, _stage: int) -> str:
-    return StageKind.STATEFUL.value
+    return Way.LOOP.value
 
 
 register(
-    Way(
-        StageKind.STATEFUL,
+    Runner(
+        Way.LOOP,
         _build,
         _describe,
         serve=serve_loop,

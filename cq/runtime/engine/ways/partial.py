@@ -24,9 +24,10 @@ from cq.runtime.engine.ways import parts as q
 from cq.runtime.engine.ways.any_worker import any_idle, drain_tickets, put_ticket, run_ticket, take_ticket, ticket_lives
 from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, serve_single
 from cq.runtime.engine.ways.parts import PART_STATE, part_give, part_marked, part_retire, part_take
-from cq.runtime.engine.ways.protocol import Making, Way, register
+from cq.runtime.engine.ways.protocol import Making, Runner, register
 from cq.runtime.layout.abi import MORE, STATE_ERROR_CODE
-from cq.runtime.layout.job import Slot, StageKind
+from cq.runtime.layout.job import Slot
+from cq.ways import Way
 
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
     from cq.runtime.base.host import Host
@@ -37,7 +38,7 @@ ROWS_A_GROUP = 8
 
 @native("i64(i64, i64)", export=True)
 def serve_partial(stage: int, worker: int) -> int:
-    """`Way.serve`: how many tickets were counted into panes of this worker's own, or passed on.
+    """`Runner.serve`: how many tickets were counted into panes of this worker's own, or passed on.
 
     What they close is collected and emitted at once where that is possible: an emptied pane is then used again while it
     is in the cache. With tickets waiting before the collector, windows shorter than those filled pane after fresh pane,
@@ -114,12 +115,12 @@ def _handed_over(slot: Slot) -> bool:
 
 
 def _describe(_host: Host, _stage: int) -> str:
-    return StageKind.PARTIAL.value
+    return Way.PARTIAL.value
 
 
 register(
-    Way(
-        StageKind.PARTIAL,
+    Runner(
+        Way.PARTIAL,
         _build,
         _describe,
         serve=serve_partial,

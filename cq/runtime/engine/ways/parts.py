@@ -39,23 +39,26 @@ from cq.runtime.layout.abi import (
     SEGMENT_WATERMARK,
     SEGMENT_WORDS,
 )
+from cq.runtime.layout.words import Struct
 
-PARTIALS_COUNT = 0  # states
-PARTIALS_ROWS_IN = 1  # -> how many rows the first stage has taken
-PARTIALS_SLOTS = 2  # -> (word in a filled state, word in the collector's state) of each window's panes
-PARTIALS_SLOT_COUNT = 3
-PARTIALS_GROUPS = 4  # groups collected for the item under way
-PARTIALS_ROWS_A_GROUP = 5  # how many a group has to have in each state for all to be filled
-PARTIALS_ROWS_SEEN = 6  # rows the first stage had taken when the last item was collected
-PARTIALS_SPREAD = 8
-PARTIALS_PARTS = 16  # the states, PART_WORDS each
-PART_WORDS = 8
+_partials = Struct("PARTIALS")
+PARTIALS_COUNT = _partials.word()  # states
+PARTIALS_ROWS_IN = _partials.word()  # -> how many rows the first stage has taken
+PARTIALS_SLOTS = _partials.word()  # -> (word in a filled state, word in the collector's state) of each window's panes
+PARTIALS_SLOT_COUNT = _partials.word()
+PARTIALS_GROUPS = _partials.word()  # groups collected for the item under way
+PARTIALS_ROWS_A_GROUP = _partials.word()  # how many a group has to have in each state for all to be filled
+PARTIALS_ROWS_SEEN = _partials.word()  # rows the first stage had taken when the last item was collected
+PARTIALS_SPREAD = _partials.line()
+PARTIALS_PARTS = _partials.rest()  # the states, PART_WORDS each
 
-PART_LOCK = 0
-PART_STATE = 1
-PART_COLLECTED = 2  # 1: for the item under way; the collector's
-PART_OWNER = 3  # the worker that had it last
-PART_PASSED = 4  # how often others have left it to its owner since
+_part = Struct("PART")
+PART_LOCK = _part.word()
+PART_STATE = _part.word()
+PART_COLLECTED = _part.word()  # 1: for the item under way; the collector's
+PART_OWNER = _part.word()  # the worker that had it last
+PART_PASSED = _part.word()  # how often others have left it to its owner since
+PART_WORDS = _part.lines()
 
 FREE, BUSY, MARKED, HELD, RETIRED = 0, 1, 2, 3, 4
 AGAIN, COLLECTED, NOTHING, UNCOLLECTED = 0, 1, 2, 3  # what collecting came to

@@ -1,7 +1,8 @@
-"""What a way of running a stage says about itself, once, in the file that defines it.
+"""What runs stages one way (cq/ways.py) says about itself, once, in the file that defines it.
 
-A stage is made of what all stages have (cq/runtime/engine/build.py) and what its way adds. Workers know a way by the
-addresses of its native functions, which stand in the stage's words. To add one, add a file to this folder.
+A stage is made of what all stages have (cq/runtime/engine/build.py) and what its runner adds. Workers know a runner by
+the addresses of its native functions, which stand in the stage's words. To add one, name its way and add a file to this
+folder.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from cq.runtime.base.interpret import WAYS, load_modules
 from cq.runtime.engine.plant import Plant
-from cq.runtime.layout.job import Stage, StageKind
+from cq.runtime.layout.job import Stage
+from cq.ways import Way
 
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
     from cq.runtime.base.host import Host
@@ -41,8 +43,8 @@ class Making:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way of running a stage.
+class Runner:
+    """What runs stages one way.
 
     build(making): its states, its tasks and what else it needs are there, dropped with the plant.
     describe(host, stage): the way in words, as `explain` has it.
@@ -52,7 +54,7 @@ class Way:
     alone: whether one worker at a time is inside.  emptied: whether its ports are emptied after every item.
     """
 
-    kind: StageKind
+    way: Way
     build: Callable[[Making], None]
     describe: Callable[[Host, int], str]
     serve: Native
@@ -62,23 +64,23 @@ class Way:
     emptied: bool
 
 
-_REGISTERED: dict[StageKind, Way] = {}
+_REGISTERED: dict[Way, Runner] = {}
 
 
-def register(way: Way) -> None:
-    """Stages of this kind are run this way."""
-    assert way.kind not in _REGISTERED, f"there is a way for {way.kind.value} stages"
-    _REGISTERED[way.kind] = way
+def register(runner: Runner) -> None:
+    """Stages are run this way by this one."""
+    assert runner.way not in _REGISTERED, f"there is a runner for {runner.way.name}"
+    _REGISTERED[runner.way] = runner
 
 
 @cache
-def ways() -> dict[StageKind, Way]:
-    """All ways, by the kind of stage they run."""
+def runners() -> dict[Way, Runner]:
+    """One for each way."""
     load_modules(WAYS)
     return _REGISTERED
 
 
-def way_of(spec: Stage, workers: int) -> Way:
-    """How a stage is run by so many workers. A single one needs no order restored."""
-    alone = spec.kind is StageKind.STATELESS and workers == 1
-    return ways()[StageKind.STATEFUL if alone else spec.kind]
+def runner_of(spec: Stage, workers: int) -> Runner:
+    """What runs a stage with so many workers. A single one needs no order restored."""
+    alone = spec.way is Way.ANY and workers == 1
+    return runners()[Way.LOOP if alone else spec.way]

@@ -1,0 +1,19 @@
+"""The ways of running a stage: the planner chooses one, codegen writes for it, the engine runs it."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Way(Enum):
+    """How the tickets of a stage are spread over workers. The value says it to people.
+
+    LOOP: one worker at a time, tickets in order.  ANY: any worker takes any ticket; results return to ticket order.
+    LANES: a ticket is split into lanes by key; each lane has its own state.  PARTIAL: any worker takes any ticket and
+    fills panes of its own; the next stage merges and closes them.
+    """
+
+    LOOP = "one worker at a time"
+    ANY = "any worker"
+    LANES = "lanes by key"
+    PARTIAL = "any worker, into panes of its own"
