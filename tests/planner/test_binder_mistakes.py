@@ -208,6 +208,29 @@ JOINS = {
     "JOIN sale ON b.auction = sale.auction;",
 }
 
+WINDOW_ARGUMENTS = {
+    "session_without_gap": BID
+    + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts)) GROUP BY window_start, auction;",
+    "session_group_without_gap": BID + "SELECT COUNT(*) FROM bid GROUP BY SESSION(ts), auction;",
+    "session_with_too_much": BID
+    + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE,\n"
+    "  INTERVAL '5' MINUTE) GROUP BY window_start, auction;",
+    "session_without_time": BID + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY auction, INTERVAL '1' MINUTE)\n"
+    "GROUP BY window_start, auction;",
+    "session_by_too_little": BID
+    + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY item, auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
+    "GROUP BY window_start, auction;",
+    "tumble_of_a_number": BID
+    + "SELECT COUNT(*) FROM TUMBLE(5, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",
+    "tumble_with_partition": BID
+    + "SELECT COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
+    "GROUP BY window_start, auction;",
+    "tumble_by_rows": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100) GROUP BY auction;",
+    "tumble_size_twice": BID
+    + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE, SIZE => INTERVAL '1' HOUR)\n"
+    "GROUP BY window_start;",
+}
+
 SEVERAL = {
     "several_at_once": BID
     + "SELECT auctoin, lenght(item)\nFROM bid\nWHERE price > 'x';\nSELECT * FROM nowhere;\nSET speed = 3;",
@@ -216,7 +239,7 @@ SEVERAL = {
     "one_mistake_is_told_once": BID + "CREATE VIEW v AS SELECT nothing FROM bid;\nSELECT * FROM v;",
 }
 
-CASES = {**TWELVE, **NAMES, **TYPES, **WINDOWS, **OVER_AND_JOINS, **JOINS, **SEVERAL}
+CASES = {**TWELVE, **NAMES, **TYPES, **WINDOWS, **OVER_AND_JOINS, **JOINS, **WINDOW_ARGUMENTS, **SEVERAL}
 
 
 def picture(text: str) -> str:
