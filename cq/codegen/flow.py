@@ -232,7 +232,10 @@ class Flow:
     def of_group(
         self, names: tuple[str, ...], keys: Keys, entry: ast.expr, table: ast.expr, lag_us: int | None
     ) -> Iterator[None]:
-        """What fails inside is told with the group whose entry this is. lag_us: as in Groups."""
+        """What fails inside, also behind it where rows are treated alone, is told with the group whose entry this is.
+
+        lag_us: as in Groups.
+        """
         made = tuple(
             GroupKey(n, f.type, f.word, f.null_word, f.null_bit) for n, f in zip(names, keys.fields, strict=True)
         )
@@ -262,12 +265,15 @@ class Flow:
         for number in self.stage.outputs.get(id(node), ()):
             values = [row.column(i) for i in range(len(node.schema))]
             self.ports[number].append(values, self.position, self.roomy, self.keep)
+        group = self.group
         for reader, port in self.stage.readers.get(id(node), ()):
+            self.group = group if reader.groups is not None and not reader.keeps_state else None
             with self.scope.block():
                 if reader.span.line:
                     self.writer.line(reader.span.line, reader.operator)
                 name = "gather" if id(reader) in self.stage.gathered else reader.operator
                 CONSUME[name](self, reader, port, row)
+        self.group = group
 
 
 Consume = Callable[[Flow, LogicalNode, int, Row], None]
