@@ -146,8 +146,8 @@ STATE_ERROR_START = 13
 STATE_ERROR_ARRIVAL = 14
 STATE_CALLS = 15  # kernel calls so far (the engine's)
 STATE_HELD_BYTES = 16  # what the containers held when last weighed (the engine's)
-STATE_ERROR_GROUP = 17  # 1 + index into Stage.groups when a value of a group failed, or 0
-STATE_ERROR_ENTRY = 18  # -> its entry, and the table that is in; START is the window's
+STATE_ERROR_GROUP = 17  # 1 + index into Stage.groups when a value of a group, or of a pair of rows, failed; or 0
+STATE_ERROR_ENTRY = 18  # -> its entry, and the table that is in; START is the window's. Of a pair: the other row's time
 STATE_ERROR_TABLE = 19
 STATE_FIRST_FREE = 20  # operators' words start here
 
