@@ -13,6 +13,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from cq.errors import printable
+from cq.lang.expressions import Column
+from cq.lang.value_text import write_duration
+from cq.planner.explain import late_counters
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.source import SourceDef, sources_of
 from cq.runtime.base.notices import RUNTIME, listening
 
 if TYPE_CHECKING:
@@ -22,6 +28,7 @@ FIRST_AFTER_S = 1.0  # a shorter run shows nothing, unless the runtime has to be
 EVERY_S = 0.25
 PLAIN_FIRST_AFTER_S, PLAIN_EVERY_S = 2.0, 5.0  # lines that stay are fewer
 CLEAR = "\r\x1b[K"
+MINUTE_US = 60_000_000
 
 
 class ProgressLine:
@@ -165,10 +172,28 @@ def summary_text(summary: RunSummary) -> str:
     return " · ".join(parts)
 
 
-def late_note(rows: int) -> str:
-    """What becomes of late rows and how fewer are late."""
-    what = f"{rows:,} late {'row was' if rows == 1 else 'rows were'} dropped"
-    return f"note: {what}; to keep more of them, increase the delay: WATERMARK FOR ts AS ts - INTERVAL '1' MINUTE"
+def late_note(rows: int, plan: LogicalPlan) -> str:
+    """Which operators dropped late rows, and how to have fewer of them."""
+    counters = late_counters(plan)
+    droppers = dict.fromkeys(_place(n) for n in plan.nodes() if id(n) in counters)
+    names = {name for streams in counters.values() for name in streams}
+    streams = [s for s in sources_of(plan.nodes()) if s.name in names]
+    what = f"{rows:,} late {'row was' if rows == 1 else 'rows were'} dropped by {' or '.join(droppers)}"
+    return f"note: {what}; to drop fewer, {' or '.join(_longer_delay(s) for s in streams)}"
+
+
+def _place(node: LogicalNode) -> str:
+    line = f" (line {node.span.line})" if node.span.line else ""
+    return f"{node.operator.replace('_', ' ')}{line}"
+
+
+def _longer_delay(stream: SourceDef) -> str:
+    """How to give a stream twice its delay, or a minute if it has none."""
+    time = stream.event_time
+    column = printable(time.name) if isinstance(time, Column) else "ts"
+    now, longer = write_duration(stream.delay_us), write_duration(2 * stream.delay_us or MINUTE_US)
+    delay = f"WATERMARK FOR {column} AS {column} - INTERVAL '{longer}'"
+    return f"increase the delay of {printable(stream.name)}, now {now}: {delay}"
 
 
 def _list(word: str, counts: dict[str, int]) -> str:

@@ -84,7 +84,7 @@ def run(
     if not quiet and not summary.output_closed:
         say(summary_text(summary))
         if summary.late_rows:
-            say(late_note(summary.late_rows))
+            say(late_note(summary.late_rows, compiled.plan))
     return INTERRUPTED if summary.interrupted else DONE
 
 

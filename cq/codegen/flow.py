@@ -24,7 +24,7 @@ from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import sources_of
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.job import Grid, GroupKey, Groups, PortSpec, Slot
+from cq.runtime.layout.job import Grid, GroupKey, Groups, Met, PortSpec, Slot
 from cq.runtime.layout.words import Word
 
 
@@ -47,7 +47,7 @@ class StagePlan:
     passes_watermarks: bool = False  # its rows carry their watermarks to the next stage
     instants: bool = False  # rows that an earlier stage made at instants come to it
     closers: list[Closer] = field(default_factory=list)
-    groups: list[Groups] = field(default_factory=list)
+    groups: list[Groups | Met] = field(default_factory=list)
     watermark: Slot | None = None
     uses_step_bytes: bool = False
     columns: dict[int, dict[int, int]] = field(default_factory=dict)  # port -> column of the plan -> place in its batch
@@ -185,7 +185,10 @@ def _rows_made(stage: StagePlan, instant: ast.expr) -> None:
 
 @dataclass(frozen=True, slots=True)
 class GroupAtHand:
-    """The group errors name: 1 + its place in StagePlan.groups, its entry, the table that is in, its window's start."""
+    """The group errors name: 1 + its place in StagePlan.groups, its entry, the table that is in, its window's start.
+
+    Of a row that another one has met the entry is its time, and there is no table.
+    """
 
     number: int
     entry: ast.expr
@@ -232,12 +235,24 @@ class Flow:
     def of_group(
         self, names: tuple[str, ...], keys: Keys, entry: ast.expr, table: ast.expr, lag_us: int | None
     ) -> Iterator[None]:
-        """What fails inside is told with the group whose entry this is. lag_us: as in Groups."""
+        """What fails inside, also behind it where rows are treated alone, is told with the group whose entry this is.
+
+        lag_us: as in Groups.
+        """
         made = tuple(
             GroupKey(n, f.type, f.word, f.null_word, f.null_bit) for n, f in zip(names, keys.fields, strict=True)
         )
         self.stage.groups.append(Groups(made, lag_us))
         self.group = GroupAtHand(len(self.stage.groups), entry, table, self.position.start)
+        yield
+        self.group = None
+
+    @contextmanager
+    def beside(self, side: str, time: ast.expr) -> Iterator[None]:
+        """What fails inside is told with the kept row it is about: its side of the join, and its event time."""
+        assert self.group is None, "a pair inside a group"
+        self.stage.groups.append(Met(side))
+        self.group = GroupAtHand(len(self.stage.groups), time, ast.Constant(0), self.position.start)
         yield
         self.group = None
 
@@ -262,12 +277,15 @@ class Flow:
         for number in self.stage.outputs.get(id(node), ()):
             values = [row.column(i) for i in range(len(node.schema))]
             self.ports[number].append(values, self.position, self.roomy, self.keep)
+        group = self.group
         for reader, port in self.stage.readers.get(id(node), ()):
+            self.group = group if reader.groups is not None and not reader.keeps_state else None
             with self.scope.block():
                 if reader.span.line:
                     self.writer.line(reader.span.line, reader.operator)
                 name = "gather" if id(reader) in self.stage.gathered else reader.operator
                 CONSUME[name](self, reader, port, row)
+        self.group = group
 
 
 Consume = Callable[[Flow, LogicalNode, int, Row], None]

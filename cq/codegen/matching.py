@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow
@@ -24,12 +24,16 @@ def where_not_null(flow: Flow, keys: Sequence[Val]) -> Iterator[list[Val]]:
 
 
 @contextmanager
-def where_passes(flow: Flow, residual: Expr | None, joined: Row) -> Iterator[None]:
-    """Inside, the pair passes the residual condition, if there is one."""
+def where_passes(
+    flow: Flow, residual: Expr | None, joined: Row, told: AbstractContextManager[None] | None = None
+) -> Iterator[None]:
+    """Inside, the pair passes the residual condition, if there is one. told: what says more of a failure in it."""
     if residual is None:
         yield
     else:
-        with flow.scope.when(is_true(emit(flow.scope, joined, residual))):
+        with told or nullcontext():
+            passes = is_true(emit(flow.scope, joined, residual))
+        with flow.scope.when(passes):
             yield
 
 

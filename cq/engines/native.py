@@ -206,6 +206,8 @@ def placed(failure: EngineFailure, job: Job, readings: Sequence[Reading], source
     if failure.code is ErrorCode.LIMIT:
         return _beyond_limit(failure, source)
     place = readings[failure.source].place_of(failure.row) if failure.row >= 0 else _due_place(failure)
+    if failure.met is not None:
+        place += error_places.met(failure.met.side, failure.met.time)
     span = _span(site) if site else NOWHERE
     ways = _ways_out(failure.code, text)
     return DataError(Diagnostic(code, text, span, severity="data error", place=place, help=ways).at(source))

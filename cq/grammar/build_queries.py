@@ -125,32 +125,36 @@ class QueryBuilder(ExpressionBuilder):
 
     # ------------------------------------------------------------------------------------------------ relations
 
-    def joined(self, at: Span, left: Any, kind: Any, right: Any, condition: dict[str, Any]) -> ast.Join:
-        return ast.Join(kind, left, right, span=at, **condition)
+    def joined(
+        self, at: Span, left: Any, kind: tuple[Any, Span], right: Any, condition: dict[str, Any], asof: bool = False
+    ) -> ast.Join:
+        return ast.Join(kind[0], left, right, asof=asof, span=at, kind_span=kind[1], **condition)
 
     def cross_joined(self, at: Span, left: Any, right: Any) -> ast.Join:
         return ast.Join("CROSS", left, right, span=at)
 
-    def asof_joined(self, at: Span, left: Any, kind: Any, right: Any, condition: dict[str, Any]) -> ast.Join:
-        return ast.Join(kind, left, right, asof=True, span=at, **condition)
+    def asof_joined(
+        self, at: Span, left: Any, kind: tuple[Any, Span], right: Any, condition: dict[str, Any]
+    ) -> ast.Join:
+        return self.joined(at, left, kind, right, condition, asof=True)
 
-    def inner(self, at: Span) -> str:
-        return "INNER"
+    def inner(self, at: Span) -> tuple[str, Span]:
+        return "INNER", at
 
-    def left(self, at: Span) -> str:
-        return "LEFT"
+    def left(self, at: Span) -> tuple[str, Span]:
+        return "LEFT", at
 
-    def right(self, at: Span) -> str:
-        return "RIGHT"
+    def right(self, at: Span) -> tuple[str, Span]:
+        return "RIGHT", at
 
-    def full(self, at: Span) -> str:
-        return "FULL"
+    def full(self, at: Span) -> tuple[str, Span]:
+        return "FULL", at
 
     def on_condition(self, at: Span, condition: Any) -> dict[str, Any]:
         return {"on": condition}
 
     def using_condition(self, at: Span, names: Any) -> dict[str, Any]:
-        return {"using": names}
+        return {"using": names, "using_span": at}
 
     def match_condition(self, at: Span, condition: Any) -> Any:
         return condition

@@ -309,7 +309,7 @@ def _missing_and(fault: Fault) -> Diagnostic | None:
 def _join_without_condition(fault: Fault) -> Diagnostic | None:
     if not {"ON", "USING"} <= fault.expected or "COMMA" in fault.expected:
         return None
-    help = "write ON a.key = b.key or USING (key); to join all rows with all rows, write CROSS JOIN"
+    help = "write ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND; with FOR SYSTEM_TIME, ON a.k = v.k"
     return Diagnostic("CQ0100", "a join has no condition", fault.here, "expected ON or USING", (help,))
 
 

@@ -31,6 +31,11 @@ def group(columns: Columns, key: Sequence[Value]) -> str:
     return f"group {shown}" if shown else END
 
 
+def met(side: str, time: int) -> str:
+    """Behind the place of a row: the kept row of the other side that it has met in a join."""
+    return f", joined with the {side} row of {write_timestamp(time)}"
+
+
 def _text(type_: DataType, value: Value) -> str:
     if value is None:
         return "NULL"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cq.errors import NOWHERE, Span
 from cq.lang.types import BOOLEAN, DataType, Kind
+from cq.lang.value_text import write_duration
 
 if TYPE_CHECKING:
     from cq.lang.functions import Scalar, Signature
@@ -264,7 +265,8 @@ def format_expr(expr: Expr, names: Sequence[str] = ()) -> str:
             case Column(index=i, name=n):
                 return names[i] if i < len(names) else (n or f"${i}")
             case Literal(value=v, type=t):
-                return format_literal(v, t)
+                is_interval = t.kind is Kind.INTERVAL and v is not None
+                return f"INTERVAL '{write_duration(v)}'" if is_interval else format_literal(v, t)
             case Call(function=f, args=args):
                 shown = [show(a) for a in args]
                 if not f.name.isidentifier() and len(args) == 2:

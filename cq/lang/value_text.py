@@ -204,3 +204,23 @@ def write_months(months: int) -> str:
     """`INTERVAL '1-2' YEAR TO MONTH`."""
     years, rest = divmod(abs(months), 12)
     return f"INTERVAL '{'-' if months < 0 else ''}{years}-{rest}' YEAR TO MONTH"
+
+
+_UNITS_US = (
+    ("day", DAY_US),
+    ("hour", 3_600_000_000),
+    ("minute", 60_000_000),
+    ("second", 1_000_000),
+    ("millisecond", 1_000),
+    ("microsecond", 1),
+)
+
+
+def write_duration(micros: int) -> str:
+    """`1 hour 30 minutes`, for people. INTERVAL takes it too; that is why each part of a negative one has its sign."""
+    sign, rest, parts = "-" if micros < 0 else "", abs(micros), []
+    for unit, length in _UNITS_US:
+        amount, rest = divmod(rest, length)
+        if amount:
+            parts.append(f"{sign}{amount} {unit}{'' if amount == 1 else 's'}")
+    return " ".join(parts) or "0 seconds"

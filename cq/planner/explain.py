@@ -13,6 +13,7 @@ from typing import Any
 from cq.errors import NOWHERE, printable
 from cq.lang.expressions import format_expr
 from cq.lang.schema import Schema
+from cq.lang.value_text import write_duration
 from cq.planner.physical.classify import Classified, classified, classify
 from cq.planner.physical.printing import draw_stages, stage_facts, stage_number
 from cq.planner.physical.stage_input import StageInput
@@ -182,7 +183,7 @@ def summary(node: Facts) -> list[str]:
     out += [describe_time(t) for t in node["times"][:1]]
     if source := node.get("source"):
         if source["event_time"] is not None:
-            out.append(f"delay {source['delay_us']} us")
+            out.append(f"delay {write_duration(source['delay_us'])}")
         else:
             out.append("no watermark")
     out.append(node["emits"] if node["ends"] else node["emits"] + ", unbounded")
@@ -196,9 +197,10 @@ def summary(node: Facts) -> list[str]:
 
 
 def describe_time(time: Facts) -> str:
-    """`time window_end - 1 us, 5 us late`."""
-    shift = f" {'-' if time['shift_us'] < 0 else '+'} {abs(time['shift_us'])} us" if time["shift_us"] else ""
-    lag = f", lag {time['lag_us']} us" if time["lag_us"] else ""
+    """`time window_end - 1 microsecond, lag 5 seconds`."""
+    shift_us = time["shift_us"]
+    shift = f" {'-' if shift_us < 0 else '+'} {write_duration(abs(shift_us))}" if shift_us else ""
+    lag = f", lag {write_duration(time['lag_us'])}" if time["lag_us"] else ""
     return f"time {printable(time['column'])}{shift}{lag}"
 
 

@@ -196,7 +196,7 @@ class _Part:
                 due = error_places.closing(stop.instant) if stop.instant < NEVER else error_places.END
                 place = arrival.place if arrival.place and stop.instant == NEVER else due
                 self._result.failed_at = (self.graph.serial, stop.instant)
-                self._fail(stop.failure, stop.failure.place or place)
+                self._fail(stop.failure, (stop.failure.place or place) + stop.failure.met)
                 return
 
     def _tell_late(self) -> None:

@@ -77,7 +77,7 @@ class Graph:
     def __init__(self, nodes: Sequence[LogicalNode], outputs: Sequence[Output], sources: Sequence[SourceDef]) -> None:
         self.clock = Clock()
         self.operators = [OPERATORS[n.operator](n, self.clock) for n in nodes]
-        by_node = {id(o.node): o for o in self.operators}
+        self._by_node = by_node = {id(o.node): o for o in self.operators}
         self._steps = [
             _Step(o, tuple((port, by_node[id(i)]) for port, i in enumerate(o.node.inputs))) for o in self.operators
         ]
@@ -177,7 +177,7 @@ class Graph:
                 if then is not None:
                     then(step.operator)
         except Failure as failure:
-            failure = self._pass_on(steps, at, failure)
+            failure = self._pass_on(steps, at, self._told(steps[at].operator.node, failure))
             self._deliver(instant)
             if self.full:
                 return
@@ -198,7 +198,20 @@ class Graph:
                     if id(read) in cut:
                         break
             except Failure as earlier:
-                failure = earlier
+                failure = self._told(step.operator.node, earlier)
+        return failure
+
+    def _told(self, node: LogicalNode, failure: Failure) -> Failure:
+        """The failure of an operator, with the group of whose result it was, if the operator treats those alone."""
+        groups = node.groups
+        if groups is None or node.keeps_state:
+            return failure
+        path = [node]
+        while path[-1].inputs[0] is not groups:
+            path.append(path[-1].inputs[0])
+        operator = self._by_node[id(groups)]
+        failed = next(row for row in operator.out if _fails(row, path[::-1]))
+        failure.place = operator.place_of(failed)
         return failure
 
     def _deliver(self, instant: int) -> None:
@@ -211,3 +224,17 @@ class Graph:
         for o in self.operators:
             if o.out:
                 o.out.clear()
+
+
+def _fails(row: Row, nodes: Sequence[LogicalNode]) -> bool:
+    """Whether a row fails in one of these stateless operators, each of which reads the one before."""
+    rows = [row]
+    try:
+        for node in nodes:
+            operator = OPERATORS[node.operator](node, Clock())
+            for r in rows:
+                operator.on_row(0, r)
+            rows = operator.out
+    except Failure:
+        return True
+    return False

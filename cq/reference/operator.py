@@ -63,6 +63,10 @@ class RowOperator:
     def on_end(self) -> None:
         """The input has ended; all instants are over."""
 
+    def place_of(self, row: Row) -> str:
+        """What errors name for a row it has emitted, where that is the result of a group."""
+        raise AssertionError(f"{type(self).__name__} has no groups")
+
     def drop_if_late(self) -> bool:
         """Whether the row is late and was counted and dropped: what every event-time operator does first.
 

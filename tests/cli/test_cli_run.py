@@ -125,8 +125,31 @@ def test_layout_in_the_text_holds_for_another_file_too(
 def test_late_rows_are_explained(capfd: pytest.CaptureFixture[str]) -> None:
     Path("bids.csv").write_text(ROWS + "4,1,2024-01-01 00:00:30\n")
     code, _, err = ref(capfd, "q.cq")
-    assert code == 0 and "late 1" in err and "note: 1 late row was dropped" in err and "WATERMARK FOR" in err
+    assert code == 0 and "late 1" in err
+    dropped = (
+        "note: 1 late row was dropped by window (line 3); to drop fewer, increase the delay of bid, now 0 seconds: "
+    )
+    assert f"{dropped}WATERMARK FOR ts AS ts - INTERVAL '1 minute'\n" in err
     assert "note:" not in ref(capfd, "-q", "q.cq")[2]
+
+
+def test_each_operator_that_may_have_dropped_late_rows_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("bids.csv").write_text(ROWS + "4,1,2024-01-01 00:00:30\n")
+    Path("q.cq").write_text(
+        """CREATE STREAM bid (id BIGINT, price DOUBLE, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '20' SECOND)
+WITH (connector = 'file', path = 'bids.csv');
+CREATE SINK sessions WITH (connector = 'file', path = 'sessions.csv');
+CREATE SINK pairs WITH (connector = 'file', path = 'pairs.csv');
+INSERT INTO sessions
+SELECT COUNT(*) AS n FROM bid GROUP BY SESSION(ts, INTERVAL '1' MINUTE);
+INSERT INTO pairs
+SELECT a.id FROM bid AS a
+JOIN bid AS b ON a.id = b.id AND b.ts BETWEEN a.ts AND a.ts;
+"""
+    )
+    _, _, err = ref(capfd, "q.cq")
+    assert "late rows were dropped by session (line 6) or interval join (line 8); to drop fewer, " in err
+    assert "increase the delay of bid, now 20 seconds: WATERMARK FOR ts AS ts - INTERVAL '40 seconds'\n" in err
 
 
 def test_missing_file_is_marked_where_the_query_names_it(capfd: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,8 @@ import pytest
 from examples import Example, bound, cast_examples, comparable, scalar_examples
 
 from cq.errors import CODES
+from cq.grammar import ast
+from cq.grammar.parser import parse_expression
 from cq.grammar.unsupported import ELSEWHERE
 from cq.lang import aggregates, functions
 from cq.lang.casts import castable, caster
@@ -41,7 +43,16 @@ from cq.lang.types import (
     decimal,
     integer_range,
 )
-from cq.lang.value_text import read_decimal, read_double, read_timestamp, write_double, write_real, write_timestamp
+from cq.lang.value_text import (
+    read_decimal,
+    read_double,
+    read_timestamp,
+    write_double,
+    write_duration,
+    write_real,
+    write_timestamp,
+)
+from cq.planner.binding.literals import bind_interval
 from cq.reference.evaluate import evaluate
 
 ENTRIES = sorted(functions.all_scalars().values(), key=lambda e: e.name)
@@ -390,6 +401,23 @@ def test_times_are_read_strictly(text: str) -> None:
 def test_times_at_the_ends_of_64_bits_are_written_and_read() -> None:
     for time in (INT64_MIN, INT64_MIN + 1, -1, 0, INT64_MAX):
         assert read_timestamp(write_timestamp(time)) == time
+
+
+@pytest.mark.parametrize(
+    ("micros", "shown"),
+    [
+        (0, "0 seconds"),
+        (1, "1 microsecond"),
+        (120_000_000, "2 minutes"),
+        (5_400_000_000, "1 hour 30 minutes"),
+        (2 * 86_400_000_000 + 1_500_000, "2 days 1 second 500 milliseconds"),
+        (-90_000_000, "-1 minute -30 seconds"),
+    ],
+)
+def test_a_duration_is_written_in_the_units_people_use_and_interval_reads_it(micros: int, shown: str) -> None:
+    assert write_duration(micros) == shown
+    literal = parse_expression(f"INTERVAL '{shown}'")
+    assert isinstance(literal, ast.IntervalLiteral) and bind_interval(literal).value == micros
 
 
 def test_what_is_written_elsewhere_is_no_function_here() -> None:

@@ -154,7 +154,7 @@ class TestParameters:
             ("x", "'x'"),
             (datetime.date(1970, 1, 2), "DATE '1'"),
             (datetime.datetime(1970, 1, 1, 0, 0, 1), "TIMESTAMP '1000000'"),
-            (datetime.timedelta(seconds=1), "INTERVAL '1000000' MICROSECOND"),
+            (datetime.timedelta(seconds=1), "INTERVAL '1 second'"),
         ],
     )
     def test_a_parameter_is_a_constant_of_its_type(self, value: object, shown: str) -> None:
@@ -231,7 +231,7 @@ class TestWindows:
         node = top(f"SELECT window_start, auction, COUNT(*) AS n FROM {source} GROUP BY window_start, auction;")
         assert described(node) == (
             "project window_start, auction, n\n"
-            "  window tumble 60000000 us by auction: count(*)  [window_end,window_time]\n"
+            "  window tumble 1 minute by auction: count(*)  [window_end,window_time]\n"
             "    scan bid  [ts]"
         )
 

@@ -26,6 +26,11 @@ PER_MIN = """CREATE VIEW per_min AS SELECT window_start, window_end, auction, CO
 FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end, auction;
 """
 
+SALE = """CREATE STREAM sale (auction BIGINT, wait BIGINT, paid TIMESTAMP, ts TIMESTAMP, WATERMARK FOR ts)
+WITH (connector = 'file', path = 'sale.csv');
+"""
+JOIN = BID + SALE + "SELECT bid.price FROM bid\nJOIN sale ON bid.auction = sale.auction\n  AND "
+
 # The twelve mistakes every SQL user makes.
 TWELVE = {
     "mistyped_column": BID + "SELECT auctoin, price FROM bid;",
@@ -170,6 +175,62 @@ OVER_AND_JOINS = {
     "clock": BID + "SELECT auction FROM bid WHERE ts > NOW();",
 }
 
+JOINS = {
+    "join_bound_in_months": JOIN + "sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '2' MONTH;",
+    "join_bound_in_years_before": JOIN + "sale.ts >= bid.ts - INTERVAL '1' YEAR AND sale.ts <= bid.ts;",
+    "join_bound_of_a_column": JOIN + "sale.ts BETWEEN bid.ts AND bid.ts + sale.wait * INTERVAL '1' SECOND;",
+    "join_bound_on_a_difference": JOIN + "sale.ts - bid.ts <= INTERVAL '5' SECOND;",
+    "join_bound_on_another_time": JOIN + "sale.paid BETWEEN bid.ts AND bid.ts + INTERVAL '5' SECOND;",
+    "join_bound_on_a_computed_time": JOIN + "sale.ts <= DATE_TRUNC('hour', bid.ts) AND sale.ts >= bid.ts;",
+    "join_without_upper_bound": JOIN + "sale.ts >= bid.ts;",
+    "join_without_lower_bound": JOIN + "sale.ts < bid.ts AND bid.price > 3;",
+    "join_without_bounds": BID + SALE + "SELECT price FROM bid AS b JOIN sale AS s ON b.auction = s.auction;",
+    "join_using_without_bounds": BID + SALE + "SELECT price FROM bid JOIN sale\nUSING (auction);",
+    "join_using_unknown": BID + SALE + "SELECT price FROM bid\nJOIN sale USING (price);",
+    "join_of_excluding_bounds": JOIN + "sale.ts BETWEEN bid.ts + INTERVAL '5' SECOND AND bid.ts;",
+    "join_without_watermark": BID + PLAIN + "SELECT price FROM bid JOIN s ON auction = k AND s.ts >= bid.ts;",
+    "right_join": BID + SALE + "SELECT price FROM bid\nRIGHT OUTER JOIN sale ON bid.auction = sale.auction\n"
+    "  AND sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR;",
+    "full_join": BID + SALE + "SELECT price FROM bid AS b FULL JOIN sale AS s ON b.auction = s.auction;",
+    "cross_join": BID + SALE + "SELECT price FROM bid CROSS JOIN sale;",
+    "natural_join": BID + SALE + "SELECT price FROM bid NATURAL JOIN sale;",
+    "asof_join": BID + SALE + "SELECT price FROM bid ASOF LEFT JOIN sale ON bid.auction = sale.auction;",
+    "comma_join": BID + SALE + "SELECT price FROM bid, sale WHERE bid.auction = sale.auction;",
+    "comma_join_with_bounds": BID + SALE + "SELECT price FROM bid AS b, sale AS s\n"
+    "WHERE b.auction = s.auction AND s.ts BETWEEN b.ts AND b.ts + INTERVAL '1' HOUR;",
+    "comma_look_up": BID + PER_MIN + "SELECT price FROM bid, per_min AS m WHERE bid.auction = m.auction;",
+    "look_up_in_right_join": BID
+    + PER_MIN
+    + "SELECT price FROM bid RIGHT JOIN per_min FOR SYSTEM_TIME AS OF bid.ts ON bid.auction = per_min.auction;",
+    "left_join_unnest": BID + "SELECT w FROM bid LEFT JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON TRUE;",
+    "join_unnest_on": BID + "SELECT w FROM bid JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON w = 'a';",
+    "join_of_a_window": BID + SALE + "SELECT price FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' HOUR) AS b\n"
+    "JOIN sale ON b.auction = sale.auction;",
+}
+
+WINDOW_ARGUMENTS = {
+    "session_without_gap": BID
+    + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts)) GROUP BY window_start, auction;",
+    "session_group_without_gap": BID + "SELECT COUNT(*) FROM bid GROUP BY SESSION(ts), auction;",
+    "session_with_too_much": BID
+    + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE,\n"
+    "  INTERVAL '5' MINUTE) GROUP BY window_start, auction;",
+    "session_without_time": BID + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY auction, INTERVAL '1' MINUTE)\n"
+    "GROUP BY window_start, auction;",
+    "session_by_too_little": BID
+    + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY item, auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
+    "GROUP BY window_start, auction;",
+    "tumble_of_a_number": BID
+    + "SELECT COUNT(*) FROM TUMBLE(5, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",
+    "tumble_with_partition": BID
+    + "SELECT COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
+    "GROUP BY window_start, auction;",
+    "tumble_by_rows": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100) GROUP BY auction;",
+    "tumble_size_twice": BID
+    + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE, SIZE => INTERVAL '1' HOUR)\n"
+    "GROUP BY window_start;",
+}
+
 SEVERAL = {
     "several_at_once": BID
     + "SELECT auctoin, lenght(item)\nFROM bid\nWHERE price > 'x';\nSELECT * FROM nowhere;\nSET speed = 3;",
@@ -178,7 +239,7 @@ SEVERAL = {
     "one_mistake_is_told_once": BID + "CREATE VIEW v AS SELECT nothing FROM bid;\nSELECT * FROM v;",
 }
 
-CASES = {**TWELVE, **NAMES, **TYPES, **WINDOWS, **OVER_AND_JOINS, **SEVERAL}
+CASES = {**TWELVE, **NAMES, **TYPES, **WINDOWS, **OVER_AND_JOINS, **JOINS, **WINDOW_ARGUMENTS, **SEVERAL}
 
 
 def picture(text: str) -> str:

@@ -47,6 +47,15 @@ def test_every_format_draws_plans_and_stages(format: str) -> None:
             json.loads(text)
 
 
+def test_lengths_of_time_are_drawn_in_the_units_people_use() -> None:
+    pairs = "a.auction = b.auction AND b.ts BETWEEN a.ts - INTERVAL '30' SECOND AND a.ts + INTERVAL '2' MINUTE"
+    text = explain(plan_of(f"SELECT a.price FROM bid AS a JOIN bid AS b ON {pairs};"))
+    assert "ts - ts from -30 seconds to 2 minutes" in text and "delay 5 seconds" in text
+    assert "keeps left rows for 2 minutes and right rows for 30 seconds of event time" in text
+    text = explain(plan_of("SELECT COUNT(*) AS n FROM bid GROUP BY SESSION(ts, INTERVAL '90' SECOND);"))
+    assert "session gap 1 minute 30 seconds" in text and "time window_end - 1 microsecond, lag 1 microsecond" in text
+
+
 def test_the_json_names_everything_the_tree_shows() -> None:
     facts = plan_facts(plan_of(f"SELECT auction, SUM(bidder) AS s FROM {TUMBLE} GROUP BY window_end, auction LIMIT 5;"))
     window = next(n for n in facts["nodes"] if n["operator"] == "window")

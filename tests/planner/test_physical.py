@@ -15,6 +15,7 @@ from cq.grammar.parser import parse
 from cq.lang.expressions import format_expr
 from cq.planner.binding.binder import bind
 from cq.planner.binding.catalog import Environment
+from cq.planner.physical.chain import cuts
 from cq.planner.physical.choose import ROUTED_FROM_NS, choose, lane_count, row_cost_ns
 from cq.planner.physical.printing import draw_stages, graph_text
 from cq.planner.physical.stages import PhysicalPlan, verify
@@ -125,6 +126,16 @@ def test_windows_that_merge_exactly_over_stateless_rows_are_filled_by_every_work
 def test_parts_that_share_no_source_are_plans_of_their_own() -> None:
     parts = choose(plan_of("SELECT price FROM bid; SELECT v FROM plain;"), 2, decides_lane)
     assert [len(p.stages) for p in parts] == [1, 1]
+
+
+@pytest.mark.parametrize(("key", "cut"), [("bidder", True), ("10 / n", False)])
+def test_what_may_fail_on_results_of_groups_stays_where_the_groups_are_known(key: str, cut: bool) -> None:
+    text = f"""CREATE VIEW w AS
+    SELECT auction, bidder, COUNT(*) AS n FROM {TUMBLE} GROUP BY auction, bidder, window_end;
+    SELECT auction AS k, COUNT(*) OVER (PARTITION BY auction ROWS UNBOUNDED PRECEDING) AS n FROM w
+    UNION ALL
+    SELECT k, COUNT(*) OVER (PARTITION BY k ROWS UNBOUNDED PRECEDING) AS n FROM (SELECT {key} AS k FROM w);"""
+    assert bool(cuts(rewrite(plan_of(text)), waits=False)) == cut
 
 
 def test_lanes_are_a_power_of_two_and_bounded() -> None:

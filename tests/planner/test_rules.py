@@ -57,6 +57,8 @@ REFUSED = {
         "SELECT k, SUM(v) OVER (PARTITION BY k ROWS UNBOUNDED PRECEDING) AS n FROM s QUALIFY k > 1;",
         # not a partition column
         "SELECT k, COUNT(*) OVER (PARTITION BY k ROWS UNBOUNDED PRECEDING) AS n FROM s QUALIFY v > 1;",
+        # below OVER its error would name the group
+        PER_MIN + "SELECT k, COUNT(*) OVER (PARTITION BY k ROWS UNBOUNDED PRECEDING) AS n FROM m QUALIFY 10 / k > 1;",
     ],
     "filter_below_window": [
         # late rows of every group are counted

@@ -93,7 +93,7 @@ def _emit(flow: Flow, node: Aggregate, layout: Layout, slot: Slot, cursor: Slot)
         values = load_fields(scope, layout.keys.fields, entry.address, entry.table)
         with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, None):
             values += layout.parts.values(scope, entry)
-        flow.deliver(node, row_of(scope, values))
+            flow.deliver(node, row_of(scope, values))
     done = count if node.keys else expr("max(N, 1)", N=count)  # of no rows there is a row all the same, once
     writer.code("st_i64(state, W, N)", W=cursor.offset, N=done)
     flow.leave(ast.Constant(abi.DONE))

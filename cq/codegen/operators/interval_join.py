@@ -171,8 +171,8 @@ def _over(flow: Flow) -> ast.expr:
 
 def _next_record(
     flow: Flow, node: IntervalJoin, other: Side, reference: str, time: ast.expr
-) -> tuple[ast.expr, ast.expr, ast.expr]:
-    """The record at the reference, its chunk, and whether it is within the interval; the reference moves on.
+) -> tuple[ast.expr, ast.expr, ast.expr, ast.expr]:
+    """The record at the reference, its chunk, its time, whether that is within the interval; the reference moves on.
 
     A record says its expiry: its time is that much earlier.
     """
@@ -184,18 +184,18 @@ def _next_record(
     lower = other.expiry_us + 1 - other.upper_us
     upper = other.expiry_us + 1 - other.lower_us
     inside = expr("X >= T + LOWER and X <= T + UPPER", X=theirs, T=time, LOWER=lower, UPPER=upper)
-    return record, chunk, inside
+    return record, chunk, expr("X - N", X=theirs, N=other.expiry_us + 1), inside
 
 
 def _meet(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.expr, values: list[Val]) -> None:
     """Deliver the row beside each of its matches, from the reference on."""
     scope, writer, other = flow.scope, flow.writer, side_of(node, 1 - port)
     with writer.while_(expr("R != 0", R=reference)), scope.block():
-        record, chunk, inside = _next_record(flow, node, other, reference, time)
+        record, chunk, then, inside = _next_record(flow, node, other, reference, time)
         with scope.when(inside):
             theirs = load_fields(scope, other.fields, record, chunk)
             joined = row_of(scope, [*values, *theirs] if port == LEFT else [*theirs, *values])
-            with where_passes(flow, node.residual, joined):
+            with where_passes(flow, node.residual, joined, flow.beside(other.name, then)):
                 if node.left_outer:
                     writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
                 flow.deliver(node, joined)
@@ -214,10 +214,11 @@ def _meet_or_leave(
     with writer.while_(expr("F == 1", F=found)), scope.block():
         writer.set(found, 0)
         with writer.while_(expr("R != 0 and F == 0", R=reference, F=found)), scope.block():
-            record, chunk, inside = _next_record(flow, node, other, reference, time)
+            record, chunk, then, inside = _next_record(flow, node, other, reference, time)
             with scope.when(inside):
                 theirs = load_fields(scope, other.fields, record, chunk)
-                with where_passes(flow, node.residual, row_of(scope, [*values, *theirs])):
+                joined = row_of(scope, [*values, *theirs])
+                with where_passes(flow, node.residual, joined, flow.beside(other.name, then)):
                     assign_all(flow, right, theirs)
                     writer.set(found, 1)
                     writer.set(matched, 1)

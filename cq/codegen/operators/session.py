@@ -181,4 +181,4 @@ def _emit_session(flow: Flow, node: SessionAggregate, layout: Layout, slot: Slot
     values = [*(Val(TIMESTAMP, (t,)) for t in times), *load_fields(scope, layout.keys.fields, entry, table)]
     with flow.of_group(node.key_names, layout.keys, entry, table, node.lag_us):
         values += layout.parts.values(scope, Entry(entry, table))
-    flow.deliver(node, row_of(scope, values))
+        flow.deliver(node, row_of(scope, values))

@@ -311,7 +311,7 @@ def _each_group(
         values = [*(Val(TIMESTAMP, (t,)) for t in times), *_load_keys(flow, layout.keys, entry)]
         with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, node.lag_us):
             values += layout.parts.values(scope, entry)
-        flow.deliver(node, row_of(scope, values))
+            flow.deliver(node, row_of(scope, values))
 
 
 def _close_attached(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> None:

@@ -414,7 +414,7 @@ class Unnest(Node):
 @node
 class Join(Node):
     """Two relations side by side. on or using or (CROSS, and ASOF with `match` alone) neither.  match: the
-    MATCH_CONDITION of an ASOF join."""
+    MATCH_CONDITION of an ASOF join.  kind_span: of the words before JOIN.  using_span: of USING with its names."""
 
     kind: Literal["INNER", "LEFT", "RIGHT", "FULL", "CROSS"]
     left: Relation
@@ -423,6 +423,8 @@ class Join(Node):
     using: tuple[str, ...] = ()
     asof: bool = False
     match: Expr | None = None
+    kind_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+    using_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
 Relation: TypeAlias = TableRef | DerivedTable | TableFunction | Unnest | Join

@@ -49,7 +49,8 @@ SignatureRule = Callable[[tuple[DataType, ...], Constants], Signature | Refusal 
 class Failure(Exception):
     """A body has no result for these values: a data error with this code at the row's place.
 
-    Whoever knows more on the way up fills it in: `span`, the expression; `place`, the window and group.
+    Whoever knows more on the way up fills it in: `span`, the expression; `place`, the window and group; `met`, what
+    stands behind the place when the row has met another one.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -58,6 +59,7 @@ class Failure(Exception):
         self.message = message
         self.span = NOWHERE
         self.place = ""
+        self.met = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from cq.errors import NOWHERE, Span, compile_error
-from cq.lang.expressions import Column, Expr, Literal, columns_of
+from cq.errors import NOWHERE, CompileError, Span, compile_error
+from cq.lang.expressions import Column, Expr, Literal, columns_of, format_expr
 from cq.planner.binding.calls import OverCall, SelectCalls
 from cq.planner.binding.scope import Hole, Relation, Room, SessionWindow, holes_of
 from cq.planner.binding.traits import window_bound
@@ -95,7 +95,7 @@ def _in_window(
     if calls.group_window is None and not any(holes_of(e, Room.WINDOW) for e in group):
         raise compile_error(
             "CQ0502",
-            "groups over all windows are not supported yet",
+            "GROUP BY does not name the window, and groups over all windows are not supported yet",
             group[0].span if group else calls.aggregates[0].span,
             help=GROUPING_HELP,
         )
@@ -166,18 +166,32 @@ def _session(
 ) -> Grouped:
     """Sessions of every group. PARTITION BY and GROUP BY name the same keys: a session is of one group."""
     if window.keys is not None and set(_distinct_keys(window.keys)) != set(keys):
-        raise compile_error(
-            "CQ0502",
-            "the groups of a session are those of its PARTITION BY",
-            window.span,
-            help="write the same columns in PARTITION BY and, beside window_start and window_end, in GROUP BY",
-        )
+        raise _other_groups(window, keys, node.schema.names)
     refuse_distinct(aggregates, "SESSION")
     key_names, names = _names(keys, aggregates, items)
     result = SessionAggregate(
         node, keys, tuple(aggregates), key_names, names, time=window.time, gap_us=window.gap_us, span=span
     )
     return Grouped(result, {k: FIRST_KEY + i for i, k in enumerate(keys)}, FIRST_KEY + len(keys))
+
+
+def _other_groups(window: SessionWindow, keys: Sequence[Expr], names: Sequence[str]) -> CompileError:
+    """CQ0502 for sessions that are grouped by other keys than those they are of."""
+    by = _distinct_keys(window.keys or ())
+    extra = next((k for k in keys if k not in by), None)
+    lacking = next((k for k in by if k not in keys), None)
+    if extra is not None:
+        cause, span = f"{format_expr(extra, names)} is in GROUP BY, but not in PARTITION BY of SESSION", extra.span
+    else:
+        assert lacking is not None, "the same keys"
+        cause = f"SESSION is partitioned by {format_expr(lacking, names)}, but GROUP BY does not name it"
+        span = lacking.span
+    return compile_error(
+        "CQ0502",
+        cause,
+        span if span != NOWHERE else window.span,
+        help="write the same columns in PARTITION BY and, beside window_start and window_end, in GROUP BY",
+    )
 
 
 def _at_the_end(

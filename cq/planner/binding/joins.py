@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cq.errors import CompileError, Span, compile_error
+from cq.errors import Span, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Call, Cast, Column, Expr, columns_of, conjunction, conjuncts, remap
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import Kind
+from cq.lang.value_text import write_duration
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.join_mistakes import condition_span, refused_look_up, within
+from cq.planner.binding.join_times import Sides
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.scope import Relation, Visible, columns_named, visible_columns
 from cq.planner.binding.traits import key_columns
@@ -20,7 +23,6 @@ from cq.planner.operators import TemporalJoin, Unnest, Windowed
 from cq.planner.plan.node import LogicalNode
 
 ON = Clause("ON", advice="aggregate in a view first")
-NEAREST_JOIN = "supported: [LEFT] JOIN v FOR SYSTEM_TIME AS OF s.ts ON the group keys of a windowed view v"
 
 
 def temporal_join(
@@ -28,7 +30,7 @@ def temporal_join(
 ) -> Relation:
     """`left [LEFT] JOIN right FOR SYSTEM_TIME AS OF left.ts ON …`: the right row of the key as of then."""
     if node.kind not in {"INNER", "LEFT"} or node.asof:
-        raise refused_join(node)
+        raise refused_look_up(node)
     refuse_pending(left)
     refuse_pending(right)
     binder = ExprBinder(left, parameters, Clause("FOR SYSTEM_TIME AS OF"), SelectCalls({}))
@@ -41,7 +43,7 @@ def temporal_join(
     _demand_prompt(attribute, as_of.span)
     width = len(left.node.schema)
     both = side_by_side(left, right, width)
-    on = condition(node, both, left, right, parameters, NEAREST_JOIN)
+    on = condition(node, both, left, right, parameters)
     left_keys, right_keys, rest = [], [], []
     for part in conjuncts(on):
         pair = equated(part, width)
@@ -50,8 +52,8 @@ def temporal_join(
         else:
             left_keys.append(pair[0])
             right_keys.append(remap(pair[1], {c: c - width for c in columns_of(pair[1])}))
-    aggregate, keys = _keyed(right, as_of.span)
-    chosen = _choose_keys(aggregate, keys, right_keys, right, node.span)
+    aggregate, keys = _keyed(left, right, as_of.span)
+    chosen = _choose_keys(aggregate, keys, right_keys, right, condition_span(node))
     for i, (a, b) in enumerate(zip(left_keys, right_keys, strict=True)):
         if i not in chosen:
             moved = remap(b, {c: c + width for c in columns_of(b)})
@@ -91,9 +93,9 @@ def side_by_side(left: Relation, right: Relation, width: int) -> Relation:
 
 
 def condition(
-    node: ast.Join, both: Relation, left: Relation, right: Relation, parameters: Mapping[str, ParameterValue], form: str
+    node: ast.Join, both: Relation, left: Relation, right: Relation, parameters: Mapping[str, ParameterValue]
 ) -> Expr:
-    """The condition of ON, or that of USING. form: what to write where there is neither."""
+    """The condition of ON, or that of USING."""
     binder = ExprBinder(both, parameters, ON, SelectCalls({}))
     if node.using:
         sides = []
@@ -104,13 +106,12 @@ def condition(
                 raise compile_error(
                     "CQ0203",
                     f'"{name}" in USING is not a column of {(right if a else left).title}',
-                    node.span,
+                    node.using_span,
                     help="write ON l.x = r.y where the names differ",
                 )
-            sides.append(binder.compare("=", a[0].expr, b[0].expr, node.span))
+            sides.append(binder.compare("=", a[0].expr, b[0].expr, node.using_span))
         return conjunction(sides)
-    if node.on is None:
-        raise compile_error("CQ0408", "a join needs ON", node.span, help=f"write {form}")
+    assert node.on is not None, "a join without a condition"
     return binder.condition(node.on, "the condition of ON")
 
 
@@ -133,14 +134,19 @@ def _equality(condition: Expr, left: Expr, right: Expr) -> Expr:
     raise AssertionError("an equality that was never written")
 
 
-def _keyed(right: Relation, span: Span) -> tuple[Windowed, dict[int, int]]:
+def _keyed(left: Relation, right: Relation, span: Span) -> tuple[Windowed, dict[int, int]]:
+    """The window aggregate on the right, and which of its keys each column is. CQ0408 where there is none."""
     found = key_columns(right.node)
     if found is None or not found[0].keys:
+        by_time = f"or join the rows by time: JOIN … ON … AND {within(Sides(left, right))}"
         raise compile_error(
             "CQ0408",
-            f"{right.title} is not a keyed window result, so FOR SYSTEM_TIME AS OF cannot look it up",
+            f"{right.title} is not the result of windows grouped by a key, so FOR SYSTEM_TIME AS OF cannot look it up",
             right.span if right.span.line else span,
-            help="make it a view that groups by a key in TUMBLE or HOP windows",
+            help=(
+                "make it a view that groups by a key in TUMBLE or HOP windows",
+                by_time if right.node.schema.times else "",
+            ),
         )
     if not right.node.schema.times:
         raise compile_error(
@@ -211,16 +217,10 @@ def refuse_pending(relation: Relation) -> None:
     if relation.window is not None:
         raise compile_error(
             "CQ0502",
-            "the rows of a window cannot be joined; they can only be grouped",
+            "a window function cannot be joined: the rows of a window can only be grouped",
             relation.window.span,
-            help="group them in a view first, or join first and write GROUP BY TUMBLE(ts, …)",
+            help="group them in a view and join that, or join first and write GROUP BY TUMBLE(ts, …)",
         )
-
-
-def refused_join(node: ast.Join) -> CompileError:
-    """CQ0501 for the joins that are not built, with the nearest form that works."""
-    kind = "ASOF JOIN" if node.asof else f"{node.kind} JOIN"
-    return compile_error("CQ0501", f"this {kind} is not supported yet", node.span, help=NEAREST_JOIN)
 
 
 def _demand_prompt(time: TimeAttribute, span: Span) -> None:
@@ -232,7 +232,7 @@ def _demand_prompt(time: TimeAttribute, span: Span) -> None:
             "they lag behind the watermark",
             span,
             help=(
-                "write this result to a file and read it as a stream of its own, with a delay in its WATERMARK of "
-                f"{time.lag_us} microseconds: its rows are that much out of order"
+                "write this result to a file and read it as a stream of its own: its rows are out of order, so "
+                f"declare WATERMARK FOR ts AS ts - INTERVAL '{write_duration(time.lag_us)}'"
             ),
         )

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from cq.errors import Span, compile_error, did_you_mean
 from cq.grammar import ast
-from cq.lang.expressions import Literal
+from cq.lang.expressions import Expr, Literal
 from cq.lang.types import (
     BIGINT,
     BOOLEAN,
@@ -105,6 +105,7 @@ UNIT_US = {
     "MICROSECOND": 1,
 }
 UNIT_MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
+DAYS_A_YEAR, DAYS_A_MONTH = 365, 30
 
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 _AMOUNT = re.compile(r"-?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})", re.ASCII)
@@ -254,6 +255,13 @@ def _amount(part: ast.IntervalPart, span: Span) -> Fraction:
             help=f"write INTERVAL '10' {part.unit}",
         )
     return Fraction(amount)
+
+
+def in_days(months: Expr) -> str:
+    """An interval of days that is about as long as an INTERVAL of months; of one month where that is no constant."""
+    count = months.value if isinstance(months, Literal) and months.value else 1
+    years, rest = divmod(abs(count), UNIT_MONTHS["YEAR"])
+    return f"INTERVAL '{years * DAYS_A_YEAR + rest * DAYS_A_MONTH}' DAY"
 
 
 ParameterValue = bool | int | float | Decimal | str | datetime.datetime | datetime.date | datetime.timedelta | None

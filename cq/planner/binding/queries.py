@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from cq.errors import NOWHERE, Span, compile_error, did_you_mean
+from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.types import DataType, common_type
@@ -14,7 +14,9 @@ from cq.planner.binding.conversion import convert
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.fan_out import check_copies
 from cq.planner.binding.interval_joins import interval_join
-from cq.planner.binding.joins import refused_join, temporal_join, unnest
+from cq.planner.binding.join_mistakes import refused_asof, refused_comma, refused_join, refused_unnest
+from cq.planner.binding.join_times import Sides
+from cq.planner.binding.joins import refuse_pending, temporal_join, unnest
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, relation_of, renamed
 from cq.planner.binding.selects import SelectBinder, projection
@@ -114,7 +116,7 @@ class QueryBinder:
         first, *more = select.relations
         relation = self.relation(first)
         for item in more:
-            relation = self.beside(relation, item)
+            relation = self.beside(relation, item, select)
         return SelectBinder(select, relation, self.parameters).bind()
 
     # ------------------------------------------------------------------------------------------------------- FROM
@@ -164,20 +166,34 @@ class QueryBinder:
             return temporal_join(node, left, self.table(replace(right, as_of=None)), right.as_of, self.parameters)
         if isinstance(right, ast.Unnest) and node.kind in {"CROSS", "INNER"} and _always(node.on) and not node.using:
             return unnest(right, left, self.parameters)
-        if node.kind in {"INNER", "LEFT"} and not node.asof and not isinstance(right, ast.Unnest):
-            return interval_join(node, left, self.relation(right), self.parameters)
-        raise refused_join(node)
+        if node.asof:
+            raise refused_asof(node)
+        if isinstance(right, ast.Unnest):
+            raise refused_unnest(node)
+        other = self.relation(right)
+        if node.kind in {"INNER", "LEFT"}:
+            return interval_join(node, left, other, self.parameters)
+        raise refused_join(node, Sides(left, other))
 
-    def beside(self, left: Relation, node: ast.Relation) -> Relation:
-        """A further item of the comma list."""
+    def beside(self, left: Relation, node: ast.Relation, select: ast.Select) -> Relation:
+        """A further item of the comma list of a SELECT."""
         if isinstance(node, ast.Unnest):
             return unnest(node, left, self.parameters)
-        raise compile_error(
-            "CQ0501",
-            "a comma between two relations is not supported yet",
-            node.span,
-            help="supported: FROM s, UNNEST(…); [LEFT] JOIN v FOR SYSTEM_TIME AS OF s.ts ON the keys of v",
-        )
+        right = self.relation(node)
+        refuse_pending(left)
+        refuse_pending(right)
+        joined = ast.Join("INNER", select.relations[0], node, select.where, span=node.span)
+        raise refused_comma(joined, Sides(left, right), self.can_join(joined, left, right))
+
+    def can_join(self, node: ast.Join, left: Relation, right: Relation) -> bool:
+        """Whether the join can be run."""
+        if node.on is None:
+            return False
+        try:
+            interval_join(node, left, right, self.parameters)
+        except CompileError:
+            return False
+        return True
 
     def table_function(self, node: ast.TableFunction) -> Relation:
         check_built(node.name, node.name_span)
@@ -190,7 +206,7 @@ class QueryBinder:
                     did_you_mean(node.name, TABLE_PARAMETERS),
                     "a file is a stream: CREATE STREAM s WITH (connector = 'file', path = '…'), then FROM s"
                     if node.name.startswith(("read_", "scan_"))
-                    else "supported: TUMBLE, HOP",
+                    else "supported: TUMBLE, HOP, SESSION",
                 ),
             )
         table, arguments = split_table_arguments(node)

@@ -10,8 +10,10 @@ from cq.grammar import ast
 from cq.lang.expressions import Column, Literal
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import Kind
+from cq.lang.value_text import write_duration
 from cq.planner.binding.calls import WINDOW_FIELDS, window_hole
 from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.literals import bind_interval, in_days
 from cq.planner.binding.scope import PendingWindow, Relation, SessionWindow, Visible
 from cq.planner.operators import Scan, Window, WindowKind
 from cq.planner.plan.fold import folded
@@ -34,11 +36,53 @@ NOT_BUILT = {
 }
 
 
+TABLE_FORMS = {
+    "tumble": "TUMBLE(TABLE s, DESCRIPTOR(ts), size [, offset])",
+    "hop": "HOP(TABLE s, DESCRIPTOR(ts), slide, size [, offset])",
+    "session": "SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), gap)",
+}
+GROUP_FORMS = {
+    "tumble": "TUMBLE(ts, size [, offset])",
+    "hop": "HOP(ts, slide, size [, offset])",
+    "session": "SESSION(ts, gap)",
+    "session_window": "session_window(ts, gap)",
+    "window": "window(ts, size [, slide [, offset]])",
+}
+MEANINGS = {
+    "size": "the length of each window",
+    "slide": "the time from the start of one window to that of the next",
+    "gap": "how long a key is silent before its session ends",
+}
+_INTERVALS = {"size": "INTERVAL '1' MINUTE", "slide": "INTERVAL '10' SECOND", "gap": "INTERVAL '30' MINUTE"}
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall:
+    """A window function as it is written: its name, where that stands, and its form for help lines."""
+
+    name: str
+    name_span: Span
+    form: str
+
+    @property
+    def title(self) -> str:
+        return self.name.upper()
+
+    @property
+    def example(self) -> str:
+        """The form with an interval for each that it needs."""
+        text = self.form.partition(" [")[0] + (")" if "[" in self.form else "")
+        for name, interval in _INTERVALS.items():
+            text = text.replace(f", {name}", f", {interval}")
+        return text
+
+
 @dataclass(frozen=True, slots=True)
 class WindowArguments:
     """The parts of a window call, not yet bound."""
 
     kind: str
+    call: WindowCall
     time: ast.Node
     values: Mapping[str, ast.Node]
     span: Span
@@ -60,49 +104,71 @@ def table_function(
 
 def split_table_arguments(node: ast.TableFunction) -> tuple[ast.TableArgument, WindowArguments]:
     """The relation a window table function reads, and its other arguments by name."""
-    parameters = TABLE_PARAMETERS[node.name]
-    positional = [a for a in node.args if not isinstance(a, ast.NamedArgument)]
-    named = _named(node.args, {"table", "time", *parameters}, node.name)
-    order = ["table", "time", *parameters]
-    values: dict[str, ast.Node] = dict(zip(order, positional, strict=False))
-    if len(positional) > len(order):
-        raise _shape(node.name, node.span)
-    for name, value in named.items():
-        if name in values:
-            raise compile_error("CQ0302", f'the argument "{name}" is given twice', value.span)
-        values[name] = value
+    call = WindowCall(node.name, node.name_span, TABLE_FORMS[node.name])
+    order = ("table", "time", *TABLE_PARAMETERS[node.name])
+    values = _by_name(call, order, node.args)
     table = values.pop("table", None)
-    time = values.pop("time", None)
-    if not isinstance(table, ast.TableArgument) or time is None:
-        raise _shape(node.name, node.span)
-    if any(isinstance(v, ast.RowCount) for v in values.values()) or (table.partition_by and node.name != "session"):
+    if not isinstance(table, ast.TableArgument):
+        span = table.span if table is not None else call.name_span
+        raise _misused(call, f"the first argument of {call.title} must be a stream or view", span)
+    time = _take_time(call, values)
+    _check_rows(call, [time, *values.values()])
+    if table.partition_by and node.name != "session":
         raise compile_error(
-            "CQ0501",
-            "count windows are not supported yet",
-            node.span,
-            help="use a window of event time: TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE)",
+            "CQ0302",
+            f"{call.title} takes no PARTITION BY: that is for SESSION",
+            table.partition_by[0].span.to(table.partition_by[-1].span),
+            help="remove it, and write the key in GROUP BY beside window_start and window_end",
         )
-    return table, WindowArguments(node.name, time, values, node.span, tuple(table.partition_by))
+    return table, WindowArguments(node.name, call, time, values, node.span, tuple(table.partition_by))
 
 
-def group_window(call: ast.Call) -> WindowArguments:
+def group_window(node: ast.Call) -> WindowArguments:
     """The window that `GROUP BY TUMBLE(ts, i)`, `HOP(ts, slide, size)` or Spark's `window(ts, …)` makes."""
-    check_built(call.name, call.name_span)
-    spark = call.name == "window"
-    name = "session" if call.name == "session_window" else call.name
-    parameters = SPARK_PARAMETERS if spark else TABLE_PARAMETERS[name]
-    order = ("time", *parameters)
-    positional = [a for a in call.args if not isinstance(a, ast.NamedArgument)]
-    if len(positional) > len(order):
-        raise _shape(call.name, call.span)
-    values: dict[str, ast.Node] = dict(zip(order, positional, strict=False))
-    values.update(_named(call.args, set(order), call.name))
-    time = values.pop("time", None)
-    if time is None:
-        raise _shape(call.name, call.span)
+    check_built(node.name, node.name_span)
+    spark = node.name == "window"
+    name = "session" if node.name == "session_window" else node.name
+    call = WindowCall(node.name, node.name_span, GROUP_FORMS[node.name])
+    values = _by_name(call, ("time", *(SPARK_PARAMETERS if spark else TABLE_PARAMETERS[name])), node.args)
+    time = _take_time(call, values)
     if spark:
         name = "hop" if "slide" in values else "tumble"
-    return WindowArguments(name, time, values, call.span)
+    return WindowArguments(name, call, time, values, node.span)
+
+
+def _by_name(call: WindowCall, order: Sequence[str], args: Sequence[ast.Node]) -> dict[str, ast.Node]:
+    """The arguments of a window call, those by position too. order: the names by position."""
+    positional = [a for a in args if not isinstance(a, ast.NamedArgument)]
+    if len(positional) > len(order):
+        cause = f"{call.title} takes {len(order)} arguments at most, and {len(positional)} are given"
+        raise _misused(call, cause, positional[len(order)].span)
+    values = dict(zip(order, positional, strict=False))
+    for name, argument in _named(args, set(order), call).items():
+        if name in values:
+            raise _misused(call, f'the argument "{argument.name}" is given twice', argument.span)
+        values[name] = argument.value
+    return values
+
+
+def _take_time(call: WindowCall, values: dict[str, ast.Node]) -> ast.Node:
+    """The argument that names the event time, taken out of the others."""
+    time = values.pop("time", None)
+    if time is None or isinstance(time, ast.IntervalLiteral):
+        span = call.name_span if time is None else time.span
+        raise _misused(call, f"{call.title} needs the event time of its rows before its intervals", span)
+    return time
+
+
+def _check_rows(call: WindowCall, values: Sequence[ast.Node]) -> None:
+    """Refuse windows that count rows."""
+    for value in values:
+        if isinstance(value, ast.RowCount):
+            raise compile_error(
+                "CQ0501",
+                "windows of a number of rows are not supported yet",
+                value.span,
+                help=f"use a window of event time: {call.example}",
+            )
 
 
 def check_built(name: str, span: Span) -> None:
@@ -117,13 +183,7 @@ def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBind
     needed = {"hop": ("size", "slide"), "session": ("gap",)}.get(arguments.kind, ("size",))
     for name in needed:
         if name not in values:
-            raise compile_error(
-                "CQ0403",
-                f"the window has no {name}",
-                arguments.span,
-                help="TUMBLE(TABLE s, DESCRIPTOR(ts), size), HOP(TABLE s, DESCRIPTOR(ts), slide, size) or "
-                "SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), gap)",
-            )
+            raise _without(arguments, name)
     time = time_attribute(arguments.time, relation, binder)
     if arguments.kind == "session":
         by = arguments.partition_by
@@ -137,11 +197,25 @@ def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBind
     if panes > MAX_PANES:
         raise compile_error(
             "CQ0403",
-            f"this window has {panes} panes, more than the limit of {MAX_PANES}",
-            arguments.span,
+            f"each window would be put together from {panes:,} pieces of {write_duration(window.pane_us)}; "
+            f"the limit is {MAX_PANES:,}",
+            arguments.values["slide"].span,
             help="choose a slide that divides the size, or a longer slide",
         )
     return replace(window, offset_us=values.get("offset", 0) % slide)
+
+
+def _without(arguments: WindowArguments, name: str) -> CompileError:
+    """CQ0403 for a window without the interval `name`."""
+    call = arguments.call
+    order = "the interval that is given is its slide" if name == "size" and "slide" in arguments.values else ""
+    return compile_error(
+        "CQ0403",
+        f"{call.title} needs a {name}: {MEANINGS[name]}",
+        call.name_span,
+        label=order,
+        help=f"write {call.example}",
+    )
 
 
 def _duration(name: str, node: ast.Node, binder: ExprBinder) -> int:
@@ -152,13 +226,14 @@ def _duration(name: str, node: ast.Node, binder: ExprBinder) -> int:
     value = folded(value)
     if not isinstance(value, Literal) or value.type.kind is not Kind.INTERVAL or value.value is None:
         months = value.type.kind is Kind.INTERVAL_MONTH
+        other = "" if value.type.kind is Kind.INTERVAL else f", not {value.type}"
         raise compile_error(
             "CQ0403",
             f"the {name} of a window must be a constant interval"
-            + (" of days or less: months differ in length" if months else f", not {value.type}"),
+            + (" of days or less: months differ in length" if months else other),
             node.span,
-            label=str(value.type),
-            help="write it as INTERVAL '30' DAY" if months else "write it as INTERVAL '10' SECOND",
+            label="not a constant" if not other else str(value.type),
+            help=f"write it as {in_days(value)}" if months else "write it as INTERVAL '10' SECOND",
         )
     if value.value <= 0 and name != "offset":
         raise compile_error(
@@ -173,8 +248,6 @@ def _duration(name: str, node: ast.Node, binder: ExprBinder) -> int:
 
 def _spark_interval(text: Literal) -> Literal:
     """Spark's `'10 seconds'` as an interval: amounts and units in turn."""
-    from cq.planner.binding.literals import bind_interval
-
     words = str(text.value).removeprefix("interval ").split()
     units = {u.lower(): u for u in ast.INTERVAL_UNITS}
     parts = []
@@ -197,7 +270,7 @@ def time_attribute(node: ast.Node, relation: Relation, binder: ExprBinder) -> Ti
     """The time attribute a DESCRIPTOR or a column names. CQ0401 without any watermark, CQ0402 for another column."""
     if isinstance(node, ast.Descriptor):
         if len(node.columns) != 1:
-            raise compile_error("CQ0403", "a window has one time column", node.span, help="write DESCRIPTOR(ts)")
+            raise compile_error("CQ0403", "a window has one time column", node.span, help="name one: DESCRIPTOR(ts)")
         ref: ast.Node = ast.ColumnRef(node.columns[0], span=node.span)
     else:
         ref = node
@@ -247,35 +320,25 @@ def no_event_time(relation: Relation, name: str, span: Span, is_time: bool, what
     )
 
 
-def _named(args: Sequence[ast.Node], known: set[str], function: str) -> dict[str, ast.Node]:
-    out: dict[str, ast.Node] = {}
+def _named(args: Sequence[ast.Node], known: set[str], call: WindowCall) -> dict[str, ast.NamedArgument]:
+    """The arguments given by name, each under the name it has here."""
+    out: dict[str, ast.NamedArgument] = {}
     for a in args:
         if isinstance(a, ast.NamedArgument):
             name = PARAMETER_ALIASES.get(a.name, a.name)
             if name not in known:
                 raise compile_error(
                     "CQ0302",
-                    f'{function.upper()} has no argument "{a.name}"',
+                    f'{call.title} has no argument "{a.name}"',
                     a.name_span,
                     help=(did_you_mean(a.name, known), f"arguments: {', '.join(sorted(known))}"),
                 )
             if name in out:
-                raise compile_error("CQ0302", f'the argument "{a.name}" is given twice', a.span)
-            out[name] = a.value
+                raise _misused(call, f'the argument "{a.name}" is given twice', a.span)
+            out[name] = a
     return out
 
 
-def _shape(name: str, span: Span) -> CompileError:
-    forms = {
-        "tumble": "TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE [, offset])",
-        "hop": "HOP(TABLE s, DESCRIPTOR(ts), slide, size [, offset])",
-        "session": "SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), gap)",
-        "session_window": "session_window(ts, '10 seconds')",
-        "window": "window(ts, '10 seconds' [, slide [, start]])",
-    }
-    return compile_error(
-        "CQ0302",
-        f"{name.upper()} does not have these arguments",
-        span,
-        help=f"write {forms.get(name, forms['tumble'])}",
-    )
+def _misused(call: WindowCall, cause: str, span: Span) -> CompileError:
+    """CQ0302 for arguments that do not fit, with the form of the call."""
+    return compile_error("CQ0302", cause, span, help=(f"it is {call.form}", f"example: {call.example}"))

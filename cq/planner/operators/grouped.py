@@ -38,6 +38,10 @@ class Grouped(LogicalNode):
         return found + [Field(n, a.type, a.nullable) for n, a in calls]
 
     @property
+    def groups(self) -> LogicalNode | None:
+        return self
+
+    @property
     def inputs(self) -> tuple[LogicalNode, ...]:
         return (self.input,)
 

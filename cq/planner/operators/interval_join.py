@@ -7,6 +7,7 @@ from typing import Any
 
 from cq.lang.expressions import Column, Expr
 from cq.lang.schema import Schema, TimeAttribute
+from cq.lang.value_text import write_duration
 from cq.planner.operators.joined import Joined
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
 from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator
@@ -86,8 +87,8 @@ class IntervalJoin(Joined):
 
     @property
     def state(self) -> StateBound:
-        kept = (max(0, self.left_expiry_us), max(0, self.right_expiry_us))
-        return StateBound(f"left rows of {kept[0]} us, right rows of {kept[1]} us behind the watermark")
+        left, right = (write_duration(max(0, us)) for us in (self.left_expiry_us, self.right_expiry_us))
+        return StateBound(f"left rows for {left} and right rows for {right} of event time")
 
     @property
     def cost_ns(self) -> int:
@@ -110,5 +111,7 @@ class IntervalJoin(Joined):
     def describe(self) -> str:
         left, right = self.left.schema.names, self.right.schema.names
         difference = f"{right[self.right_time.column]} - {left[self.left_time.column]}"
-        condition = self.describe_condition(f"{difference} in [{self.lower_us}, {self.upper_us}] us")
+        shift_us = self.left_time.shift_us - self.right_time.shift_us  # of the columns against the event times
+        lower, upper = write_duration(self.lower_us + shift_us), write_duration(self.upper_us + shift_us)
+        condition = self.describe_condition(f"{difference} from {lower} to {upper}")
         return f"{'left ' if self.left_outer else ''}on {condition}"

@@ -134,11 +134,12 @@ class Over(LogicalNode):
         return (passed | columns_of(*self.partition, *calls) | time,)
 
     def _kept(self, needed: set[int]) -> list[int]:
-        """The calls that stay: read by somebody, or able to fail; one at least where late rows are dropped, or the
-        partition may fail."""
+        """The calls that stay: read by somebody, or able to fail; one at least where late rows are dropped, the
+        partition may fail, or errors behind it would else name the group of a row."""
         first = len(self.input.schema)
         kept = [i for i, c in enumerate(self.calls) if first + i in needed or c.can_fail]
-        return kept or ([0] if self.order is not None or any(map(can_fail, self.partition)) else [])
+        stays = self.order is not None or any(map(can_fail, self.partition)) or self.input.groups is not None
+        return kept or ([0] if stays else [])
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
         (below,), kept, first = inputs, self._kept(needed), len(self.input.schema)

@@ -7,6 +7,7 @@ from typing import Any
 
 from cq.lang.expressions import format_expr
 from cq.lang.schema import TimeAttribute
+from cq.lang.value_text import write_duration
 from cq.planner.operators.window import WINDOW_COLUMNS, Windowed
 from cq.planner.plan.node import Places, StateBound, Text, operator
 
@@ -70,4 +71,4 @@ class SessionAggregate(Windowed):
     def describe(self) -> str:
         keys = ", ".join(format_expr(k, self.input.schema.names) for k in self.keys)
         aggregates = ", ".join(str(a) for a in self.aggregates)
-        return f"session gap {self.gap_us} us{' by ' + keys if keys else ''}: {aggregates}"
+        return f"session gap {write_duration(self.gap_us)}{' by ' + keys if keys else ''}: {aggregates}"

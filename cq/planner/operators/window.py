@@ -10,6 +10,7 @@ from typing import Any
 from cq.lang.expressions import Column, format_expr
 from cq.lang.schema import Field, Schema, TimeAttribute
 from cq.lang.types import TIMESTAMP
+from cq.lang.value_text import write_duration
 from cq.planner.operators.grouped import Grouped
 from cq.planner.plan.node import Places, StateBound, Text, operator
 
@@ -50,9 +51,9 @@ class Window:
     def __str__(self) -> str:
         if self.kind is WindowKind.ATTACHED:
             return "window of the input"
-        slide = f" every {self.slide_us} us" if self.kind is WindowKind.HOP else ""
-        offset = f" offset {self.offset_us} us" if self.offset_us else ""
-        return f"{self.kind.value} {self.size_us} us{slide}{offset}"
+        slide = f" every {write_duration(self.slide_us)}" if self.kind is WindowKind.HOP else ""
+        offset = f" offset {write_duration(self.offset_us)}" if self.offset_us else ""
+        return f"{self.kind.value} {write_duration(self.size_us)}{slide}{offset}"
 
 
 WINDOW_COLUMNS = ("window_start", "window_end", "window_time")

@@ -38,7 +38,7 @@ def cuts(plan: LogicalPlan, waits: bool) -> list[Cut]:
         read_by_state = any(r.keeps_state and any(i is node for i in r.inputs) for r in nodes)
         if read_by_state and id(node) not in shown and _keeps_state(node):
             cut = Cut(LogicalPlan((Output("rows", node),)), replaced(plan, node, StageInput(node)))
-            if _is_whole(cut) and not _rows_meet_waiting(cut, waits):
+            if _is_whole(cut) and not _rows_meet_waiting(cut, waits) and not _hides_groups(cut, node):
                 found.append(cut)
     return found
 
@@ -52,6 +52,19 @@ def _is_whole(cut: Cut) -> bool:
     """Whether nothing above reads a source, or anything below the cut, by another way."""
     leaves = [n for n in cut.above.nodes() if not n.inputs]
     return len(leaves) == 1 and isinstance(leaves[0], StageInput)
+
+
+def _hides_groups(cut: Cut, node: LogicalNode) -> bool:
+    """Whether an error above the cut has to name the group that a row of `node` is a result of."""
+    above = [n for n in cut.above.nodes() if n.can_fail and not n.keeps_state]
+    return node.groups is not None and any(_treats_alone(n) for n in above)
+
+
+def _treats_alone(node: LogicalNode) -> bool:
+    """Whether a row of the operator is made of one row of the cut alone, without state."""
+    while not node.keeps_state and len(node.inputs) == 1:
+        (node,) = node.inputs
+    return isinstance(node, StageInput)
 
 
 def _rows_meet_waiting(cut: Cut, waits: bool) -> bool:

@@ -290,6 +290,11 @@ class LogicalNode:
         """Whether the node itself may end in a data error."""
         return self.fails_itself or any(can_fail(e) for e, _ in self.expressions())
 
+    @property
+    def groups(self) -> LogicalNode | None:
+        """The operator of whose groups its rows are results, each of one: errors of such rows name the group."""
+        return None
+
     def emits_when_due(self, waiting: bool) -> bool:
         """Whether it gives rows at instants, not only for a row of its input. waiting: rows can come before the
         watermark reaches their time."""
@@ -318,6 +323,10 @@ class Stateless(LogicalNode):
 
     def holds_back(self, port: int) -> bool:
         return False
+
+    @property
+    def groups(self) -> LogicalNode | None:
+        return self.inputs[0].groups if len(self.inputs) == 1 else None
 
     @property
     def waits_on(self) -> tuple[TimeAttribute | None, ...]:

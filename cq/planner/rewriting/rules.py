@@ -155,14 +155,17 @@ def filter_below_over(node: LogicalNode, uses: Uses) -> LogicalNode | None:
     """Filter(p, Over(x)) = Over(Filter(p, x)) if p reads partition columns only, and Over cannot fail.
 
     Then p drops whole partitions, and the others do not see them. In order of time late rows are counted by Over, so
-    there x must have none: an operator below has already dropped them. And rows may wait in Over, so p must not fail.
+    there x must have none: an operator below has already dropped them. And rows may wait in Over, so p must not fail;
+    nor where rows are results of groups, which errors name only below Over.
     """
     match node:
         case Filter(input=Over(input=below, partition=keys, order=order) as over, predicate=p) if uses.once(over):
             columns = {k.index for k in keys if isinstance(k, Column)}
             if not columns_of(p) <= columns or not columns_of(p) or over.can_fail:
                 return None
-            if order is not None and (can_fail(p) or not never_late(below)):
+            if can_fail(p) and (order is not None or below.groups is not None):
+                return None
+            if order is not None and not never_late(below):
                 return None
             return replace(over, input=Filter(below, p, span=node.span))
     return None

@@ -41,3 +41,6 @@ class AggregateRows(RowOperator):
                 failure.place = group(self._columns, key)
                 raise
             self.out.append((*key, *values))
+
+    def place_of(self, row: Row) -> str:
+        return group(self._columns, row[: len(self._columns)])

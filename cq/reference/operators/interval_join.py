@@ -5,11 +5,14 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass
 
+from cq.lang import error_places
+from cq.lang.functions import Failure
 from cq.planner.operators import IntervalJoin
 from cq.reference.evaluate import Row, evaluator, keys_of
 from cq.reference.operator import NEVER, Clock, RowOperator, nulls, runs
 
 LEFT, RIGHT = 0, 1  # ports
+SIDES = ("left", "right")
 
 
 @dataclass
@@ -67,9 +70,18 @@ class IntervalJoinRows(RowOperator):
             if lower <= theirs.time - mine.time <= upper:
                 left, right = (mine, theirs) if port == LEFT else (theirs, mine)
                 joined = left.row + right.row
-                if self._residual is None or self._residual(joined):
+                if self._residual is None or self._passes(joined, SIDES[other], theirs):
                     left.matched = True
                     self.out.append(joined)
+
+    def _passes(self, joined: Row, side: str, theirs: Kept) -> bool:
+        """Whether the residual condition is TRUE; what fails in it names the kept row too."""
+        assert self._residual is not None
+        try:
+            return bool(self._residual(joined))
+        except Failure as failure:
+            failure.met = error_places.met(side, theirs.time)
+            raise
 
     def next_instant(self) -> int:
         while self._proofs and self._proofs[0][2].matched:

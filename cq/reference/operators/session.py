@@ -8,6 +8,7 @@ from typing import Any
 from cq.lang.error_places import window_group
 from cq.lang.functions import Failure
 from cq.planner.operators import SessionAggregate
+from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
 from cq.reference.evaluate import Row, keys_of
 from cq.reference.fold import fold
 from cq.reference.operator import NEVER, Clock, RowOperator, runs
@@ -82,3 +83,6 @@ class SessionRows(RowOperator):
                 failure.place = window_group(start, end, self._columns, key)
                 raise
             self.out.append((start, end, end - 1, *key, *values))
+
+    def place_of(self, row: Row) -> str:
+        return window_group(row[WINDOW_START], row[WINDOW_END], self._columns, row[FIRST_KEY:][: len(self._columns)])

@@ -12,7 +12,7 @@ from cq.runtime.containers.strings import INLINE_STRING_BYTES
 from cq.runtime.containers.table_words import TABLE_ARENA
 from cq.runtime.engine import stage as s
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.job import GroupKey, Job
+from cq.runtime.layout.job import GroupKey, Groups, Job, Met
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class EngineFailure:
     site: index into the stage's sites; -1 when no place of the query has caused it.
     source, row: the row of that source (from 0) that was under way; -1 when unknown or when a window was closing.
     held_bytes, limit_bytes: of LIMIT: what all states hold, and may hold.  holders: what holds most of it.
-    serial, instant: the position.  group: whose value failed, where an aggregate's did.
+    serial, instant: the position.  group: whose value failed, where an aggregate's, or one computed of it, did.
+    met: the row of the other side, where the condition of a join failed.
     """
 
     code: ErrorCode
@@ -33,6 +34,7 @@ class EngineFailure:
     serial: int
     instant: int
     group: FailedGroup | None = None
+    met: MetRow | None = None
     held_bytes: int = 0
     limit_bytes: int = 0
     holders: tuple[Holder, ...] = ()
@@ -59,13 +61,26 @@ class FailedGroup:
     key: tuple[Value, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class MetRow:
+    """A kept row: its side of the join, and its event time."""
+
+    side: str
+    time: int
+
+
 def read_failure(host: Host, job: Job, stage: int) -> EngineFailure:
     """The failure of the stage at this address; its state is still there."""
     words = [host.word(stage, s.STAGE_ERROR + n) for n in range(s.ERROR_WORDS)]
     number = host.word(stage, s.STAGE_NUMBER)
     code, site, source, row, serial, instant = words[: s.ERROR_GROUP]
-    group = _group(host, job, number, instant, *words[s.ERROR_GROUP :]) if words[s.ERROR_GROUP] else None
-    failure = EngineFailure(ErrorCode(code), number, site, source, row, serial, instant, group)
+    failure = EngineFailure(ErrorCode(code), number, site, source, row, serial, instant)
+    told, entry, table, start = words[s.ERROR_GROUP :]
+    match job.stages[number].groups[told - 1] if told else None:
+        case Groups() as groups:
+            failure = replace(failure, group=_group(host, groups, instant, entry, table, start))
+        case Met(side):
+            failure = replace(failure, met=MetRow(side, entry))
     return _weighed(host, job, stage, failure) if code == ErrorCode.LIMIT else failure
 
 
@@ -84,11 +99,7 @@ def _weighed(host: Host, job: Job, stage: int, failure: EngineFailure) -> Engine
     return replace(failure, held_bytes=held, limit_bytes=limit, holders=holders)
 
 
-def _group(
-    host: Host, job: Job, stage: int, instant: int, number: int, entry: int, table: int, start: int
-) -> FailedGroup:
-    groups = job.stages[stage].groups[number - 1]
-
+def _group(host: Host, groups: Groups, instant: int, entry: int, table: int, start: int) -> FailedGroup:
     def value(key: GroupKey) -> Value:
         missing = key.null_bit >= 0 and host.word(entry, key.null_word) >> key.null_bit & 1
         return None if missing else _value(host, key, entry, table)

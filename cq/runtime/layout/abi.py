@@ -156,9 +156,9 @@ STATE_ERROR_START = _state.word()
 STATE_ERROR_ARRIVAL = _state.word()
 STATE_CALLS = _state.word()  # kernel calls so far (the engine's)
 STATE_HELD_BYTES = _state.word()  # what the containers held when last weighed (the engine's)
-STATE_ERROR_GROUP = _state.word()  # 1 + index into Stage.groups when a value of a group failed, or 0
-STATE_ERROR_ENTRY = _state.word()  # -> its entry, and the table that is in; START is the window's
-STATE_ERROR_TABLE = _state.word()
+STATE_ERROR_GROUP = _state.word()  # 1 + index into Stage.groups when a value of a group, or of a pair, failed
+STATE_ERROR_ENTRY = _state.word()  # -> its entry, START its window's; of a pair the other row's time
+STATE_ERROR_TABLE = _state.word()  # -> the table the entry is in
 STATE_FIRST_FREE = _state.rest()  # operators' words start here
 
 name_words(globals())

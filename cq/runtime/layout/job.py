@@ -157,6 +157,13 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
+class Met:
+    """How errors tell which kept row another one has met: on which side of the join it is. Its entry is its time."""
+
+    side: str
+
+
+@dataclass(frozen=True, slots=True)
 class PortSpec:
     """An output of a stage: a sink's rows, or rows for the next stage."""
 
@@ -193,7 +200,7 @@ class Stage:
     lanes: int = 0
     time_entries: tuple[str, ...] = ()
     passes_watermarks: bool = False
-    groups: tuple[Groups, ...] = ()
+    groups: tuple[Groups | Met, ...] = ()
     moving: Callable[[], Moving] | None = None
 
 

@@ -1,0 +1,295 @@
+"""What is wrong with a join, at the shortest text that is at fault, and the nearest form that works."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cq.errors import NOWHERE, CompileError, Span, compile_error
+from cq.grammar import ast, inline
+from cq.lang.expressions import Call, Column, Expr, columns_of, walk
+from cq.lang.types import Kind
+from cq.lang.value_text import write_duration
+from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Bounds, Sides, constant_us, moves
+from cq.planner.binding.literals import in_days
+from cq.planner.binding.scope import Relation
+from cq.planner.binding.traits import key_columns
+from cq.planner.binding.windows import no_event_time
+
+LONGEST_SHOWN, LONGEST_SIDE = 120, 40  # characters of a join, and of one of its sides, that a help line writes out
+SOME, WIDE = "INTERVAL '5' SECOND", "INTERVAL '1' HOUR"
+LOOK_UP = "[LEFT] JOIN v FOR SYSTEM_TIME AS OF s.ts ON its group keys"
+_MONTHS = {"add_months", "subtract_months"}
+_JOIN = "a join of two streams"
+
+
+# ------------------------------------------------------------------------------------------------------------- places
+
+
+def condition_span(node: ast.Join) -> Span:
+    """Where the condition of a join stands."""
+    if node.on is not None:
+        return node.on.span
+    return node.using_span if node.using else node.right.span
+
+
+def keyword_span(node: ast.Join) -> Span:
+    """Where a join says of which kind it is: `RIGHT`, `ASOF LEFT`; the right side where no word says it."""
+    return node.kind_span if node.kind_span.column < node.kind_span.end_column else node.right.span
+
+
+# -------------------------------------------------------------------------------------------------------------- names
+
+
+def time_name(relation: Relation) -> str:
+    """The event time of a relation as its query writes it."""
+    times = [t.column for t in relation.node.schema.times]
+    shown = [c for c in relation.columns if isinstance(c.expr, Column) and c.expr.index in times]
+    for c in sorted(shown, key=lambda c: c.hidden):
+        return f"{inline.name(c.qualifier)}.{inline.name(c.name)}" if c.qualifier else inline.name(c.name)
+    return "ts"
+
+
+def within(sides: Sides) -> str:
+    """A condition on the event times of both sides that a join can be run with."""
+    left, right = time_name(sides.left), time_name(sides.right)
+    return f"{right} BETWEEN {left} AND {left} + {SOME}"
+
+
+def _look_up_way(node: ast.Join, sides: Sides) -> str:
+    """How to look up the latest row of a key, where the right side has such rows; else empty."""
+    found, times = key_columns(sides.right.node), sides.right.node.schema.times
+    right = node.right
+    if not isinstance(right, ast.TableRef) or found is None or not found[0].keys or not times or times[0].lag_us:
+        return ""
+    text = f"JOIN {inline.name(right.name)} FOR SYSTEM_TIME AS OF {time_name(sides.left)}{inline.alias(right)}"
+    condition = inline.join_condition(node)
+    condition = condition if len(text + condition) <= LONGEST_SHOWN else " ON …"
+    return f"to look up the latest row of a key ({', '.join(found[0].key_names)}), write {text}{condition}"
+
+
+# ------------------------------------------------------------------------------------------------- joins not built yet
+
+
+def refused_look_up(node: ast.Join) -> CompileError:
+    """CQ0501 for FOR SYSTEM_TIME AS OF in a join that is neither JOIN nor LEFT JOIN."""
+    kind = "ASOF JOIN" if node.asof else f"{node.kind} JOIN"
+    return compile_error(
+        "CQ0501",
+        f"FOR SYSTEM_TIME AS OF goes with JOIN and LEFT JOIN, not with {kind}",
+        keyword_span(node),
+        help="write LEFT JOIN: each left row is joined with one right row, or with NULLs",
+    )
+
+
+def refused_unnest(node: ast.Join) -> CompileError:
+    """CQ0501 for a join with UNNEST that is neither CROSS JOIN nor JOIN … ON TRUE."""
+    if node.on is not None and node.kind == "INNER":
+        return compile_error(
+            "CQ0501",
+            "a join with UNNEST takes no condition",
+            node.on.span,
+            help="write CROSS JOIN UNNEST(…), and the condition in WHERE",
+        )
+    return compile_error(
+        "CQ0501",
+        f"{node.kind} JOIN with UNNEST is not supported yet",
+        keyword_span(node),
+        help="write CROSS JOIN UNNEST(…): a row whose array is empty is left out",
+    )
+
+
+def refused_asof(node: ast.Join) -> CompileError:
+    """CQ0501 for ASOF JOIN."""
+    return compile_error(
+        "CQ0501",
+        "ASOF JOIN is not supported yet",
+        keyword_span(node),
+        help=f"to look up the latest row of a windowed view v, write {LOOK_UP}",
+    )
+
+
+def refused_join(node: ast.Join, sides: Sides) -> CompileError:
+    """CQ0501 for RIGHT, FULL and CROSS JOIN, with the query that gives the same rows, or nearly."""
+    left, right = _shown(node.left), _shown(node.right)
+    if node.kind == "RIGHT":
+        help = f"swap the inputs and write LEFT JOIN{_written(_swapped(node))}"
+    elif node.kind == "FULL":
+        missing = f"{time_name(sides.left)} IS NULL"
+        help = (
+            f"UNION ALL two queries: {left} LEFT JOIN {right} ON …, and {right} LEFT JOIN {left} ON … WHERE {missing}"
+        )
+    else:
+        return compile_error(
+            "CQ0501",
+            "CROSS JOIN of two streams is not supported: every row would have to be kept",
+            node.right.span,
+            help=(f"limit how far apart two rows may be: {left} JOIN {right} ON {within(sides)}",),
+        )
+    return compile_error("CQ0501", f"{node.kind} JOIN is not supported yet", keyword_span(node), help=help)
+
+
+def _swapped(node: ast.Join) -> ast.Join:
+    return ast.Join("LEFT", node.right, node.left, node.on, node.using)
+
+
+def _shown(node: ast.Relation) -> str:
+    """A relation in a help line: as it is written, unless that is long."""
+    text = f"({inline.relation(node)})" if isinstance(node, ast.Join) else inline.relation(node)
+    return text if len(text) <= LONGEST_SIDE else "…"
+
+
+def _written(node: ast.Join) -> str:
+    """`: ` and the join, unless it is long."""
+    text = inline.relation(node)
+    return f": {text}" if len(text) <= LONGEST_SHOWN else ""
+
+
+def refused_comma(node: ast.Join, sides: Sides, works: bool) -> CompileError:
+    """CQ0501 for `FROM a, b WHERE …`. node: the same with JOIN and ON.  works: whether that can be run."""
+    on = [inline.expr(node.on, inline.AND)] if node.on is not None else []
+    on += [] if works else [within(sides)]
+    joined = f"{_shown(node.left)} JOIN {_shown(node.right)} ON"
+    text = f"{joined} {' AND '.join(on)}"
+    text = text if len(text) <= LONGEST_SHOWN else f"{joined} … AND {within(sides)}"
+    look_up = "" if works else _look_up_way(node, sides)
+    return compile_error(
+        "CQ0501",
+        "two streams cannot be joined by a comma",
+        node.right.span,
+        help=(look_up, f"{'or ' if look_up else ''}write {text}"),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- missing bounds
+
+
+def missing_bound(node: ast.Join, sides: Sides, bounds: Bounds, others: Sequence[Expr]) -> CompileError:
+    """Why a join of two streams has no lower or no upper bound.
+
+    others: the conditions that are neither such a bound nor about a key; one of them may have been meant as one.
+    """
+    for side in (sides.left, sides.right):
+        if not side.node.schema.times:
+            return _without_time(node, side, sides, others)
+    needs_lower, needs_upper = bounds.lower_us == -UNBOUNDED_US, bounds.upper_us == UNBOUNDED_US
+    for part in others:
+        if isinstance(part, Call) and part.function.name in FLIPPED and sides.meet_in(part):
+            found = _unfit(part, sides)
+            needed = needs_upper if _is_upper(part, sides) else needs_lower
+            if found is not None and (needed or part.args[0].type.is_interval):
+                return found
+    return _unbounded(node, sides, needs_lower, needs_upper, bounds.span)
+
+
+def _unbounded(node: ast.Join, sides: Sides, needs_lower: bool, needs_upper: bool, span: Span) -> CompileError:
+    left, right = time_name(sides.left), time_name(sides.right)
+    if needs_lower and needs_upper:
+        cause, bound = f"how far apart {left} and {right} may be", within(sides)
+    elif needs_upper:
+        cause, bound = f"how much later than {left} {right} may be", f"{right} <= {left} + {SOME}"
+    else:
+        cause, bound = f"how much earlier than {left} {right} may be", f"{right} >= {left} - {SOME}"
+    way = f"add AND {bound}" if node.on is not None else f"write ON in place of USING, and add AND {bound}"
+    look_up = _look_up_way(node, sides) if needs_lower and needs_upper else ""
+    ways = (look_up, f"or, to join rows by time, {way}") if look_up else (way,)
+    return compile_error(
+        "CQ0408", f"{_JOIN} must limit {cause}", span if span != NOWHERE else condition_span(node), help=ways
+    )
+
+
+def excluding_bounds(sides: Sides, bounds: Bounds) -> CompileError:
+    """CQ0408 for bounds that no two rows satisfy."""
+    left, right = time_name(sides.left), time_name(sides.right)
+    least, most = write_duration(bounds.lower_us), write_duration(bounds.upper_us)
+    return compile_error(
+        "CQ0408",
+        f"no two rows match: {right} - {left} must be at least {least} and at most {most}",
+        bounds.span,
+        help=f"write the lower bound first: {within(sides)}",
+    )
+
+
+def _without_time(node: ast.Join, side: Relation, sides: Sides, others: Sequence[Expr]) -> CompileError:
+    """A side has no event time at all: told at the column of it that the condition takes for one."""
+    columns = (e for part in others for e in walk(part) if isinstance(e, Column) and sides.of(e.index)[0] is side)
+    meant = next((e for e in columns if e.type.kind is Kind.TIMESTAMP), None)
+    if meant is not None:
+        return no_event_time(side, meant.name, meant.span, True, _JOIN)
+    times = [f.name for f in side.node.schema.fields if f.type.kind is Kind.TIMESTAMP]
+    span = side.span if side.span != NOWHERE else condition_span(node)
+    return no_event_time(side, times[0] if times else "ts", span, True, _JOIN)
+
+
+def _is_upper(part: Call, sides: Sides) -> bool:
+    """Whether a comparison says how late the right row may be, not how early."""
+    sign, columns = part.function.name, columns_of(part.args[0])
+    return (sign if max(columns, default=0) >= sides.width else FLIPPED[sign]) in {"<", "<="}
+
+
+def _unfit(part: Call, sides: Sides) -> CompileError | None:
+    """What keeps a comparison of the two sides from being a bound; None where it compares no times."""
+    if any(a.type.is_interval for a in part.args):
+        return _difference(part, sides)
+    if any(a.type.kind is not Kind.TIMESTAMP for a in part.args):
+        return None
+    found = (_unfit_time(a, part, sides) for a in part.args)
+    return next((e for e in found if e is not None), None)
+
+
+def _difference(part: Expr, sides: Sides) -> CompileError:
+    return compile_error(
+        "CQ0408",
+        "the bounds of a join compare the event times themselves, not their difference",
+        part.span,
+        help=f"write {within(sides)}",
+    )
+
+
+def _unfit_time(e: Expr, part: Call, sides: Sides) -> CompileError | None:
+    """What is wrong with one side of a comparison of times."""
+    match e:
+        case Column(index=index, name=name):
+            relation, place = sides.of(index)
+            known = relation.node.schema.time_of(place) is not None
+            return None if known else no_event_time(relation, name, e.span, True, _JOIN)
+        case Call(function=f, args=args) if f.name in {"+", "-"} and len(args) == 2:
+            for moved, by in moves(f.name, args):
+                if moved.type.kind is Kind.TIMESTAMP:
+                    return _unfit_time(moved, part, sides) or _unfit_offset(by, part, sides)
+        case Call(function=f, args=(a, b)) if f.name in _MONTHS:
+            by = a if a.type.kind is Kind.INTERVAL_MONTH else b
+            return _months(by, part)
+    return compile_error(
+        "CQ0408",
+        "a bound must be an event time, plus or minus a constant interval",
+        e.span if e.span != NOWHERE else part.span,
+        help=_wider_way(part, sides),
+    )
+
+
+def _unfit_offset(by: Expr, part: Call, sides: Sides) -> CompileError | None:
+    if constant_us(by) is not None:
+        return None
+    return compile_error(
+        "CQ0408",
+        "the bound of a join must be a constant interval: it decides how long rows are kept",
+        by.span if by.span != NOWHERE else part.span,
+        label="not a constant",
+        help=_wider_way(part, sides),
+    )
+
+
+def _wider_way(part: Call, sides: Sides) -> str:
+    left, right = time_name(sides.left), time_name(sides.right)
+    bound = f"{right} <= {left} + {WIDE}" if _is_upper(part, sides) else f"{right} >= {left} - {WIDE}"
+    return f"keep this condition, and add a wider one with a constant: AND {bound}"
+
+
+def _months(by: Expr, part: Expr) -> CompileError:
+    return compile_error(
+        "CQ0408",
+        "the bound of a join cannot be in months or years: they differ in length",
+        by.span if by.span != NOWHERE else part.span,
+        label=str(by.type),
+        help=f"write it in days: {in_days(by)}",
+    )

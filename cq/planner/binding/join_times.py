@@ -1,0 +1,112 @@
+"""Event times in the condition of a join of two streams: which comparisons bound how far apart two rows may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cq.errors import NOWHERE, Span
+from cq.lang.expressions import Call, Column, Expr, Literal, columns_of
+from cq.lang.schema import TimeAttribute
+from cq.lang.types import Kind
+from cq.planner.binding.scope import Relation
+from cq.planner.plan.fold import folded
+
+UNBOUNDED_US = 1 << 62  # beyond every difference of two times
+FLIPPED = {">=": "<=", "<=": ">=", ">": "<", "<": ">", "=": "="}
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The two relations of a join, whose columns stand side by side under its condition."""
+
+    left: Relation
+    right: Relation
+
+    @property
+    def width(self) -> int:
+        """How many columns the left side has."""
+        return len(self.left.node.schema)
+
+    def of(self, column: int) -> tuple[Relation, int]:
+        """The side a column of the condition belongs to, and its place there."""
+        return (self.right, column - self.width) if column >= self.width else (self.left, column)
+
+    def meet_in(self, expr: Expr) -> bool:
+        """Whether the expression reads columns of both sides."""
+        columns = columns_of(expr)
+        return bool(columns) and min(columns) < self.width <= max(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """The event time of one side, moved by a constant."""
+
+    right: bool
+    time: TimeAttribute
+    offset_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What comparisons say of right time - left time: the two times, and the least and the greatest distance.
+
+    span: of the last of them.
+    """
+
+    times: tuple[TimeAttribute, TimeAttribute] | None = None
+    lower_us: int = -UNBOUNDED_US
+    upper_us: int = UNBOUNDED_US
+    span: Span = NOWHERE
+
+    def and_(self, other: Bounds) -> Bounds:
+        """What both say of the same times."""
+        lower, upper = max(self.lower_us, other.lower_us), min(self.upper_us, other.upper_us)
+        return Bounds(other.times, lower, upper, other.span)
+
+
+def bounds_of(part: Expr, sides: Sides) -> Bounds | None:
+    """The bounds that a comparison of two event times sets; None for any other condition."""
+    match part:
+        case Call(function=f, args=(a, b)) if f.name in FLIPPED:
+            x, y = instant_of(a, sides), instant_of(b, sides)
+            if x is None or y is None or x.right == y.right:
+                return None
+            sign, mine, other = (f.name, x, y) if x.right else (FLIPPED[f.name], y, x)
+        case _:
+            return None
+    # right + mine.offset SIGN left + other.offset, over columns; event times are columns moved by their shift
+    distance = other.offset_us - mine.offset_us + mine.time.shift_us - other.time.shift_us
+    least = distance + (sign == ">") if sign in {">", ">=", "="} else -UNBOUNDED_US
+    greatest = distance - (sign == "<") if sign in {"<", "<=", "="} else UNBOUNDED_US
+    return Bounds((other.time, mine.time), least, greatest, part.span)
+
+
+def instant_of(e: Expr, sides: Sides) -> Instant | None:
+    """The event time an expression is, if it is one plus or minus a constant."""
+    match e:
+        case Column(index=index):
+            relation, place = sides.of(index)
+            time = relation.node.schema.time_of(place)
+            return Instant(index >= sides.width, time, 0) if time is not None else None
+        case Call(function=f, args=args) if f.name in {"+", "-"}:
+            for moved, by in moves(f.name, args):
+                found, offset_us = instant_of(moved, sides), constant_us(by)
+                if found is not None and offset_us is not None:
+                    moved_us = found.offset_us + (offset_us if f.name == "+" else -offset_us)
+                    return Instant(found.right, found.time, moved_us)
+    return None
+
+
+def moves(sign: str, args: tuple[Expr, ...]) -> tuple[tuple[Expr, Expr], ...]:
+    """The ways to read a sum or a difference as (what is moved, by what)."""
+    a, b = args
+    return ((a, b), (b, a)) if sign == "+" else ((a, b),)
+
+
+def constant_us(e: Expr) -> int | None:
+    """The length of a constant interval; None for everything else."""
+    value = folded(e)
+    if isinstance(value, Literal) and value.type.kind is Kind.INTERVAL and value.value is not None:
+        length: int = value.value
+        return length
+    return None
