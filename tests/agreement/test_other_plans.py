@@ -34,4 +34,4 @@ def test_random_queries_go_on_in_another_plan(seed):
     outcome, moved = wander(plan.prepared, plans_of(plan.prepared), seed, interpreted=True)
     wanted = plan.prepared.reference()
     assert plan.prepared.agree(outcome, Way(interpreted=True), wanted), outcome.difference(wanted)
-    assert moved > 0
+    assert moved > 0 or wanted.error
