@@ -27,6 +27,7 @@ TABLE_INDEX = 13  # -> slots of a dense table; 0: entries stand in slots themsel
 TABLE_DEAD = 14  # entries deleted whose place is not used again yet; dense tables only
 TABLE_ENTRY_BYTES = 15  # its words; where entries stand in slots the stride is the next power of two
 TABLE_MOST = 16  # places of a dense table that were used before it was last cleared or settled, dead ones included
+TABLE_ORDER = 17  # 0, or 1 + the words of a key: what the index of a dense table points to is up to order.py alone
 TABLE_WORDS = 24
 
 ENTRY_TAG = 0
