@@ -27,9 +27,14 @@ PASSES = "flow.scope.when(is_true(emit(flow.scope, joined, residual)))"
 SESSION, INTERVALS = "codegen.operators.session", "runtime.containers.intervals"
 
 
-def in_intervals(old: str, new: str) -> Mutant:
+def in_intervals(old: str, new: str, *more: tuple[str, str]) -> Mutant:
     """A mutant of the container of sessions that its own tests should see."""
-    return Mutant(f"cq.{INTERVALS}", old, new, ("test_intervals.py",), "interpreted or memory")
+    return Mutant(f"cq.{INTERVALS}", old, new, ("test_intervals.py",), "interpreted or memory", more)
+
+
+def in_order(old: str, new: str) -> Mutant:
+    """A mutant of the order of sessions that the tests of their container should see."""
+    return Mutant("cq.runtime.containers.order", old, new, ("test_intervals.py",), "interpreted or steps")
 
 
 MUTANTS = {
@@ -62,11 +67,14 @@ MUTANTS = {
         '                writer.code("st_i64(P, W, G + 1)", P=state, W=panes.PANES_CURSOR, G=group)',
     ),
     "a distance equal to the gap ends a session": seen_by(
-        "sessions", SESSION, "ld_i64(E, W) >= SINCE", "ld_i64(E, W) > SINCE"
+        "sessions", SESSION, "S <= TO and E >= SINCE", "S <= TO and E > SINCE"
     ),
     "a row at the gap before a session is not in it": seen_by("sessions", SESSION, '"S <= TO and', '"S < TO and'),
-    "a row between two sessions is in the later one": seen_by(
-        "sessions", SESSION, "S == 0 or START < ld_i64(S, W)", "S == 0 or START > ld_i64(S, W)"
+    "a row meets one session of its key only": seen_by(
+        "sessions", SESSION, "L == 0 or T >= S and (L < AFTER or T <= E)", "L >= 0 or T >= S and (L < AFTER or T <= E)"
+    ),
+    "a row at the end of a session meets none behind it": seen_by(
+        "sessions", SESSION, "(L < AFTER or T <= E)", "(L < AFTER or T >= E)"
     ),
     "the second session a row touches stays apart": seen_by(
         "sessions", SESSION, 'with scope.when(expr("L != 0", L=later)):', 'with scope.when(expr("L < 0", L=later)):'
@@ -99,14 +107,46 @@ MUTANTS = {
         "                self._exchange(scope, e, other, value)",
         "                pass",
     ),
-    "a walk over a key's sessions ends at the first": seen_by(
-        "sessions",
-        PROBE,
-        "lambda: visit(ast.Name(entry, ast.Load())))",
-        'lambda: (visit(ast.Name(entry, ast.Load())), writer.code("break")))',
-    ),
     "two rows of one event arrive together": seen_by(
         "sessions", "codegen.arrivals", "    if not _several_an_event(node.input):", "    if node.input:"
+    ),
+    "a row a gap before the next interval is not in it": in_intervals(
+        "(second, INTERVAL_START) > to:", "(second, INTERVAL_START) >= to:"
+    ),
+    "a row a gap before the first interval is not in it": in_intervals(
+        "(first, INTERVAL_START) > to:", "(first, INTERVAL_START) >= to:"
+    ),
+    "a row a gap behind an interval is not in it": in_intervals("INTERVAL_LAST) < since:", "INTERVAL_LAST) <= since:"),
+    "one that is absorbed stays in order": in_intervals(
+        "            order_drop_next(first, second)", "            pass"
+    ),
+    "what has closed stays in order": in_intervals("    order_remove(table, entry, ", "    max(table, "),
+    "the order has old numbers when the table has new ones": in_intervals("    order_rebuild(table)\n", ""),
+    "intervals of keys with one hash are in one order": in_order("number) == 1:", "number) >= 0:"),
+    "names that begin alike are one": in_order(
+        "string_address(table, b, word)) == 0:", "string_address(table, b, word)) < 0:"
+    ),
+    "a name is another one where its bytes lie elsewhere": in_order(
+        "            strings = shr_u(strings, 1)  # where its bytes are says nothing\n            word += 1\n", ""
+    ),
+    "the order forgets what is behind one that closes": in_order("    root = _link(entry, AFTER)", "    root = 0"),
+    "the order forgets what is behind one that is absorbed": in_order("_link(following, AFTER))", "0)"),
+    "what is behind a row is anywhere in its tree": in_order(
+        "_splay(table, _link(root, AFTER), ld_i64(root, INTERVAL_START))", "_link(root, AFTER)"
+    ),
+    "what is before a row is anywhere in its tree": in_order(
+        "before = _splay(table, _link(root, BEFORE), time)", "before = _link(root, BEFORE)"
+    ),
+    "a key without intervals stays in the index": in_order(
+        "    if root == 0:\n        table_unpoint", "    if root < 0:\n        table_unpoint"
+    ),
+    "trees are not made flatter by who goes down": in_order(
+        "if (side == AFTER and start < time) or (side == BEFORE and start > time):",
+        "if side > AFTER and start == time:",
+    ),
+    "a key has another slot in a larger index": in_intervals("    if index != ld_i64(", "    if 0 == ld_i64("),
+    "numbers before an interval are as many as there were": in_intervals(
+        "            moved -= 1", "            moved -= 0"
     ),
     "what closes is not sorted": in_intervals("    _sort(ld_i64(intervals, INTERVALS_DUE), count)\n", ""),
     "what starts together is sorted by nothing": in_intervals("ld_i64(a, DUE_FIRST) > ld_i64(b, DUE_FIRST)", "1 == 0"),

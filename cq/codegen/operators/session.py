@@ -22,19 +22,19 @@ from cq.codegen.flow import (
 )
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.aggregates import Entry, Parts
-from cq.codegen.state.hash_tables import Keys, TableLocals, lay_out, load_fields, string_words
+from cq.codegen.state.hash_tables import Keys, Sought, TableLocals, lay_out, load_fields, string_words
 from cq.codegen.state.moving import Held, holds, interval_entries
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
 from cq.lang.types import TIMESTAMP
 from cq.planner.operators import SessionAggregate
 from cq.planner.plan.node import LogicalNode
-from cq.runtime.containers import intervals
+from cq.runtime.containers import intervals, order
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi
 from cq.runtime.layout.job import Slot, TableShape
 
-START, LAST = intervals.INTERVAL_START, intervals.INTERVAL_LAST
+START, LAST = order.INTERVAL_START, order.INTERVAL_LAST
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class Layout:
 
 
 def layout_of(node: SessionAggregate) -> Layout:
-    keys = Keys(*lay_out([(k.type, k.nullable) for k in node.keys], intervals.INTERVAL_KEYS, "SESSION_KEY"))
+    keys = Keys(*lay_out([(k.type, k.nullable) for k in node.keys], order.INTERVAL_KEYS, "SESSION_KEY"))
     parts = Parts.of(node.aggregates, keys.next_word, "SESSION")
     strings = (*string_words(keys.fields), *parts.strings)
-    return Layout(keys, parts, TableShape(parts.next_word, keys.next_word - intervals.INTERVAL_KEYS, strings))
+    return Layout(keys, parts, TableShape(parts.next_word, keys.next_word - order.INTERVAL_KEYS, strings))
 
 
 def _slot(stage: StagePlan, node: SessionAggregate) -> Slot:
@@ -114,20 +114,28 @@ def _session_of(
     later = writer.let(ast.Constant(0), "later")
     first = scope.let(expr("max(T, LEAST) - GAP", T=time, LEAST=abi.BEFORE_ALL + node.gap_us, GAP=node.gap_us), "first")
     last = scope.let(expr("min(T, MOST) + GAP", T=time, MOST=abi.NEVER - 1 - node.gap_us, GAP=node.gap_us), "last")
-
-    def look(e: ast.expr) -> None:
-        start = scope.let(expr("ld_i64(E, W)", E=e, W=START), "start_")
-        with scope.when(expr("S <= TO and ld_i64(E, W) >= SINCE", S=start, TO=last, E=e, W=LAST, SINCE=first)):
-            writer.set(later, e)
-            with scope.when(expr("S == 0 or START < ld_i64(S, W)", S=session, START=start, W=START)):
-                writer.set(later, session)
-                writer.set(session, e)
-
-    sought = layout.keys.each(local, values, look)
+    state = writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "sessions")
+    sought = Sought.of(layout.keys, local, values)
+    at = writer.let(expr("shr_u(H, S)", H=sought.hash32, S=local.shift), "slot")
+    root = writer.let(ast.Constant(0), "entry")
+    sought.walk_index(at, root, lambda: writer.code("E = 0\nbreak", E=root), lambda: writer.code("break"))
+    with scope.when(expr("E != 0", E=root)):
+        links = scope.let(expr("ld_i64(E, W)", E=root, W=order.INTERVAL_LINKS), "links")
+        start = scope.let(expr("ld_i64(E, W)", E=root, W=START), "start_")
+        end = scope.let(expr("ld_i64(E, W)", E=root, W=LAST), "last_")
+        alone = "L == 0 or T >= S and (L < AFTER or T <= E)"  # no other one of the group can touch the row
+        with scope.when(expr(alone, L=links, T=time, S=start, E=end, AFTER=order.LINKED_AFTER)):
+            inside = expr("S <= TO and E >= SINCE", S=start, TO=last, E=end, SINCE=first)
+            with scope.when(inside):
+                writer.set(session, root)
+        with scope.otherwise():
+            touched = expr("intervals_touched(P, AT, T, SINCE, TO)", P=state, AT=at, T=time, SINCE=first, TO=last)
+            writer.set(session, touched)
+            writer.set(later, expr("ld_i64(P, W)", P=state, W=intervals.INTERVALS_LATER))
     found = Entry(ast.Name(session, ast.Load()), local.address)
     with scope.when(expr("S == 0", S=session)):
-        state = expr("ld_i64(state, W)", W=slot.offset)
-        sought.make(session, expr("intervals_insert(P, H, A, T)", P=state, H=sought.hash32, A=arrival, T=time))
+        made = expr("intervals_insert(P, AT, H, A, T)", P=state, AT=at, H=sought.hash32, A=arrival, T=time)
+        sought.make(session, made)
         layout.parts.start(scope, found)
     with scope.otherwise():
         with scope.when(expr("L != 0", L=later)):

@@ -312,18 +312,6 @@ class Keys:
         """
         return _search(self, t, values, serial, fresh)
 
-    def each(self, t: TableLocals, values: Sequence[Val], visit: Callable[[ast.expr], None]) -> Sought:
-        """Write a walk over the entries of a dense table that have these key values: it may hold several.
-
-        visit(entry): writes what is done with each.
-        """
-        sought = Sought.of(self, t, values)
-        writer = t.scope.writer
-        slot = writer.let(expr("shr_u(H, S)", H=sought.hash32, S=t.shift), "slot")
-        entry = writer.let(ast.Constant(0), "entry")
-        sought.walk_index(slot, entry, lambda: writer.code("break"), lambda: visit(ast.Name(entry, ast.Load())))
-        return sought
-
 
 def lane_hash(scope: Scope, keys: tuple[tuple[Expr, ...], ...], values: Sequence[Val]) -> ast.expr:
     """The 32-bit hash of a row's key in lanes. keys: of every port.

@@ -1,15 +1,16 @@
 """Open intervals by key, several of one key at a time: sessions, each from its first row to a gap after its last one.
 
-A dense table in which every open interval is an entry, and a heap that says when each may close. An interval that grows
-changes words of its entry only: its item of the heap then comes up too early, and is put back with the time that holds
-by then. One that another has absorbed (START is NEVER, so no row touches it) stays until its item comes up.
+A dense table in which every open interval is an entry, those of one key in order of time (order.py says how they are
+found), and a heap that says when each may close. An interval that grows changes words of its entry only: its item of
+the heap then comes up too early, and is put back with the time that holds by then. One that another has absorbed (START
+is NEVER, so no row touches it) stays until its item comes up.
 
 What is due at an instant is listed by (START, ENTRY_FIRST), equal ones in order of birth; whoever emits them goes
 through the list (`intervals_first`) and deletes one after the other (`intervals_closed`), and may stop in between.
 INTERVALS_NEXT is that instant until the list is used up.
 
 Items name entries by number, and a table that settles numbers anew: so this file settles before the table would, and
-makes the heap again from the entries, which say everything. That is also all of loading.
+makes the heap and the order again from the entries, which say everything. That is also all of loading.
 
 Sharing: none, as for tables. Header words that hold addresses: INTERVALS_TABLE, INTERVALS_HEAP, INTERVALS_DUE.
 """
@@ -31,15 +32,28 @@ from cq.runtime.containers.heap import (
     heap_push,
     heap_replace,
 )
+from cq.runtime.containers.order import (
+    INTERVAL_LAST,
+    INTERVAL_START,
+    order_add,
+    order_drop_next,
+    order_near,
+    order_next,
+    order_rebuild,
+    order_remove,
+    order_slot,
+)
 from cq.runtime.containers.protocol import Container, Place, register, string_bits
 from cq.runtime.containers.table_saving import table_arrivals, table_load, table_save, table_saved_words
 from cq.runtime.containers.table_words import (
     ENTRY_FIRST,
-    ENTRY_KEYS,
     ENTRY_TAG,
+    NUMBER_MASK,
     TABLE_COUNT,
     TABLE_DEAD,
     TABLE_ENTRIES,
+    TABLE_INDEX,
+    TABLE_ORDER,
     TABLE_STRIDE,
 )
 from cq.runtime.containers.tables import (
@@ -65,12 +79,8 @@ INTERVALS_DUE = _intervals.word()  # -> what is due at the instant under way, an
 INTERVALS_COUNT = _intervals.word()  # of these; 0: no instant is under way
 INTERVALS_CURSOR = _intervals.word()  # the first that is still to be emitted
 INTERVALS_CAPACITY = _intervals.word()
+INTERVALS_LATER = _intervals.word()  # of `intervals_touched`: the second interval that the row touches, or 0
 INTERVALS_WORDS = _intervals.size()
-
-_interval = Struct("INTERVAL", after=ENTRY_KEYS)
-INTERVAL_START = _interval.word()  # time of its first row; NEVER: absorbed
-INTERVAL_LAST = _interval.word()  # time of its last row
-INTERVAL_KEYS = _interval.rest()
 
 _due = Struct("DUE")
 DUE_START = _due.word()
@@ -83,8 +93,8 @@ FIRST_DUE = 32
 name_words(globals())
 
 
-@native("i64(i64, i64, i64)", export=True)
-def intervals_new(entry_words: int, strings: int, gap_us: int) -> int:
+@native("i64(i64, i64, i64, i64)", export=True)
+def intervals_new(entry_words: int, strings: int, key_words: int, gap_us: int) -> int:
     """No open intervals; 0 without memory."""
     intervals = zalloc(INTERVALS_WORDS * 8)
     if intervals == 0:
@@ -99,6 +109,7 @@ def intervals_new(entry_words: int, strings: int, gap_us: int) -> int:
     st_i64(intervals, INTERVALS_GAP, gap_us)
     st_i64(intervals, INTERVALS_CAPACITY, FIRST_DUE)
     if heap != 0 and due != 0 and table != 0 and table_make_dense(table) == 1:
+        st_i64(table, TABLE_ORDER, key_words + 1)
         return intervals
     intervals_drop(intervals)
     return 0
@@ -115,15 +126,45 @@ def intervals_drop(intervals: int) -> int:
     return 0
 
 
-@native("i64(i64, i64, i64, i64)", export=True)
-def intervals_insert(intervals: int, hash32: int, arrival: int, time_us: int) -> int:
-    """Address of the entry of a new interval, one row long, its other words 0; 0 without memory.
+@native("i64(i64, i64, i64, i64, i64)", export=True)
+def intervals_touched(intervals: int, slot: int, time_us: int, since: int, to: int) -> int:
+    """The earliest of the key's intervals that a row of this time touches, or 0.
 
-    May move all entries: addresses and words of the table read before are stale.
+    slot: of the index, which points to the key.  since, to: the times in reach of the row.  It touches two at most: the
+    second one is INTERVALS_LATER and in no order any more, since the first is to absorb it.
     """
     table = ld_i64(intervals, INTERVALS_TABLE)
+    first = order_near(table, slot, time_us)
+    second = 0
+    if ld_i64(first, INTERVAL_START) > time_us:
+        if ld_i64(first, INTERVAL_START) > to:
+            first = 0
+    elif ld_i64(first, INTERVAL_LAST) < time_us:
+        second = order_next(table, first)
+        if second != 0 and ld_i64(second, INTERVAL_START) > to:
+            second = 0
+        if ld_i64(first, INTERVAL_LAST) < since:
+            first = second
+            second = 0
+        elif second != 0:
+            order_drop_next(first, second)
+    st_i64(intervals, INTERVALS_LATER, second)
+    return first
+
+
+@native("i64(i64, i64, i64, i64, i64)", export=True)
+def intervals_insert(intervals: int, slot: int, hash32: int, arrival: int, time_us: int) -> int:
+    """Address of the entry of a new interval, one row long, its other words 0; 0 without memory.
+
+    slot: of the index, where the key is, or, without one, where the search for it has ended.
+    The caller sets the key words. May move all entries: addresses and words of the table read before are stale.
+    """
+    table = ld_i64(intervals, INTERVALS_TABLE)
+    index = ld_i64(table, TABLE_INDEX)
+    peer = ld_i64(index, slot) & NUMBER_MASK
     if table_settles(table) == 1:
-        _settle(intervals)
+        peer = _settle(intervals, peer)
+        index = 0
     entry = table_insert(table, hash32, arrival)
     if entry == 0:
         return 0
@@ -134,31 +175,42 @@ def intervals_insert(intervals: int, hash32: int, arrival: int, time_us: int) ->
         return 0
     st_i64(entry, INTERVAL_START, time_us)
     st_i64(entry, INTERVAL_LAST, time_us)
+    if index != ld_i64(table, TABLE_INDEX):
+        slot = order_slot(table, hash32, peer)
+    order_add(table, slot, entry, number)
     st_i64(intervals, INTERVALS_NEXT, min_i64(ld_i64(intervals, INTERVALS_NEXT), closes))
     return entry
 
 
-@native("void(i64)")
-def _settle(intervals: int) -> None:
-    """No entry is dead or absorbed, and the heap's items have the new numbers. No instant is under way."""
+@native("i64(i64, i64)")
+def _settle(intervals: int, number: int) -> int:
+    """No entry is dead or absorbed, and heap and order have the new numbers. No instant is under way.
+
+    The new number of the open interval that had this one; 0 for 0.
+    """
     table = ld_i64(intervals, INTERVALS_TABLE)
     stride = ld_i64(table, TABLE_STRIDE)
     entry = ld_i64(table, TABLE_ENTRIES)
-    for _ in range(ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD)):
+    moved = number
+    for n in range(1, ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD) + 1):
         entry += stride
         if ld_i64(entry, ENTRY_TAG) != 0 and ld_i64(entry, INTERVAL_START) == NEVER:
             table_delete(table, entry)
+        if ld_i64(entry, ENTRY_TAG) == 0 and n < number:
+            moved -= 1
     table_settle(table)
     _refill(intervals)  # there is room: it has had as many items
+    return moved
 
 
 @native("i64(i64)")
 def _refill(intervals: int) -> int:
-    """1 and the heap has an item for each entry, of which none is dead; 0 without memory."""
+    """1 and the heap has an item for each entry, of which none is dead, and the order has all; 0 without memory."""
     table = ld_i64(intervals, INTERVALS_TABLE)
     heap = ld_i64(intervals, INTERVALS_HEAP)
     stride = ld_i64(table, TABLE_STRIDE)
     entry = ld_i64(table, TABLE_ENTRIES)
+    order_rebuild(table)
     heap_clear(heap)
     for number in range(1, ld_i64(table, TABLE_COUNT) + 1):
         entry += stride
@@ -236,8 +288,11 @@ def intervals_first(intervals: int) -> int:
 @native("i64(i64, i64)", export=True)
 def intervals_closed(intervals: int, entry: int) -> int:
     """The first of those that are due has been emitted and is no more; behind the last one time goes on."""
-    table_delete(ld_i64(intervals, INTERVALS_TABLE), entry)
-    cursor = ld_i64(intervals, INTERVALS_CURSOR) + 1
+    table = ld_i64(intervals, INTERVALS_TABLE)
+    cursor = ld_i64(intervals, INTERVALS_CURSOR)
+    order_remove(table, entry, ld_i64(ld_i64(intervals, INTERVALS_DUE) + cursor * DUE_BYTES, DUE_NUMBER))
+    table_delete(table, entry)
+    cursor += 1
     if cursor == ld_i64(intervals, INTERVALS_COUNT):
         cursor = 0
         st_i64(intervals, INTERVALS_COUNT, 0)
@@ -302,7 +357,7 @@ def intervals_saved_words(intervals: int) -> int:
 @native("i64(i64, i64)", export=True)
 def intervals_save(intervals: int, target: int) -> int:
     """The open intervals as words at `target`; returns how many. No instant is under way."""
-    _settle(intervals)
+    _settle(intervals, 0)
     return table_save(ld_i64(intervals, INTERVALS_TABLE), target)
 
 
@@ -339,7 +394,7 @@ def intervals_held_bytes(intervals: int) -> int:
 
 def _arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
     (shape,) = slot.shapes
-    return (shape.entry_words, string_bits(shape), *slot.parameters)
+    return (shape.entry_words, string_bits(shape), shape.key_words, *slot.parameters)
 
 
 register(

@@ -29,6 +29,8 @@ TABLE_DEAD = _table.word()  # entries deleted whose place is not used again yet;
 TABLE_ENTRY_BYTES = _table.word()  # its words; where entries stand in slots the stride is the next power of two
 # places of a dense table that were used before it was last cleared or settled, dead ones included
 TABLE_MOST = _table.word()
+# 0, or 1 + the words of a key: what the index of a dense table points to is up to order.py alone
+TABLE_ORDER = _table.word()
 TABLE_WORDS = _table.lines()
 
 _entry = Struct("ENTRY")

@@ -18,6 +18,9 @@ Dense   from then on, and where entries are deleted. Entries stand one after the
 A deleted entry is dead: gone from the index, its tag 0. Its place is used again when the table is settled, which
 happens when it would grow else; those that live stay in order.
 
+Where TABLE_ORDER is set, what the index points to is not decided here: making, deleting and settling entries leave it
+as it is, and growing keeps what it says.
+
 Nothing inside points at an address: header words that hold addresses are exactly TABLE_ENTRIES, TABLE_BIRTHS,
 TABLE_INDEX and TABLE_ARENA.
 
@@ -62,6 +65,7 @@ from cq.runtime.containers.table_words import (
     TABLE_LIMIT,
     TABLE_MASK,
     TABLE_MOST,
+    TABLE_ORDER,
     TABLE_SHIFT,
     TABLE_STRIDE,
     TABLE_STRINGS,
@@ -234,7 +238,7 @@ def table_insert(table: int, hash32: int, serial: int) -> int:
     number = used + 1
     if ld_i64(table, TABLE_INDEX) == 0:
         number = _free_slot(table, hash32)
-    else:
+    elif ld_i64(table, TABLE_ORDER) == 0:
         _point(table, hash32, number)
     if births != 0:
         st_i32(births, used, number)
@@ -379,23 +383,14 @@ def table_make_dense(table: int) -> int:
 @native("i64(i64, i64)", export=True)
 def table_delete(table: int, entry: int) -> int:
     """The live entry of a dense table is dead, its strings garbage; no other has moved."""
-    index = ld_i64(table, TABLE_INDEX)
-    mask = ld_i64(table, TABLE_MASK)
-    shift = ld_i64(table, TABLE_SHIFT)
-    number = udiv(entry - ld_i64(table, TABLE_ENTRIES), ld_i64(table, TABLE_STRIDE))
-    hole = shr_u(ld_i64(entry, ENTRY_TAG) & HASH_MASK, shift)
-    while ld_i64(index, hole) & NUMBER_MASK != number:
-        hole = (hole + 1) & mask
-    at = (hole + 1) & mask
-    item = ld_i64(index, at)
-    while item != 0:  # what would not be found beyond the hole goes into it, and leaves another
-        home = shr_u(shr_u(item, 32), shift)
-        if (at - home) & mask >= (at - hole) & mask:
-            st_i64(index, hole, item)
-            hole = at
-        at = (at + 1) & mask
-        item = ld_i64(index, at)
-    st_i64(index, hole, 0)
+    if ld_i64(table, TABLE_ORDER) == 0:
+        index = ld_i64(table, TABLE_INDEX)
+        mask = ld_i64(table, TABLE_MASK)
+        number = udiv(entry - ld_i64(table, TABLE_ENTRIES), ld_i64(table, TABLE_STRIDE))
+        slot = shr_u(ld_i64(entry, ENTRY_TAG) & HASH_MASK, ld_i64(table, TABLE_SHIFT))
+        while ld_i64(index, slot) & NUMBER_MASK != number:
+            slot = (slot + 1) & mask
+        table_unpoint(table, slot)
     st_i64(entry, ENTRY_TAG, 0)
     strings = ld_i64(table, TABLE_STRINGS)
     garbage = ld_i64(table, TABLE_GARBAGE)
@@ -411,6 +406,24 @@ def table_delete(table: int, entry: int) -> int:
     st_i64(table, TABLE_COUNT, ld_i64(table, TABLE_COUNT) - 1)
     st_i64(table, TABLE_DEAD, ld_i64(table, TABLE_DEAD) + 1)
     return 0
+
+
+@native("void(i64, i64)")
+def table_unpoint(table: int, hole: int) -> None:
+    """The slot of the index, which is used, points to nothing; every other entry is found as before."""
+    index = ld_i64(table, TABLE_INDEX)
+    mask = ld_i64(table, TABLE_MASK)
+    shift = ld_i64(table, TABLE_SHIFT)
+    at = (hole + 1) & mask
+    item = ld_i64(index, at)
+    while item != 0:  # what would not be found beyond the hole goes into it, and leaves another
+        home = shr_u(shr_u(item, 32), shift)
+        if (at - home) & mask >= (at - hole) & mask:
+            st_i64(index, hole, item)
+            hole = at
+        at = (at + 1) & mask
+        item = ld_i64(index, at)
+    st_i64(index, hole, 0)
 
 
 @native("i64(i64)", export=True)
@@ -433,6 +446,8 @@ def table_settle(table: int) -> int:
             if number != n:
                 copy(entries + number * stride, entry, stride)
     st_i64(table, TABLE_DEAD, 0)
+    if ld_i64(table, TABLE_ORDER) != 0:
+        return 0
     fill(ld_i64(table, TABLE_INDEX), 0, (ld_i64(table, TABLE_MASK) + 1) * 8)
     for n in range(1, number + 1):
         _point(table, ld_i64(entries + n * stride, ENTRY_TAG) & HASH_MASK, n)
