@@ -81,3 +81,11 @@ def test_the_quick_form_runs_every_contender_and_all_results_agree(tmp_path: Pat
     for title in ("Two workers and one", "From one Parquet file", "The engine and its kernel"):
         assert title in done.stdout
     assert found["machine"]["cores"] and found["commit"] and found["software"]["duckdb"]
+
+
+def test_two_checkouts_are_measured_in_turn() -> None:
+    command = [sys.executable, "-m", "benchmarks.against", str(ROOT), "filter", "--rounds", "1", "--rows", "10000"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode in {0, 1} and not done.stderr, done.stderr
+    head, line = done.stdout.splitlines()
+    assert head.split()[-1] == "0" and line.split()[0] == "filter" and line.count("(") == 4
