@@ -10,6 +10,13 @@ TABLES = ("test_tables.py",)
 SAVING = ("test_saving.py",)
 TABLE = "cq.runtime.containers.tables"
 STRINGS = "cq.runtime.containers.strings"
+
+
+def moved(module: str, old: str, new: str, query: str) -> Mutant:
+    """A mutant that a run should see which goes on in another plan."""
+    return Mutant(module, old, new, ("test_snapshot.py",), f"one_plan and interpreted and {query}")
+
+
 MUTANTS = {
     "a kept block is taken by load and store": Mutant(
         "cq.runtime.queues.free_list",
@@ -75,9 +82,29 @@ MUTANTS = {
         "    for n in range(count - 1):\n        copy(at, ",
         SAVING,
     ),
-    "a taken entry is as young as can be": Mutant(
-        "cq.runtime.containers.table_saving", "ld_i64(entry, ENTRY_FIRST))\n    if made", "0)\n    if made", TABLES,
-        "pieces",
+    "arrivals are numbered backwards in another plan": moved(
+        "cq.runtime.containers.saving", "rank - count", "count - rank", "over"
+    ),
+    "every lane takes all entries of another plan": moved(
+        "cq.codegen.state.moving", "R == ld_i64(routing, L)", "R >= 0", "session"
+    ),
+    "sets keep the numbers their groups had in another plan": moved(
+        "cq.codegen.state.groups", "[renumbered, value]", "[number, value]", "sets"
+    ),
+    "groups that workers filled apart are not counted together": moved(
+        "cq.codegen.state.groups", "    layout.parts.merge(scope, found, other)", "    pass", "merged"
+    ),
+    "a part that was emptied closes when it would have": moved(
+        "cq.runtime.containers.panes",
+        "    st_i64(panes, PANES_NEXT_END, NEVER)\n    if ld_i64(panes, PANES_COUNT) > 0:\n        st_i64(panes",
+        "    if ld_i64(panes, PANES_COUNT) > 100:\n        st_i64(panes",
+        "merged",
+    ),
+    "rows that wait forget the order in which they came": moved(
+        "cq.runtime.containers.waiting", "ld_i64(made, RECORD_SERIAL))\n    _rise", "0)\n    _rise", "over"
+    ),
+    "expired left rows have no proof to wait for in another plan": moved(
+        "cq.runtime.containers.log_saving", '    return _order_proofs(log)\n', "    return 1\n", "left"
     ),
     "loaded strings are where they were in the piece": Mutant(
         STRINGS, "texts + ld_i64(entry, word + 1)", "texts", TABLES, "pieces"

@@ -29,6 +29,9 @@ JOIN = "LEFT JOIN w FOR SYSTEM_TIME AS OF s.ts ON s.k = w.k;"
 NEAR = "a.k = b.k AND b.ts BETWEEN a.ts + INTERVAL '0.000003' SECOND AND a.ts + INTERVAL '0.00002' SECOND"
 QUERIES = {
     "window": STREAM + f"SELECT k, COUNT(DISTINCT v) AS n, MIN(k) AS m {GROUPED}",
+    "window of sets": STREAM
+    + f"SELECT v, COUNT(DISTINCT SUBSTRING(k, 1, 5)) AS n FROM {TUMBLE.replace('0.00004', '0.0001')}"
+    " GROUP BY window_start, window_end, v;",
     "session": STREAM
     + f"SELECT k, window_end, SUM(v) AS n, MAX(k) AS m FROM {SESSION} GROUP BY window_start, window_end, k;",
     "over": STREAM + f"SELECT k, SUM(v) {OVER} AS total, LAG(k) {PARTITION}) AS before FROM s;",

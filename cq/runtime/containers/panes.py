@@ -419,14 +419,10 @@ def panes_load(panes: int, source: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def panes_take(panes: int, other: int, place: int) -> int:
-    """The open record like the one at `place` of others of the same shape, its groups not taken yet; 0 without memory.
-
-    Panes that workers have filled apart are one here.
-    """
+    """The open record like the one at `place` of others of the same shape, without its groups; 0 without memory."""
     record = ld_i64(ld_i64(other, PANES_LIST), place)
-    second = 0 if ld_i64(panes, PANES_SIZE_US) != 0 else ld_i64(record, PANE_SECOND)
     st_i64(panes, PANES_NEXT_END, min(ld_i64(panes, PANES_NEXT_END), ld_i64(other, PANES_NEXT_END)))
-    return panes_record(panes, ld_i64(record, PANE_FIRST), second)
+    return panes_record(panes, ld_i64(record, PANE_FIRST), ld_i64(record, PANE_SECOND))
 
 
 @native("i64(i64)", export=True)
