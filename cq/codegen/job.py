@@ -15,6 +15,7 @@ from cq.lang.expressions import Column
 from cq.lang.types import Kind
 from cq.planner.operators import Project
 from cq.planner.physical.stages import PhysicalPlan
+from cq.planner.plan.identity import contents
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
@@ -43,6 +44,7 @@ def write_job(physical: PhysicalPlan) -> Job:
     for output in physical.plan.outputs:
         demand_narrow(len(output.node.schema), f'the output "{output.name}"', output.span)
     written: list[WrittenStage] = []
+    kept = contents(physical.plan)
     for stage in reversed(physical.stages):
         plan = stage.plan
         if written and stage.way is not Way.PARTIAL:
@@ -50,7 +52,7 @@ def write_job(physical: PhysicalPlan) -> Job:
                 tuple(replace(o, node=_only(o.node, written[-1].columns.get(0, {}))) for o in plan.outputs)
             )
         passes = bool(written) and stage.way is not Way.PARTIAL and written[-1].watermarks
-        written.append(write_stage(stage, plan, stage_scope(), passes))
+        written.append(write_stage(stage, plan, stage_scope(), kept, passes))
     return _job(physical, written[::-1])
 
 

@@ -8,8 +8,8 @@ any step.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 
 from cq.codegen import gather, operators
@@ -47,10 +47,12 @@ EVENTS_ONLY = (PortSpec("events", ()),)  # what a PARTIAL stage sends on
 
 
 def write_stage(
-    spec: planned.Stage, plan: LogicalPlan, globals_: Iterable[str], passes_watermarks: bool = False
-) -> WrittenStage:
+    spec: planned.Stage, plan: LogicalPlan, globals_: Iterable[str], contents: Mapping[str, str],
+    passes_watermarks: bool = False,
+) -> WrittenStage:  # fmt: skip
     """A stage of the physical plan. plan: its operators, or these with fewer columns on its ports.
 
+    contents: of each operator with state, by identity, what it keeps (cq/planner/plan/identity.py).
     passes_watermarks: its rows carry theirs to the next stage.
     """
     fills = spec.way is Way.PARTIAL
@@ -79,7 +81,7 @@ def write_stage(
         module=stage.writer.finish(globals_),
         functions=tuple(stage.writer.signatures.items()),
         entry="kernel",
-        slots=tuple(stage.slots),
+        slots=tuple(replace(slot, contents=contents.get(slot.node, "")) for slot in stage.slots),
         state_words=stage.state_words,
         constants=stage.constants.pack(),
         ports=ports,

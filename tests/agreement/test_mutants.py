@@ -15,15 +15,15 @@ def seen_by(file: str, module: str, old: str, new: str, *more: tuple[str, str]) 
     return Mutant(f"cq.{module}", old, new, ("test_slt.py",), f"interpreted and {file}", more)
 
 
-def seen_in_log(old: str, new: str) -> Mutant:
+def seen_in_log(old: str, new: str, file: str = "log") -> Mutant:
     """A mutant of the keyed log that its comparison with lists should see."""
-    return Mutant(f"cq.{LOG}", old, new, ("test_log.py",), "interpreted")
+    return Mutant(f"cq.runtime.containers.{file}", old, new, ("test_log.py",), "interpreted")
 
 
 WINDOW, PROBE, BUFFER = "codegen.operators.window", "codegen.state.hash_tables", "codegen.waiting"
 JOIN, LOG, MATCHING = "codegen.operators.interval_join", "runtime.containers.log", "codegen.matching"
 NOT_NULL = 'flow.scope.when(expr("not N", N=null))'
-PASSES = "flow.scope.when(is_true(emit(flow.scope, joined, residual)))"
+PASSES = "flow.scope.when(passes)"
 SESSION, INTERVALS = "codegen.operators.session", "runtime.containers.intervals"
 
 
@@ -55,7 +55,7 @@ MUTANTS = {
         "windows", WINDOW, '"F >= B and F < instant"', '"F >= B and F <= instant"'
     ),
     "the first arrival is that of the last pane": seen_by(
-        "windows", WINDOW, '"F < ld_i64(E, W)", F=first, E=found', '"F > ld_i64(E, W)", F=first, E=found'
+        "windows", "codegen.state.groups", '"F < ld_i64(E, W)", F=first', '"F > ld_i64(E, W)", F=first'
     ),
     "merged groups are not put in order of arrival": seen_by(
         "windows", WINDOW, '"table_sort_births(T) == 0", T=table', '"T == 0", T=table'
@@ -237,7 +237,7 @@ MUTANTS = {
     "rows that wait leave in order of arrival": seen_by(
         "over",
         "runtime.containers.waiting",
-        "        if ld_i64(above, RECORD_TIME) <= time_us:\n            break",
+        "        if _before(spare, above) == 0:\n            break",
         "        if place > 0:\n            break",
     ),
     "a row whose key is NULL matches": seen_by("temporal", MATCHING, NOT_NULL, NOT_NULL.replace("not N", "True or N")),
@@ -293,9 +293,9 @@ MUTANTS = {
         "RECORD_PROOF, 0)\n    heap_pop(proofs)", "RECORD_PROOF, 1)\n    heap_pop(proofs)"
     ),
     "logs that come together keep their own arrivals": seen_in_log(
-        "_push_proofs(log, RECORD_SERIAL)", "_push_proofs(log, RECORD_EXPIRY)"
+        "_push_proofs(log, RECORD_SERIAL)", "_push_proofs(log, RECORD_EXPIRY)", "log_saving"
     ),
-    "saved strings lie on each other": seen_in_log("            used += length", "            used += 0"),
+    "saved strings lie on each other": seen_in_log("            used += length", "            used += 0", "log_saving"),
     "both branches of a union take turns": seen_by(
         "sources",
         "planner.physical.turns",

@@ -9,7 +9,7 @@ from test_chains import CASES, STREAM, rows
 from wandering import plans_of, wander
 
 # random queries with several plans to go on in
-SEEDS = (60, 61, 62, 67, 69, 70, 74, 75, 76, 77, 93, 95, 100, 101, 103, 109, 111, 112, 113, 118)
+SEEDS = (60, 61, 62, 67, 69, 70, 75, 76, 77, 93, 95, 100, 101, 103, 109, 111, 112, 113, 118)
 
 
 @pytest.mark.parametrize("name", CASES)

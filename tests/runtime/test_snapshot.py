@@ -179,6 +179,17 @@ def test_a_snapshot_of_one_plan_goes_on_in_another(name, interpreted, monkeypatc
             assert run_plans([plans[n] for n in order], batch_rows, interpreted) == wanted, (order, batch_rows)
 
 
+def test_a_snapshot_that_holds_other_columns_is_refused():
+    """What a join keeps depends on which columns are read behind it; its identity does not."""
+    view = f"CREATE VIEW x AS SELECT a.k AS k, a.v AS one, a.t AS other FROM s AS a JOIN s AS b ON {NEAR};\n"
+    for workers in (1, 4):
+        with Engine(job_of(STREAM + view + "SELECT k, one FROM x;", 1)) as engine:
+            snapshot = engine.pause()
+        with pytest.raises(SnapshotMismatch):
+            Engine(job_of(STREAM + view + "SELECT k, other FROM x;", workers), snapshot=snapshot)
+        Engine(job_of(STREAM + view + "SELECT k, one AS renamed FROM x;", workers), snapshot=snapshot).close()
+
+
 def test_a_snapshot_of_another_job_is_refused(monkeypatch):
     monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
     with Engine(job_of(MERGED, 4), threads=1) as engine:

@@ -15,14 +15,7 @@ from cq.codegen.writer import Writer, expr
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import intervals, log_words
 from cq.runtime.flow.split import PARTITION_MASK
-from cq.runtime.layout.words import Struct, name_words
-
-_routing = Struct("ROUTING")
-ROUTING_ROUTE = _routing.word()  # -> u8[256]: the lane of each virtual partition
-ROUTING_LANE = _routing.word()  # that is filled
-ROUTING_WORDS = _routing.size()
-
-name_words(globals())
+from cq.runtime.layout.abi import ROUTING_LANE, ROUTING_ROUTE
 
 
 @dataclass(slots=True)

@@ -49,6 +49,21 @@ def identified(plan: LogicalPlan) -> LogicalPlan:
     return LogicalPlan(tuple(replace(o, node=done[id(o.node)]) for o in plan.outputs))
 
 
+def contents(plan: LogicalPlan) -> dict[str, str]:
+    """For each operator with state, by identity, a hash of what it keeps: what it computes, and of which columns.
+
+    Identity is the same where more or fewer columns are read behind an operator; what it keeps of its rows is not.
+    """
+    known: dict[int, _Known] = {}
+    found = {}
+    for node in plan.nodes():
+        inputs = [known[id(i)] for i in node.inputs]
+        known[id(node)] = _known(node, inputs)
+        if node.keeps_state:
+            found[node.identity] = _hash(known[id(node)].node, *(c for i in inputs for c in i.columns))
+    return found
+
+
 def _known(node: LogicalNode, inputs: list[_Known]) -> _Known:
     def text(over: Inputs, e: Expr | TimeAttribute) -> str:
         columns = [c for n in over for c in inputs[n].columns]

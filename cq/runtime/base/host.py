@@ -38,6 +38,9 @@ class Host(Protocol):
     def read(self, address: int, size: int) -> bytes:
         """A copy of `size` bytes."""
 
+    def write(self, address: int, content: bytes) -> None:
+        """The bytes are at the address, where there is room for them."""
+
     def place(self, content: bytes) -> int:
         """The address of a copy of the bytes, which stays as long as the host."""
 
@@ -80,6 +83,9 @@ class CompiledHost:
 
     def read(self, address: int, size: int) -> bytes:
         return ctypes.string_at(address, size) if size else b""
+
+    def write(self, address: int, content: bytes) -> None:
+        ctypes.memmove(address, content, len(content))
 
     def place(self, content: bytes) -> int:
         buffer = (ctypes.c_int64 * (len(content) // 8 + 3))()  # words, so aligned; slack for reads of whole words
@@ -146,6 +152,9 @@ class InterpretedHost:
 
     def read(self, address: int, size: int) -> bytes:
         return self.memory.read(address, size)
+
+    def write(self, address: int, content: bytes) -> None:
+        self.memory.write(address, content)
 
     def place(self, content: bytes) -> int:
         return self.memory.place(content + bytes(16), writable=True)

@@ -7,10 +7,12 @@ state: a snapshot walks the slots and nothing else.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cq.runtime.containers.protocol import container_of
+from cq.runtime.layout.abi import STRING_SLACK_BYTES
 from cq.runtime.layout.job import Slot, Stage
 
 if TYPE_CHECKING:  # a host needs llvmlite; the files of this folder are read where it may be absent
@@ -100,4 +102,16 @@ def load_container(host: Host, slot: Slot, address: int, content: bytes) -> bool
     container = container_of(slot)
     assert container is not None, "a plain word"
     load = host.function(native_name(container.load))
-    return bool(8 * load(address, host.place(content)) == len(content))
+    with lent(host, content, slot.name) as saved:
+        return bool(8 * load(address, saved) == len(content))
+
+
+@contextmanager
+def lent(host: Host, content: bytes, what: str) -> Iterator[int]:
+    """The address of a copy of the bytes, for the time being; some bytes behind it may be read."""
+    room = made(host.function("room_new")(len(content) + STRING_SLACK_BYTES), what)
+    try:
+        host.write(room, content)
+        yield room
+    finally:
+        host.function("room_drop")(room)

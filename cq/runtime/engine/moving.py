@@ -14,18 +14,18 @@ Words     Of a plain word, which many states hold, the least counts: a watermark
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 
 from cq.runtime.base.host import Host
 from cq.runtime.containers.protocol import ARRIVAL_NUMBER, ARRIVAL_TIE, ARRIVAL_WORDS, container_of
-from cq.runtime.containers.state import load_container, made, native_name, new_container, words
+from cq.runtime.containers.state import lent, load_container, made, native_name, new_container
 from cq.runtime.engine.plant import Plant
 from cq.runtime.engine.stage import STAGE_LANES
 from cq.runtime.flow.split import LANES_ROUTE
-from cq.runtime.layout.abi import STATE_LATE_ROWS
+from cq.runtime.layout.abi import ROUTING_LANE, ROUTING_ROUTE, ROUTING_WORDS, STATE_LATE_ROWS
 from cq.runtime.layout.job import Slot, Stage
 from cq.ways import Way
 
@@ -38,15 +38,18 @@ def saved_slots(stage: Stage) -> tuple[Slot, ...]:
     return tuple(slot for slot in stage.slots if not slot.transient)
 
 
-def move_states(host: Host, plant: Plant, saved: Sequence[Sequence[StateBytes]]) -> str:
+def move_states(
+    host: Host, plant: Plant, saved: Sequence[Sequence[StateBytes]], slots: Collection[tuple[str, str]]
+) -> str:
     """What the operators of a plan held, which was saved by stage and state, is in the states of the plant.
 
-    Returns what does not fit; then the plant is of no use.
+    slots: key and contents of the plan's.  Returns what does not fit; then the plant is of no use.
     """
     states = [state for stage in saved for state in stage]
     held = {key for state in states for key, content in state.items() if len(content) > WORD_BYTES}
-    if held != {slot.key for stage in plant.job.stages for slot in saved_slots(stage) if slot.container}:
-        return "other operators"
+    wanted = [slot for stage in plant.job.stages for slot in saved_slots(stage) if slot.container]
+    if held != {slot.key for slot in wanted} or any((slot.key, slot.contents) not in slots for slot in wanted):
+        return "other operators, or others of their columns"
     host.set_word(plant.states[0][0], STATE_LATE_ROWS, sum(_word(state[""]) for state in states))
     for number, stage in enumerate(plant.job.stages):
         if stage.way is not Way.PARTIAL:  # the next stage takes over what was in parts
@@ -66,7 +69,7 @@ def _move_stage(host: Host, plant: Plant, number: int, states: Sequence[StateByt
         mine = [slot for slot in slots if slot.container and slot.node == node]
         with _filled(host, mine, states) as found:
             if any(0 in containers for containers in found.values()):
-                return f"another {mine[0].operator}"
+                return f"a {mine[0].operator} of another shape, or no memory"
             _number_arrivals(host, mine, found)
             for slot in mine:
                 _move_slot(host, plant, number, slot, found[slot.key])
@@ -125,7 +128,8 @@ def _number_arrivals(host: Host, slots: Sequence[Slot], found: dict[str, list[in
             at += size * count
         listed = np.frombuffer(host.read(room, size * total), np.int64).reshape(total, ARRIVAL_WORDS)
         order = np.lexsort((listed[:, ARRIVAL_TIE], listed[:, ARRIVAL_NUMBER]))  # by number, then tie, then as listed
-        host.function("renumber")(room, host.place(order.astype("<i8").tobytes()), total)
+        with lent(host, order.astype("<i8").tobytes(), "arrival numbers") as places:
+            host.function("renumber")(room, places, total)
     finally:
         host.function("room_drop")(room)
 
@@ -143,7 +147,9 @@ def _move_slot(host: Host, plant: Plant, number: int, slot: Slot, sources: Seque
         route = host.word(host.word(plant.stages[number], STAGE_LANES), LANES_ROUTE)
     for lane, state in enumerate(plant.states[number]):
         target = host.word(state, slot.offset)
-        routing = host.place(words((route, lane)))
-        for source in sources:
-            made(call(move, source, target, constants, routing), slot.name)
+        with lent(host, bytes(8 * ROUTING_WORDS), slot.name) as routing:
+            host.set_word(routing, ROUTING_ROUTE, route)
+            host.set_word(routing, ROUTING_LANE, lane)
+            for source in sources:
+                made(call(move, source, target, constants, routing), slot.name)
         made(taken(target), slot.name)

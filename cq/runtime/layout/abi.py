@@ -138,6 +138,11 @@ POSITION_ARRIVAL = _position.word()  # serial of the group's first row, or of th
 POSITION_WORDS = _position.size()
 
 # -- state: the words every kernel's state begins with ---------------------------------------------------------------
+_routing = Struct("ROUTING")  # which entries a function of `Moving` takes (cq/runtime/layout/job.py)
+ROUTING_ROUTE = _routing.word()  # -> u8[256]: the lane of each virtual partition
+ROUTING_LANE = _routing.word()  # the one whose state is filled
+ROUTING_WORDS = _routing.size()
+
 _state = Struct("STATE")
 STATE_SEGMENT = _state.word()  # cursor: the segment to go on with
 STATE_ROW = _state.word()  # cursor: 1 + the row to go on with, or 0: the segment has not begun

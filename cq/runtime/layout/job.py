@@ -35,6 +35,7 @@ class Slot:
     node: stable identity of the operator it belongs to.  initial: a word's first value.
     shapes: of what is behind it (panes: one for groups, then one for each DISTINCT set; waiting: the row's words; log:
     the key's, then the row's).
+    contents: a hash of what it holds; only slots of one key and the same contents may take over from each other.
     transient: it is empty whenever nothing is under way, and no part of a snapshot.
     parameters: of panes (pane_us, offset_us, size_us, slide_us), of intervals (gap_us,).
     operator, line, column: what people call the operator, and where it is written.
@@ -47,6 +48,7 @@ class Slot:
     initial: int = 0
     shapes: tuple[TableShape, ...] = ()
     parameters: tuple[int, ...] = ()
+    contents: str = ""
     transient: bool = False
     operator: str = ""
     line: int = 0
