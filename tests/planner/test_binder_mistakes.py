@@ -219,6 +219,13 @@ JOINS |= {
     "  AND q.ts >= x.ots AND q.ts <= x.pts + INTERVAL '1' DAY;",
     "join_bounds_on_two_times_of_the_right": BID + SALE + MATCHED + "SELECT q.k FROM q JOIN x ON q.k = x.k\n"
     "  AND x.pts <= q.ts AND x.ots >= q.ts - INTERVAL '1' DAY;",
+    "join_with_bounds_in_where": BID + SALE + "SELECT price FROM bid JOIN sale ON bid.auction = sale.auction\n"
+    "WHERE price > 3 AND sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR;",
+    "join_with_one_bound_in_where": JOIN + "sale.ts >= bid.ts\nWHERE sale.ts < bid.ts + INTERVAL '1' HOUR;",
+    "join_using_with_bounds_in_where": BID + SALE + "SELECT price FROM bid JOIN sale USING (auction)\n"
+    "WHERE sale.ts >= bid.ts AND price > 3 AND sale.ts < bid.ts + INTERVAL '1' HOUR;",
+    "join_on_either_with_bounds_in_where": BID + SALE + "SELECT price FROM bid\n"
+    "JOIN sale ON bid.auction = sale.auction OR wait = 3 WHERE sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR;",
     "join_on_either": JOIN + "sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR OR sale.wait = 3;",
 }
 
@@ -297,6 +304,18 @@ BETWEEN_AN_HOUR = "sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR"
 WAYS = {
     "join_bounds_on_two_times": ("INTERVAL '1' DAY;", "INTERVAL '1' DAY {};", "AND "),
     "join_bounds_on_two_times_of_the_right": ("INTERVAL '1' DAY;", "INTERVAL '1' DAY {};", "AND "),
+    "join_with_bounds_in_where": ("\nWHERE price > 3 AND " + BETWEEN_AN_HOUR, " {} WHERE price > 3", "AND "),
+    "join_with_one_bound_in_where": ("\nWHERE sale.ts < bid.ts + INTERVAL '1' HOUR", " {}", "AND "),
+    "join_using_with_bounds_in_where": (
+        "USING (auction)\nWHERE sale.ts >= bid.ts AND price > 3 AND sale.ts < bid.ts + INTERVAL '1' HOUR",
+        "ON bid.auction = sale.auction {} WHERE price > 3",
+        "AND ",
+    ),
+    "join_on_either_with_bounds_in_where": (
+        "bid.auction = sale.auction OR wait = 3 WHERE " + BETWEEN_AN_HOUR,
+        "(bid.auction = sale.auction OR wait = 3) {}",
+        "AND ",
+    ),
     "join_on_either": ("ON bid.auction = sale.auction\n  AND " + BETWEEN_AN_HOUR + " OR sale.wait = 3", "ON {}", "("),
 }
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from cq.errors import NOWHERE, CompileError, Span, compile_error
+from cq.errors import NOWHERE, CompileError, Label, Span, compile_error
 from cq.grammar import ast, inline
 from cq.lang.expressions import Call, Column, Expr, columns_of, walk
 from cq.lang.schema import TimeAttribute
@@ -246,6 +247,30 @@ def bounds_apart(sides: Sides, bounds: Bounds, other: Bounds) -> CompileError:
         other.span,
         help=f"keep this condition, and add a wider one about {time_name(relation, mine)}: AND {wider}",
     )
+
+
+def lacks_bounds(node: ast.Join, error: CompileError) -> bool:
+    """Whether the error is one about bounds, of this join of two streams and not of one below it."""
+    look_up = isinstance(node.right, ast.TableRef) and node.right.as_of is not None
+    if node.kind not in {"INNER", "LEFT"} or node.asof or look_up or isinstance(node.right, ast.Unnest):
+        return False
+    whole, at = condition_span(node), error.diagnostics[0].span
+    inside = (whole.line, whole.column) <= (at.line, at.column) <= (whole.end_line, whole.end_column)
+    return inside and [d.code for d in error.diagnostics] == ["CQ0408"]
+
+
+def bounds_in_where(node: ast.Join, error: CompileError, parts: Sequence[ast.Expr]) -> CompileError:
+    """The error of a join without bounds, where the conditions `parts` of WHERE are those that it misses."""
+    text = " AND ".join(inline.expr(p, inline.AND) for p in parts)
+    text = text if len(text) <= LONGEST_SHOWN else "…"
+    if node.on is None:
+        way = f"write ON in place of USING, and move the bounds from WHERE to it: AND {text}"
+    else:
+        whole = "the condition of ON in parentheses, and " if inline.level(node.on) < inline.AND else ""
+        way = f"{'put ' if whole else ''}{whole}move the bounds from WHERE to ON: AND {text}"
+    first = error.diagnostics[0]
+    spans = parts[0].span.to(parts[-1].span)
+    return CompileError(replace(first, help=(way,), labels=(Label(spans, "belongs in ON"),)))
 
 
 def _moved(time: str, by_us: int) -> str:
