@@ -29,7 +29,7 @@ from cq.planner.binding.scope import NOTHING, Relation, relation_of, renamed
 from cq.planner.binding.selects import SelectBinder, projection
 from cq.planner.binding.traits import check_depth, origin
 from cq.planner.binding.windows import TABLE_PARAMETERS, check_built, split_table_arguments, table_function
-from cq.planner.operators import Filter, Project, UnionAll, WindowAggregate, WindowKind
+from cq.planner.operators import Filter, Project, UnionAll, WindowAggregate, Windowed, WindowKind
 from cq.planner.operators.window import WINDOW_END, WINDOW_START
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
@@ -339,16 +339,20 @@ def _leaves_in_order(node: LogicalNode, order: tuple[ast.OrderItem, ...]) -> boo
     below = node
     while isinstance(below, Project | Filter):
         below = below.input
-    if not isinstance(below, WindowAggregate):
+    if not isinstance(below, Windowed):
         return False
     names = node.schema.names
+    columns = []
     for item in order:
         if item.descending or not isinstance(item.expr, ast.ColumnRef) or names.count(item.expr.name) != 1:
             return False
         found = origin(node, names.index(item.expr.name))
         if found is None or found.column not in {WINDOW_START, WINDOW_END}:
             return False
-    return below.window.kind is not WindowKind.ATTACHED
+        columns.append(found.column)
+    if isinstance(below, WindowAggregate):
+        return below.window.kind is not WindowKind.ATTACHED
+    return columns[0] == WINDOW_END  # sessions leave by end, then by start
 
 
 def union_of(branches: list[LogicalNode], spans: list[Span]) -> LogicalNode:
