@@ -233,6 +233,9 @@ WINDOW_ARGUMENTS = {
     "session_without_gap": BID
     + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts)) GROUP BY window_start, auction;",
     "session_group_without_gap": BID + "SELECT COUNT(*) FROM bid GROUP BY SESSION(ts), auction;",
+    "session_that_never_ends": BID
+    + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '106751991' DAY)\n"
+    "GROUP BY window_start, window_end, auction;",
     "order_by_start_of_sessions": BID
     + "SELECT window_start, window_end, COUNT(*) FROM SESSION(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
     "GROUP BY window_start, window_end ORDER BY window_start;",
