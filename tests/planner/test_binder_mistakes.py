@@ -214,7 +214,17 @@ CREATE VIEW x AS SELECT bid.auction AS k, bid.ts AS ots, sale.ts AS pts FROM bid
   AND sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR;
 """
 
+VISITS = """CREATE VIEW visits AS SELECT window_end, auction, COUNT(*) AS n
+FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_end, auction;
+"""
+
 JOINS |= {
+    "look_up_of_sessions": BID + SALE + VISITS + "SELECT v.n FROM sale AS s\n"
+    "JOIN visits AS v FOR SYSTEM_TIME AS OF s.ts ON v.auction = s.auction;",
+    "look_up_by_sessions": BID + PER_MIN + VISITS + "SELECT v.n FROM visits AS v\n"
+    "JOIN per_min AS m FOR SYSTEM_TIME AS OF v.window_end ON v.auction = m.auction;",
+    "look_up_by_a_join": BID + SALE + PER_MIN + MATCHED + "SELECT x.k FROM x\n"
+    "JOIN per_min AS m FOR SYSTEM_TIME AS OF x.ots ON x.k = m.auction;",
     "join_bounds_on_two_times": BID + SALE + MATCHED + "SELECT q.k FROM x JOIN q ON q.k = x.k\n"
     "  AND q.ts >= x.ots AND q.ts <= x.pts + INTERVAL '1' DAY;",
     "join_bounds_on_two_times_of_the_right": BID + SALE + MATCHED + "SELECT q.k FROM q JOIN x ON q.k = x.k\n"
@@ -310,6 +320,11 @@ BETWEEN_AN_HOUR = "sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR"
 WAYS = {
     "join_bounds_on_two_times": ("INTERVAL '1' DAY;", "INTERVAL '1' DAY {};", "AND "),
     "join_bounds_on_two_times_of_the_right": ("INTERVAL '1' DAY;", "INTERVAL '1' DAY {};", "AND "),
+    "look_up_of_sessions": (
+        " FOR SYSTEM_TIME AS OF s.ts ON v.auction = s.auction",
+        " ON v.auction = s.auction {}",
+        "AND ",
+    ),
     "join_with_bounds_in_where": ("\nWHERE price > 3 AND " + BETWEEN_AN_HOUR, " {} WHERE price > 3", "AND "),
     "join_with_one_bound_in_where": ("\nWHERE sale.ts < bid.ts + INTERVAL '1' HOUR", " {}", "AND "),
     "join_using_with_bounds_in_where": (
