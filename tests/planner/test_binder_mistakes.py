@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import Prepared
 from planner_fixture import infer
 
 from cq.errors import CqError, SourceText
@@ -208,10 +209,46 @@ JOINS = {
     "JOIN sale ON b.auction = sale.auction;",
 }
 
+MATCHED = """CREATE STREAM q (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'file', path = 'q.csv');
+CREATE VIEW x AS SELECT bid.auction AS k, bid.ts AS ots, sale.ts AS pts FROM bid JOIN sale ON bid.auction = sale.auction
+  AND sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR;
+"""
+
+VISITS = """CREATE VIEW visits AS SELECT window_end, auction, COUNT(*) AS n
+FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_end, auction;
+"""
+
+JOINS |= {
+    "look_up_of_sessions": BID + SALE + VISITS + "SELECT v.n FROM sale AS s\n"
+    "JOIN visits AS v FOR SYSTEM_TIME AS OF s.ts ON v.auction = s.auction;",
+    "look_up_by_sessions": BID + PER_MIN + VISITS + "SELECT v.n FROM visits AS v\n"
+    "JOIN per_min AS m FOR SYSTEM_TIME AS OF v.window_end ON v.auction = m.auction;",
+    "look_up_by_a_join": BID + SALE + PER_MIN + MATCHED + "SELECT x.k FROM x\n"
+    "JOIN per_min AS m FOR SYSTEM_TIME AS OF x.ots ON x.k = m.auction;",
+    "join_bounds_on_two_times": BID + SALE + MATCHED + "SELECT q.k FROM x JOIN q ON q.k = x.k\n"
+    "  AND q.ts >= x.ots AND q.ts <= x.pts + INTERVAL '1' DAY;",
+    "join_bounds_on_two_times_of_the_right": BID + SALE + MATCHED + "SELECT q.k FROM q JOIN x ON q.k = x.k\n"
+    "  AND x.pts <= q.ts AND x.ots >= q.ts - INTERVAL '1' DAY;",
+    "join_with_bounds_in_where": BID + SALE + "SELECT price FROM bid JOIN sale ON bid.auction = sale.auction\n"
+    "WHERE price > 3 AND sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR;",
+    "join_with_one_bound_in_where": JOIN + "sale.ts >= bid.ts\nWHERE sale.ts < bid.ts + INTERVAL '1' HOUR;",
+    "join_using_with_bounds_in_where": BID + SALE + "SELECT price FROM bid JOIN sale USING (auction)\n"
+    "WHERE sale.ts >= bid.ts AND price > 3 AND sale.ts < bid.ts + INTERVAL '1' HOUR;",
+    "join_on_either_with_bounds_in_where": BID + SALE + "SELECT price FROM bid\n"
+    "JOIN sale ON bid.auction = sale.auction OR wait = 3 WHERE sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR;",
+    "join_on_either": JOIN + "sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR OR sale.wait = 3;",
+}
+
 WINDOW_ARGUMENTS = {
     "session_without_gap": BID
     + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts)) GROUP BY window_start, auction;",
     "session_group_without_gap": BID + "SELECT COUNT(*) FROM bid GROUP BY SESSION(ts), auction;",
+    "session_that_never_ends": BID
+    + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '106751991' DAY)\n"
+    "GROUP BY window_start, window_end, auction;",
+    "order_by_start_of_sessions": BID
+    + "SELECT window_start, window_end, COUNT(*) FROM SESSION(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
+    "GROUP BY window_start, window_end ORDER BY window_start;",
     "session_with_too_much": BID
     + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE,\n"
     "  INTERVAL '5' MINUTE) GROUP BY window_start, auction;",
@@ -276,3 +313,52 @@ def test_a_picture_of_hostile_names_holds_no_control_characters() -> None:
     text = "CREATE STREAM s (k BIGINT) WITH (connector = 'file', path = 's.csv');\nSELECT \"a\x1b[31m\u202eb\" FROM s;"
     shown = picture(text)
     assert "\x1b" not in shown and "\u202e" not in shown
+
+
+BETWEEN_AN_HOUR = "sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR"
+# The condition of a join or its whole query, with the text that the way out replaces, and what it says to write there.
+WAYS = {
+    "join_bounds_on_two_times": ("INTERVAL '1' DAY;", "INTERVAL '1' DAY {};", "AND "),
+    "join_bounds_on_two_times_of_the_right": ("INTERVAL '1' DAY;", "INTERVAL '1' DAY {};", "AND "),
+    "look_up_of_sessions": (
+        " FOR SYSTEM_TIME AS OF s.ts ON v.auction = s.auction",
+        " ON v.auction = s.auction {}",
+        "AND ",
+    ),
+    "join_with_bounds_in_where": ("\nWHERE price > 3 AND " + BETWEEN_AN_HOUR, " {} WHERE price > 3", "AND "),
+    "join_with_one_bound_in_where": ("\nWHERE sale.ts < bid.ts + INTERVAL '1' HOUR", " {}", "AND "),
+    "join_using_with_bounds_in_where": (
+        "USING (auction)\nWHERE sale.ts >= bid.ts AND price > 3 AND sale.ts < bid.ts + INTERVAL '1' HOUR",
+        "ON bid.auction = sale.auction {} WHERE price > 3",
+        "AND ",
+    ),
+    "join_on_either_with_bounds_in_where": (
+        "bid.auction = sale.auction OR wait = 3 WHERE " + BETWEEN_AN_HOUR,
+        "(bid.auction = sale.auction OR wait = 3) {}",
+        "AND ",
+    ),
+    "join_on_either": ("ON bid.auction = sale.auction\n  AND " + BETWEEN_AN_HOUR + " OR sale.wait = 3", "ON {}", "("),
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_join_is_bound_once_its_way_out_is_taken(name: str) -> None:
+    source = SourceText("q.cq", CASES[name])
+    with pytest.raises(CqError) as caught:
+        bind(parse(source), Environment(infer=infer))
+    (way,) = caught.value.diagnostics[0].help
+    old, new, begins = WAYS[name]
+    assert old in CASES[name]
+    way = begins + way.partition(": ")[2].partition(begins)[2]
+    bind(parse(SourceText("q.cq", CASES[name].replace(old, new.format(way)))), Environment(infer=infer))
+
+
+def test_the_wider_bound_of_a_way_out_takes_no_row_away() -> None:
+    text = CASES["join_bounds_on_two_times"].replace("'file', path = ", "'memory', note = ")
+    for file in ("bid", "sale", "q"):
+        text = text.replace(f"'memory', note = '{file}.csv'", "'memory'")
+    made = Prepared(text.replace("DAY;", "DAY AND q.ts <= x.ots + INTERVAL '1 day 1 hour';"))
+    hour = 3_600_000_000
+    bids, sales = [(1, 2.0, None, "pen", 0)], [(1, 0, None, 0), (1, 0, None, hour)]
+    made.give({"bid": bids, "sale": sales, "q": [(1, 25 * hour), (1, 25 * hour + 1)]})
+    assert made.reference().rows == {"result": ((1,),)}, "at the last moment that the first condition allows"

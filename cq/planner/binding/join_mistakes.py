@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from cq.errors import NOWHERE, CompileError, Span, compile_error
+from cq.errors import NOWHERE, CompileError, Label, Span, compile_error
 from cq.grammar import ast, inline
 from cq.lang.expressions import Call, Column, Expr, columns_of, walk
+from cq.lang.schema import TimeAttribute
 from cq.lang.types import Kind
 from cq.lang.value_text import write_duration
-from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Bounds, Sides, constant_us, moves
+from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Bounds, Sides, bounds_of, constant_us, moves
 from cq.planner.binding.literals import in_days
 from cq.planner.binding.scope import Relation
 from cq.planner.binding.traits import key_columns
@@ -40,9 +42,9 @@ def keyword_span(node: ast.Join) -> Span:
 # -------------------------------------------------------------------------------------------------------------- names
 
 
-def time_name(relation: Relation) -> str:
-    """The event time of a relation as its query writes it."""
-    times = [t.column for t in relation.node.schema.times]
+def time_name(relation: Relation, time: TimeAttribute | None = None) -> str:
+    """The event time of a relation as its query writes it; one of them where it has several."""
+    times = [t.column for t in (relation.node.schema.times if time is None else (time,))]
     shown = [c for c in relation.columns if isinstance(c.expr, Column) and c.expr.index in times]
     for c in sorted(shown, key=lambda c: c.hidden):
         return f"{inline.name(c.qualifier)}.{inline.name(c.name)}" if c.qualifier else inline.name(c.name)
@@ -178,10 +180,11 @@ def missing_bound(node: ast.Join, sides: Sides, bounds: Bounds, others: Sequence
             needed = needs_upper if _is_upper(part, sides) else needs_lower
             if found is not None and (needed or part.args[0].type.is_interval):
                 return found
-    return _unbounded(node, sides, needs_lower, needs_upper, bounds.span)
+    return _unbounded(node, sides, bounds, others)
 
 
-def _unbounded(node: ast.Join, sides: Sides, needs_lower: bool, needs_upper: bool, span: Span) -> CompileError:
+def _unbounded(node: ast.Join, sides: Sides, bounds: Bounds, others: Sequence[Expr]) -> CompileError:
+    needs_lower, needs_upper = bounds.lower_us == -UNBOUNDED_US, bounds.upper_us == UNBOUNDED_US
     left, right = time_name(sides.left), time_name(sides.right)
     if needs_lower and needs_upper:
         cause, bound = f"how far apart {left} and {right} may be", within(sides)
@@ -189,12 +192,92 @@ def _unbounded(node: ast.Join, sides: Sides, needs_lower: bool, needs_upper: boo
         cause, bound = f"how much later than {left} {right} may be", f"{right} <= {left} + {SOME}"
     else:
         cause, bound = f"how much earlier than {left} {right} may be", f"{right} >= {left} - {SOME}"
-    way = f"add AND {bound}" if node.on is not None else f"write ON in place of USING, and add AND {bound}"
+    if node.on is None:
+        way = f"write ON in place of USING, and add AND {bound}"
+    elif inline.level(node.on) < inline.AND:
+        condition = inline.expr(node.on)
+        condition = condition if len(condition) <= LONGEST_SHOWN else "…"
+        way = f"put the condition in parentheses: ({condition}) AND {_widest(others, sides) or bound}"
+    else:
+        way = f"add AND {bound}"
     look_up = _look_up_way(node, sides) if needs_lower and needs_upper else ""
     ways = (look_up, f"or, to join rows by time, {way}") if look_up else (way,)
+    span = bounds.span if bounds.span != NOWHERE else condition_span(node)
+    return compile_error("CQ0408", f"{_JOIN} must limit {cause}", span, help=ways)
+
+
+def _widest(others: Sequence[Expr], sides: Sides) -> str:
+    """Bounds around all that conditions say below OR or NOT of the first pair of times they name; else empty."""
+    said = [b for part in others for e in walk(part) if (b := bounds_of(e, sides)) is not None]
+    said = [b for b in said if b.times == said[0].times]
+    lowest = min((b.lower_us for b in said if b.lower_us > -UNBOUNDED_US), default=None)
+    highest = max((b.upper_us for b in said if b.upper_us < UNBOUNDED_US), default=None)
+    if lowest is None or highest is None or lowest > highest or said[0].times is None:
+        return ""
+    left_time, right_time = said[0].times
+    left, right = time_name(sides.left, left_time), time_name(sides.right, right_time)
+    shift_us = left_time.shift_us - right_time.shift_us
+    return f"{right} BETWEEN {_moved(left, lowest + shift_us)} AND {_moved(left, highest + shift_us)}"
+
+
+def bounds_apart(sides: Sides, bounds: Bounds, other: Bounds) -> CompileError:
+    """CQ0408 for two bounds about different event times of one side. other: the one that is not like `bounds`.
+
+    The wider bound adds what the times of one row may be apart.
+    """
+    assert bounds.times is not None and other.times is not None
+    apart = [
+        (relation, mine, its)
+        for relation, mine, its in zip((sides.left, sides.right), bounds.times, other.times, strict=True)
+        if mine != its
+    ]
+    relation, mine, its = apart[0]
+    left_time, right_time = bounds.times
+    left, right = time_name(sides.left, left_time), time_name(sides.right, right_time)
+    slack_us = sum(t.lag_us for r, _, _ in apart for t in r.node.schema.times)
+    shift_us = left_time.shift_us - right_time.shift_us  # of the columns against the event times
+    if bounds.upper_us == UNBOUNDED_US:
+        wider = f"{right} <= {_moved(left, other.upper_us + slack_us + shift_us)}"
+    else:
+        wider = f"{right} >= {_moved(left, other.lower_us - slack_us + shift_us)}"
     return compile_error(
-        "CQ0408", f"{_JOIN} must limit {cause}", span if span != NOWHERE else condition_span(node), help=ways
+        "CQ0408",
+        f"both bounds of a join must be about one event time of {relation.title}: "
+        f"{time_name(relation, mine)} or {time_name(relation, its)}",
+        other.span,
+        help=f"keep this condition, and add a wider one about {time_name(relation, mine)}: AND {wider}",
     )
+
+
+def lacks_bounds(node: ast.Join, error: CompileError) -> bool:
+    """Whether the error is one about bounds, of this join of two streams and not of one below it."""
+    look_up = isinstance(node.right, ast.TableRef) and node.right.as_of is not None
+    if node.kind not in {"INNER", "LEFT"} or node.asof or look_up or isinstance(node.right, ast.Unnest):
+        return False
+    whole, at = condition_span(node), error.diagnostics[0].span
+    inside = (whole.line, whole.column) <= (at.line, at.column) <= (whole.end_line, whole.end_column)
+    return inside and [d.code for d in error.diagnostics] == ["CQ0408"]
+
+
+def bounds_in_where(node: ast.Join, error: CompileError, parts: Sequence[ast.Expr]) -> CompileError:
+    """The error of a join without bounds, where the conditions `parts` of WHERE are those that it misses."""
+    text = " AND ".join(inline.expr(p, inline.AND) for p in parts)
+    text = text if len(text) <= LONGEST_SHOWN else "…"
+    if node.on is None:
+        way = f"write ON in place of USING, and move the bounds from WHERE to it: AND {text}"
+    else:
+        whole = "the condition of ON in parentheses, and " if inline.level(node.on) < inline.AND else ""
+        way = f"{'put ' if whole else ''}{whole}move the bounds from WHERE to ON: AND {text}"
+    first = error.diagnostics[0]
+    spans = parts[0].span.to(parts[-1].span)
+    return CompileError(replace(first, help=(way,), labels=(Label(spans, "belongs in ON"),)))
+
+
+def _moved(time: str, by_us: int) -> str:
+    """A time plus or minus a constant, as a query writes it."""
+    if not by_us:
+        return time
+    return f"{time} {'+' if by_us > 0 else '-'} INTERVAL '{write_duration(abs(by_us))}'"
 
 
 def excluding_bounds(sides: Sides, bounds: Bounds) -> CompileError:

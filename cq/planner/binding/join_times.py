@@ -58,6 +58,11 @@ class Bounds:
     upper_us: int = UNBOUNDED_US
     span: Span = NOWHERE
 
+    @property
+    def complete(self) -> bool:
+        """Whether there are both a least and a greatest distance."""
+        return self.lower_us > -UNBOUNDED_US and self.upper_us < UNBOUNDED_US
+
     def and_(self, other: Bounds) -> Bounds:
         """What both say of the same times."""
         lower, upper = max(self.lower_us, other.lower_us), min(self.upper_us, other.upper_us)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cq.errors import Span, compile_error
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.lang.expressions import Call, Cast, Column, Expr, columns_of, conjunction, conjuncts, remap
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import Kind
@@ -19,7 +19,7 @@ from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.scope import Relation, Visible, columns_named, visible_columns
 from cq.planner.binding.traits import key_columns
 from cq.planner.binding.windows import no_event_time
-from cq.planner.operators import TemporalJoin, Unnest, Windowed
+from cq.planner.operators import Filter, Project, TemporalJoin, Unnest, Windowed
 from cq.planner.plan.node import LogicalNode
 
 ON = Clause("ON", advice="aggregate in a view first")
@@ -40,7 +40,7 @@ def temporal_join(
         name = time.name if isinstance(time, Column) else "this expression"
         is_time = time.type.kind is Kind.TIMESTAMP
         raise no_event_time(left, name, as_of.span, is_time, "a temporal look-up")
-    _demand_prompt(attribute, as_of.span)
+    _demand_prompt(attribute, as_of.span, (_as_a_stream(left, attribute),))
     width = len(left.node.schema)
     both = side_by_side(left, right, width)
     on = condition(node, both, left, right, parameters)
@@ -137,15 +137,15 @@ def _equality(condition: Expr, left: Expr, right: Expr) -> Expr:
 def _keyed(left: Relation, right: Relation, span: Span) -> tuple[Windowed, dict[int, int]]:
     """The window aggregate on the right, and which of its keys each column is. CQ0408 where there is none."""
     found = key_columns(right.node)
+    by_time = f"join the rows by time: JOIN … ON … AND {within(Sides(left, right))}"
     if found is None or not found[0].keys:
-        by_time = f"or join the rows by time: JOIN … ON … AND {within(Sides(left, right))}"
         raise compile_error(
             "CQ0408",
             f"{right.title} is not the result of windows grouped by a key, so FOR SYSTEM_TIME AS OF cannot look it up",
             right.span if right.span.line else span,
             help=(
                 "make it a view that groups by a key in TUMBLE or HOP windows",
-                by_time if right.node.schema.times else "",
+                f"or {by_time}" if right.node.schema.times else "",
             ),
         )
     if not right.node.schema.times:
@@ -156,7 +156,7 @@ def _keyed(left: Relation, right: Relation, span: Span) -> tuple[Windowed, dict[
             help="add window_end to its select list",
         )
     for time in right.node.schema.times:
-        _demand_prompt(time, right.span if right.span.line else span)
+        _demand_prompt(time, right.span if right.span.line else span, (by_time,))
     return found
 
 
@@ -223,7 +223,7 @@ def refuse_pending(relation: Relation) -> None:
         )
 
 
-def _demand_prompt(time: TimeAttribute, span: Span) -> None:
+def _demand_prompt(time: TimeAttribute, span: Span, ways: Sequence[str]) -> None:
     """CQ0502 for a time that lags behind the watermark: what it would look up has been replaced by then."""
     if time.lag_us:
         raise compile_error(
@@ -231,8 +231,17 @@ def _demand_prompt(time: TimeAttribute, span: Span) -> None:
             "a temporal look-up cannot use the times of a session or of a join of streams yet: "
             "they lag behind the watermark",
             span,
-            help=(
-                "write this result to a file and read it as a stream of its own: its rows are out of order, so "
-                f"declare WATERMARK FOR ts AS ts - INTERVAL '{write_duration(time.lag_us)}'"
-            ),
+            help=ways,
         )
+
+
+def _as_a_stream(left: Relation, time: TimeAttribute) -> str:
+    """How rows whose time lags behind the watermark can look something up."""
+    below = left.node
+    while isinstance(below, Project | Filter):
+        below = below.input
+    way = "write this result to a file and read it as a stream of its own: its rows "
+    if isinstance(below, Windowed):
+        name = inline.name(left.node.schema.names[time.column])
+        return way + f"are in the order of {name}, so declare WATERMARK FOR {name}"
+    return way + f"are out of order, so declare WATERMARK FOR ts AS ts - INTERVAL '{write_duration(time.lag_us)}'"

@@ -14,7 +14,14 @@ from cq.planner.binding.conversion import convert
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.fan_out import check_copies
 from cq.planner.binding.interval_joins import interval_join
-from cq.planner.binding.join_mistakes import refused_asof, refused_comma, refused_join, refused_unnest
+from cq.planner.binding.join_mistakes import (
+    bounds_in_where,
+    lacks_bounds,
+    refused_asof,
+    refused_comma,
+    refused_join,
+    refused_unnest,
+)
 from cq.planner.binding.join_times import Sides
 from cq.planner.binding.joins import refuse_pending, temporal_join, unnest
 from cq.planner.binding.literals import ParameterValue
@@ -22,7 +29,7 @@ from cq.planner.binding.scope import NOTHING, Relation, relation_of, renamed
 from cq.planner.binding.selects import SelectBinder, projection
 from cq.planner.binding.traits import check_depth, origin
 from cq.planner.binding.windows import TABLE_PARAMETERS, check_built, split_table_arguments, table_function
-from cq.planner.operators import Filter, Project, UnionAll, WindowAggregate, WindowKind
+from cq.planner.operators import Filter, Project, UnionAll, WindowAggregate, Windowed, WindowKind
 from cq.planner.operators.window import WINDOW_END, WINDOW_START
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
@@ -114,7 +121,10 @@ class QueryBinder:
                 "CQ0501", "SELECT without FROM is not supported yet", select.span, help="name a stream: SELECT … FROM s"
             )
         first, *more = select.relations
-        relation = self.relation(first)
+        try:
+            relation = self.relation(first)
+        except CompileError as error:
+            raise self.told_of_where(error, first, select.where) from None
         for item in more:
             relation = self.beside(relation, item, select)
         return SelectBinder(select, relation, self.parameters).bind()
@@ -194,6 +204,28 @@ class QueryBinder:
         except CompileError:
             return False
         return True
+
+    def told_of_where(self, error: CompileError, node: ast.Relation, where: ast.Expr | None) -> CompileError:
+        """The error of a FROM; another way out for a join whose bounds stand in WHERE."""
+        if not isinstance(node, ast.Join) or where is None or not lacks_bounds(node, error):
+            return error
+        try:
+            left, right = self.relation(node.left), self.relation(node.right)
+        except CompileError:
+            return error
+
+        def works(parts: list[ast.Expr]) -> bool:
+            on = parts if node.on is None else [node.on, *parts]
+            condition = ast.Logical("AND", tuple(on)) if len(on) > 1 else on[0] if on else None
+            return self.can_join(replace(node, on=condition, using=()), left, right)
+
+        needed = list(where.operands) if isinstance(where, ast.Logical) and where.op == "AND" else [where]
+        if not works(needed):
+            return error
+        for part in tuple(needed):
+            fewer = [p for p in needed if p is not part]
+            needed = fewer if works(fewer) else needed
+        return bounds_in_where(node, error, needed) if needed else error
 
     def table_function(self, node: ast.TableFunction) -> Relation:
         check_built(node.name, node.name_span)
@@ -307,16 +339,20 @@ def _leaves_in_order(node: LogicalNode, order: tuple[ast.OrderItem, ...]) -> boo
     below = node
     while isinstance(below, Project | Filter):
         below = below.input
-    if not isinstance(below, WindowAggregate):
+    if not isinstance(below, Windowed):
         return False
     names = node.schema.names
+    columns = []
     for item in order:
         if item.descending or not isinstance(item.expr, ast.ColumnRef) or names.count(item.expr.name) != 1:
             return False
         found = origin(node, names.index(item.expr.name))
         if found is None or found.column not in {WINDOW_START, WINDOW_END}:
             return False
-    return below.window.kind is not WindowKind.ATTACHED
+        columns.append(found.column)
+    if isinstance(below, WindowAggregate):
+        return below.window.kind is not WindowKind.ATTACHED
+    return columns[0] == WINDOW_END  # sessions leave by end, then by start
 
 
 def union_of(branches: list[LogicalNode], spans: list[Span]) -> LogicalNode:

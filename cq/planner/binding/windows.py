@@ -21,6 +21,9 @@ from cq.planner.plan.node import topological
 
 # Panes that one row of a hopping window may touch: state and work grow with it, and `docs/limits` names it.
 MAX_PANES = 10_000
+# Sessions of rows up to the year 190,000 end before the last instant there is, so that all of them leave.
+MAX_GAP_YEARS = 100_000
+MAX_GAP_US = MAX_GAP_YEARS * 365 * 86_400_000_000
 
 # Parameters in order of position, after the relation and the time.
 TABLE_PARAMETERS: Mapping[str, tuple[str, ...]] = {
@@ -188,6 +191,13 @@ def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBind
     if arguments.kind == "session":
         by = arguments.partition_by
         keys = None if by is None else tuple(replace(binder, clause=Clause("PARTITION BY")).bind(k) for k in by)
+        if values["gap"] > MAX_GAP_US:
+            raise compile_error(
+                "CQ0403",
+                f"the gap of a session must not be longer than {MAX_GAP_YEARS:,} years: its sessions would never end",
+                arguments.values["gap"].span,
+                help=f"write {arguments.call.example}",
+            )
         return SessionWindow(time, values["gap"], keys, arguments.span)
     size = values["size"]
     slide = values.get("slide", size)
