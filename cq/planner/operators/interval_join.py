@@ -40,15 +40,16 @@ class IntervalJoin(Joined):
         self._set_schema(Schema(self.columns(), self._times()))
 
     def _times(self) -> tuple[TimeAttribute, ...]:
-        """A row leaves when it has found the later of the two, so the earlier one lags by what it may have waited."""
-        waited = self.left_expiry_us + self.left_outer
+        """A row leaves when it has found the later of the two, so the earlier one lags by what it may have waited.
+
+        It waits for its own time. Another time of it is behind that by its lag at most: of two times of any row, each
+        is behind the other by no more than its lag, which holds for sources and windows, and here for what comes out.
+        """
         width = len(self.left.schema)
-        left = [replace(t, lag_us=max(t.lag_us, waited)) for t in self.left.schema.times]
-        right = [
-            replace(t, column=t.column + width, lag_us=max(t.lag_us, self.right_expiry_us))
-            for t in self.right.schema.times
-        ]
-        return tuple(left if self.left_outer else left + right)
+        left = [_waited(t, self.left_time, self.left_expiry_us + self.left_outer) for t in self.left.schema.times]
+        right = [_waited(t, self.right_time, self.right_expiry_us) for t in self.right.schema.times]
+        moved = [replace(t, column=t.column + width) for t in right]
+        return tuple(left if self.left_outer else left + moved)
 
     @property
     def left_expiry_us(self) -> int:
@@ -115,3 +116,9 @@ class IntervalJoin(Joined):
         lower, upper = write_duration(self.lower_us + shift_us), write_duration(self.upper_us + shift_us)
         condition = self.describe_condition(f"{difference} from {lower} to {upper}")
         return f"{'left ' if self.left_outer else ''}on {condition}"
+
+
+def _waited(time: TimeAttribute, own: TimeAttribute, expiry_us: int) -> TimeAttribute:
+    """A time of a row that may wait until the watermark is so far behind its own time."""
+    lag_us = max(time.lag_us, expiry_us) if time.column == own.column else time.lag_us + max(expiry_us, 0)
+    return replace(time, lag_us=lag_us)
