@@ -44,6 +44,8 @@ class StagePlan:
     slots: list[Slot] = field(default_factory=list)
     grids: list[Grid] = field(default_factory=list)
     due: list[DueWord] = field(default_factory=list)  # closing times that depend on data: rows ask before they go on
+    sees: dict[int, frozenset[int]] = field(default_factory=dict)  # where there are branches: whose rows a node sees
+    turns: dict[int, int] = field(default_factory=dict)  # and how often a row of a node comes to operators of branches
     passes_watermarks: bool = False  # its rows carry their watermarks to the next stage
     instants: bool = False  # rows that an earlier stage made at instants come to it
     closers: list[Closer] = field(default_factory=list)
@@ -207,6 +209,8 @@ class Flow:
     position: Position
     late: ast.expr | None  # as in Event; None once late rows have been dropped
     roomy: bool
+    branch: int | None = None  # of the stage, in whose lanes the row of a leaf is
+    turn: int = 0  # how often this row has come to operators of the stage's branches, all of them
     group: GroupAtHand | None = None  # whose values are computed
     keep: ast.expr | None = None  # a filter's condition, where rows are written first and counted if it holds
     ahead: Row | None = None  # the source row some turns later, for prefetching
@@ -272,13 +276,30 @@ class Flow:
             yield
         self.late = late
 
+    def _readers(self, node: LogicalNode) -> Iterator[tuple[LogicalNode, int]]:
+        """Who reads the rows of a node in this branch, and as which input.
+
+        Where there are several branches, what a row of a leaf causes is ordered by turns: those of all branches, in the
+        order in which one loop would take them.
+        """
+        turns = self.stage.turns
+        for reader, port in self.stage.readers.get(id(node), ()):
+            if self.branch is None or id(node) not in turns:
+                yield reader, port
+                continue
+            behind = self.turn + turns.get(id(reader), 1)
+            if self.branch in self.stage.sees[id(reader)]:
+                self.position = replace(self.position, node=self.turn)
+                yield reader, port
+            self.turn = behind
+
     def deliver(self, node: LogicalNode, row: Row) -> None:
         """Hand a row of `node` to whoever reads it, in plan order."""
         for number in self.stage.outputs.get(id(node), ()):
             values = [row.column(i) for i in range(len(node.schema))]
             self.ports[number].append(values, self.position, self.roomy, self.keep)
         group = self.group
-        for reader, port in self.stage.readers.get(id(node), ()):
+        for reader, port in self._readers(node):
             self.group = group if reader.groups is not None and not reader.keeps_state else None
             with self.scope.block():
                 if reader.span.line:
@@ -394,7 +415,7 @@ def function(
 
     def fail(code: ErrorCode, site: int) -> None:
         flow.flush()
-        at = event.position
+        at = flow.position
         stage.writer.code(
             "failed(state, CODE, SITE, PORT, ROW, SERIAL)",
             CODE=code, SITE=site, PORT=event.port, ROW=event.row, SERIAL=at.serial,

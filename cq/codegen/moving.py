@@ -65,20 +65,28 @@ def write_moving(spec: planned.Stage, slots: Sequence[Slot], globals_: Iterable[
     """The functions that fill these slots of a stage."""
     writer, constants = Writer(), Constants()
     kept = {slot.key: slot for slot in slots if slot.container and not slot.transient}
-    found: dict[str, str] = {}
+    found: dict[str, tuple[int, str]] = {}
     for node in spec.plan.nodes():
         for held in held_by(node, spec.waits) if node.keeps_state else ():
             key = f"{node.identity} {held.name}"
             if key in kept:
-                found[key] = f"move_{len(found)}"
+                found[key] = branch_of(spec, node), f"move_{len(found)}"
                 _write_move(spec, node, held, found[key], writer, constants)
     assert found.keys() == kept.keys(), f"nothing moves {sorted(kept.keys() - found.keys())}"
-    return Moving(writer.finish(globals_), tuple(writer.signatures.items()), tuple(found.items()), constants.pack())
+    entries = tuple((key, branch, name) for key, (branch, name) in found.items())
+    return Moving(writer.finish(globals_), tuple(writer.signatures.items()), entries, constants.pack())
+
+
+def branch_of(spec: planned.Stage, node: LogicalNode) -> int:
+    """The number of the branch an operator with state is in; 0 where there are no lanes."""
+    return next((n for n, b in enumerate(spec.branches) if node.identity in b.parts), 0)
 
 
 def _write_move(
-    spec: planned.Stage, node: LogicalNode, held: Held, name: str, writer: Writer, constants: Constants
+    spec: planned.Stage, node: LogicalNode, held: Held, place: tuple[int, str], writer: Writer, constants: Constants
 ) -> None:
+    number, name = place
+
     def fail(code: ErrorCode, site: int) -> None:
         writer.code("return 0")
 
@@ -86,8 +94,8 @@ def _write_move(
         scope = Scope(writer, constants, Sites(), fail)
 
         def lane_of(values: Sequence[Val]) -> ast.expr:
-            parts = [values[n] for n in spec.lane_parts[node.identity]]
-            return lane_hash(scope, spec.keys, parts)
+            branch = spec.branches[number]
+            return lane_hash(scope, branch.all_keys, [values[n] for n in branch.parts[node.identity]])
 
-        held.move(Mover(scope, lane_of if spec.keys else None))
+        held.move(Mover(scope, lane_of if spec.branches else None))
         writer.code("return 1")

@@ -18,6 +18,7 @@ from cq.lang.event_time import is_computed
 from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Field, Schema
 from cq.lang.types import BIGINT, Physical
+from cq.planner.physical.branches import Branch
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
@@ -38,13 +39,13 @@ _LOADS = {
 }
 
 
-def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -> str:
-    """Write the function that takes rows lo..hi of a port through the stage; its name.
+def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int, branch: int = 0) -> str:
+    """Write the function that takes rows lo..hi of a port through the stage, or through a branch of it; its name.
 
     It returns the row to go on with: hi, or an earlier one when a port is full, or -1 after an error. `base` is what
     to add to a row number to get its serial.
     """
-    name = f"rows_{port}"
+    name = f"rows_{port}" if branch == 0 else f"rows_{port}_{branch}"
     row_number = ast.Name("i", ast.Load())
     serial = ast.Name("serial", ast.Load())
     waits = bool(stage.due)
@@ -58,6 +59,7 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int) -
     roomy = fan_out is not None
     event = Event(serial, position, expr("-1"), row_number, port, late, roomy)
     with function(stage, name, ROWS_ARGUMENTS, node, event) as flow:
+        flow.branch = branch
         places = stage.columns.setdefault(port, {})
         row = source_row(flow.scope, schema, places, port, row_number)
         row.given = _computed_time(flow.scope, node, places, port, row_number)
@@ -194,26 +196,37 @@ def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, tu
 LANES_ARGUMENTS = ("batch", "port", "lo", "hi", "out", "constants")
 
 
-def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], keys: tuple[tuple[Expr, ...], ...]) -> None:
-    """Write the function that gives the 32-bit key hash of rows lo..hi of a port. All keys are such as `decides_lane`.
+def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], branches: Sequence[Branch]) -> None:
+    """Write the function that gives the 32-bit key hash of rows lo..hi of a port in a branch, and returns 1; it returns
+    0 where the branch does not read the port. All keys are such as `decides_lane`.
 
+    A port and a branch are told by one number, as in segments of lanes: branch * ports + port.
     Tables take a slot from a hash's top bits; lanes are to be taken from its low ones.
     """
-    for port, (node, key) in enumerate(zip(inputs, keys, strict=True)):
-        with stage.writer.function(f"lanes_{port}", LANES_ARGUMENTS):
-            scope = Scope(stage.writer, stage.constants, stage.sites, _cannot_fail)
-            number = ast.Name("i", ast.Load())
-            row = source_row(scope, node.schema, stage.columns.setdefault(port, {}), port, number)
-            with stage.writer.for_("i", "lo", "hi"), scope.block():
-                values = [emit(scope, row, k) for k in key]
-                hash32 = lane_hash(scope, keys, values)
-                stage.writer.code("st_u32(out, i - lo, H)", H=hash32)
-            stage.writer.code("return 0")
+    written = []
+    for number, branch in enumerate(branches):
+        for port, (node, key) in enumerate(zip(inputs, branch.keys, strict=True)):
+            if key is not None:
+                written.append(number * len(inputs) + port)
+                _write_lane_hash(stage, node, port, f"lanes_{written[-1]}", key, branch)
     with stage.writer.function("lanes", LANES_ARGUMENTS):
-        for port in range(len(inputs)):
-            with stage.writer.if_(expr("port == P", P=port)):
-                stage.writer.code("lanes_p(batch, port, lo, hi, out, constants)".replace("lanes_p", f"lanes_{port}"))
+        for place in written:
+            with stage.writer.if_(expr("port == P", P=place)):
+                stage.writer.code(f"return lanes_{place}(batch, port, lo, hi, out, constants)")
         stage.writer.code("return 0")
+
+
+def _write_lane_hash(
+    stage: StagePlan, node: LogicalNode, port: int, name: str, key: Sequence[Expr], branch: Branch
+) -> None:
+    with stage.writer.function(name, LANES_ARGUMENTS):
+        scope = Scope(stage.writer, stage.constants, stage.sites, _cannot_fail)
+        row = source_row(scope, node.schema, stage.columns.setdefault(port, {}), port, ast.Name("i", ast.Load()))
+        with stage.writer.for_("i", "lo", "hi"), scope.block():
+            values = [emit(scope, row, k) for k in key]
+            hash32 = lane_hash(scope, branch.all_keys, values)
+            stage.writer.code("st_u32(out, i - lo, H)", H=hash32)
+        stage.writer.code("return 1")
 
 
 # in StagePlan.columns: the event time that is computed, in the first place, so that the function that computes it

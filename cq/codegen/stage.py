@@ -8,7 +8,7 @@ any step.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -21,6 +21,7 @@ from cq.codegen.writer import expr
 from cq.lang.expressions import Call, Cast, walk
 from cq.lang.types import Physical
 from cq.planner.physical import stages as planned
+from cq.planner.physical.branches import Branch, sees, turns
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.layout import abi
@@ -66,14 +67,16 @@ def write_stage(
     inputs = spec.leaves
     stage.due = due_words(stage, inputs)
     computed = computed_times(stage, inputs)
-    loops = [] if spec.collects else [write_rows(stage, n, n.schema, port) for port, n in enumerate(inputs)]
+    if len(spec.branches) > 1:
+        stage.sees, stage.turns = sees(plan, spec.branches), turns(plan)
+    loops = {} if spec.collects else _write_row_loops(stage, inputs, spec.branches)
     if not fills:
         _write_closers(stage)
     finishers = _write_finishers(stage)
     _write_serve(stage)
     _write_kernel(stage, loops, finishers)
-    if spec.keys:
-        write_lanes(stage, inputs, spec.keys)
+    if spec.branches:
+        write_lanes(stage, inputs, spec.branches)
     times = [write_times(stage, source, port) for port, source in computed.items()]
     made = Stage(
         name=spec.name,
@@ -87,14 +90,26 @@ def write_stage(
         ports=ports,
         sites=tuple(stage.sites.sites),
         groups=tuple(stage.groups),
-        lane_entry="lanes" if spec.keys else None,
+        lane_entry="lanes" if spec.branches else None,
         lanes=spec.lanes,
+        branches=len(spec.branches),
+        turns=max((stage.turns.get(id(n), 1) for n in inputs), default=1),
         time_entries=tuple(times),
         passes_watermarks=passes_watermarks,
         moving=partial(write_moving, spec, tuple(stage.slots), tuple(globals_)),
     )
     watermarks = bool(stage.due) or passes_watermarks
     return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), watermarks, stage.columns)
+
+
+def _write_row_loops(stage: StagePlan, inputs: Sequence[LogicalNode], branches: Sequence[Branch]) -> dict[int, str]:
+    """The functions that take rows, by what segments of the stage call a port: in lanes, branch * ports + port."""
+    found = {}
+    for number in range(max(1, len(branches))):
+        for port, node in enumerate(inputs):
+            if not branches or branches[number].keys[port] is not None:
+                found[number * len(inputs) + port] = write_rows(stage, node, node.schema, port, number)
+    return found
 
 
 def _port(output: Output) -> PortSpec:
@@ -188,7 +203,7 @@ def _write_serve(stage: StagePlan) -> None:
         writer.code("return DONE", DONE=abi.DONE)
 
 
-def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) -> None:
+def _write_kernel(stage: StagePlan, row_loops: Mapping[int, str], finishers: list[str]) -> None:
     """Walk the segments from the cursor on."""
     writer = stage.writer
     serve = "status = serve(state, out, constants, ld_i64(segment, W), serial)"
@@ -230,7 +245,7 @@ def _write_kernel(stage: StagePlan, row_loops: list[str], finishers: list[str]) 
         writer.code("return DONE", DONE=abi.DONE)
 
 
-def _write_rows_step(stage: StagePlan, row_loops: list[str]) -> None:
+def _write_rows_step(stage: StagePlan, row_loops: Mapping[int, str]) -> None:
     """One ROWS or LATE segment, from its cursor on; leaves the kernel when a port is full or something failed."""
     writer = stage.writer
     writer.code("lo = ld_i64(segment, W)", W=abi.SEGMENT_LO)
@@ -242,7 +257,7 @@ def _write_rows_step(stage: StagePlan, row_loops: list[str]) -> None:
     with writer.if_(expr("row >= 0")):
         writer.code("lo = row")
     writer.code("following = hi")
-    for port, name in enumerate(row_loops):
+    for port, name in row_loops.items():
         call = ast.Call(
             ast.Name(name, ast.Load()),
             [ast.Name(a, ast.Load()) for a in ("state", "batch", "out", "constants", "lo", "hi", "base", "kind")],

@@ -114,6 +114,66 @@ CASES = {
         " AND b.ts BETWEEN a.ts + INTERVAL '1' SECOND AND a.ts + INTERVAL '6' SECOND;\n",
         [LANES, LANES],
     ),
+    "two outputs, each by a key of its own": (
+        DELAYED,
+        COUNTED + "CREATE SINK a; INSERT INTO a SELECT car, seg, before, ts FROM q;\n"
+        "CREATE SINK b; INSERT INTO b SELECT seg, speed, SUM(speed) OVER"
+        " (PARTITION BY seg ROWS UNBOUNDED PRECEDING) AS s FROM r;\n",
+        [LANES],
+    ),
+    "three outputs, one of windows, two keys": (
+        DELAYED,
+        LAGGED
+        + "CREATE SINK a; INSERT INTO a SELECT car, seg, before, ts FROM q;\n"
+        + "CREATE SINK b; INSERT INTO b "
+        + BY_SEGMENT.replace("TABLE q", "TABLE r").replace("before", "speed")
+        + "CREATE SINK c; INSERT INTO c SELECT car, COUNT(words) OVER"
+        " (PARTITION BY car ROWS UNBOUNDED PRECEDING) AS n FROM r;\n",
+        [LANES],
+    ),
+    "rows of two keys meet in a join by a third": (
+        PROMPT,
+        LAGGED.replace("VIEW q", "VIEW p") + "CREATE VIEW q AS SELECT car, seg, speed, words, ts,"
+        " COUNT(*) OVER (PARTITION BY seg ROWS UNBOUNDED PRECEDING) AS many FROM r;\n"
+        "SELECT p.car, p.before, q.seg, q.many, q.words FROM p JOIN q ON p.speed = q.speed"
+        " AND q.ts BETWEEN p.ts - INTERVAL '9' SECOND AND p.ts;\n",
+        [LANES, LANES],
+    ),
+    "windows of two keys meet in a join": (
+        DELAYED,
+        "CREATE VIEW p AS SELECT window_time AS t, car, SUM(d) AS total FROM"
+        " TUMBLE(TABLE r, DESCRIPTOR(ts), INTERVAL '20' SECOND) GROUP BY window_start, window_end, window_time, car;\n"
+        "CREATE VIEW q AS SELECT window_time AS t, seg, MAX(words) AS w FROM"
+        " TUMBLE(TABLE r, DESCRIPTOR(ts), INTERVAL '30' SECOND) GROUP BY window_start, window_end, window_time, seg;\n"
+        "SELECT p.car, p.total, q.w, q.t FROM p JOIN q ON p.car = q.seg"
+        " AND q.t BETWEEN p.t - INTERVAL '1' MINUTE AND p.t + INTERVAL '1' MINUTE;\n",
+        None,
+    ),
+    "an error in one of two branches": (
+        DELAYED,
+        LAGGED.replace("LAG(speed)", "LAG(1 / (speed - 7))")
+        + "CREATE SINK a; INSERT INTO a SELECT car, before FROM q;\n"
+        "CREATE SINK b; INSERT INTO b SELECT seg, SUM(speed) OVER"
+        " (PARTITION BY seg ROWS UNBOUNDED PRECEDING) AS s FROM r;\n",
+        [LANES],
+    ),
+    "an error in the other branch": (
+        DELAYED,
+        COUNTED + "CREATE SINK a; INSERT INTO a SELECT car, before FROM q;\n"
+        "CREATE SINK b; INSERT INTO b SELECT seg, SUM(1 / (speed - 7)) OVER"
+        " (PARTITION BY seg ROWS UNBOUNDED PRECEDING) AS s FROM r;\n",
+        [LANES],
+    ),
+    "what a failing row caused before is delivered, what would have come after is not": (
+        PROMPT,
+        "CREATE SINK a; INSERT INTO a SELECT car, COUNT(*) OVER (PARTITION BY car ROWS UNBOUNDED PRECEDING) AS n"
+        " FROM r;\n"
+        "CREATE SINK b; INSERT INTO b SELECT seg, SUM(1 / (speed - 7)) OVER"
+        " (PARTITION BY seg ROWS UNBOUNDED PRECEDING) AS error FROM r;\n"
+        "CREATE SINK c; INSERT INTO c SELECT car, COUNT(words) OVER"
+        " (PARTITION BY car ROWS UNBOUNDED PRECEDING) AS n FROM r;\n",
+        [LANES],
+    ),
     "an error in the second stage": (
         DELAYED,
         LAGGED + BY_SEGMENT.replace("COUNT(before)", "COUNT(1 / (before - 7))"),
@@ -169,15 +229,36 @@ def test_a_chain_gives_the_rows_of_the_reference_in_order(name: str) -> None:
     prepared = Prepared(STREAM.format(watermark=watermark) + query)
     with spread_out():
         for seed, cuts in ((1, ()), (2, (3, 1, 50))):
-            prepared.give({"r": rows(seed, 400, strict="error" in name)}, cuts)
+            prepared.give({"r": rows(seed, 400, strict="error" in name + query)}, cuts)
             wanted = prepared.reference()
-            assert bool(wanted.error) == ("error" in name) and (wanted.error or wanted.rows["result"])
+            assert bool(wanted.error) == ("error" in name + query) and (wanted.error or all(wanted.rows.values()))
             for way in WAYS:
                 with watched(f"{name}, {way}"):
                     got = prepared.native(way)
                 assert prepared.agree(got, way, wanted), f"{way}: {got.difference(wanted)}"
         (part,) = prepared.compiled.for_workers(4).after("place")
         assert stages is None or [s.way for s in part.stages] == stages
+
+
+BRANCHED = [
+    "three outputs, one of windows, two keys",
+    "rows of two keys meet in a join by a third",
+    "what a failing row caused before is delivered, what would have come after is not",
+]
+
+
+@pytest.mark.parametrize("name", BRANCHED)
+def test_branches_interpreted(name: str) -> None:
+    watermark, query, _ = CASES[name]
+    prepared = Prepared(STREAM.format(watermark=watermark) + query)
+    prepared.give({"r": rows(1, 300, strict="error" in name + query)}, (40, 7))
+    wanted = prepared.reference()
+    with spread_out():
+        for batch_rows in (7, 4096):
+            got = prepared.native(Way(0, batch_rows, interpreted=True))
+            assert got == wanted, got.difference(wanted)
+        (part,) = prepared.compiled.for_workers(4).after("place")
+    assert len(part.stages[0].branches) == 2
 
 
 def test_a_key_that_may_be_null_on_one_side_only_meets_its_equals_in_one_lane() -> None:

@@ -12,7 +12,30 @@ SAFE = "interpreted and not compiled"
 PARTIALS = ("test_partials.py",)
 SCHEDULES = "not threads"
 
+BRANCHES = ("test_chains.py",)
+BRANCHED = "branches_interpreted"
+
 MUTANTS = {
+    "a row takes its turn as if there were no other branch": Mutant(
+        "cq.codegen.flow", "            self.turn = behind\n", "            self.turn += 0\n", BRANCHES, BRANCHED
+    ),
+    "a branch is handed the rows of the first": Mutant(
+        "cq.runtime.flow.split",
+        "ports + ld_i64(segment, SEGMENT_PORT)",
+        "ld_i64(segment, SEGMENT_PORT)",
+        BRANCHES,
+        BRANCHED,
+    ),
+    "branches share the lanes of the first": Mutant(
+        "cq.runtime.engine.ways.lanes", "bytes(each * branch + n % each", "bytes(n % each", BRANCHES, BRANCHED
+    ),
+    "a row that comes together with others is told by its columns alone": Mutant(
+        "cq.planner.physical.together",
+        "Literal(BOOLEAN, False, n == number)",
+        "Literal(BOOLEAN, False, True)",
+        BRANCHES,
+        BRANCHED,
+    ),
     "a part in use is collected": Mutant(
         "cq.runtime.engine.ways.parts",
         "at_cas(part + PART_LOCK * 8, BUSY, MARKED):\n            return MARKED",
@@ -26,6 +49,13 @@ MUTANTS = {
         "    at_store(part + PART_LOCK * 8, FREE)\n",
         PARTIALS,
         SCHEDULES,
+    ),
+    "a part stays held once it is collected": Mutant(
+        "cq.runtime.engine.ways.parts",
+        "            elif lock == HELD:\n                at_store(part + PART_LOCK * 8, FREE)\n",
+        "",
+        PARTIALS,
+        "stays_held",
     ),
     "panes are collected but no window of theirs closes": Mutant(
         "cq.runtime.containers.panes",

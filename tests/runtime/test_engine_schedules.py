@@ -15,6 +15,7 @@ from cq.runtime.base.host import InterpretedHost
 from cq.runtime.base.simulation import Memory
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.build import build, close
+from cq.runtime.engine.ways import parts as q
 from cq.runtime.flow import admission as m
 from cq.runtime.flow.arrow import lend
 from cq.runtime.flow.batch import ITEM_STAGE
@@ -75,11 +76,21 @@ class Run:
             )
             found += zip(a, b, strict=True)
             host.function("parcel_return")(parcel)
+        if failed is None:
+            assert set(locks_of_parts(host, plant)) <= {q.FREE}, "a part nobody can fill any more"
         close(
             replace(plant, **{f.name: list(v) for f in fields(plant) if isinstance(v := getattr(plant, f.name), list)})
         )
         host.function("loan_return")(loan)
         return found, failed
+
+
+def locks_of_parts(host, plant):
+    """The lock of each part that workers fill apart."""
+    for address in plant.stages:
+        partials = host.word(address, s.STAGE_PARTIALS)
+        for number in range(host.word(partials, q.PARTIALS_COUNT) if partials else 0):
+            yield host.word(partials, q.PARTIALS_PARTS + number * q.PART_WORDS + q.PART_LOCK)
 
 
 def in_every_schedule(plan, rows, *, batch_rows, workers=2, runs=25):

@@ -92,7 +92,15 @@ def test_panes_of_workers_are_one_until_rows_pay_for_merging():
 
 
 @pytest.mark.usefixtures("spread")
-def test_no_part_stays_held_after_a_failure():
+@pytest.mark.parametrize("batch_rows", [2, 5])
+def test_no_part_stays_held(batch_rows):
+    """Whatever the collector held is free again: `in_every_schedule` looks at the end."""
+    text = windows(TUMBLE)
+    assert in_every_schedule(job_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == (rows_alone(text), None)
+
+
+@pytest.mark.usefixtures("spread")
+def test_a_failure_in_a_part_is_told_where_it_came_first():
     text = windows(TUMBLE, "k, SUM(9 / (v - 4)) AS total")  # fails at rows 4, 9, 14 and 19; one window closes before
     assert in_every_schedule(job_of(text), given(text), batch_rows=2, runs=RUNS) == ([(0, -2)], 4)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import chain
 
 import pyarrow as pa
 import pytest
 
 from cq.compiler.passes import compile
-from cq.planner.physical import chain, choose
+from cq.planner.physical import chain as chains
+from cq.planner.physical import choose
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.snapshot import SnapshotMismatch
 from cq.runtime.engine.ways import partial
@@ -41,6 +43,7 @@ QUERIES = {
     "aggregate": STREAM + "SELECT k, COUNT(DISTINCT v) AS n, SUM(v) AS total FROM s GROUP BY k;",
 }
 MERGED = STREAM + f"SELECT k, COUNT(*) AS n, SUM(v) AS total {GROUPED}"
+Rows = list[tuple[object, ...]]
 COUNT = 240
 STEPS = (70, 150)  # rows after which the run is paused
 
@@ -71,37 +74,40 @@ def job_of(text: str, workers: int):
     return job
 
 
-def run_in_steps(job, workers: tuple[int, ...], batch_rows: int) -> list[tuple[object, ...]]:
-    """The rows of a run that is paused after STEPS rows of each source; each part has its number of workers."""
+def run_in_steps(job, workers: tuple[int, ...], batch_rows: int) -> list[Rows]:
+    """As `run_plans`; each part has its number of workers."""
     return run_plans([(job, threads) for threads in workers], batch_rows)
 
 
-def run_plans(parts, batch_rows: int, interpreted: bool = False) -> list[tuple[object, ...]]:
-    """The rows of a run that is paused after STEPS rows of each source; each part has its job and number of workers."""
-    found: list[pa.RecordBatch] = []
+def run_plans(parts, batch_rows: int, interpreted: bool = False) -> list[Rows]:
+    """The rows that each part of a run gives, which is paused after STEPS rows of each source.
+
+    parts: job and number of workers of each.
+    """
+    given: list[Rows] = []
     batches = batches_of(parts[0][0])
     snapshot = None
-
-    def take(_sink: int, batch: pa.RecordBatch) -> None:
-        found.append(batch)
-
     for (job, threads), until in zip(parts, (*STEPS, COUNT), strict=True):
         options = {"threads": threads, "batch_rows": batch_rows, "interpreted": interpreted}
+        found: list[pa.RecordBatch] = []
         with Engine(job, **options, snapshot=snapshot) as engine:
             taken = snapshot.rows if snapshot else (0,) * len(batches)
             if until == COUNT:
                 rest = [iter([b.slice(n)]) for b, n in zip(batches, taken, strict=True)]
-                engine.run(rest, take)
+                engine.run(rest, lambda _, b, found=found: found.append(b))
             else:
                 for number, batch in enumerate(batches):
                     engine.push(number, batch.slice(taken[number], until - taken[number]))
                 found += [b for _, b in engine.drain()]
                 snapshot = engine.pause()
                 assert snapshot.rows == (until,) * len(batches)
-    return rows_in(found)
+                found += [b for _, b in engine.drain()]
+        given.append(rows_in(found))
+    assert sum(map(len, given)) > 20
+    return given
 
 
-def rows_in(batches: list[pa.RecordBatch]) -> list[tuple[object, ...]]:
+def rows_in(batches: list[pa.RecordBatch]) -> Rows:
     return [row for b in batches for row in zip(*(c.to_pylist() for c in b.columns), strict=True)]
 
 
@@ -112,7 +118,6 @@ def test_lanes_go_on_with_another_number_of_workers(name, batch_rows, monkeypatc
     alone = run_in_steps(job_of(QUERIES[name], 1), (1, 1, 1), 1000)
     job = job_of(QUERIES[name], 4)
     assert job.stages[-1].way is Way.LANES or name == "aggregate"
-    assert len(alone) > 20
     for workers in ((1, 4, 1), (4, 1, 2), (0, 3, 0)):
         assert run_in_steps(job, workers, batch_rows) == alone
 
@@ -145,13 +150,23 @@ def test_what_a_worker_that_is_no_more_has_filled_is_collected(monkeypatch):
     moved = replace(paused, states=((empty, empty, *paused.states[0]), *paused.states[1:]))
     with Engine(job, threads=1, batch_rows=5, snapshot=moved) as engine:
         engine.run([iter([batch.slice(paused.rows[0])])], lambda _, b: found.append(b))
-    assert rows_in(found) == run_in_steps(job_of(MERGED, 1), (1, 1, 1), 1000)
+    assert rows_in(found) == list(chain.from_iterable(run_in_steps(job_of(MERGED, 1), (1, 1, 1), 1000)))
 
 
 CHAINED = {
     "over by a part of the key": STREAM
     + f"SELECT k, v, SUM(v) OVER (PARTITION BY k, v ORDER BY ts ROWS UNBOUNDED PRECEDING)"
     f" AS total, LAG(v) {PARTITION}) AS before FROM s;",
+    "rows of two keys meet in a join by one": STREAM
+    + f"CREATE VIEW a AS SELECT k, v, ts, LAG(v) {PARTITION}) AS before FROM s;\n"
+    "CREATE VIEW b AS SELECT k, v, ts, COUNT(k) OVER (PARTITION BY v ROWS UNBOUNDED PRECEDING) AS n FROM s;\n"
+    "SELECT a.k, a.v, a.before, b.n FROM a JOIN b ON a.v = b.v"
+    " AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '0.000009' SECOND;",
+    # its first stage has no closing times, so admission looks for none; the loop asks for them from the pause on
+    "windows over rows numbered by another key": STREAM
+    + f"CREATE VIEW n AS SELECT k, v, ts, LAG(v) {PARTITION}) AS before FROM s;\n"
+    "SELECT v, window_end, COUNT(*) AS n, SUM(before) AS total"
+    " FROM TUMBLE(TABLE n, DESCRIPTOR(ts), INTERVAL '0.00004' SECOND) GROUP BY v, window_start, window_end;",
 }
 
 
@@ -161,7 +176,7 @@ def plans_of(text: str, monkeypatch) -> list[tuple[object, int]]:
     monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
     monkeypatch.setattr(choose, "ROUTED_FROM_NS", 0)
     monkeypatch.setattr(choose, "CALLS_APART", 0)
-    monkeypatch.setattr(chain, "GAIN", 0.0)
+    monkeypatch.setattr(chains, "GAIN", 0.0)
     return [*plans, (job_of(text, 4), 4), (job_of(text, 2), 2)]
 
 
@@ -173,7 +188,6 @@ def test_a_snapshot_of_one_plan_goes_on_in_another(name, interpreted, monkeypatc
     if interpreted:
         plans = [(job, 0) for job, _ in plans]
     wanted = run_plans([plans[0]] * 3, 1000, interpreted)
-    assert len(wanted) > 20
     for order in ((0, 1, 0), (1, 0, 1), (0, 1, 2), (2, 0, 1)):
         for batch_rows in (5, 64):
             assert run_plans([plans[n] for n in order], batch_rows, interpreted) == wanted, (order, batch_rows)

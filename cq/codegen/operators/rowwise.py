@@ -1,4 +1,4 @@
-"""filter, project, union: operators that keep nothing."""
+"""filter, project, union, rows_of: operators that keep nothing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from cq.codegen.values import Row, Scope, Val, is_true
 from cq.lang.expressions import And, Call, Column, Expr, IsNull, Literal, walk
 from cq.lang.types import Physical
 from cq.planner.operators import Filter, Project, UnionAll
+from cq.planner.physical.together import RowsOf
 from cq.planner.plan.node import LogicalNode
 
 
@@ -106,3 +107,14 @@ def consume_union(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """A row of any branch goes on as it is."""
     assert isinstance(node, UnionAll)
     flow.deliver(node, row)
+
+
+@consumes("rows_of")
+def consume_rows_of(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
+    """A row of this operator goes on as it was. Columns of it that cannot be NULL may be so in other rows."""
+    assert isinstance(node, RowsOf)
+    places = dict(zip(range(len(node.schema)), node.places, strict=True))
+    own = {i for i, f in enumerate(node.schema.fields) if not f.nullable}
+    moved = Row(flow.scope, [partial(row.column, places[i]) for i in places])
+    with flow.scope.when(is_true(emit(flow.scope, row, node.condition))):
+        flow.deliver(node, _without_nulls(flow.scope, moved, len(places), own))

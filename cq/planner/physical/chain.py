@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cq.planner.physical.stage_input import StageInput
+from cq.planner.physical.together import same_turns, together
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
 
@@ -37,10 +38,22 @@ def cuts(plan: LogicalPlan, waits: bool) -> list[Cut]:
     for node in nodes:
         read_by_state = any(r.keeps_state and any(i is node for i in r.inputs) for r in nodes)
         if read_by_state and id(node) not in shown and _keeps_state(node):
-            cut = Cut(LogicalPlan((Output("rows", node),)), replaced(plan, node, StageInput(node)))
-            if _is_whole(cut) and not _rows_meet_waiting(cut, waits) and not _hides_groups(cut, node):
-                found.append(cut)
+            cut = cut_at(plan, (node,), waits)
+            found += [cut] if cut is not None else []
     return found
+
+
+def cut_at(plan: LogicalPlan, edges: Sequence[LogicalNode], waits: bool) -> Cut | None:
+    """The plan cut above these operators; None where that would change what it gives, or in which order."""
+    below, stand_ins = together(edges)
+    above = plan
+    for edge, stand_in in zip(edges, stand_ins, strict=True):
+        above = replaced(above, edge, stand_in)
+    cut = Cut(LogicalPlan((Output("rows", below),)), above)
+    hidden = any(_hides_groups(cut, edge, stand_in) for edge, stand_in in zip(edges, stand_ins, strict=True))
+    if not _is_whole(cut) or _rows_meet_waiting(cut, waits) or hidden or not same_turns(plan, edges):
+        return None
+    return cut
 
 
 def _keeps_state(node: LogicalNode) -> bool:
@@ -54,17 +67,17 @@ def _is_whole(cut: Cut) -> bool:
     return len(leaves) == 1 and isinstance(leaves[0], StageInput)
 
 
-def _hides_groups(cut: Cut, node: LogicalNode) -> bool:
+def _hides_groups(cut: Cut, node: LogicalNode, stand_in: LogicalNode) -> bool:
     """Whether an error above the cut has to name the group that a row of `node` is a result of."""
     above = [n for n in cut.above.nodes() if n.can_fail and not n.keeps_state]
-    return node.groups is not None and any(_treats_alone(n) for n in above)
+    return node.groups is not None and any(_treats_alone(n, stand_in) for n in above)
 
 
-def _treats_alone(node: LogicalNode) -> bool:
-    """Whether a row of the operator is made of one row of the cut alone, without state."""
-    while not node.keeps_state and len(node.inputs) == 1:
+def _treats_alone(node: LogicalNode, stand_in: LogicalNode) -> bool:
+    """Whether a row of the operator is made of one row of `stand_in` alone, without state."""
+    while node is not stand_in and not node.keeps_state and len(node.inputs) == 1:
         (node,) = node.inputs
-    return isinstance(node, StageInput)
+    return node is stand_in
 
 
 def _rows_meet_waiting(cut: Cut, waits: bool) -> bool:
@@ -81,10 +94,10 @@ def made_at_instants(plan: LogicalPlan, waits: bool) -> bool:
     return any(n.emits_when_due(waits) for n in plan.nodes())
 
 
-def pays(stages: Sequence[tuple[int, bool, bool]], workers: int) -> bool:
+def pays(stages: Sequence[tuple[int, int, bool]], workers: int) -> bool:
     """Whether so many workers are faster with these stages than one with a single loop.
 
-    stages: (cost of a row, whether it is routed, whether few rows leave: those of windows) of each.
+    stages: (cost of a row, how often it is routed, whether few rows leave: those of windows) of each.
     """
     share, loop, work, slowest = 1.0, 0.0, 0.0, 0.0
     for cost_ns, routed, reduces in stages:

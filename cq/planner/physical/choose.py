@@ -6,7 +6,8 @@ One worker, or nothing to gain: the whole plan is one loop, for queues between s
                    them
     rows apart     a stateless part that makes many rows of one (UNNEST) and is slow, or feeds what is slow
     lanes          operators with state whose keys have a part in common, where a row costs more than routing it
-    a chain        of such stages, each by its own key, where they have none in common
+    branches       of lanes, one for each key, where they have none in common
+    a chain        of such stages, where an operator reads what others of another key make
 """
 
 from __future__ import annotations
@@ -16,12 +17,21 @@ from dataclasses import replace
 
 from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Schema
-from cq.planner.physical.chain import cuts, made_at_instants, pays, replaced
-from cq.planner.physical.classify import Tracer, boundaries, common_components, lane_parts, stateless_prefix
+from cq.planner.physical.branches import Branch, grouped, takes_turns
+from cq.planner.physical.chain import cut_at, cuts, made_at_instants, pays, replaced
+from cq.planner.physical.classify import (
+    Component,
+    Tracer,
+    boundaries,
+    common_components,
+    lane_parts,
+    stateless_prefix,
+)
+from cq.planner.physical.leaf_keys import LeafKey, leaf_key, one_key
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan, Stage
 from cq.planner.physical.turns import gathered, ties_show
-from cq.planner.plan.logical import LogicalPlan, Output, at_leaf, connected
+from cq.planner.plan.logical import LogicalPlan, Output, connected
 from cq.planner.plan.node import LogicalNode, rows_may_wait
 from cq.planner.plan.source import sources_of
 from cq.ways import Way
@@ -76,19 +86,19 @@ class _Choice:
             return self._partial(windows)
         return self._rows_apart() or self._with_state(self.plan, "query")
 
-    def _query(self, way: Way, reason: str, keys: tuple[tuple[Expr, ...], ...] = ()) -> Stage:
-        return self._stage("query", self.plan, way, reason, keys)
+    def _query(self, way: Way, reason: str) -> Stage:
+        return self._stage("query", self.plan, way, reason)
 
     def _stage(
-        self, name: str, plan: LogicalPlan, way: Way, reason: str, keys: tuple[tuple[Expr, ...], ...] = (),
+        self, name: str, plan: LogicalPlan, way: Way, reason: str, branches: tuple[Branch, ...] = (),
         final: bool = True, collects: bool = False,
     ) -> Stage:  # fmt: skip
-        lanes = lane_count(self.workers) if way is Way.LANES else 0
+        lanes = lane_count(self.workers, len(branches)) if branches else 0
         # a plan that has to gather is one stage; in a part of another rows come one by one, as they do in the whole
         gathers = gathered(plan, self.waits) if plan is self.plan else ()
         return Stage(
-            name=name, plan=plan, way=way, reason=reason, cost_ns=row_cost_ns(plan), waits=self.waits, keys=keys,
-            lanes=lanes, gathered=gathers, final=final, collects=collects,
+            name=name, plan=plan, way=way, reason=reason, cost_ns=row_cost_ns(plan), waits=self.waits,
+            branches=branches, lanes=lanes, gathered=gathers, final=final, collects=collects,
         )  # fmt: skip
 
     # -- windows filled by every worker -------------------------------------------------------------------------------
@@ -156,18 +166,18 @@ class _Choice:
             return self._stage(name, plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {ROUTED_FROM_NS}")
         if ties_show(plan, self.waits):
             return self._stage(name, plan, Way.LOOP, "groups begun at one closing time keep their order of arrival")
-        keys = self._keys(plan)
-        if not keys:
+        branch = self._branch(plan, plan.nodes(), common_components(plan))
+        if branch is None:
             reason = "the keys of its operators have no part in common that a row shows"
             return self._stage(name, plan, Way.LOOP, reason)
-        made = self._stage(name, plan, Way.LANES, f"a row costs {cost} ns: routing it pays from {ROUTED_FROM_NS}", keys)
-        return replace(made, lane_parts=_lane_parts(plan))
+        reason = f"a row costs {cost} ns: routing it pays from {ROUTED_FROM_NS}"
+        return self._stage(name, plan, Way.LANES, reason, (branch,))
 
     def _chain(self, plan: LogicalPlan) -> tuple[Stage, ...]:
         """Stages one after the other, each by its own key; none where one loop is about as fast."""
         parts = self._parts(plan)
-        figures = [(s.cost_ns, s.way is Way.LANES, any(n.closes for n in s.plan.nodes())) for s in parts]
-        if len(parts) < 2 or not pays(figures, self.workers):
+        figures = [(s.cost_ns, len(s.branches), any(n.closes for n in s.plan.nodes())) for s in parts]
+        if not any(s.branches for s in parts) or not pays(figures, self.workers):
             return ()
         instants, made = False, []
         for number, part in enumerate(parts, 1):
@@ -186,37 +196,71 @@ class _Choice:
             below = self._routed("", cut.below)
             if below.way is Way.LANES:
                 return [below, *self._parts(cut.above)]
+        branched = self._branched(plan)
+        if branched:
+            return branched
         for cut in found:
             above = self._parts(cut.above)
             if any(s.way is Way.LANES for s in above):
                 return [self._routed("", cut.below), *above]
         return [whole]
 
-    def _keys(self, plan: LogicalPlan) -> tuple[tuple[Expr, ...], ...]:
-        """The key all its operators have in common, over the columns of each leaf, by port; none when there is none."""
-        components = common_components(plan)
+    def _branched(self, plan: LogicalPlan) -> list[Stage]:
+        """The operators that share no key in branches of one stage, and the stages above it; none where that is not
+        possible."""
+        groups = grouped(plan)
+        if groups is None:
+            return []
+        below, above = plan, None
+        if groups.above:
+            shown = {id(o.node): o.node for o in plan.outputs if id(o.node) in groups.of}
+            edges = {id(n): n for n in groups.edges} | shown
+            cut = cut_at(plan, [n for n in plan.nodes() if id(n) in edges], self.waits)
+            if cut is None:
+                return []
+            below, above = cut.below, cut.above
+        if ties_show(below, self.waits) or not takes_turns(below):
+            return []
+        branches = tuple(self._branch(below, g.nodes, g.common) for g in groups.groups)
+        stage = self._stage("", below, Way.LANES, reason_of(branches), tuple(b for b in branches if b is not None))
+        if len(stage.branches) < len(branches):
+            return []
+        return [stage] if above is None else [stage, *self._parts(above)]
+
+    def _branch(
+        self, plan: LogicalPlan, nodes: Sequence[LogicalNode], components: Sequence[Component]
+    ) -> Branch | None:
+        """These operators of a plan in lanes of their own, by the key they have in common; None where a row does not
+        show it."""
         if not components:
-            return ()
-        found: dict[int, tuple[Expr, ...]] = {}
+            return None
+        prefix = stateless_prefix(plan)
+        read = {id(i) for n in nodes if id(n) not in prefix for i in n.inputs}
+        found: dict[int, list[LeafKey]] = {}
         for edge in boundaries(plan):
-            down = at_leaf(edge, [c[id(edge)] for c in components])
-            if down is None or found.setdefault(id(down[0]), down[1]) != down[1]:
-                return ()
-            if not all(self.routable(down[0].schema, e) for e in down[1]):
-                return ()
+            if id(edge) in read:
+                down = leaf_key(edge, [c[id(edge)] for c in components])
+                if down is None or not all(self.routable(down.leaf.schema, e) for e in down.key):
+                    return None
+                found.setdefault(id(down.leaf), []).append(down)
         leaves = self._stage("", plan, Way.LOOP, "").leaves
-        return tuple(found[id(n)] for n in leaves) if all(id(n) in found for n in leaves) else ()
+        keys = [one_key(found[id(n)]) if id(n) in found else None for n in leaves]
+        if any(not k for k in keys if k is not None):
+            return None
+        tracer, states = Tracer(prefix), [n for n in nodes if n.keeps_state]
+        return Branch(tuple(keys), {n.identity: lane_parts(n, tracer, components) for n in states})
 
 
-def _lane_parts(plan: LogicalPlan) -> dict[str, tuple[int, ...]]:
-    """`Stage.lane_parts` of a plan that runs in lanes."""
-    tracer, lanes = Tracer(stateless_prefix(plan)), common_components(plan)
-    return {n.identity: lane_parts(n, tracer, lanes) for n in plan.nodes() if n.keeps_state}
+def reason_of(branches: Sequence[Branch | None]) -> str:
+    """Why a stage has branches, for people."""
+    return f"its operators have {len(branches)} keys: a row goes to a lane of each"
 
 
-def lane_count(workers: int) -> int:
-    """How many lanes a routed stage has: a power of two."""
-    return min(MOST_LANES, 1 << max(1, (LANES_A_WORKER * workers - 1).bit_length()))
+def lane_count(workers: int, branches: int) -> int:
+    """How many lanes a routed stage has: for each branch a power of two."""
+    each = 1 << max(1, (LANES_A_WORKER * workers - 1).bit_length())
+    most = 1 << ((MOST_LANES // branches).bit_length() - 1)
+    return branches * min(most, each)
 
 
 def row_cost_ns(plan: LogicalPlan) -> int:

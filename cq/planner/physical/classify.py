@@ -6,6 +6,7 @@ the rows of the last stateless operators before any state (the boundary): that i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from cq.lang.expressions import Expr, columns_of, walk
@@ -113,7 +114,13 @@ def node_components(node: LogicalNode, tracer: Tracer) -> list[Component]:
     return out
 
 
-def lane_parts(node: LogicalNode, tracer: Tracer, lanes: list[Component]) -> tuple[int, ...]:
+def joined(some: list[Component], others: list[Component]) -> list[Component]:
+    """The parts of a key that are in both lists, each followed to where either was."""
+    both = [_merged([a, b]) for a in some for b in others if a.keys() & b.keys()]
+    return [c for c in both if c is not None]
+
+
+def lane_parts(node: LogicalNode, tracer: Tracer, lanes: Sequence[Component]) -> tuple[int, ...]:
     """For each part of the lanes' key the part of the node's own key, by number, that has the same value."""
     keys = node.input_keys
     assert keys is not None, "an operator without state has no key"
@@ -140,7 +147,6 @@ def common_components(plan: LogicalPlan) -> list[Component]:
         if common is None:
             common = mine
             continue
-        joined = [_merged([a, b]) for a in common for b in mine if a.keys() & b.keys()]
-        common = [c for c in joined if c is not None]
+        common = joined(common, mine)
     wanted = {id(b) for b in boundaries(plan)}
     return [c for c in common or [] if wanted <= c.keys()]

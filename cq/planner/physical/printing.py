@@ -43,8 +43,10 @@ def _draw_part(physical: PhysicalPlan) -> str:
     numbers = stage_number(physical)
     for stage in physical.stages:
         lines += ["", f"{stage.name}: {stage.reason}"]
-        for leaf, key in zip(stage.leaves, stage.keys, strict=False):
-            lines.append(f"  by ({', '.join(show_key(e, leaf) for e in key)}) of {_leaf(leaf)}")
+        for branch in stage.branches:
+            for leaf, key in zip(stage.leaves, branch.keys, strict=True):
+                if key is not None:
+                    lines.append(f"  by ({', '.join(show_key(e, leaf) for e in key)}) of {_leaf(leaf)}")
         outputs = {id(o.node) for o in stage.plan.outputs}
         for node in stage.plan.nodes():
             if not isinstance(node, StageInput):
@@ -70,6 +72,11 @@ def show_key(expr: Expr, node: LogicalNode) -> str:
     return printable(names[expr.index] if isinstance(expr, Column) else format_expr(expr, names))
 
 
+def _key_facts(key: tuple[Expr, ...] | None, leaf: LogicalNode) -> list[str] | None:
+    """The key of a leaf's rows in one branch; None where that reads none of them."""
+    return None if key is None else [show_key(e, leaf) for e in key]
+
+
 def stage_facts(physical: PhysicalPlan, numbers: dict[int, int]) -> list[dict[str, object]]:
     """What is known of every stage. numbers: of the operators, as `stage_number` gives them."""
     return [
@@ -79,7 +86,7 @@ def stage_facts(physical: PhysicalPlan, numbers: dict[int, int]) -> list[dict[st
             "lanes": s.lanes,
             "reason": s.reason,
             "cost_ns": s.cost_ns,
-            "keys": [[show_key(e, leaf) for e in key] for key, leaf in zip(s.keys, s.leaves, strict=False)],
+            "keys": [[_key_facts(k, leaf) for k, leaf in zip(b.keys, s.leaves, strict=True)] for b in s.branches],
             "nodes": [numbers[id(n)] for n in s.plan.nodes() if id(n) in numbers],
             "reads": [numbers[id(n.node)] for n in s.plan.nodes() if isinstance(n, StageInput)],
             "outputs": [numbers[id(o.node)] for o in s.plan.outputs],

@@ -6,10 +6,10 @@ or `StageInput`s, whose rows come from an earlier stage; its outputs go to sinks
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from cq.lang.expressions import Expr
+from cq.planner.physical.branches import Branch
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
@@ -21,9 +21,8 @@ from cq.ways import Way
 class Stage:
     """Operators fused into one kernel.
 
-    plan: its operators; its outputs are its ports.  keys: for LANES, the key of each port's rows, by port.
-    lane_parts: for LANES, of each operator with state by identity: which parts of its own key, by number, are that
-    of the lanes.
+    plan: its operators; its outputs are its ports.  branches: for LANES, its operators with state by key; each branch
+    has as many of the lanes.
     gathered: its operators whose rows of one event are kept until all have met (`cq.planner.physical.turns`).
     waits: whether rows can come before the watermark reaches their time.  final: whether its ports are sinks.
     collects: whether it takes over the panes that the PARTIAL stage before it has filled; it then takes no rows.
@@ -39,9 +38,8 @@ class Stage:
     reason: str
     cost_ns: int
     waits: bool
-    keys: tuple[tuple[Expr, ...], ...] = ()
+    branches: tuple[Branch, ...] = ()
     lanes: int = 0
-    lane_parts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     gathered: tuple[LogicalNode, ...] = ()
     final: bool = True
     collects: bool = False
@@ -88,6 +86,8 @@ def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str
     last = number == len(physical.stages) - 1
     given = [n for n in nodes if isinstance(n, StageInput)]
     scans = [n for n in nodes if n.source is not None]
+    if len(given) > 1:
+        yield "rows of the stage before it in two leaves"
     if given and scans:
         yield "reads both sources and another stage"
     if bool(given) != (number > 0):
@@ -96,13 +96,25 @@ def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str
         yield "a source scanned twice: sub-plans are shared before stages are made"
     if stage.final != last:
         yield "the last stage, and only that one, ends at the sinks"
-    if (stage.way is Way.LANES) != bool(stage.keys) or (stage.way is Way.LANES) != (stage.lanes > 0):
+    if (stage.way is Way.LANES) != bool(stage.branches) or (stage.way is Way.LANES) != (stage.lanes > 0):
         yield "lanes without a key, or a key without lanes"
-    if stage.keys and len(stage.keys) != len(stage.leaves):
-        yield "a key for some of its inputs"
+    if stage.branches:
+        yield from _problems_of_branches(stage)
     if stage.way is Way.ANY and any(n.keeps_state for n in nodes):
         yield "state where any worker takes any ticket"
     if stage.way is Way.PARTIAL and not all(o.node.merges_exactly for o in stage.plan.outputs):
         yield "partial states that do not merge"
     if stage.way in {Way.LANES, Way.PARTIAL} and stage.gathered:
         yield "rows of one event that meet in one place, on several workers"
+
+
+def _problems_of_branches(stage: Stage) -> Iterator[str]:
+    if any(len(b.keys) != len(stage.leaves) for b in stage.branches):
+        yield "a key for some of its inputs"
+    if any(all(b.keys[port] is None for b in stage.branches) for port in range(len(stage.leaves))):
+        yield "rows that no branch reads"
+    if stage.lanes % len(stage.branches):
+        yield "branches with different numbers of lanes"
+    placed = [identity for b in stage.branches for identity in b.parts]
+    if sorted(placed) != sorted(n.identity for n in stage.plan.nodes() if n.keeps_state):
+        yield "an operator with state in no branch, or in two"

@@ -103,7 +103,7 @@ class CompiledHost:
         return kernel.compile_stage(stage.module, dict(stage.functions), stage_entries(stage)).addresses
 
     def moving_entries(self, moving: Moving) -> dict[str, int]:
-        entries = (function for _, function in moving.entries)
+        entries = (function for *_, function in moving.entries)
         return kernel.compile_stage(moving.module, dict(moving.functions), entries).addresses
 
 
@@ -171,4 +171,4 @@ class InterpretedHost:
 
     def moving_entries(self, moving: Moving) -> dict[str, int]:
         functions = interpret_stage(moving.module, "<cq moving>")
-        return {name: function_address(functions[name]) for _, name in moving.entries}
+        return {name: function_address(functions[name]) for *_, name in moving.entries}

@@ -24,7 +24,7 @@ from cq.runtime.containers.protocol import ARRIVAL_NUMBER, ARRIVAL_TIE, ARRIVAL_
 from cq.runtime.containers.state import lent, load_container, made, native_name, new_container
 from cq.runtime.engine.plant import Plant
 from cq.runtime.engine.stage import STAGE_LANES
-from cq.runtime.flow.split import LANES_ROUTE
+from cq.runtime.flow.split import LANES_ROUTE, PARTITIONS
 from cq.runtime.layout.abi import ROUTING_LANE, ROUTING_ROUTE, ROUTING_WORDS, STATE_LATE_ROWS
 from cq.runtime.layout.job import Slot, Stage
 from cq.ways import Way
@@ -139,12 +139,14 @@ def _move_slot(host: Host, plant: Plant, number: int, slot: Slot, sources: Seque
     stage = plant.job.stages[number]
     assert stage.moving is not None, "a stage with containers"
     moving = stage.moving()
-    move = host.moving_entries(moving)[dict(moving.entries)[slot.key]]
+    branch, name = next((branch, name) for key, branch, name in moving.entries if key == slot.key)
+    move = host.moving_entries(moving)[name]
     constants = host.place(moving.constants)
     call, taken = host.function("call_move"), host.function(_role(slot, "taken"))
     route = 0
     if stage.lanes:
-        route = host.word(host.word(plant.stages[number], STAGE_LANES), LANES_ROUTE)
+        routes = host.word(host.word(plant.stages[number], STAGE_LANES), LANES_ROUTE)
+        route = routes + branch * PARTITIONS
     for lane, state in enumerate(plant.states[number]):
         target = host.word(state, slot.offset)
         with lent(host, bytes(8 * ROUTING_WORDS), slot.name) as routing:

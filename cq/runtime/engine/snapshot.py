@@ -25,8 +25,9 @@ _ADMISSION = (m.ADMISSION_SERIAL, m.ADMISSION_MINIMUM, m.ADMISSION_BOUNDARY, m.A
 _SOURCE = (m.SOURCE_ENDED, m.SOURCE_MAX, m.SOURCE_WATERMARK, m.SOURCE_TAKEN)
 _SINK = (s.SINK_LEFT, s.SINK_ROWS, s.SINK_BATCHES)
 
-StageShape = tuple[str, int, tuple[tuple[str, str], ...]]
-"""What of a stage decides how its state is divided: how it runs, how many lanes it has, what its slots are and hold."""
+StageShape = tuple[str, int, int, tuple[tuple[str, str], ...]]
+"""What of a stage decides how its state is divided: how it runs, how many lanes and branches it has, what its slots are
+and hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ class SnapshotMismatch(Exception):
 def job_shape(job: Job) -> tuple[StageShape, ...]:
     """Jobs of one shape have states that are divided alike."""
     return tuple(
-        (stage.way.value, stage.lanes, tuple((s.key, s.contents) for s in stage.slots)) for stage in job.stages
+        (stage.way.value, stage.lanes, stage.branches, tuple((slot.key, slot.contents) for slot in stage.slots))
+        for stage in job.stages
     )
 
 
@@ -99,7 +101,7 @@ def put_snapshot(host: Host, plant: Plant, snapshot: Snapshot) -> None:
         return
     if plant.job.grids:  # other closing times may be asked for: the next watermark is looked at
         host.set_word(plant.admission, m.ADMISSION_BOUNDARY, BEFORE_ALL + 1)
-    wrong = move_states(host, plant, snapshot.states, {slot for _, _, slots in snapshot.shape for slot in slots})
+    wrong = move_states(host, plant, snapshot.states, {slot for *_, slots in snapshot.shape for slot in slots})
     if wrong:
         raise SnapshotMismatch(wrong)
 

@@ -1,8 +1,8 @@
 """The output of a ticket's lanes, merged by position into the parcels that leave the stage.
 
 First the order is found: one word for each row, the number of its parcel and of the row in it. Where every row is
-caused by a source row and no two by the same one, its place is its serial: rows are scattered into a list and the gaps
-closed. Else the lanes' rows are merged position by position. Then the columns are gathered in that order.
+caused by a source row and no two in one turn, its place is its serial: rows are scattered into a list
+and the gaps closed. Else the lanes' rows are merged position by position. Then the columns are gathered in that order.
 
 Sharing: none. The last lane of a ticket calls `merge_split` and owns its records by then.
 """
@@ -43,6 +43,7 @@ from cq.runtime.flow.split import (
     LANES_CHAINED,
     LANES_COUNT,
     LANES_DEPOTS,
+    LANES_TURNS,
     RECORD_FIRST,
     RECORD_STATE,
     RECORD_STATUS,
@@ -74,6 +75,7 @@ from cq.runtime.layout.abi import (
     PORT_ROWS,
     PORT_WATERMARKS,
     POSITION_INSTANT,
+    POSITION_NODE,
     POSITION_SERIAL,
     POSITION_WORDS,
     STATE_ERROR_ARRIVAL,
@@ -215,24 +217,28 @@ def _serial_span(parcels: int, count: int) -> tuple[int, int]:
     return low, high
 
 
-@native("i64(i64, i64, i64, i64, i64)")
-def _scatter(parcels: int, count: int, low: int, span: int, order: int) -> int:
-    """1 and `order` has the rows by serial; 0 when a row is not caused by a source row, or two by the same.
+@native("i64(i64, i64, i64, i64, i64, i64)")
+def _scatter(parcels: int, count: int, low: int, span: int, turns: int, order: int) -> int:
+    """1 and `order` has the rows by serial, then turn; 0 when a row is not caused by a source row, or two in one turn.
 
-    order: room for `span` words, which are filled first and closed up after.
+    order: room for span * turns words, which are filled first and closed up after.
     """
-    fill(order, 255, span * 8)
+    fill(order, 255, span * turns * 8)
     for number in range(count):
         port = ld_i64(parcels, number)
         positions = ld_i64(port, PORT_POSITIONS)
         tag = shl(number, ROW_BITS)
         for row in range(ld_i64(port, PORT_ROWS)):
-            place = ld_i64(positions, row * POSITION_WORDS + POSITION_SERIAL) - low
-            if ld_i64(positions, row * POSITION_WORDS + POSITION_INSTANT) != NEVER or ld_i64(order, place) != -1:
+            at = row * POSITION_WORDS
+            turn = ld_i64(positions, at + POSITION_NODE)
+            if ld_i64(positions, at + POSITION_INSTANT) != NEVER or turn >= turns:
+                return 0
+            place = (ld_i64(positions, at + POSITION_SERIAL) - low) * turns + turn
+            if ld_i64(order, place) != -1:
                 return 0
             st_i64(order, place, tag | row)
     kept = 0
-    for place in range(span):
+    for place in range(span * turns):
         entry = ld_i64(order, place)
         st_i64(order, kept, entry)
         if entry != -1:
@@ -405,7 +411,8 @@ def _merge_port(lanes: int, split: int, port: int) -> int:
     if rows > 0:
         low, high = _serial_span(room, count)
         span = high - low + 1
-        if span > rows * WIDEST_SCATTER or _scatter(room, count, low, span, order) == 0:
+        turns = ld_i64(lanes, LANES_TURNS)
+        if span * turns > rows * WIDEST_SCATTER or _scatter(room, count, low, span, turns, order) == 0:
             _merge_lanes(lanes, room, cursors, rows, order)
     depot = ld_i64(ld_i64(lanes, LANES_DEPOTS), port)
     item = ld_i64(split, SPLIT_ITEM)

@@ -56,10 +56,14 @@ from cq.runtime.queues.pool import pool_put
 
 PARTITIONS = 256  # virtual: more than lanes, so that load can be moved between lanes in small portions
 PARTITION_MASK = PARTITIONS - 1
+NO_LANE = 255  # more than there are
 
 _lanes = Struct("LANES")
 LANES_COUNT = _lanes.word()
-LANES_ROUTE = _lanes.word()  # -> u8[PARTITIONS]: the lane of a virtual partition
+LANES_BRANCHES = _lanes.word()  # each has as many of the lanes, one branch after the other
+LANES_TURNS = _lanes.word()  # what a row causes has a turn below this
+LANES_INPUTS = _lanes.word()  # ports of the items
+LANES_ROUTE = _lanes.word()  # -> u8[branches][PARTITIONS]: the lane of a virtual partition
 LANES_ENTRY = _lanes.word()  # the stage's function that hashes keys
 LANES_HYBRID = _lanes.word()
 LANES_TASKS = _lanes.word()  # -> one task a lane
@@ -80,10 +84,10 @@ SPLIT_NEXT = _split.word()  # next lane to be added to the hybrid queue
 SPLIT_FIRST = _split.word()  # list of merged parcels
 SPLIT_LAST = _split.word()
 _split.align()
-SPLIT_ROWS_ROOM = _split.word()  # rows the next four have room for
-SPLIT_HASHES = _split.word()  # -> u32 a row, in ticket order
-SPLIT_LANE_OF = _split.word()  # -> u8 a row, in ticket order
-SPLIT_SELECTION = _split.word()  # -> i32 a row: its number, lane by lane
+SPLIT_ROWS_ROOM = _split.word()  # rows, counted once a branch, the next three have room for
+SPLIT_HASHES = _split.word()  # -> u32 a row of a segment
+SPLIT_LANE_OF = _split.word()  # -> u8 a row, in ticket order, branch by branch; NO_LANE where the branch reads it not
+SPLIT_SELECTION = _split.word()  # -> i32 a row of a lane: its number, lane by lane
 SPLIT_SEGMENTS_ROOM = _split.word()
 SPLIT_SEGMENTS = _split.word()
 SPLIT_PLACES = _split.word()  # -> one word a lane: where its next row goes in SELECTION
@@ -165,9 +169,15 @@ def _segments_room(split: int, segments: int) -> int:
 
 
 @native("i64(i64, i64, i64)")
-def _hash_rows(lanes: int, split: int, constants: int) -> int:
-    """HASHES has the hash of every row of the item, in its order; returns how many events stand among the segments."""
+def _find_lanes(lanes: int, split: int, constants: int) -> int:
+    """LANE_OF says the lane of every row in every branch, PLACES where each lane's rows begin in SELECTION.
+
+    Returns how many events stand among the segments.
+    """
     item = ld_i64(split, SPLIT_ITEM)
+    places = ld_i64(split, SPLIT_PLACES)
+    count = ld_i64(lanes, LANES_COUNT)
+    fill(places, 0, count * 8)
     events = 0
     done = 0
     for number in range(ld_i64(item, BATCH_SEGMENT_COUNT)):
@@ -175,50 +185,62 @@ def _hash_rows(lanes: int, split: int, constants: int) -> int:
         if ld_i64(segment, SEGMENT_KIND) > SEGMENT_LATE:
             events += 1
         else:
-            lo = ld_i64(segment, SEGMENT_LO)
-            hi = ld_i64(segment, SEGMENT_HI)
-            target = ld_i64(split, SPLIT_HASHES) + done * 4
-            call6(ld_i64(lanes, LANES_ENTRY), item, ld_i64(segment, SEGMENT_PORT), lo, hi, target, constants)
-            done += hi - lo
-    return events
-
-
-@native("void(i64, i64, i64)")
-def _count_lanes(lanes: int, split: int, rows: int) -> None:
-    """LANE_OF says the lane of every row; PLACES says where each lane's rows begin in SELECTION."""
-    route = ld_i64(lanes, LANES_ROUTE)
-    hashes = ld_i64(split, SPLIT_HASHES)
-    lane_of = ld_i64(split, SPLIT_LANE_OF)
-    places = ld_i64(split, SPLIT_PLACES)
-    count = ld_i64(lanes, LANES_COUNT)
-    fill(places, 0, count * 8)
-    for row in range(rows):
-        lane = ld_u8(route, ld_u32(hashes, row) & PARTITION_MASK)
-        st_u8(lane_of, row, lane)
-        st_i64(places, lane, ld_i64(places, lane) + 1)
+            for branch in range(ld_i64(lanes, LANES_BRANCHES)):
+                target = ld_i64(split, SPLIT_LANE_OF) + branch * ld_i64(item, BATCH_ROWS) + done
+                _find_lanes_of(lanes, split, branch, segment, target, constants)
+            done += ld_i64(segment, SEGMENT_HI) - ld_i64(segment, SEGMENT_LO)
     first = 0
     for lane in range(count):
         mine = ld_i64(places, lane)
         st_i64(places, lane, first)
         first += mine
+    return events
+
+
+@native("void(i64, i64, i64, i64, i64, i64)")
+def _find_lanes_of(lanes: int, split: int, branch: int, segment: int, lane_of: int, constants: int) -> None:
+    """The lanes of a segment's rows in a branch are at `lane_of`, and counted in PLACES."""
+    lo = ld_i64(segment, SEGMENT_LO)
+    hi = ld_i64(segment, SEGMENT_HI)
+    hashes = ld_i64(split, SPLIT_HASHES)
+    place = branch * ld_i64(lanes, LANES_INPUTS) + ld_i64(segment, SEGMENT_PORT)
+    if call6(ld_i64(lanes, LANES_ENTRY), ld_i64(split, SPLIT_ITEM), place, lo, hi, hashes, constants) == 0:
+        fill(lane_of, NO_LANE, hi - lo)
+        return
+    route = ld_i64(lanes, LANES_ROUTE) + branch * PARTITIONS
+    places = ld_i64(split, SPLIT_PLACES)
+    for row in range(hi - lo):
+        lane = ld_u8(route, ld_u32(hashes, row) & PARTITION_MASK)
+        st_u8(lane_of, row, lane)
+        st_i64(places, lane, ld_i64(places, lane) + 1)
 
 
 @native("void(i64, i64, i64)")
-def _spread_rows(split: int, segment: int, done: int) -> None:
-    """The row numbers of a segment are in SELECTION, each behind those of its lane. done: rows before the segment."""
-    lane_of = ld_i64(split, SPLIT_LANE_OF) + done - ld_i64(segment, SEGMENT_LO)
+def _spread_rows(split: int, segment: int, lanes_of: int) -> None:
+    """The row numbers of a segment are in SELECTION, each behind those of its lane, unless they have none.
+
+    lanes_of: -> the lanes of its rows in a branch.
+    """
+    lo = ld_i64(segment, SEGMENT_LO)
+    hi = ld_i64(segment, SEGMENT_HI)
+    if hi == lo or ld_u8(lanes_of, 0) == NO_LANE:
+        return
+    lane_of = lanes_of - lo
     places = ld_i64(split, SPLIT_PLACES)
     selection = ld_i64(split, SPLIT_SELECTION)
-    for row in range(ld_i64(segment, SEGMENT_LO), ld_i64(segment, SEGMENT_HI)):
+    for row in range(lo, hi):
         lane = ld_u8(lane_of, row)
         place = ld_i64(places, lane)
         st_i32(selection, place, row)
         st_i64(places, lane, place + 1)
 
 
-@native("void(i64, i64, i64, i64)")
-def _share_segment(split: int, record: int, lane: int, segment: int) -> None:
-    """The lane's share of a segment, if it has one, is the last of its segments. Its rows have just been spread."""
+@native("void(i64, i64, i64, i64, i64)")
+def _share_segment(split: int, record: int, lane: int, segment: int, ports: int) -> None:
+    """The lane's share of a segment, if it has one, is the last of its segments. Its rows have just been spread.
+
+    ports: of the branches before the lane's, which come before its own.
+    """
     count = ld_i64(record, RECORD_SEGMENT_COUNT)
     hi = ld_i64(ld_i64(split, SPLIT_PLACES), lane)
     lo = ld_i64(record, RECORD_STATUS)  # until the kernel runs: where the rows of this segment begin
@@ -230,6 +252,7 @@ def _share_segment(split: int, record: int, lane: int, segment: int) -> None:
         copy(target, segment, SEGMENT_WORDS * 8)
         st_i64(target, SEGMENT_LO, lo)
         st_i64(target, SEGMENT_HI, hi)
+        st_i64(target, SEGMENT_PORT, ports + ld_i64(segment, SEGMENT_PORT))
         st_i64(target, SEGMENT_SERIAL, ld_i64(segment, SEGMENT_SERIAL) + first - ld_i64(segment, SEGMENT_LO))
         st_i64(record, BATCH_ROWS, ld_i64(record, BATCH_ROWS) + hi - lo)
         st_i64(record, RECORD_STATUS, hi)
@@ -294,19 +317,22 @@ def split_item(lanes: int, split: int, constants: int) -> int:
     rows = ld_i64(item, BATCH_ROWS)
     segments = ld_i64(item, BATCH_SEGMENT_COUNT)
     count = ld_i64(lanes, LANES_COUNT)
-    if _rows_room(split, rows) == 0 or _segments_room(split, (segments + 1) * count) == 0:
+    branches = ld_i64(lanes, LANES_BRANCHES)
+    each = count // branches
+    if _rows_room(split, rows * branches) == 0 or _segments_room(split, (segments + 1) * count) == 0:
         return -1
-    events = _hash_rows(lanes, split, constants)
-    _count_lanes(lanes, split, rows)
+    events = _find_lanes(lanes, split, constants)
     _open_records(lanes, split, segments + 1)
     done = 0
     for number in range(segments):
         segment = ld_i64(item, BATCH_SEGMENTS) + number * SEGMENT_WORDS * 8
         if ld_i64(segment, SEGMENT_KIND) <= SEGMENT_LATE:
-            _spread_rows(split, segment, done)
+            for branch in range(branches):
+                _spread_rows(split, segment, ld_i64(split, SPLIT_LANE_OF) + branch * rows + done)
             done += ld_i64(segment, SEGMENT_HI) - ld_i64(segment, SEGMENT_LO)
         for lane in range(count):
-            _share_segment(split, ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8, lane, segment)
+            record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
+            _share_segment(split, record, lane, segment, lane // each * ld_i64(lanes, LANES_INPUTS))
     events += _close_lanes(lanes, split)
     shares = 0
     for lane in range(count):

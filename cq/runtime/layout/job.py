@@ -65,13 +65,14 @@ class Moving:
     """Generated functions that put what a state of another plan holds into one of this stage, a function for each slot.
 
     They are compiled when a snapshot of another plan is restored, and for nothing else.
-    entries: slot key -> function `i64 move(source, target, constants, routing)` over two containers; it returns 1, or 0
-    without memory.  routing: 0, or -> two words: u8[256], the lane of each virtual partition, and the lane of `target`.
+    entries: (slot key, its branch, function `i64 move(source, target, constants, routing)` over two containers, which
+    returns 1, or 0 without memory).  routing: 0, or -> two words: u8[256], the lane of each virtual partition, and the
+    lane of `target`.
     """
 
     module: str
     functions: tuple[tuple[str, str], ...]
-    entries: tuple[tuple[str, str], ...]
+    entries: tuple[tuple[str, int, str], ...]
     constants: bytes
 
 
@@ -179,11 +180,15 @@ class Stage:
     """A compiled-to-be loop.
 
     module: generated Python source, one file.  functions: (name, signature) of all it defines.  entry: its kernel.
-    lanes: for LANES, how many; a power of two.  lane_entry: for LANES, a function
-    `i64 lanes(batch, port, lo, hi, out, constants)` that writes the 32-bit key hash of rows lo..hi of a port's batch
-    into out, a u32[hi - lo].  time_entries: functions `i64 times(state, batch, lo, hi, out, constants)` of event times
-    that are computed (cq/runtime/engine/clock.py).  positions: whether the kernel writes PORT_POSITIONS (needed when
-    run in lanes).  constants: the bytes a kernel reads its literals from (words, then string bytes).
+    lanes: for LANES, how many, those of all branches.  branches: groups of operators, each with as many of the lanes;
+    a row goes to one lane of every branch that reads its port.  lane_entry: for LANES, a function
+    `i64 lanes(batch, place, lo, hi, out, constants)` that writes the 32-bit key hash of rows lo..hi of a port's batch
+    into out, a u32[hi - lo], and returns 1; or 0 where the branch does not read the port. place: branch * ports + port,
+    which is also what the kernel finds as the port of a segment.  turns: what a source row causes in a lane has a turn
+    below this in POSITION_NODE.
+    time_entries: functions `i64 times(state, batch, lo, hi, out, constants)` of event times that are computed
+    (cq/runtime/engine/clock.py).  positions: whether the kernel writes PORT_POSITIONS (needed when run in lanes).
+    constants: the bytes a kernel reads its literals from (words, then string bytes).
     sites: by STATE_ERROR_SITE.  passes_watermarks: each row it emits carries its watermark to the next stage.
     groups: by STATE_ERROR_GROUP - 1.  moving: writes the functions that fill its containers from another plan's.
     """
@@ -200,6 +205,8 @@ class Stage:
     sites: tuple[Site, ...] = ()
     lane_entry: str | None = None
     lanes: int = 0
+    branches: int = 0
+    turns: int = 1
     time_entries: tuple[str, ...] = ()
     passes_watermarks: bool = False
     groups: tuple[Groups | Met, ...] = ()
@@ -242,6 +249,8 @@ def _problems(job: Job, number: int, stage: Stage) -> Iterator[str]:
         yield "an entry it does not define"
     if (stage.way is Way.LANES) != (stage.lane_entry is not None) or bool(stage.lanes) != bool(stage.lane_entry):
         yield "lanes without a function that tells them, or the reverse"
+    if bool(stage.lanes) != bool(stage.branches) or (stage.branches and stage.lanes % stage.branches):
+        yield "lanes that are not those of branches"
     if stage.way is Way.PARTIAL and last:
         yield "partial panes are merged by the next stage"
     if not last and len(stage.ports) != 1:

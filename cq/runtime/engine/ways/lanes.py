@@ -7,7 +7,9 @@
     send    one at a time, in ticket order
 
 A key's hash has a virtual partition, its low bits; a table says which lane has the partition. Events (CLOSE, END) go to
-every lane, rows to theirs; a lane without either has no share in the ticket.
+every lane, rows to theirs; a lane without either has no share in the ticket. Where operators have no key in common they
+are in branches, each with its own key, table and lanes: a row then goes to a lane of every branch that reads it. All
+lanes run one kernel; a branch's rows are told from another's by the port of their segment (`_share_segment`).
 
 A lane does not stop at a full port: what it emits for a ticket stays in parcels of its own until the last lane of the
 ticket is done, because the merge by position needs every lane. Ports bound the size of a parcel, not their number
@@ -317,7 +319,10 @@ def _build(making: Making) -> None:
     assert spec.lane_entry is not None
     for index, value in (
         (x.LANES_COUNT, count),
-        (x.LANES_ROUTE, host.place(bytes(n % count for n in range(x.PARTITIONS)))),
+        (x.LANES_BRANCHES, spec.branches),
+        (x.LANES_TURNS, spec.turns),
+        (x.LANES_INPUTS, len(plant.job.sources) if making.number == 0 else 1),
+        (x.LANES_ROUTE, host.place(_routes(count, spec.branches))),
         (x.LANES_ENTRY, making.entries[spec.lane_entry]),
         (x.LANES_HYBRID, plant.hybrids[-1]),
         (x.LANES_TASKS, host.place(words(tasks))),
@@ -331,6 +336,12 @@ def _build(making: Making) -> None:
     host.set_word(stage, s.STAGE_LANES, lanes)
     host.set_word(stage, s.STAGE_TASK, idle)
     host.set_word(stage, s.STAGE_TASKS, splits)
+
+
+def _routes(lanes: int, branches: int) -> bytes:
+    """The lane of each virtual partition, by branch."""
+    each = lanes // branches
+    return bytes(each * branch + n % each for branch in range(branches) for n in range(x.PARTITIONS))
 
 
 def return_merged(host: Host, split: int) -> None:

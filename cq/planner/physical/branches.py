@@ -1,0 +1,172 @@
+"""Branches: operators of one stage that have no key in common, each group in lanes of its own.
+
+A row goes to one lane of every branch that reads it. Lanes merge what all of them emit by position, so the outputs of
+a stage with branches are those of one loop. What reads several branches, or has a key that its branch has not, runs in
+the next stage: there the rows of the operators below come together (`together.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from cq.lang.expressions import Expr
+from cq.planner.physical.classify import Component, Tracer, joined, node_components, stateless_prefix
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import LogicalNode
+
+MOST_BRANCHES = 8  # every row is hashed and sorted into lanes once for each
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Operators with state that share a key.
+
+    keys: the key over the rows of each leaf, by port; None where they read none of them.
+    parts: its operators with state, by identity, and which parts of their own key, by number, that key is.
+    """
+
+    keys: tuple[tuple[Expr, ...] | None, ...]
+    parts: Mapping[str, tuple[int, ...]]
+
+    @property
+    def all_keys(self) -> tuple[tuple[Expr, ...], ...]:
+        """The keys of the leaves it reads."""
+        return tuple(k for k in self.keys if k is not None)
+
+
+@dataclass(slots=True)
+class Group:
+    """Operators with state that could be a branch, in plan order, and what their keys have in common."""
+
+    common: list[Component]
+    nodes: list[LogicalNode] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Grouping:
+    """The operators of a plan that can run in branches, and those above that cannot.
+
+    of: id(node) -> the groups whose rows it sees, for what runs in the stage; a stateless operator may see several.
+    """
+
+    groups: list[Group]
+    above: list[LogicalNode]
+    of: dict[int, set[int]]
+
+    @property
+    def edges(self) -> tuple[LogicalNode, ...]:
+        """The operators whose rows are read above, in plan order."""
+        read = {id(i): i for n in self.above for i in n.inputs if id(i) in self.of}
+        return tuple(read.values())
+
+
+def grouped(plan: LogicalPlan) -> Grouping | None:
+    """The operators with state by key, each with those below it; None where they cannot be branches of one stage."""
+    prefix = stateless_prefix(plan)
+    tracer = Tracer(prefix)
+    found = Grouping([], [], {})
+    for node in plan.nodes():
+        if id(node) in prefix:
+            continue
+        inside = [i for i in node.inputs if id(i) not in prefix]
+        if any(id(i) not in found.of for i in inside):
+            found.above.append(node)
+        elif not node.keeps_state:
+            if len(inside) < len(node.inputs):
+                return None  # a union of rows with and without state: whose lanes would the latter be in?
+            found.of[id(node)] = {n for i in inside for n in found.of[id(i)]}
+        elif not _place(node, {n for i in inside for n in found.of[id(i)]}, node_components(node, tracer), found):
+            found.above.append(node)
+    if any(id(i) in prefix for n in found.above for i in n.inputs):
+        return None  # rows of a source that are read above as well
+    if any(id(o.node) in prefix for o in plan.outputs) or not _reach_every_row(found, prefix):
+        return None
+    return _numbered(found)
+
+
+def _place(node: LogicalNode, below: set[int], mine: list[Component], found: Grouping) -> bool:
+    """Whether an operator with state has a part of its key in common with all it reads; then it is one of them."""
+    if not below:
+        near = [n for n, g in enumerate(found.groups) if joined(g.common, mine)]
+        below = set(near[:1])
+        if not below and mine and len(found.groups) < MOST_BRANCHES:
+            found.groups.append(Group(mine))
+            below = {len(found.groups) - 1}
+    common = mine
+    for number in sorted(below):
+        common = joined(found.groups[number].common, common)
+    if not below or not common:
+        return False
+    first, *others = sorted(below)
+    home = found.groups[first]
+    home.common = common
+    for number in others:
+        home.nodes += found.groups[number].nodes
+        found.groups[number].nodes = []
+    home.nodes.append(node)
+    found.of = {key: {first if n in below else n for n in at} for key, at in found.of.items()}
+    found.of[id(node)] = {first}
+    return True
+
+
+def _reach_every_row(found: Grouping, prefix: set[int]) -> bool:
+    """Whether the key of each group can be told of all rows its operators read."""
+    for group in found.groups:
+        read = {id(i) for n in group.nodes for i in n.inputs if id(i) in prefix}
+        group.common = [c for c in group.common if read <= c.keys()]
+        if group.nodes and not group.common:
+            return False
+    return True
+
+
+def _numbered(found: Grouping) -> Grouping | None:
+    """The groups that are left, numbered from 0 in plan order; None when that is none."""
+    kept = [n for n, g in enumerate(found.groups) if g.nodes]
+    number = {old: new for new, old in enumerate(kept)}
+    of = {key: {number[n] for n in at} for key, at in found.of.items()}
+    return Grouping([found.groups[n] for n in kept], found.above, of) if kept else None
+
+
+def takes_turns(plan: LogicalPlan) -> bool:
+    """Whether a row of a leaf comes to every operator with state, and to what reads it directly, at most once.
+
+    In one loop a row goes depth first; in the lanes of branches what it causes is put into the order of these turns.
+    """
+    count = turns(plan)
+    return all(count[id(n)] <= 1 or not n.inputs or n.fan_out == 1 for n in plan.nodes() if id(n) in count)
+
+
+def turns(plan: LogicalPlan) -> dict[int, int]:
+    """id(node) -> how often a row of it comes to operators behind the stateless prefix, for those of the prefix."""
+    prefix, readers = stateless_prefix(plan), readers_of(plan)
+    found: dict[int, int] = {}
+    for node in reversed(plan.nodes()):
+        if id(node) in prefix:
+            found[id(node)] = sum(found.get(id(r), 1) for r in readers.get(id(node), ()))
+    return found
+
+
+def readers_of(plan: LogicalPlan) -> dict[int, list[LogicalNode]]:
+    """id(node) -> who reads its rows, once for each input, in plan order."""
+    found: dict[int, list[LogicalNode]] = {}
+    for node in plan.nodes():
+        for source in node.inputs:
+            found.setdefault(id(source), []).append(node)
+    return found
+
+
+def sees(plan: LogicalPlan, branches: Iterable[Branch]) -> dict[int, frozenset[int]]:
+    """id(node) -> the numbers of the branches in whose lanes it sees rows."""
+    mine = {identity: number for number, b in enumerate(branches) for identity in b.parts}
+    prefix, found = stateless_prefix(plan), dict[int, frozenset[int]]()
+    for node in plan.nodes():
+        if node.keeps_state:
+            found[id(node)] = frozenset({mine[node.identity]})
+        elif id(node) not in prefix:
+            found[id(node)] = frozenset(n for i in node.inputs for n in found[id(i)])
+    readers = readers_of(plan)
+    for node in reversed(plan.nodes()):
+        if id(node) in prefix:
+            found[id(node)] = frozenset(n for r in readers.get(id(node), ()) for n in found[id(r)])
+    return found

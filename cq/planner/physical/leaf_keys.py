@@ -1,0 +1,49 @@
+"""A key of lanes over the rows of a leaf: what a row's lane is told by, when it comes to a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cq.lang.expressions import Case, Expr
+from cq.planner.physical.together import RowsOf
+from cq.planner.plan.logical import at_leaf
+from cq.planner.plan.node import LogicalNode
+
+
+@dataclass(frozen=True, slots=True)
+class LeafKey:
+    """A key over the columns of a leaf. condition: TRUE for the rows it is for; None: for all."""
+
+    leaf: LogicalNode
+    key: tuple[Expr, ...]
+    condition: Expr | None
+
+
+def leaf_key(edge: LogicalNode, exprs: Sequence[Expr]) -> LeafKey | None:
+    """The key `exprs` of the rows of `edge`, over those of its leaf; None where a row of that does not show it."""
+    down = at_leaf(edge, exprs)
+    if down is None:
+        return None
+    at = edge
+    while at.inputs and not isinstance(at, RowsOf):
+        (at,) = at.inputs
+    return LeafKey(*down, at.condition if isinstance(at, RowsOf) else None)
+
+
+def one_key(keys: Sequence[LeafKey]) -> tuple[Expr, ...]:
+    """The key of all rows of a leaf; none where rows would have two."""
+    first, *others = keys
+    if all(k.key == first.key for k in others):
+        return first.key
+    cases: dict[Expr, tuple[Expr, ...]] = {}
+    for k in keys:
+        if k.condition is None or cases.setdefault(k.condition, k.key) != k.key:
+            return ()
+    return tuple(_by_case(list(cases), [key[n] for key in cases.values()]) for n in range(len(first.key)))
+
+
+def _by_case(conditions: Sequence[Expr], parts: Sequence[Expr]) -> Expr:
+    """The part of the key that belongs to the condition that is TRUE. One of them is."""
+    branches = tuple(zip(conditions[:-1], parts[:-1], strict=True))
+    return Case(parts[0].type, any(p.nullable for p in parts), branches, parts[-1])

@@ -1,0 +1,125 @@
+"""Rows of several operators that cross to the next stage together, in the order in which they come.
+
+Below, each operator's rows are put into the columns of one schema (`together`): a BOOLEAN column for each operator says
+whose row it is, and the columns of different operators share places where their types are equal. Above, `RowsOf` gives
+back the rows of one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from cq.lang.expressions import Column, Expr, Literal, remap
+from cq.lang.types import BOOLEAN, DataType
+from cq.planner.operators import Project, UnionAll
+from cq.planner.physical.stage_input import StageInput
+from cq.planner.plan.calls import Change
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, operator, topological
+
+
+@operator("rows_of")
+@dataclass(frozen=True, slots=True)
+class RowsOf(Stateless):
+    """The rows of `node`, which runs in an earlier stage, of those that come together.
+
+    chosen: the BOOLEAN column of `input` that is TRUE for them.  places: of the node's columns in `input`.
+    """
+
+    input: LogicalNode
+    node: LogicalNode
+    chosen: int
+    places: tuple[int, ...]
+
+    fan_out = 1
+    may_drop = True
+    source = None
+
+    def __post_init__(self) -> None:
+        assert self.input.schema.fields[self.chosen].type == BOOLEAN, "no column that says whose row it is"
+        assert len(self.places) == len(self.node.schema), "columns without a place"
+        self._set_schema(self.node.schema)
+
+    @property
+    def inputs(self) -> tuple[LogicalNode, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
+        (input,) = inputs
+        return replace(self, input=input)
+
+    @property
+    def condition(self) -> Expr:
+        """TRUE for its rows, over those of `input`."""
+        return Column(BOOLEAN, False, self.chosen)
+
+    @property
+    def groups(self) -> LogicalNode | None:
+        return None
+
+    def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
+        yield self.condition, (0,)
+
+    def map_expressions(self, change: Change) -> LogicalNode:
+        return self
+
+    def pull(self, expr: Expr) -> Pulled | None:
+        return ((0, remap(expr, dict(enumerate(self.places)))),)
+
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        return ({self.places[i] for i in needed} | {self.chosen},)
+
+    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
+        """Itself: the physical plan reads from a leaf what it uses."""
+        return Pruned(self, {i: i for i in range(len(self.places))})
+
+    def parameters(self, text: Text) -> tuple[object, ...]:
+        return (self.node.identity,)
+
+    def describe(self) -> str:
+        return f"rows of {self.node.operator}"
+
+
+def together(nodes: Sequence[LogicalNode]) -> tuple[LogicalNode, tuple[LogicalNode, ...]]:
+    """One operator whose rows are those of all the nodes, as they come, and what stands for each node above it."""
+    if len(nodes) == 1:
+        return nodes[0], (StageInput(nodes[0]),)
+    places, types = _layout(nodes)
+    below = UnionAll(tuple(_spread(n, number, len(nodes), places[number], types) for number, n in enumerate(nodes)))
+    leaf = StageInput(below)
+    return below, tuple(RowsOf(leaf, n, number, places[number]) for number, n in enumerate(nodes))
+
+
+def _layout(nodes: Sequence[LogicalNode]) -> tuple[list[tuple[int, ...]], list[DataType]]:
+    """Places of each node's columns, behind the columns that say whose row it is; the types of all places."""
+    types: list[DataType] = [BOOLEAN] * len(nodes)
+    places = []
+    for node in nodes:
+        taken: list[int] = []
+        for field in node.schema.fields:
+            free = [n for n in range(len(nodes), len(types)) if types[n] == field.type and n not in taken]
+            if not free:
+                free = [len(types)]
+                types.append(field.type)
+            taken.append(free[0])
+        places.append(tuple(taken))
+    return places, types
+
+
+def _spread(
+    node: LogicalNode, number: int, count: int, places: Sequence[int], types: Sequence[DataType]
+) -> LogicalNode:
+    """The rows of one of `count` nodes in the columns of all; the others' are NULL."""
+    exprs: list[Expr] = [Literal(BOOLEAN, False, n == number) for n in range(count)]
+    exprs += [Literal(t, True, None) for t in types[count:]]
+    for index, (at, field) in enumerate(zip(places, node.schema.fields, strict=True)):
+        exprs[at] = Column(field.type, field.nullable, index, field.name)
+    return Project(node, tuple(exprs), tuple(f"c{n}" for n in range(len(types))))
+
+
+def same_turns(plan: LogicalPlan, roots: Sequence[LogicalNode]) -> bool:
+    """Whether a plan of these roots alone visits its operators in the order the whole plan does."""
+    place = {id(n): number for number, n in enumerate(plan.nodes())}
+    mine = [place[id(n)] for n in topological(roots)]
+    return mine == sorted(mine)
