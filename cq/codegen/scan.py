@@ -78,9 +78,8 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int, b
             served = _serve_due(flow, step) if waits else None
             if stage.uses_step_bytes:
                 writer.code("step_reset(state)")
-            if not stage.lanes:
-                flow.ahead = _row_ahead(flow, node.schema, stage.columns[port], port, AHEAD_ROWS)
-                flow.soon = _row_ahead(flow, node.schema, stage.columns[port], port, SOON_ROWS)
+            flow.ahead = _row_ahead(flow, node.schema, stage.columns[port], port, AHEAD_ROWS)
+            flow.soon = _row_ahead(flow, node.schema, stage.columns[port], port, SOON_ROWS)
             flow.deliver(node, row)
             if stage.gathered:
                 take_gathered(flow, port)
@@ -185,7 +184,11 @@ def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, tu
     """The row so many turns later, or the last one of the call."""
 
     def later() -> ast.expr:  # anew for each column: the first use may stand in a branch that the next is not in
-        return flow.scope.let(expr("min(i + N, end - 1)", N=turns), "ahead")
+        at = expr("min(S + N, end - 1)", S="j" if flow.stage.lanes else "i", N=turns)
+        if flow.stage.lanes:
+            selection = flow.writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
+            at = expr("ld_i32(SEL, AT)", SEL=selection, AT=at)
+        return flow.scope.let(at, "ahead")
 
     def loader(index: int, column: Field) -> Callable[[], Val]:
         return lambda: _load(flow.scope, places.setdefault(index, len(places)), column, port, later())
