@@ -226,10 +226,15 @@ def _write_lane_hash(
         scope = Scope(stage.writer, stage.constants, stage.sites, _cannot_fail)
         row = source_row(scope, node.schema, stage.columns.setdefault(port, {}), port, ast.Name("i", ast.Load()))
         with stage.writer.for_("i", "lo", "hi"), scope.block():
-            values = [emit(scope, row, k) for k in key]
+            values = [_as_said(emit(scope, row, k), k) for k in key]
             hash32 = lane_hash(scope, branch.all_keys, values)
             stage.writer.code("st_u32(out, i - lo, H)", H=hash32)
         stage.writer.code("return 1")
+
+
+def _as_said(value: Val, key: Expr) -> Val:
+    """A part of a key that cannot be NULL, in a column that can: only in rows of other operators (`RowsOf`)."""
+    return value if key.nullable else Val(value.type, value.parts, key=value.key)
 
 
 # in StagePlan.columns: the event time that is computed, in the first place, so that the function that computes it

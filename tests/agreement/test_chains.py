@@ -249,16 +249,38 @@ BRANCHED = [
 
 @pytest.mark.parametrize("name", BRANCHED)
 def test_branches_interpreted(name: str) -> None:
-    watermark, query, _ = CASES[name]
+    watermark, query, stages = CASES[name]
     prepared = Prepared(STREAM.format(watermark=watermark) + query)
     prepared.give({"r": rows(1, 300, strict="error" in name + query)}, (40, 7))
     wanted = prepared.reference()
     with spread_out():
-        for batch_rows in (7, 4096):
-            got = prepared.native(Way(0, batch_rows, interpreted=True))
+        for batch_rows in (1, 7, 4096):
+            got = prepared.native(Way(4, batch_rows, interpreted=True))
             assert got == wanted, got.difference(wanted)
         (part,) = prepared.compiled.for_workers(4).after("place")
-    assert len(part.stages[0].branches) == 2
+    assert [s.way for s in part.stages] == stages and len(part.stages[0].branches) == 2
+
+
+def test_a_step_that_sends_a_part_of_a_ticket_has_done_something() -> None:
+    """All windows close at the end, in one ticket: more batches than the next stage has room for at once."""
+    prepared = Prepared(
+        STREAM.format(watermark=PROMPT) + "CREATE VIEW p AS SELECT b.speed FROM r AS a JOIN r AS b ON a.d = b.d"
+        " AND b.ts BETWEEN a.ts - INTERVAL '2' SECOND AND a.ts - INTERVAL '2' SECOND;\n"
+        "CREATE VIEW q AS SELECT window_end, AVG(car) AS mean FROM"
+        " HOP(TABLE r, DESCRIPTOR(ts), INTERVAL '1' SECOND, INTERVAL '8' SECOND) GROUP BY window_end, car;\n"
+        "CREATE SINK a; INSERT INTO a SELECT * FROM p;\n"
+        "CREATE SINK b; INSERT INTO b SELECT MIN(d) AS d FROM"
+        " TUMBLE(TABLE r, DESCRIPTOR(ts), INTERVAL '8' SECOND) GROUP BY window_end, seg;\n"
+        "CREATE SINK c; INSERT INTO c SELECT MAX(10) AS most FROM"
+        " TUMBLE(TABLE q, DESCRIPTOR(window_end), INTERVAL '5' SECOND) GROUP BY window_end, mean;\n"
+    )
+    at = 1_709_164_822_000_000
+    prepared.give({"r": [(-36, 15, 1, -1.0, "", at), (1, 15, 1, None, "", at)]})
+    wanted = prepared.reference()
+    with spread_out():
+        for workers in (2, 3, 4):
+            got = prepared.native(Way(workers, 1, interpreted=True))
+            assert got == wanted, got.difference(wanted)
 
 
 def test_a_key_that_may_be_null_on_one_side_only_meets_its_equals_in_one_lane() -> None:

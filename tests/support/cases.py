@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 import threading
@@ -36,6 +35,7 @@ from cq.planner.plan.node import rows_may_wait
 from cq.reference.engine import run as reference_run
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.ways import partial
+from cq.runtime.layout.job import Job
 
 Row = tuple[Any, ...]
 Rows = Sequence[Row]
@@ -43,7 +43,10 @@ Rows = Sequence[Row]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How the native engine runs: compiled with so many workers, or its generated code interpreted (inline)."""
+    """How the native engine runs: compiled with so many workers, or its generated code interpreted.
+
+    Interpreted, the plan for that many workers runs inline.
+    """
 
     threads: int = 0
     batch_rows: int = 4096
@@ -51,7 +54,9 @@ class Way:
     interpreted: bool = False
 
     def __str__(self) -> str:
-        kind = "interpreted" if self.interpreted else f"threads {self.threads}, {self.heuristic}"
+        kind = (
+            f"interpreted, as for {self.threads}" if self.interpreted else f"threads {self.threads}, {self.heuristic}"
+        )
         return f"{kind}, batch rows {self.batch_rows}"
 
 
@@ -121,9 +126,14 @@ class Prepared:
 
     def native(self, way: Way) -> Outcome:
         """Run this way; panes of workers are always merged."""
-        engine = functools.partial(Engine, heuristic=way.heuristic, interpreted=way.interpreted)
+
+        def begin(job: Job, **options: Any) -> Engine:
+            if way.interpreted:
+                options["threads"] = 0
+            return Engine(job, **options, heuristic=way.heuristic, interpreted=way.interpreted)
+
         with (
-            patch.object(native, "Engine", engine),
+            patch.object(native, "Engine", begin),
             patch.object(partial, "ROWS_A_GROUP", 0),
         ):  # panes are always merged
             return self.run("native", RunOptions(way.threads, way.batch_rows))

@@ -61,9 +61,10 @@ class Plan:
         """The `number`th trial of the plan."""
         rng = random.Random(f"trial {self.seed} {number}")
         inputs = random_inputs(self.query, self.seed * 1000 + number)
-        threads = rng.choice([0, 0, 1, 2, 3]) if not interpreted else 0
+        spread = self.seed % 3 == 0
+        threads = (3 if spread else 0) if interpreted else rng.choice([0, 0, 1, 2, 3])
         way = Way(threads, rng.choice(BATCHES), rng.choice(sorted(HEURISTICS)), interpreted)
-        return Trial(self.seed, self.query, inputs, rng.choice(CUTS), way, spread=self.seed % 3 == 0)
+        return Trial(self.seed, self.query, inputs, rng.choice(CUTS), way, spread)
 
 
 def difference(prepared: Prepared, trial: Trial) -> str:

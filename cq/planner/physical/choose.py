@@ -167,7 +167,7 @@ class _Choice:
         if ties_show(plan, self.waits):
             return self._stage(name, plan, Way.LOOP, "groups begun at one closing time keep their order of arrival")
         branch = self._branch(plan, plan.nodes(), common_components(plan))
-        if branch is None:
+        if branch is None or None in branch.keys:
             reason = "the keys of its operators have no part in common that a row shows"
             return self._stage(name, plan, Way.LOOP, reason)
         reason = f"a row costs {cost} ns: routing it pays from {ROUTED_FROM_NS}"

@@ -86,7 +86,7 @@ def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str
     last = number == len(physical.stages) - 1
     given = [n for n in nodes if isinstance(n, StageInput)]
     scans = [n for n in nodes if n.source is not None]
-    if len(given) > 1:
+    if len(given) > 1 and not stage.collects:
         yield "rows of the stage before it in two leaves"
     if given and scans:
         yield "reads both sources and another stage"

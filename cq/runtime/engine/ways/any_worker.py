@@ -69,26 +69,31 @@ def run_ticket(stage: int, task: int) -> None:
     st_i64(task, TASK_STATUS, status)
 
 
-@native("i64(i64, i64)")
-def _send_task(stage: int, task: int) -> int:
-    """1 and all of the head ticket is sent and used up; 0 when there is no room for the rest. Reader only."""
+@native("(i64, i64)(i64, i64)")
+def _send_task(stage: int, task: int) -> tuple[int, int]:
+    """1 and all of the head ticket is sent and used up; 0 when there is no room for the rest. And how much was sent.
+
+    Reader only.
+    """
     item = ld_i64(task, TASK_ITEM)
+    sent = 0
     while True:
         parcel = ld_i64(task, TASK_FIRST)
         while parcel != 0:
             if can_send(stage) == 0:
-                return 0
+                return 0, sent
             following = ld_i64(parcel, ITEM_LINK)
             st_i64(task, TASK_FIRST, following)
             send(stage, ld_i64(parcel, ITEM_PORT), parcel)
             parcel = following
+            sent += 1
         st_i64(task, TASK_COUNT, 0)
         status = ld_i64(task, TASK_STATUS)
         if ld_i64(item, ITEM_KIND) != FAILURE and status == MORE and ld_i64(stage, STAGE_FAILED) == 0:
             run_ticket(stage, task)
         else:
             if can_send(stage) == 0:
-                return 0
+                return 0, sent
             if ld_i64(item, ITEM_KIND) == FAILURE:
                 send_failure(stage, item)
             elif ld_i64(stage, STAGE_FAILED) == 0 and status == ERROR:
@@ -96,22 +101,25 @@ def _send_task(stage: int, task: int) -> int:
             elif ld_i64(stage, STAGE_FAILED) == 0 and ld_i64(item, ITEM_LAST) == 1:
                 send_emitted(stage, task, 1)
             use_up(stage, item)
-            return 1
+            return 1, sent + 1
 
 
 @native("i64(i64)")
 def drain_tickets(stage: int) -> int:
-    """How many tickets left the stage, in order, as far as there are results and room."""
+    """How many parcels and tickets left the stage, in order, as far as there are results and room."""
     buffer = ld_i64(stage, STAGE_REORDER)
     sent = 0
     while can_send(stage) == 1 and reorder_enter(buffer) == 1:
         task = reorder_head(buffer)
-        while task != 0 and _send_task(stage, task) == 1:
-            st_i64(task, TASK_ITEM, 0)
-            reorder_next(buffer)
-            pool_put(ld_i64(task, TASK_HOME), task)
-            sent += 1
-            task = reorder_head(buffer)
+        whole = 1
+        while task != 0 and whole == 1:
+            whole, parcels = _send_task(stage, task)
+            sent += parcels
+            if whole == 1:
+                st_i64(task, TASK_ITEM, 0)
+                reorder_next(buffer)
+                pool_put(ld_i64(task, TASK_HOME), task)
+                task = reorder_head(buffer)
         if reorder_leave(buffer) == 0:
             break
     return sent

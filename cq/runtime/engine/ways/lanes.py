@@ -247,20 +247,22 @@ def _serve_claim(stage: int, lanes: int) -> int:
 # -- send ------------------------------------------------------------------------------------------------------------
 
 
-@native("i64(i64, i64)")
-def _send_split(stage: int, split: int) -> int:
-    """1 and all of the head ticket is sent and used up; 0 when there is no room for the rest."""
+@native("(i64, i64)(i64, i64)")
+def _send_split(stage: int, split: int) -> tuple[int, int]:
+    """1 and all of the head ticket is sent and used up; 0 when there is no room for the rest. And what was sent."""
     item = ld_i64(split, SPLIT_ITEM)
     parcel = ld_i64(split, SPLIT_FIRST)
+    sent = 0
     while parcel != 0:
         if can_send(stage) == 0:
-            return 0
+            return 0, sent
         following = ld_i64(parcel, ITEM_LINK)
         st_i64(split, SPLIT_FIRST, following)
         send(stage, ld_i64(parcel, ITEM_PORT), parcel)
         parcel = following
+        sent += 1
     if can_send(stage) == 0:
-        return 0
+        return 0, sent
     if ld_i64(item, ITEM_KIND) == FAILURE:
         send_failure(stage, item)
     elif ld_i64(stage, STAGE_FAILED) == 0 and ld_i64(split, SPLIT_STATUS) == ERROR:
@@ -269,21 +271,24 @@ def _send_split(stage: int, split: int) -> int:
         finish(stage)
     use_up(stage, item)
     st_i64(split, SPLIT_ITEM, 0)
-    return 1
+    return 1, sent + 1
 
 
 @native("i64(i64, i64)")
 def _send(stage: int, lanes: int) -> int:
-    """How many tickets left the stage, in order, as far as they are merged and there is room."""
+    """How many parcels and tickets left the stage, in order, as far as they are merged and there is room."""
     buffer = ld_i64(lanes, LANES_MERGED)
     sent = 0
     while can_send(stage) == 1 and reorder_enter(buffer) == 1:
         split = reorder_head(buffer)
-        while split != 0 and _send_split(stage, split) == 1:
-            reorder_next(buffer)
-            pool_put(ld_i64(split, SPLIT_HOME), split)
-            sent += 1
-            split = reorder_head(buffer)
+        whole = 1
+        while split != 0 and whole == 1:
+            whole, parcels = _send_split(stage, split)
+            sent += parcels
+            if whole == 1:
+                reorder_next(buffer)
+                pool_put(ld_i64(split, SPLIT_HOME), split)
+                split = reorder_head(buffer)
         if reorder_leave(buffer) == 0:
             break
     return sent
@@ -312,7 +317,7 @@ def _build(making: Making) -> None:
     carried = Carried(chained, False, spec.passes_watermarks, chained)
     depots = [new_depot(host, port, batch_rows, batch_rows, carried) for port in spec.ports]
     plant.depots.append(depots)
-    plant.hybrids.append(made(host.function("hybrid_new")(count, power_of_two(2 * splits)), spec.name))
+    plant.hybrids.append(made(host.function("hybrid_new")(power_of_two(count), power_of_two(2 * splits)), spec.name))
     idle, homes = plant.pool(splits)
     for home in homes:
         plant.splits.append(made(host.function("split_new")(count, home), spec.name))
