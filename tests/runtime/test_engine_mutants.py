@@ -78,6 +78,13 @@ MUTANTS = {
         ("test_snapshot.py",),
         "no_more",
     ),
+    "rows of one arrival number are moved as they lie": Mutant(
+        "cq.runtime.engine.moving",
+        "np.lexsort((listed[:, ARRIVAL_TIE], listed[:, ARRIVAL_NUMBER]))",
+        "np.lexsort((listed[:, ARRIVAL_NUMBER],))",
+        ("test_snapshot.py",),
+        "pieces and interpreted",
+    ),
     "groups of merged panes stay as they came": Mutant(
         "cq.codegen.operators.window",
         """            with scope.when(expr("table_sort_births(T) == 0", T=target.table)):

@@ -85,9 +85,9 @@ def run_plans(parts, batch_rows: int, interpreted: bool = False) -> list[Rows]:
     parts: job and number of workers of each.
     """
     given: list[Rows] = []
-    batches = batches_of(parts[0][0])
     snapshot = None
     for (job, threads), until in zip(parts, (*STEPS, COUNT), strict=True):
+        batches = batches_of(job)
         options = {"threads": threads, "batch_rows": batch_rows, "interpreted": interpreted}
         found: list[pa.RecordBatch] = []
         with Engine(job, **options, snapshot=snapshot) as engine:
@@ -162,6 +162,9 @@ CHAINED = {
     "CREATE VIEW b AS SELECT k, v, ts, COUNT(k) OVER (PARTITION BY v ROWS UNBOUNDED PRECEDING) AS n FROM s;\n"
     "SELECT a.k, a.v, a.before, b.n FROM a JOIN b ON a.v = b.v"
     " AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '0.000009' SECOND;",
+    # the pieces of a row have one time and one arrival number; in the heap where they wait they do not lie in order
+    "pieces of a row wait together": STREAM + "SELECT v, piece, LAG(piece) OVER (PARTITION BY v ORDER BY ts) AS before"
+    " FROM s, UNNEST(SPLIT(k, ' ')) AS u(piece);",
     # its first stage has no closing times, so admission looks for none; the loop asks for them from the pause on
     "windows over rows numbered by another key": STREAM
     + f"CREATE VIEW n AS SELECT k, v, ts, LAG(v) {PARTITION}) AS before FROM s;\n"
