@@ -99,7 +99,7 @@ def lanes(batch, port, lo, hi, out, constants):
     table = ld_i64(ld_i64(batch, 4), port)
     for row in range(lo, hi):
         st_u32(out, row - lo, hash_word(ld_i64(ld_i64(table, 0), row)))
-    return 0
+    return 1
 
 """
 _FORWARD = """
@@ -231,6 +231,7 @@ def stage(name: str, way: Way = Way.LOOP, *, last: bool = True, limit: int | Non
         sites=(Site("v is negative", 1, 1, 1, 2),),
         lane_entry="lanes" if lanes else None,
         lanes=4 if lanes else 0,
+        branches=1 if lanes else 0,
     )
 
 
