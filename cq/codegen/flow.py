@@ -50,7 +50,7 @@ class StagePlan:
     instants: bool = False  # rows that an earlier stage made at instants come to it
     closers: list[Closer] = field(default_factory=list)
     groups: list[Groups | Met] = field(default_factory=list)
-    watermark: Slot | None = None
+    watermark: int | None = None
     uses_step_bytes: bool = False
     columns: dict[int, dict[int, int]] = field(default_factory=dict)  # port -> column of the plan -> place in its batch
     scratch: dict[tuple[int, str], int] = field(default_factory=dict)  # words of a node that are no slots
@@ -95,12 +95,12 @@ class StagePlan:
         return first
 
     def watermark_word(self) -> int:
-        """The state word that holds the watermark last served."""
+        """The state word that holds the watermark last served. It is no slot: every row and every instant for which it
+        is asked has set it."""
         if self.watermark is None:
-            self.watermark = Slot("watermark", Word(self._next_word, "STATE_WATERMARK"), initial=abi.BEFORE_ALL)
+            self.watermark = Word(self._next_word, "STATE_WATERMARK")
             self._next_word += 1
-            self.slots.append(self.watermark)
-        return self.watermark.offset
+        return self.watermark
 
     @property
     def state_words(self) -> int:

@@ -188,7 +188,7 @@ def _write_serve(stage: StagePlan) -> None:
                 writer.code("if instant > watermark or instant == NEVER:\n    break", NEVER=abi.NEVER)
                 writer.code("st_i64(state, W, instant)", W=abi.STATE_INSTANT)
                 if stage.watermark is not None:  # what arrives at this instant waits for later ones only
-                    writer.code("st_i64(state, W, instant)", W=stage.watermark.offset)
+                    writer.code("st_i64(state, W, instant)", W=stage.watermark)
                 if searches:
                     writer.code("first = marks_reach(marks, first, serial, instant)")
                 cause = "first" if searches else "serial"
@@ -198,7 +198,7 @@ def _write_serve(stage: StagePlan) -> None:
                     writer.code(call, F=closer.function)
                     writer.code("if status != DONE:\n    return status", DONE=abi.DONE)
         if stage.watermark is not None:
-            writer.code("st_i64(state, W, watermark)", W=stage.watermark.offset)
+            writer.code("st_i64(state, W, watermark)", W=stage.watermark)
         writer.code("st_i64(state, W, NEVER)", W=abi.STATE_INSTANT, NEVER=abi.NEVER)
         writer.code("return DONE", DONE=abi.DONE)
 
