@@ -85,6 +85,13 @@ MUTANTS = {
         ("test_snapshot.py",),
         "pieces and interpreted",
     ),
+    "only the last stage has closing times": Mutant(
+        "cq.codegen.operators.window",
+        "    if node.window.kind is not WindowKind.ATTACHED:\n        stage.grids",
+        "    if node.window.kind is not WindowKind.ATTACHED and stage.final:\n        stage.grids",
+        ("test_other_plans.py",),
+        "windows and rows",
+    ),
     "groups of merged panes stay as they came": Mutant(
         "cq.codegen.operators.window",
         """            with scope.when(expr("table_sort_births(T) == 0", T=target.table)):

@@ -168,7 +168,6 @@ CHAINED = {
     # the pieces of a row have one time and one arrival number; in the heap where they wait they do not lie in order
     "pieces of a row wait together": STREAM + "SELECT v, piece, LAG(piece) OVER (PARTITION BY v ORDER BY ts) AS before"
     " FROM s, UNNEST(SPLIT(k, ' ')) AS u(piece);",
-    # its first stage has no closing times, so admission looks for none; the loop asks for them from the pause on
     "windows over rows numbered by another key": STREAM
     + f"CREATE VIEW n AS SELECT k, v, ts, LAG(v) {PARTITION}) AS before FROM s;\n"
     "SELECT v, window_end, COUNT(*) AS n, SUM(before) AS total"

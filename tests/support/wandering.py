@@ -35,6 +35,8 @@ def plans_of(prepared: Prepared) -> Plans:
         mine = found.setdefault(tuple(sink.name for sink in job.sinks), [])
         if all(job_shape(job) != job_shape(other) for other, _ in mine):
             mine.append((job, workers))
+    # where admission looks for the next closing time goes on in another plan as it stands
+    assert all(len({frozenset(job.grids) for job, _ in mine}) == 1 for mine in found.values()), "other closing times"
     return found
 
 
