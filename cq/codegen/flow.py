@@ -270,7 +270,7 @@ class Flow:
         with self.scope.when(expr("L != 0", L=late)):
             if any(s.strict for s in sources_of(self.stage.plan.nodes())):
                 with self.scope.when(expr("L == FATAL", L=late, FATAL=FATAL)):
-                    self.scope.fail(ErrorCode.LATE, "the row is late: its event time is below the watermark", NOWHERE)
+                    self.scope.fail(ErrorCode.LATE, "the row is late: its event time is below the watermark", node.span)
             self.writer.code("st_i64(state, W, ld_i64(state, W) + N)", W=abi.STATE_LATE_ROWS, N=node.copies)
         with self.scope.otherwise():
             yield
