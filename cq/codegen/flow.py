@@ -311,19 +311,20 @@ class Flow:
 
 Consume = Callable[[Flow, LogicalNode, int, Row], None]
 CONSUME: dict[str, Consume] = {}
-COPIES_TEXT: dict[str, Callable[[LogicalNode], bool]] = {}
+CopiesText = Callable[[LogicalNode], bool] | bool
+COPIES_TEXT: dict[str, CopiesText] = {}
 
 
-def consumes(operator: str, copies_text: Callable[[LogicalNode], bool] | None = None) -> Callable[[Consume], Consume]:
+def consumes(operator: str, *, copies_text: CopiesText) -> Callable[[Consume], Consume]:
     """Register what an operator does with a row of input `port`.
 
-    copies_text: whether it makes texts that live for one step, other than those its expressions make.
+    copies_text: whether it makes texts that live for one step, other than those its expressions make. There is no
+    default: texts of an operator that forgot to say so would stay for good.
     """
 
     def register(function: Consume) -> Consume:
         CONSUME[operator] = function
-        if copies_text is not None:
-            COPIES_TEXT[operator] = copies_text
+        COPIES_TEXT[operator] = copies_text
         return function
 
     return register

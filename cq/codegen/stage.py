@@ -127,15 +127,12 @@ def _write_closers(stage: StagePlan) -> None:
 def _uses_step_bytes(plan: LogicalPlan) -> bool:
     """Whether some expression makes text of its own."""
     for node in plan.nodes():
-        if COPIES_TEXT.get(node.operator, _copies_none)(node):
+        copies = node.inputs and COPIES_TEXT[node.operator]
+        if copies(node) if callable(copies) else copies:
             return True
         for e, _ in node.expressions():
             if any(isinstance(x, Call | Cast) and x.type.physical is Physical.BYTES for x in walk(e)):
                 return True
-    return False
-
-
-def _copies_none(node: LogicalNode) -> bool:
     return False
 
 
