@@ -50,7 +50,7 @@ class StagePlan:
     instants: bool = False  # rows that an earlier stage made at instants come to it
     closers: list[Closer] = field(default_factory=list)
     groups: list[Groups | Met] = field(default_factory=list)
-    watermark: Slot | None = None
+    watermark: int | None = None
     uses_step_bytes: bool = False
     columns: dict[int, dict[int, int]] = field(default_factory=dict)  # port -> column of the plan -> place in its batch
     scratch: dict[tuple[int, str], int] = field(default_factory=dict)  # words of a node that are no slots
@@ -95,12 +95,12 @@ class StagePlan:
         return first
 
     def watermark_word(self) -> int:
-        """The state word that holds the watermark last served."""
+        """The state word that holds the watermark last served. It is no slot: every row and every instant for which it
+        is asked has set it."""
         if self.watermark is None:
-            self.watermark = Slot("watermark", Word(self._next_word, "STATE_WATERMARK"), initial=abi.BEFORE_ALL)
+            self.watermark = Word(self._next_word, "STATE_WATERMARK")
             self._next_word += 1
-            self.slots.append(self.watermark)
-        return self.watermark.offset
+        return self.watermark
 
     @property
     def state_words(self) -> int:
@@ -270,7 +270,7 @@ class Flow:
         with self.scope.when(expr("L != 0", L=late)):
             if any(s.strict for s in sources_of(self.stage.plan.nodes())):
                 with self.scope.when(expr("L == FATAL", L=late, FATAL=FATAL)):
-                    self.scope.fail(ErrorCode.LATE, "the row is late: its event time is below the watermark", NOWHERE)
+                    self.scope.fail(ErrorCode.LATE, "the row is late: its event time is below the watermark", node.span)
             self.writer.code("st_i64(state, W, ld_i64(state, W) + N)", W=abi.STATE_LATE_ROWS, N=node.copies)
         with self.scope.otherwise():
             yield
@@ -311,19 +311,20 @@ class Flow:
 
 Consume = Callable[[Flow, LogicalNode, int, Row], None]
 CONSUME: dict[str, Consume] = {}
-COPIES_TEXT: dict[str, Callable[[LogicalNode], bool]] = {}
+CopiesText = Callable[[LogicalNode], bool] | bool
+COPIES_TEXT: dict[str, CopiesText] = {}
 
 
-def consumes(operator: str, copies_text: Callable[[LogicalNode], bool] | None = None) -> Callable[[Consume], Consume]:
+def consumes(operator: str, *, copies_text: CopiesText) -> Callable[[Consume], Consume]:
     """Register what an operator does with a row of input `port`.
 
-    copies_text: whether it makes texts that live for one step, other than those its expressions make.
+    copies_text: whether it makes texts that live for one step, other than those its expressions make. There is no
+    default: texts of an operator that forgot to say so would stay for good.
     """
 
     def register(function: Consume) -> Consume:
         CONSUME[operator] = function
-        if copies_text is not None:
-            COPIES_TEXT[operator] = copies_text
+        COPIES_TEXT[operator] = copies_text
         return function
 
     return register

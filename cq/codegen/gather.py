@@ -39,7 +39,7 @@ def _slot(stage: StagePlan, node: LogicalNode, port: int) -> Slot:
     )  # fmt: skip
 
 
-@consumes("gather")
+@consumes("gather", copies_text=False)
 def gather(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """Keep a row for the node's turn of this event."""
     keep_record(flow, _slot(flow.stage, node, port), node.inputs[port], ast.Constant(0), row)

@@ -88,7 +88,7 @@ def _write_move(
     number, name = place
 
     def fail(code: ErrorCode, site: int) -> None:
-        writer.code("return 0")
+        mover.leave()
 
     with writer.function(name, ARGUMENTS):
         scope = Scope(writer, constants, Sites(), fail)
@@ -97,5 +97,6 @@ def _write_move(
             branch = spec.branches[number]
             return lane_hash(scope, branch.all_keys, [values[n] for n in branch.parts[node.identity]])
 
-        held.move(Mover(scope, lane_of if spec.branches else None))
+        mover = Mover(scope, lane_of if spec.branches else None)
+        held.move(mover)
         writer.code("return 1")

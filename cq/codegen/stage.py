@@ -127,15 +127,12 @@ def _write_closers(stage: StagePlan) -> None:
 def _uses_step_bytes(plan: LogicalPlan) -> bool:
     """Whether some expression makes text of its own."""
     for node in plan.nodes():
-        if COPIES_TEXT.get(node.operator, _copies_none)(node):
+        copies = node.inputs and COPIES_TEXT[node.operator]
+        if copies(node) if callable(copies) else copies:
             return True
         for e, _ in node.expressions():
             if any(isinstance(x, Call | Cast) and x.type.physical is Physical.BYTES for x in walk(e)):
                 return True
-    return False
-
-
-def _copies_none(node: LogicalNode) -> bool:
     return False
 
 
@@ -188,7 +185,7 @@ def _write_serve(stage: StagePlan) -> None:
                 writer.code("if instant > watermark or instant == NEVER:\n    break", NEVER=abi.NEVER)
                 writer.code("st_i64(state, W, instant)", W=abi.STATE_INSTANT)
                 if stage.watermark is not None:  # what arrives at this instant waits for later ones only
-                    writer.code("st_i64(state, W, instant)", W=stage.watermark.offset)
+                    writer.code("st_i64(state, W, instant)", W=stage.watermark)
                 if searches:
                     writer.code("first = marks_reach(marks, first, serial, instant)")
                 cause = "first" if searches else "serial"
@@ -198,7 +195,7 @@ def _write_serve(stage: StagePlan) -> None:
                     writer.code(call, F=closer.function)
                     writer.code("if status != DONE:\n    return status", DONE=abi.DONE)
         if stage.watermark is not None:
-            writer.code("st_i64(state, W, watermark)", W=stage.watermark.offset)
+            writer.code("st_i64(state, W, watermark)", W=stage.watermark)
         writer.code("st_i64(state, W, NEVER)", W=abi.STATE_INSTANT, NEVER=abi.NEVER)
         writer.code("return DONE", DONE=abi.DONE)
 

@@ -259,5 +259,7 @@ def _ways_out(code: ErrorCode, text: str) -> tuple[str, ...]:
             return ("to get NULL instead, write a / NULLIF(b, 0) or TRY_DIVIDE(a, b)",)
         case ErrorCode.BAD_CAST:
             return ("to get NULL instead, write TRY_CAST",)
+        case ErrorCode.LATE:
+            return ("wait longer for late rows: subtract a larger interval in WATERMARK", "or drop them: late = 'drop'")
         case _:
             return ()

@@ -74,7 +74,9 @@ class RowOperator:
         """
         if self.clock.late:
             if self.clock.late_fails:
-                raise Failure("CQ0709", "the row is late: its event time is below the watermark")
+                failure = Failure("CQ0709", "the row is late: its event time is below the watermark")
+                failure.span = self.node.span
+                raise failure
             self.late_rows += self.node.copies
         return self.clock.late
 

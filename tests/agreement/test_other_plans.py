@@ -27,6 +27,19 @@ def test_chains_go_on_in_another_plan(name):
     assert moves > 10 or "error" in name
 
 
+@pytest.mark.parametrize("bad", [60, 240])
+def test_a_row_that_cannot_be_read_ends_the_run_in_its_turn(bad):
+    watermark, query, _ = CASES["rows that have waited come at their instants"]
+    prepared = Prepared(STREAM.format(watermark=watermark) + query)
+    given = rows(5, 250, strict=False)
+    given[bad] = (*given[bad][:-1], None)  # --row--row--NULL--row--
+    prepared.give({"r": given})
+    wanted = prepared.reference()
+    assert wanted.error == f"CQ0703 <r>:{bad + 1}"
+    outcome, _ = wander(prepared, plans_of(prepared), bad, interpreted=True)
+    assert prepared.agree(outcome, Way(), wanted), outcome.difference(wanted)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_queries_go_on_in_another_plan(seed):
     plan = Plan.of(seed)

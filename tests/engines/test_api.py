@@ -171,6 +171,18 @@ def test_way_out_of_a_data_error_fits_what_was_computed(expression: str, way: st
     assert failure.value.hint.startswith(way)
 
 
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_late_row_that_ends_the_run_is_told_with_what_asked_for_its_time(engine: str) -> None:
+    text = """CREATE STREAM t (a BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory', late = 'fail');
+SELECT a, LAG(a) OVER (ORDER BY ts) AS before FROM t;"""
+    times = pa.array([2, 1], pa.timestamp("us"))  # --2--1--
+    with pytest.raises(cq.DataError) as failure:
+        cq.sql(text, t=pa.table({"a": [7, 8], "ts": times})).run(engine=engine, threads=0)
+    error = failure.value
+    assert (error.code, error.first.place, error.line, error.column) == ("CQ0709", "<t>:2", 2, 11)
+    assert engine == "reference" or error.hint.startswith("wait longer for late rows")
+
+
 def test_year_python_has_no_date_for_is_told_with_a_way_out() -> None:
     query = cq.sql("SELECT day - 1 AS day, CAST(day - 1 AS VARCHAR) AS text FROM t", t=[{"day": dt.date(1, 1, 1)}])
     output = query.run(engine="reference")["result"]

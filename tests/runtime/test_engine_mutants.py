@@ -78,6 +78,20 @@ MUTANTS = {
         ("test_snapshot.py",),
         "no_more",
     ),
+    "rows of one arrival number are moved as they lie": Mutant(
+        "cq.runtime.engine.moving",
+        "np.lexsort((listed[:, ARRIVAL_TIE], listed[:, ARRIVAL_NUMBER]))",
+        "np.lexsort((listed[:, ARRIVAL_NUMBER],))",
+        ("test_snapshot.py",),
+        "pieces and interpreted",
+    ),
+    "only the last stage has closing times": Mutant(
+        "cq.codegen.operators.window",
+        "    if node.window.kind is not WindowKind.ATTACHED:\n        stage.grids",
+        "    if node.window.kind is not WindowKind.ATTACHED and stage.final:\n        stage.grids",
+        ("test_other_plans.py",),
+        "windows and rows",
+    ),
     "groups of merged panes stay as they came": Mutant(
         "cq.codegen.operators.window",
         """            with scope.when(expr("table_sort_births(T) == 0", T=target.table)):

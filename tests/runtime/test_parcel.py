@@ -66,7 +66,7 @@ def _copy_column(number, column):
 
 
 def _module(lanes):
-    row = "ld_i32(ld_i64(batch, 5), place)" if lanes else "place"
+    row = "ld_i32(ld_i64(batch, 4), place)" if lanes else "place"
     return f"""
 def copy_row(out, source, i, serial):
     r = ld_i64(out, 0)
@@ -87,8 +87,8 @@ def copy_row(out, source, i, serial):
 
 def kernel(state, batch, out, constants):
     at = ld_i64(state, 0)
-    while at < ld_i64(batch, 3):
-        segment = ld_i64(batch, 2) + at * 48
+    while at < ld_i64(batch, 2):
+        segment = ld_i64(batch, 1) + at * 48
         if ld_i64(segment, 0) < 2:
             place = ld_i64(segment, 2)
             first = {row}
@@ -100,7 +100,7 @@ def kernel(state, batch, out, constants):
                     st_i64(state, 1, place + 1)
                     return 1
                 i = {row}
-                source = ld_i64(ld_i64(batch, 4), 0)
+                source = ld_i64(ld_i64(batch, 3), 0)
                 if ld_i64(ld_i64(source, 0), i) >= 0:
                     copy_row(out, source, i, ld_i64(segment, 4) + i - first)
                 place += 1
@@ -111,10 +111,10 @@ def kernel(state, batch, out, constants):
 
 
 def lanes(batch, port, lo, hi, out, constants):
-    values = ld_i64(ld_i64(ld_i64(batch, 4), port), 0)
+    values = ld_i64(ld_i64(ld_i64(batch, 3), port), 0)
     for row in range(lo, hi):
         st_u32(out, row - lo, hash_word(ld_i64(values, row)))
-    return 0
+    return 1
 """
 
 
@@ -135,6 +135,7 @@ def copying(runs=Way.LOOP, limit=None):
         ports=(PortSpec("out", COLUMNS, limit),),
         lane_entry="lanes" if lanes else None,
         lanes=4 if lanes else 0,
+        branches=1 if lanes else 0,
     )
     return Job((SourceSpec("s", COLUMNS),), (stage,))
 

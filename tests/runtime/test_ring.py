@@ -12,16 +12,14 @@ from planted import original, planted
 from cq.runtime.queues.ring import ring_drop, ring_has_room, ring_new, ring_pop, ring_push, ring_size
 
 MODULE = "cq.runtime.queues.ring"
-RELEASE_PUSH = "                st_i64(cell, 1, value)\n                at_store_rel(cell, position + 1)\n"
+INDENT = " " * 16
+WRITE = f"{INDENT}st_i64(cell, CELL_VALUE, value)\n"
+PUBLISH = f"{INDENT}at_store_rel(cell + CELL_TURN * 8, position + 1)\n"
+READ = f"{INDENT}value = ld_i64(cell, CELL_VALUE)\n"
+FREE = f"{INDENT}at_store_rel(cell + CELL_TURN * 8, position + mask + 1)\n"
 MUTANTS = {
-    "a push publishes before it writes": (
-        RELEASE_PUSH,
-        "                at_store_rel(cell, position + 1)\n                st_i64(cell, 1, value)\n",
-    ),
-    "a take frees the cell before it reads": (
-        "                value = ld_i64(cell, 1)\n                at_store_rel(cell, position + mask + 1)\n",
-        "                at_store_rel(cell, position + mask + 1)\n                value = ld_i64(cell, 1)\n",
-    ),
+    "a push publishes before it writes": (WRITE + PUBLISH, PUBLISH + WRITE),
+    "a take frees the cell before it reads": (READ + FREE, FREE + READ),
     "a push takes any cell": ("        if turn == position:\n", "        if turn >= position - 1:\n"),
     "a claim is no claim": (
         "if at_cas(ring + RING_HEAD * 8, position, position + 1):",

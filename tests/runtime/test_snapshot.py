@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from itertools import chain
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -12,8 +13,10 @@ import pytest
 from cq.compiler.passes import compile
 from cq.planner.physical import chain as chains
 from cq.planner.physical import choose
+from cq.runtime.containers.state import OutOfMemory
+from cq.runtime.engine import engine as engines
 from cq.runtime.engine.engine import Engine
-from cq.runtime.engine.snapshot import SnapshotMismatch
+from cq.runtime.engine.snapshot import SnapshotMismatch, put_snapshot
 from cq.runtime.engine.ways import partial
 from cq.ways import Way
 
@@ -85,9 +88,9 @@ def run_plans(parts, batch_rows: int, interpreted: bool = False) -> list[Rows]:
     parts: job and number of workers of each.
     """
     given: list[Rows] = []
-    batches = batches_of(parts[0][0])
     snapshot = None
     for (job, threads), until in zip(parts, (*STEPS, COUNT), strict=True):
+        batches = batches_of(job)
         options = {"threads": threads, "batch_rows": batch_rows, "interpreted": interpreted}
         found: list[pa.RecordBatch] = []
         with Engine(job, **options, snapshot=snapshot) as engine:
@@ -162,7 +165,9 @@ CHAINED = {
     "CREATE VIEW b AS SELECT k, v, ts, COUNT(k) OVER (PARTITION BY v ROWS UNBOUNDED PRECEDING) AS n FROM s;\n"
     "SELECT a.k, a.v, a.before, b.n FROM a JOIN b ON a.v = b.v"
     " AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '0.000009' SECOND;",
-    # its first stage has no closing times, so admission looks for none; the loop asks for them from the pause on
+    # the pieces of a row have one time and one arrival number; in the heap where they wait they do not lie in order
+    "pieces of a row wait together": STREAM + "SELECT v, piece, LAG(piece) OVER (PARTITION BY v ORDER BY ts) AS before"
+    " FROM s, UNNEST(SPLIT(k, ' ')) AS u(piece);",
     "windows over rows numbered by another key": STREAM
     + f"CREATE VIEW n AS SELECT k, v, ts, LAG(v) {PARTITION}) AS before FROM s;\n"
     "SELECT v, window_end, COUNT(*) AS n, SUM(before) AS total"
@@ -191,6 +196,39 @@ def test_a_snapshot_of_one_plan_goes_on_in_another(name, interpreted, monkeypatc
     for order in ((0, 1, 0), (1, 0, 1), (0, 1, 2), (2, 0, 1)):
         for batch_rows in (5, 64):
             assert run_plans([plans[n] for n in order], batch_rows, interpreted) == wanted, (order, batch_rows)
+
+
+def test_a_move_without_memory_leaves_nothing_behind(monkeypatch):
+    (loop, _), _, (lanes, _) = plans_of(QUERIES["window"], monkeypatch)
+    with Engine(loop, interpreted=True) as engine:
+        for number, batch in enumerate(batches_of(loop)):
+            engine.push(number, batch.slice(0, STEPS[0]))
+        engine.drain()
+        snapshot = engine.pause()
+
+    def move(fail_after):
+        """The engine that goes on, if it does, and its memory; after so many allocations of the move there is none."""
+        hosts = []
+
+        def put(host, plant, snapshot):
+            hosts.append((host, host.memory.requests))
+            host.memory.fail_at = host.memory.requests + fail_after
+            put_snapshot(host, plant, snapshot)
+
+        with patch.object(engines, "put_snapshot", put):
+            try:
+                made = Engine(lanes, interpreted=True, snapshot=snapshot)
+            except (OutOfMemory, SnapshotMismatch):
+                made = None
+        ((host, before),) = hosts
+        return made, host.memory, host.memory.requests - before
+
+    whole, _, asked = move(1 << 40)
+    whole.close()
+    for fail_after in range(asked):
+        made, memory, _ = move(fail_after)
+        assert made is None, fail_after
+        memory.check_no_leaks()
 
 
 def test_a_snapshot_that_holds_other_columns_is_refused():

@@ -38,10 +38,10 @@ PAIR = (ColumnSpec("a", Storage.I64, False), ColumnSpec("b", Storage.I64, False)
 
 _WALK = """
 def kernel(state, batch, out, constants):
-    count = ld_i64(batch, 3)
+    count = ld_i64(batch, 2)
     at = ld_i64(state, 0)
     while at < count:
-        segment = ld_i64(batch, 2) + at * 48
+        segment = ld_i64(batch, 1) + at * 48
         kind = ld_i64(segment, 0)
         if kind < 2:
             place = ld_i64(segment, 2)
@@ -49,7 +49,7 @@ def kernel(state, batch, out, constants):
             if ld_i64(state, 1) > 0:
                 place = ld_i64(state, 1) - 1
             hi = ld_i64(segment, 3)
-            table = ld_i64(ld_i64(batch, 4), ld_i64(segment, 1))
+            table = ld_i64(ld_i64(batch, 3), ld_i64(segment, 1))
             while place < hi:
                 if ld_i64(out, 0) >= ld_i64(out, 1):
                     st_i64(state, 0, at)
@@ -96,10 +96,10 @@ def emit(out, a, b, serial):
 
 
 def lanes(batch, port, lo, hi, out, constants):
-    table = ld_i64(ld_i64(batch, 4), port)
+    table = ld_i64(ld_i64(batch, 3), port)
     for row in range(lo, hi):
         st_u32(out, row - lo, hash_word(ld_i64(ld_i64(table, 0), row)))
-    return 0
+    return 1
 
 """
 _FORWARD = """
@@ -214,7 +214,7 @@ def stage(name: str, way: Way = Way.LOOP, *, last: bool = True, limit: int | Non
     event = _EVENTS.get(name, _QUIET if last else _FORWARD)
     words = {"repeat": 1, "windows": 1, "running": KEYS, "groups": 16}.get(name, 0)
     lanes = way is Way.LANES
-    walk = _WALK.replace("ROW_AT", "ld_i32(ld_i64(batch, 5), place)" if lanes else "place")
+    walk = _WALK.replace("ROW_AT", "ld_i32(ld_i64(batch, 4), place)" if lanes else "place")
     slots = tuple(Slot(f"w{n}", STATE_FIRST_FREE + n) for n in range(words))
     if name.startswith("keeps"):
         slots, words = (Slot("entries", STATE_FIRST_FREE, "table", shapes=(TableShape(4, 1),)),), 1
@@ -231,6 +231,7 @@ def stage(name: str, way: Way = Way.LOOP, *, last: bool = True, limit: int | Non
         sites=(Site("v is negative", 1, 1, 1, 2),),
         lane_entry="lanes" if lanes else None,
         lanes=4 if lanes else 0,
+        branches=1 if lanes else 0,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
@@ -13,6 +13,7 @@ from cases import Outcome, Prepared, spread_out
 
 from cq.engines import native
 from cq.engines.protocol import RunOptions
+from cq.errors import DataError
 from cq.runtime.engine.clock import ComputedTimes
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.failure import EngineFailure
@@ -34,6 +35,8 @@ def plans_of(prepared: Prepared) -> Plans:
         mine = found.setdefault(tuple(sink.name for sink in job.sinks), [])
         if all(job_shape(job) != job_shape(other) for other, _ in mine):
             mine.append((job, workers))
+    # where admission looks for the next closing time goes on in another plan as it stands
+    assert all(len({frozenset(job.grids) for job, _ in mine}) == 1 for mine in found.values()), "other closing times"
     return found
 
 
@@ -62,7 +65,10 @@ class Wandering:
         self._engine.close()
 
     def event_times(self, source: int, batch: pa.RecordBatch) -> ComputedTimes:
-        return self._engine.event_times(source, batch)
+        names = [c.name for c in self._engine.job.sources[source].delivered]
+        times = self._engine.event_times(source, batch.select(names))
+        faults = (replace(f, site=self._place_of(0, f.site)[1]) for f in times.faults)
+        return replace(times, faults=tuple(faults))
 
     def state_sum(self, word: int) -> int:
         return self._engine.state_sum(word)
@@ -70,14 +76,13 @@ class Wandering:
     def run(
         self, sources: Sequence[Iterator[pa.RecordBatch]], on_batch: Callable[[int, pa.RecordBatch], None]
     ) -> EngineFailure | None:
-        """As `Engine.run`."""
-        given = [list(batches) for batches in sources]
-        tables = [pa.Table.from_batches(b) if b else None for b in given]
-        taken = [0] * len(tables)
+        """As `Engine.run`. Sources are read ahead; what cannot be read is met where the engine would meet it."""
+        given = [_Read.of(batches) for batches in sources]
+        taken = [0] * len(given)
         for _ in range(MOST_MOVES):
-            for number, table in enumerate(tables):
-                if table is not None:
-                    self._push(number, table.slice(taken[number], self._rng.choice(STEPS)))
+            for number, read in enumerate(given):
+                for batch in self._rows(number, read, taken[number], self._rng.choice(STEPS)):
+                    self._engine.push(number, batch)
             for sink, batch in self._engine.drain():
                 on_batch(sink, batch)
             if self._engine.finished:
@@ -90,22 +95,53 @@ class Wandering:
             self._engine.close()
             self._engine = self._begin(snapshot)
             taken = list(snapshot.rows)
-        rest = [iter(t.slice(n).to_batches() if t is not None else ()) for t, n in zip(tables, taken, strict=True)]
+        rest = [read.then_broken(self._rows(n, read, taken[n], None)) for n, read in enumerate(given)]
         self._engine.run(rest, on_batch)
         return self._failure()
+
+    def _rows(self, number: int, read: _Read, first: int, count: int | None) -> list[pa.RecordBatch]:
+        """Rows of a source from `first` on, with the columns as this plan has them: plans read them in any order."""
+        if read.rows is None:
+            return []
+        names = [c.name for c in self._engine.job.sources[number].columns]
+        return read.rows.slice(first, count).select(names).to_batches()
 
     def _failure(self) -> EngineFailure | None:
         """The failure that ended the run, its site as the plan has it that the caller knows."""
         failure = self._engine.failure
         if failure is None or failure.site < 0:
             return failure
-        site = self._engine.job.stages[failure.stage].sites[failure.site]
-        places = [(n, stage.sites.index(site)) for n, stage in enumerate(self._first.stages) if site in stage.sites]
-        return replace(failure, stage=places[0][0], site=places[0][1])
+        stage, site = self._place_of(failure.stage, failure.site)
+        return replace(failure, stage=stage, site=site)
 
-    def _push(self, number: int, rows: pa.Table) -> None:
-        for batch in rows.to_batches():
-            self._engine.push(number, batch)
+    def _place_of(self, stage: int, number: int) -> tuple[int, int]:
+        """The stage and number by which the caller's plan knows a site of this one."""
+        site = self._engine.job.stages[stage].sites[number]
+        return next((n, other.sites.index(site)) for n, other in enumerate(self._first.stages) if site in other.sites)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The rows of a source, None where there are none, and what was raised behind them, if anything was."""
+
+    rows: pa.Table | None
+    broken: Exception | None
+
+    @classmethod
+    def of(cls, batches: Iterator[pa.RecordBatch]) -> _Read:
+        found: list[pa.RecordBatch] = []
+        broken: Exception | None = None
+        try:
+            found.extend(batches)  # keeps those before an error
+        except DataError as error:
+            broken = error
+        return cls(pa.Table.from_batches(found) if found else None, broken)
+
+    def then_broken(self, batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """These last batches of it, and what it raises."""
+        yield from batches
+        if self.broken is not None:
+            raise self.broken
 
 
 def wander(prepared: Prepared, plans: Plans, seed: int, interpreted: bool) -> tuple[Outcome, int]:

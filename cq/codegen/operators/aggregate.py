@@ -39,7 +39,7 @@ def held_aggregate(node: LogicalNode) -> tuple[Held, ...]:
     return (held_groups("groups", group_layout(node.keys, node.aggregates), merges=False),)
 
 
-@consumes("aggregate")
+@consumes("aggregate", copies_text=False)
 def consume_aggregate(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """Into the one pane there is; late rows too."""
     assert isinstance(node, Aggregate)

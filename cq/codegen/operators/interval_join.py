@@ -129,7 +129,7 @@ def due_words(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
     return tuple(DueWord(_slot(stage, node, side_of(node, port)), words.LOG_NEXT) for port in (LEFT, RIGHT))
 
 
-@consumes("interval_join")
+@consumes("interval_join", copies_text=False)
 def consume_interval_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """The row beside each match in the other log, in order of arrival; then it is kept while others may match it."""
     assert isinstance(node, IntervalJoin)

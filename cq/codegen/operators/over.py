@@ -76,7 +76,7 @@ def _copies_text(node: LogicalNode) -> bool:
     return any(c.type.physical is Physical.BYTES for c in node.calls)
 
 
-@consumes("over", _copies_text)
+@consumes("over", copies_text=_copies_text)
 def consume_over(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """With a delay the row waits for the watermark; else it is taken at once."""
     assert isinstance(node, Over)

@@ -14,7 +14,7 @@ from cq.planner.physical.together import RowsOf
 from cq.planner.plan.node import LogicalNode
 
 
-@consumes("filter")
+@consumes("filter", copies_text=False)
 def consume_filter(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """What is written downstream happens when the predicate is TRUE.
 
@@ -95,21 +95,21 @@ def _is_harmless(e: Expr) -> bool:
     )
 
 
-@consumes("project")
+@consumes("project", copies_text=False)
 def consume_project(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """Columns are computed where they are first needed; what can fail, here and in order."""
     assert isinstance(node, Project)
     flow.deliver(node, computed(flow, node.exprs, row))
 
 
-@consumes("union")
+@consumes("union", copies_text=False)
 def consume_union(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """A row of any branch goes on as it is."""
     assert isinstance(node, UnionAll)
     flow.deliver(node, row)
 
 
-@consumes("rows_of")
+@consumes("rows_of", copies_text=False)
 def consume_rows_of(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """A row of this operator goes on as it was. Columns of it that cannot be NULL may be so in other rows."""
     assert isinstance(node, RowsOf)

@@ -77,7 +77,7 @@ def session_due(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
     return (DueWord(_slot(stage, node), intervals.INTERVALS_NEXT),)
 
 
-@consumes("session")
+@consumes("session", copies_text=False)
 def consume_session(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """Find the sessions of the row's group that it touches, make them one that it is in, and add to that."""
     assert isinstance(node, SessionAggregate)

@@ -57,7 +57,7 @@ def _table(flow: Flow, slot: Slot, layout: Layout) -> TableLocals:
     return local
 
 
-@consumes("temporal_join")
+@consumes("temporal_join", copies_text=False)
 def consume_temporal_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """Port 0 is the right side: it takes effect first within an event."""
     assert isinstance(node, TemporalJoin)

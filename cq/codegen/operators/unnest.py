@@ -21,7 +21,7 @@ from cq.planner.plan.node import LogicalNode
 from cq.runtime.layout.words import Word
 
 
-@consumes("unnest")
+@consumes("unnest", copies_text=False)
 def consume_unnest(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """Every piece between separators, empty ones too; an empty separator gives the characters."""
     assert isinstance(node, Unnest)

@@ -64,7 +64,7 @@ def held_window(node: LogicalNode) -> tuple[Held, ...]:
     return (held_groups("panes", layout_of(node), node.merges_exactly and node.merge_pays),)
 
 
-@consumes("window")
+@consumes("window", copies_text=False)
 def consume_window(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """Find the row's pane and group, add to it."""
     assert isinstance(node, WindowAggregate)

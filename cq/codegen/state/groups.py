@@ -108,8 +108,19 @@ def _count_group(mover: Mover, layout: Layout, target: TableLocals, groups: str,
 def _move_numbered(mover: Mover, layout: Layout, target: TableLocals, groups: str, record: str, into: str) -> None:
     """Groups with DISTINCT sets get new numbers, and the members of their sets follow them."""
     writer, scope = mover.writer, mover.scope
-    numbers = writer.let(expr("zalloc((ld_i64(G, W) + 1) * 8)", G=groups, W=TABLE_COUNT), "numbers")
-    mover.needs(ast.Name(numbers, ast.Load()))
+    with mover.room(expr("ld_i64(G, W) + 1", G=groups, W=TABLE_COUNT), "numbers") as numbers:
+        _take_numbered(mover, layout, target, groups, numbers)
+        for index, keys in enumerate(layout.sets):
+            word = beside(panes.PANE_TABLES, 1 + index, f"SET{index}")
+            source = writer.let(expr("ld_i64(R, W)", R=record, W=word), "members")
+            members = TableLocals.declare(scope, keys.next_word)
+            members.use(expr("ld_i64(R, W)", R=into, W=word))
+            _move_members(scope, keys, source, members, numbers)
+
+
+def _take_numbered(mover: Mover, layout: Layout, target: TableLocals, groups: str, numbers: str) -> None:
+    """Groups have the next numbers of the target; at the old one of each, `numbers` has 1 + the new one."""
+    writer, scope = mover.writer, mover.scope
 
     def take(entry: ast.expr) -> None:
         old = scope.let(expr("ld_i64(E, W)", E=entry, W=layout.number_word), "old")
@@ -119,18 +130,17 @@ def _move_numbered(mover: Mover, layout: Layout, target: TableLocals, groups: st
         writer.code("st_i64(N, O, C)", N=numbers, O=old, C=count)
 
     mover.each_entry(groups, take, layout.keys.fields)
-    for index, keys in enumerate(layout.sets):
-        word = beside(panes.PANE_TABLES, 1 + index, f"SET{index}")
-        source = writer.let(expr("ld_i64(R, W)", R=record, W=word), "members")
-        members = TableLocals.declare(scope, keys.next_word)
-        members.use(expr("ld_i64(R, W)", R=into, W=word))
-        births = Births.of(writer, source)
-        member = writer.fresh("member")
-        with writer.for_(member, 0, births.count), scope.block():
-            entry = scope.let(births.entry(member), "entry")
-            number, value = load_fields(scope, keys.fields, entry, ast.Name(source, ast.Load()))
-            new = scope.let(expr("ld_i64(N, O)", N=numbers, O=number.it), "new")
-            with scope.when(expr("N != 0", N=new)):
-                renumbered = Val(BIGINT, (scope.let(expr("N - 1", N=new), "number"),))
-                keys.probe(members, [renumbered, value], ast.Constant(0), lambda e: None)
-    writer.code("release(N)", N=numbers)
+
+
+def _move_members(scope: Scope, keys: Keys, source: str, members: TableLocals, numbers: str) -> None:
+    """Members of a set whose groups have been taken follow them."""
+    writer = scope.writer
+    births = Births.of(writer, source)
+    member = writer.fresh("member")
+    with writer.for_(member, 0, births.count), scope.block():
+        entry = scope.let(births.entry(member), "entry")
+        number, value = load_fields(scope, keys.fields, entry, ast.Name(source, ast.Load()))
+        new = scope.let(expr("ld_i64(N, O)", N=numbers, O=number.it), "new")
+        with scope.when(expr("N != 0", N=new)):
+            renumbered = Val(BIGINT, (scope.let(expr("N - 1", N=new), "number"),))
+            keys.probe(members, [renumbered, value], ast.Constant(0), lambda e: None)

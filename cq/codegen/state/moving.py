@@ -6,8 +6,9 @@ An operator says with `@holds` what its slots hold; cq/codegen/moving.py makes f
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from cq.codegen.state.hash_tables import Births, Field, Keys, load_fields
 from cq.codegen.values import Scope, Val
@@ -23,10 +24,12 @@ class Mover:
     """A function being written: from the container `source` to `target`.
 
     lane_of: writes the hash of a node's key from its values, which says the lane; None where there are no lanes.
+    rooms: memory that the function has for the time being.
     """
 
     scope: Scope
     lane_of: Callable[[Sequence[Val]], ast.expr] | None
+    rooms: list[str] = field(default_factory=list)
 
     @property
     def writer(self) -> Writer:
@@ -34,7 +37,24 @@ class Mover:
 
     def needs(self, done: ast.expr) -> None:
         """Write that the function ends where this is 0: there is no memory."""
-        self.writer.code("if D == 0:\n    return 0", D=done)
+        with self.scope.when(expr("D == 0", D=done)):
+            self.leave()
+
+    def leave(self) -> None:
+        """Write that the function ends without memory."""
+        for room in self.rooms:
+            self.writer.code("release(R)", R=room)
+        self.writer.code("return 0")
+
+    @contextmanager
+    def room(self, words: ast.expr, hint: str) -> Iterator[str]:
+        """Inside, the function has so many words, all 0; they are released wherever it goes on or ends."""
+        room = self.writer.let(expr("zalloc(N * 8)", N=words), hint)
+        self.needs(ast.Name(room, ast.Load()))
+        self.rooms.append(room)
+        yield room
+        self.rooms.remove(room)
+        self.writer.code("release(R)", R=room)
 
     def each_entry(self, table: str, take: Callable[[ast.expr], object], key: Sequence[Field]) -> None:
         """Write a walk over the entries of a table whose key is in the lane, by birth."""

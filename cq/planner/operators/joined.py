@@ -36,6 +36,7 @@ class Joined(LogicalNode):
     emits_at_end = False
     uses_time = True
     merges_exactly = False
+    groups = None
     merge_pays = False
     output_kind = OutputKind.APPEND
 

@@ -81,6 +81,7 @@ class Over(LogicalNode):
     fan_out = 1
     may_drop = False
     merges_exactly = False
+    groups = None
     merge_pays = False
     output_kind = OutputKind.APPEND
 

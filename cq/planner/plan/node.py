@@ -94,6 +94,7 @@ DECLARATIONS = (
     "fan_out",
     "may_drop",
     "uses_time",
+    "groups",
     "merges_exactly",
     "merge_pays",
     "state",
@@ -216,6 +217,11 @@ class LogicalNode:
         """Whether it is an event-time operator: it drops late rows and counts them."""
         raise NotImplementedError
 
+    @property
+    def groups(self) -> LogicalNode | None:
+        """The operator of whose groups its rows are results, each of one: errors of such rows name the group."""
+        raise NotImplementedError
+
     # -- state and cost -----------------------------------------------------------------------------------------------
 
     @property
@@ -289,11 +295,6 @@ class LogicalNode:
     def can_fail(self) -> bool:
         """Whether the node itself may end in a data error."""
         return self.fails_itself or any(can_fail(e) for e, _ in self.expressions())
-
-    @property
-    def groups(self) -> LogicalNode | None:
-        """The operator of whose groups its rows are results, each of one: errors of such rows name the group."""
-        return None
 
     def emits_when_due(self, waiting: bool) -> bool:
         """Whether it gives rows at instants, not only for a row of its input. waiting: rows can come before the

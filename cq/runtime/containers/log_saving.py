@@ -35,7 +35,14 @@ from cq.runtime.containers.log_words import (
 )
 from cq.runtime.containers.protocol import Container, Place, put_arrival, register, string_bits
 from cq.runtime.containers.strings import INLINE_STRING_BYTES, strings_move
-from cq.runtime.containers.table_saving import table_load, table_save, table_saved_words, table_take, words_for
+from cq.runtime.containers.table_saving import (
+    SAVED_COUNT,
+    table_load,
+    table_save,
+    table_saved_words,
+    table_take,
+    words_for,
+)
 from cq.runtime.containers.table_words import (
     TABLE_ARENA,
     TABLE_ARENA_USED,
@@ -46,8 +53,13 @@ from cq.runtime.containers.table_words import (
 )
 from cq.runtime.containers.tables import table_settle
 from cq.runtime.layout.job import Slot
+from cq.runtime.layout.words import Struct
 
-SAVED_HEAD = 3  # records, bytes of one, bytes of their strings; then the table, the records key by key, the strings
+_saved = Struct("SAVED")
+SAVED_RECORDS = _saved.word()
+SAVED_BYTES = _saved.word()  # of one
+SAVED_STRINGS = _saved.word()  # bytes of their strings
+SAVED_HEAD = _saved.rest()  # the table, the records key by key, the strings
 
 
 @native("i64(i64)", export=True)
@@ -78,9 +90,9 @@ def log_save(log: int, target: int) -> int:
     strings = _string_bytes(log)
     if strings > 0:
         st_i64(texts + ((strings - 1) & -8), 0, 0)
-    st_i64(target, 0, records)
-    st_i64(target, 1, size)
-    st_i64(target, 2, strings)
+    st_i64(target, SAVED_RECORDS, records)
+    st_i64(target, SAVED_BYTES, size)
+    st_i64(target, SAVED_STRINGS, strings)
     used = 0
     for key in range(1, ld_i64(table, TABLE_COUNT) + 1):
         entry = ld_i64(table, TABLE_ENTRIES) + key * ld_i64(table, TABLE_STRIDE)
@@ -122,11 +134,11 @@ def log_load(log: int, source: int) -> int:
     table_settle(table)
     number = ld_i64(table, TABLE_COUNT)
     words = table_load(table, saved)
-    if words == 0 or ld_i64(source, 1) != size:
+    if words == 0 or ld_i64(source, SAVED_BYTES) != size:
         return 0
     at = saved + words * 8
-    texts = at + ld_i64(source, 0) * size
-    for _key in range(ld_i64(source, SAVED_HEAD)):
+    texts = at + ld_i64(source, SAVED_RECORDS) * size
+    for _key in range(ld_i64(saved, SAVED_COUNT)):
         number += 1
         entry = ld_i64(table, TABLE_ENTRIES) + number * ld_i64(table, TABLE_STRIDE)
         fill(entry + ld_i64(log, LOG_HEAD) * 8, 0, 16)
@@ -138,7 +150,8 @@ def log_load(log: int, source: int) -> int:
             at += size
     if _order_proofs(log) == 0:
         return 0
-    return SAVED_HEAD + words + words_for(ld_i64(source, 0) * size) + words_for(ld_i64(source, 2))
+    strings = words_for(ld_i64(source, SAVED_STRINGS))
+    return SAVED_HEAD + words + words_for(ld_i64(source, SAVED_RECORDS) * size) + strings
 
 
 @native("i64(i64, i64, i64, i64)")

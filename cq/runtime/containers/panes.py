@@ -363,7 +363,10 @@ def panes_closed(panes: int) -> int:
 
 # -- as flat bytes, and back -----------------------------------------------------------------------------------------
 
-SAVED_HEAD = 2  # open panes, next closing time
+_saved = Struct("SAVED")
+SAVED_COUNT = _saved.word()  # open panes
+SAVED_NEXT_END = _saved.word()
+SAVED_HEAD = _saved.rest()
 
 
 @native("i64(i64)", export=True)
@@ -381,8 +384,8 @@ def panes_saved_words(panes: int) -> int:
 @native("i64(i64, i64)", export=True)
 def panes_save(panes: int, target: int) -> int:
     """The open panes as words at `target`; returns how many. No window is closing."""
-    st_i64(target, 0, ld_i64(panes, PANES_COUNT))
-    st_i64(target, 1, ld_i64(panes, PANES_NEXT_END))
+    st_i64(target, SAVED_COUNT, ld_i64(panes, PANES_COUNT))
+    st_i64(target, SAVED_NEXT_END, ld_i64(panes, PANES_NEXT_END))
     at = target + SAVED_HEAD * 8
     for number in range(ld_i64(panes, PANES_COUNT)):
         record = ld_i64(ld_i64(panes, PANES_LIST), number)
@@ -401,7 +404,7 @@ def panes_load(panes: int, source: int) -> int:
     0 without memory or when entries differ in size.
     """
     at = source + SAVED_HEAD * 8
-    for _number in range(ld_i64(source, 0)):
+    for _number in range(ld_i64(source, SAVED_COUNT)):
         record = panes_record(panes, ld_i64(at, PANE_FIRST), ld_i64(at, PANE_SECOND))
         if record == 0:
             return 0
@@ -413,7 +416,7 @@ def panes_load(panes: int, source: int) -> int:
             at += read * 8
         if table_sort_births(ld_i64(record, PANE_TABLES)) == 0:
             return 0
-    st_i64(panes, PANES_NEXT_END, min(ld_i64(panes, PANES_NEXT_END), ld_i64(source, 1)))
+    st_i64(panes, PANES_NEXT_END, min(ld_i64(panes, PANES_NEXT_END), ld_i64(source, SAVED_NEXT_END)))
     return (at - source) >> 3
 
 

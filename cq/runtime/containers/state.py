@@ -45,8 +45,8 @@ def new_state(host: Host, stage: Stage) -> int:
     """The address of a state in which nothing has happened."""
     state = host.place(bytes(8 * stage.state_words))
     for slot in stage.slots:
-        word = slot.initial if container_of(slot) is None else new_container(host, slot)
-        host.set_word(state, slot.offset, word)
+        if slot.container:
+            host.set_word(state, slot.offset, new_container(host, slot))
     return state
 
 

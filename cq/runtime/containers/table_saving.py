@@ -23,8 +23,13 @@ from cq.runtime.containers.table_words import (
 )
 from cq.runtime.containers.tables import HASH_MASK, table_drop, table_held_bytes, table_insert, table_new, table_settle
 from cq.runtime.layout.job import Slot
+from cq.runtime.layout.words import Struct
 
-SAVED_HEAD = 3
+_saved = Struct("SAVED")
+SAVED_COUNT = _saved.word()  # live entries
+SAVED_BYTES = _saved.word()  # of one
+SAVED_STRINGS = _saved.word()  # bytes of strings
+SAVED_HEAD = _saved.rest()  # the entries by birth, then the strings
 
 
 @native("i64(i64)", export=True)
@@ -42,19 +47,16 @@ def words_for(size: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def table_save(table: int, target: int) -> int:
-    """The table as words at `target`; returns how many. No entry is dead from here on.
-
-    Its live entries, the bytes of one, the bytes of strings; the entries by birth; the strings.
-    """
+    """The table as words at `target`; returns how many. No entry is dead from here on."""
     table_settle(table)
     count = ld_i64(table, TABLE_COUNT)
     size = ld_i64(table, TABLE_ENTRY_BYTES)
     stride = ld_i64(table, TABLE_STRIDE)
     births = ld_i64(table, TABLE_BIRTHS)
     used = ld_i64(table, TABLE_ARENA_USED)
-    st_i64(target, 0, count)
-    st_i64(target, 1, size)
-    st_i64(target, 2, used)
+    st_i64(target, SAVED_COUNT, count)
+    st_i64(target, SAVED_BYTES, size)
+    st_i64(target, SAVED_STRINGS, used)
     at = target + SAVED_HEAD * 8
     for n in range(count):
         copy(at, entry_at(ld_i64(table, TABLE_ENTRIES), births, stride, n), size)
@@ -69,8 +71,8 @@ def table_save(table: int, target: int) -> int:
 @native("i64(i64, i64)", export=True)
 def table_load(table: int, source: int) -> int:
     """The words read, and the table holds what was saved behind what it held; 0 without memory or for other entries."""
-    count = ld_i64(source, 0)
-    size = ld_i64(source, 1)
+    count = ld_i64(source, SAVED_COUNT)
+    size = ld_i64(source, SAVED_BYTES)
     if size != ld_i64(table, TABLE_ENTRY_BYTES):
         return 0
     at = source + SAVED_HEAD * 8
@@ -79,7 +81,7 @@ def table_load(table: int, source: int) -> int:
         if _copy_in(table, at, texts) == 0:
             return 0
         at += size
-    return SAVED_HEAD + words_for(count * size) + words_for(ld_i64(source, 2))
+    return SAVED_HEAD + words_for(count * size) + words_for(ld_i64(source, SAVED_STRINGS))
 
 
 @native("i64(i64, i64, i64)")

@@ -237,7 +237,14 @@ def _compact(buffer: int) -> int:
 
 # -- as flat bytes, and back -----------------------------------------------------------------------------------------
 
-SAVED_HEAD = 6  # records, words of one, bytes of strings, those referred to, records ever, time of the first
+_saved = Struct("SAVED")
+SAVED_COUNT = _saved.word()  # records
+SAVED_WORDS = _saved.word()  # of one
+SAVED_STRINGS = _saved.word()  # bytes of strings
+SAVED_LIVE = _saved.word()  # those that records refer to
+SAVED_ARRIVALS = _saved.word()
+SAVED_NEXT = _saved.word()
+SAVED_HEAD = _saved.rest()  # the records as they lie in the heap, then the strings
 
 
 @native("i64(i64)", export=True)
@@ -253,12 +260,12 @@ def buffer_save(buffer: int, target: int) -> int:
     count = ld_i64(buffer, BUFFER_COUNT)
     words = ld_i64(buffer, BUFFER_RECORD_WORDS)
     used = ld_i64(buffer, TABLE_ARENA_USED)
-    st_i64(target, 0, count)
-    st_i64(target, 1, words)
-    st_i64(target, 2, used)
-    st_i64(target, 3, ld_i64(buffer, BUFFER_LIVE))
-    st_i64(target, 4, ld_i64(buffer, BUFFER_ARRIVALS))
-    st_i64(target, 5, ld_i64(buffer, BUFFER_NEXT))
+    st_i64(target, SAVED_COUNT, count)
+    st_i64(target, SAVED_WORDS, words)
+    st_i64(target, SAVED_STRINGS, used)
+    st_i64(target, SAVED_LIVE, ld_i64(buffer, BUFFER_LIVE))
+    st_i64(target, SAVED_ARRIVALS, ld_i64(buffer, BUFFER_ARRIVALS))
+    st_i64(target, SAVED_NEXT, ld_i64(buffer, BUFFER_NEXT))
     at = target + SAVED_HEAD * 8
     copy(at, ld_i64(buffer, BUFFER_RECORDS), count * words * 8)
     at += count * words * 8
@@ -274,9 +281,9 @@ def buffer_load(buffer: int, source: int) -> int:
 
     0 also when it holds rows.
     """
-    count = ld_i64(source, 0)
-    words = ld_i64(source, 1)
-    used = ld_i64(source, 2)
+    count = ld_i64(source, SAVED_COUNT)
+    words = ld_i64(source, SAVED_WORDS)
+    used = ld_i64(source, SAVED_STRINGS)
     if count == 0 and words == ld_i64(buffer, BUFFER_RECORD_WORDS):
         return SAVED_HEAD + words_for(used)
     if ld_i64(buffer, BUFFER_COUNT) != 0 or words != ld_i64(buffer, BUFFER_RECORD_WORDS):
@@ -296,9 +303,9 @@ def buffer_load(buffer: int, source: int) -> int:
         copy(ld_i64(buffer, TABLE_ARENA), at + count * words * 8, used)
     st_i64(buffer, BUFFER_COUNT, count)
     st_i64(buffer, TABLE_ARENA_USED, used)
-    st_i64(buffer, BUFFER_LIVE, ld_i64(source, 3))
-    st_i64(buffer, BUFFER_ARRIVALS, ld_i64(source, 4))
-    st_i64(buffer, BUFFER_NEXT, ld_i64(source, 5))
+    st_i64(buffer, BUFFER_LIVE, ld_i64(source, SAVED_LIVE))
+    st_i64(buffer, BUFFER_ARRIVALS, ld_i64(source, SAVED_ARRIVALS))
+    st_i64(buffer, BUFFER_NEXT, ld_i64(source, SAVED_NEXT))
     return buffer_saved_words(buffer)
 
 

@@ -105,7 +105,11 @@ class Engine:
             saved = () if snapshot is None else saved_states(job, snapshot)
             self._plant = build(self._host, job, threads, batch_rows, HEURISTICS[heuristic], limit, saved)
             if snapshot is not None:
-                put_snapshot(self._host, self._plant, snapshot)
+                try:
+                    put_snapshot(self._host, self._plant, snapshot)
+                except BaseException:
+                    close(self._plant)
+                    raise
         self._loans: list[deque[int]] = [deque() for _ in job.sources]
         self._pushed_rows = list(snapshot.rows) if snapshot is not None else [0] * len(job.sources)
         self._ended = [self._has_ended(source) for source in self._plant.sources]

@@ -8,13 +8,13 @@ the new plan's stages bring along (`Stage.moving`), each entry to its lane.
 Arrivals  A plan numbers rows in its own way, and only the order of the numbers means anything. So the numbers of each
           operator become -n .. -1, in the same order: below all that come. Equal ones, which one loop gives to the rows
           of an instant, are told apart by the order in which they were kept.
-Words     Of a plain word, which many states hold, the least counts: a watermark that all of them had reached.
+Words     Plain words count what is emitted at the end: in a run that goes on, those of all states are equal.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -30,7 +30,6 @@ from cq.runtime.layout.job import Slot, Stage
 from cq.ways import Way
 
 StateBytes = dict[str, bytes]  # by slot key; "" holds the counters every state has
-WORD_BYTES = 8  # of a plain word; what a container saves is longer
 
 
 def saved_slots(stage: Stage) -> tuple[Slot, ...]:
@@ -46,8 +45,8 @@ def move_states(
     slots: key and contents of the plan's.  Returns what does not fit; then the plant is of no use.
     """
     states = [state for stage in saved for state in stage]
-    held = {key for state in states for key, content in state.items() if len(content) > WORD_BYTES}
-    wanted = [slot for stage in plant.job.stages for slot in saved_slots(stage) if slot.container]
+    held = {key for state in states for key in state if key}
+    wanted = [slot for stage in plant.job.stages for slot in saved_slots(stage)]
     if held != {slot.key for slot in wanted} or any((slot.key, slot.contents) not in slots for slot in wanted):
         return "other operators, or others of their columns"
     host.set_word(plant.states[0][0], STATE_LATE_ROWS, sum(_word(state[""]) for state in states))
@@ -81,11 +80,11 @@ def _word(content: bytes) -> int:
     return int(word)
 
 
-def _put_word(host: Host, targets: Iterable[int], slot: Slot, states: Sequence[StateBytes]) -> None:
-    """The least of what the states have under this key is the word of all targets."""
-    found = [_word(state[slot.key]) for state in states if slot.key in state]
+def _put_word(host: Host, targets: Sequence[int], slot: Slot, states: Sequence[StateBytes]) -> None:
+    """The word that all states have under this key is that of all targets."""
+    (word,) = {_word(state[slot.key]) for state in states if slot.key in state}
     for target in targets:
-        host.set_word(target, slot.offset, min(found, default=slot.initial))
+        host.set_word(target, slot.offset, word)
 
 
 @contextmanager

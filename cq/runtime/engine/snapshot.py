@@ -18,7 +18,7 @@ from cq.runtime.engine import stage as s
 from cq.runtime.engine.moving import StateBytes, move_states, saved_slots
 from cq.runtime.engine.plant import Plant
 from cq.runtime.flow import admission as m
-from cq.runtime.layout.abi import BEFORE_ALL, STATE_LATE_ROWS
+from cq.runtime.layout.abi import STATE_LATE_ROWS
 from cq.runtime.layout.job import Job, Stage
 
 _ADMISSION = (m.ADMISSION_SERIAL, m.ADMISSION_MINIMUM, m.ADMISSION_BOUNDARY, m.ADMISSION_LATE_ROWS)
@@ -99,8 +99,6 @@ def put_snapshot(host: Host, plant: Plant, snapshot: Snapshot) -> None:
     if snapshot.shape == job_shape(plant.job):
         _put_states(host, plant, snapshot)
         return
-    if plant.job.grids:  # other closing times may be asked for: the next watermark is looked at
-        host.set_word(plant.admission, m.ADMISSION_BOUNDARY, BEFORE_ALL + 1)
     wrong = move_states(host, plant, snapshot.states, {slot for *_, slots in snapshot.shape for slot in slots})
     if wrong:
         raise SnapshotMismatch(wrong)

@@ -16,8 +16,6 @@ from __future__ import annotations
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import alloc, at_add, at_load, call1, copy, ld_i32, ld_i64, release, st_i64, zalloc
 from cq.runtime.layout.abi import (
-    ABI_VERSION,
-    BATCH_ABI,
     BATCH_CAUSES,
     BATCH_PORTS,
     BATCH_ROWS,
@@ -196,7 +194,6 @@ def ticket_new(home: int, sources: int, segments: int, marks: int) -> int:
     words = ITEM_WORDS + sources * 3 + segments * SEGMENT_WORDS
     ticket = zalloc((words + marks) * 8)
     if ticket != 0:
-        st_i64(ticket, BATCH_ABI, ABI_VERSION)
         st_i64(ticket, ITEM_HOME, home)
         st_i64(ticket, BATCH_PORTS, ticket + ITEM_WORDS * 8)
         st_i64(ticket, ITEM_LOANS, ticket + (ITEM_WORDS + sources) * 8)

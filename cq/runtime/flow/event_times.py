@@ -8,7 +8,7 @@ from __future__ import annotations
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import alloc, call6, ld_i64, release, st_i64, zalloc
 from cq.runtime.flow.batch import LOAN_COLUMNS, LOAN_ROWS
-from cq.runtime.layout.abi import ABI_VERSION, BATCH_ABI, BATCH_PORTS, BATCH_WORDS, COLUMN_WORDS
+from cq.runtime.layout.abi import BATCH_PORTS, BATCH_WORDS, COLUMN_WORDS
 from cq.runtime.layout.words import Struct
 
 _clock = Struct("CLOCK")
@@ -17,8 +17,7 @@ CLOCK_TIMES = _clock.word()  # -> i64 a row: its event time.  This word and the 
 CLOCK_THERE = _clock.word()  # -> a byte a row: 0 where it has none
 CLOCK_ROOM = _clock.word()  # rows these have room for
 CLOCK_ROWS = _clock.word()
-CLOCK_PORTS = _clock.word()  # -> column tables, by port
-CLOCK_WORDS = _clock.size()
+CLOCK_WORDS = _clock.rest()  # column tables, by port
 
 
 @native("i64(i64)", export=True)
@@ -26,7 +25,6 @@ def clock_new(ports: int) -> int:
     """A clock for sources with ports below `ports`; 0 without memory."""
     clock = zalloc((CLOCK_WORDS + ports) * 8)
     if clock != 0:
-        st_i64(clock, BATCH_ABI, ABI_VERSION)
         st_i64(clock, BATCH_PORTS, clock + CLOCK_WORDS * 8)
     return clock
 

@@ -74,9 +74,11 @@ from cq.runtime.layout.abi import (
     PORT_POSITIONS,
     PORT_ROWS,
     PORT_WATERMARKS,
+    POSITION_ARRIVAL,
     POSITION_INSTANT,
     POSITION_NODE,
     POSITION_SERIAL,
+    POSITION_START,
     POSITION_WORDS,
     STATE_ERROR_ARRIVAL,
     STATE_ERROR_INSTANT,
@@ -107,11 +109,11 @@ def position_before(a: int, b: int) -> int:
 def _error_position(record: int, target: int) -> None:
     """The position at which the record's lane failed."""
     state = record + RECORD_STATE * 8
-    st_i64(target, 0, ld_i64(state, STATE_ERROR_SERIAL))
-    st_i64(target, 1, ld_i64(state, STATE_ERROR_INSTANT))
-    st_i64(target, 2, ld_i64(state, STATE_ERROR_NODE))
-    st_i64(target, 3, ld_i64(state, STATE_ERROR_START))
-    st_i64(target, 4, ld_i64(state, STATE_ERROR_ARRIVAL))
+    st_i64(target, POSITION_SERIAL, ld_i64(state, STATE_ERROR_SERIAL))
+    st_i64(target, POSITION_INSTANT, ld_i64(state, STATE_ERROR_INSTANT))
+    st_i64(target, POSITION_NODE, ld_i64(state, STATE_ERROR_NODE))
+    st_i64(target, POSITION_START, ld_i64(state, STATE_ERROR_START))
+    st_i64(target, POSITION_ARRIVAL, ld_i64(state, STATE_ERROR_ARRIVAL))
 
 
 @native("i64(i64, i64, i64)")

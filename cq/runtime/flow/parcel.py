@@ -44,8 +44,6 @@ from cq.runtime.flow.batch import (
     storage_bytes,
 )
 from cq.runtime.layout.abi import (
-    ABI_VERSION,
-    BATCH_ABI,
     BATCH_CAUSES,
     BATCH_FIRST,
     BATCH_PORTS,
@@ -196,7 +194,6 @@ def parcel_new(depot: int, capacity: int) -> int:
     parcel = zalloc((arrays + (columns + 1) * ARRAY_WORDS) * 8)
     if parcel == 0:
         return 0
-    st_i64(parcel, BATCH_ABI, ABI_VERSION)
     st_i64(parcel, ITEM_KIND, PARCEL)
     st_i64(parcel, PARCEL_DEPOT, depot)
     st_i64(parcel, PARCEL_TABLE_WORD, parcel + tables * 8)

@@ -26,8 +26,6 @@ from cq.runtime.base.ops import (
     zalloc,
 )
 from cq.runtime.layout.abi import (
-    ABI_VERSION,
-    BATCH_ABI,
     BATCH_CAUSES,
     BATCH_FIRST,
     BATCH_PORTS,
@@ -267,7 +265,6 @@ def _open_records(lanes: int, split: int, segments: int) -> None:
     item = ld_i64(split, SPLIT_ITEM)
     for lane in range(ld_i64(lanes, LANES_COUNT)):
         record = ld_i64(split, SPLIT_RECORDS) + lane * RECORD_WORDS * 8
-        st_i64(record, BATCH_ABI, ABI_VERSION)
         st_i64(record, BATCH_TICKET, ld_i64(item, BATCH_TICKET))
         st_i64(record, BATCH_PORTS, ld_i64(item, BATCH_PORTS))
         st_i64(record, BATCH_WATERMARKS, ld_i64(item, BATCH_WATERMARKS))

@@ -18,8 +18,6 @@ from enum import IntEnum
 
 from cq.runtime.layout.words import Struct, name_words
 
-ABI_VERSION = 3
-
 DONE, MORE, ERROR = 0, 1, 2
 
 NEVER = 2**63 - 1  # an instant that does not come; the watermark after the end of all inputs
@@ -27,7 +25,6 @@ BEFORE_ALL = -(2**63)  # the watermark before any row
 
 # -- batch: one ticket's share of the input of one stage ------------------------------------------------------------
 _batch = Struct("BATCH")
-BATCH_ABI = _batch.word()
 BATCH_TICKET = _batch.word()  # consecutive from 0; results of a stage leave in this order
 BATCH_SEGMENTS = _batch.word()  # -> segments
 BATCH_SEGMENT_COUNT = _batch.word()

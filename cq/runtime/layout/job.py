@@ -32,8 +32,8 @@ class Slot:
     """One described word of a stage's state: checkpoints and restores walk these, nothing else is state.
 
     name: what it is to its operator; with `node` it names the state for good.
-    container: the name a container of cq/runtime/containers/ has registered under; "": a plain word.
-    node: stable identity of the operator it belongs to.  initial: a word's first value.
+    container: the name a container of cq/runtime/containers/ has registered under; "": a plain word, 0 at first.
+    node: stable identity of the operator it belongs to.
     shapes: of what is behind it (panes: one for groups, then one for each DISTINCT set; waiting: the row's words; log:
     the key's, then the row's).
     contents: a hash of what it holds; only slots of one key and the same contents may take over from each other.
@@ -46,7 +46,6 @@ class Slot:
     offset: int
     container: str = ""
     node: str = ""
-    initial: int = 0
     shapes: tuple[TableShape, ...] = ()
     parameters: tuple[int, ...] = ()
     contents: str = ""

@@ -25,19 +25,24 @@ _ring = Struct("RING")
 RING_MASK = _ring.line()
 RING_TAIL = _ring.line()
 RING_HEAD = _ring.line()
-RING_CELLS = _ring.rest()  # two words a cell: turn, value
+RING_CELLS = _ring.rest()
+
+_cell = Struct("CELL")
+CELL_TURN = _cell.word()
+CELL_VALUE = _cell.word()
+CELL_WORDS = _cell.size()
 
 
 @native("i64(i64)", export=True)
 def ring_new(capacity: int) -> int:
     """An empty ring for `capacity` (a power of two, at least 2) values; 0 without memory."""
     assert capacity >= 2 and capacity & (capacity - 1) == 0, "capacity of a ring"
-    ring = zalloc((RING_CELLS + capacity * 2) * 8)
+    ring = zalloc((RING_CELLS + capacity * CELL_WORDS) * 8)
     if ring == 0:
         return 0
     st_i64(ring, RING_MASK, capacity - 1)
     for cell in range(capacity):
-        st_i64(ring, RING_CELLS + cell * 2, cell)
+        st_i64(ring, RING_CELLS + cell * CELL_WORDS + CELL_TURN, cell)
     return ring
 
 
@@ -53,12 +58,12 @@ def ring_push(ring: int, value: int) -> int:
     mask = ld_i64(ring, RING_MASK)
     position = at_load(ring + RING_TAIL * 8)
     while True:
-        cell = ring + (RING_CELLS + (position & mask) * 2) * 8
-        turn = at_load_acq(cell)
+        cell = ring + (RING_CELLS + (position & mask) * CELL_WORDS) * 8
+        turn = at_load_acq(cell + CELL_TURN * 8)
         if turn == position:
             if at_cas(ring + RING_TAIL * 8, position, position + 1):
-                st_i64(cell, 1, value)
-                at_store_rel(cell, position + 1)
+                st_i64(cell, CELL_VALUE, value)
+                at_store_rel(cell + CELL_TURN * 8, position + 1)
                 return 1
         elif turn < position:
             return 0
@@ -71,12 +76,12 @@ def ring_take(ring: int) -> tuple[int, int]:
     mask = ld_i64(ring, RING_MASK)
     position = at_load(ring + RING_HEAD * 8)
     while True:
-        cell = ring + (RING_CELLS + (position & mask) * 2) * 8
-        turn = at_load_acq(cell)
+        cell = ring + (RING_CELLS + (position & mask) * CELL_WORDS) * 8
+        turn = at_load_acq(cell + CELL_TURN * 8)
         if turn == position + 1:
             if at_cas(ring + RING_HEAD * 8, position, position + 1):
-                value = ld_i64(cell, 1)
-                at_store_rel(cell, position + mask + 1)
+                value = ld_i64(cell, CELL_VALUE)
+                at_store_rel(cell + CELL_TURN * 8, position + mask + 1)
                 return value, position
         elif turn <= position:
             return 0, 0
@@ -101,5 +106,5 @@ def ring_size(ring: int) -> int:
 def ring_has_room(ring: int) -> int:
     """1 when the next push succeeds; holds until then for a thread that alone may push."""
     position = at_load(ring + RING_TAIL * 8)
-    cell = ring + (RING_CELLS + (position & ld_i64(ring, RING_MASK)) * 2) * 8
-    return 1 if at_load_acq(cell) == position else 0
+    cell = ring + (RING_CELLS + (position & ld_i64(ring, RING_MASK)) * CELL_WORDS) * 8
+    return 1 if at_load_acq(cell + CELL_TURN * 8) == position else 0
