@@ -41,7 +41,10 @@ def placed(plan: LogicalPlan, workers: int = 2) -> PhysicalPlan:
 
 def keys_of(part: PhysicalPlan) -> list[list[str]]:
     (stage,) = (s for s in part.stages if s.way is Way.LANES)
-    return [[format_expr(e, i.schema.names) for e in key] for key, i in zip(stage.keys, stage.leaves, strict=True)]
+    (branch,) = stage.branches
+    return [
+        [format_expr(e, i.schema.names) for e in key or ()] for key, i in zip(branch.keys, stage.leaves, strict=True)
+    ]
 
 
 def ways(part: PhysicalPlan) -> list[Way]:
@@ -86,13 +89,29 @@ def test_keys_are_followed_through_renamed_columns() -> None:
     assert keys_of(placed(plan_of(text))) == [["k"]]
 
 
-def test_keys_without_a_common_part_keep_one_loop_and_say_so() -> None:
-    text = "".join(
-        f"SELECT {key}, {SLOW} FROM {TUMBLE} GROUP BY window_end, {key};" for key in ("auction", "bidder", "item")
-    )
+THREE_KEYS = "".join(
+    f"SELECT {key}, {SLOW} FROM {TUMBLE} GROUP BY window_end, {key};" for key in ("auction", "bidder", "item")
+)
+
+
+def test_operators_of_several_keys_are_branches_of_one_stage_and_say_so() -> None:
+    part = placed(rewrite(plan_of(THREE_KEYS)))
+    assert ways(part) == [Way.LANES] and part.workers == 2
+    (stage,) = part.stages
+    assert stage.reason == "its operators have 3 keys: a row goes to a lane of each"
+    assert stage.lanes == 3 * 8 and len(stage.branches) == 3
+    assert "  by (auction) of bid\n  by (bidder) of bid\n  by (item) of bid\n" in draw_stages([part])
+    (job,) = [verify_job(write_job(part))]
+    with Engine(job, threads=2) as engine:
+        assert engine.graph() == graph_text(part)
+
+
+def test_branches_that_do_not_pay_stay_one_loop_and_say_so() -> None:
+    text = THREE_KEYS.replace(SLOW, "COUNT(DISTINCT price) AS a")
     part = placed(rewrite(plan_of(text)))
     assert ways(part) == [Way.LOOP] and part.workers == 1
-    assert part.stages[0].reason == "the keys of its operators have no part in common that a row shows"
+    nothing = "the keys of its operators have no part in common that a row shows"
+    assert part.stages[0].reason == f"{nothing}; routing by each would gain too little"
 
 
 def test_a_cheap_row_is_not_routed() -> None:
@@ -139,7 +158,8 @@ def test_what_may_fail_on_results_of_groups_stays_where_the_groups_are_known(key
 
 
 def test_lanes_are_a_power_of_two_and_bounded() -> None:
-    assert [lane_count(n) for n in (1, 2, 3, 8, 16, 100)] == [4, 8, 16, 32, 64, 64]
+    assert [lane_count(n, 1) for n in (1, 2, 3, 8, 16, 100)] == [4, 8, 16, 32, 64, 64]
+    assert [lane_count(n, 3) for n in (1, 2, 8)] == [12, 24, 48]
 
 
 @pytest.mark.parametrize(

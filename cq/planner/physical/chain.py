@@ -1,7 +1,7 @@
 """Chain: where a plan with state can be cut into stages that run one after the other, each by a key of its own.
 
-A cut is an operator that everything above reads its rows through. Rows cross it in their order, numbered anew, and
-carry the watermark under which the operators above are to see them; so what is above runs as if in the same loop.
+A cut is made above operators that everything above reads its rows through. Rows cross it in their order, numbered anew,
+and carry the watermark under which the operators above are to see them; so what is above runs as if in the same loop.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROWS_A_RESULT = 8
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A plan in two: `below` has one output, whose rows are the only leaf of `above`."""
+    """A plan in two: `below` has one output, whose rows are the only leaf of `above`; see `together`."""
 
     below: LogicalPlan
     above: LogicalPlan

@@ -47,6 +47,8 @@ ROUTED_FROM_NS = 45
 # its two stages took 83 ms of CPU where one loop takes 57, and no less time on two workers.
 CALLS_APART = 4
 
+NOTHING_IN_COMMON = "the keys of its operators have no part in common that a row shows"
+
 LANES_A_WORKER = 4  # so that lanes of different weight even out
 MOST_LANES = 64
 
@@ -154,10 +156,17 @@ class _Choice:
     # -- lanes --------------------------------------------------------------------------------------------------------
 
     def _with_state(self, plan: LogicalPlan, name: str) -> tuple[Stage, ...]:
-        """A plan of which some operators have state: lanes by what their keys have in common, a chain of such stages
-        where they have nothing, or one loop."""
+        """A plan of which some operators have state: lanes by what their keys have in common; where they have nothing,
+        branches and a chain of stages, each by its own key, or one loop where that is about as fast."""
         whole = self._routed(name, plan)
-        return (whole,) if whole.way is Way.LANES else self._chain(plan) or (whole,)
+        parts = [whole] if whole.way is Way.LANES else self._parts(plan)
+        if not any(s.branches for s in parts):
+            return (whole,)
+        figures = [(s.cost_ns, len(s.branches), any(n.closes for n in s.plan.nodes())) for s in parts]
+        if whole not in parts and not pays(figures, self.workers):
+            told = f"{NOTHING_IN_COMMON}; routing by each would gain too little"
+            return (replace(whole, reason=told if whole.reason == NOTHING_IN_COMMON else whole.reason),)
+        return self._chained(parts, name)
 
     def _routed(self, name: str, plan: LogicalPlan) -> Stage:
         """A plan with state as one stage: how it runs, why, and by which keys of its leaves."""
@@ -168,21 +177,17 @@ class _Choice:
             return self._stage(name, plan, Way.LOOP, "groups begun at one closing time keep their order of arrival")
         branch = self._branch(plan, plan.nodes(), common_components(plan))
         if branch is None or None in branch.keys:
-            reason = "the keys of its operators have no part in common that a row shows"
-            return self._stage(name, plan, Way.LOOP, reason)
+            return self._stage(name, plan, Way.LOOP, NOTHING_IN_COMMON)
         reason = f"a row costs {cost} ns: routing it pays from {ROUTED_FROM_NS}"
         return self._stage(name, plan, Way.LANES, reason, (branch,))
 
-    def _chain(self, plan: LogicalPlan) -> tuple[Stage, ...]:
-        """Stages one after the other, each by its own key; none where one loop is about as fast."""
-        parts = self._parts(plan)
-        figures = [(s.cost_ns, len(s.branches), any(n.closes for n in s.plan.nodes())) for s in parts]
-        if not any(s.branches for s in parts) or not pays(figures, self.workers):
-            return ()
+    def _chained(self, parts: Sequence[Stage], name: str) -> tuple[Stage, ...]:
+        """Stages one after the other, as they run."""
         instants, made = False, []
         for number, part in enumerate(parts, 1):
             last = number == len(parts)
-            made.append(replace(part, name=f"state{number}", final=last, instants=instants))
+            mine = name if len(parts) == 1 else f"state{number}"
+            made.append(replace(part, name=mine, final=last, instants=instants))
             instants = instants or made_at_instants(part.plan, self.waits)
         return tuple(made)
 

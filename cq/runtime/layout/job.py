@@ -1,7 +1,8 @@
 """A Job: everything the engine runs, and nothing about SQL.
 
 The compiler makes it, the engine runs it. Stages form a chain: tickets flow from admission through the stages in order,
-the last stage's ports are the sinks. (A diamond in the plan lives inside one stage; see docs/architecture.md.)
+the last stage's ports are the sinks. What runs side by side is in one stage: its branches, each in lanes of its own; a
+diamond in the plan is inside one stage too (docs/decisions/one-loop-a-stage.md).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ Shared    PART_LOCK  FREE; BUSY: a worker fills it; MARKED: busy, and the collec
           PARTIALS_SPREAD  how many parts are filled: one or all
 I1        a part is used by one thread at a time.                   tests: test_panes_of_workers_*, watched for races
 I2        what is collected at a CLOSE is every row before it, once.     tests: test_panes_of_workers_*
-I3        every part is free again, or retired, once its panes are collected.    tests: test_no_part_stays_held_*
+I3        every part is free again, or retired, once its panes are collected.    tests: test_no_part_stays_held
 Progress  no call waits. Whoever takes a ticket has a part first, so the head ticket is never without one.
 Source    partial aggregation by worker: Koliousis et al., LightSaber (SIGMOD 2020), section 5; the order of groups and
           moving panes are ours.
