@@ -12,7 +12,7 @@ from mutate import Mutant
 
 def seen_by(file: str, module: str, old: str, new: str, *more: tuple[str, str]) -> Mutant:
     """A mutant that cases of one file of tests/slt should see."""
-    return Mutant(f"cq.{module}", old, new, ("test_slt.py",), f"interpreted and {file}", more)
+    return Mutant(f"cq.{module}", old, new, ("test_slt.py",), f"interpreted and {file}:", more)
 
 
 def seen_in_log(old: str, new: str, file: str = "log") -> Mutant:
@@ -188,7 +188,7 @@ MUTANTS = {
         'writer.code("st_i64(state, W, following + 2)", W=abi.STATE_ROW)',
     ),
     "an instant at the watermark is not served": seen_by(
-        "temporal", "codegen.stage", '"if instant > watermark or', '"if instant >= watermark or'
+        "temporal_join", "codegen.stage", '"if instant > watermark or', '"if instant >= watermark or'
     ),
     "long strings are one key when their beginnings are": seen_by(
         "windows",
@@ -240,36 +240,42 @@ MUTANTS = {
         "        if _before(spare, above) == 0:\n            break",
         "        if place > 0:\n            break",
     ),
-    "a row whose key is NULL matches": seen_by("temporal", MATCHING, NOT_NULL, NOT_NULL.replace("not N", "True or N")),
-    "a row whose key is NULL is within an interval": seen_by(
-        "interval", MATCHING, NOT_NULL, NOT_NULL.replace("not N", "True or N")
+    "a row whose key is NULL matches": seen_by(
+        "temporal_join", MATCHING, NOT_NULL, NOT_NULL.replace("not N", "True or N")
     ),
-    "a look-up tests no further condition": seen_by("temporal", MATCHING, PASSES, 'flow.scope.when(expr("True"))'),
-    "a pair is tested by no further condition": seen_by("interval", MATCHING, PASSES, 'flow.scope.when(expr("True"))'),
-    "a bound does not belong to its interval": seen_by("interval", JOIN, '"X >= T + LOWER and', '"X > T + LOWER and'),
-    "an interval is one microsecond too long": seen_by("interval", JOIN, "X <= T + UPPER", "X <= T + UPPER + 1"),
+    "a row whose key is NULL is within an interval": seen_by(
+        "interval_join", MATCHING, NOT_NULL, NOT_NULL.replace("not N", "True or N")
+    ),
+    "a look-up tests no further condition": seen_by("temporal_join", MATCHING, PASSES, 'flow.scope.when(expr("True"))'),
+    "a pair is tested by no further condition": seen_by(
+        "interval_join", MATCHING, PASSES, 'flow.scope.when(expr("True"))'
+    ),
+    "a bound does not belong to its interval": seen_by(
+        "interval_join", JOIN, '"X >= T + LOWER and', '"X > T + LOWER and'
+    ),
+    "an interval is one microsecond too long": seen_by("interval_join", JOIN, "X <= T + UPPER", "X <= T + UPPER + 1"),
     "a left row that has a match leaves alone as well": seen_by(
-        "interval",
+        "interval_join",
         JOIN,
         'writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)',
         'writer.code("st_i64(R, W, 1)", R=record, W=words.RECORD_PROOF)',
     ),
-    "a left row that found a match waits for a proof": seen_by("interval", JOIN, '"1 - M"', '"1 - 0 * M"'),
+    "a left row that found a match waits for a proof": seen_by("interval_join", JOIN, '"1 - M"', '"1 - 0 * M"'),
     "a left row that no match can come for stays": seen_by(
-        "interval", JOIN, '"pick(X > OVER, 1, 0)"', '"pick(X + 9000000 > OVER, 1, 0)"'
+        "interval_join", JOIN, '"pick(X > OVER, 1, 0)"', '"pick(X + 9000000 > OVER, 1, 0)"'
     ),
-    "an instant is over before its rows have come": seen_by("interval", JOIN, '"min(W, I - 1)"', '"min(W, I)"'),
+    "an instant is over before its rows have come": seen_by("interval_join", JOIN, '"min(W, I - 1)"', '"min(W, I)"'),
     "a row overtakes what a full port has stopped": seen_by(
-        "interval", "codegen.scan", '"ld_i64(state, W) != NEVER", W=', '"ld_i64(state, W) == NEVER - NEVER", W='
+        "interval_join", "codegen.scan", '"ld_i64(state, W) != NEVER", W=', '"ld_i64(state, W) == NEVER - NEVER", W='
     ),
     "left rows leave before their instant": seen_by(
-        "interval", LOG, "if ld_i64(first, ITEM_TIME) <= instant else 0", "if instant <= NEVER else 0"
+        "interval_join", LOG, "if ld_i64(first, ITEM_TIME) <= instant else 0", "if instant <= NEVER else 0"
     ),
     "left rows of one instant leave the last one first": seen_by(
-        "interval", LOG, "LOG_PROOFS), expiry, arrival, reference)", "LOG_PROOFS), expiry, -arrival, reference)"
+        "interval_join", LOG, "LOG_PROOFS), expiry, arrival, reference)", "LOG_PROOFS), expiry, -arrival, reference)"
     ),
     "of the rows of a key the last one is seen first": seen_by(
-        "interval",
+        "interval_join",
         LOG,
         "    if last == 0:\n        st_i64(entry, head, reference)\n",
         "    st_i64(record, RECORD_NEXT, ld_i64(entry, head))\n    st_i64(entry, head, reference)\n    if last == 0:\n"

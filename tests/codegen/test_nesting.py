@@ -28,10 +28,18 @@ def case_of(count: int) -> str:
     return f"CASE {whens} ELSE -1 END"
 
 
-@pytest.mark.parametrize("count", [98, 400])
-def test_case_has_as_many_branches_as_one_likes(count: int) -> None:
-    rows: list[tuple[object, ...]] = [(n, "a") for n in (-1, 0, 7, 8, 9, count - 1, count, None)]
-    agrees(f"SELECT {case_of(count)} AS v FROM t;", rows)
+def test_case_has_as_many_branches_as_one_likes() -> None:
+    agrees(f"SELECT {case_of(98)} AS v FROM t;", [(n, "a") for n in (-1, 0, 7, 8, 9, 97, 98, None)])
+
+
+def test_four_hundred_branches_compile_in_seconds() -> None:
+    """8 s on quiet cores, 12 s while others use their caches; what this guards against takes minutes."""
+    rows: list[tuple[object, ...]] = [(n, "a") for n in (-1, 0, 7, 8, 9, 399, 400, None)]
+    text = f"SELECT {case_of(400)} + {time.time_ns() % 1000} AS v FROM t;"  # never compiled before
+    agrees(text, rows, WAYS[:1])
+    began = time.process_time()  # of this process: what others do on these cores does not count
+    agrees(text, rows, WAYS[1:])
+    assert time.process_time() - began < 30
 
 
 @pytest.mark.parametrize("count", [98, 400])
@@ -52,13 +60,6 @@ def test_only_branches_before_the_chosen_one_are_evaluated(bad: int) -> None:
     whens = " ".join(f"WHEN {'100 / (x - 1000)' if n == bad else 'x'} = {n} THEN {n}" for n in range(40))
     agrees(f"SELECT CASE {whens} ELSE 5 / (x - 2000) END AS v FROM t;", [(n, "") for n in (0, 5, bad - 1, 39, 1000, 1)])
     agrees(f"SELECT CASE {whens} ELSE 5 / (x - 2000) END AS v FROM t;", [(39, ""), (2000, ""), (1000, "")])
-
-
-def test_four_hundred_branches_compile_in_seconds() -> None:
-    """8 s on quiet cores, 12 s while others use their caches; what this guards against takes minutes."""
-    began = time.process_time()  # of this process: what others do on these cores does not count
-    agrees(f"SELECT {case_of(400)} + {time.time_ns() % 1000} AS v FROM t;", [(399, "")], (Way(0),))
-    assert time.process_time() - began < 30
 
 
 @pytest.mark.parametrize("depth", [30, 60])

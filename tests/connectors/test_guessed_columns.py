@@ -8,7 +8,11 @@ import pytest
 
 from cq import sql
 from cq.connectors import infer
+from cq.connectors.csv.blocks import BLOCK_BYTES
 from cq.errors import DataError
+
+WIDE = "w" * 100  # a column of these fills the block that guesses look at
+BEYOND = BLOCK_BYTES // len(WIDE)  # with so many rows
 
 
 def guessed(directory: Path, *values: str) -> str:
@@ -50,14 +54,14 @@ def test_ids_beyond_bigint_stay_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("engine", ["reference", "native"])
 def test_row_that_contradicts_a_guess_is_told_with_the_declaration_to_write(tmp_path: Path, engine: str) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("id,x\n" + "1,2\n" * 300_000 + "abc,3\n")
+    path.write_text("id,x,y\n" + f"1,2,{WIDE}\n" * BEYOND + "abc,3,\n")
     with pytest.raises(DataError) as stopped:
         sql("SELECT COUNT(*) AS n FROM t", t=str(path)).run(engine=engine)
     error = stopped.value.first
-    assert error.place == f"{path}:300002" and error.message == "cannot read 'abc' as BIGINT in column id"
+    assert error.place == f"{path}:{BEYOND + 2}" and error.message == "cannot read 'abc' as BIGINT in column id"
     assert "CREATE STREAM t (id VARCHAR, …)" in error.help[0] and "guessed" in error.help[0]
     declared = "CREATE STREAM t (id VARCHAR); SELECT COUNT(*) AS n FROM t"
-    assert sql(declared, t=str(path)).run(engine=engine)["result"].to_pylist() == [{"n": 300_001}]
+    assert sql(declared, t=str(path)).run(engine=engine)["result"].to_pylist() == [{"n": BEYOND + 1}]
 
 
 def test_row_that_contradicts_a_declaration_gets_no_such_advice(tmp_path: Path) -> None:
@@ -71,11 +75,11 @@ def test_row_that_contradicts_a_declaration_gets_no_such_advice(tmp_path: Path) 
 @pytest.mark.parametrize("late", ["00501", '"00501"'])
 def test_zeros_that_come_after_the_guess_are_not_lost(tmp_path: Path, late: str) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("zip,x,at\n" + "10001,0.5,2024-01-01\n" * 80_000 + f"{late},1,2024-01-01\n")
+    path.write_text("zip,x,at,y\n" + f"10001,0.5,2024-01-01,{WIDE}\n" * BEYOND + f"{late},1,2024-01-01,\n")
     with pytest.raises(DataError) as stopped:
         sql("SELECT zip FROM t", t=str(path)).run(engine="reference")
     error = stopped.value.first
-    assert error.place == f"{path}:80002" and "'00501' as BIGINT in column zip: as a number" in error.message
+    assert error.place == f"{path}:{BEYOND + 2}" and "'00501' as BIGINT in column zip: as a number" in error.message
     assert "CREATE STREAM t (zip VARCHAR, …)" in error.help[0]
     declared = "CREATE STREAM t (zip BIGINT); SELECT MIN(zip) AS least FROM t"
     assert sql(declared, t=str(path)).run(engine="reference")["result"].to_pylist() == [{"least": 501}]
@@ -83,6 +87,6 @@ def test_zeros_that_come_after_the_guess_are_not_lost(tmp_path: Path, late: str)
 
 def test_zeros_of_a_text_column_say_nothing_about_the_numbers_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("zip,x\n" + "00501,7\n" * 200_000)
+    path.write_text("zip,x,y\n" + f"00501,7,{WIDE}\n" * 2 * BEYOND)
     result = sql("SELECT MIN(zip) AS z, SUM(x) AS s FROM t", t=str(path)).run(engine="reference")["result"]
-    assert result.to_pylist() == [{"z": "00501", "s": 1_400_000}]
+    assert result.to_pylist() == [{"z": "00501", "s": 14 * BEYOND}]

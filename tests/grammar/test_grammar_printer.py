@@ -147,15 +147,23 @@ WHERE a_long_name > 10;
 
 
 def test_no_comment_is_lost_wherever_it_stands() -> None:
-    """A comment of either kind between any two tokens, on the line or after it, of a file with every kind of row."""
+    """A comment of either kind between any two tokens, on the line or after it, of a file with every kind of row.
+
+    Up to five at a time, far from each other: the texts are long.
+    """
     from test_grammar_spellings import LANGUAGE_EXAMPLE, QUERIES, STATEMENTS
 
     texts = [LANGUAGE_EXAMPLE, ";\n".join(STATEMENTS), ";".join(QUERIES), "SELECT a, b FROM t, u"]
     for text in texts:
         tokens = tokenize(text, tables().keywords).tokens
-        for i, token in enumerate(tokens[:: max(1, len(tokens) // 60)]):
-            comment = ["/* note */", "-- note\n", "\n-- note\n", "\n/* two\nlines */\n", " /* a */ -- b\n"][i % 5]
-            fmt(text[: token.start] + comment + text[token.start :])
+        places = [token.start for token in tokens[:: max(1, len(tokens) // 60)]]
+        apart = -(-len(places) // 5)
+        for first in range(apart):
+            commented = text
+            for i in reversed(range(first, len(places), apart)):
+                comment = ["/* note */", "-- note\n", "\n-- note\n", "\n/* two\nlines */\n", " /* a */ -- b\n"][i % 5]
+                commented = commented[: places[i]] + comment + commented[places[i] :]
+            fmt(commented)
 
 
 def test_random_comments_in_random_scripts_survive() -> None:

@@ -206,7 +206,7 @@ def test_first_command_installs_cq_and_runs_the_toll_query(place: Path) -> None:
 def test_second_command_installs_what_the_tests_need_and_runs_them() -> None:
     install, run = set_up("test").removeprefix(SETUP).split(" && ")
     assert shlex.split(install) == ["-e", ".[test]"]
-    assert run == ".venv/bin/python -m pytest -n auto --dist loadfile"
+    assert run == ".venv/bin/python -m pytest -n auto --dist worksteal"
     gate = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     extract = "sed -n '/<!-- test -->/,/```$/p' README.md | sed -n 's/^\\(python3 -m venv .*\\)$/\\1/p'"
     assert extract in gate

@@ -10,7 +10,7 @@ ENGINE = ("test_engine.py",)
 SAFE = "interpreted and not compiled"
 
 PARTIALS = ("test_partials.py",)
-SCHEDULES = "not threads"
+SCHEDULES = "of_one_worker and 4-tumble"
 
 BRANCHES = ("test_chains.py",)
 BRANCHED = "branches_interpreted"
@@ -48,7 +48,7 @@ MUTANTS = {
         "    if at_load(part + PART_LOCK * 8) != FREE:\n        return 0\n",
         "    at_store(part + PART_LOCK * 8, FREE)\n",
         PARTIALS,
-        SCHEDULES,
+        "of_one_worker and 7-tumble",
     ),
     "a part stays held once it is collected": Mutant(
         "cq.runtime.engine.ways.parts",
@@ -177,7 +177,7 @@ MUTANTS = {
         'expr("rows > 0 and kind <= LATE"',
         'expr("rows < 0 and kind <= LATE"',
         ("test_waiting.py",),
-        "chain",
+        "native-2-chain",
     ),
     "rows before a failure are lost": Mutant(
         "cq.runtime.engine.ways.loop",

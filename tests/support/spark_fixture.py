@@ -27,11 +27,3 @@ def spark() -> Iterator[Any]:
 def view_name() -> str:
     """A name no other temp view of this run has."""
     return f"v{next(_serials)}"
-
-
-def spark_tests_last(items: list[pytest.Item]) -> None:
-    """Order `items` so that tests marked `spark` come last, and stay with one worker when pytest-xdist splits them."""
-    for item in items:
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-    items.sort(key=lambda item: item.get_closest_marker("spark") is not None)
