@@ -92,7 +92,7 @@ def test_panes_of_workers_are_one_until_rows_pay_for_merging():
 
 
 @pytest.mark.usefixtures("spread")
-@pytest.mark.parametrize("batch_rows", [2, 5])
+@pytest.mark.parametrize("batch_rows", [3, 5])
 def test_no_part_stays_held(batch_rows):
     """Whatever the collector held is free again: `in_every_schedule` looks at the end."""
     text = windows(TUMBLE)

@@ -72,16 +72,22 @@ SLEEP_NS = 100_000_000  # a safety net: every wake-up is sent
 # -- the loop --------------------------------------------------------------------------------------------------------
 
 
-@native("void(i64)")
-def _tell_of_room(engine: int) -> None:
-    """The feeder knows, at once where a source has few batches left, else with the next news: a wake-up costs 30 us."""
-    admission = ld_i64(engine, ENGINE_ADMISSION)
+@native("i64(i64)")
+def _runs_short(admission: int) -> int:
+    """1 when a source that has not ended has few batches left. The caller is at admission."""
     for number in range(ld_i64(admission, ADMISSION_SOURCES)):
         source = ld_i64(admission, ADMISSION_SOURCE_TABLE) + number * SOURCE_WORDS * 8
         if ld_i64(source, SOURCE_ENDED) == 0 and ring_size(ld_i64(source, SOURCE_RING)) <= FEW_BATCHES:
-            signal_feeder(engine)
-            return
-    if at_load(engine + ENGINE_UNHEARD * 8) == 0:
+            return 1
+    return 0
+
+
+@native("void(i64, i64)")
+def _tell_of_room(engine: int, short: int) -> None:
+    """The feeder knows, at once where a source runs short, else with the next news: a wake-up costs 30 us."""
+    if short == 1:
+        signal_feeder(engine)
+    elif at_load(engine + ENGINE_UNHEARD * 8) == 0:
         at_store(engine + ENGINE_UNHEARD * 8, clock_ns())
 
 
@@ -95,9 +101,12 @@ def serve_admission(engine: int) -> int:
     workers = ld_i64(engine, ENGINE_WORKERS)
     made = admit(admission, workers if workers == 1 else workers * TICKETS_AHEAD)
     taken = ld_i64(admission, ADMISSION_LOANS) - loans
+    short = 0
+    if taken > 0:
+        short = _runs_short(admission)  # before another worker is at it
     at_store(admission + ADMISSION_BUSY * 8, 0)
     if taken > 0:
-        _tell_of_room(engine)
+        _tell_of_room(engine, short)
     if made > 1:
         wake_workers(engine, made - 1)
     return made
