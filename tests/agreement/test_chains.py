@@ -149,6 +149,41 @@ CASES = {
         " AND q.t BETWEEN p.t - INTERVAL '1' MINUTE AND p.t + INTERVAL '1' MINUTE;\n",
         None,
     ),
+    "what crosses is made of what crosses": (
+        DELAYED,
+        COUNTED + "CREATE VIEW e AS SELECT window_end, car, SUM(before) AS most, MIN(seg) AS seg FROM"
+        " TUMBLE(TABLE q, DESCRIPTOR(ts), INTERVAL '3' SECOND) GROUP BY window_start, window_end, car;\n"
+        "CREATE SINK a; INSERT INTO a SELECT seg, before, SUM(before) OVER"
+        " (PARTITION BY seg ROWS UNBOUNDED PRECEDING) AS s FROM q;\n"
+        "CREATE SINK b; INSERT INTO b SELECT seg, SUM(most) OVER"
+        " (PARTITION BY seg ROWS UNBOUNDED PRECEDING) AS s FROM e;\n"
+        "CREATE SINK c; INSERT INTO c SELECT car, MAX(speed) OVER"
+        " (PARTITION BY car ROWS UNBOUNDED PRECEDING) AS m FROM r;\n",
+        [LANES, LOOP],
+    ),
+    "what crosses is made of what crosses, in one event": (
+        PROMPT,
+        COUNTED
+        + "CREATE VIEW e AS SELECT car, seg, SUM(before) OVER (PARTITION BY car ROWS UNBOUNDED PRECEDING) AS many"
+        " FROM q;\n"
+        "CREATE SINK a; INSERT INTO a SELECT seg, SUM(many) OVER"
+        " (PARTITION BY seg ROWS UNBOUNDED PRECEDING) AS s FROM e;\n"
+        "CREATE SINK b; INSERT INTO b SELECT seg, SUM(1 / (before - 7)) OVER"
+        " (PARTITION BY seg ROWS UNBOUNDED PRECEDING) AS error FROM q;\n"
+        "CREATE SINK c; INSERT INTO c SELECT car, MAX(speed) OVER"
+        " (PARTITION BY car ROWS UNBOUNDED PRECEDING) AS m FROM r;\n",
+        None,
+    ),
+    "what is made above at an instant comes before what is made below": (
+        DELAYED,
+        "CREATE VIEW p AS SELECT window_end, window_time AS t, car, SUM(d) AS total, MIN(seg) AS seg FROM"
+        " TUMBLE(TABLE r, DESCRIPTOR(ts), INTERVAL '20' SECOND) GROUP BY window_start, window_end, window_time, car;\n"
+        "CREATE VIEW q AS SELECT window_end, seg, MAX(speed) AS most FROM"
+        " TUMBLE(TABLE r, DESCRIPTOR(ts), INTERVAL '40' SECOND) GROUP BY window_start, window_end, seg;\n"
+        "SELECT seg, COUNT(*) AS n FROM TUMBLE(TABLE p, DESCRIPTOR(t), INTERVAL '40' SECOND) GROUP BY window_end, seg"
+        " UNION ALL SELECT most, SUM(most) OVER (PARTITION BY most ROWS UNBOUNDED PRECEDING) AS n FROM q;\n",
+        None,
+    ),
     "an error in one of two branches": (
         DELAYED,
         LAGGED.replace("LAG(speed)", "LAG(1 / (speed - 7))")

@@ -100,7 +100,7 @@ def test_operators_of_several_keys_are_branches_of_one_stage_and_say_so() -> Non
     (stage,) = part.stages
     assert stage.reason == "its operators have 3 keys: a row goes to a lane of each"
     assert stage.lanes == 3 * 8 and len(stage.branches) == 3
-    assert "  by (auction) of bid\n  by (bidder) of bid\n  by (item) of bid\n" in draw_stages([part])
+    assert "  by (auction) of bid: #1\n  by (bidder) of bid: #3\n  by (item) of bid: #5\n" in draw_stages([part])
     (job,) = [verify_job(write_job(part))]
     with Engine(job, threads=2) as engine:
         assert engine.graph() == graph_text(part)

@@ -15,7 +15,7 @@ from cq.planner.physical.classify import Component, Tracer, joined, node_compone
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 
-MOST_BRANCHES = 8  # every row is hashed and sorted into lanes once for each
+MOST_BRANCHES = 4  # of more, rows could not be put in order by scattering them (WIDEST_SCATTER in flow/gather.py)
 
 
 @dataclass(frozen=True, slots=True)

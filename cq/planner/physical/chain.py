@@ -6,13 +6,14 @@ and carry the watermark under which the operators above are to see them; so what
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from cq.planner.physical.branches import readers_of
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.together import same_turns, together
 from cq.planner.plan.logical import LogicalPlan, Output
-from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.node import LogicalNode, topological
 
 # Splitting a ticket into lanes and merging their rows takes about this long for a row.
 ROUTING_NS = 30
@@ -46,14 +47,40 @@ def cuts(plan: LogicalPlan, waits: bool) -> list[Cut]:
 def cut_at(plan: LogicalPlan, edges: Sequence[LogicalNode], waits: bool) -> Cut | None:
     """The plan cut above these operators; None where that would change what it gives, or in which order."""
     below, stand_ins = together(edges)
-    above = plan
-    for edge, stand_in in zip(edges, stand_ins, strict=True):
-        above = replaced(above, edge, stand_in)
+    above = replaced(plan, dict(zip(map(id, edges), stand_ins, strict=True)))
     cut = Cut(LogicalPlan((Output("rows", below),)), above)
     hidden = any(_hides_groups(cut, edge, stand_in) for edge, stand_in in zip(edges, stand_ins, strict=True))
-    if not _is_whole(cut) or _rows_meet_waiting(cut, waits) or hidden or not same_turns(plan, edges):
+    if not _is_whole(cut) or _rows_meet_waiting(cut, waits) or hidden:
         return None
-    return cut
+    return cut if same_turns(plan, edges) and _cross_in_turn(plan, edges, waits) else None
+
+
+def _cross_in_turn(plan: LogicalPlan, edges: Sequence[LogicalNode], waits: bool) -> bool:
+    """Whether what is above the edges takes its turns of an event in the order of the whole plan.
+
+    There every row that crosses comes before those that are made of it below, and all that cross at an instant come
+    before what is made above at that instant.
+    """
+    nodes = plan.nodes()
+    place = {id(n): number for number, n in enumerate(nodes)}
+    below = {id(n) for n in topological(edges)}
+    readers = readers_of(plan)
+    leads: set[int] = set()  # to an edge, within one event
+    for node in reversed(nodes):
+        ahead = [r for r in readers.get(id(node), ()) if id(r) in below and id(r) in leads and _passes(node, r)]
+        if id(node) in below and (any(node is e for e in edges) or ahead):
+            leads.add(id(node))
+        behind = [r for r in readers.get(id(node), ()) if id(r) not in below]
+        if any(node is e for e in edges) and any(place[id(x)] > place[id(r)] for x in behind for r in ahead):
+            return False
+    made = [place[id(e)] for e in edges if made_at_instants(LogicalPlan((Output("rows", e),)), waits)]
+    own = [place[id(n)] for n in nodes if id(n) not in below and (n.emits_when_due(waits) or n.emits_at_end)]
+    return min(own, default=len(nodes)) > max(made, default=-1)
+
+
+def _passes(node: LogicalNode, reader: LogicalNode) -> bool:
+    """Whether a row of the node may cause rows of its reader in the same event."""
+    return any(i is node and not reader.holds_back(port) for port, i in enumerate(reader.inputs))
 
 
 def _keeps_state(node: LogicalNode) -> bool:
@@ -108,12 +135,21 @@ def pays(stages: Sequence[tuple[int, int, bool]], workers: int) -> bool:
     return max(slowest, work / workers) * GAIN <= loop
 
 
-def replaced(plan: LogicalPlan, old: LogicalNode, new: LogicalNode) -> LogicalPlan:
-    """The plan with another node in the place of `old`; what is only below it is gone."""
-    made: dict[int, LogicalNode] = {id(old): new}
+def replaced(plan: LogicalPlan, stand_ins: Mapping[int, LogicalNode]) -> LogicalPlan:
+    """The plan with other nodes in the places of some, by id; what is only below these is gone."""
+    made = dict(stand_ins)
     for node in plan.nodes():
         if id(node) not in made:
             inputs = [made[id(i)] for i in node.inputs]
             same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
             made[id(node)] = node if same else node.with_inputs(inputs)
     return LogicalPlan(tuple(replace(o, node=made[id(o.node)]) for o in plan.outputs))
+
+
+def few_rows(plan: LogicalPlan) -> bool:
+    """Whether the rows of its outputs are few against those of the leaves: results of windows."""
+    few: set[int] = set()
+    for node in plan.nodes():
+        if node.closes or (node.inputs and all(id(i) in few for i in node.inputs)):
+            few.add(id(node))
+    return all(id(o.node) in few for o in plan.outputs)

@@ -18,7 +18,7 @@ from dataclasses import replace
 from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Schema
 from cq.planner.physical.branches import Branch, grouped, takes_turns
-from cq.planner.physical.chain import cut_at, cuts, made_at_instants, pays, replaced
+from cq.planner.physical.chain import cut_at, cuts, few_rows, made_at_instants, pays, replaced
 from cq.planner.physical.classify import (
     Component,
     Tracer,
@@ -125,9 +125,7 @@ class _Choice:
     def _partial(self, windows: Sequence[LogicalNode]) -> tuple[Stage, ...]:
         below = LogicalPlan(tuple(Output(f"panes{n}", w) for n, w in enumerate(windows)))
         given = {id(i): StageInput(i) for w in windows for i in w.inputs}
-        above = self.plan
-        for window in windows:
-            above = replaced(above, window, window.with_inputs([given[id(i)] for i in window.inputs]))
+        above = replaced(self.plan, {id(w): w.with_inputs([given[id(i)] for i in w.inputs]) for w in windows})
         filled = "aggregates merge exactly: every worker fills panes of its own"
         return (
             self._stage("panes", below, Way.PARTIAL, filled, final=False),
@@ -148,7 +146,7 @@ class _Choice:
             return ()
         if row_cost_ns(self.plan) < ROUTED_FROM_NS and calls_in(below) < CALLS_APART:
             return ()
-        after = replaced(self.plan, edge, StageInput(edge))
+        after = replaced(self.plan, {id(edge): StageInput(edge)})
         before = LogicalPlan((Output("rows", edge),))
         rows = self._stage("rows", before, Way.ANY, "one row becomes many: any worker makes them", final=False)
         return (rows, *self._with_state(after, "state"))
@@ -162,7 +160,7 @@ class _Choice:
         parts = [whole] if whole.way is Way.LANES else self._parts(plan)
         if not any(s.branches for s in parts):
             return (whole,)
-        figures = [(s.cost_ns, len(s.branches), any(n.closes for n in s.plan.nodes())) for s in parts]
+        figures = [(s.cost_ns, len(s.branches), few_rows(s.plan)) for s in parts]
         if whole not in parts and not pays(figures, self.workers):
             told = f"{NOTHING_IN_COMMON}; routing by each would gain too little"
             return (replace(whole, reason=told if whole.reason == NOTHING_IN_COMMON else whole.reason),)
@@ -178,8 +176,7 @@ class _Choice:
         branch = self._branch(plan, plan.nodes(), common_components(plan))
         if branch is None or None in branch.keys:
             return self._stage(name, plan, Way.LOOP, NOTHING_IN_COMMON)
-        reason = f"a row costs {cost} ns: routing it pays from {ROUTED_FROM_NS}"
-        return self._stage(name, plan, Way.LANES, reason, (branch,))
+        return self._stage(name, plan, Way.LANES, reason_of((branch,), cost), (branch,))
 
     def _chained(self, parts: Sequence[Stage], name: str) -> tuple[Stage, ...]:
         """Stages one after the other, as they run."""
@@ -227,9 +224,10 @@ class _Choice:
         if ties_show(below, self.waits) or not takes_turns(below):
             return []
         branches = tuple(self._branch(below, g.nodes, g.common) for g in groups.groups)
-        stage = self._stage("", below, Way.LANES, reason_of(branches), tuple(b for b in branches if b is not None))
-        if len(stage.branches) < len(branches):
+        found = tuple(b for b in branches if b is not None)
+        if len(found) < len(branches):
             return []
+        stage = self._stage("", below, Way.LANES, reason_of(found, row_cost_ns(below)), found)
         return [stage] if above is None else [stage, *self._parts(above)]
 
     def _branch(
@@ -256,8 +254,10 @@ class _Choice:
         return Branch(tuple(keys), {n.identity: lane_parts(n, tracer, components) for n in states})
 
 
-def reason_of(branches: Sequence[Branch | None]) -> str:
-    """Why a stage has branches, for people."""
+def reason_of(branches: Sequence[Branch], cost_ns: int) -> str:
+    """Why a stage runs in lanes, for people."""
+    if len(branches) == 1:
+        return f"a row costs {cost_ns} ns: routing it pays from {ROUTED_FROM_NS}"
     return f"its operators have {len(branches)} keys: a row goes to a lane of each"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cq.errors import printable
 from cq.lang.expressions import Column, Expr, format_expr
+from cq.planner.physical.branches import Branch
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan, Stage
 from cq.planner.plan.node import LogicalNode
@@ -44,9 +45,7 @@ def _draw_part(physical: PhysicalPlan) -> str:
     for stage in physical.stages:
         lines += ["", f"{stage.name}: {stage.reason}"]
         for branch in stage.branches:
-            for leaf, key in zip(stage.leaves, branch.keys, strict=True):
-                if key is not None:
-                    lines.append(f"  by ({', '.join(show_key(e, leaf) for e in key)}) of {_leaf(leaf)}")
+            lines += _draw_branch(stage, branch, numbers)
         outputs = {id(o.node) for o in stage.plan.outputs}
         for node in stage.plan.nodes():
             if not isinstance(node, StageInput):
@@ -54,6 +53,17 @@ def _draw_part(physical: PhysicalPlan) -> str:
                 text = f"  #{numbers[id(node)]} {node.operator}  {printable(node.describe())}".rstrip()
                 lines.append(text + (f"  ({inputs})" if inputs else "") + (" -> out" if id(node) in outputs else ""))
     return "\n".join(lines)
+
+
+def _draw_branch(stage: Stage, branch: Branch, numbers: dict[int, int]) -> list[str]:
+    """The keys of a branch, and where there are several also its operators with state."""
+    own = [f"#{numbers[id(n)]}" for n in stage.plan.nodes() if n.keeps_state and n.identity in branch.parts]
+    told = f": {' '.join(own)}" if len(stage.branches) > 1 else ""
+    return [
+        f"  by ({', '.join(show_key(e, leaf) for e in key)}) of {_leaf(leaf)}{told}"
+        for leaf, key in zip(stage.leaves, branch.keys, strict=True)
+        if key is not None
+    ]
 
 
 def _leaf(leaf: LogicalNode) -> str:
