@@ -277,16 +277,15 @@ MUTANTS = {
     "of the rows of a key the last one is seen first": seen_by(
         "interval_join",
         LOG,
-        "    if last == 0:\n        st_i64(entry, head, reference)\n",
-        "    st_i64(record, RECORD_NEXT, ld_i64(entry, head))\n    st_i64(entry, head, reference)\n    if last == 0:\n"
-        "        st_i64(record, RECORD_NEXT, 0)\n",
+        "    if last == 0:\n        first = reference\n",
+        "    st_i64(record, RECORD_NEXT, first)\n    first = reference\n    if last == 0:\n",
         ("size), RECORD_NEXT, reference)", "size), RECORD_HASH, 0)"),
     ),
     "a row that expires takes those behind it along": seen_in_log(
         "size), RECORD_NEXT, following)", "size), RECORD_NEXT, 0)"
     ),
     "a key begins with a row that is gone": seen_in_log(
-        "            st_i64(entry, head, following)", "            st_i64(entry, head, reference)"
+        "(ends & REFERENCE_MASK) + following)", "(ends & REFERENCE_MASK) + reference)"
     ),
     "a key whose rows are gone stays": seen_in_log("            table_delete(", "            max_i64("),
     "a chunk is freed when its last row expires": seen_in_log(
@@ -302,6 +301,25 @@ MUTANTS = {
         "_push_proofs(log, RECORD_SERIAL)", "_push_proofs(log, RECORD_EXPIRY)", "log_saving"
     ),
     "saved strings lie on each other": seen_in_log("            used += length", "            used += 0", "log_saving"),
+    "a key forgets what is later than its last row": seen_in_log(
+        "LIST_LATEST, max_i64(latest, expiry))", "LIST_LATEST, expiry)"
+    ),
+    "a row says nothing of those before it": seen_in_log(
+        "    if latest <= expiry:\n", "    if latest <= NEVER:\n", "log_words"
+    ),
+    "begun units are none": seen_in_log("latest + LEAD_UNIT - 1", "latest + 0", "log_words"),
+    "what is far ahead is no matter": seen_in_log(
+        "NEVER if lead == MOST_LEAD", "expiry if lead == MOST_LEAD", "log_words"
+    ),
+    "a key whose latest row just matches is left out": seen_in_log(
+        "LIST_LATEST) < since:", "LIST_LATEST) <= since:", "log_words"
+    ),
+    "a search ends where a row expires too early": seen_in_log(
+        "        if log_latest(record) < since:", "        if ld_i64(record, RECORD_EXPIRY) < since:", "log_words"
+    ),
+    "a search begins behind a row that matches": seen_in_log(
+        "ld_i64(record, RECORD_EXPIRY) >= since:", "ld_i64(record, RECORD_EXPIRY) > since:", "log_words"
+    ),
     "both branches of a union take turns": seen_by(
         "sources",
         "planner.physical.turns",

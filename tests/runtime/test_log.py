@@ -16,7 +16,18 @@ from cq.runtime.containers import log_words as w
 from cq.runtime.containers import strings as x
 from cq.runtime.containers import table_words as t
 from cq.runtime.containers.log import log_append, log_forget
-from cq.runtime.containers.log_words import LOG_NEXT, LOG_RECORD_BYTES, LOG_TABLE, RECORD_PROOF, log_chunk, log_record
+from cq.runtime.containers.log_words import (
+    LOG_HEAD,
+    LOG_NEXT,
+    LOG_RECORD_BYTES,
+    LOG_TABLE,
+    RECORD_EXPIRY,
+    RECORD_NEXT,
+    RECORD_PROOF,
+    log_chunk,
+    log_record,
+    log_since,
+)
 from cq.runtime.containers.strings import hash_word, string_store
 from cq.runtime.containers.table_words import (
     NUMBER_MASK,
@@ -31,7 +42,8 @@ from cq.runtime.containers.table_words import (
 from cq.runtime.containers.tables import table_insert
 from cq.runtime.layout.abi import NEVER
 
-ENTRY_WORDS = 6  # tag, key, name (2 words), first record, last record
+LIST = 4
+ENTRY_WORDS = LIST + w.LIST_WORDS  # tag, key, name (2 words), what the log knows of the key's records
 KEY, NAME = 1, 2
 VALUE, TEXT = w.RECORD_VALUES, w.RECORD_VALUES + 1
 RECORD_WORDS = TEXT + 2
@@ -81,6 +93,13 @@ def match_row(log: int, reference: int) -> int:
     return 0
 
 
+@native("i64(i64, i64, i64)", export=True)
+def rows_since(log: int, entry: int, since: int) -> int:
+    """Where a search begins for the rows of the key that expire at `since` or later."""
+    records = entry + ld_i64(log, LOG_HEAD) * 8
+    return log_since(log, records, since, ld_i64(log, LOG_RECORD_BYTES))
+
+
 @native("i64(i64, i64, i64, i64)", export=True)
 def pass_rows(log: int, first: int, last: int, width: int) -> int:
     """Rows of ever new keys come, each to be gone `width` later; 0, or -1 without memory."""
@@ -93,6 +112,27 @@ def pass_rows(log: int, first: int, last: int, width: int) -> int:
     return 0
 
 
+@native("i64(i64, i64, i64, i64)", export=True)
+def meet_rows(log: int, count: int, spread: int, bound: int) -> int:
+    """Rows of one key come, row n at n, less up to `spread`; how many have come before each and are at most `bound`
+    earlier, or -1. All are kept. Times are in milliseconds.
+    """
+    entry = key_entry(log, 7, 7)
+    size = ld_i64(log, LOG_RECORD_BYTES)
+    met = 0
+    for n in range(count):
+        time = (n - shr_u(hash_word(n + 1) * spread, 32)) * 1000
+        since = time - bound * 1000
+        reference = rows_since(log, entry, since) if n > 0 else 0
+        while reference != 0:
+            record = log_record(log_chunk(log, reference), reference, size)
+            met += 1 if since <= ld_i64(record, RECORD_EXPIRY) <= time else 0
+            reference = ld_i64(record, RECORD_NEXT)
+        if log_append(log, entry, time, n, 0) == 0:
+            return -1
+    return met
+
+
 @native("i64(i64, i64, i64)", export=True)
 def poke(address: int, index: int, value: int) -> int:
     st_i64(address, index, value)
@@ -101,8 +141,8 @@ def poke(address: int, index: int, value: int) -> int:
 
 FUNCTIONS = (
     c.log_new, c.log_drop, c.log_append, c.log_proof, c.log_proved, c.log_forget, cs.log_save, cs.log_load,
-    cs.log_saved_words, cs.log_take, cs.log_taken, c.log_held_bytes, x.string_store,
-    key_entry, put_row, put_text, match_row, pass_rows, poke,
+    cs.log_saved_words, cs.log_take, cs.log_taken, c.log_held_bytes, w.log_search, x.string_store,
+    key_entry, put_row, put_text, match_row, rows_since, pass_rows, meet_rows, poke,
 )  # fmt: skip
 
 
@@ -110,6 +150,19 @@ FUNCTIONS = (
 def run(request):
     with request.param(*FUNCTIONS) as made:
         yield made
+
+
+def lead(words):
+    """How much later than a record those before it expire at most, in units, as it says."""
+    return words[w.RECORD_HASH] >> 32 & w.MOST_LEAD
+
+
+def latest_said(words):
+    """When the last of the records up to this one expires, as it says."""
+    expiry = words[w.RECORD_EXPIRY]
+    if lead(words) == w.MOST_LEAD:
+        return NEVER
+    return ((expiry >> w.LEAD_LOG) + lead(words)) * w.LEAD_UNIT if lead(words) else expiry
 
 
 class Model:
@@ -166,7 +219,10 @@ class Model:
         return self.run.read(at + 8 * word + 4 if size <= x.INLINE_STRING_BYTES else arena + words[word + 1], size)
 
     def listed(self):
-        """The rows of each key from first to last; their links back are checked."""
+        """The rows of each key from first to last.
+
+        Checked are their links back, and that none expires later than those behind it and its key say.
+        """
         table = self.run.words(self.log, w.LOG_WORDS)[w.LOG_TABLE]
         header, found = self.run.words(table, t.TABLE_WORDS), {}
         for number in range(1, header[t.TABLE_COUNT] + header[t.TABLE_DEAD] + 1):
@@ -174,15 +230,19 @@ class Model:
             entry = self.run.words(at, ENTRY_WORDS)
             if entry[t.ENTRY_TAG] == 0:
                 continue
-            key, before, reference = entry[KEY], 0, entry[ENTRY_WORDS - 2]
+            key, before, latest = entry[KEY], 0, -NEVER
+            last, reference = divmod(entry[LIST + w.LIST_ENDS], 1 << 32)
             assert self.text(at, entry, NAME, table) == b"the name of key %d" % key
             found[key] = []
             while reference:
                 words, text = self.record(reference)
                 assert words[w.RECORD_BEFORE] == before
+                latest = max(latest, words[w.RECORD_EXPIRY])
+                assert latest <= latest_said(words)
                 found[key].append((words[w.RECORD_EXPIRY], words[w.RECORD_SERIAL], words[VALUE], text))
                 before, reference = reference, words[w.RECORD_NEXT]
-            assert entry[ENTRY_WORDS - 1] == before
+            assert last == before
+            assert entry[LIST + w.LIST_LATEST] >= latest
         return found
 
     def lists(self):
@@ -191,6 +251,30 @@ class Model:
         for key, expiry, serial, value, text, _ in self.rows:
             wanted.setdefault(key, []).append((expiry, serial, value, text))
         return wanted
+
+    def since(self, key, time):
+        """The values of the rows of a key from where one has to look for those that expire at the time or later."""
+        reference, found = self.run.rows_since(self.log, self.run.key_entry(self.log, self.hash(key), key), time), []
+        while reference:
+            words, _ = self.record(reference)
+            found.append(words[VALUE])
+            reference = words[w.RECORD_NEXT]
+        return found
+
+    def latest(self, key):
+        """When the last row of the key expires, as its entry says."""
+        entry = self.run.key_entry(self.log, self.hash(key), key)
+        return self.run.words(entry, ENTRY_WORDS)[LIST + w.LIST_LATEST]
+
+    def check_since(self, dice):
+        """Where a search for rows that expire at a time or later begins, all of them are still to come."""
+        rows = self.rows
+        for key in {row[0] for row in rows}:
+            mine = [row for row in rows if row[0] == key]
+            time = dice.choice(mine)[1] + dice.choice([-9, 0, 1])
+            seen = self.since(key, time)
+            assert seen == [row[3] for row in mine][len(mine) - len(seen) :]
+            assert {row[3] for row in mine if row[1] >= time} <= set(seen)
 
     def check(self):
         assert self.listed() == self.lists()
@@ -251,11 +335,51 @@ def test_a_log_holds_what_has_not_expired_and_what_shares_a_chunk_with_it(run, h
             assert model.prove(now) == model.due(now)
             model.forget(now)
             model.check()
+            model.check_since(dice)
     assert model.prove(now + 100) == model.due(now + 100)
     model.forget(now + 100)
     model.check()
     assert model.rows == []
     run.log_drop(model.log)
+
+
+@pytest.mark.parametrize("scale", [1, w.LEAD_UNIT // 2, 1 << 40])
+def test_a_record_knows_how_much_later_those_before_it_expire(run, scale):
+    """In units, begun ones too."""
+    dice, latest = random.Random(scale), -NEVER
+    model = Model(run, [x.hash_word(5)])
+    for n in range(300):
+        expiry = (dice.randrange(-60, 60) + n // 4) * scale
+        model.append(3, expiry, n, n, b"", 0)
+        latest = max(latest, expiry)
+        beyond = -(-latest // w.LEAD_UNIT) - expiry // w.LEAD_UNIT
+        assert model.latest(3) == latest
+        assert lead(model.record(model.references[n])[0]) == (0 if latest == expiry else min(beyond, w.MOST_LEAD))
+        model.check_since(dice)
+    run.log_drop(model.log)
+
+
+@pytest.mark.parametrize(("spread", "bound"), [(1, 0), (1, 40), (30, 40), (1000, 5)])
+def test_rows_within_a_bound_are_met_from_where_they_begin(run, spread, bound):
+    log = run.log_new(ENTRY_WORDS, 0, RECORD_WORDS, 0)
+    times = [n - (x.hash_word(n + 1) * spread >> 32) for n in range(300)]
+    wanted = sum(0 <= t - before <= bound for n, t in enumerate(times) for before in times[:n])
+    assert run.meet_rows(log, 300, spread, bound) == wanted
+    run.log_drop(log)
+
+
+def test_rows_within_a_bound_take_little_longer_of_one_key_with_many():
+    """As long as the square of their number would be minutes."""
+    with Compiled(*FUNCTIONS) as run:
+        log = run.log_new(ENTRY_WORDS, 0, RECORD_WORDS, 0)
+        assert run.meet_rows(log, 300_000, 50, 50) > 5_000_000
+        run.log_drop(log)
+
+
+def check_latest(model):
+    """Of each key the log knows when its last row expires: it has lost none."""
+    for key, rows in model.listed().items():
+        assert model.latest(key) == max(expiry for expiry, *_ in rows)
 
 
 def saved(run, log):
@@ -285,10 +409,12 @@ def test_pieces_of_a_saved_log_are_one_again(run, count):
                 assert run.log_take(piece.log, source.log, entry) == 1
         assert run.log_taken(piece.log) == 1
         assert piece.listed() == {k: rows for k, rows in source.listed().items() if hashes[k] % 256 % 4 == lane}
+        check_latest(piece)
         room = saved(run, piece.log)
         assert run.log_load(target.log, room) == run.log_saved_words(piece.log)
         run.log_drop(piece.log)
     assert target.listed() == {**source.listed(), **target.lists()}
+    check_latest(target)
     proofs = [r for r in (*source.rows, *target.rows) if r[5]]
     assert target.prove(99) == [r[3] for r in sorted(proofs, key=lambda r: (r[1], r[2], r[3]))]
     run.log_forget(target.log, 99)
@@ -307,6 +433,17 @@ def test_a_log_of_other_records_is_refused(run):
         run.log_drop(log)
 
 
+def test_a_log_makes_no_more_chunks_than_references_can_name(run):
+    model = Model(run, [1], places=1)
+    model.append(1, 5, 0, 0, b"", 0)
+    run.poke(model.log, w.LOG_NUMBERS, w.MOST_NUMBERS - 1)
+    assert run.put_row(model.log, run.key_entry(model.log, 1, 1), 5, 0, 0, 1) == 0
+    run.poke(model.log, w.LOG_NUMBERS, 1)
+    model.append(1, 5, 0, 1, b"", 0)
+    model.check()
+    run.log_drop(model.log)
+
+
 def test_one_row_far_in_the_future_holds_back_its_chunk_only(run):
     model = Model(run, [x.hash_word(n) for n in range(64)])
     for n in range(200):
@@ -322,7 +459,7 @@ def test_one_row_far_in_the_future_holds_back_its_chunk_only(run):
 @pytest.mark.parametrize("width", [1, 50, 2000])
 def test_memory_stays_flat_however_many_keys_pass(run, width):
     rounds = 1_000_000 if run.compiled else 3000
-    log = run.log_new(4, 0, RECORD_WORDS, 0)
+    log = run.log_new(2 + w.LIST_WORDS, 0, RECORD_WORDS, 0)
     first = min(4 * width, 2500)
     assert run.pass_rows(log, 0, first, width) == 0
     held = run.log_held_bytes(log)

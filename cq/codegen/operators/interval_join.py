@@ -50,7 +50,7 @@ FARTHEST_US = 1 << 60  # beyond every difference of two times; sums of it and a 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One input. An entry of its log: the key, then the references of its first and last row. A record: the row.
+    """One input. An entry of its log: the key, then the words of its list (log_words.py). A record: the row.
 
     expiry_us: from one microsecond past this after its time on, nothing matches a row.
     lower_us, upper_us: how much later than a row's own time that of a partner may be.
@@ -80,7 +80,7 @@ def side_of(node: IntervalJoin, port: int) -> Side:
         [(f.type, f.nullable) for f in input.schema.fields], words.RECORD_VALUES, ("LEFT_VALUE", "RIGHT_VALUE")[port]
     )
     shapes = (
-        TableShape(keys.next_word + 2, keys.next_word - ENTRY_FIRST, string_words(keys.fields)),
+        TableShape(keys.next_word + words.LIST_WORDS, keys.next_word - ENTRY_FIRST, string_words(keys.fields)),
         TableShape(end, 0, string_words(fields)),
     )
     expiry = _in_reach((node.left_expiry_us, node.right_expiry_us)[port])
@@ -151,7 +151,11 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
     with where_not_null(flow, keys) as known:
         entry = other.keys.find(others, known)
         with scope.when(expr("E != 0", E=entry)):
-            writer.set(reference, expr("ld_i64(E, W)", E=entry, W=Word(other.keys.next_word, "LOG_KEY_FIRST")))
+            since = expr("log_since(L, E + LIST, T + LOWER, SIZE)",
+                L=_log(flow, node, other), E=entry, LIST=Word(other.keys.next_word * 8, "LOG_KEY_LIST_BYTES"),
+                T=time, LOWER=_lower(other), SIZE=other.record_bytes,
+            )  # fmt: skip
+            writer.set(reference, since)
         writer.set(kept, expr("pick(X > OVER, 1, 0)", X=expiry, OVER=_over(flow)))
     if node.left_outer and port == LEFT:
         _meet_or_leave(flow, node, reference, time, values, matched, kept)
@@ -181,10 +185,14 @@ def _next_record(
     record = scope.let(expr("log_record(C, R, SIZE)", C=chunk, R=reference, SIZE=other.record_bytes), "record")
     flow.writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
     theirs = scope.let(expr("ld_i64(R, W)", R=record, W=words.RECORD_EXPIRY), "theirs")
-    lower = other.expiry_us + 1 - other.upper_us
     upper = other.expiry_us + 1 - other.lower_us
-    inside = expr("X >= T + LOWER and X <= T + UPPER", X=theirs, T=time, LOWER=lower, UPPER=upper)
+    inside = expr("X >= T + LOWER and X <= T + UPPER", X=theirs, T=time, LOWER=_lower(other), UPPER=upper)
     return record, chunk, expr("X - N", X=theirs, N=other.expiry_us + 1), inside
+
+
+def _lower(other: Side) -> int:
+    """How much later than a row's time the earliest expiry of a partner on the other side is."""
+    return other.expiry_us + 1 - other.upper_us
 
 
 def _meet(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.expr, values: list[Val]) -> None:

@@ -7,6 +7,11 @@ of its records is reached; its number and its memory are used again, and so are 
 many rows and keys pass, a log holds what has not expired and what shares a chunk with it, and a row far in the future
 holds back its own chunk only. Long strings lie in an arena of their chunk and leave with it.
 
+Nearly all records of a key may be out of reach of a row, as when they are kept for a day and match within minutes. So
+`log_since` finds where to begin, from both ends of the list: going back it knows when there is nothing more, because
+each record says by how much those before it expire later, and the key's entry the latest expiry of all, from which that
+is computed. One that is gone still counts there, so a search may begin too early, never too late.
+
 Some records wait for a proof: that they have expired and nothing has matched them. They are taken in order of expiry,
 then of arrival, before `log_forget` frees what has expired.
 
@@ -49,6 +54,9 @@ from cq.runtime.containers.log_words import (
     CHUNK_COUNT,
     CHUNK_HEAD_BYTES,
     CHUNK_LATEST,
+    LIST_ENDS,
+    LIST_LATEST,
+    LIST_WORDS,
     LOG_ARRIVALS,
     LOG_CAPACITY,
     LOG_CHUNKS,
@@ -66,6 +74,7 @@ from cq.runtime.containers.log_words import (
     LOG_STRINGS,
     LOG_TABLE,
     LOG_WORDS,
+    MOST_NUMBERS,
     MOST_PLACES,
     PLACE_BITS,
     RECORD_BEFORE,
@@ -74,7 +83,9 @@ from cq.runtime.containers.log_words import (
     RECORD_NEXT,
     RECORD_PROOF,
     RECORD_SERIAL,
+    REFERENCE_MASK,
     log_chunk,
+    log_lead,
     log_record,
 )
 from cq.runtime.containers.table_words import (
@@ -105,7 +116,7 @@ CHUNK_BYTES = 1 << 16  # of its records: what one row far in the future can hold
 
 @native("i64(i64, i64, i64, i64)", export=True)
 def log_new(entry_words: int, key_strings: int, record_words: int, strings: int) -> int:
-    """An empty log, or 0 without memory. The last two words of an entry are the log's own."""
+    """An empty log, or 0 without memory. The last words of an entry, LIST_WORDS, are the log's own."""
     log = zalloc(LOG_WORDS * 8)
     if log == 0:
         return 0
@@ -118,7 +129,7 @@ def log_new(entry_words: int, key_strings: int, record_words: int, strings: int)
     st_i64(log, LOG_PLACES, min_i64(max_i64(udiv(CHUNK_BYTES, record_words * 8), 1), MOST_PLACES))
     st_i64(log, LOG_RECORD_BYTES, record_words * 8)
     st_i64(log, LOG_STRINGS, strings)
-    st_i64(log, LOG_HEAD, entry_words - 2)
+    st_i64(log, LOG_HEAD, entry_words - LIST_WORDS)
     st_i64(log, LOG_NEXT, NEVER)
     there = table != 0 and ld_i64(log, LOG_CHUNKS) != 0 and ld_i64(log, LOG_CLOSED) != 0
     if there and ld_i64(log, LOG_PROOFS) != 0 and table_make_dense(table) == 1:
@@ -186,21 +197,26 @@ def log_append(log: int, entry: int, expiry: int, serial: int, waits: int) -> in
     size = ld_i64(log, LOG_RECORD_BYTES)
     record = log_record(chunk, reference, size)
     fill(record, 0, size)
-    st_i64(record, RECORD_HASH, ld_i64(entry, ENTRY_TAG) & HASH_MASK)
     st_i64(record, RECORD_EXPIRY, expiry)
     st_i64(record, RECORD_SERIAL, serial)
     st_i64(record, RECORD_PROOF, arrival)
     st_i64(chunk, CHUNK_COUNT, ld_i64(chunk, CHUNK_COUNT) + 1)
     st_i64(chunk, CHUNK_LATEST, max_i64(ld_i64(chunk, CHUNK_LATEST), expiry))
     st_i64(log, LOG_RECORDS, ld_i64(log, LOG_RECORDS) + 1)
-    head = ld_i64(log, LOG_HEAD)
-    last = ld_i64(entry, head + 1)
+    records = entry + ld_i64(log, LOG_HEAD) * 8
+    ends = ld_i64(records, LIST_ENDS)
+    first = ends & REFERENCE_MASK
+    last = shr_u(ends, 32)
+    latest = ld_i64(records, LIST_LATEST)
     if last == 0:
-        st_i64(entry, head, reference)
+        first = reference
+        latest = expiry
     else:
         st_i64(log_record(log_chunk(log, last), last, size), RECORD_NEXT, reference)
     st_i64(record, RECORD_BEFORE, last)
-    st_i64(entry, head + 1, reference)
+    st_i64(record, RECORD_HASH, log_lead(latest, expiry) | (ld_i64(entry, ENTRY_TAG) & HASH_MASK))
+    st_i64(records, LIST_ENDS, shl(reference, 32) | first)
+    st_i64(records, LIST_LATEST, max_i64(latest, expiry))
     log_set_next(log)
     return reference
 
@@ -209,7 +225,10 @@ def log_append(log: int, entry: int, expiry: int, serial: int, waits: int) -> in
 def _open_chunk(log: int) -> int:
     """The number of a new chunk, which is filled from now on; 0 without memory (then nothing has changed but room)."""
     number = ld_i64(log, LOG_FREE)
-    if number == 0 and ld_i64(log, LOG_NUMBERS) + 1 >= ld_i64(log, LOG_CAPACITY):
+    fresh = ld_i64(log, LOG_NUMBERS) + 1
+    if number == 0 and fresh >= MOST_NUMBERS:
+        return 0
+    if number == 0 and fresh >= ld_i64(log, LOG_CAPACITY):
         capacity = 2 * ld_i64(log, LOG_CAPACITY)
         chunks = block_resize(ld_i64(log, LOG_CHUNKS), capacity * 8)
         if chunks == 0:
@@ -228,7 +247,7 @@ def _open_chunk(log: int) -> int:
         held = _chunk_bytes(log) + ld_i64(chunk, TABLE_ARENA_CAPACITY)
         st_i64(log, LOG_CLOSED_BYTES, ld_i64(log, LOG_CLOSED_BYTES) + held)
     if number == 0:
-        number = ld_i64(log, LOG_NUMBERS) + 1
+        number = fresh
         st_i64(log, LOG_NUMBERS, number)
     else:
         st_i64(log, LOG_FREE, ld_i64(ld_i64(log, LOG_CHUNKS), number))
@@ -331,14 +350,15 @@ def _unlink(log: int, reference: int, record: int) -> None:
     if following != 0:
         st_i64(log_record(log_chunk(log, following), following, size), RECORD_BEFORE, before)
     if before == 0 or following == 0:
-        head = ld_i64(log, LOG_HEAD)
-        entry = _entry_of(log, ld_i64(record, RECORD_HASH), reference)
+        entry = _entry_of(log, ld_i64(record, RECORD_HASH) & HASH_MASK, reference)
+        word = ld_i64(log, LOG_HEAD) + LIST_ENDS
+        ends = ld_i64(entry, word)
         if before == 0 and following == 0:
             table_delete(ld_i64(log, LOG_TABLE), entry)
         elif before == 0:
-            st_i64(entry, head, following)
+            st_i64(entry, word, ends - (ends & REFERENCE_MASK) + following)
         else:
-            st_i64(entry, head + 1, before)
+            st_i64(entry, word, (ends & REFERENCE_MASK) | shl(before, 32))
 
 
 @native("i64(i64, i64, i64)")
@@ -353,7 +373,8 @@ def _entry_of(log: int, hash32: int, reference: int) -> int:
         item = ld_i64(index, slot)
         if shr_u(item, 32) == hash32:
             entry = ld_i64(table, TABLE_ENTRIES) + (item & NUMBER_MASK) * ld_i64(table, TABLE_STRIDE)
-            if ld_i64(entry, head) == reference or ld_i64(entry, head + 1) == reference:
+            ends = ld_i64(entry, head + LIST_ENDS)
+            if ends & REFERENCE_MASK == reference or shr_u(ends, 32) == reference:
                 return entry
         slot = (slot + 1) & mask
 

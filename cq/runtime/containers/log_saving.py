@@ -19,6 +19,8 @@ from cq.runtime.containers.log import (
 )
 from cq.runtime.containers.log_words import (
     CHUNK_COUNT,
+    LIST_ENDS,
+    LIST_WORDS,
     LOG_ARRIVALS,
     LOG_HEAD,
     LOG_PROOFS,
@@ -30,6 +32,7 @@ from cq.runtime.containers.log_words import (
     RECORD_NEXT,
     RECORD_PROOF,
     RECORD_SERIAL,
+    REFERENCE_MASK,
     log_chunk,
     log_record,
 )
@@ -96,7 +99,7 @@ def log_save(log: int, target: int) -> int:
     used = 0
     for key in range(1, ld_i64(table, TABLE_COUNT) + 1):
         entry = ld_i64(table, TABLE_ENTRIES) + key * ld_i64(table, TABLE_STRIDE)
-        reference = ld_i64(entry, ld_i64(log, LOG_HEAD))
+        reference = ld_i64(entry, ld_i64(log, LOG_HEAD) + LIST_ENDS) & REFERENCE_MASK
         while reference != 0:
             chunk = log_chunk(log, reference)
             copy(at, log_record(chunk, reference, size), size)
@@ -141,7 +144,7 @@ def log_load(log: int, source: int) -> int:
     for _key in range(ld_i64(saved, SAVED_COUNT)):
         number += 1
         entry = ld_i64(table, TABLE_ENTRIES) + number * ld_i64(table, TABLE_STRIDE)
-        fill(entry + ld_i64(log, LOG_HEAD) * 8, 0, 16)
+        fill(entry + ld_i64(log, LOG_HEAD) * 8, 0, LIST_WORDS * 8)
         more = 1
         while more == 1:
             if _copy_in(log, entry, at, texts) == 0:
@@ -179,8 +182,8 @@ def log_take(log: int, other: int, entry: int) -> int:
     made = table_take(ld_i64(log, LOG_TABLE), ld_i64(other, LOG_TABLE), entry)
     if made == 0:
         return 0
-    fill(made + ld_i64(log, LOG_HEAD) * 8, 0, 16)
-    reference = ld_i64(entry, ld_i64(other, LOG_HEAD))
+    fill(made + ld_i64(log, LOG_HEAD) * 8, 0, LIST_WORDS * 8)
+    reference = ld_i64(entry, ld_i64(other, LOG_HEAD) + LIST_ENDS) & REFERENCE_MASK
     while reference != 0:
         chunk = log_chunk(other, reference)
         record = log_record(chunk, reference, ld_i64(other, LOG_RECORD_BYTES))
