@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from cases import Prepared, Way, watched
 from random_trial import Plan
-from test_chains import CASES, STREAM, rows
+from test_chains import CASES, LOOP, STREAM, rows
 from wandering import plans_of, wander
 
 # random queries with several plans to go on in
 SEEDS = (60, 61, 62, 67, 69, 70, 75, 76, 77, 93, 95, 100, 101, 103, 109, 111, 112, 113, 118)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name, (_, _, ways) in CASES.items() if ways != [LOOP]])
 def test_chains_go_on_in_another_plan(name):
     watermark, query, _ = CASES[name]
     prepared = Prepared(STREAM.format(watermark=watermark) + query)
