@@ -390,7 +390,8 @@ def _search(
         if serial is None or fresh is None:
             writer.set(entry, 0)
         else:
-            sought.make(entry, expr("table_insert(T, H, S)", T=t.table, H=hash32, S=serial))
+            made = expr("table_insert_at(T, H, S, P, N)", T=t.table, H=hash32, S=serial, P=slot, N=t.entry_bytes)
+            sought.make(entry, made)
             fresh(place)
     return place
 

@@ -250,6 +250,25 @@ def table_insert(table: int, hash32: int, serial: int) -> int:
     return entry
 
 
+@native("i64(i64, i64, i64, i64, i64)", inline=True)
+def table_insert_at(table: int, hash32: int, serial: int, slot: int, size: int) -> int:
+    """As `table_insert`, for entries of `size` bytes, where the search for the key has just ended at the free `slot`.
+
+    A kernel that makes an entry for every other row is a tenth faster with this copied into it: the size is a constant
+    there, and nothing is sought again.
+    """
+    count = ld_i64(table, TABLE_COUNT)
+    if ld_i64(table, TABLE_INDEX) != 0 or count >= ld_i64(table, TABLE_LIMIT):
+        return table_insert(table, hash32, serial)
+    entry = ld_i64(table, TABLE_ENTRIES) + slot * ld_i64(table, TABLE_STRIDE)
+    fill(entry, 0, size)
+    st_i64(entry, ENTRY_TAG, ld_i64(table, TABLE_EPOCH) | hash32)
+    st_i64(entry, ENTRY_FIRST, serial)
+    st_i32(ld_i64(table, TABLE_BIRTHS), count, slot)
+    st_i64(table, TABLE_COUNT, count + 1)
+    return entry
+
+
 @native("i64(i64, i64)", inline=True)
 def _free_slot(table: int, hash32: int) -> int:
     """The slot of a spread table that an entry of this hash would take."""
