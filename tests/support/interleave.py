@@ -28,7 +28,7 @@ from cq.runtime.base.simulation import Allocation, Block, Memory, MemoryFault, c
 
 Thread = Callable[[Any], Any]
 Check = Callable[[Any, list[Any]], None]
-STEP_LIMIT = 5000  # operations on shared words in one schedule; small cases take some hundred
+STEP_LIMIT = 10000  # operations on shared words in one schedule; small cases take some hundred
 
 
 class Failure(AssertionError):

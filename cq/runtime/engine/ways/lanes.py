@@ -311,7 +311,9 @@ def serve_lanes(stage: int, worker: int) -> int:
 def _build(making: Making) -> None:
     """A task for each of its lanes, and splits for two tickets a worker and two more."""
     plant, spec, batch_rows, chained = making.plant, making.spec, making.batch_rows, not making.is_last
-    host, lanes, count, stage = plant.host, plant.block(x.LANES_WORDS), spec.lanes, making.address
+    routing = spec.lanes
+    assert routing is not None, "verify_job has seen to it"
+    host, lanes, count, stage = plant.host, plant.block(x.LANES_WORDS), routing.count, making.address
     splits = 2 * plant.workers + 2
     tasks = new_tasks(plant, spec, stage, new_states(plant, spec, count))
     carried = Carried(chained, False, spec.passes_watermarks, chained)
@@ -321,14 +323,13 @@ def _build(making: Making) -> None:
     idle, homes = plant.pool(splits)
     for home in homes:
         plant.splits.append(made(host.function("split_new")(count, home), spec.name))
-    assert spec.lane_entry is not None
     for index, value in (
         (x.LANES_COUNT, count),
-        (x.LANES_BRANCHES, spec.branches),
-        (x.LANES_TURNS, spec.turns),
+        (x.LANES_BRANCHES, routing.branches),
+        (x.LANES_TURNS, routing.turns),
         (x.LANES_INPUTS, len(plant.job.sources) if making.number == 0 else 1),
-        (x.LANES_ROUTE, host.place(_routes(count, spec.branches))),
-        (x.LANES_ENTRY, making.entries[spec.lane_entry]),
+        (x.LANES_ROUTE, host.place(_routes(count, routing.branches))),
+        (x.LANES_ENTRY, making.entries[routing.entry]),
         (x.LANES_HYBRID, plant.hybrids[-1]),
         (x.LANES_TASKS, host.place(words(tasks))),
         (x.LANES_SPLITS, idle),

@@ -42,7 +42,7 @@ from cq.runtime.engine.stage import (
     use_up,
     wake_workers,
 )
-from cq.runtime.engine.ways.parts import AGAIN, COLLECTED, UNCOLLECTED, collect_parts
+from cq.runtime.engine.ways.parts import AGAIN, COLLECTED, UNCOLLECTED, collect_parts, left_to_owner
 from cq.runtime.engine.ways.protocol import Making, Runner, register
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND, ITEM_LAST
 from cq.runtime.layout.abi import ERROR, MORE, PORT_LIMIT, PORT_ROWS, PORT_WORDS
@@ -177,7 +177,10 @@ def flush_loop(stage: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def serve_loop(stage: int, worker: int) -> int:
-    """`Runner.serve`: any worker will do."""
+    """`Runner.serve`: any worker will do, unless another one has what the stage collects in its cache."""
+    partials = ld_i64(stage, STAGE_PARTIALS)
+    if partials != 0 and left_to_owner(partials, worker) == 1:
+        return 0
     return serve_single(stage, 0)
 
 

@@ -73,23 +73,35 @@ PATIENCE = 64  # visits in vain: some microseconds, and less than a worker makes
 def part_take(partials: int, worker: int) -> int:
     """A part that is the worker's until it gives it back; 0 when it finds none.
 
-    Each worker has a part of its own. Where only one is filled it stays with its worker, in whose cache it lies, unless
-    others have come by in vain for a while: then its worker sleeps, or is not running.
+    Each worker has a part of its own.
     """
     number = worker
     if at_load(partials + PARTIALS_SPREAD * 8) == 1:
         number = 0
     part = partials + (PARTIALS_PARTS + number * PART_WORDS) * 8
-    if at_load(part + PART_LOCK * 8) != FREE:
-        return 0
-    stranger = number != worker and at_load(part + PART_OWNER * 8) != worker
-    if stranger and at_add(part + PART_PASSED * 8, 1) < PATIENCE:
+    if at_load(part + PART_LOCK * 8) != FREE or left_to_owner(partials, worker) == 1:
         return 0
     if not at_cas(part + PART_LOCK * 8, FREE, BUSY):
         return 0
     at_store(part + PART_OWNER * 8, worker)
     at_store(part + PART_PASSED * 8, 0)
     return part
+
+
+@native("i64(i64, i64)")
+def left_to_owner(partials: int, worker: int) -> int:
+    """1 when one part is filled, and another worker than this one is to fill and collect it.
+
+    The panes lie in that worker's cache. This one does it all the same when it has come by in vain for a while: then
+    the other one sleeps, or is not running.
+    """
+    part = partials + PARTIALS_PARTS * 8
+    if worker == 0 or at_load(partials + PARTIALS_SPREAD * 8) != 1 or at_load(part + PART_OWNER * 8) == worker:
+        return 0
+    lock = at_load(part + PART_LOCK * 8)
+    if lock == BUSY or lock == MARKED:
+        return 1
+    return 1 if at_add(part + PART_PASSED * 8, 1) < PATIENCE else 0
 
 
 @native("void(i64)")
