@@ -199,9 +199,9 @@ def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, tu
 LANES_ARGUMENTS = ("batch", "port", "lo", "hi", "out", "constants")
 
 
-def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], branches: Sequence[Branch]) -> None:
-    """Write the function that gives the 32-bit key hash of rows lo..hi of a port in a branch, and returns 1; it returns
-    0 where the branch does not read the port. All keys are such as `decides_lane`.
+def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], branches: Sequence[Branch]) -> str:
+    """Write the function that tells a row's lane (`cq.runtime.layout.job.Lanes.entry`); its name. All keys are such as
+    `decides_lane`.
 
     A port and a branch are told by one number, as in segments of lanes: branch * ports + port.
     Tables take a slot from a hash's top bits; lanes are to be taken from its low ones.
@@ -217,6 +217,7 @@ def write_lanes(stage: StagePlan, inputs: tuple[LogicalNode, ...], branches: Seq
             with stage.writer.if_(expr("port == P", P=place)):
                 stage.writer.code(f"return lanes_{place}(batch, port, lo, hi, out, constants)")
         stage.writer.code("return 0")
+    return "lanes"
 
 
 def _write_lane_hash(

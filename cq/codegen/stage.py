@@ -26,7 +26,7 @@ from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.job import Grid, PortSpec, Stage
+from cq.runtime.layout.job import Grid, Lanes, PortSpec, Stage
 from cq.ways import Way
 
 
@@ -75,8 +75,11 @@ def write_stage(
     finishers = _write_finishers(stage)
     _write_serve(stage)
     _write_kernel(stage, loops, finishers)
+    lanes = None
     if spec.branches:
-        write_lanes(stage, inputs, spec.branches)
+        most = max(stage.turns.get(id(n), 1) for n in inputs)
+        entry = write_lanes(stage, inputs, spec.branches)
+        lanes = Lanes(entry=entry, count=spec.lanes, branches=len(spec.branches), turns=most)
     times = [write_times(stage, source, port) for port, source in computed.items()]
     made = Stage(
         name=spec.name,
@@ -90,10 +93,7 @@ def write_stage(
         ports=ports,
         sites=tuple(stage.sites.sites),
         groups=tuple(stage.groups),
-        lane_entry="lanes" if spec.branches else None,
-        lanes=spec.lanes,
-        branches=len(spec.branches),
-        turns=max((stage.turns.get(id(n), 1) for n in inputs), default=1),
+        lanes=lanes,
         time_entries=tuple(times),
         passes_watermarks=passes_watermarks,
         moving=partial(write_moving, spec, tuple(stage.slots), tuple(globals_)),

@@ -114,6 +114,29 @@ def test_branches_that_do_not_pay_stay_one_loop_and_say_so() -> None:
     assert part.stages[0].reason == f"{nothing}; routing by each would gain too little"
 
 
+def test_rows_that_pass_operators_with_state_by_are_told_as_the_reason() -> None:
+    text = (
+        f"SELECT auction AS k, a + b + c AS n FROM (SELECT auction, {SLOW} FROM {TUMBLE} GROUP BY window_end, auction)"
+        " UNION ALL SELECT v, 1 FROM plain;"
+    )
+    part = placed(rewrite(plan_of(text)))
+    assert ways(part) == [Way.LOOP] and "a UNION ALL takes rows of a source" in part.stages[0].reason
+
+
+def test_one_branch_is_routed_only_where_routing_a_row_pays() -> None:
+    text = (
+        f"CREATE VIEW p AS SELECT window_time AS t, COUNT(*) AS n, {SLOW} FROM {TUMBLE}"
+        " GROUP BY window_end, window_time, auction;"
+        f"CREATE VIEW q AS SELECT window_time AS t, COUNT(*) AS n, {SLOW.replace('price', 'item')} FROM {TUMBLE}"
+        " GROUP BY window_end, window_time, bidder;"
+        "SELECT p.a + p.b + p.c AS x, q.a + q.b + q.c AS y FROM p JOIN q ON p.n = q.n"
+        " AND q.t BETWEEN p.t - INTERVAL '1' MINUTE AND p.t;"
+    )
+    part = placed(rewrite(plan_of(text)), 8)
+    assert ways(part) == [Way.LANES, Way.LOOP] and len(part.stages[0].branches) == 2
+    assert part.stages[1].reason == "a row costs 24 ns, and routing pays from 45"
+
+
 def test_a_cheap_row_is_not_routed() -> None:
     part = placed(
         rewrite(plan_of("SELECT SUM(auction) OVER (PARTITION BY bidder ROWS UNBOUNDED PRECEDING) AS s FROM bid;"))

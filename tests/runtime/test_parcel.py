@@ -12,7 +12,7 @@ import pytest
 from cq.runtime.engine.engine import Engine
 from cq.runtime.flow import parcel as p
 from cq.runtime.layout.abi import STATE_FIRST_FREE, Storage
-from cq.runtime.layout.job import ColumnSpec, Job, PortSpec, SourceSpec, Stage
+from cq.runtime.layout.job import ColumnSpec, Job, Lanes, PortSpec, SourceSpec, Stage
 from cq.ways import Way
 
 TYPES = {
@@ -133,9 +133,7 @@ def copying(runs=Way.LOOP, limit=None):
         state_words=STATE_FIRST_FREE,
         constants=b"",
         ports=(PortSpec("out", COLUMNS, limit),),
-        lane_entry="lanes" if lanes else None,
-        lanes=4 if lanes else 0,
-        branches=1 if lanes else 0,
+        lanes=Lanes(entry="lanes", count=4, branches=1, turns=1) if lanes else None,
     )
     return Job((SourceSpec("s", COLUMNS),), (stage,))
 

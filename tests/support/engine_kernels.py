@@ -19,6 +19,7 @@ from cq.runtime.layout.job import (
     EventTime,
     Grid,
     Job,
+    Lanes,
     PortSpec,
     Site,
     Slot,
@@ -229,9 +230,7 @@ def stage(name: str, way: Way = Way.LOOP, *, last: bool = True, limit: int | Non
         constants=b"",
         ports=(PortSpec("out", PAIR, limit),),
         sites=(Site("v is negative", 1, 1, 1, 2),),
-        lane_entry="lanes" if lanes else None,
-        lanes=4 if lanes else 0,
-        branches=1 if lanes else 0,
+        lanes=Lanes(entry="lanes", count=4, branches=1, turns=1) if lanes else None,
     )
 
 

@@ -85,15 +85,15 @@ def grouped(plan: LogicalPlan) -> Grouping | None:
     return _numbered(found)
 
 
-def _place(node: LogicalNode, below: set[int], mine: list[Component], found: Grouping) -> bool:
+def _place(node: LogicalNode, below: set[int], own: list[Component], found: Grouping) -> bool:
     """Whether an operator with state has a part of its key in common with all it reads; then it is one of them."""
     if not below:
-        near = [n for n, g in enumerate(found.groups) if joined(g.common, mine)]
-        below = set(near[:1])
-        if not below and mine and len(found.groups) < MOST_BRANCHES:
-            found.groups.append(Group(mine))
+        sharing = [n for n, g in enumerate(found.groups) if g.nodes and joined(g.common, own)]
+        below = set(sharing[:1])
+        if not below and own and sum(bool(g.nodes) for g in found.groups) < MOST_BRANCHES:
+            found.groups.append(Group(own))
             below = {len(found.groups) - 1}
-    common = mine
+    common = own
     for number in sorted(below):
         common = joined(found.groups[number].common, common)
     if not below or not common:

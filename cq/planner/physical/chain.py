@@ -19,7 +19,8 @@ from cq.planner.plan.node import LogicalNode, topological
 ROUTING_NS = 30
 # A chain must be this much faster by its costs, which are known within a factor, than one loop.
 GAIN = 1.25
-# Rows of a window for each of its results: what the stages behind a window need not do for every row.
+# Rows of a window for each of its results: what the stages behind a window need not do for every row. A guess, in the
+# absence of statistics; with fewer rows a group, panes of several workers do not pay either (engine/ways/partial.py).
 ROWS_A_RESULT = 8
 
 

@@ -48,6 +48,8 @@ ROUTED_FROM_NS = 45
 CALLS_APART = 4
 
 NOTHING_IN_COMMON = "the keys of its operators have no part in common that a row shows"
+ONLY_COMPUTED = "the key its operators have in common cannot be computed where rows are routed"
+PASSED_BY = "a UNION ALL takes rows of a source beside rows of operators with state: they belong to no lane"
 
 LANES_A_WORKER = 4  # so that lanes of different weight even out
 MOST_LANES = 64
@@ -173,9 +175,11 @@ class _Choice:
             return self._stage(name, plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {ROUTED_FROM_NS}")
         if ties_show(plan, self.waits):
             return self._stage(name, plan, Way.LOOP, "groups begun at one closing time keep their order of arrival")
-        branch = self._branch(plan, plan.nodes(), common_components(plan))
+        common = common_components(plan)
+        branch = self._branch(plan, plan.nodes(), common)
         if branch is None or None in branch.keys:
-            return self._stage(name, plan, Way.LOOP, NOTHING_IN_COMMON)
+            unseen = PASSED_BY if _pass_by(plan) else NOTHING_IN_COMMON
+            return self._stage(name, plan, Way.LOOP, ONLY_COMPUTED if common and branch is None else unseen)
         return self._stage(name, plan, Way.LANES, reason_of((branch,), cost), (branch,))
 
     def _chained(self, parts: Sequence[Stage], name: str) -> tuple[Stage, ...]:
@@ -227,7 +231,10 @@ class _Choice:
         found = tuple(b for b in branches if b is not None)
         if len(found) < len(branches):
             return []
-        stage = self._stage("", below, Way.LANES, reason_of(found, row_cost_ns(below)), found)
+        cost = row_cost_ns(below)
+        if len(found) == 1 and cost < ROUTED_FROM_NS:
+            return []
+        stage = self._stage("", below, Way.LANES, reason_of(found, cost), found)
         return [stage] if above is None else [stage, *self._parts(above)]
 
     def _branch(
@@ -266,6 +273,12 @@ def lane_count(workers: int, branches: int) -> int:
     each = 1 << max(1, (LANES_A_WORKER * workers - 1).bit_length())
     most = 1 << ((MOST_LANES // branches).bit_length() - 1)
     return branches * min(most, each)
+
+
+def _pass_by(plan: LogicalPlan) -> bool:
+    """Whether rows of a source come to an output, and to no operator with state, past one that has."""
+    read = {id(i) for n in plan.nodes() if n.keeps_state for i in n.inputs}
+    return any(id(edge) not in read for edge in boundaries(plan))
 
 
 def row_cost_ns(plan: LogicalPlan) -> int:

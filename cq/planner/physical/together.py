@@ -78,7 +78,7 @@ class RowsOf(Stateless):
         return (self.node.identity,)
 
     def describe(self) -> str:
-        return f"rows of {self.node.operator}"
+        return f"{self.node.operator}  {self.node.describe()}"
 
 
 def together(nodes: Sequence[LogicalNode]) -> tuple[LogicalNode, tuple[LogicalNode, ...]]:

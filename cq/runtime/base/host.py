@@ -59,7 +59,7 @@ class Host(Protocol):
 
 def stage_entries(stage: Stage) -> tuple[str, ...]:
     """The functions of a stage that are called by address."""
-    lanes = () if stage.lane_entry is None else (stage.lane_entry,)
+    lanes = () if stage.lanes is None else (stage.lanes.entry,)
     return (stage.entry, *lanes, *stage.time_entries)
 
 

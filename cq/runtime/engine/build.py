@@ -100,7 +100,8 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
 
 def _new_depots(making: Making, runner: Runner) -> list[int]:
     """A depot for each port of the stage's tasks."""
-    spec, lanes, batch_rows = making.spec, max(making.spec.lanes, 1), making.batch_rows
+    spec, batch_rows = making.spec, making.batch_rows
+    lanes = 1 if spec.lanes is None else spec.lanes.count
     limit = batch_rows if lanes == 1 else max(256, 4 * batch_rows // lanes)  # a lane with four times its share is full
     # a full ticket fits on top of a port that is not full; where ports are emptied after every item, a ticket fits
     capacity = limit if runner.emptied else 2 * limit

@@ -143,7 +143,7 @@ def _move_slot(host: Host, plant: Plant, number: int, slot: Slot, sources: Seque
     constants = host.place(moving.constants)
     call, taken = host.function("call_move"), host.function(_role(slot, "taken"))
     route = 0
-    if stage.lanes:
+    if stage.lanes is not None:
         routes = host.word(host.word(plant.stages[number], STAGE_LANES), LANES_ROUTE)
         route = routes + branch * PARTITIONS
     for lane, state in enumerate(plant.states[number]):

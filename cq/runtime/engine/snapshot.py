@@ -19,13 +19,13 @@ from cq.runtime.engine.moving import StateBytes, move_states, saved_slots
 from cq.runtime.engine.plant import Plant
 from cq.runtime.flow import admission as m
 from cq.runtime.layout.abi import STATE_LATE_ROWS
-from cq.runtime.layout.job import Job, Stage
+from cq.runtime.layout.job import Job, Lanes, Stage
 
 _ADMISSION = (m.ADMISSION_SERIAL, m.ADMISSION_MINIMUM, m.ADMISSION_BOUNDARY, m.ADMISSION_LATE_ROWS)
 _SOURCE = (m.SOURCE_ENDED, m.SOURCE_MAX, m.SOURCE_WATERMARK, m.SOURCE_TAKEN)
 _SINK = (s.SINK_LEFT, s.SINK_ROWS, s.SINK_BATCHES)
 
-StageShape = tuple[str, int, int, tuple[tuple[str, str], ...]]
+StageShape = tuple[str, Lanes | None, tuple[tuple[str, str], ...]]
 """What of a stage decides how its state is divided: how it runs, how many lanes and branches it has, what its slots are
 and hold."""
 
@@ -55,8 +55,7 @@ class SnapshotMismatch(Exception):
 def job_shape(job: Job) -> tuple[StageShape, ...]:
     """Jobs of one shape have states that are divided alike."""
     return tuple(
-        (stage.way.value, stage.lanes, stage.branches, tuple((slot.key, slot.contents) for slot in stage.slots))
-        for stage in job.stages
+        (stage.way.value, stage.lanes, tuple((slot.key, slot.contents) for slot in stage.slots)) for stage in job.stages
     )
 
 

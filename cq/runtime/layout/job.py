@@ -176,16 +176,33 @@ class PortSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lanes:
+    """How a stage's rows are told apart.
+
+    entry: the function `i64 lanes(batch, place, lo, hi, out, constants)` that writes the 32-bit key hash of rows lo..hi
+    of a port's batch into out, a u32[hi - lo], and returns 1; or 0 where the branch does not read the port. place:
+    branch * ports + port, which is also what the kernel finds as the port of a segment.
+    count: of the lanes, those of all branches.  branches: groups of operators, each with as many of the lanes; a row
+    goes to one lane of every branch that reads its port.
+    turns: what a source row causes in a lane has a turn below this in POSITION_NODE.
+    """
+
+    entry: str
+    count: int
+    branches: int
+    turns: int
+
+    def __post_init__(self) -> None:
+        assert self.branches > 0 < self.turns, "no branch, or none of what a row causes has a turn"
+        assert self.count > 0 and self.count % self.branches == 0, "lanes that are not those of branches"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
     """A compiled-to-be loop.
 
     module: generated Python source, one file.  functions: (name, signature) of all it defines.  entry: its kernel.
-    lanes: for LANES, how many, those of all branches.  branches: groups of operators, each with as many of the lanes;
-    a row goes to one lane of every branch that reads its port.  lane_entry: for LANES, a function
-    `i64 lanes(batch, place, lo, hi, out, constants)` that writes the 32-bit key hash of rows lo..hi of a port's batch
-    into out, a u32[hi - lo], and returns 1; or 0 where the branch does not read the port. place: branch * ports + port,
-    which is also what the kernel finds as the port of a segment.  turns: what a source row causes in a lane has a turn
-    below this in POSITION_NODE.
+    lanes: for LANES, and only for that.
     time_entries: functions `i64 times(state, batch, lo, hi, out, constants)` of event times that are computed
     (cq/runtime/engine/clock.py).  positions: whether the kernel writes PORT_POSITIONS (needed when run in lanes).
     constants: the bytes a kernel reads its literals from (words, then string bytes).
@@ -203,10 +220,7 @@ class Stage:
     constants: bytes
     ports: tuple[PortSpec, ...]
     sites: tuple[Site, ...] = ()
-    lane_entry: str | None = None
-    lanes: int = 0
-    branches: int = 0
-    turns: int = 1
+    lanes: Lanes | None = None
     time_entries: tuple[str, ...] = ()
     passes_watermarks: bool = False
     groups: tuple[Groups | Met, ...] = ()
@@ -245,12 +259,10 @@ def verify_job(job: Job) -> Job:
 def _problems(job: Job, number: int, stage: Stage) -> Iterator[str]:
     last = number == len(job.stages) - 1
     names = {name for name, _ in stage.functions}
-    if stage.entry not in names or (stage.lane_entry is not None and stage.lane_entry not in names):
+    if stage.entry not in names or (stage.lanes is not None and stage.lanes.entry not in names):
         yield "an entry it does not define"
-    if (stage.way is Way.LANES) != (stage.lane_entry is not None) or bool(stage.lanes) != bool(stage.lane_entry):
-        yield "lanes without a function that tells them, or the reverse"
-    if bool(stage.lanes) != bool(stage.branches) or (stage.branches and stage.lanes % stage.branches):
-        yield "lanes that are not those of branches"
+    if (stage.way is Way.LANES) != (stage.lanes is not None):
+        yield "lanes by key whose rows are not told apart, or the reverse"
     if stage.way is Way.PARTIAL and last:
         yield "partial panes are merged by the next stage"
     if not last and len(stage.ports) != 1:
