@@ -79,7 +79,9 @@ def part_take(partials: int, worker: int) -> int:
     if at_load(partials + PARTIALS_SPREAD * 8) == 1:
         number = 0
     part = partials + (PARTIALS_PARTS + number * PART_WORDS) * 8
-    if at_load(part + PART_LOCK * 8) != FREE or left_to_owner(partials, worker) == 1:
+    if at_load(part + PART_LOCK * 8) != FREE:
+        return 0
+    if left_to_owner(partials, worker) == 1:
         return 0
     if not at_cas(part + PART_LOCK * 8, FREE, BUSY):
         return 0
