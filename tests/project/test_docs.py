@@ -194,7 +194,8 @@ def test_first_command_installs_cq_and_runs_the_toll_query(place: Path) -> None:
     words = shlex.split(run)
     assert words[0] == ".venv/bin/cq"
     query = ROOT / words[2]
-    assert re.search(r"\brows = (\d+)", query.read_text(encoding="utf-8"))[1] == "3000000"  # type: ignore[index]
+    found = re.search(r"\brows = (\d+)", query.read_text(encoding="utf-8"))
+    assert found and found[1] == "3000000"
     done = subprocess.run(
         [sys.executable, "-m", "cq", *words[1:]], cwd=place, capture_output=True, text=True, timeout=300, check=False
     )

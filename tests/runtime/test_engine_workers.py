@@ -11,6 +11,7 @@ from interleave import Failure, explore, wander
 from planted import original, planted
 
 from cq.runtime.base.ops import at_add, at_load, at_store, ld_i64, pause, release, zalloc
+from cq.runtime.engine.ways.parts import PATIENCE
 from cq.runtime.queues import pool, reorder, ring
 from cq.runtime.queues.ring import ring_drop, ring_new, ring_pop, ring_push
 
@@ -76,6 +77,27 @@ def run_jobs(worker, stage, runner, workers=1, count=1, **limits):
 def test_no_wakeup_is_lost():
     assert run_jobs(original(WORKER), original(STAGE), explore, preemptions=2, delays=True).complete
     run_jobs(original(WORKER), original(STAGE), wander, workers=2, count=3, runs=200, delays=True)
+
+
+def test_a_worker_that_was_woken_outlasts_its_patience_before_it_sleeps_again(monkeypatch):
+    worker, stage, visits = original(WORKER), original(STAGE), [0]
+
+    def setup():
+        return zalloc(stage.ENGINE_WORDS * 8)
+
+    def work_once(*_):
+        visits[-1] += 1
+        return 0
+
+    def futex_wait(epoch, *_):
+        at_store(epoch - stage.ENGINE_EPOCH * 8 + stage.ENGINE_STOP * 8, int(len(visits) == 3))
+        visits.append(0)
+
+    monkeypatch.setitem(worker.worker_loop.__globals__, "work_once", work_once)
+    monkeypatch.setitem(worker.worker_loop.__globals__, "futex_wait", futex_wait)
+    wander(setup, [lambda engine: worker.worker_loop(engine, 1)], lambda engine, _: release(engine), runs=1)
+    assert len(visits) == 4
+    assert min(visits[:3]) > PATIENCE
 
 
 @pytest.mark.mutants

@@ -177,9 +177,10 @@ class _Choice:
             return self._stage(name, plan, Way.LOOP, "groups begun at one closing time keep their order of arrival")
         common = common_components(plan)
         branch = self._branch(plan, plan.nodes(), common)
+        if branch is None and common:
+            return self._stage(name, plan, Way.LOOP, ONLY_COMPUTED)
         if branch is None or None in branch.keys:
-            unseen = PASSED_BY if _pass_by(plan) else NOTHING_IN_COMMON
-            return self._stage(name, plan, Way.LOOP, ONLY_COMPUTED if common and branch is None else unseen)
+            return self._stage(name, plan, Way.LOOP, PASSED_BY if _pass_by(plan) else NOTHING_IN_COMMON)
         return self._stage(name, plan, Way.LANES, reason_of((branch,), cost), (branch,))
 
     def _chained(self, parts: Sequence[Stage], name: str) -> tuple[Stage, ...]:

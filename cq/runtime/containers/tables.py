@@ -233,7 +233,6 @@ def table_insert(table: int, hash32: int, serial: int) -> int:
         if _make_room(table) == 0:
             return 0
         used = count + ld_i64(table, TABLE_DEAD)
-    epoch = ld_i64(table, TABLE_EPOCH)
     births = ld_i64(table, TABLE_BIRTHS)
     number = used + 1
     if ld_i64(table, TABLE_INDEX) == 0:
@@ -242,12 +241,7 @@ def table_insert(table: int, hash32: int, serial: int) -> int:
         _point(table, hash32, number)
     if births != 0:
         st_i32(births, used, number)
-    entry = ld_i64(table, TABLE_ENTRIES) + number * ld_i64(table, TABLE_STRIDE)
-    fill(entry, 0, ld_i64(table, TABLE_ENTRY_BYTES))
-    st_i64(entry, ENTRY_TAG, epoch | hash32)
-    st_i64(entry, ENTRY_FIRST, serial)
-    st_i64(table, TABLE_COUNT, count + 1)
-    return entry
+    return _enter(table, hash32, serial, number, ld_i64(table, TABLE_ENTRY_BYTES))
 
 
 @native("i64(i64, i64, i64, i64, i64)", inline=True)
@@ -260,12 +254,18 @@ def table_insert_at(table: int, hash32: int, serial: int, slot: int, size: int) 
     count = ld_i64(table, TABLE_COUNT)
     if ld_i64(table, TABLE_INDEX) != 0 or count >= ld_i64(table, TABLE_LIMIT):
         return table_insert(table, hash32, serial)
-    entry = ld_i64(table, TABLE_ENTRIES) + slot * ld_i64(table, TABLE_STRIDE)
+    st_i32(ld_i64(table, TABLE_BIRTHS), count, slot)
+    return _enter(table, hash32, serial, slot, size)
+
+
+@native("i64(i64, i64, i64, i64, i64)", inline=True)
+def _enter(table: int, hash32: int, serial: int, number: int, size: int) -> int:
+    """Address of the entry of this number, of `size` bytes, which lives from here on."""
+    entry = ld_i64(table, TABLE_ENTRIES) + number * ld_i64(table, TABLE_STRIDE)
     fill(entry, 0, size)
     st_i64(entry, ENTRY_TAG, ld_i64(table, TABLE_EPOCH) | hash32)
     st_i64(entry, ENTRY_FIRST, serial)
-    st_i32(ld_i64(table, TABLE_BIRTHS), count, slot)
-    st_i64(table, TABLE_COUNT, count + 1)
+    st_i64(table, TABLE_COUNT, ld_i64(table, TABLE_COUNT) + 1)
     return entry
 
 

@@ -175,7 +175,7 @@ def worker_loop(engine: int, worker: int) -> int:
                 futex_wait(engine + ENGINE_EPOCH * 8, epoch, SLEEP_NS)
                 slept += 1
             at_add(engine + ENGINE_WAITERS * 8, -1)
-            idle = SPINS  # a few yields, then sleep again
+            idle = 0  # as patient as before: what is left to others (parts.py) is this worker's only after some visits
     return slept
 
 

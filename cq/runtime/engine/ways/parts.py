@@ -73,7 +73,7 @@ PATIENCE = 64  # visits in vain: some microseconds, and less than a worker makes
 def part_take(partials: int, worker: int) -> int:
     """A part that is the worker's until it gives it back; 0 when it finds none.
 
-    Each worker has a part of its own.
+    Each worker has a part of its own, or all have the first, which one of them fills (`left_to_owner`).
     """
     number = worker
     if at_load(partials + PARTIALS_SPREAD * 8) == 1:
