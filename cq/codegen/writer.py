@@ -32,13 +32,13 @@ _MARK = "line_mark"
 _MARK_TEXT = re.compile(rf"^(\s*){_MARK}\((\d+), (\d+)\)$", re.M)
 
 # what the verifier lets through
-_NODES = (
+_NODES = {
     ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.For, ast.While,
     ast.If, ast.Break, ast.Continue, ast.Pass, ast.Expr, ast.Call, ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp,
     ast.BoolOp, ast.Compare, ast.IfExp, ast.Tuple, ast.Load, ast.Store, ast.Add, ast.Sub, ast.Mult, ast.BitAnd,
     ast.BitOr, ast.BitXor, ast.RShift, ast.USub, ast.Invert, ast.Not, ast.And, ast.Or, ast.Eq, ast.NotEq, ast.Lt,
     ast.LtE, ast.Gt, ast.GtE,
-)  # fmt: skip
+}  # fmt: skip
 MOST_NODES = 400_000  # of one stage; beyond it compiling would take minutes
 
 
@@ -70,6 +70,8 @@ class _Filler(ast.NodeTransformer):
                 setattr(fresh, name, [self.visit(v) if isinstance(v, ast.AST) else v for v in value])
             elif isinstance(value, ast.AST):
                 setattr(fresh, name, self.visit(value))
+        if isinstance(fresh, ast.stmt):
+            fresh.lineno = 0  # `unparse` looks for one
         return fresh
 
 
@@ -237,7 +239,7 @@ class Writer:
         namer.visit(module)
         own = (_MARK, *(f.name for f in self.functions))
         verify(module, {*globals_, "range", "int", "float", "bool", *own}, namer.constants)
-        text = ast.unparse(ast.fix_missing_locations(module))
+        text = ast.unparse(module)
         text = _MARK_TEXT.sub(lambda m: f"{m[1]}# line {m[2]}: {self.marks[int(m[3])]}", text).strip() + "\n"
         return _declarations(namer.constants) + text
 
@@ -280,20 +282,21 @@ def verify(module: ast.Module, globals_: set[str], constants: Mapping[str, int])
     for function in module.body:
         assert isinstance(function, ast.FunctionDef) and not function.decorator_list, "a module of functions only"
         local = {a.arg for a in function.args.args}
-        local |= {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        every = list(ast.walk(function))
+        local |= {n.id for n in every if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         hidden = local & (globals_ | constants.keys())
         assert not hidden, f"locals hide globals: {sorted(hidden)}"
-        for node in ast.walk(function):
-            nodes += 1
-            assert isinstance(node, _NODES), f"{type(node).__name__} in generated code"
+        plain = {name for name in local | globals_ if _NAME.fullmatch(name)} | constants.keys()
+        nodes += len(every)
+        for node in every:
+            assert type(node) in _NODES, f"{type(node).__name__} in generated code"
             match node:
                 case ast.Call(func=ast.Name(id=name), keywords=[]):
                     assert name in globals_, f"generated code calls {name}"
                 case ast.Call():
                     raise AssertionError("generated code calls something computed")
                 case ast.Name(id=name):
-                    plain = _NAME.fullmatch(name) and name in local | globals_
-                    assert plain or name in constants, f"generated code names {name}"
+                    assert name in plain, f"generated code names {name}"
                 case ast.Constant(value=value):
                     assert isinstance(value, int | float), "generated code holds text"
                     assert isinstance(value, float) or abs(value) < 2**63, "a constant beyond 64 bits"

@@ -85,9 +85,15 @@ def unit(draws: Ints) -> Floats:
 @lru_cache(maxsize=16)
 def normal_table(mean: float, deviation: float) -> Ints:
     """Quantiles of N(mean, deviation), rounded to integers; indexed by NORMAL_BITS random bits."""
-    inverse = NormalDist(mean, deviation).inv_cdf
+    return np.floor(mean + _quantiles() * deviation + 0.5).astype(np.int64)
+
+
+@lru_cache(maxsize=1)
+def _quantiles() -> Floats:
+    """Of the standard normal distribution; mean + deviation * each is what `NormalDist.inv_cdf` computes."""
     size = 1 << NORMAL_BITS
-    return np.array([math.floor(inverse((i + 0.5) / size) + 0.5) for i in range(size)], dtype=np.int64)
+    inverse = NormalDist().inv_cdf
+    return np.array([inverse((i + 0.5) / size) for i in range(size)])
 
 
 def normal_index(draws: Ints) -> Ints:

@@ -27,17 +27,14 @@ from numba.core.compiler import CompilerBase, Flags, compile_extra
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.errors import NumbaError
+from numba.core.interpreter import Interpreter
+from numba.core.lowering import Lower
 from numba.core.registry import cpu_target
-from numba.core.typed_passes import (
-    IRLegalization,
-    NativeLowering,
-    NoPythonBackend,
-    NopythonTypeInference,
-    PreLowerStripPhis,
-)
+from numba.core.transforms import canonicalize_cfg
+from numba.core.typed_passes import BaseNativeLowering, NoPythonBackend, NopythonTypeInference
 from numba.core.typing import signature as numba_signature
 from numba.core.typing.templates import AbstractTemplate
-from numba.core.untyped_passes import FixupArgs, IRProcessing, TranslateByteCode
+from numba.core.untyped_passes import FixupArgs
 
 from cq.runtime.base.intrinsics import IR_TYPES, RAISES
 from cq.runtime.base.signatures import Signature
@@ -50,41 +47,88 @@ _BUILTINS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@register_pass(mutates_CFG=False, analysis_only=False)
-class _UnlockLiterals(FunctionPass):  # type: ignore[misc]
-    """What stands in the place of numba's SSA pass, which takes a third of the time and which LLVM does again.
+class _Interpreter(Interpreter):  # type: ignore[misc]
+    """Numba's interpreter without the search for what the restricted Python does not have: `with`, lists, `**`."""
 
-    A variable that is assigned a literal would be of that literal's type and take no other value, were it not split.
-    """
+    def post_process(self, peepholes: Any, func_ir: Any) -> Any:
+        return func_ir
 
-    _name = "cq_unlock_literals"
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _TranslateByteCode(FunctionPass):  # type: ignore[misc]
+    _name = "cq_translate_bytecode"
 
     def __init__(self) -> None:
         super().__init__()
 
     def run_pass(self, state: Any) -> bool:
-        assigned = Counter(
-            s.target.name for b in state.func_ir.blocks.values() for s in b.body if isinstance(s, numba_ir.Assign)
-        )
-        for block in state.func_ir.blocks.values():
-            body = []
-            for s in block.body:
-                literal = isinstance(s, numba_ir.Assign) and isinstance(s.value, _LITERALS)
-                if literal and assigned[s.target.name] > 1:
-                    held = block.scope.make_temp(s.loc)
-                    state.func_ir._definitions[held.name].append(s.value)
-                    body += [numba_ir.Assign(s.value, held, s.loc), numba_ir.Assign(held, s.target, s.loc)]
-                else:
-                    body.append(s)
-            block.body = body
+        state.func_ir = _Interpreter(state.func_id).interpret(state.bc)
         return True
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Prepare(FunctionPass):  # type: ignore[misc]
+    """What stands in the place of numba's post-processing and SSA: they find out which variables live where.
+
+    Nothing here has references that must be released, and LLVM finds the lives of numbers itself. Without SSA a
+    variable that is assigned a literal would be of that literal's type and take no other value.
+    """
+
+    _name = "cq_prepare"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        func_ir = state.func_ir
+        func_ir.blocks = canonicalize_cfg(func_ir.blocks)
+        func_ir.generator_info = None
+        _unlock_literals(func_ir)
+        return True
+
+
+def _unlock_literals(func_ir: Any) -> None:
+    """Literals that are assigned to variables with several assignments go through a variable of their own."""
+    assigned = Counter(s.target.name for b in func_ir.blocks.values() for s in b.body if isinstance(s, numba_ir.Assign))
+    for block in func_ir.blocks.values():
+        body = []
+        for s in block.body:
+            literal = isinstance(s, numba_ir.Assign) and isinstance(s.value, _LITERALS)
+            if literal and assigned[s.target.name] > 1:
+                held = block.scope.make_temp(s.loc)
+                func_ir._definitions[held.name].append(s.value)
+                body += [numba_ir.Assign(s.value, held, s.loc), numba_ir.Assign(held, s.target, s.loc)]
+            else:
+                body.append(s)
+        block.body = body
+
+
 _LITERALS = (numba_ir.Const, numba_ir.Global, numba_ir.FreeVar)
-_PASSES = (
-    TranslateByteCode, FixupArgs, IRProcessing, _UnlockLiterals, NopythonTypeInference, PreLowerStripPhis,
-    IRLegalization, NativeLowering, NoPythonBackend,
-)  # fmt: skip
+
+
+class _Lower(Lower):  # type: ignore[misc]
+    """Numba's lowering without what it looks up for each block and instruction in case of exceptions."""
+
+    def pre_block(self, block: Any) -> None:
+        self._cur_ir_block = block
+
+    def lower_block(self, block: Any) -> None:
+        self.pre_block(block)
+        for instruction in block.body:
+            self.loc = instruction.loc
+            self.lower_inst(instruction)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(BaseNativeLowering):  # type: ignore[misc]
+    _name = "cq_lowering"
+
+    @property
+    def lowering_class(self) -> type[Lower]:
+        return _Lower
+
+
+_PASSES = (_TranslateByteCode, FixupArgs, _Prepare, NopythonTypeInference, _Lowering, NoPythonBackend)
 
 
 class TranslationError(Exception):
