@@ -277,9 +277,10 @@ MUTANTS = {
     "of the rows of a key the last one is seen first": seen_by(
         "interval_join",
         LOG,
-        "    if last == 0:\n        first = reference\n",
-        "    st_i64(record, RECORD_NEXT, first)\n    first = reference\n    if last == 0:\n",
-        ("size), RECORD_NEXT, reference)", "size), RECORD_HASH, 0)"),
+        "log_record(log_chunk(log, last), last, size), RECORD_NEXT, reference)\n    st_i64(record, RECORD_BEFORE, last)\n",
+        "log_record(log_chunk(log, first), first, size), RECORD_BEFORE, reference)\n"
+        "        st_i64(record, RECORD_NEXT, first)\n        first = reference\n    st_i64(record, RECORD_BEFORE, 0)\n",
+        ("shl(reference, 32) | first)", "shl(reference if last == 0 else last, 32) | first)"),
     ),
     "a row that expires takes those behind it along": seen_in_log(
         "size), RECORD_NEXT, following)", "size), RECORD_NEXT, 0)"

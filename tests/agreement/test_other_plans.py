@@ -9,7 +9,7 @@ from test_chains import CASES, LOOP, STREAM, rows
 from wandering import plans_of, wander
 
 # random queries with several plans to go on in
-SEEDS = (60, 61, 62, 67, 69, 70, 75, 76, 77, 93, 95, 100, 101, 103, 109, 111, 112, 113, 118)
+SEEDS = (60, 62, 69, 75, 77, 95, 101, 109, 112, 118)
 
 
 @pytest.mark.parametrize("name", [name for name, (_, _, ways) in CASES.items() if ways != [LOOP]])
@@ -19,7 +19,7 @@ def test_chains_go_on_in_another_plan(name):
     plans = plans_of(prepared)
     prepared.give({"r": rows(5, 250, strict="error" in name)})
     moves = 0
-    for seed in range(3):
+    for seed in range(2):
         with watched(f"{name}, seed {seed}"):
             outcome, moved = wander(prepared, plans, seed, interpreted=True)
         assert prepared.agree(outcome, Way(), prepared.reference()), outcome.difference(prepared.reference())
