@@ -7,6 +7,7 @@ needed does not happen. Spans say where in the query the expression stands; they
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -47,11 +48,21 @@ class Column(Expr):
     name: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Literal(Expr):
-    """A constant. `value` is as `DataType` describes; NULL is None."""
+    """A constant. `value` is as `DataType` describes; NULL is None. Equal ones are of equal bits: 0.0 is not -0.0."""
 
     value: Value
+
+    def _bits(self) -> object:
+        value = struct.pack("<d", self.value) if isinstance(self.value, float) else self.value
+        return self.type, self.nullable, value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and self._bits() == other._bits()
+
+    def __hash__(self) -> int:
+        return hash(self._bits())
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,13 +154,14 @@ def filter_below_union(node: LogicalNode, uses: Uses) -> LogicalNode | None:
 def filter_below_over(node: LogicalNode, uses: Uses) -> LogicalNode | None:
     """Filter(p, Over(x)) = Over(Filter(p, x)) if p reads partition columns only, and Over cannot fail.
 
-    Then p drops whole partitions, and the others do not see them. In order of time late rows are counted by Over, so
-    there x must have none: an operator below has already dropped them. And rows may wait in Over, so p must not fail;
-    nor where rows are results of groups, which errors name only below Over.
+    Then p drops whole partitions, and the others do not see them. Not where p reads a REAL or DOUBLE: 0.0 and -0.0 are
+    one key, and p may tell them apart. In order of time late rows are counted by Over, so there x must have none: an
+    operator below has already dropped them. And rows may wait in Over, so p must not fail; nor where rows are results
+    of groups, which errors name only below Over.
     """
     match node:
         case Filter(input=Over(input=below, partition=keys, order=order) as over, predicate=p) if uses.once(over):
-            columns = {k.index for k in keys if isinstance(k, Column)}
+            columns = {k.index for k in keys if isinstance(k, Column) and not k.type.is_float}
             if not columns_of(p) <= columns or not columns_of(p) or over.can_fail:
                 return None
             if can_fail(p) and (order is not None or below.groups is not None):
@@ -175,12 +176,13 @@ def filter_below_over(node: LogicalNode, uses: Uses) -> LogicalNode | None:
 def filter_below_window(node: LogicalNode, uses: Uses) -> LogicalNode | None:
     """Filter(p, Window(k, x)) = Window(k, Filter(p[k], x)) if p reads keys only and nothing here can fail.
 
-    p drops whole groups, and a group's rows, windows and order do not depend on other groups. x must have no late rows
-    (an operator below has dropped them), for this window would count them, of every group.
+    p drops whole groups, and a group's rows, windows and order do not depend on other groups. Not where p reads a REAL
+    or DOUBLE: 0.0 and -0.0 are one key, and of rows p may tell them apart. x must have no late rows (an operator below
+    has dropped them), for this window would count them, of every group.
     """
     match node:
         case Filter(input=WindowAggregate(input=below, keys=keys) as window, predicate=p) if uses.once(window):
-            keyed = range(FIRST_KEY, FIRST_KEY + len(keys))
+            keyed = [n for n, k in enumerate(keys, FIRST_KEY) if not k.type.is_float]
             if not columns_of(p) or not all(c in keyed for c in columns_of(p)):
                 return None
             if can_fail(p) or window.can_fail or not never_late(below):
