@@ -10,7 +10,7 @@ import pyarrow as pa
 from cq.connectors.arrow.source import arrow_pieces
 from cq.connectors.protocol import Piece
 from cq.connectors.rules import Rules
-from cq.errors import Diagnostic, UsageError
+from cq.errors import Diagnostic, UsageError, did_you_mean
 from cq.lang.schema import Field
 from cq.lang.types import to_arrow
 
@@ -68,11 +68,9 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field] | None
         if not any(rows):
             cause = f"stream {name} has no rows, so its columns cannot be known"
             raise UsageError(Diagnostic("CQ0602", cause, help=("declare them: CREATE STREAM …",)))
-        try:
-            names = dict.fromkeys(name for row in rows for name in row)
-            return pa.table({n: pa.array([row.get(n) for row in rows]) for n in names}).to_reader()
-        except (pa.ArrowException, TypeError) as e:
-            raise UsageError(Diagnostic("CQ0602", f"stream {name}: {str(e).splitlines()[0]}")) from None
+        names = dict.fromkeys(n for row in rows for n in row)
+        return pa.table({n: _plain([row.get(n) for row in rows], n, name) for n in names}).to_reader()
+    _demand_names(rows, [f.name for f in fields], name)
     columns = []
     for f in fields:
         values = [r.get(f.name) for r in rows]
@@ -81,6 +79,26 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field] | None
         except (pa.ArrowException, TypeError, OverflowError, ValueError):
             columns.append(_guessed(values, f, name))
     return pa.Table.from_arrays(columns, names=[f.name for f in fields]).to_reader()
+
+
+def _plain(values: list[Any], column: str, name: str) -> pa.Array:
+    """The values in the type Arrow finds for them."""
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, TypeError, OverflowError) as e:
+        cause = f"stream {name}: column {column}: {str(e).splitlines()[0][:200]}"
+        raise UsageError(Diagnostic("CQ0602", cause)) from None
+
+
+def _demand_names(rows: Sequence[Mapping[str, Any]], declared: list[str], name: str) -> None:
+    """CQ0603 for a declared column that no row has while rows have others: missing keys are NULL, others not."""
+    given = dict.fromkeys(n for row in rows for n in row)
+    others = [n for n in given if n not in declared]
+    for column in declared if others else ():
+        if column not in given:
+            guess, listing = did_you_mean(column, map(str, others)), f"its columns: {', '.join(map(str, given))}"
+            cause = f"stream {name} has no column {column!r}"
+            raise UsageError(Diagnostic("CQ0603", cause, help=tuple(h for h in (guess, listing) if h)))
 
 
 def _guessed(values: list[Any], field: Field, name: str) -> pa.Array:

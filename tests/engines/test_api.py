@@ -451,6 +451,21 @@ def test_what_is_no_table_is_refused_with_a_way_out(given: object, way: str) -> 
     assert caught.value.code == "CQ0602" and way in caught.value.hint
 
 
+def test_a_number_beyond_every_type_in_a_list_of_dicts_is_refused_with_its_column() -> None:
+    with pytest.raises(cq.CqError, match="stream p: column a:") as caught:
+        cq.sql("SELECT a FROM p", p=[{"a": 2**70}]).run()
+    assert caught.value.code == "CQ0602"
+
+
+def test_a_misspelt_key_of_a_dict_is_not_taken_for_a_missing_one() -> None:
+    declared = "CREATE STREAM s (k BIGINT, price BIGINT); SELECT k, price FROM s"
+    with pytest.raises(cq.CqError, match="stream s has no column 'price'") as caught:
+        cq.sql(declared, s=[{"k": 1, "prize": 2}]).run(engine="reference")
+    assert caught.value.code == "CQ0603" and 'did you mean "prize"?' in caught.value.hint
+    missing = cq.sql(declared, s=[{"k": 1}, {"k": 2, "note": 3, "price": 4}]).run(engine="reference")
+    assert missing["result"].to_pylist() == [{"k": 1, "price": None}, {"k": 2, "price": 4}]
+
+
 def test_input_without_columns_is_said_to_have_none() -> None:
     with pytest.raises(cq.CompileError, match="has no columns"):
         cq.sql("SELECT * FROM t", t=pa.table({})).run(engine="reference")
