@@ -29,7 +29,7 @@ from cq.connectors.rules import Rules
 from cq.connectors.sinks.writers import Memory, open_sink, result_schema
 from cq.connectors.sources import PiecedSource
 from cq.engines import stepping
-from cq.engines.compare import DEFAULT_TOLERANCE, Difference, compare_runs, demand_tolerance
+from cq.engines.compare import Difference, compare_runs, tolerance_between
 from cq.engines.engines import engine_named
 from cq.engines.protocol import RunOptions, RunSummary
 from cq.engines.query import collect, opening_sinks, run_query
@@ -75,25 +75,26 @@ def diff(
     *,
     engine: str = "native",
     order: str | None = None,
-    tolerance: float = DEFAULT_TOLERANCE,
+    tolerance: float | None = None,
     threads: int | None = None,
 ) -> Difference:
     """Run a query on two engines and return how their rows differ; `.raise_if_different()`, `.equal`, `str()`.
 
     Nothing is written to sinks; both results are held in memory, and so are inputs that can be read only once.
     query, inputs: as in `run`.  order: "strict" or "ignore"; left out, rows must be in the same order unless one side
-    is Spark.  tolerance: how far apart two DOUBLE values that count as equal may be, by the larger of them or of 1.
+    is Spark.  tolerance: how far apart two DOUBLE values that count as equal may be, by the larger of them or of 1;
+    left out, 1e-9 if one side is Spark, else 0: the same bits.
     A data error is part of what is compared, not raised; CompileError and UsageError are raised.
     """
     if order not in {None, "strict", "ignore"}:
         raise UsageError(Diagnostic("CQ0208", f"order must be strict or ignore, not {order!r}"))
-    demand_tolerance(tolerance)
+    within = tolerance_between(engine, against, tolerance)
     prepared = _as_query(query).bound({k: _reusable(v, k) for k, v in (inputs or {}).items()})
     options = RunOptions(threads)
     sides = [(name, collect(prepared, name, options)) for name in (engine, against)]
     strict = order == "strict" if order is not None else "spark" not in engine + against
     (left, a), (right, b) = sides
-    return compare_runs((left, a.tables, a.error), (right, b.tables, b.error), strict, tolerance)
+    return compare_runs((left, a.tables, a.error), (right, b.tables, b.error), strict, within)
 
 
 def _as_query(query: str | os.PathLike[str] | Query) -> Query:
@@ -164,13 +165,22 @@ class Query:
             raise CompileError(*found)
         return found
 
-    def explain(self, stage: str = "logical", inputs: Mapping[str, Any] | None = None, format: str = "tree") -> str:
+    def explain(
+        self,
+        stage: str = "logical",
+        inputs: Mapping[str, Any] | None = None,
+        format: str = "tree",
+        *,
+        threads: int | None = None,
+    ) -> str:
         """Return what the query is at a stage of compilation, as text; nothing is run.
 
         stage: text, logical, rewritten, stages, code or spark.  format: tree, json, dot or mermaid; text and code have
-        tree only. Raises UsageError for others, and CompileError as `check` does.
+        tree only.  threads: as for `run`; how stages run, and their code, depend on it. Raises UsageError for others,
+        and CompileError as `check` does.
         """
-        return self.bound(inputs).explain(stage, format)
+        compiled = self.bound(inputs)
+        return compiled.for_workers(compiled.workers(threads)).explain(stage, format)
 
     def run(
         self,

@@ -9,7 +9,7 @@ import click
 from cq.cli import AT_FAULT, DONE, USAGE, say
 from cq.cli.options import compiled_query, query_options
 from cq.connectors.access import STDIN
-from cq.engines.compare import DEFAULT_TOLERANCE, compare_runs, demand_tolerance
+from cq.engines.compare import DEFAULT_TOLERANCE, compare_runs, tolerance_between
 from cq.engines.engines import ENGINES
 from cq.engines.protocol import RunOptions
 from cq.engines.query import collect
@@ -25,15 +25,22 @@ from cq.errors import CqError, Diagnostic, UsageError
     type=click.Choice(("ignore", "strict")),
     help="Compare the order of rows. Default: strict, except for Spark.",
 )
-@click.option("--float", "tolerance", type=click.FloatRange(0), default=DEFAULT_TOLERANCE, show_default=True)
+@click.option(
+    "--float",
+    "tolerance",
+    type=click.FloatRange(0),
+    help=f"Set how far apart equal DOUBLEs may be. Default: the same bits, with Spark {DEFAULT_TOLERANCE}.",
+)
 @click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Set the number of workers of the native engine.")
-def diff(engine: str, against: str, order: str | None, tolerance: float, threads: int | None, **query: Any) -> int:
+def diff(
+    engine: str, against: str, order: str | None, tolerance: float | None, threads: int | None, **query: Any
+) -> int:
     """Run QUERY on two engines over the same input and compare the results.
 
     Exit code 0: equal. 1: they differ; the first rows that differ are shown. 2: an engine failed to run the query.
     """
     try:
-        demand_tolerance(tolerance)
+        within = tolerance_between(engine, against, tolerance)
         compiled = compiled_query(**query)
         if STDIN in compiled.request.inputs.given.values():
             raise UsageError(Diagnostic("CQ0606", "standard input cannot be read twice", help=("write it to a file",)))
@@ -44,6 +51,6 @@ def diff(engine: str, against: str, order: str | None, tolerance: float, threads
         say(str(error))
         return USAGE
     strict = order == "strict" if order is not None else "spark" not in engine + against
-    result = compare_runs((engine, left.tables, left.error), (against, right.tables, right.error), strict, tolerance)
+    result = compare_runs((engine, left.tables, left.error), (against, right.tables, right.error), strict, within)
     click.echo(str(result))
     return DONE if result.equal else AT_FAULT

@@ -74,16 +74,14 @@ def as_json(d: Diagnostic) -> dict[str, Any]:
     "-j",
     "--threads",
     type=click.IntRange(0, 1024),
-    default=1,
-    show_default=True,
-    help="Plan for this number of workers.",
+    help="Plan for this number of workers. Default: as many as run would start.",
 )
-def explain(stage: str, format_: str, threads: int, **query: Any) -> int:
+def explain(stage: str, format_: str, threads: int | None, **query: Any) -> int:
     """Show the plan of QUERY, the stages of its operators, or the generated code."""
     compiled = compiled_query(**query)
     for warning in compiled.warnings:
         say(render(warning))
-    click.echo(compiled.for_workers(threads).explain(stage, format_).rstrip("\n"))
+    click.echo(compiled.for_workers(compiled.workers(threads)).explain(stage, format_).rstrip("\n"))
     return DONE
 
 

@@ -61,7 +61,7 @@ def run(
     for warning in compiled.warnings:
         say(render(warning))
     for explained in compiled.bound.explains:
-        click.echo(explain_statement(compiled, explained))
+        click.echo(explain_statement(compiled, explained, threads))
     if compiled.bound.explains and not compiled.outputs:
         return DONE
     if not compiled.outputs:
@@ -88,9 +88,10 @@ def run(
     return INTERRUPTED if summary.interrupted else DONE
 
 
-def explain_statement(compiled: Compiled, explained: Explained) -> str:
-    """What an EXPLAIN statement of the text shows."""
-    return compiled.of_plan(explained.plan).explain(explained.stage or "logical")
+def explain_statement(compiled: Compiled, explained: Explained, threads: int | None) -> str:
+    """What an EXPLAIN statement of the text shows, for as many workers as would run the query."""
+    one = compiled.of_plan(explained.plan)
+    return one.for_workers(one.workers(threads)).explain(explained.stage or "logical")
 
 
 def open_sinks(

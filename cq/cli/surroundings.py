@@ -160,10 +160,8 @@ def warmup(queries: Sequence[str], threads: int | None, variables: Sequence[str]
     from cq.cli.options import compiled_query
     from cq.cli.progress import compiling_shown
     from cq.engines.feeding import native_packages
-    from cq.engines.protocol import RunOptions
 
     with native_packages():
-        from cq.engines.native import workers
         from cq.runtime.base.host import CompiledHost
         from cq.runtime.base.interpret import GENERATORS
         from cq.runtime.base.kernel import library_with
@@ -177,7 +175,7 @@ def warmup(queries: Sequence[str], threads: int | None, variables: Sequence[str]
         began = time.perf_counter()
         compiled = compiled_query([query], None, variables, (), (), False)
         with compiling_shown():
-            for job in compiled.for_workers(workers(compiled, RunOptions(threads))).after("emit"):
+            for job in compiled.for_workers(compiled.workers(threads)).after("emit"):
                 for stage in job.stages:
                     host.entries(stage)
         say(f"{query} is compiled ({time.perf_counter() - began:.1f} s)")

@@ -14,6 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cq.allowance import usable_cpus
 from cq.connectors.access import Access, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
@@ -300,6 +301,10 @@ class Compiled:
         except CompileError as error:
             return [replace(d, severity=severity) for d in error.diagnostics]
         return []
+
+    def workers(self, asked: int | None = None) -> int:
+        """How many workers run the query: as asked, else as SET in the text, else one for each usable processor."""
+        return asked if asked is not None else self.setting("parallelism", usable_cpus())
 
     def setting(self, name: str, default: int) -> int:
         """A setting: as asked for this run, else as SET in the text, else the default."""

@@ -102,7 +102,10 @@ def describe(c: Comparison, left: str, right: str) -> str:
 def compare(
     name: str, left: pa.Table, right: pa.Table, strict: bool = False, tolerance: float = DEFAULT_TOLERANCE
 ) -> Comparison:
-    """Compare two results of one output. strict: rows must also be in the same order."""
+    """Compare two results of one output. strict: rows must also be in the same order.
+
+    tolerance: how far apart equal DOUBLEs may be, by the larger of them or of 1; 0 tells 0.0 from -0.0.
+    """
     columns, rows = tuple(left.column_names), (left.num_rows, right.num_rows)
     if right.num_columns != left.num_columns:
         return Comparison(name, columns, *rows, reason=f"{left.num_columns} columns against {right.num_columns}")
@@ -114,7 +117,7 @@ def compare(
     floating = [i for i, f in enumerate(left.schema) if t.is_floating(f.type)]
     exact = [i for i in range(left.num_columns) if i not in floating]
     words = row_words(a.select(exact)), row_words(b.select(exact))
-    doubles = _doubles(a, floating), _doubles(b, floating)
+    doubles = _doubles(a, floating, tolerance == 0), _doubles(b, floating, tolerance == 0)
     unmatched = (_by_position if strict else _as_multisets)(words, doubles, tolerance)
     sample = _sample(a, b, *unmatched, exact)
     return Comparison(name, columns, *rows, len(unmatched[0]), len(unmatched[1]), sample)
@@ -129,13 +132,19 @@ Words = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]
 Doubles = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 
-def _doubles(batch: pa.RecordBatch, columns: Sequence[int]) -> npt.NDArray[np.float64]:
-    """The floating columns as a matrix [column, row]; NULL is -infinity below a flag column that tells it from that."""
+def _doubles(batch: pa.RecordBatch, columns: Sequence[int], signs: bool) -> npt.NDArray[np.float64]:
+    """The floating columns as a matrix [column, row]; NULL is -infinity below a flag column that tells it from that.
+
+    signs: another column says which values are below 0, -0.0 too.
+    """
     out = []
     for i in columns:
         array = batch.column(i).cast(pa.float64())
         out.append(array.is_null().to_numpy(zero_copy_only=False).astype(np.float64))
-        out.append(np.where(out[-1] == 1, -np.inf, array.fill_null(0).to_numpy(zero_copy_only=False)))
+        values = np.where(out[-1] == 1, -np.inf, array.fill_null(0).to_numpy(zero_copy_only=False))
+        if signs:
+            out.append((np.signbit(values) & ~np.isnan(values)).astype(np.float64))
+        out.append(values)
     return np.array(out, np.float64).reshape(len(out), batch.num_rows)
 
 
@@ -225,10 +234,16 @@ def _texts(batch: pa.RecordBatch, row: int) -> tuple[str, ...]:
     return tuple(("NULL" if v is None else str(v)[:60]) for c in one.columns for v in column_text(c).to_pylist())
 
 
-def demand_tolerance(tolerance: float) -> None:
-    """CQ0208 for what no DOUBLEs are within, NaN too."""
-    if not tolerance >= 0:
-        raise UsageError(Diagnostic("CQ0208", f"the tolerance must be a number of at least 0, not {tolerance!r}"))
+def tolerance_between(left: str, right: str, asked: float | None) -> float:
+    """What was asked for; else 0, the same bits, unless one of the engines is Spark.
+
+    CQ0208 for what no DOUBLEs are within, NaN too.
+    """
+    if asked is None:
+        return DEFAULT_TOLERANCE if "spark" in (left, right) else 0.0
+    if not asked >= 0:
+        raise UsageError(Diagnostic("CQ0208", f"the tolerance must be a number of at least 0, not {asked!r}"))
+    return asked
 
 
 def compare_runs(

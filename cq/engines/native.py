@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from cq.allowance import usable_cpus, usable_memory_bytes
+from cq.allowance import usable_memory_bytes
 from cq.connectors.protocol import Clock, Place, SourceBatch, Times, Unreadable
 from cq.engines.protocol import Enough, RunOptions
 from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, SourceText, Span, compile_error
@@ -65,11 +65,6 @@ class Reading:
             if first <= row:
                 return place.of(row - first)
         return f"{self.spec.name}: row {row + 1}"
-
-
-def workers(compiled: Compiled, options: RunOptions) -> int:
-    """How many workers run the query: as asked for this run, else as its text says, else one a usable processor."""
-    return options.threads if options.threads is not None else compiled.setting("parallelism", usable_cpus())
 
 
 def memory_limit(compiled: Compiled, options: RunOptions) -> int | None:
@@ -159,7 +154,7 @@ class Part:
 
 def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
     """Run a compiled query; returns how many rows event-time operators dropped as late."""
-    threads = workers(compiled, options)
+    threads = compiled.workers(options.threads)
     batch_rows = options.batch_rows if options.batch_rows is not None else compiled.setting("batch_rows", BATCH_ROWS)
     jobs: tuple[Job, ...] = compiled.for_workers(threads).after("emit")
     check_parts(compiled, jobs, delivery.limited)

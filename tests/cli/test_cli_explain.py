@@ -7,6 +7,8 @@ import json
 import pytest
 from command_line import cq, ref
 
+import cq as api
+
 
 @pytest.mark.parametrize("stage", ["stages", "code"])
 def test_a_text_without_output_has_no_stages(capfd: pytest.CaptureFixture[str], stage: str) -> None:
@@ -25,3 +27,24 @@ def test_explain_shows_every_stage(capfd: pytest.CaptureFixture[str], stage: str
 def test_explain_statement_in_a_query_is_answered(capfd: pytest.CaptureFixture[str]) -> None:
     code, out, _ = ref(capfd, "-c", "EXPLAIN SELECT id FROM b", "b=bids.csv")
     assert code == 0 and "scan  b" in out
+
+
+def stages(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
+    code, out, err = cq(capfd, *arguments)
+    assert code == 0, err
+    return out
+
+
+def test_what_is_explained_is_what_would_run_with_the_workers_of_the_text(capfd: pytest.CaptureFixture[str]) -> None:
+    stream = "CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory'); SET parallelism = 3;"
+    windows = "FROM TUMBLE(s, ts, INTERVAL '1' MINUTE) GROUP BY window_start, window_end;"
+    query = f"SELECT window_start, COUNT(*) AS n {windows}"
+    explain = ("explain", "--stage", "stages", "-c", stream + query)
+    of_text = stages(capfd, *explain)
+    assert of_text.startswith("3 workers")
+    assert stages(capfd, *explain, "-j", "3") == of_text
+    assert stages(capfd, *explain, "-s", "parallelism=2").startswith("2 workers")
+    statement = stream + "EXPLAIN STAGES " + query
+    assert stages(capfd, "run", "-c", statement).startswith("3 workers")
+    assert stages(capfd, "run", "-j", "4", "-c", statement).startswith("4 workers")
+    assert api.sql(stream + query).explain("stages", threads=5).startswith("5 workers")

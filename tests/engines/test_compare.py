@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pyarrow as pa
 import pytest
 
-from cq.engines.compare import Comparison, compare, compare_runs
+from cq.engines.compare import DEFAULT_TOLERANCE, Comparison, compare, compare_runs, tolerance_between
 from cq.errors import DataError, Diagnostic
 
 NAN = float("nan")
@@ -142,3 +143,20 @@ def test_random_multisets_agree_with_taking_rows_away_one_by_one(seed: int) -> N
     a, b = some(), some()
     c: Comparison = compare("o", table(*a), table(*b))
     assert (c.left_only, c.right_only) == brute(a, b), f"seed {seed}"
+
+
+def test_without_a_tolerance_doubles_are_the_same_bits() -> None:
+    a, b = pa.table({"x": [0.0, 1.0, math.nan]}), pa.table({"x": [-0.0, 1.0, math.nan]})
+    for strict in (False, True):
+        assert compare("o", a, b, strict).equal
+        found = compare("o", a, b, strict, 0.0)
+        assert (found.left_only, found.right_only) == (1, 1)
+        assert compare("o", a, a, strict, 0.0).equal
+    many = pa.table({"x": [-0.0, 0.0] * 100}), pa.table({"x": [0.0] * 100 + [-0.0] * 100})
+    assert compare("o", *many, tolerance=0.0).equal
+
+
+def test_engines_other_than_spark_are_compared_by_bits() -> None:
+    assert tolerance_between("native", "reference", None) == 0.0
+    assert tolerance_between("native", "spark", None) == DEFAULT_TOLERANCE
+    assert tolerance_between("native", "reference", 0.5) == 0.5
