@@ -103,7 +103,7 @@ MUTANTS = {
     ),
     "a text of two that are joined is the first": seen_by(
         "sessions",
-        "codegen.state.aggregates",
+        "codegen.state.aggregate_parts",
         "                self._exchange(scope, e, other, value)",
         "                pass",
     ),
@@ -205,7 +205,7 @@ MUTANTS = {
     ),
     "-0.0 and 0.0 are two keys": seen_by("windows", PROBE, "f64_bits(X + 0.0)", "f64_bits(X)"),
     "the carry of a sum is lost": seen_by(
-        "windows", "codegen.state.aggregates", '"add128_hi(HI, LO, X)"', '"wadd(HI, X >> 63)"'
+        "windows", "codegen.state.aggregate_parts", '"add128_hi(HI, LO, X)"', '"wadd(HI, X >> 63)"'
     ),
     "an aggregate counts NULL": seen_by(
         "windows",
@@ -277,7 +277,8 @@ MUTANTS = {
     "of the rows of a key the last one is seen first": seen_by(
         "interval_join",
         LOG,
-        "log_record(log_chunk(log, last), last, size), RECORD_NEXT, reference)\n    st_i64(record, RECORD_BEFORE, last)\n",
+        "log_record(log_chunk(log, last), last, size), RECORD_NEXT, reference)\n"
+        "    st_i64(record, RECORD_BEFORE, last)\n",
         "log_record(log_chunk(log, first), first, size), RECORD_BEFORE, reference)\n"
         "        st_i64(record, RECORD_NEXT, first)\n        first = reference\n    st_i64(record, RECORD_BEFORE, 0)\n",
         ("shl(reference, 32) | first)", "shl(reference if last == 0 else last, 32) | first)"),

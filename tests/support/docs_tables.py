@@ -153,7 +153,6 @@ REFUSED = {
     "rows of a window, not grouped": f"SELECT window_start, x {IN_WINDOWS}",
     "distinct counts in HOP": "SELECT COUNT(DISTINCT x) FROM HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE, "
     "INTERVAL '5' MINUTE) GROUP BY window_start, window_end",
-    "other distinct aggregates": f"SELECT SUM(DISTINCT x) {IN_WINDOWS} GROUP BY window_start",
     "order inside an aggregate": f"SELECT MIN(x ORDER BY k) {IN_WINDOWS} GROUP BY window_start",
     "joins": "SELECT x FROM s JOIN r ON s.k = r.k",
     "ASOF joins": "SELECT x FROM s ASOF JOIN r ON s.k = r.k AND s.ts >= r.ts",

@@ -6,7 +6,8 @@ import ast
 
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
 from cq.codegen.operators.window import add_row
-from cq.codegen.state.aggregates import Entry, nothing
+from cq.codegen.state.aggregate_parts import Entry
+from cq.codegen.state.aggregates import nothing
 from cq.codegen.state.groups import Layout, group_layout, held_groups
 from cq.codegen.state.hash_tables import Births, TableLocals, load_fields
 from cq.codegen.state.moving import Held, holds

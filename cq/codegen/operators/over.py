@@ -9,7 +9,8 @@ from functools import partial
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StagePlan, closes, consumes
 from cq.codegen.prefetch import prefetch
-from cq.codegen.state.aggregates import Entry, Parts
+from cq.codegen.state.aggregate_parts import Entry
+from cq.codegen.state.aggregates import Parts
 from cq.codegen.state.hash_tables import Field, Keys, TableLocals, load_field, store_field, string_words, words_of
 from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.values import Row, Val

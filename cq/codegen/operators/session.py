@@ -21,7 +21,8 @@ from cq.codegen.flow import (
     row_of,
 )
 from cq.codegen.prefetch import prefetch
-from cq.codegen.state.aggregates import Entry, Parts
+from cq.codegen.state.aggregate_parts import Entry
+from cq.codegen.state.aggregates import Parts
 from cq.codegen.state.hash_tables import Keys, Sought, TableLocals, lay_out, load_fields, string_words
 from cq.codegen.state.moving import Held, holds, interval_entries
 from cq.codegen.values import Row, Val

@@ -21,7 +21,7 @@ from cq.codegen.flow import (
     row_of,
 )
 from cq.codegen.prefetch import prefetch
-from cq.codegen.state.aggregates import Entry, Part
+from cq.codegen.state.aggregate_parts import Entry, Part
 from cq.codegen.state.groups import Layout, group_layout, held_groups, merge_group
 from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields
 from cq.codegen.state.moving import Held, holds

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from cq.codegen.state.aggregates import Entry, Parts
+from cq.codegen.state.aggregate_parts import Entry
+from cq.codegen.state.aggregates import Parts
 from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields, string_words
 from cq.codegen.state.moving import Held, Mover
 from cq.codegen.values import Scope, Val

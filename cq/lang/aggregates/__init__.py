@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cq.lang.aggregates import library
+from cq.lang.aggregates import bits, library, statistics
 from cq.lang.aggregates.registry import AGGREGATES, ALIASES, Aggregate, register
 from cq.lang.functions.registry import Refusal, Signature
 from cq.lang.types import DataType
 
-__all__ = ["AGGREGATES", "ALIASES", "Aggregate", "all_aggregates", "library", "lookup", "register", "resolve"]
+__all__ = [
+    "AGGREGATES", "ALIASES", "Aggregate", "all_aggregates", "bits", "library", "lookup", "register", "resolve",
+    "statistics",
+]  # fmt: skip
 
 
 def lookup(name: str) -> Aggregate | None:

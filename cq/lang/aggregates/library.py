@@ -112,7 +112,8 @@ def _spark_sum(signature: Signature, argument: str, over: str) -> str:
 
 def _spark_exact_sum(argument: str, over: str) -> str:
     # as BIGINT, whether partial sums overflow would depend on how the rows are spread
-    return f"sum(cast({argument} as DECIMAL(38,0))){over}"
+    column = argument.removeprefix("DISTINCT ")
+    return f"sum({argument.removesuffix(column)}cast({column} as DECIMAL(38,0))){over}"
 
 
 register(

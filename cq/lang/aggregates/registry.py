@@ -23,7 +23,8 @@ class Aggregate:
 
     rule: which arguments it takes; ask `signature`, or `resolve` for the reason as well.
     zero: the state of no rows.  add(signature, state, *values) -> state.  merge(signature, left, right) -> state.
-    empty(state): whether no row was added, in which case the result is NULL unless `never_null`.
+    empty(state): whether no row was added, in which case the result is NULL unless `never_null`; or too few rows, where
+    the entry says that it `may_be_null`.
     result(signature, state) -> value; raises `cq.lang.functions.Failure` when it does not fit its type.
     exact_merge(signature): whether merge(add…, add…) equals adding one by one in any order, so that partial tables of
     several workers may be merged.
@@ -49,6 +50,7 @@ class Aggregate:
     native: str
     remove: Callable[..., State] | None = None
     never_null: bool = False
+    may_be_null: bool = False
     idempotent: bool = False
     fails: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
@@ -68,7 +70,7 @@ class Aggregate:
         return None if self.empty(state) and not self.never_null else self.result(signature, state)
 
     def spark_text(self, signature: Signature, argument: str, over: str = "") -> str:
-        """The call in Spark SQL, around the text of its argument: `1` for COUNT(*); COUNT takes `DISTINCT x` too.
+        """The call in Spark SQL, around the text of its argument: `1` for COUNT(*), `DISTINCT x` for one with DISTINCT.
 
         over: an OVER clause that makes it a window function, with a space before it.
         """

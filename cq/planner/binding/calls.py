@@ -34,7 +34,6 @@ OVER_ONLY = {
     "lag", "lead", "row_number", "rank", "dense_rank", "first_value", "last_value", "nth_value", "ntile",
     "percent_rank", "cume_dist",
 }  # fmt: skip
-COUNT_IF = {"count_if", "countif"}
 RUNNING_FRAME = "ROWS UNBOUNDED PRECEDING"
 MAX_LAG = 10_000  # rows kept for each partition; more is a window, not a look back
 
@@ -72,7 +71,6 @@ class SelectCalls:
         return None
 
     def bind_call(self, node: ast.Call, binder: ExprBinder) -> Expr | None:
-        node = _counted(node)
         if node.name in WINDOW_BOUNDS:
             return self.window_bound(node)
         if node.name in WINDOW_NAMES:
@@ -156,14 +154,9 @@ class SelectCalls:
         condition = inside.condition(node.filter, "the condition of FILTER") if node.filter is not None else None
         converted = tuple(convert(a, t) for a, t in zip(args, signature.params, strict=True))
         distinct = node.distinct and not entry.idempotent
-        if distinct and (entry.name != "count" or len(args) != 1):
-            raise compile_error(
-                "CQ0501",
-                f"{name}(DISTINCT …) is not supported yet",
-                node.span,
-                help="COUNT(DISTINCT x) is; or group by the value in a derived table first",
-            )
-        nullable = not entry.never_null and (condition is not None or any(a.nullable for a in converted))
+        assert not distinct or len(args) == 1, "distinct tuples"
+        some = condition is not None or entry.may_be_null or any(a.nullable for a in converted)
+        nullable = some and not entry.never_null
         return AggregateCall(entry, converted, signature.returns, nullable, distinct, condition, span=node.span)
 
     # ------------------------------------------------------------------------------------------------------- OVER
@@ -280,16 +273,6 @@ class SelectCalls:
 def window_hole(index: int, span: Span) -> Hole:
     """A bound of the pending window: 0 start, 1 end, 2 time."""
     return Hole(TIMESTAMP, False, Room.WINDOW, index, span=span)
-
-
-def _counted(node: ast.Call) -> ast.Call:
-    """COUNT_IF(condition) as COUNT(*) FILTER (WHERE condition); any other call as it is."""
-    if node.name not in COUNT_IF or len(node.args) != 1 or node.star or node.distinct or node.filter is not None:
-        return node
-    condition = node.args[0]
-    if isinstance(condition, ast.NamedArgument):
-        return node
-    return replace(node, name="count", args=(), star=True, filter=condition)
 
 
 def refuse_frame(node: ast.Call, spec: ast.WindowSpec) -> None:

@@ -240,12 +240,12 @@ def _names(
 
 
 def refuse_distinct(aggregates: Sequence[AggregateCall], window: str) -> None:
-    """CQ0502 for COUNT(DISTINCT) in windows whose sets would have to be merged."""
+    """CQ0502 for DISTINCT in windows whose sets would have to be merged."""
     for a in aggregates:
         if a.distinct:
             raise compile_error(
                 "CQ0502",
-                f"COUNT(DISTINCT …) in {window} is not supported yet",
+                f"{a.function.name.upper()}(DISTINCT …) in {window} is not supported yet",
                 a.span,
                 help="it works in TUMBLE",
             )
