@@ -323,6 +323,7 @@ def consumes(operator: str, *, copies_text: CopiesText) -> Callable[[Consume], C
     """
 
     def register(function: Consume) -> Consume:
+        assert operator not in CONSUME, f"two of {operator}"
         CONSUME[operator] = function
         COPIES_TEXT[operator] = copies_text
         return function
@@ -347,6 +348,7 @@ def due_by_data(operator: str) -> Callable[[Due], Due]:
     """
 
     def register(function: Due) -> Due:
+        assert operator not in DUE_BY_DATA, f"two of {operator}"
         DUE_BY_DATA[operator] = function
         return function
 
@@ -360,6 +362,7 @@ def due_on_grid(operator: str) -> Callable[[Due], Due]:
     """
 
     def register(function: Due) -> Due:
+        assert operator not in DUE_ON_GRID, f"two of {operator}"
         DUE_ON_GRID[operator] = function
         return function
 
@@ -370,6 +373,7 @@ def closes(operator: str) -> Callable[[Close], Close]:
     """Register what writes the function that serves an operator's closing times."""
 
     def register(function: Close) -> Close:
+        assert operator not in CLOSE, f"two of {operator}"
         CLOSE[operator] = function
         return function
 
@@ -380,6 +384,7 @@ def finishes(operator: str) -> Callable[[Close], Close]:
     """Register what writes the function an operator runs when all inputs have ended."""
 
     def register(function: Close) -> Close:
+        assert operator not in FINISH, f"two of {operator}"
         FINISH[operator] = function
         return function
 

@@ -126,18 +126,26 @@ def late_counters(plan: LogicalPlan) -> dict[int, set[str]]:
 
 
 def staged_facts(parts: Sequence[PhysicalPlan]) -> Facts:
-    """The facts of all stages and of the operators in them, each operator with its stage's inputs as they run."""
+    """The facts of all stages and of the operators in them, each operator with its stage's inputs as they run.
+
+    A window that collects panes has the window that fills them for its input.
+    """
     facts: Facts = {"nodes": [], "outputs": [], "stages": [], "workers": [p.workers for p in parts]}
-    for part in parts:
+    for place, part in enumerate(parts):
         first = len(facts["nodes"])
         numbers = {k: n + first for k, n in stage_number(part).items()}
+        filled: dict[str, int] = {}  # the windows of the stage before by identity
         for stage in part.stages:
             for node in stage.plan.nodes():
                 if isinstance(node, StageInput):
                     numbers[id(node)] = numbers[id(node.node)]
-                else:
-                    facts["nodes"].append(node_facts(node, numbers, classified(node)) | {"counts_late": []})
-        facts["stages"] += stage_facts(part, numbers)
+                    continue
+                made = node_facts(node, numbers, classified(node))
+                if stage.collects and any(isinstance(i, StageInput) for i in node.inputs):
+                    made["inputs"] = [filled[node.identity]]
+                facts["nodes"].append(made)
+            filled = {o.node.identity: numbers[id(o.node)] for o in stage.plan.outputs}
+        facts["stages"] += [s | {"part": place} for s in stage_facts(part, numbers)]
         facts["outputs"] += [output_facts(o, numbers) for o in part.stages[-1].plan.outputs]
     return facts
 
@@ -212,7 +220,7 @@ def draw_dot(facts: Facts) -> str:
         lines += [f"  n{i} -> n{n['number']};" for i in n["inputs"]]
     for s in facts.get("stages", ()):
         members = " ".join(f"n{n};" for n in s["nodes"])
-        lines.append(f"  subgraph cluster_{s['name']} {{ label={_quoted(s['name'] + ': ' + s['runs'])}; {members} }}")
+        lines.append(f"  subgraph cluster_{s['part']}_{s['name']} {{ label={_quoted(_stage_label(s))}; {members} }}")
     for i, o in enumerate(facts["outputs"]):
         lines.append(f"  out{i} [label={_quoted(o['name'])}, shape=ellipse]; n{o['node']} -> out{i};")
     return "\n".join([*lines, "}"])
@@ -225,10 +233,15 @@ def draw_mermaid(facts: Facts) -> str:
         lines.append(f"  n{n['number']}[{_quoted(_label(n))}]")
         lines += [f"  n{i} --> n{n['number']}" for i in n["inputs"]]
     for s in facts.get("stages", ()):
-        lines += [f"  subgraph {s['name']}", *(f"    n{n}" for n in s["nodes"]), "  end"]
+        head = f"  subgraph {s['name']}{s['part']}[{_quoted(_stage_label(s))}]"
+        lines += [head, *(f"    n{n}" for n in s["nodes"]), "  end"]
     for i, o in enumerate(facts["outputs"]):
         lines.append(f"  n{o['node']} --> out{i}(({_quoted(o['name'])}))")
     return "\n".join(lines)
+
+
+def _stage_label(stage: Facts) -> str:
+    return f"{stage['name']}: {stage['runs']}"
 
 
 def _label(node: Facts) -> str:

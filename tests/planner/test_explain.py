@@ -14,7 +14,7 @@ from cq.errors import SourceText
 from cq.grammar.parser import parse
 from cq.planner.binding.binder import bind
 from cq.planner.binding.catalog import Environment
-from cq.planner.explain import explain, plan_facts
+from cq.planner.explain import draw_dot, draw_mermaid, explain, plan_facts, staged_facts
 from cq.planner.operators import Over, Scan, TemporalJoin, WindowAggregate
 from cq.planner.physical.choose import choose
 from cq.planner.physical.classify import classify
@@ -82,6 +82,18 @@ def test_operators_joined_into_one_say_how_often_they_count_late_rows() -> None:
     better = rewrite(plan_of(query + query), check=True)
     assert [n["copies"] for n in plan_facts(better)["nodes"] if n["operator"] == "window"] == [2]
     assert "counts late rows of bid 2 times" in explain(better)
+
+
+def test_pictures_show_each_operator_in_its_stage_and_where_panes_go() -> None:
+    text = f"SELECT COUNT(*) AS n FROM {TUMBLE} GROUP BY window_end; SELECT v FROM plain WHERE k > 1;"
+    facts = staged_facts(choose(plan_of(text), 2, decides_lane))
+    shown = [n for s in facts["stages"] for n in s["nodes"]]
+    assert sorted(shown) == [n["number"] for n in facts["nodes"]], "each in one stage"
+    filling, collecting = (n for n in facts["nodes"] if n["operator"] == "window")
+    assert collecting["inputs"] == [filling["number"]]
+    for draw, head in ((draw_dot, "subgraph cluster_"), (draw_mermaid, "subgraph ")):
+        named = [line.split()[1] for line in draw(facts).splitlines() if head in line]
+        assert len(named) == len(set(named)) == len(facts["stages"])
 
 
 class TestClasses:

@@ -231,7 +231,7 @@ def test_set_up_command_runs_as_written_in_a_fresh_copy(mark: str, tmp_path: Pat
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "in lr 1,000,000 · out result " in done.stderr and done.stdout.count("\n") > 100_000
+    assert "in lr 3,000,000 · out result " in done.stderr and done.stdout.count("\n") > 100_000
 
 
 # -------------------------------------------------------------------------------------------------------- queries

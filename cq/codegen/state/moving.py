@@ -91,6 +91,7 @@ def holds(operator: str) -> Callable[[Holds], Holds]:
     """Register what the slots of an operator hold; rows that wait for the watermark are known from its node."""
 
     def register(function: Holds) -> Holds:
+        assert operator not in HOLDS, f"two of {operator}"
         HOLDS[operator] = function
         return function
 

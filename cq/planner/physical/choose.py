@@ -128,7 +128,7 @@ class _Choice:
         below = LogicalPlan(tuple(Output(f"panes{n}", w) for n, w in enumerate(windows)))
         given = {id(i): StageInput(i) for w in windows for i in w.inputs}
         above = replaced(self.plan, {id(w): w.with_inputs([given[id(i)] for i in w.inputs]) for w in windows})
-        filled = "aggregates merge exactly: every worker fills panes of its own"
+        filled = "aggregates merge exactly: each worker fills panes of its own where groups have rows enough, else one"
         return (
             self._stage("panes", below, Way.PARTIAL, filled, final=False),
             self._stage("windows", above, Way.LOOP, "panes of all workers are merged and closed", collects=True),

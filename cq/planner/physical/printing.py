@@ -49,7 +49,7 @@ def _draw_part(physical: PhysicalPlan) -> str:
         outputs = {id(o.node) for o in stage.plan.outputs}
         for node in stage.plan.nodes():
             if not isinstance(node, StageInput):
-                inputs = " ".join(_input(i, numbers) for i in node.inputs)
+                inputs = " ".join(_input(i, numbers, stage.collects) for i in node.inputs)
                 text = f"  #{numbers[id(node)]} {node.operator}  {printable(node.describe())}".rstrip()
                 lines.append(text + (f"  ({inputs})" if inputs else "") + (" -> out" if id(node) in outputs else ""))
     return "\n".join(lines)
@@ -70,9 +70,9 @@ def _leaf(leaf: LogicalNode) -> str:
     return leaf.source.name if leaf.source is not None else "its rows"
 
 
-def _input(node: LogicalNode, numbers: dict[int, int]) -> str:
+def _input(node: LogicalNode, numbers: dict[int, int], collects: bool) -> str:
     if isinstance(node, StageInput):
-        return f"rows of #{numbers[id(node.node)]}"
+        return "panes of the stage before" if collects else f"rows of #{numbers[id(node.node)]}"
     return f"#{numbers[id(node)]}"
 
 
@@ -97,7 +97,7 @@ def stage_facts(physical: PhysicalPlan, numbers: dict[int, int]) -> list[dict[st
             "reason": s.reason,
             "cost_ns": s.cost_ns,
             "keys": [[_key_facts(k, leaf) for k, leaf in zip(b.keys, s.leaves, strict=True)] for b in s.branches],
-            "nodes": [numbers[id(n)] for n in s.plan.nodes() if id(n) in numbers],
+            "nodes": [numbers[id(n)] for n in s.plan.nodes() if not isinstance(n, StageInput)],
             "reads": [numbers[id(n.node)] for n in s.plan.nodes() if isinstance(n, StageInput)],
             "outputs": [numbers[id(o.node)] for o in s.plan.outputs],
             "gathers": [numbers[id(n)] for n in s.gathered],
