@@ -14,7 +14,9 @@ from cq.connectors.access import Access
 from cq.connectors.arrow.source import read_arrow
 from cq.connectors.csv.blocks import Reads
 from cq.connectors.csv.source import CsvOptions, read_csv
+from cq.connectors.json.source import read_json
 from cq.connectors.native_file import native
+from cq.connectors.natives import NONE, Natives
 from cq.connectors.options import option
 from cq.connectors.protocol import Piece, Report, damaged
 from cq.connectors.rules import Rules
@@ -24,6 +26,9 @@ ENDINGS = {
     ".csv": "csv",
     ".tsv": "csv",
     ".txt": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".arrow": "arrow",
@@ -31,6 +36,7 @@ ENDINGS = {
     ".feather": "arrow",
     ".ipc": "arrow",
 }
+TEXT_FORMATS = ("csv", "json")
 CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 # A file may become this many times larger when unpacked, once it is past the free part: text packs 3 to 30 times.
 MAX_RATIO = 200
@@ -44,11 +50,13 @@ def ending_format(path: str) -> str:
 
 
 def format_of(path: str, given: str = "") -> str:
-    """csv, parquet or arrow: as given, else by the ending of the name; CQ0602 when neither says."""
+    """csv, json, parquet or arrow: as given, else by the ending of the name; CQ0602 when neither says."""
     found = given.lower() or ending_format(path)
     if not found:
         cause = f'the ending of "{path}" names no format'
-        raise UsageError(Diagnostic("CQ0602", cause, help=("set the option format = 'csv', 'parquet' or 'arrow'",)))
+        raise UsageError(
+            Diagnostic("CQ0602", cause, help=("set the option format = 'csv', 'json', 'parquet' or 'arrow'",))
+        )
     return found
 
 
@@ -61,12 +69,20 @@ def tabbed(options: Mapping[str, str], path: str) -> dict[str, str]:
 class Files:
     """The pieces of all files of a path or pattern, and how far reading has come."""
 
-    def __init__(self, pattern: str, options: Mapping[str, str], rules: Rules, access: Access) -> None:
+    def __init__(
+        self,
+        pattern: str,
+        options: Mapping[str, str],
+        rules: Rules,
+        access: Access,
+        natives: Natives = NONE,
+    ) -> None:
         self.paths = access.expand(pattern)
         self._options, self._rules, self._access = dict(options), rules, access
         self._options = tabbed(self._options, self.paths[0])
         self._formats = [format_of(p, option(self._options, "format")) for p in self.paths]
         self._csv = CsvOptions.of(self._options)
+        self._natives = natives
         # the first is opened now so that a missing file is said before anything runs
         self._next: BinaryIO | None = access.open(self.paths[0])
         self._sizes = [_size(access, p) for p in self.paths]
@@ -86,8 +102,8 @@ class Files:
         self._done_bytes = before + share * size
 
     def _read(self, file: BinaryIO, path: str, kind: str, report: Report) -> Iterator[Piece]:
-        if kind == "csv":
-            yield from self._read_text(file, path, report)
+        if kind in TEXT_FORMATS:
+            yield from self._read_text(file, path, kind, report)
             return
         if os.fstat(file.fileno()).st_size == 0:
             raise damaged(path, f"the file is empty, so it is no {kind.capitalize()} file")
@@ -99,11 +115,11 @@ class Files:
 
             yield from read_parquet(its_own, path, self._rules, report)
 
-    def _read_text(self, file: BinaryIO, path: str, report: Report) -> Iterator[Piece]:
+    def _read_text(self, file: BinaryIO, path: str, kind: str, report: Report) -> Iterator[Piece]:
         size = os.fstat(file.fileno()).st_size
         try:
             text = unpacked(file, path)
-            for piece in read_csv(text, path, self._csv, self._rules):
+            for piece in self._parsed(text, path, kind):
                 if size:  # what is special has none
                     report(file.tell() / size)
                 yield piece
@@ -112,6 +128,11 @@ class Files:
                 raise damaged(path, "it became shorter while it was read", "run again when nobody changes it")
         except OSError as e:
             raise damaged(path, f"it cannot be read: {e.strerror or str(e)[:200]}") from None
+
+    def _parsed(self, text: Reads, path: str, kind: str) -> Iterator[Piece]:
+        if kind == "json":
+            return read_json(text, path, self._rules, self._natives.json_scan)
+        return read_csv(text, path, self._csv, self._rules)
 
     def share_done(self) -> float | None:
         """Bytes read over bytes there are."""

@@ -18,6 +18,8 @@ from cq.connectors.csv.rows import complete
 from cq.connectors.csv.source import CsvOptions, first_row, header_names, other_delimiter
 from cq.connectors.files import format_of, tabbed, unpacked
 from cq.connectors.generator import generate
+from cq.connectors.json.guess import guessed_fields
+from cq.connectors.json.source import check_lines
 from cq.connectors.memory import as_reader
 from cq.connectors.native_file import native
 from cq.connectors.options import option
@@ -28,7 +30,7 @@ from cq.lang.types import VARCHAR, from_arrow
 
 
 def infer(options: Mapping[str, str], access: Access | None = None) -> tuple[Field, ...]:
-    """The columns of the source a WITH clause describes. CSV is guessed from its first block."""
+    """The columns of the source a WITH clause describes. CSV and JSON are guessed from their first block."""
     allowed = access or Access(Path.cwd())
     match options.get("connector", "file"):
         case "file" if options.get("path"):
@@ -53,10 +55,24 @@ def infer_file(
     first = access.expand(path)[0]
     kind = format_of(first, option(options, "format"))
     with access.open(first) as file:
-        if kind == "csv":
-            return fields_of(_csv_schema(file, first, options), first, leave_out)
+        match kind:
+            case "csv":
+                return fields_of(_csv_schema(file, first, options), first, leave_out)
+            case "json":
+                return _json_fields(file, first)
         with native(file) as its_own:
             return fields_of(_own_schema(its_own, first, kind), first, leave_out)
+
+
+def _json_fields(file: BinaryIO, name: str) -> tuple[Field, ...]:
+    text = unpacked(file, name).read(BLOCK_BYTES)
+    check_encoding(text, name, "JSON")
+    text = text.removeprefix(BYTE_ORDER_MARK)
+    check_lines(text, name)
+    whole = text if len(text) < BLOCK_BYTES else text[: text.rfind(b"\n") + 1]
+    if text and not whole:
+        raise damaged(name, f"its first line is longer than {BLOCK_BYTES >> 20} MiB", "declare the columns")
+    return guessed_fields(whole, name)
 
 
 def _own_schema(file: pa.NativeFile, name: str, kind: str) -> pa.Schema:
@@ -75,7 +91,7 @@ def _csv_schema(file: BinaryIO, name: str, options: Mapping[str, str]) -> pa.Sch
     values."""
     csv_options = CsvOptions.of(tabbed(options, name))
     text = unpacked(file, name).read(BLOCK_BYTES)
-    check_encoding(text, name)
+    check_encoding(text, name, "CSV")
     text = text.removeprefix(BYTE_ORDER_MARK)
     whole = complete(text, csv_options.dialect, last=len(text) < BLOCK_BYTES)
     first = first_row(text[:whole] or text, name, csv_options)

@@ -71,13 +71,13 @@ _LATE = OptionDef(
 )
 _FORMAT = OptionDef(
     OptionKind.CHOICE,
-    "file format; by default taken from the file name",
-    choices=("csv", "parquet", "arrow"),
+    "file format; by default taken from the file name; json has one object per line",
+    choices=("csv", "json", "parquet", "arrow"),
 )
-_TEXT_FORMAT = OptionDef(OptionKind.CHOICE, "input format", "csv", ("csv", "arrow"))
+_STDIN_FORMAT = OptionDef(OptionKind.CHOICE, "input format", "csv", ("csv", "json", "arrow"))
 _SINK_FORMAT = OptionDef(
     OptionKind.CHOICE,
-    "output format; by default taken from the file name; json writes one object per line",
+    "output format; by default taken from the file name; json has one object per line",
     choices=("csv", "json", "parquet", "arrow"),
 )
 _STDOUT_FORMAT = OptionDef(OptionKind.CHOICE, "output format", "csv", ("csv", "json", "arrow"))
@@ -103,7 +103,7 @@ SOURCE_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
         **ROW_OPTIONS,
     },
     "memory": dict(ROW_OPTIONS),
-    "stdin": {"format": _TEXT_FORMAT, **CSV_OPTIONS, **ROW_OPTIONS},
+    "stdin": {"format": _STDIN_FORMAT, **CSV_OPTIONS, **ROW_OPTIONS},
     "generator": {
         "workload": OptionDef(
             OptionKind.TEXT, "the workload to generate; its parameters are options too", required=True

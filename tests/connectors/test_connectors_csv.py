@@ -115,7 +115,7 @@ def test_what_pyarrow_accepts_the_strict_scanner_reads_the_same(seed: int) -> No
         text = (end.join(lines) + rng.choice(["", end])).encode()
         options = CsvOptions(header=False, null=rng.choice(["", "NULL"]))
         layout = Layout("f", options, rules, len(kinds), tuple(range(len(kinds))))
-        table = layout._through_pyarrow(Block(text, 1))
+        table = layout.through_pyarrow(Block(text, 1))
         if table is None:
             continue
         accepted += 1

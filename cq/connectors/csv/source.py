@@ -192,7 +192,7 @@ class Layout:
             behind = self.options.dialect.delimiter.join([self.options.null.encode()] * self.width) + b"\n"
             if quote in behind:
                 return None, False
-        table = self._through_pyarrow(block, behind)
+        table = self.through_pyarrow(block, behind)
         if table is None:
             return None, True
         if not table.num_rows or not ends_with_lf_only(text) or table.num_rows != count_line_feeds(text):
@@ -203,7 +203,7 @@ class Layout:
 
     def read(self, block: Block) -> Iterator[Piece]:
         """The rows of a block."""
-        table = self._through_pyarrow(block)
+        table = self.through_pyarrow(block)
         if table is None or self._text_behind_quotes(block):
             yield _ByRow(self, block).piece()
         else:
@@ -213,7 +213,7 @@ class Layout:
 
     def _piece(self, table: pa.Table, block: Block, lines: Positions | None, blank: int = 0) -> Piece:
         place = Place(self.name, block.first_line, None if lines is None else lines + block.first_line)
-        columns = {i: _one_array(table.column(i)) for i in self.rules.wanted}
+        columns = {i: one_array(table.column(i)) for i in self.rules.wanted}
         return Piece(self.rules.deliver(columns, table.num_rows), place, blank=blank)
 
     def _text_behind_quotes(self, block: Block, lines_are_rows: bool = False) -> bool:
@@ -224,7 +224,7 @@ class Layout:
             and text_behind_quotes(block.text, dialect, lines_are_rows)
         )
 
-    def _through_pyarrow(self, block: Block, behind: bytes = b"") -> pa.Table | None:
+    def through_pyarrow(self, block: Block, behind: bytes = b"") -> pa.Table | None:
         """All declared columns; None when the block has to be read row by row. behind: a row to add and take away."""
         fields = self.rules.fields
         dialect = self.options.dialect
@@ -325,7 +325,8 @@ def _ended(text: bytes) -> bytes:
     return text if not text or text.endswith((b"\n", b"\r")) else text + b"\n"
 
 
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """A column that was read as one block."""
     return column.chunk(0) if column.num_chunks else column.combine_chunks()
 
 
