@@ -123,7 +123,7 @@ def all_limits() -> dict[str, str]:
     """Every limit in words, read from where it is enforced."""
     from cq.codegen.job import MAX_COLUMNS
     from cq.compiler.passes import MAX_TEXT_BYTES
-    from cq.connectors import access, bad_rows, cells, column_tracks, files, protocol, read_ahead
+    from cq.connectors import access, bad_rows, cells, column_tracks, packed, protocol, read_ahead
     from cq.connectors.csv.source import MAX_FILE_COLUMNS
     from cq.connectors.json.rows import MAX_DEPTH
     from cq.grammar import lexer, parser
@@ -145,7 +145,7 @@ def all_limits() -> dict[str, str]:
         "nesting depth of a line of JSON": f"{MAX_DEPTH:,} objects and arrays",
         "digits of a number in a text format": str(cells.MAX_NUMBER_CHARS),
         "files matched by a pattern": f"{access.MAX_FILES:,}",
-        "expansion of a compressed file": f"{files.MAX_RATIO} times, beyond {files.FREE_BYTES >> 20} MiB",
+        "expansion of a compressed file": f"{packed.MAX_RATIO} times, beyond {packed.FREE_BYTES >> 20} MiB",
         "size of the file of bad rows": f"{bad_rows.MAX_BYTES >> 20} MiB",
         "rows read ahead, per source": f"{rows_ahead:,}",
         "state of a query (SET memory_limit)": "80 % of the memory that the process may use",

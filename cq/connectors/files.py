@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import BinaryIO
-
-import pyarrow as pa
 
 from cq.connectors.access import Access
 from cq.connectors.arrow.source import read_arrow
@@ -18,6 +15,7 @@ from cq.connectors.json.source import read_json
 from cq.connectors.native_file import native
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.options import option
+from cq.connectors.packed import CODECS, TEXT_FORMATS, codec_of, unpacked
 from cq.connectors.protocol import Piece, Report, damaged
 from cq.connectors.rules import Rules
 from cq.errors import Diagnostic, UsageError
@@ -36,11 +34,8 @@ ENDINGS = {
     ".feather": "arrow",
     ".ipc": "arrow",
 }
-TEXT_FORMATS = ("csv", "json")
-CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
-# A file may become this many times larger when unpacked, once it is past the free part: text packs 3 to 30 times.
-MAX_RATIO = 200
-FREE_BYTES = 64 << 20
+
+TABBED = (".tsv", ".tsv.gz", ".tsv.zst")
 
 
 def ending_format(path: str) -> str:
@@ -62,7 +57,7 @@ def format_of(path: str, given: str = "") -> str:
 
 def tabbed(options: Mapping[str, str], path: str) -> dict[str, str]:
     """The options, with a tab as delimiter where only the ending of the name says what the file is."""
-    says = not options.get("format") and path.lower().endswith((".tsv", ".tsv.gz", ".tsv.zst"))
+    says = not options.get("format") and path.lower().endswith(TABBED)
     return {**({"delimiter": "\t"} if says else {}), **options}
 
 
@@ -81,6 +76,9 @@ class Files:
         self._options, self._rules, self._access = dict(options), rules, access
         self._options = tabbed(self._options, self.paths[0])
         self._formats = [format_of(p, option(self._options, "format")) for p in self.paths]
+        self._codecs = [
+            codec_of(p, option(self._options, "compression"), f) for p, f in zip(self.paths, self._formats, strict=True)
+        ]
         self._csv = CsvOptions.of(self._options)
         self._natives = natives
         # the first is opened now so that a missing file is said before anything runs
@@ -90,20 +88,20 @@ class Files:
 
     def pieces(self) -> Iterator[Piece]:
         """Every file from its beginning to its end, one after the other."""
-        for path, kind, size in zip(self.paths, self._formats, self._sizes, strict=True):
+        for path, kind, codec, size in zip(self.paths, self._formats, self._codecs, self._sizes, strict=True):
             file = self._next or self._access.open(path)
             self._next = None
             report = partial(self._report, self._done_bytes, size)
             with file:
-                yield from self._read(file, path, kind, report)
+                yield from self._read(file, path, kind, codec, report)
             report(1.0)
 
     def _report(self, before: float, size: int, share: float) -> None:
         self._done_bytes = before + share * size
 
-    def _read(self, file: BinaryIO, path: str, kind: str, report: Report) -> Iterator[Piece]:
+    def _read(self, file: BinaryIO, path: str, kind: str, codec: str, report: Report) -> Iterator[Piece]:
         if kind in TEXT_FORMATS:
-            yield from self._read_text(file, path, kind, report)
+            yield from self._read_text(file, path, kind, codec, report)
             return
         if os.fstat(file.fileno()).st_size == 0:
             raise damaged(path, f"the file is empty, so it is no {kind.capitalize()} file")
@@ -115,10 +113,10 @@ class Files:
 
             yield from read_parquet(its_own, path, self._rules, report)
 
-    def _read_text(self, file: BinaryIO, path: str, kind: str, report: Report) -> Iterator[Piece]:
+    def _read_text(self, file: BinaryIO, path: str, kind: str, codec: str, report: Report) -> Iterator[Piece]:
         size = os.fstat(file.fileno()).st_size
         try:
-            text = unpacked(file, path)
+            text = unpacked(file, path, codec)
             for piece in self._parsed(text, path, kind):
                 if size:  # what is special has none
                     report(file.tell() / size)
@@ -150,34 +148,3 @@ def _size(access: Access, path: str) -> int:
         return os.stat(access.base / path).st_size
     except OSError:
         return 0
-
-
-def unpacked(file: BinaryIO, path: str) -> Reads:
-    """The text of a file, unpacked when the ending of its name says it is packed."""
-    codec = CODECS.get(os.path.splitext(path.lower())[1])
-    return file if codec is None else _Unpacked(file, codec, path)
-
-
-class _Unpacked(io.RawIOBase):
-    """Reads a packed file and stops when it grows beyond reason."""
-
-    def __init__(self, file: BinaryIO, codec: str, path: str) -> None:
-        super().__init__()
-        self._packed, self._path = file, path
-        self._stream = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), codec)
-        self._bytes = 0
-
-    def read(self, size: int = -1, /) -> bytes:
-        parts: list[bytes] = []
-        have = 0
-        try:
-            while have < size and (part := self._stream.read(size - have)):
-                parts.append(part)
-                have += len(part)
-        except (pa.ArrowException, OSError) as e:
-            raise damaged(self._path, f"it cannot be unpacked: {str(e)[:200]}") from None
-        found = b"".join(parts)
-        self._bytes += have
-        if self._bytes > FREE_BYTES and self._bytes > MAX_RATIO * self._packed.tell():
-            raise damaged(self._path, f"it unpacks to more than {MAX_RATIO} times its size")
-        return found

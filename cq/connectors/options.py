@@ -74,6 +74,16 @@ _FORMAT = OptionDef(
     "file format; by default taken from the file name; json has one object per line",
     choices=("csv", "json", "parquet", "arrow"),
 )
+_COMPRESSION = OptionDef(
+    OptionKind.CHOICE,
+    "how a csv or json file is packed as a whole; by default taken from the file name",
+    choices=("gzip", "zstd", "bz2", "lz4", "none"),
+)
+_SINK_COMPRESSION = OptionDef(
+    OptionKind.CHOICE,
+    "how to pack a csv or json file as a whole; by default taken from the file name",
+    choices=("gzip", "zstd", "none"),
+)
 _STDIN_FORMAT = OptionDef(OptionKind.CHOICE, "input format", "csv", ("csv", "json", "arrow"))
 _SINK_FORMAT = OptionDef(
     OptionKind.CHOICE,
@@ -98,6 +108,7 @@ SOURCE_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
             required=True,
         ),
         "format": _FORMAT,
+        "compression": _COMPRESSION,
         "bad_rows": OptionDef(OptionKind.PATH, "the file to which on_error = 'dead_letter' writes unreadable rows"),
         **CSV_OPTIONS,
         **ROW_OPTIONS,
@@ -121,6 +132,7 @@ SINK_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
             OptionKind.PATH, "the file to write; an existing file is replaced when the query finishes", required=True
         ),
         "format": _SINK_FORMAT,
+        "compression": _SINK_COMPRESSION,
         **_SINK_CSV,
     },
     "memory": {},
