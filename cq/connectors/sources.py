@@ -63,9 +63,9 @@ def open_source(
 
 
 def _settings(options: dict[str, str], path: str, is_given: bool) -> dict[str, str]:
-    """A path given for this run says its own format by its ending; the declared one is for when it says nothing."""
-    if is_given and "format" in options and ending_format(path):
-        return {k: v for k, v in options.items() if k != "format"}
+    """A path given for this run says its format and packing by its ending; those declared hold when it says none."""
+    if is_given and ending_format(path):
+        return {k: v for k, v in options.items() if k not in {"format", "compression"}}
     return options
 
 
