@@ -262,7 +262,7 @@ def test_native_cells_are_what_the_definition_takes(interpreted: bool) -> None:
                 continue
             accepted += 1
             assert all(row is not None for row in expected), text
-            table = reading.csv.through_pyarrow(blocks.Block(cells.text, 1))
+            table = reading.table(cells)
             assert table is not None and table.num_rows == len(expected), text
             found = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
             assert found == expected, text

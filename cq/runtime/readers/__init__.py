@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cq.connectors.csv.rows import count_line_feeds
 from cq.connectors.json.names import Level
 from cq.connectors.json.rows import MAX_DEPTH
 from cq.connectors.json.source import Cells, Scan
@@ -45,6 +46,7 @@ class JsonScan:
     ) -> None:
         self._run, self._columns, self._address = run, len(raw), address
         every = [name for level in levels for name in level.names]
+        self._spare: list[NDArray[np.uint8]] = []
         self._places = max(FEWEST_PLACES, 2 * len(every))
         self._texts = [np.frombuffer(name.text + bytes(1), np.uint8) for name in every]  # an empty one has an address
         self._names = np.zeros((len(every), j.NAME_WORDS), np.int64)
@@ -61,20 +63,28 @@ class JsonScan:
     def cells(self, text: bytes) -> Cells | None:
         """The cells of whole lines; None where the definition has to look at one of them."""
         ended = text if text.endswith(b"\n") else text + b"\n"
-        lines = np.empty(ended.count(b"\n"), np.int64)
+        lines = np.empty(count_line_feeds(ended), np.int64)
         job, kept = self._job(lines)
         padded = np.frombuffer(ended + bytes(j.SLACK_BYTES), np.uint8)
         start = self._address(padded)
         result, capacity = j.NO_ROOM, len(ended) + len(lines) * self._columns + j.SLACK_BYTES
         while result == j.NO_ROOM:
-            out: NDArray[np.uint8] = np.empty(capacity, np.uint8)
-            result = self._run(self._address(job), start, len(ended), self._address(out), capacity)
-            capacity *= 2
+            out = self._room(capacity)
+            result = self._run(self._address(job), start, len(ended), self._address(out), len(out))
+            capacity = 2 * len(out)
         del kept
-        if result != j.DONE:
-            return None
+        written = out[: job[j.JSON_WRITTEN]].tobytes()
+        self._spare.append(out)
         rows = int(job[j.JSON_ROWS])
-        return Cells(out[: job[j.JSON_WRITTEN]].tobytes(), lines[:rows], int(job[j.JSON_LINE]) - rows)
+        return Cells(written, lines[:rows], int(job[j.JSON_LINE]) - rows) if result == j.DONE else None
+
+    def _room(self, capacity: int) -> NDArray[np.uint8]:
+        """So many bytes, which were used before if such are there: fresh pages cost as much as writing into them."""
+        try:
+            spare = self._spare.pop()
+        except IndexError:
+            spare = np.empty(0, np.uint8)
+        return spare if len(spare) >= capacity else np.empty(capacity, np.uint8)
 
     def _job(self, lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
         """The words of a job, and what they lead to, which must stay as long as it."""
