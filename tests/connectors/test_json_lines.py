@@ -342,6 +342,25 @@ def test_file_that_says_nothing_of_columns_is_told_to_declare_them(tmp_path: Pat
     assert refused.value.code == "CQ0701"
 
 
+def test_cells_may_take_more_room_than_their_lines() -> None:
+    """Every quote in JSON text is doubled, and a value may be text of one column and the inside of another."""
+    text = json.dumps({"a": {"b": {"c": [""] * 500}}}).encode()
+    cells = json_scan(levels_of(["a", "a.b", "a.b.c"]), (False,) * 3)(text)
+    assert cells is not None and len(cells.text) > 3 * len(text)
+    assert cells.text.count(b'""""') == 3 * 500
+
+
+def test_one_bad_line_leaves_the_others_of_its_block_to_native_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "FEW_BYTES", 64)
+    rules = Rules((Field("a", T.BIGINT),), (0,), None)
+    lines = [b'{"a": %d}' % n for n in range(1000)]
+    lines[333] = b'{"a": "x"}'
+    pieces = source._Reading.of("t", rules, json_scan).pieces(blocks.Block(b"\n".join(lines), 1))
+    assert all(p.batch.num_rows < 8 for p in pieces if p.bad)
+    assert [bad.line for p in pieces for bad in p.bad] == [334]
+    assert [p.place.line(k) for p in pieces for k in range(p.batch.num_rows)] == [*range(1, 334), *range(335, 1001)]
+
+
 def test_wide_rows_are_read_natively_too() -> None:
     names = [f"c{n}" for n in range(300)]
     line = json.dumps({name: n for n, name in enumerate(names)}).encode()
