@@ -361,6 +361,25 @@ def test_one_bad_line_leaves_the_others_of_its_block_to_native_reading(monkeypat
     assert [p.place.line(k) for p in pieces for k in range(p.batch.num_rows)] == [*range(1, 334), *range(335, 1001)]
 
 
+def test_rows_that_have_come_do_not_wait_for_the_rest_of_a_line() -> None:
+    rules = Rules((Field("a", T.BIGINT),), (0,), None)
+    arrived = [b'{"a": 1}\n{"a":', b" 2}\n\n{", b'"a": 3}', b""]
+    found = []
+    for piece in source.read_json(Slow(arrived), "s", rules, json_scan):
+        found += [(a, piece.place.line(k), len(arrived)) for k, a in enumerate(piece.batch.column(0).to_pylist())]
+    assert found == [(1, 1, 3), (2, 2, 2), (3, 4, 0)]
+
+
+class Slow:
+    """Gives what has come, whatever is asked for."""
+
+    def __init__(self, parts: list[bytes]) -> None:
+        self.parts = parts
+
+    def read(self, size: int) -> bytes:
+        return self.parts.pop(0)
+
+
 def test_wide_rows_are_read_natively_too() -> None:
     names = [f"c{n}" for n in range(300)]
     line = json.dumps({name: n for n, name in enumerate(names)}).encode()

@@ -10,9 +10,8 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from cq.connectors import cells
 from cq.connectors.cells import Unreadable
@@ -43,8 +42,7 @@ class NoObject(Exception):
     """The line is no JSON object; the message says why, and where."""
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """A value that is not null, as it is written."""
 
     json: bytes

@@ -114,6 +114,8 @@ class _Reading:
 
     def pieces(self, block: Block) -> list[Piece]:
         """The rows of a block. What is wrong in it is looked for by halves, so that few lines are read one by one."""
+        if not block.text:
+            return []
         piece = self._natively(block)
         if piece is not None:
             return [piece]
@@ -184,7 +186,7 @@ class _ByLine:
     def piece(self) -> Piece:
         """All rows of the block."""
         blank = 0
-        lines = self._block.text.removesuffix(b"\n").split(b"\n") if self._block.text else []
+        lines = self._block.text.removesuffix(b"\n").split(b"\n")
         for number, line in enumerate(lines, self._block.first_line):
             if line.strip(b" \t\r"):
                 self._take(line, number)
