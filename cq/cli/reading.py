@@ -142,7 +142,11 @@ def _replace(path: Path, text: str) -> None:
 @click.argument("file")
 @click.option("--name", help="Set the name of the stream. Default: the name of the file.")
 @click.option(
-    "-f", "--format", "format_", type=click.Choice(("csv", "parquet", "arrow")), help="Set the format of the file."
+    "-f",
+    "--format",
+    "format_",
+    type=click.Choice(("csv", "json", "parquet", "arrow")),
+    help="Set the format of the file.",
 )
 @click.option("--delimiter", help="CSV: set the field separator.")
 @click.option("--no-header", is_flag=True, help="CSV: read the first line as data, not as column names.")

@@ -123,8 +123,9 @@ def all_limits() -> dict[str, str]:
     """Every limit in words, read from where it is enforced."""
     from cq.codegen.job import MAX_COLUMNS
     from cq.compiler.passes import MAX_TEXT_BYTES
-    from cq.connectors import access, bad_rows, cells, column_tracks, files, protocol, read_ahead
+    from cq.connectors import access, bad_rows, cells, column_tracks, packed, protocol, read_ahead
     from cq.connectors.csv.source import MAX_FILE_COLUMNS
+    from cq.connectors.json.rows import MAX_DEPTH
     from cq.grammar import lexer, parser
     from cq.lang.types import MAX_DECIMAL_DIGITS
     from cq.planner.binding import fan_out
@@ -138,12 +139,13 @@ def all_limits() -> dict[str, str]:
         "nesting depth of a statement": f"{parser.MAX_DEPTH} levels",
         "copies of a row made by UNION ALL": f"{fan_out.MOST_COPIES:,}",
         "columns of an output, or read from a source": str(MAX_COLUMNS),
-        "columns of a CSV file": f"{MAX_FILE_COLUMNS:,}",
+        "columns of a CSV file, or inferred from JSON": f"{MAX_FILE_COLUMNS:,}",
         "digits of a DECIMAL": str(MAX_DECIMAL_DIGITS),
         "size of a record in a text format": f"{protocol.RECORD_BYTES >> 20} MiB",
+        "nesting depth of a line of JSON": f"{MAX_DEPTH:,} objects and arrays",
         "digits of a number in a text format": str(cells.MAX_NUMBER_CHARS),
         "files matched by a pattern": f"{access.MAX_FILES:,}",
-        "expansion of a compressed file": f"{files.MAX_RATIO} times, beyond {files.FREE_BYTES >> 20} MiB",
+        "expansion of a compressed file": f"{packed.MAX_RATIO} times, beyond {packed.FREE_BYTES >> 20} MiB",
         "size of the file of bad rows": f"{bad_rows.MAX_BYTES >> 20} MiB",
         "rows read ahead, per source": f"{rows_ahead:,}",
         "state of a query (SET memory_limit)": "80 % of the memory that the process may use",
@@ -163,13 +165,14 @@ def warmup(queries: Sequence[str], threads: int | None, variables: Sequence[str]
 
     with native_packages():
         from cq.runtime.base.host import CompiledHost
-        from cq.runtime.base.interpret import GENERATORS
+        from cq.runtime.base.interpret import GENERATORS, READERS
         from cq.runtime.base.kernel import library_with
 
     began = time.perf_counter()
     with compiling_shown():
         host = CompiledHost()
         library_with(GENERATORS)
+        library_with(READERS)
     say(f"the runtime is compiled ({time.perf_counter() - began:.1f} s)")
     for query in queries:
         began = time.perf_counter()

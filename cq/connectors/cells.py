@@ -168,7 +168,7 @@ def _timestamp(text: bytes) -> int:
     days = _date(match[1])
     hour, minute, second = (int(g or b"0") for g in match.groups()[1:4])
     zone_hours, zone_minutes = int(match[8] or b"0"), int(match[9] or b"0")
-    if hour > 23 or minute > 59 or second > 59 or zone_hours > 18 or zone_minutes > 59:
+    if hour > 23 or minute > 59 or second > 59 or zone_hours > 23 or zone_minutes > 59:
         raise Unreadable("there is no such time of day")
     micros = int((match[5] or b"")[:6].ljust(6, b"0"))
     ahead = (zone_hours * 60 + zone_minutes) * (-1 if match[7] == b"-" else 1)

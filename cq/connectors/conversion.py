@@ -103,7 +103,7 @@ def conversion(arrow: pa.DataType, type_: DataType) -> tuple[Convert | None, boo
         return _then(_decoded, inner), fits
     kind = type_.kind
     if t.is_timestamp(arrow) and kind is Kind.TIMESTAMP:
-        return _microseconds, True
+        return microseconds, True
     if t.is_duration(arrow) and kind is Kind.INTERVAL:
         return lambda a: _floored(a, pa.duration("us")), True
     if t.is_integer(arrow) and kind is Kind.DECIMAL:
@@ -140,7 +140,8 @@ def _then(first: Convert, second: Convert | None) -> Convert:
     return first if second is None else lambda a: second(first(a))
 
 
-def _microseconds(array: pa.Array) -> pa.Array:
+def microseconds(array: pa.Array) -> pa.Array:
+    """Timestamps of any unit and zone as TIMESTAMP."""
     return _floored(array, pa.timestamp("us"))
 
 

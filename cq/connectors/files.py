@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import BinaryIO
 
-import pyarrow as pa
-
 from cq.connectors.access import Access
 from cq.connectors.arrow.source import read_arrow
 from cq.connectors.csv.blocks import Reads
 from cq.connectors.csv.source import CsvOptions, read_csv
+from cq.connectors.json.source import read_json
 from cq.connectors.native_file import native
+from cq.connectors.natives import NONE, Natives
 from cq.connectors.options import option
+from cq.connectors.packed import CODECS, TEXT_FORMATS, codec_of, unpacked
 from cq.connectors.protocol import Piece, Report, damaged
 from cq.connectors.rules import Rules
 from cq.errors import Diagnostic, UsageError
@@ -24,6 +24,9 @@ ENDINGS = {
     ".csv": "csv",
     ".tsv": "csv",
     ".txt": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".arrow": "arrow",
@@ -31,10 +34,8 @@ ENDINGS = {
     ".feather": "arrow",
     ".ipc": "arrow",
 }
-CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
-# A file may become this many times larger when unpacked, once it is past the free part: text packs 3 to 30 times.
-MAX_RATIO = 200
-FREE_BYTES = 64 << 20
+
+TABBED = (".tsv", ".tsv.gz", ".tsv.zst")
 
 
 def ending_format(path: str) -> str:
@@ -44,29 +45,42 @@ def ending_format(path: str) -> str:
 
 
 def format_of(path: str, given: str = "") -> str:
-    """csv, parquet or arrow: as given, else by the ending of the name; CQ0602 when neither says."""
+    """csv, json, parquet or arrow: as given, else by the ending of the name; CQ0602 when neither says."""
     found = given.lower() or ending_format(path)
     if not found:
         cause = f'the ending of "{path}" names no format'
-        raise UsageError(Diagnostic("CQ0602", cause, help=("set the option format = 'csv', 'parquet' or 'arrow'",)))
+        raise UsageError(
+            Diagnostic("CQ0602", cause, help=("set the option format = 'csv', 'json', 'parquet' or 'arrow'",))
+        )
     return found
 
 
 def tabbed(options: Mapping[str, str], path: str) -> dict[str, str]:
     """The options, with a tab as delimiter where only the ending of the name says what the file is."""
-    says = not options.get("format") and path.lower().endswith((".tsv", ".tsv.gz", ".tsv.zst"))
+    says = not options.get("format") and path.lower().endswith(TABBED)
     return {**({"delimiter": "\t"} if says else {}), **options}
 
 
 class Files:
     """The pieces of all files of a path or pattern, and how far reading has come."""
 
-    def __init__(self, pattern: str, options: Mapping[str, str], rules: Rules, access: Access) -> None:
+    def __init__(
+        self,
+        pattern: str,
+        options: Mapping[str, str],
+        rules: Rules,
+        access: Access,
+        natives: Natives = NONE,
+    ) -> None:
         self.paths = access.expand(pattern)
         self._options, self._rules, self._access = dict(options), rules, access
         self._options = tabbed(self._options, self.paths[0])
         self._formats = [format_of(p, option(self._options, "format")) for p in self.paths]
+        self._codecs = [
+            codec_of(p, option(self._options, "compression"), f) for p, f in zip(self.paths, self._formats, strict=True)
+        ]
         self._csv = CsvOptions.of(self._options)
+        self._natives = natives
         # the first is opened now so that a missing file is said before anything runs
         self._next: BinaryIO | None = access.open(self.paths[0])
         self._sizes = [_size(access, p) for p in self.paths]
@@ -74,20 +88,20 @@ class Files:
 
     def pieces(self) -> Iterator[Piece]:
         """Every file from its beginning to its end, one after the other."""
-        for path, kind, size in zip(self.paths, self._formats, self._sizes, strict=True):
+        for path, kind, codec, size in zip(self.paths, self._formats, self._codecs, self._sizes, strict=True):
             file = self._next or self._access.open(path)
             self._next = None
             report = partial(self._report, self._done_bytes, size)
             with file:
-                yield from self._read(file, path, kind, report)
+                yield from self._read(file, path, kind, codec, report)
             report(1.0)
 
     def _report(self, before: float, size: int, share: float) -> None:
         self._done_bytes = before + share * size
 
-    def _read(self, file: BinaryIO, path: str, kind: str, report: Report) -> Iterator[Piece]:
-        if kind == "csv":
-            yield from self._read_text(file, path, report)
+    def _read(self, file: BinaryIO, path: str, kind: str, codec: str, report: Report) -> Iterator[Piece]:
+        if kind in TEXT_FORMATS:
+            yield from self._read_text(file, path, kind, codec, report)
             return
         if os.fstat(file.fileno()).st_size == 0:
             raise damaged(path, f"the file is empty, so it is no {kind.capitalize()} file")
@@ -99,11 +113,11 @@ class Files:
 
             yield from read_parquet(its_own, path, self._rules, report)
 
-    def _read_text(self, file: BinaryIO, path: str, report: Report) -> Iterator[Piece]:
+    def _read_text(self, file: BinaryIO, path: str, kind: str, codec: str, report: Report) -> Iterator[Piece]:
         size = os.fstat(file.fileno()).st_size
         try:
-            text = unpacked(file, path)
-            for piece in read_csv(text, path, self._csv, self._rules):
+            text = unpacked(file, path, codec)
+            for piece in self._parsed(text, path, kind):
                 if size:  # what is special has none
                     report(file.tell() / size)
                 yield piece
@@ -112,6 +126,11 @@ class Files:
                 raise damaged(path, "it became shorter while it was read", "run again when nobody changes it")
         except OSError as e:
             raise damaged(path, f"it cannot be read: {e.strerror or str(e)[:200]}") from None
+
+    def _parsed(self, text: Reads, path: str, kind: str) -> Iterator[Piece]:
+        if kind == "json":
+            return read_json(text, path, self._rules, self._natives.json_scan)
+        return read_csv(text, path, self._csv, self._rules)
 
     def share_done(self) -> float | None:
         """Bytes read over bytes there are."""
@@ -129,34 +148,3 @@ def _size(access: Access, path: str) -> int:
         return os.stat(access.base / path).st_size
     except OSError:
         return 0
-
-
-def unpacked(file: BinaryIO, path: str) -> Reads:
-    """The text of a file, unpacked when the ending of its name says it is packed."""
-    codec = CODECS.get(os.path.splitext(path.lower())[1])
-    return file if codec is None else _Unpacked(file, codec, path)
-
-
-class _Unpacked(io.RawIOBase):
-    """Reads a packed file and stops when it grows beyond reason."""
-
-    def __init__(self, file: BinaryIO, codec: str, path: str) -> None:
-        super().__init__()
-        self._packed, self._path = file, path
-        self._stream = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), codec)
-        self._bytes = 0
-
-    def read(self, size: int = -1, /) -> bytes:
-        parts: list[bytes] = []
-        have = 0
-        try:
-            while have < size and (part := self._stream.read(size - have)):
-                parts.append(part)
-                have += len(part)
-        except (pa.ArrowException, OSError) as e:
-            raise damaged(self._path, f"it cannot be unpacked: {str(e)[:200]}") from None
-        found = b"".join(parts)
-        self._bytes += have
-        if self._bytes > FREE_BYTES and self._bytes > MAX_RATIO * self._packed.tell():
-            raise damaged(self._path, f"it unpacks to more than {MAX_RATIO} times its size")
-        return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,14 +13,17 @@ from pyarrow import csv
 from cq.connectors import cells
 from cq.connectors.access import Access
 from cq.connectors.arrow.source import ipc_batches
-from cq.connectors.csv.blocks import BLOCK_BYTES, BYTE_ORDER_MARK, check_encoding
+from cq.connectors.csv.blocks import BLOCK_BYTES, BYTE_ORDER_MARK, Reads, check_encoding
 from cq.connectors.csv.rows import complete
 from cq.connectors.csv.source import CsvOptions, first_row, header_names, other_delimiter
-from cq.connectors.files import format_of, tabbed, unpacked
+from cq.connectors.files import format_of, tabbed
 from cq.connectors.generator import generate
+from cq.connectors.json.guess import guessed_fields
+from cq.connectors.json.source import check_lines
 from cq.connectors.memory import as_reader
 from cq.connectors.native_file import native
 from cq.connectors.options import option
+from cq.connectors.packed import codec_of, unpacked
 from cq.connectors.protocol import damaged
 from cq.errors import DataError, Diagnostic, UsageError
 from cq.lang.schema import Field
@@ -28,7 +31,7 @@ from cq.lang.types import VARCHAR, from_arrow
 
 
 def infer(options: Mapping[str, str], access: Access | None = None) -> tuple[Field, ...]:
-    """The columns of the source a WITH clause describes. CSV is guessed from its first block."""
+    """The columns of the source a WITH clause describes. CSV and JSON are guessed from their first block."""
     allowed = access or Access(Path.cwd())
     match options.get("connector", "file"):
         case "file" if options.get("path"):
@@ -52,11 +55,26 @@ def infer_file(
     it such a column is CQ0603."""
     first = access.expand(path)[0]
     kind = format_of(first, option(options, "format"))
+    codec = codec_of(first, option(options, "compression"), kind)
     with access.open(first) as file:
-        if kind == "csv":
-            return fields_of(_csv_schema(file, first, options), first, leave_out)
+        match kind:
+            case "csv":
+                return fields_of(_csv_schema(unpacked(file, first, codec), first, options), first, leave_out)
+            case "json":
+                return _json_fields(unpacked(file, first, codec), first)
         with native(file) as its_own:
             return fields_of(_own_schema(its_own, first, kind), first, leave_out)
+
+
+def _json_fields(file: Reads, name: str) -> tuple[Field, ...]:
+    text = file.read(BLOCK_BYTES)
+    check_encoding(text, name, "JSON")
+    text = text.removeprefix(BYTE_ORDER_MARK)
+    check_lines(text, name)
+    whole = text if len(text) < BLOCK_BYTES else text[: text.rfind(b"\n") + 1]
+    if text and not whole:
+        raise damaged(name, f"its first line is longer than {BLOCK_BYTES >> 20} MiB", "declare the columns")
+    return guessed_fields(whole, name)
 
 
 def _own_schema(file: pa.NativeFile, name: str, kind: str) -> pa.Schema:
@@ -70,12 +88,12 @@ def _own_schema(file: pa.NativeFile, name: str, kind: str) -> pa.Schema:
         raise damaged(name, f"not a readable Parquet file: {str(e).splitlines()[0][:200]}") from None
 
 
-def _csv_schema(file: BinaryIO, name: str, options: Mapping[str, str]) -> pa.Schema:
+def _csv_schema(file: Reads, name: str, options: Mapping[str, str]) -> pa.Schema:
     """Names from the header, types by pyarrow's guess over the first block: the narrowest that changes none of its
     values."""
     csv_options = CsvOptions.of(tabbed(options, name))
-    text = unpacked(file, name).read(BLOCK_BYTES)
-    check_encoding(text, name)
+    text = file.read(BLOCK_BYTES)
+    check_encoding(text, name, "CSV")
     text = text.removeprefix(BYTE_ORDER_MARK)
     whole = complete(text, csv_options.dialect, last=len(text) < BLOCK_BYTES)
     first = first_row(text[:whole] or text, name, csv_options)

@@ -71,13 +71,23 @@ _LATE = OptionDef(
 )
 _FORMAT = OptionDef(
     OptionKind.CHOICE,
-    "file format; by default taken from the file name",
-    choices=("csv", "parquet", "arrow"),
+    "file format; by default taken from the file name; json has one object per line",
+    choices=("csv", "json", "parquet", "arrow"),
 )
-_TEXT_FORMAT = OptionDef(OptionKind.CHOICE, "input format", "csv", ("csv", "arrow"))
+_COMPRESSION = OptionDef(
+    OptionKind.CHOICE,
+    "how a csv or json file is packed as a whole; by default taken from the file name",
+    choices=("gzip", "zstd", "bz2", "lz4", "none"),
+)
+_SINK_COMPRESSION = OptionDef(
+    OptionKind.CHOICE,
+    "how to pack a csv or json file as a whole; by default taken from the file name",
+    choices=("gzip", "zstd", "none"),
+)
+_STDIN_FORMAT = OptionDef(OptionKind.CHOICE, "input format", "csv", ("csv", "json", "arrow"))
 _SINK_FORMAT = OptionDef(
     OptionKind.CHOICE,
-    "output format; by default taken from the file name; json writes one object per line",
+    "output format; by default taken from the file name; json has one object per line",
     choices=("csv", "json", "parquet", "arrow"),
 )
 _STDOUT_FORMAT = OptionDef(OptionKind.CHOICE, "output format", "csv", ("csv", "json", "arrow"))
@@ -98,12 +108,13 @@ SOURCE_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
             required=True,
         ),
         "format": _FORMAT,
+        "compression": _COMPRESSION,
         "bad_rows": OptionDef(OptionKind.PATH, "the file to which on_error = 'dead_letter' writes unreadable rows"),
         **CSV_OPTIONS,
         **ROW_OPTIONS,
     },
     "memory": dict(ROW_OPTIONS),
-    "stdin": {"format": _TEXT_FORMAT, **CSV_OPTIONS, **ROW_OPTIONS},
+    "stdin": {"format": _STDIN_FORMAT, **CSV_OPTIONS, **ROW_OPTIONS},
     "generator": {
         "workload": OptionDef(
             OptionKind.TEXT, "the workload to generate; its parameters are options too", required=True
@@ -121,6 +132,7 @@ SINK_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
             OptionKind.PATH, "the file to write; an existing file is replaced when the query finishes", required=True
         ),
         "format": _SINK_FORMAT,
+        "compression": _SINK_COMPRESSION,
         **_SINK_CSV,
     },
     "memory": {},

@@ -11,9 +11,10 @@ from cq.connectors.access import STDIN, identity
 from cq.connectors.bad_rows import BadRows
 from cq.connectors.event_times import timed
 from cq.connectors.files import Files, ending_format
-from cq.connectors.generator import Twins, read_generator
+from cq.connectors.generator import read_generator
 from cq.connectors.inputs import Inputs, is_path
 from cq.connectors.memory import read_memory
+from cq.connectors.natives import NONE, Natives
 from cq.connectors.options import option
 from cq.connectors.protocol import Clock, Declared, Piece, Place, Source, SourceBatch
 from cq.connectors.read_ahead import Ahead
@@ -27,30 +28,30 @@ def open_source(
     inputs: Inputs,
     wanted: Sequence[int] | None = None,
     reserved: frozenset[tuple[int, int]] = frozenset(),
-    twins: Twins | None = None,
+    natives: Natives = NONE,
 ) -> Source:
     """The rows of a stream. Files are found and opened here, so what is missing is said at once.
 
     wanted: positions of the columns to deliver, all when left out. Rows are checked against every declared column.
     reserved: files, besides its own, that bad rows must not be written to, by (device, inode).
-    twins: faster ways to make the rows of workloads.
+    natives: what the engine does faster itself.
     """
     options = dict(stream.options)
     rules = Rules.of(stream, wanted)
     bad = BadRows(option(options, "on_error"), _dead_letter_path(stream, inputs, reserved))
     path, access = inputs.path_of(stream)
     if path is not None:
-        files = Files(path, _settings(options, path, stream.name in inputs.given), rules, access)
+        files = Files(path, _settings(options, path, stream.name in inputs.given), rules, access, natives)
         return PiecedSource(stream.name, files.pieces(), bad, files, idle=rules.nothing())
     given = inputs.given.get(stream.name)
     if given is not None and not is_path(given):
         return PiecedSource(stream.name, read_memory(given, stream.name, rules), bad)
     match STDIN if is_path(given) else options.get("connector", ""):
         case "generator":
-            pieces = read_generator(options, stream.name, rules, twins)
+            pieces = read_generator(options, stream.name, rules, natives.twins)
             return PiecedSource(stream.name, pieces, bad, idle=rules.nothing())
         case "stdin" | "-":
-            return PiecedSource(stream.name, read_stdin(options, rules), bad, idle=rules.nothing())
+            return PiecedSource(stream.name, read_stdin(options, rules, natives), bad, idle=rules.nothing())
         case _:
             raise UsageError(
                 Diagnostic(
@@ -62,9 +63,9 @@ def open_source(
 
 
 def _settings(options: dict[str, str], path: str, is_given: bool) -> dict[str, str]:
-    """A path given for this run says its own format by its ending; the declared one is for when it says nothing."""
-    if is_given and "format" in options and ending_format(path):
-        return {k: v for k, v in options.items() if k != "format"}
+    """A path given for this run says its format and packing by its ending; those declared hold when it says none."""
+    if is_given and ending_format(path):
+        return {k: v for k, v in options.items() if k not in {"format", "compression"}}
     return options
 
 

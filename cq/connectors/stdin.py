@@ -1,4 +1,4 @@
-"""The stdin connector: CSV or an Arrow stream from standard input, rows as soon as they are there."""
+"""The stdin connector: CSV, JSON lines or an Arrow stream from standard input, rows as soon as they are there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from cq.connectors.arrow.source import read_arrow
 from cq.connectors.csv.source import CsvOptions, read_csv
+from cq.connectors.json.source import read_json
+from cq.connectors.natives import NONE, Natives
 from cq.connectors.options import option
 from cq.connectors.protocol import Piece
 from cq.connectors.rules import Rules
@@ -32,9 +34,12 @@ class Pipe:
         return b"".join(parts)
 
 
-def read_stdin(options: Mapping[str, str], rules: Rules) -> Iterator[Piece]:
+def read_stdin(options: Mapping[str, str], rules: Rules, natives: Natives = NONE) -> Iterator[Piece]:
     """The rows of standard input as pieces."""
-    if option(options, "format") == "arrow":
-        yield from read_arrow(sys.stdin.buffer, NAME, rules)
-    else:
-        yield from read_csv(Pipe(sys.stdin.fileno()), NAME, CsvOptions.of(options), rules)
+    match option(options, "format"):
+        case "arrow":
+            yield from read_arrow(sys.stdin.buffer, NAME, rules)
+        case "json":
+            yield from read_json(Pipe(sys.stdin.fileno()), NAME, rules, natives.json_scan)
+        case _:
+            yield from read_csv(Pipe(sys.stdin.fileno()), NAME, CsvOptions.of(options), rules)

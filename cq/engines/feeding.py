@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from cq.compiler.passes import Compiled
-from cq.connectors.generator import Twins
+from cq.connectors.natives import NONE, Natives
 from cq.connectors.sources import open_source
 from cq.engines.protocol import Feed, Progress, RunOptions
 from cq.errors import NOWHERE, CqError, Diagnostic, UsageError
@@ -40,13 +40,14 @@ def native_packages() -> Iterator[None]:
         raise UsageError(Diagnostic("CQ0604", f"the native engine needs the package {e.name}", help=ways)) from None
 
 
-def twins_of(engine: str) -> Twins | None:
-    """The native engine's own way to make generated rows; the others take the definition's."""
+def natives_of(engine: str) -> Natives:
+    """The native engine's own ways to read and make rows; the others take the definitions."""
     if engine != "native":
-        return None
+        return NONE
     with native_packages():
         from cq.runtime.generators import twin
-    return twin
+        from cq.runtime.readers import json_scan
+    return Natives(twin, json_scan)
 
 
 def wanted_columns(compiled: Compiled, engine: str, options: RunOptions) -> dict[str, list[int]]:
@@ -62,7 +63,7 @@ def wanted_columns(compiled: Compiled, engine: str, options: RunOptions) -> dict
 
 
 def open_feeds(
-    compiled: Compiled, progress: Progress, wanted: Mapping[str, Sequence[int]], twins: Twins | None = None
+    compiled: Compiled, progress: Progress, wanted: Mapping[str, Sequence[int]], natives: Natives = NONE
 ) -> list[Feed]:
     """All sources of the query, opened, with the columns that are wanted; when one cannot be, none stays open."""
     feeds: list[Feed] = []
@@ -72,7 +73,7 @@ def open_feeds(
         reserved = compiled.read_files if letters else frozenset()
         for stream in compiled.sources:
             try:
-                source = open_source(stream, inputs, wanted.get(stream.name), reserved, twins)
+                source = open_source(stream, inputs, wanted.get(stream.name), reserved, natives)
             except CqError as error:
                 raise _at_option(error, compiled, stream.name) from None
             feeds.append(Feed(stream, source, progress))

@@ -13,7 +13,7 @@ from cq.connectors.protocol import Sink
 from cq.connectors.sinks.targets import OutputClosed
 from cq.connectors.sinks.writers import Memory, result_schema
 from cq.engines.engines import engine_named
-from cq.engines.feeding import open_feeds, twins_of, wanted_columns
+from cq.engines.feeding import natives_of, open_feeds, wanted_columns
 from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, Progress, RunOptions, RunSummary
 from cq.errors import CqError, DataError
 
@@ -42,7 +42,7 @@ def run_query(
     feeds: list[Feed] = []
     began = time.perf_counter()
     try:
-        feeds = open_feeds(compiled, progress, wanted_columns(compiled, engine, options), twins_of(engine))
+        feeds = open_feeds(compiled, progress, wanted_columns(compiled, engine, options), natives_of(engine))
         summary.late_rows, summary.limited, summary.interrupted = _carry(run, compiled, feeds, delivery, options)
         _end(sinks, whole=not summary.interrupted)  # a part of a bounded result must not look whole
     except OutputClosed:

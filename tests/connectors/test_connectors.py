@@ -157,7 +157,7 @@ def test_text_that_becomes_shorter_while_it_is_read_does_not_look_whole(
     path = tmp_path / "t.csv"
     path.write_text("id\n1\n2\n")
 
-    def cut(file: io.FileIO, _: str) -> io.FileIO:
+    def cut(file: io.FileIO, *_: str) -> io.FileIO:
         os.truncate(path, 5)
         return file
 
@@ -336,7 +336,19 @@ def test_json_keeps_exact_numbers_and_writes_what_json_cannot_as_text() -> None:
     assert second.startswith('{"i": null, "f": "nan", "s": null,')
 
 
-@pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.arrow"])
+def test_json_of_arrays_and_hostile_text_is_json() -> None:
+    texts = ['a"\\\n\x00\x1f\x7f', "\u2028é😀", None]
+    batch = pa.RecordBatch.from_pydict({'q"': texts, "l": pa.array([[1.5, None, float("nan")], None, []])})
+    for rows in (batch, batch.slice(1)):
+        read_back = [json.loads(line) for line in json_rows(rows).splitlines()]
+        assert [row['q"'] for row in read_back] == texts[-rows.num_rows :]
+        assert [row["l"] for row in read_back] == [[1.5, None, "nan"], None, []][-rows.num_rows :]
+
+
+READ_BACK = ["out.csv", "out.jsonl", "out.parquet", "out.arrow", "out.csv.gz", "out.json.zst"]
+
+
+@pytest.mark.parametrize("name", READ_BACK)
 def test_what_a_sink_wrote_a_source_reads_back(tmp_path: Path, name: str) -> None:
     sink = open_sink(FIELDS, {"path": name}, Access(tmp_path))
     sink.write(EVERY_TYPE)

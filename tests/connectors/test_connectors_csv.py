@@ -89,6 +89,7 @@ SEEDS = [
     "nan", "-inf", "infinity", "NaN(1)", "1e400", "16777217", "16777217.0000001", "3.4028235677973366e38", "1e-46",
     "true", "False", "12345.67", "0.001", "99999.995", "2020-01-01", "1e-946", "1e-2147483647", "2020-02-29T23:59",
     "0000-12-31", "abc", "é", '""', '"5"', "-", "+", "+1", "--1", "0x1f", "0xff", "1_0", "NULL", "", " 1 ", "\t2",
+    "2020-01-01T00:00:00Z", "2020-01-01 10:00:00.1+02:00", "1969-12-31T23:59:59.123456789-0330", "2020-01-01T00:00+19",
     "1\0", '" 5"', "12345678901234567890123456789", "2020-01-01 01:02:03.5", "2020-01-01 00:00:00.123456",
 ]  # fmt: skip
 LETTERS = "0123456789-+.eE:T Z\"',\n\rnaif\t\0x_é"
@@ -115,7 +116,7 @@ def test_what_pyarrow_accepts_the_strict_scanner_reads_the_same(seed: int) -> No
         text = (end.join(lines) + rng.choice(["", end])).encode()
         options = CsvOptions(header=False, null=rng.choice(["", "NULL"]))
         layout = Layout("f", options, rules, len(kinds), tuple(range(len(kinds))))
-        table = layout._through_pyarrow(Block(text, 1))
+        table = layout.through_pyarrow(Block(text, 1))
         if table is None:
             continue
         accepted += 1
@@ -132,6 +133,23 @@ def test_what_pyarrow_accepts_the_strict_scanner_reads_the_same(seed: int) -> No
         expected = list(range(table.num_rows)) if lines_seen is None else lines_seen.tolist()
         assert [x - 1 for x in piece.place.lines.tolist()] == expected, context
     assert accepted > 100
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "micros"),
+    [
+        ("1970-01-01T02:00:00+02:00", "1970-01-01T00:00:00.5Z", 500_000),
+        ("1970-01-01T00:00:00.0000000Z", "1969-12-31T23:59:59.999999999Z", -1),
+        ("1970-01-01 00:00:00.000000000", "1969-12-31 23:59:59.9999991", -1),
+    ],
+)
+def test_times_with_a_zone_or_many_digits_are_read_by_blocks(first: str, second: str, micros: int) -> None:
+    """Not row by row, which takes a hundred times as long."""
+    rules = Rules((Field("t", T.TIMESTAMP), Field("x", T.BIGINT)), (0, 1), None)
+    layout = Layout("f", CsvOptions(header=False), rules, 2, (0, 1))
+    table = layout.through_pyarrow(Block(f",1\n{first},2\n{second},3\n".encode(), 1))
+    assert table is not None and table.column(0).type == pa.timestamp("us")
+    assert table.column(0).cast(pa.int64()).to_pylist() == [None, 0, micros]
 
 
 def test_decimal_with_a_huge_exponent_is_a_bad_row_and_not_the_end_of_the_process(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 import sys
@@ -93,10 +94,45 @@ def test_part_of_a_run_that_goes_on_is_left_alone(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["o.csv"]
 
 
-@pytest.mark.parametrize("name", ["o.csv.gz", "o.jsonl.zst", "o.csv.GZ"])
-@pytest.mark.parametrize("options", [{}, {"format": "csv"}])
-def test_packed_output_is_refused_with_a_way_to_get_it(tmp_path: Path, name: str, options: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("options", "way"),
+    [
+        ({"path": "o.csv.bz2"}, "name it with .gz or .zst"),
+        ({"path": "o.csv.LZ4", "format": "csv"}, "name it with .gz or .zst"),
+        ({"path": "o.parquet.gz"}, "leave the ending of the name out"),
+        ({"path": "o.arrow", "compression": "zstd"}, "leave the option out"),
+    ],
+)
+def test_packing_that_is_not_written_is_refused_with_a_way_out(
+    tmp_path: Path, options: dict[str, str], way: str
+) -> None:
     with pytest.raises(UsageError, match="packed") as refused:
-        open_sink(FIELDS, {"path": name, **options}, Access(tmp_path))
-    assert refused.value.code == "CQ0602" and "-o - | gzip" in str(refused.value)
+        open_sink(FIELDS, options, Access(tmp_path))
+    assert refused.value.code == "CQ0602" and way in str(refused.value)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(("name", "codec"), [("o.csv.gz", "gzip"), ("o.csv", "zstd")])
+def test_packed_file_is_written_whole_or_not_at_all(tmp_path: Path, name: str, codec: str) -> None:
+    for rows in (0, 20):
+        sink = open_sink(FIELDS, {"path": name, "compression": codec}, Access(tmp_path))
+        for _ in range(rows):
+            sink.write(ROWS)
+        sink.close()
+        with pa.CompressedInputStream(str(tmp_path / name), codec) as file:
+            text = file.read()
+        assert text.count(b"\n") == 1 + rows * 50_000 and text.startswith(b"id\n")
+    before = (tmp_path / name).read_bytes()
+    sink = open_sink(FIELDS, {"path": name, "compression": codec}, Access(tmp_path))
+    sink.write(ROWS)
+    sink.abort()
+    assert (tmp_path / name).read_bytes() == before and os.listdir(tmp_path) == [name]
+
+
+def test_packed_file_of_rows_without_end_can_be_read_while_it_grows(tmp_path: Path) -> None:
+    sink = open_sink(FIELDS, {"path": "o.jsonl.gz"}, Access(tmp_path), endless=True)
+    for count in (1, 2):
+        sink.write(ROWS.slice(0, 3))
+        assert gzip.decompress((tmp_path / "o.jsonl.gz").read_bytes()) == b'{"id": 0}\n{"id": 1}\n{"id": 2}\n' * count
+    sink.abort()
+    assert gzip.decompress((tmp_path / "o.jsonl.gz").read_bytes()).count(b"\n") == 6

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from connectors_fixture import Seen, read, stream
 
-from cq.connectors import files
+from cq.connectors import packed
 from cq.connectors.protocol import RECORD_BYTES
 
 DAMAGE = Path(__file__).parent / "damage.py"
@@ -157,18 +157,41 @@ def test_link_to_itself_is_an_error(tmp_path: Path) -> None:
 
 
 def test_packed_file_that_grows_beyond_reason_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "FREE_BYTES", 1 << 20)
+    monkeypatch.setattr(packed, "FREE_BYTES", 1 << 20)
     with pa.CompressedOutputStream(str(tmp_path / "t.csv.gz"), "gzip") as out:
         out.write(b"id,name\n" + b"1,x\n" * 2_000_000)
     seen = read(stream("id bigint", path="t.csv.gz"), directory=tmp_path)
     assert code(seen) == "CQ0701" and "200 times" in str(seen.error)
 
 
-def test_cut_packed_file_is_damaged(tmp_path: Path) -> None:
-    with pa.CompressedOutputStream(str(tmp_path / "w.csv.gz"), "gzip") as out:
-        out.write(b"id,name\n" + os.urandom(4000).hex().encode())
-    (tmp_path / "t.csv.gz").write_bytes((tmp_path / "w.csv.gz").read_bytes()[:1000])
-    assert code(read(stream("id bigint", path="t.csv.gz"), directory=tmp_path)) in {"CQ0701", "CQ0702"}
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_damaged_packed_file_gives_every_row_before_the_damage_and_an_error(tmp_path: Path, codec: str) -> None:
+    text = b"".join(b"%d,%s\n" % (n, os.urandom(8).hex().encode()) for n in range(20_000))
+    whole = pa.Codec(codec).compress(text, asbytes=True)
+    options = {"name": "t.csv", "header": "false", "compression": codec}
+    for data in (whole + b"garbage", whole + whole[:10]):
+        seen = read_bytes(tmp_path, data, **options)
+        assert len(seen.rows) == 20_000 and code(seen) == "CQ0701", data[-10:]
+        assert "t.csv: it cannot be unpacked" in str(seen.error)
+    for size, least in ((len(whole) - 1, 15_000), (len(whole) // 2, 5_000)):
+        seen = read_bytes(tmp_path, whole[:size], **options)
+        assert code(seen) == "CQ0701" and least < len(seen.rows) <= 20_000
+        assert seen.rows[-1][0] == len(seen.rows) - 1
+    assert read_bytes(tmp_path, whole + whole, **options).error is None
+
+
+@pytest.mark.parametrize("data", [b"", b"id,name\n1,x\n", b"\x1f\x8b", os.urandom(100)])
+def test_something_else_under_the_name_of_a_packed_file_is_damaged(tmp_path: Path, data: bytes) -> None:
+    for name in ("t.csv.gz", "t.jsonl.zst"):
+        assert code(read_bytes(tmp_path, data, name)) == "CQ0701"
+
+
+def test_plain_text_may_have_the_name_of_a_packed_file(tmp_path: Path) -> None:
+    assert read_bytes(tmp_path, b"id,name\n1,x\n", "t.csv.gz", compression="none").rows == [(1, "x")]
+
+
+def test_parquet_is_not_packed_as_a_whole(tmp_path: Path) -> None:
+    assert code(read_bytes(tmp_path, b"", "t.parquet.gz")) == "CQ0602"
 
 
 def test_names_of_files_and_values_cannot_forge_output(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from docs_pages import PAGES, ROOT, Block, all_blocks, bench, blocks, results_of, written_anew
+from docs_pages import FILES, PAGES, ROOT, Block, all_blocks, bench, blocks, results_of, written_anew
 
 from cq.cli import execute
 from cq.cli.reading import formatted_text
@@ -23,7 +23,7 @@ from cq.errors import CqError
 QUERIES = sorted((ROOT / "queries").glob("*.cq"))
 SETUP = "python3 -m venv .venv && .venv/bin/pip install -q "
 SMALL_ROWS = 2_000
-LANGUAGES = {"sql", "sh", "python", "csv", "text", "mermaid", ""}
+LANGUAGES = {"sql", "sh", "python", *FILES, "text", "mermaid", ""}
 
 
 def page_id(page: Path) -> str:

@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 
 from cq.connectors.generator import generate
-from cq.engines.feeding import twins_of
+from cq.connectors.natives import NONE
+from cq.engines.feeding import natives_of
 from cq.runtime.base import kernel
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import st_f64, st_i64
@@ -191,8 +192,8 @@ def test_every_twin_is_of_a_workload_and_others_have_none():
 
 
 def test_the_native_engine_alone_reads_twins():
-    assert twins_of("reference") is None
-    assert twins_of("spark") is None
+    assert natives_of("reference") == NONE
+    assert natives_of("spark") == NONE
     taken = []
 
     def twins(name):

@@ -8,7 +8,7 @@ import pytest
 from both_ways import small_library
 
 from cq.runtime.base import kernel, link, modules, shipping
-from cq.runtime.base.interpret import GENERATORS, LIBRARY, load_modules
+from cq.runtime.base.interpret import GENERATORS, LIBRARY, READERS, load_modules
 from cq.runtime.base.notices import RUNTIME, listening
 
 SMALL = LIBRARY[:3]
@@ -25,7 +25,7 @@ def shipped(tmp_path_factory):
 
 
 def keys(target=None):
-    load_modules((*LIBRARY, *GENERATORS))
+    load_modules((*LIBRARY, *GENERATORS, *READERS))
     return {
         m: group.key(m, target) for names in shipping.GROUPS for group in [modules.Dependencies(names)] for m in names
     }

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs
+from cq.connectors.natives import NONE, Natives
 from cq.connectors.physical_rows import rows_of
 from cq.connectors.sources import open_source
 from cq.errors import CqError
@@ -57,16 +58,20 @@ class Seen:
 
 
 def read(
-    declared: Stream, given: Any = None, directory: Path | None = None, wanted: Sequence[int] | None = None
+    declared: Stream,
+    given: Any = None,
+    directory: Path | None = None,
+    wanted: Sequence[int] | None = None,
+    natives: Natives = NONE,
 ) -> Seen:
-    """Everything the source of a stream gives."""
+    """Everything the source of a stream gives. natives: those of an engine that has such."""
     access = Access(directory or Path.cwd())
     inputs = Inputs(access, {} if given is None else {declared.name: given}, dead_letters="q")
     seen = Seen()
     types = [declared.fields[i].type for i in (range(len(declared.fields)) if wanted is None else wanted)]
     source = None
     try:
-        source = open_source(declared, inputs, wanted)
+        source = open_source(declared, inputs, wanted, natives=natives)
         for taken in source.batches():
             if not taken.batch.num_rows:
                 continue  # nothing at the moment

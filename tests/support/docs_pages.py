@@ -4,7 +4,7 @@
 holds what that query gives. `pytest tests/project/test_docs.py --update` writes both anew.
 
 An `sql` block is a whole query, over the streams that the first block of its page declares unless it declares its own;
-`csv NAME` blocks are the files they read. `sql refused CODE` is a query that is not taken.
+`csv NAME` and `json NAME` blocks are the files they read. `sql refused CODE` is a query that is not taken.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from cq.engines.protocol import RunOptions
 from cq.engines.query import collect
 from cq.errors import CqError, Diagnostic, SourceText, Span
 
+FILES = ("csv", "json")  # languages of blocks that are files
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 NAME = "query.cq"
 _BLOCK = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -140,7 +141,7 @@ def bench(page: Path, directory: Path, text: str | None = None) -> Bench:
     """The files of a page, written into a directory."""
     found = blocks(page, text)
     for b in found:
-        if b.language == "csv":
+        if b.language in FILES:
             (directory / b.words[1]).write_text(b.text, encoding="utf-8")
     declaring = (b.text for b in found if b.language == "sql" and b.text.lstrip().startswith("CREATE STREAM"))
     return Bench(directory, next((t for t in declaring if "SELECT" not in t), ""))

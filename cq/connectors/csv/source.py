@@ -8,9 +8,11 @@ what the others become.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +20,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from cq.connectors import cells
+from cq.connectors.conversion import microseconds
 from cq.connectors.csv.blocks import Block, Reads, Window
 from cq.connectors.csv.rows import (
     STANDARD,
@@ -44,6 +47,9 @@ from cq.lang.types import DataType, Kind, to_arrow
 
 MAX_THREADS = 4  # that parse one file; a block with a bad row is read again with all that was read with it
 MAX_FILE_COLUMNS = 16_384  # of one file, whoever reads them (`cq limits`): what spreadsheets have at most
+MAX_NULLS_BEFORE = 64  # rows of a block that are looked at for how its times are written
+_HAS_ZONE = re.compile(rb":[0-9.]*(?:Z|[+-][0-9:]+)$")
+_IS_FINE = re.compile(rb"\.[0-9]{7}")
 MAX_PLAIN_DECIMAL_CHARS = 40  # longer ones go to the strict scanner: 38 digits, a sign and a point
 
 
@@ -192,7 +198,7 @@ class Layout:
             behind = self.options.dialect.delimiter.join([self.options.null.encode()] * self.width) + b"\n"
             if quote in behind:
                 return None, False
-        table = self._through_pyarrow(block, behind)
+        table = self.through_pyarrow(block, behind)
         if table is None:
             return None, True
         if not table.num_rows or not ends_with_lf_only(text) or table.num_rows != count_line_feeds(text):
@@ -203,7 +209,7 @@ class Layout:
 
     def read(self, block: Block) -> Iterator[Piece]:
         """The rows of a block."""
-        table = self._through_pyarrow(block)
+        table = self.through_pyarrow(block)
         if table is None or self._text_behind_quotes(block):
             yield _ByRow(self, block).piece()
         else:
@@ -213,7 +219,7 @@ class Layout:
 
     def _piece(self, table: pa.Table, block: Block, lines: Positions | None, blank: int = 0) -> Piece:
         place = Place(self.name, block.first_line, None if lines is None else lines + block.first_line)
-        columns = {i: _one_array(table.column(i)) for i in self.rules.wanted}
+        columns = {i: one_array(table.column(i)) for i in self.rules.wanted}
         return Piece(self.rules.deliver(columns, table.num_rows), place, blank=blank)
 
     def _text_behind_quotes(self, block: Block, lines_are_rows: bool = False) -> bool:
@@ -224,7 +230,7 @@ class Layout:
             and text_behind_quotes(block.text, dialect, lines_are_rows)
         )
 
-    def _through_pyarrow(self, block: Block, behind: bytes = b"") -> pa.Table | None:
+    def through_pyarrow(self, block: Block, behind: bytes = b"") -> pa.Table | None:
         """All declared columns; None when the block has to be read row by row. behind: a row to add and take away."""
         fields = self.rules.fields
         dialect = self.options.dialect
@@ -232,9 +238,15 @@ class Layout:
             return None  # pyarrow takes an open quote at the end for closed
         declared = [f"c{p}" for p in self.places]
         types = [pa.string() if f.type.kind is Kind.DECIMAL else to_arrow(f.type) for f in fields]
-        table = self._parsed(block.text, behind, dict(zip(declared, types, strict=True)))
+        times = self._time_types(block.text)
+        asked = dict(zip(declared, types, strict=True)) | {declared[i]: type_ for i, type_ in times.items()}
+        table = self._parsed(block.text, behind, asked)
         if table is None:
             return None
+        for i in times:
+            table = table.set_column(
+                i, table.schema.names[i], pa.chunked_array([microseconds(one_array(table.column(i)))])
+            )
         if behind:
             table = table.slice(0, table.num_rows - 1)
         if any(self.rules.demands_value(i) and table.column(i).null_count for i in range(len(fields))):
@@ -250,6 +262,23 @@ class Layout:
         if self._strange_integer(block.text):
             return None
         return table
+
+    def _time_types(self, text: bytes) -> dict[int, pa.DataType]:
+        """The types in which pyarrow reads those TIMESTAMP columns whose first value has a zone, or more digits than
+        microseconds; it takes no other value of the column for one then."""
+        missing = [i for i, f in enumerate(self.rules.fields) if f.type.kind is Kind.TIMESTAMP]
+        types: dict[int, pa.DataType] = {}
+        for row in islice(rows(text, self.options.dialect), MAX_NULLS_BEFORE if missing else 0):
+            for i in tuple(missing):
+                value = row.cells[self.places[i]].text if self.places[i] < len(row.cells) else b""
+                if value and value != self.options.null.encode():
+                    missing.remove(i)
+                    zone, unit = _HAS_ZONE.search(value), "ns" if _IS_FINE.search(value) else "us"
+                    if zone or unit == "ns":
+                        types[i] = pa.timestamp(unit, "UTC" if zone else None)
+            if not missing:
+                break
+        return types
 
     def _far_time(self, table: pa.Table) -> bool:
         """Whether a value may give an event time beyond 64 bits."""
@@ -325,7 +354,8 @@ def _ended(text: bytes) -> bytes:
     return text if not text or text.endswith((b"\n", b"\r")) else text + b"\n"
 
 
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """A column that was read as one block."""
     return column.chunk(0) if column.num_chunks else column.combine_chunks()
 
 

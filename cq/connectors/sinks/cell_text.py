@@ -74,9 +74,12 @@ def _joined(cells: list[pa.Array], delimiter: str) -> bytes:
     if rows == 0:
         return b""
     lines = pc.binary_join_element_wise(*cells, text_scalar(delimiter), null_handling="replace", null_replacement="")
-    ended = pc.binary_join_element_wise(lines, text_scalar("\n"), NOTHING)
-    assert isinstance(ended, pa.StringArray) and ended.offset == 0, "a fresh array of strings"
-    data = ended.buffers()[2]
+    return _bytes_of(pc.binary_join_element_wise(lines, text_scalar("\n"), NOTHING))
+
+
+def _bytes_of(texts: pa.Array) -> bytes:
+    assert isinstance(texts, pa.StringArray) and texts.offset == 0, "a fresh array of strings"
+    data = texts.buffers()[2]
     return memoryview(data)[: data.size].tobytes()
 
 
@@ -106,19 +109,42 @@ def csv_header(names: list[str], delimiter: str) -> bytes:
 def json_rows(batch: pa.RecordBatch) -> bytes:
     """The rows as JSON objects, one a line. Whole and exact numbers are numbers, DOUBLE too unless it has no JSON form
     (NaN, Infinity), times are texts, NULL is null."""
-    names = [json.dumps(n, ensure_ascii=False) for n in batch.schema.names]
-    columns = [_json_column(c) for c in batch.columns]
-    lines = []
-    for row in zip(*columns, strict=True):
-        lines.append("{" + ", ".join(f"{n}: {v}" for n, v in zip(names, row, strict=True)) + "}\n")
-    return "".join(lines).encode("utf-8", "backslashreplace")
+    if batch.num_columns == 0:
+        return b"{}\n" * int(batch.num_rows)
+    parts: list[pa.Array | pa.StringScalar] = []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        parts += [text_scalar(f"{', ' if parts else '{'}{json.dumps(name, ensure_ascii=False)}: "), json_texts(column)]
+    lines = pc.binary_join_element_wise(*parts, text_scalar("}\n"), NOTHING)
+    return b"" if batch.num_rows == 0 else _bytes_of(lines)
 
 
-def _json_column(column: pa.Array) -> list[str]:
+def json_texts(column: pa.Array) -> pa.Array:
+    """The values of a column as JSON."""
     kind = column.type
-    texts = column_text(column).to_pylist()
+    if t.is_list(kind):
+        return _json_lists(column)
+    texts = column_text(column)
     if t.is_floating(kind):
-        return ["null" if v is None else f'"{v}"' if "n" in v else v for v in texts]
-    if t.is_boolean(kind) or t.is_integer(kind) or t.is_decimal(kind) or t.is_duration(kind) or t.is_nested(kind):
-        return ["null" if v is None else v for v in texts]
-    return ["null" if v is None else json.dumps(v, ensure_ascii=False) for v in texts]
+        finite = pc.invert(pc.match_substring(texts, "n"))
+        texts = pc.if_else(finite, texts, _between_quotes(texts))
+    elif not (t.is_boolean(kind) or t.is_integer(kind) or t.is_decimal(kind) or t.is_duration(kind)):
+        texts = _between_quotes(texts)
+        special = pc.match_substring_regex(column_text(column), r'["\\\x00-\x1f]')
+        if pc.any(special).as_py():
+            texts = pc.replace_with_mask(texts, special.fill_null(False), _escaped(column_text(column).filter(special)))
+    return texts.fill_null("null")
+
+
+def _between_quotes(texts: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(QUOTE, texts, QUOTE, NOTHING)
+
+
+def _escaped(texts: pa.Array) -> pa.Array:
+    return pa.array([json.dumps(text, ensure_ascii=False) for text in texts.to_pylist()], pa.string())
+
+
+def _json_lists(column: pa.Array) -> pa.Array:
+    elements, ends = json_texts(column.values).to_pylist(), column.offsets.to_pylist()
+    valid = column.is_valid().to_pylist()
+    lists = zip(valid, ends, ends[1:], strict=False)
+    return pa.array([f"[{', '.join(elements[a:b])}]" if there else "null" for there, a, b in lists], pa.string())

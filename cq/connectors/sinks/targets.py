@@ -11,9 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+import pyarrow as pa
+
 from cq.connectors.access import PART, STDIN, Access, claim, give_back, identity
 from cq.errors import Diagnostic, UsageError, printable
 
+MEMBER_BYTES = 1 << 20  # of text in each member of a packed file: one in a hundred larger than if it were one
 PART_BYTES = 6  # of randomness in the name of a part
 
 
@@ -167,6 +170,40 @@ def _sync_directory(directory: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+class Packed:
+    """A target that packs what is written to another: members of the codec one behind the other, as its tools read."""
+
+    def __init__(self, target: FileTarget, codec: str, grows: bool) -> None:
+        """grows: what was written can be read at once, whole."""
+        self._target, self._codec = target, pa.Codec(codec)
+        self._member_bytes = 0 if grows else MEMBER_BYTES
+        self._waiting: list[bytes] = []
+        self._bytes = 0
+        self._is_empty = True
+
+    @property
+    def file(self) -> BinaryIO:
+        return self._target.file
+
+    def write(self, data: bytes, /) -> None:
+        self._waiting.append(data)
+        self._bytes += len(data)
+        if self._bytes > self._member_bytes:
+            self._pack()
+
+    def _pack(self) -> None:
+        self._target.write(self._codec.compress(b"".join(self._waiting), asbytes=True))
+        self._waiting, self._bytes, self._is_empty = [], 0, False
+
+    def close(self) -> None:
+        if self._bytes or self._is_empty:
+            self._pack()
+        self._target.close()
+
+    def abort(self) -> None:
+        self._target.abort()
 
 
 class StdoutTarget:

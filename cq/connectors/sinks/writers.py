@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
@@ -10,29 +9,26 @@ import pyarrow as pa
 
 from cq.connectors.access import STDIN, Access
 from cq.connectors.csv.source import CsvOptions
-from cq.connectors.files import CODECS
+from cq.connectors.files import TABBED, ending_format
 from cq.connectors.options import SINK_OPTIONS
+from cq.connectors.packed import CODECS, TEXT_FORMATS, WRITTEN, codec_of
 from cq.connectors.protocol import Sink
 from cq.connectors.sinks.cell_text import csv_header, csv_rows, json_rows
-from cq.connectors.sinks.targets import FileTarget, OutputClosed, Target, cannot_write, open_target, silence_stdout
+from cq.connectors.sinks.targets import (
+    FileTarget,
+    OutputClosed,
+    Packed,
+    Target,
+    cannot_write,
+    open_target,
+    silence_stdout,
+)
 from cq.errors import CqError, Diagnostic, UsageError
 from cq.lang.schema import Field
 from cq.lang.types import to_arrow
 
-TEXT_FORMATS = ("csv", "json")
 FORMATS = (*TEXT_FORMATS, "parquet", "arrow")
-ENDINGS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".ipc": "arrow",
-    ".feather": "arrow",
-}
+_ENDINGS_WRITTEN = tuple(ending for ending, codec in CODECS.items() if codec in WRITTEN)
 ROW_GROUP_ROWS = 131_072  # of a Parquet file: engines read row groups in parallel, and each costs some kilobytes
 
 
@@ -47,11 +43,11 @@ def format_for(path: str, given: str = "") -> str:
         return given.lower()
     if path == STDIN:
         return SINK_OPTIONS["stdout"]["format"].default
-    ending = next((e for e in ENDINGS if path.lower().endswith(e)), "")
-    if not ending:
+    format_ = ending_format(path)
+    if not format_:
         cause = f'the ending of "{path}" names no format'
         raise UsageError(Diagnostic("CQ0602", cause, help=(f"say which: -f {', '.join(FORMATS)}",)))
-    return ENDINGS[ending]
+    return format_
 
 
 def open_sink(
@@ -76,13 +72,19 @@ def open_sink(
             path = STDIN
         case _:
             path = options["path"]
-    if os.path.splitext(path.lower())[1] in CODECS:
-        cause = f'"{path}" would be packed, and packed text is not written'
-        ways = ("write it plain and pack it: -o - | gzip > FILE", "Parquet is packed inside: -f parquet")
-        raise UsageError(Diagnostic("CQ0602", cause, help=ways))
     kind = format_for(path, options.get("format", ""))
-    csv = CsvOptions.of({**({"delimiter": "tab"} if path.lower().endswith(".tsv") else {}), **options})
-    target = open_target(path, access, reserved, grows=endless and kind in TEXT_FORMATS)
+    if kind not in FORMATS:
+        help = ("formats: " + ", ".join(FORMATS),)
+        raise UsageError(Diagnostic("CQ0208", f'there is no format "{kind}"', help=help))
+    codec = codec_of(path, options.get("compression", ""), kind)
+    if codec and codec not in WRITTEN:
+        cause = f'"{path}" would be packed with {codec}, which is not written'
+        raise UsageError(Diagnostic("CQ0602", cause, help=(f"name it with {' or '.join(_ENDINGS_WRITTEN)}",)))
+    csv = CsvOptions.of({**({"delimiter": "tab"} if path.lower().endswith(TABBED) else {}), **options})
+    target: Target = open_target(path, access, reserved, grows=endless and kind in TEXT_FORMATS)
+    if codec:
+        assert isinstance(target, FileTarget), "standard output has no ending"
+        target = Packed(target, codec, endless)
     match kind:
         case "csv":
             return Csv(schema, target, csv.dialect.delimiter.decode(), csv.header)
@@ -96,10 +98,7 @@ def open_sink(
         case "arrow":
             whole = Arrow(schema, target, path)
             return Completed(whole) if endless and path != STDIN else whole
-        case _:
-            raise UsageError(
-                Diagnostic("CQ0208", f'there is no format "{kind}"', help=("formats: " + ", ".join(FORMATS),))
-            )
+    raise AssertionError(f"no sink of format {kind}")
 
 
 class Csv:

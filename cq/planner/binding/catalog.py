@@ -403,7 +403,7 @@ def _still_said(written: Options, given: Options) -> dict[str, str]:
     for key, value in written.items():
         said = key in table and (new == declared or table[key].accepts(value))
         unknown = key not in known and declared not in OPEN_CONNECTORS and key != "connector"
-        if (said or unknown) and not (key == "format" and format_is_given):
+        if (said or unknown) and not (key in {"format", "compression"} and format_is_given):
             kept[key] = value
     return kept
 

@@ -67,6 +67,9 @@ GENERATORS: tuple[str, ...] = (
     "cq.runtime.generators.lines",
 )
 
+# those that read formats of files, likewise
+READERS: tuple[str, ...] = ("cq.runtime.readers.json_lines",)
+
 
 def stage_scope(names: Iterable[str] = ()) -> dict[str, Any]:
     """What generated source may name besides what it declares: the ops, exported and inline natives, `range`."""

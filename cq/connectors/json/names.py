@@ -1,0 +1,66 @@
+"""Which field of a JSON object a column takes: the one of its name, or the one its name leads to by dots.
+
+A column "a.b" takes the field "a.b" of a row, and the field "b" of the object in its field "a". A name that differs
+from that of a column only in A to Z answers to it too, but less well (`FOLDED`). Of all fields that answer to a column
+equally well, the last one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+FULL, FOLDED, NONE = 2, 1, 0  # how well the name of a field answers to that of a column
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A field that is looked for. column: that takes its value.  level: of the names inside it; -1: none."""
+
+    text: bytes
+    column: int = -1
+    level: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The names looked for in one object."""
+
+    names: tuple[Name, ...]
+    _full: dict[bytes, Name] = field(init=False, repr=False, compare=False)
+    _folded: dict[bytes, Name] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_full", {name.text: name for name in self.names})
+        object.__setattr__(self, "_folded", {name.text.lower(): name for name in reversed(self.names)})
+
+    def find(self, name: bytes) -> tuple[Name | None, int]:
+        """The name that a field has, and how well it answers; the first one where letter case tells several apart."""
+        found = self._full.get(name)
+        if found is not None:
+            return found, FULL
+        found = self._folded.get(name.lower())
+        return found, NONE if found is None else FOLDED
+
+
+def levels_of(columns: Sequence[str]) -> tuple[Level, ...]:
+    """The names of all levels; the first level is that of a row."""
+    taken: list[dict[str, int]] = [{}]  # by level: name -> column
+    inside: list[dict[str, int]] = [{}]  # by level: name -> the level inside it
+    for column, name in enumerate(columns):
+        taken[0][name] = column
+        *path, last = name.split(".")
+        if not path:
+            continue
+        level = 0
+        for step in path:
+            if step not in inside[level]:
+                inside[level][step] = len(taken)
+                taken.append({})
+                inside.append({})
+            level = inside[level][step]
+        taken[level][last] = column
+    return tuple(
+        Level(tuple(Name(text.encode(), t.get(text, -1), i.get(text, -1)) for text in {**t, **i}))
+        for t, i in zip(taken, inside, strict=True)
+    )

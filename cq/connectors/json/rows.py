@@ -1,0 +1,248 @@
+"""What a line of JSON is, and what the columns of a row take from it.
+
+A line is one object as RFC 8259 has it, with blanks around it. Its numbers stay the text they are written as, so that
+nothing is lost before a value has its type. Native reading (cq/runtime/readers/json_lines.py) gives the same.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from cq.connectors import cells
+from cq.connectors.cells import Unreadable
+from cq.connectors.json.names import FULL, NONE, Level
+from cq.lang.types import DataType, Kind
+
+MAX_DEPTH = 1_000  # objects and arrays that may be open in a line (`cq limits`)
+
+_BLANK = rb"[ \t\r]*+"
+_LETTERS = rb'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
+_WORD = rb"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?|true|false|null"
+_BLANKS = re.compile(_BLANK)
+_TEXT = re.compile(_LETTERS)
+_SCALAR = re.compile(_LETTERS + b"|" + _WORD)
+# a field as most are: a name, and a value with nothing inside it
+_PLAIN = re.compile(
+    rb"(" + _LETTERS + rb")" + _BLANK + rb":" + _BLANK + rb"(" + _LETTERS + rb"|" + _WORD + rb")" + _BLANK + rb"(?:,"
+    + _BLANK + rb'(?=")|(?=\}))'
+)  # fmt: skip
+_CLOSED_BY = {b"{": b"}", b"[": b"]"}
+
+
+Member = tuple[bytes, bytes]
+"""The name of a field, and its value as it is written."""
+
+
+class NoObject(Exception):
+    """The line is no JSON object; the message says why, and where."""
+
+
+class Value(NamedTuple):
+    """A value that is not null, as it is written."""
+
+    json: bytes
+
+    @property
+    def is_nested(self) -> bool:
+        return self.json[:1] in _CLOSED_BY
+
+    @property
+    def is_text(self) -> bool:
+        return self.json[:1] == b'"'
+
+    @property
+    def text(self) -> bytes:
+        """The letters of a text, anything else as it is written. Unreadable: letters that no UTF-8 has."""
+        return _letters(self.json) if self.is_text else self.json
+
+
+def _letters(quoted: bytes) -> bytes:
+    if b"\\" not in quoted:
+        return quoted[1:-1]
+    try:
+        return str(json.loads(quoted)).encode()
+    except UnicodeEncodeError:
+        raise Unreadable("half of a surrogate pair is no character") from None
+
+
+def values(line: bytes, levels: Sequence[Level], columns: int) -> list[Value | None]:
+    """What each column takes from a line without its end; None where it is null, or nothing answers to the column."""
+    taken: list[Value | None] = [None] * columns
+    answers = [NONE] * columns
+
+    def take(fields: Iterable[Member], level: int, outer: int) -> None:
+        for text, written in fields:
+            name, answer = levels[level].find(text)
+            if name is None:
+                continue
+            answer = min(answer, outer)
+            if name.level >= 0 and written[:1] == b"{":
+                take(_Line(written).row(), name.level, answer)
+            if name.column >= 0 and answer >= answers[name.column]:
+                taken[name.column], answers[name.column] = _value(written), answer
+
+    take(_Line(line).row(), 0, FULL)
+    return taken
+
+
+def members(line: bytes) -> list[tuple[str, Value | None]]:
+    """The fields of a line, in order."""
+    return [(text.decode("utf-8", "backslashreplace"), _value(written)) for text, written in _Line(line).row()]
+
+
+def elements(array: bytes) -> list[Value | None]:
+    """The elements of an array that is known to be one."""
+    scan = _Line(array)
+    found: list[Value | None] = []
+    at = scan.past_blanks(1)
+    while array[at : at + 1] != b"]":
+        end = scan.past_value(at, 1)
+        found.append(_value(array[at:end]))
+        at = scan.past_comma(end, b"]")
+    return found
+
+
+def _value(written: bytes) -> Value | None:
+    return None if written == b"null" else Value(written)
+
+
+def _name(quoted: bytes) -> bytes:
+    return str(json.loads(quoted)).encode("utf-8", "surrogatepass") if b"\\" in quoted else quoted[1:-1]
+
+
+class _Line:
+    """One line while it is read. Positions are bytes from 0; a position at the end has the byte b""."""
+
+    def __init__(self, line: bytes) -> None:
+        self._line = line
+
+    def row(self) -> Iterator[Member]:
+        """The fields of the object that the line is; NoObject where it turns out to be none."""
+        at = self.past_blanks(0)
+        if self._byte(at) != b"{":
+            raise NoObject("a row is an object in braces: { is missing")
+        at = self.past_blanks(at + 1)
+        while self._byte(at) != b"}":
+            plain = _PLAIN.match(self._line, at)
+            if plain is not None:
+                yield _name(plain[1]), plain[2]
+                at = plain.end()
+                continue
+            start, text = self._name(at)
+            end = self.past_value(start, 1)
+            yield text, self._line[start:end]
+            at = self.past_comma(end, b"}")
+        at = self.past_blanks(at + 1)
+        if at < len(self._line):
+            raise self._fault(at, "there is more behind the object")
+
+    def past_value(self, at: int, depth: int) -> int:
+        """Behind the value that begins here, which is valid to its end. depth: how many objects and arrays are open."""
+        closing: list[bytes] = []  # of what is open inside the value
+        while True:
+            opened = _CLOSED_BY.get(self._byte(at))
+            if opened is None:
+                at = self._past_scalar(at)
+            else:
+                if depth + len(closing) == MAX_DEPTH:
+                    raise self._fault(at, f"more than {MAX_DEPTH:,} objects and arrays are open")
+                closing.append(opened)
+                at = self.past_blanks(at + 1)
+                if self._byte(at) != opened:
+                    at = self._name(at)[0] if opened == b"}" else at
+                    continue
+            while closing:  # a value has ended, or what is open has nothing in it
+                at = self.past_comma(at, closing[-1])
+                if self._byte(at) != closing[-1]:
+                    at = self._name(at)[0] if closing[-1] == b"}" else at
+                    break
+                closing.pop()
+                at += 1
+            else:
+                return at
+
+    def past_comma(self, at: int, closing: bytes) -> int:
+        """Where the next field or element begins, or what closes them stands."""
+        at = self.past_blanks(at)
+        if self._byte(at) == closing:
+            return at
+        if self._byte(at) != b",":
+            raise self._fault(at, f"a comma or {closing.decode()} should be here")
+        at = self.past_blanks(at + 1)
+        if self._byte(at) == closing:
+            raise self._fault(at, "a comma should not be before this")
+        return at
+
+    def past_blanks(self, at: int) -> int:
+        """The first byte that is no blank."""
+        found = _BLANKS.match(self._line, at)
+        assert found is not None, "no blanks match too"
+        return found.end()
+
+    def _past_scalar(self, at: int) -> int:
+        found = _SCALAR.match(self._line, at)
+        if found is None:
+            raise self._fault(at, "a value should be here")
+        return found.end()
+
+    def _name(self, at: int) -> tuple[int, bytes]:
+        """Where the value of the field that begins here begins, and the name of the field."""
+        found = _TEXT.match(self._line, at)
+        if found is None:
+            raise self._fault(at, "a name in quotes should be here")
+        text = _name(found[0])
+        at = self.past_blanks(found.end())
+        if self._byte(at) != b":":
+            raise self._fault(at, "a colon should be here")
+        return self.past_blanks(at + 1), text
+
+    def _byte(self, at: int) -> bytes:
+        return self._line[at : at + 1]
+
+    def _fault(self, at: int, why: str) -> NoObject:
+        if at >= len(self._line):
+            return NoObject("the line ends before the object does")
+        character = len(self._line[:at].decode("utf-8", "replace")) + 1
+        return NoObject(f"{why}: character {character:,}")
+
+
+@lru_cache(maxsize=256)
+def reader(type_: DataType, guessed: bool) -> Callable[[Value], Any]:
+    """What reads a value of a column of this type; it raises Unreadable.
+
+    Texts, numbers and words are read as the same text in CSV is; a number must not become infinite.
+    """
+    if type_.kind is Kind.ARRAY:
+        assert type_.element is not None
+        read_element = reader(type_.element, guessed)
+        return lambda value: _array(value, read_element)
+    scan = cells.scanner(type_, guessed)
+    if type_.kind is Kind.VARCHAR:
+        return lambda value: scan(value.text)
+    if type_.kind in {Kind.DOUBLE, Kind.REAL}:
+        return lambda value: _finite(_plain(value), scan, type_)
+    return lambda value: scan(_plain(value))
+
+
+def _plain(value: Value) -> bytes:
+    if value.is_nested:
+        raise Unreadable("it is an object" if value.json[:1] == b"{" else "it is an array")
+    return value.text
+
+
+def _finite(text: bytes, scan: Callable[[bytes], Any], type_: DataType) -> float:
+    value: float = scan(text)
+    if math.isinf(value) and any(48 <= byte < 58 for byte in text):
+        raise Unreadable(f"it is beyond the greatest {type_}")
+    return value
+
+
+def _array(value: Value, read_element: Callable[[Value], Any]) -> tuple[Any, ...]:
+    if value.json[:1] != b"[":
+        raise Unreadable("it is no array")
+    return tuple(None if element is None else read_element(element) for element in elements(value.json))

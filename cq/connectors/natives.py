@@ -1,0 +1,19 @@
+"""What an engine may do faster than the definitions here do it; the rows are the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cq.connectors.generator import Twins
+from cq.connectors.json.source import MakeScan
+
+
+@dataclass(frozen=True, slots=True)
+class Natives:
+    """twins: ways to make the rows of workloads.  json_scan: finds the cells of JSON lines."""
+
+    twins: Twins | None = None
+    json_scan: MakeScan | None = None
+
+
+NONE = Natives()

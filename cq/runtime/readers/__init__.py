@@ -1,0 +1,103 @@
+"""Native ways to read what `cq/connectors` defines.
+
+`json_scan` finds the cells of JSON lines; the definition in cq/connectors/json/rows.py remains what a line is, and
+tests compare the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cq.connectors.csv.rows import count_line_feeds
+from cq.connectors.json.names import Level
+from cq.connectors.json.rows import MAX_DEPTH
+from cq.connectors.json.source import Cells, Scan
+from cq.runtime.base.interpret import READERS
+from cq.runtime.base.kernel import library_with
+from cq.runtime.readers import json_lines as j
+
+FEWEST_PLACES = 64  # of fields that are remembered from line to line
+
+Address = Callable[[NDArray[Any]], int]
+
+
+def json_scan(levels: tuple[Level, ...], raw: tuple[bool, ...]) -> Scan:
+    """What finds the cells of columns with these names. raw: whether a column takes JSON text, whatever it is."""
+    return JsonScan(library_with(READERS).function("json_cells"), levels, raw).cells
+
+
+def _real(array: NDArray[Any]) -> int:
+    address: int = array.ctypes.data
+    return address
+
+
+class JsonScan:
+    """Names in native memory, and the function that looks for them. Several threads may use it at once.
+
+    address: where an array is for `run`.
+    """
+
+    def __init__(
+        self, run: Callable[..., int], levels: Sequence[Level], raw: Sequence[bool], address: Address = _real
+    ) -> None:
+        self._run, self._columns, self._address = run, len(raw), address
+        every = [name for level in levels for name in level.names]
+        self._spare: list[NDArray[np.uint8]] = []
+        self._places = max(FEWEST_PLACES, 2 * len(every))
+        self._texts = [np.frombuffer(name.text + bytes(1), np.uint8) for name in every]  # an empty one has an address
+        self._names = np.zeros((len(every), j.NAME_WORDS), np.int64)
+        for row, name, text in zip(self._names, every, self._texts, strict=True):
+            row[j.NAME_TEXT], row[j.NAME_LENGTH] = address(text), len(name.text)
+            row[j.NAME_COLUMN], row[j.NAME_NODE] = name.column, name.level
+            row[j.NAME_RAW] = name.column >= 0 and raw[name.column]
+        self._nodes = np.zeros((len(levels), j.NODE_WORDS), np.int64)
+        first = 0
+        for row, level in zip(self._nodes, levels, strict=True):
+            row[j.NODE_FIRST], row[j.NODE_COUNT] = first, len(level.names)
+            first += len(level.names)
+
+    def cells(self, text: bytes) -> Cells | None:
+        """The cells of whole lines; None where the definition has to look at one of them."""
+        ended = text if text.endswith(b"\n") else text + b"\n"
+        lines = np.empty(count_line_feeds(ended), np.int64)
+        job, kept = self._job(lines)
+        padded = np.frombuffer(ended + bytes(j.SLACK_BYTES), np.uint8)
+        start = self._address(padded)
+        result, capacity = j.NO_ROOM, len(ended) + len(lines) * self._columns + j.SLACK_BYTES
+        while result == j.NO_ROOM:
+            out = self._room(capacity)
+            result = self._run(self._address(job), start, len(ended), self._address(out), len(out))
+            capacity = 2 * len(out)
+        del kept
+        written = out[: job[j.JSON_WRITTEN]].tobytes()
+        self._spare.append(out)
+        rows = int(job[j.JSON_ROWS])
+        return Cells(written, lines[:rows], int(job[j.JSON_LINE]) - rows) if result == j.DONE else None
+
+    def _room(self, capacity: int) -> NDArray[np.uint8]:
+        """So many bytes, which were used before if such are there: fresh pages cost as much as writing into them."""
+        try:
+            spare = self._spare.pop()
+        except IndexError:
+            spare = np.empty(0, np.uint8)
+        return spare if len(spare) >= capacity else np.empty(capacity, np.uint8)
+
+    def _job(self, lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+        """The words of a job, and what they lead to, which must stay as long as it."""
+        leads = {
+            j.JSON_NODES: self._nodes,
+            j.JSON_NAMES: self._names,
+            j.JSON_CELLS: np.empty(self._columns * j.CELL_WORDS, np.int64),
+            j.JSON_MEMO: np.zeros(self._places * j.MEMO_WORDS, np.int64),
+            j.JSON_STACK: np.empty(MAX_DEPTH * j.OPEN_WORDS, np.int64),
+            j.JSON_LINES: lines,
+        }
+        job = np.zeros(j.JSON_WORDS, np.int64)
+        for word, array in leads.items():
+            job[word] = self._address(array)
+        job[j.JSON_COLUMNS], job[j.JSON_PLACES], job[j.JSON_DEPTH] = self._columns, self._places, MAX_DEPTH
+        return job, list(leads.values())
