@@ -196,7 +196,6 @@ _JSON = "JSON is not supported yet: give each field a column of its own"
 _ARRAYS = "create arrays with SPLIT and expand them with UNNEST: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)"
 _UNNESTED = "use it in FROM: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)"
 _LETTERS = "there is no such function yet; there are SUBSTRING, LEFT, RIGHT, REPLACE, TRIM, LOWER, UPPER, SPLIT and ||"
-_ANGLES = "there are no trigonometric functions yet"
 
 # Functions of other systems by name, and what does the same here.
 ELSEWHERE: dict[str, str] = {
@@ -216,7 +215,9 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["collect_list", "collect_set", "collect", "topk", "histogram", "earliest_by_offset"], _COLLECTED),
     "latest_by_offset": _ORDERED,
     "total": "write SUM(x)",
-    **dict.fromkeys(["bit_and", "bit_or", "bit_xor", "bitand", "bitor"], "bit operators are not supported"),
+    **dict.fromkeys(
+        ["bit_and", "bit_or", "bit_xor"], "no aggregate works on bits; of two values: BITAND, BITOR, BITXOR"
+    ),
     **dict.fromkeys(["rollup", "cube", "grouping"], "write one query per grouping and join them with UNION ALL"),
     **dict.fromkeys(["any", "all", "any_match"], "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)"),
     **dict.fromkeys(["time_bucket", "date_bin", "timebucket"], _BUCKET),
@@ -237,9 +238,7 @@ ELSEWHERE: dict[str, str] = {
         ["format", "printf", "repeat", "reverse", "initcap", "translate", "overlay", "insert", "space"], _LETTERS
     ),
     **dict.fromkeys(["chr", "char", "ascii", "md5", "sha1", "sha2", "sha256", "hash", "hex", "to_base64"], _LETTERS),
-    **dict.fromkeys(["sin", "cos", "tan", "asin", "acos", "atan", "atan2", "radians", "degrees", "cot"], _ANGLES),
-    "pi": "write 3.141592653589793e0",
-    "cbrt": "write POWER(x, 1e0 / 3)",
+    "cot": "write 1 / TAN(x)",
     "square": "write x * x",
     "add_days": _LATER,
     **dict.fromkeys(["dayname", "monthname"], "DAYOFWEEK(ts) and MONTH(ts) are numbers; CASE gives them names"),
@@ -258,9 +257,6 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["count_if", "countif"], "write COUNT_IF(condition)"),
     **dict.fromkeys(["sum_if", "sumif"], "write SUM(x) FILTER (WHERE condition)"),
     **dict.fromkeys(["approx_count_distinct", "approx_distinct"], "write COUNT(DISTINCT x)"),
-    **dict.fromkeys(["trunc", "truncate"], "write FLOOR(x), CEIL(x) or ROUND(x, digits); CAST(x AS BIGINT) cuts"),
-    **dict.fromkeys(["log", "log2"], "write LN(x) or LOG10(x); the logarithm to base b is LN(x) / LN(b)"),
-    "isnan": "NaN equals NaN: x = CAST('NaN' AS DOUBLE)",
     "concat_ws": "write a || ',' || b",
     "split_part": "UNNEST(SPLIT(x, ',')) WITH ORDINALITY gives each piece and its number",
     "unnest": _UNNESTED,

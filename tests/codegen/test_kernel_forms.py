@@ -163,7 +163,7 @@ def signatures(entry: Scalar) -> Iterator[tuple[Signature, tuple[Expr, ...]]]:
             found = entry.signature(types)
             if found is not None and found.params == types:
                 yield found, tuple(column(t, i) for i, t in enumerate(types))
-    if entry.name == "round":
+    if entry.name in {"round", "trunc"}:
         for type_, digits in itertools.product((decimal(7, 2), decimal(18, 9), decimal(18, 18)), (-20, -3, 0, 1, 2, 9)):
             found = entry.signature((type_, INTEGER), (None, digits))
             if found is not None:

@@ -75,7 +75,7 @@ VALUES: dict[DataType, list[Any]] = {
     INTERVAL: [0, 1, -1, DAY_US, -3_600_000_000, 90_061_000_001, 2**62],
     INTERVAL_MONTH: [0, 1, -1, 12, -14, 27],
 }
-CONSTANTS = {"like": "!", "round": 2}
+CONSTANTS = {"like": "!", "round": 2, "trunc": 1}
 ROWS, SIGNATURES, CALLS_AT_ONCE = 50, 6, 80
 
 

@@ -24,6 +24,7 @@ TABLES: dict[str, Callable[[], str]] = {}
 TOPICS = {
     "arithmetic": "Arithmetic",
     "mathematics": "Mathematics",
+    "integers": "Whole numbers and bits",
     "rounding": "Rounding",
     "comparison": "Comparison and logic",
     "conditional": "Choice",

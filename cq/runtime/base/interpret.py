@@ -35,6 +35,7 @@ LIBRARY: tuple[str, ...] = (
     *(name for name in CONTAINERS if name != "cq.runtime.containers.blocks"),
     "cq.runtime.values.text",
     "cq.runtime.values.characters",
+    "cq.runtime.values.divisors",
     "cq.runtime.values.numerals",
     "cq.runtime.values.doubles",
     "cq.runtime.values.times",
