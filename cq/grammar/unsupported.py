@@ -195,7 +195,7 @@ _FIELDS = "there are no structs and maps yet: give each field a column of its ow
 _JSON = "JSON is not supported yet: give each field a column of its own"
 _ARRAYS = "create arrays with SPLIT and expand them with UNNEST: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)"
 _UNNESTED = "use it in FROM: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)"
-_LETTERS = "there is no such function yet; there are SUBSTRING, LEFT, RIGHT, REPLACE, TRIM, LOWER, UPPER, SPLIT and ||"
+_LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE, REPLACE, UPPER, HEX, MD5 and SHA256"
 
 # Functions of other systems by name, and what does the same here.
 ELSEWHERE: dict[str, str] = {
@@ -233,11 +233,9 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["zeroifnull", "isnull_or"], "write COALESCE(x, 0)"),
     **dict.fromkeys(["convert", "try_convert", "string", "int", "bigint", "double", "boolean"], "write CAST(x AS T)"),
     **dict.fromkeys(["to_number", "to_decimal"], "write CAST(x AS DECIMAL(18, 2))"),
-    **dict.fromkeys(["lpad", "rpad"], "write RIGHT('0000' || x, 4), and LEFT(x || '    ', 4)"),
-    **dict.fromkeys(
-        ["format", "printf", "repeat", "reverse", "initcap", "translate", "overlay", "insert", "space"], _LETTERS
-    ),
-    **dict.fromkeys(["chr", "char", "ascii", "md5", "sha1", "sha2", "sha256", "hash", "hex", "to_base64"], _LETTERS),
+    **dict.fromkeys(["format", "printf", "initcap", "hash", "base64", "to_base64", "unhex"], _LETTERS),
+    "insert": "write OVERLAY(text, other, start, length)",
+    "sha2": "write SHA256(x)",
     "cot": "write 1 / TAN(x)",
     "square": "write x * x",
     "add_days": _LATER,
@@ -257,7 +255,5 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["count_if", "countif"], "write COUNT_IF(condition)"),
     **dict.fromkeys(["sum_if", "sumif"], "write SUM(x) FILTER (WHERE condition)"),
     **dict.fromkeys(["approx_count_distinct", "approx_distinct"], "write COUNT(DISTINCT x)"),
-    "concat_ws": "write a || ',' || b",
-    "split_part": "UNNEST(SPLIT(x, ',')) WITH ORDINALITY gives each piece and its number",
     "unnest": _UNNESTED,
 }

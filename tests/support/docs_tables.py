@@ -29,6 +29,8 @@ TOPICS = {
     "comparison": "Comparison and logic",
     "conditional": "Choice",
     "text": "Text",
+    "text_building": "Text made of texts",
+    "text_bytes": "Text as numbers and bytes",
     "time": "Time",
 }
 SHOWN_EXAMPLES, SHOWN_LETTERS = 3, 150  # of a function: what a glance takes in

@@ -37,6 +37,8 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.values.characters",
     "cq.runtime.values.divisors",
     "cq.runtime.values.numerals",
+    "cq.runtime.values.building",
+    "cq.runtime.values.digests",
     "cq.runtime.values.doubles",
     "cq.runtime.values.times",
     "cq.lang.calendar",  # registered by cq.runtime.values.times
