@@ -128,6 +128,8 @@ CLAUSES: tuple[Phrase, ...] = (
         "{} … is the syntax of another system", "write format = 'csv' in WITH (…)", "FORMAT PLAIN", "FORMAT UPSERT"
     ),
     *_phrases("{} is not an operator of cq", "write a % b", "MOD"),
+    Phrase(("<", "<"), "<< is not an operator of cq", "write SHIFTLEFT(x, places)"),
+    Phrase((">", ">"), ">> is not an operator of cq", "write SHIFTRIGHT(x, places)"),
     *_phrases("{} is not an operator of cq", "write a / b: on integers it is the integer quotient", "DIV"),
     *_phrases(
         "{} (…) is not supported",
