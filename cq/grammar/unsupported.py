@@ -185,13 +185,12 @@ _ORDERED = "LAG(x) OVER (PARTITION BY key ORDER BY ts) has the row before; MIN a
 _VARIANCE = "compute it from DOUBLEs: (SUM(x * x) - SUM(x) * AVG(x)) / NULLIF(COUNT(x) - 1, 0)"
 _POPULATION = "compute it from DOUBLEs: AVG(x * x) - AVG(x) * AVG(x)"
 _DEVIATION = "compute the SQRT of the variance from DOUBLEs: (SUM(x * x) - SUM(x) * AVG(x)) / NULLIF(COUNT(x) - 1, 0)"
-_BETWEEN = "subtract: a - b is an INTERVAL, UNIX_SECONDS(a) - UNIX_SECONDS(b) a number"
+_BETWEEN = "subtract: a - b is an INTERVAL, and TIMESTAMPDIFF(SECOND, b, a) a number"
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
-_WRITTEN = "CAST(ts AS VARCHAR) is '2024-01-31 10:20:30': take a part with SUBSTRING, or EXTRACT(HOUR FROM ts)"
 _PATTERN = "write x LIKE 'a%', STARTS_WITH(x, 'a') or CONTAINS(x, 'a')"
 _COLLECTED = "aggregates that collect values are not supported yet; there are COUNT, SUM, AVG, MIN and MAX"
 
-_TIME_OF = "write CAST(text AS TIMESTAMP), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
+_TIME_OF = "write TO_TIMESTAMP(text, 'dd.MM.yyyy HH:mm'), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
 _BUCKET = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP BY window_start, or DATE_TRUNC('hour', ts)"
 _FIELDS = "there are no structs and maps yet: give each field a column of its own"
 _JSON = "JSON is not supported yet: give each field a column of its own"
@@ -228,12 +227,10 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["get_json_object", "from_json", "to_json", "extractjsonfield", "parse_json"], _JSON),
     **dict.fromkeys(["array", "array_length", "cardinality", "element_at", "array_contains", "size"], _ARRAYS),
     **dict.fromkeys(["explode", "posexplode", "explode_outer", "flatten"], _UNNESTED),
-    **dict.fromkeys(["isnull", "is_null"], "write x IS NULL"),
-    **dict.fromkeys(["isnotnull", "is_not_null"], "write x IS NOT NULL"),
-    "nvl2": "write IF(x IS NOT NULL, y, z)",
+    "is_null": "write x IS NULL",
+    "is_not_null": "write x IS NOT NULL",
     "decode": "write CASE x WHEN 1 THEN 'a' WHEN 2 THEN 'b' ELSE 'c' END",
-    **dict.fromkeys(["zeroifnull", "isnull_or"], "write COALESCE(x, 0)"),
-    **dict.fromkeys(["convert", "try_convert", "string", "int", "bigint", "double", "boolean"], "write CAST(x AS T)"),
+    **dict.fromkeys(["convert", "try_convert", "decimal"], "write CAST(x AS T), or TRY_CAST(x AS T)"),
     **dict.fromkeys(["to_number", "to_decimal"], "write CAST(x AS DECIMAL(18, 2))"),
     **dict.fromkeys(["format", "printf", "initcap", "hash", "base64", "to_base64", "unhex"], _LETTERS),
     "insert": "write OVERLAY(text, other, start, length)",
@@ -241,19 +238,13 @@ ELSEWHERE: dict[str, str] = {
     "cot": "write 1 / TAN(x)",
     "square": "write x * x",
     "add_days": _LATER,
-    **dict.fromkeys(["dayname", "monthname"], "DAYOFWEEK(ts) and MONTH(ts) are numbers; CASE gives them names"),
-    "last_day": "write DATE_TRUNC('month', ts) + INTERVAL '1' MONTH - INTERVAL '1' DAY",
-    **dict.fromkeys(["make_date", "make_timestamp"], "write DATE '2024-01-31', or CAST a text"),
-    **dict.fromkeys(["weekday", "isodow", "day_of_week"], "write DAYOFWEEK(ts): 1 is Sunday"),
+    "day_of_week": "write DAYOFWEEK(ts): 1 is Sunday; WEEKDAY(ts): 0 is Monday; ISODOW(ts): 1 is Monday",
     "current_watermark": "no expression reads the watermark; late rows go by it: see docs/language.md, late rows",
-    **dict.fromkeys(["date_diff", "datediff", "timestampdiff", "timestamp_diff", "age"], _BETWEEN),
-    **dict.fromkeys(["dateadd", "timestampadd"], _LATER),
-    **dict.fromkeys(["strftime", "date_format", "to_char", "format_datetime"], _WRITTEN),
+    **dict.fromkeys(["timestamp_diff", "age"], _BETWEEN),
+    **dict.fromkeys(["format_datetime", "format_timestamp"], "write DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm')"),
     **dict.fromkeys(["regexp_matches", "regexp_like", "regexp_extract", "regexp_replace"], _PATTERN),
-    **dict.fromkeys(["to_timestamp", "timestamp", "datetime", "strptime", "parse_timestamp"], _TIME_OF),
-    **dict.fromkeys(["from_unixtime", "epoch_ms", "to_timestamp_ltz", "stringtotimestamp"], _TIME_OF),
+    **dict.fromkeys(["datetime", "parse_timestamp", "epoch_ms", "to_timestamp_ltz", "stringtotimestamp"], _TIME_OF),
     **dict.fromkeys(["unix_timestamp", "epoch"], "write UNIX_SECONDS(ts)"),
-    **dict.fromkeys(["to_date", "date"], "write CAST(x AS DATE)"),
     **dict.fromkeys(["count_if", "countif"], "write COUNT_IF(condition)"),
     **dict.fromkeys(["sum_if", "sumif"], "write SUM(x) FILTER (WHERE condition)"),
     **dict.fromkeys(["approx_count_distinct", "approx_distinct"], "write COUNT(DISTINCT x)"),

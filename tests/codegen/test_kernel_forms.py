@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from examples import bound, cast_examples, scalar_examples
 from expression_kernels import Kernels, Stopped
+from time_patterns import MOMENTS, READ, TEXTS, WRITTEN, reading, writing
 
 from cq.codegen.expressions.forms import FORMS, PURE
 from cq.errors import CompileError
@@ -149,7 +150,7 @@ def column(type_: DataType, index: int, nullable: bool = True) -> Column:
 
 def without_null(e: Expr) -> Expr:
     """The same call or cast over columns that are never NULL."""
-    args = [replace(a, nullable=False) for a in e.children]
+    args = [replace(a, nullable=False) if isinstance(a, Column) else a for a in e.children]
     if isinstance(e, Cast):
         return replace(e, arg=args[0], nullable=e.try_)
     assert isinstance(e, Call)
@@ -259,6 +260,17 @@ def test_every_form_gives_what_the_reference_gives_on_random_and_extreme_values(
     assert not wrong, f"seed {SEED}, {len(wrong)} wrong: {wrong[:10]}"
 
 
+@pytest.mark.parametrize("way", ["interpreted", "compiled"])
+def test_times_are_read_and_written_by_patterns_as_on_the_reference(way: str) -> None:
+    reads = [reading(p) for p in READ] + [without_null(reading(p, "to_timestamp")) for p in READ[:3]]
+    exprs = [*reads, *(writing(p) for p in WRITTEN)]
+    with getattr(Kernels(exprs), way)() as run:
+        for number, e in enumerate(exprs):
+            values = TEXTS if number < len(reads) else (*MOMENTS, *integer_range(BIGINT))
+            for value in values:
+                assert run(number, (value,)) == expected(e, (value,)), (format_expr(e), value)
+
+
 # -- what random values do not reach ----------------------------------------------------------------------------------
 
 
@@ -324,6 +336,12 @@ WITHOUT_MEMORY = [
     (function("concat", VARCHAR, VARCHAR), ("a", "b")),
     (function("upper", VARCHAR), ("a",)),
     (function("replace", VARCHAR, VARCHAR, VARCHAR), ("a", "a", "b")),
+    (function("lpad", VARCHAR, BIGINT), ("a", 3)),
+    (function("concat_ws", VARCHAR, VARCHAR), ("a", "b")),
+    (function("translate", VARCHAR, VARCHAR, VARCHAR), ("a", "a", "b")),
+    (function("levenshtein", VARCHAR, VARCHAR), ("a", "b")),
+    (function("sha256", VARCHAR), ("a",)),
+    (writing("yyyy"), (0,)),
     (function("round", DOUBLE, INTEGER), (1e300, 2)),
     (function("round", REAL, INTEGER), (2.5, 0)),
     *(

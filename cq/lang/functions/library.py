@@ -11,6 +11,8 @@ from cq.lang.functions import (
     text_building,
     text_bytes,
     time,
+    time_formats,
+    time_making,
 )
 
 LOADED = (
@@ -24,4 +26,6 @@ LOADED = (
     text_building,
     text_bytes,
     time,
+    time_formats,
+    time_making,
 )

@@ -41,6 +41,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.values.digests",
     "cq.runtime.values.doubles",
     "cq.runtime.values.times",
+    "cq.runtime.values.patterns",
     "cq.lang.calendar",  # registered by cq.runtime.values.times
     "cq.runtime.queues.ring",
     "cq.runtime.queues.pool",
