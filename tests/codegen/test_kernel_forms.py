@@ -353,6 +353,27 @@ WITHOUT_MEMORY = [
 ]
 
 
+def test_texts_of_few_letters_are_cut_and_joined_as_on_the_reference() -> None:
+    exprs = [
+        *(function(name, VARCHAR, VARCHAR, BIGINT) for name in ("split_part", "substring_index")),
+        *(function(name, VARCHAR, BIGINT, VARCHAR) for name in ("lpad", "rpad")),
+        *(function(name, VARCHAR, VARCHAR, VARCHAR) for name in ("translate", "replace", "concat_ws")),
+        function("overlay", VARCHAR, VARCHAR, BIGINT, BIGINT),
+        function("levenshtein", VARCHAR, VARCHAR),
+    ]
+    r = random.Random(SEED)
+    with Kernels(exprs).interpreted() as run:
+        for _ in range(150):
+            for number, e in enumerate(exprs):
+                values = tuple(
+                    r.randint(-4, 7)
+                    if c.type == BIGINT
+                    else "".join(r.choices("aaéb", k=r.randint(0, 6 - 4 * (at > 0))))
+                    for at, c in enumerate(e.children)
+                )
+                assert run(number, values) == expected(e, values), (format_expr(e), values)
+
+
 def test_without_memory_a_function_stops_and_never_gives_null() -> None:
     kernels = Kernels([e for e, _ in WITHOUT_MEMORY])
     for number, (e, values) in enumerate(WITHOUT_MEMORY):

@@ -39,6 +39,24 @@ def _split_part(scope: Scope, call: Strict) -> None:
     call.give(scope, *result.parts)
 
 
+@form("substring_index")
+def _substring_index(scope: Scope, call: Strict) -> None:
+    (text, length), (separator, size), (count,) = (v.parts for v in call.args)
+    result = scope.variables(call.type, False, "part")
+    scope.assign(result, constant_text(scope, ""))
+    with scope.when(expr("N != 0 and LS > 0", N=count, LS=size)):
+        scope.assign(result, Val(call.type, (text, length)))
+        found = expr("separator_at(T, L, S, LS, N)", T=text, L=length, S=separator, LS=size, N=count)
+        at = scope.let(found, "at")
+        with scope.when(expr("AT >= 0 and N > 0", AT=at, N=count)):
+            scope.assign(result, Val(call.type, (text, at)))
+        with scope.when(expr("AT >= 0 and N < 0", AT=at, N=count)):
+            behind = scope.let(expr("AT + LS", AT=at, LS=size), "behind")
+            parts = (expr("T + B", T=text, B=behind), expr("L - B", L=length, B=behind))
+            scope.assign(result, Val(call.type, parts))
+    call.give(scope, *result.parts)
+
+
 def _pad(name: str, before: bool) -> None:
     @form(name)
     def padded(scope: Scope, call: Strict) -> None:

@@ -48,6 +48,39 @@ def split_part(x: str, separator: str, number: int) -> str:
     return pieces[at] if 0 <= at < len(pieces) else ""
 
 
+@scalar(
+    "substring_index",
+    "substring_index(text, separator, count)",
+    fixed(VARCHAR, VARCHAR, BIGINT, returns=VARCHAR),
+    spark=lambda _, args: f"substring_index({args[0]}, {args[1]}, {clamped_int(args[2])})",
+    native="substring_index",
+    examples=[
+        "substring_index('a.b.c', '.', 2) = 'a.b'",
+        "substring_index('a.b.c', '.', -1) = 'c'",
+        "substring_index('a.b.c', '.', 9) = 'a.b.c'",
+        "substring_index('aaa', 'aa', 2) = 'a'",
+        "substring_index('aaa', 'aa', -2) = 'a'",
+        "substring_index('abc', '.', 0) = ''",
+        "substring_index('abc', '', 1) = ''",
+        "substring_index(null, '.', 1) = null",
+    ],
+)
+def substring_index(x: str, separator: str, count: int) -> str:
+    """What stands before so many separators, or, when negative, behind so many from the end.
+
+    The whole text when there are fewer. Separators may overlap, as in Spark: they are searched from one code point to
+    the next.
+    """
+    if not separator or count == 0:
+        return ""
+    at = -1 if count > 0 else len(x) - len(separator) + 1
+    for _ in range(abs(count)):
+        at = x.find(separator, at + 1) if count > 0 else x.rfind(separator, 0, max(0, at - 1 + len(separator)))
+        if at < 0:
+            return x
+    return x[:at] if count > 0 else x[at + len(separator) :]
+
+
 _PADDED = with_optional((VARCHAR, BIGINT), (VARCHAR,), VARCHAR)
 
 
@@ -114,7 +147,8 @@ def rpad(x: str, count: int, padding: str = " ") -> str:
 def _spark_repeat(_: Signature, args: tuple[str, ...]) -> str:
     x, times = args
     letters = f"char_length({x}) * greatest(0L, least({times}, {MOST_LETTERS + 1}L))"
-    return f"if({letters} > {MOST_LETTERS}, {_TOO_LONG}, repeat({x}, {clamped_int(times)}))"
+    # GREATEST and LEAST skip NULL
+    return f"if({times} is not null and {letters} > {MOST_LETTERS}, {_TOO_LONG}, repeat({x}, {clamped_int(times)}))"
 
 
 @scalar(
@@ -131,6 +165,7 @@ def _spark_repeat(_: Signature, args: tuple[str, ...]) -> str:
         "repeat('', 9223372036854775807) = ''",
         "repeat('ab', 1000000) = error CQ0708",
         "repeat(null, 2) = null",
+        "repeat('ab', null) = null",
     ],
 )
 def repeat(x: str, times: int) -> str:

@@ -56,6 +56,25 @@ def piece_start(text: int, length: int, separator: int, separator_length: int, n
     return at
 
 
+@native("i64(i64, i64, i64, i64, i64)", export=True)
+def separator_at(text: int, length: int, separator: int, separator_length: int, count: int) -> int:
+    """Where the separator with this number, from 1 or from -1 at the end, begins; -1 when there are fewer."""
+    at = -1
+    step = 1
+    rest = count
+    if count < 0:
+        at = length - separator_length + 1
+        step = -1
+    while rest != 0:
+        at += step
+        while at >= 0 and at + separator_length <= length and not mem_eq(text + at, separator, separator_length):
+            at += step
+        if at < 0 or at + separator_length > length:
+            return -1
+        rest -= step
+    return at
+
+
 @native("i64(i64, i64, i64, i64)")
 def _put_repeated(out: int, part: int, size: int, times: int) -> int:
     """Writes a part so many times, each copy twice as long as the one before; the address after them."""
