@@ -27,6 +27,7 @@ from cq.lang.types import (
     TINYINT,
     VARCHAR,
     DataType,
+    Kind,
 )
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.literals import UNIT_MONTHS, UNIT_US
@@ -163,6 +164,15 @@ def _from_unixtime(binder: Binder, node: ast.Call) -> Expr:
     time = binder.call("timestamp_seconds", [seconds], node.span, node.args[:1])
     given = pattern or [Literal(VARCHAR, False, "yyyy-MM-dd HH:mm:ss", span=node.span)]
     return binder.call("date_format", [time, *given], node.span, node.args, node.name_span)
+
+
+@shorthand("unix_timestamp", "to_unix_timestamp")
+def _unix_timestamp(binder: Binder, node: ast.Call) -> Expr:
+    """UNIX_TIMESTAMP(time), UNIX_TIMESTAMP(text [, pattern]): UNIX_SECONDS of the time, or of TO_TIMESTAMP."""
+    args = binder.positional(node, 1)
+    time = _read(binder, node, "to_timestamp", args) if args[0].type.kind is Kind.VARCHAR else args[0]
+    others = args[1:] if time is args[0] else []
+    return binder.call("unix_seconds", [time, *others], node.span, node.args, node.name_span)
 
 
 def _read(binder: Binder, node: ast.Call, name: str, args: Sequence[Expr]) -> Expr:
