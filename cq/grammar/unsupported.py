@@ -128,6 +128,8 @@ CLAUSES: tuple[Phrase, ...] = (
         "{} … is the syntax of another system", "write format = 'csv' in WITH (…)", "FORMAT PLAIN", "FORMAT UPSERT"
     ),
     *_phrases("{} is not an operator of cq", "write a % b", "MOD"),
+    Phrase(("<", "<"), "<< is not an operator of cq", "write SHIFTLEFT(x, places)"),
+    Phrase((">", ">"), ">> is not an operator of cq", "write SHIFTRIGHT(x, places)"),
     *_phrases("{} is not an operator of cq", "write a / b: on integers it is the integer quotient", "DIV"),
     *_phrases(
         "{} (…) is not supported",
@@ -180,20 +182,18 @@ CLAUSES: tuple[Phrase, ...] = (
 
 FUNCTION_WAYS = "docs/language.md lists all functions; in Python: cq.lang.functions.all_names()"
 _ORDERED = "LAG(x) OVER (PARTITION BY key ORDER BY ts) has the row before; MIN and MAX the least and greatest"
-_BETWEEN = "subtract: a - b is an INTERVAL, UNIX_SECONDS(a) - UNIX_SECONDS(b) a number"
+_BETWEEN = "subtract: a - b is an INTERVAL, and TIMESTAMPDIFF(SECOND, b, a) a number"
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
-_WRITTEN = "CAST(ts AS VARCHAR) is '2024-01-31 10:20:30': take a part with SUBSTRING, or EXTRACT(HOUR FROM ts)"
 _PATTERN = "write x LIKE 'a%', STARTS_WITH(x, 'a') or CONTAINS(x, 'a')"
 _COLLECTED = "aggregates that collect values are not supported yet; there are COUNT, SUM, AVG, MIN and MAX"
 
-_TIME_OF = "write CAST(text AS TIMESTAMP), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
+_TIME_OF = "write TO_TIMESTAMP(text, 'dd.MM.yyyy HH:mm'), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
 _BUCKET = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP BY window_start, or DATE_TRUNC('hour', ts)"
 _FIELDS = "there are no structs and maps yet: give each field a column of its own"
 _JSON = "JSON is not supported yet: give each field a column of its own"
 _ARRAYS = "create arrays with SPLIT and expand them with UNNEST: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)"
 _UNNESTED = "use it in FROM: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)"
-_LETTERS = "there is no such function yet; there are SUBSTRING, LEFT, RIGHT, REPLACE, TRIM, LOWER, UPPER, SPLIT and ||"
-_ANGLES = "there are no trigonometric functions yet"
+_LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE, REPLACE, UPPER, HEX, MD5 and SHA256"
 
 # Functions of other systems by name, and what does the same here.
 ELSEWHERE: dict[str, str] = {
@@ -211,7 +211,6 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["collect_list", "collect_set", "collect", "topk", "histogram", "earliest_by_offset"], _COLLECTED),
     "latest_by_offset": _ORDERED,
     "total": "write SUM(x)",
-    **dict.fromkeys(["bitand", "bitor"], "bit operators are not supported"),
     **dict.fromkeys(["rollup", "cube", "grouping"], "write one query per grouping and join them with UNION ALL"),
     **dict.fromkeys(["any", "all", "any_match"], "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)"),
     **dict.fromkeys(["time_bucket", "date_bin", "timebucket"], _BUCKET),
@@ -220,42 +219,25 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["get_json_object", "from_json", "to_json", "extractjsonfield", "parse_json"], _JSON),
     **dict.fromkeys(["array", "array_length", "cardinality", "element_at", "array_contains", "size"], _ARRAYS),
     **dict.fromkeys(["explode", "posexplode", "explode_outer", "flatten"], _UNNESTED),
-    **dict.fromkeys(["isnull", "is_null"], "write x IS NULL"),
-    **dict.fromkeys(["isnotnull", "is_not_null"], "write x IS NOT NULL"),
-    "nvl2": "write IF(x IS NOT NULL, y, z)",
+    "is_null": "write x IS NULL",
+    "is_not_null": "write x IS NOT NULL",
     "decode": "write CASE x WHEN 1 THEN 'a' WHEN 2 THEN 'b' ELSE 'c' END",
-    **dict.fromkeys(["zeroifnull", "isnull_or"], "write COALESCE(x, 0)"),
-    **dict.fromkeys(["convert", "try_convert", "string", "int", "bigint", "double", "boolean"], "write CAST(x AS T)"),
+    **dict.fromkeys(["convert", "try_convert", "decimal"], "write CAST(x AS T), or TRY_CAST(x AS T)"),
     **dict.fromkeys(["to_number", "to_decimal"], "write CAST(x AS DECIMAL(18, 2))"),
-    **dict.fromkeys(["lpad", "rpad"], "write RIGHT('0000' || x, 4), and LEFT(x || '    ', 4)"),
-    **dict.fromkeys(
-        ["format", "printf", "repeat", "reverse", "initcap", "translate", "overlay", "insert", "space"], _LETTERS
-    ),
-    **dict.fromkeys(["chr", "char", "ascii", "md5", "sha1", "sha2", "sha256", "hash", "hex", "to_base64"], _LETTERS),
-    **dict.fromkeys(["sin", "cos", "tan", "asin", "acos", "atan", "atan2", "radians", "degrees", "cot"], _ANGLES),
-    "pi": "write 3.141592653589793e0",
-    "cbrt": "write POWER(x, 1e0 / 3)",
+    **dict.fromkeys(["format", "printf", "initcap", "hash", "base64", "to_base64", "unhex"], _LETTERS),
+    "insert": "write OVERLAY(text, other, start, length)",
+    "sha2": "write SHA256(x)",
+    "cot": "write 1 / TAN(x)",
     "square": "write x * x",
     "add_days": _LATER,
-    **dict.fromkeys(["dayname", "monthname"], "DAYOFWEEK(ts) and MONTH(ts) are numbers; CASE gives them names"),
-    "last_day": "write DATE_TRUNC('month', ts) + INTERVAL '1' MONTH - INTERVAL '1' DAY",
-    **dict.fromkeys(["make_date", "make_timestamp"], "write DATE '2024-01-31', or CAST a text"),
-    **dict.fromkeys(["weekday", "isodow", "day_of_week"], "write DAYOFWEEK(ts): 1 is Sunday"),
+    "day_of_week": "write DAYOFWEEK(ts): 1 is Sunday; WEEKDAY(ts): 0 is Monday; ISODOW(ts): 1 is Monday",
     "current_watermark": "no expression reads the watermark; late rows go by it: see docs/language.md, late rows",
-    **dict.fromkeys(["date_diff", "datediff", "timestampdiff", "timestamp_diff", "age"], _BETWEEN),
-    **dict.fromkeys(["dateadd", "timestampadd"], _LATER),
-    **dict.fromkeys(["strftime", "date_format", "to_char", "format_datetime"], _WRITTEN),
+    **dict.fromkeys(["timestamp_diff", "age"], _BETWEEN),
+    **dict.fromkeys(["format_datetime", "format_timestamp"], "write DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm')"),
     **dict.fromkeys(["regexp_matches", "regexp_like", "regexp_extract", "regexp_replace"], _PATTERN),
-    **dict.fromkeys(["to_timestamp", "timestamp", "datetime", "strptime", "parse_timestamp"], _TIME_OF),
-    **dict.fromkeys(["from_unixtime", "epoch_ms", "to_timestamp_ltz", "stringtotimestamp"], _TIME_OF),
-    **dict.fromkeys(["unix_timestamp", "epoch"], "write UNIX_SECONDS(ts)"),
-    **dict.fromkeys(["to_date", "date"], "write CAST(x AS DATE)"),
+    **dict.fromkeys(["datetime", "parse_timestamp", "to_timestamp_ltz", "stringtotimestamp"], _TIME_OF),
+    "epoch": "write UNIX_SECONDS(ts)",
     **dict.fromkeys(["sum_if", "sumif"], "write SUM(x) FILTER (WHERE condition)"),
     **dict.fromkeys(["approx_count_distinct", "approx_distinct"], "write COUNT(DISTINCT x)"),
-    **dict.fromkeys(["trunc", "truncate"], "write FLOOR(x), CEIL(x) or ROUND(x, digits); CAST(x AS BIGINT) cuts"),
-    **dict.fromkeys(["log", "log2"], "write LN(x) or LOG10(x); the logarithm to base b is LN(x) / LN(b)"),
-    "isnan": "NaN equals NaN: x = CAST('NaN' AS DOUBLE)",
-    "concat_ws": "write a || ',' || b",
-    "split_part": "UNNEST(SPLIT(x, ',')) WITH ORDINALITY gives each piece and its number",
     "unnest": _UNNESTED,
 }

@@ -20,7 +20,10 @@ from cq.lang.types import BIGINT, DOUBLE, REAL, DataType, Kind
 
 INTEGER_SUFFIXES: Final = {Kind.TINYINT: "Y", Kind.SMALLINT: "S", Kind.INTEGER: "", Kind.BIGINT: "L"}
 
-CONSTANT_ARGUMENTS: Final = {"like": 2, "round": 1}  # the escape, the digits
+# the escape, the digits, the pattern
+CONSTANT_ARGUMENTS: Final = {
+    "like": 2, "round": 1, "trunc": 1, "date_format": 1, "to_timestamp": 1, "try_to_timestamp": 1,
+}  # fmt: skip
 
 # What cq.lang.value_text reads as a number and as a time: the day, then the clock, then a zone that is UTC. White space
 # around it is not part of it. Spark takes more: a year alone, any zone (which it drops), anything after the day.

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from examples import bound, cast_examples, scalar_examples
 from expression_kernels import Kernels, Stopped
+from time_patterns import MOMENTS, READ, TEXTS, WRITTEN, reading, writing
 
 from cq.codegen.expressions.forms import FORMS, PURE
 from cq.errors import CompileError
@@ -149,7 +150,7 @@ def column(type_: DataType, index: int, nullable: bool = True) -> Column:
 
 def without_null(e: Expr) -> Expr:
     """The same call or cast over columns that are never NULL."""
-    args = [replace(a, nullable=False) for a in e.children]
+    args = [replace(a, nullable=False) if isinstance(a, Column) else a for a in e.children]
     if isinstance(e, Cast):
         return replace(e, arg=args[0], nullable=e.try_)
     assert isinstance(e, Call)
@@ -163,7 +164,7 @@ def signatures(entry: Scalar) -> Iterator[tuple[Signature, tuple[Expr, ...]]]:
             found = entry.signature(types)
             if found is not None and found.params == types:
                 yield found, tuple(column(t, i) for i, t in enumerate(types))
-    if entry.name == "round":
+    if entry.name in {"round", "trunc"}:
         for type_, digits in itertools.product((decimal(7, 2), decimal(18, 9), decimal(18, 18)), (-20, -3, 0, 1, 2, 9)):
             found = entry.signature((type_, INTEGER), (None, digits))
             if found is not None:
@@ -259,6 +260,17 @@ def test_every_form_gives_what_the_reference_gives_on_random_and_extreme_values(
     assert not wrong, f"seed {SEED}, {len(wrong)} wrong: {wrong[:10]}"
 
 
+@pytest.mark.parametrize("way", ["interpreted", "compiled"])
+def test_times_are_read_and_written_by_patterns_as_on_the_reference(way: str) -> None:
+    reads = [reading(p) for p in READ] + [without_null(reading(p, "to_timestamp")) for p in READ[:3]]
+    exprs = [*reads, *(writing(p) for p in WRITTEN)]
+    with getattr(Kernels(exprs), way)() as run:
+        for number, e in enumerate(exprs):
+            values = TEXTS if number < len(reads) else (*MOMENTS, *integer_range(BIGINT))
+            for value in values:
+                assert run(number, (value,)) == expected(e, (value,)), (format_expr(e), value)
+
+
 # -- what random values do not reach ----------------------------------------------------------------------------------
 
 
@@ -324,6 +336,12 @@ WITHOUT_MEMORY = [
     (function("concat", VARCHAR, VARCHAR), ("a", "b")),
     (function("upper", VARCHAR), ("a",)),
     (function("replace", VARCHAR, VARCHAR, VARCHAR), ("a", "a", "b")),
+    (function("lpad", VARCHAR, BIGINT), ("a", 3)),
+    (function("concat_ws", VARCHAR, VARCHAR), ("a", "b")),
+    (function("translate", VARCHAR, VARCHAR, VARCHAR), ("a", "a", "b")),
+    (function("levenshtein", VARCHAR, VARCHAR), ("a", "b")),
+    (function("sha256", VARCHAR), ("a",)),
+    (writing("yyyy"), (0,)),
     (function("round", DOUBLE, INTEGER), (1e300, 2)),
     (function("round", REAL, INTEGER), (2.5, 0)),
     *(
@@ -333,6 +351,27 @@ WITHOUT_MEMORY = [
     (Cast(DOUBLE, True, column(VARCHAR, 0), True), ("1e300",)),
     (Cast(decimal(18, 2), True, column(REAL, 0), True), (1.5,)),
 ]
+
+
+def test_texts_of_few_letters_are_cut_and_joined_as_on_the_reference() -> None:
+    exprs = [
+        *(function(name, VARCHAR, VARCHAR, BIGINT) for name in ("split_part", "substring_index")),
+        *(function(name, VARCHAR, BIGINT, VARCHAR) for name in ("lpad", "rpad")),
+        *(function(name, VARCHAR, VARCHAR, VARCHAR) for name in ("translate", "replace", "concat_ws")),
+        function("overlay", VARCHAR, VARCHAR, BIGINT, BIGINT),
+        function("levenshtein", VARCHAR, VARCHAR),
+    ]
+    r = random.Random(SEED)
+    with Kernels(exprs).interpreted() as run:
+        for _ in range(150):
+            for number, e in enumerate(exprs):
+                values = tuple(
+                    r.randint(-4, 7)
+                    if c.type == BIGINT
+                    else "".join(r.choices("aaéb", k=r.randint(0, 6 - 4 * (at > 0))))
+                    for at, c in enumerate(e.children)
+                )
+                assert run(number, values) == expected(e, values), (format_expr(e), values)
 
 
 def test_without_memory_a_function_stops_and_never_gives_null() -> None:

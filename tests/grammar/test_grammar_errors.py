@@ -68,6 +68,8 @@ CASES: dict[str, list[str]] = {
         "SELECT {'x': a, 'y': b} FROM t",
         "SELECT a FROM t WHERE b = {{ least }}",
         "SELECT a FROM t WHERE b ~ '^x'",
+        "SELECT a << 2, b FROM t",
+        "SELECT a ^ 3 FROM t",
     ],
     "intervals": [
         "SELECT INTERVAL '10' SECNOD",

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from examples import Example, bound, cast_examples, comparable, scalar_examples
 
-from cq.errors import CODES
+from cq.errors import CODES, CqError
 from cq.grammar import ast
 from cq.grammar.parser import parse_expression
 from cq.grammar.unsupported import ELSEWHERE
@@ -53,6 +53,7 @@ from cq.lang.value_text import (
     write_timestamp,
 )
 from cq.planner.binding.literals import bind_interval
+from cq.planner.binding.shorthands import SHORTHANDS
 from cq.reference.evaluate import evaluate
 
 ENTRIES = sorted(functions.all_scalars().values(), key=lambda e: e.name)
@@ -420,5 +421,86 @@ def test_a_duration_is_written_in_the_units_people_use_and_interval_reads_it(mic
     assert isinstance(literal, ast.IntervalLiteral) and bind_interval(literal).value == micros
 
 
+NAN = "CAST('NaN' AS DOUBLE)"
+
+
+@pytest.mark.parametrize(
+    ("short", "value"),
+    [
+        ("NVL2(1, 'a', 'b')", "'a'"),
+        ("NVL2(CAST(null AS DATE), 1, 2.5)", "2.5"),
+        ("ZEROIFNULL(CAST(null AS BIGINT))", "0"),
+        ("ZEROIFNULL(7.5)", "7.5"),
+        ("NULLIFZERO(0e0)", "null"),
+        ("NULLIFZERO(3)", "3"),
+        (f"NANVL({NAN}, 1)", "1e0"),
+        ("NANVL(null, 1)", "null"),
+        ("NANVL(2, null)", "2e0"),
+        ("ISNULL(null)", "true"),
+        ("ISNOTNULL(null)", "false"),
+        ("STRING(1.50)", "'1.50'"),
+        ("INT('12')", "12"),
+        ("DATE('2024-02-29 10:00')", "DATE '2024-02-29'"),
+        ("TRY_TO_DATE('29/13/2024', 'dd/MM/yyyy')", "null"),
+        ("TRY_STRPTIME('soon', '%Y')", "null"),
+        ("STRPTIME('5%2 2024', '%-d%%%-m %Y')", "TIMESTAMP '2024-02-05 00:00:00'"),
+        ("STRFTIME(DATE '2024-02-05', 'it''s %F')", "'it''s 2024-02-05'"),
+        ("UNIX_TIMESTAMP(DATE '1970-01-02')", "86400"),
+        ("UNIX_TIMESTAMP('01.01.1970 00:01', 'dd.MM.yyyy HH:mm')", "60"),
+        ("TO_UNIX_TIMESTAMP('1970-01-01 00:00:01.9')", "1"),
+        ("FROM_UNIXTIME(0)", "'1970-01-01 00:00:00'"),
+        ("FROM_UNIXTIME(60, 'HH:mm')", "'00:01'"),
+        ("DATEADD(DAY, 2, DATE '2024-02-28')", "TIMESTAMP '2024-03-01 00:00:00'"),
+        ("DATE_ADD('month', 1, TIMESTAMP '2024-01-31 10:00:00')", "TIMESTAMP '2024-02-29 10:00:00'"),
+        ("TIMESTAMPADD(QUARTER, -1, '2024-03-31')", "TIMESTAMP '2023-12-31 00:00:00'"),
+        ("DATE_ADD(DATE '2024-01-31', INTERVAL 1 MONTH)", "DATE '2024-02-29'"),
+        ("DATE_SUB(TIMESTAMP '2024-01-31 00:00:00', INTERVAL '1' HOUR)", "TIMESTAMP '2024-01-30 23:00:00'"),
+        ("DATEDIFF('2024-03-01', '2024-02-28')", "2"),
+        ("DATE_DIFF('minutes', '2024-01-01 10:00:30', '2024-01-01 10:02:00')", "1"),
+        ("TIMESTAMPDIFF(QUARTER, DATE '2024-01-31', DATE '2025-01-30')", "3"),
+        ("DATEDIFF(WEEK, DATE '2024-01-15', DATE '2024-01-01')", "-2"),
+    ],
+)
+def test_a_short_form_means_what_it_is_short_for(short: str, value: str) -> None:
+    got, wanted = bound(short, value)
+    assert comparable(evaluate(got), got.type) == comparable(evaluate(wanted), wanted.type)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("DATE_FORMAT(DATE '2024-01-01', '%Y')", "STRFTIME takes patterns with %"),
+        ("DATE_FORMAT(DATE '2024-01-01', 'yyyy-ww')", "ww at character 6 is no field"),
+        ("DATE_FORMAT(DATE '2024-01-01', 'yyyy [')", "[ at character 6 has no meaning here"),
+        ("DATE_FORMAT(DATE '2024-01-01', STRING(x))", "DATE_FORMAT needs a literal pattern"),
+        ("STRFTIME(DATE '2024-01-01', '%Y %Q')", "%Q at character 4 is no field"),
+        ("TO_TIMESTAMP('1', 'MM-dd')", "it has no year"),
+        ("TO_TIMESTAMP('1', 'yyyy-dd')", "a day without a month"),
+        ("TO_TIMESTAMP('1', 'yyyy yyyy')", "y stands there twice"),
+        ("TO_TIMESTAMP('1', 'EEE yyyy')", "E is only for writing"),
+        ("TO_TIMESTAMP('1', 'yyyy hh')", "h goes with a"),
+        ("TO_TIMESTAMP('1', 'yyyyMdd')", "M does not say how many digits it has"),
+        ("TO_TIMESTAMP('1', 'yyyy ssSSS')", "S stands beside another number"),
+        ("UNIX_TIMESTAMP()", "UNIX_TIMESTAMP needs an argument"),
+        ("UNIX_TIMESTAMP(DATE '1970-01-01', 'yyyy')", "UNIX_SECONDS does not take (DATE, VARCHAR)"),
+        ("DATEDIFF(FORTNIGHT, x, x)", "`fortnight` is not a unit of time"),
+        ("TIMESTAMPDIFF(x, x)", "TIMESTAMPDIFF takes a unit and two values"),
+        ("TRUNC(1.5e0, 1)", "TRUNC of a DOUBLE takes no digits"),
+        ("TRUNC(15, INT(x))", "TRUNC needs a literal number of digits"),
+        ("ZEROIFNULL('a')", "the argument of ZEROIFNULL and 0"),
+    ],
+)
+def test_what_a_function_does_not_take_is_refused_with_the_reason_and_its_place(call: str, said: str) -> None:
+    with pytest.raises(CqError) as caught:
+        bound(call)
+    assert said in str(caught.value)
+    assert caught.value.line == 2
+
+
 def test_what_is_written_elsewhere_is_no_function_here() -> None:
-    assert not ELSEWHERE.keys() & {*functions.all_names(), *aggregates.all_aggregates(), *aggregates.ALIASES}
+    assert not ELSEWHERE.keys() & {
+        *functions.all_names(),
+        *SHORTHANDS,
+        *aggregates.all_aggregates(),
+        *aggregates.ALIASES,
+    }

@@ -77,7 +77,7 @@ NAMES = {
 }
 
 TYPES = {
-    "functions_of_other_systems": BID + "SELECT date_diff('day', ts, ts), median(price) FROM bid;",
+    "functions_of_other_systems": BID + "SELECT age(ts, ts), median(price) FROM bid;",
     "windows_structs_and_sets_of_other_systems": BID
     + "SELECT time_bucket(INTERVAL '1 minute', ts) AS bucket, mode(price), STRUCT(price)\n"
     "FROM bid GROUP BY bucket, ROLLUP(auction);",

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from spark_agreement import column, physical
 from spark_fixture import spark, view_name  # noqa: F401
+from time_patterns import BEYOND, MOMENTS, READ, TEXTS, WRITTEN, reading, writing
 
 from cq.lang.casts import castable
 from cq.lang.expressions import Call, Cast, Column, Expr, Literal
@@ -75,7 +76,8 @@ VALUES: dict[DataType, list[Any]] = {
     INTERVAL: [0, 1, -1, DAY_US, -3_600_000_000, 90_061_000_001, 2**62],
     INTERVAL_MONTH: [0, 1, -1, 12, -14, 27],
 }
-CONSTANTS = {"like": "!", "round": 2}
+CONSTANTS = {"like": "!", "round": 2, "trunc": 1, "date_format": "EEE d MMMM yyyy hh:mm:ss.SSS a"}
+CONSTANTS |= dict.fromkeys(("to_timestamp", "try_to_timestamp"), "yyyy-MM-dd HH:mm")
 ROWS, SIGNATURES, CALLS_AT_ONCE = 50, 6, 80
 
 
@@ -175,6 +177,24 @@ def test_functions_of_random_values_agree(spark):  # noqa: F811
             for row, x, y in zip(rows, wanted, got, strict=True):
                 if not exactly(x, y):
                     wrong.append(f"{expr.function.name}{row}: reference {x!r}, Spark {y!r}")
+    assert not wrong
+
+
+def test_times_are_read_and_written_by_patterns_alike(spark):  # noqa: F811
+    jobs = [(reading(p), VARCHAR, TEXTS) for p in READ] + [(writing(p), TIMESTAMP, MOMENTS) for p in WRITTEN]
+    height = max(len(values) for _, _, values in jobs)
+    batch = Batch()
+    rows = [
+        [(None if v in BEYOND else v,) for v in values] + [(None,)] * (height - len(values)) for _, _, values in jobs
+    ]
+    for (expr, type_, _), mine in zip(jobs, rows, strict=True):
+        batch.add(expr, [type_], mine)
+    wrong = [
+        f"{expr.args[1].value!r} {row}: reference {evaluate(expr, row)!r}, Spark {y!r}"
+        for (expr, _, _), mine, got in zip(jobs, rows, batch.results(spark), strict=True)
+        for row, y in zip(mine, got, strict=True)
+        if not exactly(evaluate(expr, row), y)
+    ]
     assert not wrong
 
 

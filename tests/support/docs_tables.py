@@ -18,17 +18,23 @@ from cq.lang.types import VARCHAR, DataType
 from cq.planner.binding.binder import bind
 from cq.planner.binding.literals import NOT_BUILT, TYPE_NAMES
 from cq.planner.binding.settings import MEMORY_LIMIT, SETTINGS
+from cq.planner.binding.shorthands import SHORTHANDS
 from cq.workloads import WORKLOADS
 
 TABLES: dict[str, Callable[[], str]] = {}
 TOPICS = {
     "arithmetic": "Arithmetic",
     "mathematics": "Mathematics",
+    "integers": "Whole numbers and bits",
     "rounding": "Rounding",
     "comparison": "Comparison and logic",
     "conditional": "Choice",
     "text": "Text",
+    "text_building": "Text made of texts",
+    "text_bytes": "Text as numbers and bytes",
     "time": "Time",
+    "time_making": "Time: made, named, compared",
+    "time_formats": "Time: patterns",
 }
 SHOWN_EXAMPLES, SHOWN_LETTERS = 3, 150  # of a function: what a glance takes in
 
@@ -85,6 +91,18 @@ def _shown(examples: Iterable[str]) -> list[str]:
     every = list(examples)
     first = [e for i, e in enumerate(every[:SHOWN_EXAMPLES]) if i == 0 or len("".join(every[: i + 1])) < SHOWN_LETTERS]
     return first + [e for e in every if "error" in e and e not in first][:1]
+
+
+@table
+def shorthands() -> str:
+    """A line for each docstring of `SHORTHANDS`: the call, and what it is short for."""
+    lines = dict.fromkeys(f.__doc__ or "" for f in SHORTHANDS.values())
+    body = []
+    for line in lines:
+        call, _, meaning = line.partition(": ")
+        names = [n for n, f in SHORTHANDS.items() if f.__doc__ == line and not line.lower().startswith(n)]
+        body.append((code(call), words(meaning) + (f" Also {code(*names).replace('<br>', ', ')}." if names else "")))
+    return rows("call | meaning", body)
 
 
 @table

@@ -19,7 +19,23 @@ from cq.codegen.writer import Writer, as_expr, expr
 from cq.runtime.base.native import registered
 from cq.runtime.layout.words import Word
 
-_MATH = {"sqrt": "f64_sqrt", "exp": "f64_exp"}
+_ONE_TO_ONE = (
+    "sqrt",
+    "exp",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "cbrt",
+    "expm1",
+    "atan2",
+)
+_MATH = {name: f"f64_{name}" for name in _ONE_TO_ONE}
 _OPS: dict[type[ast.operator], str] = {ast.FloorDiv: "floordiv", ast.Mod: "floormod", ast.Div: "f64_div"}
 _KINDS = {"int": "i64", "bool": "i64", "float": "f64"}
 

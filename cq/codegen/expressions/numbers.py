@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 
 from cq.codegen.expressions.forms import Strict, form, pure
 from cq.codegen.values import Scope, Val
@@ -64,7 +65,8 @@ def _multiply(scope: Scope, call: Strict) -> None:
     _arithmetic(scope, call, "mul")
 
 
-def _zero_divisor(scope: Scope, call: Strict, divisor: Val) -> None:
+def zero_divisor(scope: Scope, call: Strict, divisor: Val) -> None:
+    """Stop with an error when the divisor is zero."""
     zero = 0.0 if divisor.type.is_float else 0
     with scope.when(expr("B == ZERO", B=divisor.it, ZERO=zero)):
         scope.fail(ErrorCode.DIVISION_BY_ZERO, "division by zero", call.span)
@@ -106,7 +108,7 @@ def _decimal_quotient(scope: Scope, call: Strict) -> None:
 
 @form("divide")
 def _divide(scope: Scope, call: Strict) -> None:
-    _zero_divisor(scope, call, call.args[1])
+    zero_divisor(scope, call, call.args[1])
     if (too_large := _too_large(call)) is not None:
         overflow(scope, call, too_large)
     _quotient(scope, call)
@@ -124,7 +126,7 @@ def _try_divide(scope: Scope, call: Strict) -> None:
 
 @form("modulo")
 def _modulo(scope: Scope, call: Strict) -> None:
-    _zero_divisor(scope, call, call.args[1])
+    zero_divisor(scope, call, call.args[1])
     a, b = (v.it for v in call.args)
     if call.type.is_float:
         call.give(scope, scope.let(_settle(call, expr("f64_rem(A, B)", A=a, B=b))))
@@ -249,15 +251,42 @@ def _least(scope: Scope, call: Strict) -> None:
 _GREATEST = 1.7976931348623157e308
 
 
-def _logarithm(name: str, op: str) -> None:
+def _logarithm(name: str, op: str, bound: float = 0.0) -> None:
     @form(name)
     def logarithm(scope: Scope, call: Strict) -> None:
-        with scope.when(expr("not A <= 0.0", A=call.args[0].it)):  # NULL at or below zero; NaN stays
-            call.give(scope, scope.let(expr(f"{op}(A)", A=call.args[0].it)))
+        (a,) = (v.it for v in call.args)
+        with scope.when(expr("not A <= BOUND", A=a, BOUND=ast.Constant(bound))):  # NULL up to there; NaN stays
+            call.give(scope, scope.let(expr(f"{op}(A)", A=a)))
 
 
 _logarithm("ln", "f64_ln")
 _logarithm("log10", "f64_log10")
+_logarithm("log2", "f64_log2")
+_logarithm("log1p", "f64_log1p", -1.0)
+
+
+@form("log")
+def _log(scope: Scope, call: Strict) -> None:
+    base, a = (v.it for v in call.args)
+    with scope.when(expr("not A <= 0.0 and not B <= 0.0", A=a, B=base)):
+        call.give(scope, scope.let(expr("f64_div(f64_ln(A), f64_ln(B))", A=a, B=base)))
+
+
+def _constant(name: str, value: float) -> None:
+    @pure(name)
+    def constant(scope: Scope, call: Strict) -> ast.expr:
+        return ast.Constant(value)
+
+
+_constant("pi", math.pi)
+_constant("e", math.e)
+
+
+@form("isnan")
+def _isnan(scope: Scope, call: Strict) -> None:
+    (a,) = call.args
+    present = ast.Constant(True) if a.null is None else expr("not N", N=a.null)
+    call.give(scope, scope.let(expr("PRESENT and A != A", PRESENT=present, A=a.it)))
 
 
 @form("power")

@@ -1,4 +1,4 @@
-"""Kernel forms of CEIL, FLOOR and ROUND."""
+"""Kernel forms of CEIL, FLOOR, ROUND and TRUNC."""
 
 from __future__ import annotations
 
@@ -62,13 +62,18 @@ def _round(scope: Scope, call: Strict) -> None:
         call.give(scope, made)
 
 
+def _literal_digits(call: Strict) -> int:
+    """The second argument; 0 without it."""
+    if len(call.args) < 2:
+        return 0
+    literal = call.node.children[1]
+    assert isinstance(literal, Literal) and literal.value is not None, "digits that are no literal"
+    return int(literal.value)
+
+
 def _round_decimal(scope: Scope, call: Strict) -> None:
     """The number of digits is a literal; the result has its own scale."""
-    digits = 0
-    if len(call.args) == 2:
-        literal = call.node.children[1]
-        assert isinstance(literal, Literal) and literal.value is not None, "ROUND of a DECIMAL by a column"
-        digits = int(literal.value)
+    digits = _literal_digits(call)
     value = call.args[0]
     cut = value.type.scale - digits
     if cut <= 0:
@@ -77,6 +82,25 @@ def _round_decimal(scope: Scope, call: Strict) -> None:
         call.give(scope, ast.Constant(0))
     else:
         units = expr("divided_half_up(A, UNIT)", A=value.it, UNIT=power_of_ten(cut))
+        if digits < 0:
+            units = expr("UNITS * STEP", UNITS=units, STEP=power_of_ten(-digits))
+        call.give(scope, scope.let(units))
+
+
+@form("trunc")
+def _trunc(scope: Scope, call: Strict) -> None:
+    value = call.args[0]
+    if value.type.is_float:
+        call.give(scope, scope.let(expr("f64_trunc(A) + 0.0", A=value.it)))
+        return
+    digits = _literal_digits(call)
+    cut = value.type.scale - digits
+    if cut <= 0:
+        call.give(scope, value.it)
+    elif cut > 18:
+        call.give(scope, ast.Constant(0))
+    else:
+        units = expr("sdiv(A, UNIT)", A=value.it, UNIT=power_of_ten(cut))
         if digits < 0:
             units = expr("UNITS * STEP", UNITS=units, STEP=power_of_ten(-digits))
         call.give(scope, scope.let(units))

@@ -19,7 +19,7 @@ _ALL = 2**63 - 1  # how many code points SUBSTRING takes unless it is told
 _FIRST_LETTER = {"lower": ord("A"), "upper": ord("a")}
 
 
-def _texts(call: Strict, *names: str) -> dict[str, ast.expr]:
+def texts(call: Strict, *names: str) -> dict[str, ast.expr]:
     """The parts of the arguments as holes: address and length, `T` and `LT` for the name `T`."""
     holes = {}
     for name, value in zip(names, call.args, strict=True):
@@ -35,16 +35,14 @@ def _constant(call: Strict, index: int) -> object:
 
 @pure("length")
 def _length(scope: Scope, call: Strict) -> ast.expr:
-    return expr("text_length(T, LT)", **_texts(call, "T"))
+    return expr("text_length(T, LT)", **texts(call, "T"))
 
 
 def _case(name: str) -> None:
     @form(name)
     def cased(scope: Scope, call: Strict) -> None:
         table = constant_table(scope, name, case_table(name == "upper"))
-        made = expr(
-            "text_case(state, T, LT, FIRST, TABLE)", FIRST=_FIRST_LETTER[name], TABLE=table, **_texts(call, "T")
-        )
+        made = expr("text_case(state, T, LT, FIRST, TABLE)", FIRST=_FIRST_LETTER[name], TABLE=table, **texts(call, "T"))
         give_text(scope, call, made)
 
 
@@ -135,7 +133,7 @@ def _sum(values: Sequence[ast.expr]) -> ast.expr:
 
 @form("replace")
 def _replace(scope: Scope, call: Strict) -> None:
-    give_text(scope, call, expr("text_replace(state, T, LT, S, LS, R, LR)", **_texts(call, "T", "S", "R")))
+    give_text(scope, call, expr("text_replace(state, T, LT, S, LS, R, LR)", **texts(call, "T", "S", "R")))
 
 
 # -- search -----------------------------------------------------------------------------------------------------------
@@ -143,12 +141,12 @@ def _replace(scope: Scope, call: Strict) -> None:
 
 @pure("position")
 def _position(scope: Scope, call: Strict) -> ast.expr:
-    return expr("text_position(T, LT, P, LP)", **_texts(call, "P", "T"))
+    return expr("text_position(T, LT, P, LP)", **texts(call, "P", "T"))
 
 
 @pure("strpos")
 def _strpos(scope: Scope, call: Strict) -> ast.expr:
-    return expr("text_position(T, LT, P, LP)", **_texts(call, "T", "P"))
+    return expr("text_position(T, LT, P, LP)", **texts(call, "T", "P"))
 
 
 _STARTS = "LP <= LT and mem_eq(T, P, LP)"
@@ -158,17 +156,17 @@ _CONTAINS = "mem_find(T, LT, P, LP) >= 0"
 
 @pure("starts_with")
 def _starts_with(scope: Scope, call: Strict) -> ast.expr:
-    return expr(_STARTS, **_texts(call, "T", "P"))
+    return expr(_STARTS, **texts(call, "T", "P"))
 
 
 @pure("ends_with")
 def _ends_with(scope: Scope, call: Strict) -> ast.expr:
-    return expr(_ENDS, **_texts(call, "T", "P"))
+    return expr(_ENDS, **texts(call, "T", "P"))
 
 
 @pure("contains")
 def _contains(scope: Scope, call: Strict) -> ast.expr:
-    return expr(_CONTAINS, **_texts(call, "T", "P"))
+    return expr(_CONTAINS, **texts(call, "T", "P"))
 
 
 # -- LIKE -------------------------------------------------------------------------------------------------------------

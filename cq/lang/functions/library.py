@@ -1,5 +1,31 @@
 """All entries: importing this file registers them."""
 
-from cq.lang.functions import arithmetic, comparison, conditional, mathematics, rounding, text, time
+from cq.lang.functions import (
+    arithmetic,
+    comparison,
+    conditional,
+    integers,
+    mathematics,
+    rounding,
+    text,
+    text_building,
+    text_bytes,
+    time,
+    time_formats,
+    time_making,
+)
 
-LOADED = (arithmetic, comparison, conditional, mathematics, rounding, text, time)
+LOADED = (
+    arithmetic,
+    comparison,
+    conditional,
+    integers,
+    mathematics,
+    rounding,
+    text,
+    text_building,
+    text_bytes,
+    time,
+    time_formats,
+    time_making,
+)

@@ -1,16 +1,24 @@
-"""Functions of DOUBLE: they never fail; out of the domain they are NaN, or NULL where Spark says so."""
+"""Functions of DOUBLE, which never fail: out of the domain they are NaN, or NULL where Spark says so.
+
+Angles are in radians. The functions of whole numbers stand in `integers.py`.
+"""
 
 from __future__ import annotations
 
 import math
 
-from cq.lang.functions.registry import scalar
+from cq.lang.functions.registry import OVERLOADS, scalar
 from cq.lang.functions.signatures import fixed
-from cq.lang.types import DOUBLE
+from cq.lang.types import BOOLEAN, DOUBLE
 
 _DOUBLE_TO_DOUBLE = fixed(DOUBLE, returns=DOUBLE)
 _NAN = "CAST('NaN' AS DOUBLE)"
 _INFINITY = "CAST('Infinity' AS DOUBLE)"
+
+
+def is_finite(x: float) -> bool:
+    """Whether x is neither infinite nor NaN."""
+    return x - x == 0.0
 
 
 @scalar(
@@ -95,6 +103,93 @@ def log10(x: float) -> float | None:
 
 
 @scalar(
+    "log2",
+    "log2(number)",
+    _DOUBLE_TO_DOUBLE,
+    spark="log2({0})",
+    native="log2",
+    may_be_null=True,
+    examples=["log2(8) = 3e0", "log2(1) = 0e0", "log2(0) = null", "log2(null) = null", f"log2({_NAN}) = {_NAN}"],
+)
+def log2(x: float) -> float | None:
+    """The logarithm to base 2; NULL at or below zero."""
+    return None if x <= 0.0 else math.log2(x)
+
+
+@scalar(
+    "log1p",
+    "log1p(number)",
+    _DOUBLE_TO_DOUBLE,
+    spark="log1p({0})",
+    native="log1p",
+    may_be_null=True,
+    examples=["log1p(0) = 0e0", "log1p(1e-20) = 1e-20", "log1p(-1) = null", "log1p(null) = null"],
+)
+def log1p(x: float) -> float | None:
+    """The natural logarithm of 1 + x, exact for small x too; NULL at or below -1."""
+    return None if x <= -1.0 else math.log1p(x)
+
+
+@scalar(
+    "log",
+    "log([base,] number)",
+    fixed(DOUBLE, DOUBLE, returns=DOUBLE),
+    spark="log({0}, {1})",
+    native="log",
+    may_be_null=True,
+    examples=[
+        "log(2, 8) = 3e0",
+        "log(1) = 0e0",
+        "log(10, 0) = null",
+        "log(-2, 8) = null",
+        f"log(1, 5) = {_INFINITY}",
+        "log(null, 8) = null",
+    ],
+)
+def log(base: float, x: float) -> float | None:
+    """The logarithm to a base, the natural one without it; NULL when either is at or below zero."""
+    if base <= 0.0 or x <= 0.0:
+        return None
+    top, bottom = math.log(x), math.log(base)
+    if bottom != 0.0:
+        return top / bottom
+    return math.nan if top == 0.0 or math.isnan(top) else math.copysign(math.inf, top)
+
+
+OVERLOADS["log"] = ("ln",)
+
+
+@scalar(
+    "expm1",
+    "expm1(number)",
+    _DOUBLE_TO_DOUBLE,
+    spark="expm1({0})",
+    examples=["expm1(0) = 0e0", "expm1(1e-20) = 1e-20", f"expm1(1000) = {_INFINITY}", "expm1(null) = null"],
+)
+def expm1(x: float) -> float:
+    """e to the power x, less 1, exact for small x too."""
+    if x > 709.782712893384:  # as in EXP
+        return math.inf
+    return math.expm1(x)
+
+
+@scalar(
+    "cbrt",
+    "cbrt(number)",
+    _DOUBLE_TO_DOUBLE,
+    spark="cbrt({0})",
+    examples=["cbrt(27) = 3e0", "cbrt(-1000) = -10e0", "cbrt(0) = 0e0", "cbrt(null) = null", f"cbrt({_NAN}) = {_NAN}"],
+)
+def cbrt(x: float) -> float:
+    """The cube root; exact for cubes of whole numbers."""
+    root = math.cbrt(x)
+    cube = root * root * root
+    if cube == 0.0 or not is_finite(cube):
+        return root
+    return root - (cube - x) / (3.0 * root * root)  # the C library may miss the last digit: one step of Newton's
+
+
+@scalar(
     "power",
     "power(base, exponent)",
     fixed(DOUBLE, DOUBLE, returns=DOUBLE),
@@ -123,3 +218,223 @@ def power(x: float, y: float) -> float:
     except ValueError:  # zero to a negative power, or a negative base to a fraction
         odd = y % 2.0 == 1.0
         return math.nan if x != 0.0 else math.copysign(math.inf, x) if odd else math.inf
+
+
+# -- constants and tests ----------------------------------------------------------------------------------------------
+
+
+@scalar(
+    "pi",
+    "pi()",
+    fixed(returns=DOUBLE),
+    spark="pi()",
+    native="pi",
+    examples=["pi() = 3.141592653589793e0", "(pi() > 3) = true", "cos(pi()) = -1e0", "(pi() + null) = null"],
+)
+def pi() -> float:
+    """The ratio of a circle's circumference to its diameter."""
+    return math.pi
+
+
+@scalar(
+    "e",
+    "e()",
+    fixed(returns=DOUBLE),
+    spark="e()",
+    native="e",
+    examples=["e() = 2.718281828459045e0", "ln(e()) = 1e0", "(e() < 3) = true", "(e() + null) = null"],
+)
+def e() -> float:
+    """The base of the natural logarithm."""
+    return math.e
+
+
+@scalar(
+    "isnan",
+    "isnan(number)",
+    fixed(DOUBLE, returns=BOOLEAN),
+    spark="isnan({0})",
+    native="isnan",
+    handles_null=True,
+    never_null=True,
+    examples=[f"isnan({_NAN}) = true", "isnan(1) = false", f"isnan({_INFINITY}) = false", "isnan(null) = false"],
+)
+def isnan(x: float | None) -> bool:
+    """Whether it is NaN; FALSE for NULL."""
+    return x is not None and math.isnan(x)
+
+
+# -- angles -----------------------------------------------------------------------------------------------------------
+
+
+@scalar(
+    "sin",
+    "sin(angle)",
+    _DOUBLE_TO_DOUBLE,
+    spark="sin({0})",
+    examples=["sin(0) = 0e0", "sin(pi() / 2) = 1e0", f"sin({_INFINITY}) = {_NAN}", "sin(null) = null"],
+)
+def sin(x: float) -> float:
+    """The sine."""
+    return math.sin(x) if is_finite(x) else math.nan
+
+
+@scalar(
+    "cos",
+    "cos(angle)",
+    _DOUBLE_TO_DOUBLE,
+    spark="cos({0})",
+    examples=["cos(0) = 1e0", "cos(pi()) = -1e0", f"cos({_INFINITY}) = {_NAN}", "cos(null) = null"],
+)
+def cos(x: float) -> float:
+    """The cosine."""
+    return math.cos(x) if is_finite(x) else math.nan
+
+
+@scalar(
+    "tan",
+    "tan(angle)",
+    _DOUBLE_TO_DOUBLE,
+    spark="tan({0})",
+    examples=["tan(0) = 0e0", "round(tan(pi() / 4), 9) = 1e0", f"tan({_INFINITY}) = {_NAN}", "tan(null) = null"],
+)
+def tan(x: float) -> float:
+    """The tangent."""
+    return math.tan(x) if is_finite(x) else math.nan
+
+
+@scalar(
+    "asin",
+    "asin(number)",
+    _DOUBLE_TO_DOUBLE,
+    spark="asin({0})",
+    examples=["asin(0) = 0e0", "asin(1) = 1.5707963267948966e0", f"asin(2) = {_NAN}", "asin(null) = null"],
+)
+def asin(x: float) -> float:
+    """The angle with this sine; NaN beyond -1 and 1."""
+    return math.asin(x) if -1.0 <= x <= 1.0 else math.nan
+
+
+@scalar(
+    "acos",
+    "acos(number)",
+    _DOUBLE_TO_DOUBLE,
+    spark="acos({0})",
+    examples=["acos(1) = 0e0", "acos(-1) = 3.141592653589793e0", f"acos(-2) = {_NAN}", "acos(null) = null"],
+)
+def acos(x: float) -> float:
+    """The angle with this cosine; NaN beyond -1 and 1."""
+    return math.acos(x) if -1.0 <= x <= 1.0 else math.nan
+
+
+@scalar(
+    "atan",
+    "atan(number)",
+    _DOUBLE_TO_DOUBLE,
+    spark="atan({0})",
+    examples=[
+        "atan(0) = 0e0",
+        f"atan({_INFINITY}) = 1.5707963267948966e0",
+        f"atan({_NAN}) = {_NAN}",
+        "atan(null) = null",
+    ],
+)
+def atan(x: float) -> float:
+    """The angle with this tangent, between -pi/2 and pi/2."""
+    return math.atan(x)
+
+
+@scalar(
+    "atan2",
+    "atan2(y, x)",
+    fixed(DOUBLE, DOUBLE, returns=DOUBLE),
+    spark="atan2({0}, {1})",
+    examples=[
+        "atan2(0, 1) = 0e0",
+        "atan2(1, 0) = 1.5707963267948966e0",
+        "atan2(0, -1) = 3.141592653589793e0",
+        f"atan2({_NAN}, 1) = {_NAN}",
+        "atan2(null, 1) = null",
+    ],
+)
+def atan2(y: float, x: float) -> float:
+    """The angle of the point (x, y), between -pi and pi."""
+    return math.atan2(y + 0.0, x + 0.0)  # -0.0 counts as 0.0
+
+
+@scalar(
+    "sinh",
+    "sinh(number)",
+    _DOUBLE_TO_DOUBLE,
+    spark="sinh({0})",
+    examples=["sinh(0) = 0e0", f"sinh(1000) = {_INFINITY}", f"sinh(-1000) = -{_INFINITY}", "sinh(null) = null"],
+)
+def sinh(x: float) -> float:
+    """The hyperbolic sine."""
+    if x > 710.4758600739439:  # beyond it Python raises, as EXP above
+        return math.inf
+    if x < -710.4758600739439:
+        return -math.inf
+    return math.sinh(x)
+
+
+@scalar(
+    "cosh",
+    "cosh(number)",
+    _DOUBLE_TO_DOUBLE,
+    spark="cosh({0})",
+    examples=["cosh(0) = 1e0", f"cosh(1000) = {_INFINITY}", f"cosh(-1000) = {_INFINITY}", "cosh(null) = null"],
+)
+def cosh(x: float) -> float:
+    """The hyperbolic cosine."""
+    if x > 710.4758600739439 or x < -710.4758600739439:
+        return math.inf
+    return math.cosh(x)
+
+
+@scalar(
+    "tanh",
+    "tanh(number)",
+    _DOUBLE_TO_DOUBLE,
+    spark="tanh({0})",
+    examples=["tanh(0) = 0e0", "tanh(1000) = 1e0", f"tanh({_NAN}) = {_NAN}", "tanh(null) = null"],
+)
+def tanh(x: float) -> float:
+    """The hyperbolic tangent."""
+    return math.tanh(x)
+
+
+@scalar(
+    "degrees",
+    "degrees(angle)",
+    _DOUBLE_TO_DOUBLE,
+    spark="degrees({0})",
+    aliases=("to_degrees",),
+    examples=[
+        "degrees(pi()) = 180e0",
+        "degrees(0) = 0e0",
+        f"degrees({_INFINITY}) = {_INFINITY}",
+        "degrees(null) = null",
+    ],
+)
+def degrees(x: float) -> float:
+    """The angle in degrees."""
+    return x * 57.29577951308232
+
+
+@scalar(
+    "radians",
+    "radians(degrees)",
+    _DOUBLE_TO_DOUBLE,
+    spark="radians({0})",
+    aliases=("to_radians",),
+    examples=[
+        "radians(180) = 3.141592653589793e0",
+        "radians(0) = 0e0",
+        "radians(-180) = -pi()",
+        "radians(null) = null",
+    ],
+)
+def radians(x: float) -> float:
+    """The angle, given in degrees, in radians."""
+    return x * 0.017453292519943295

@@ -1,4 +1,4 @@
-"""CEIL, FLOOR and ROUND."""
+"""CEIL, FLOOR, ROUND and TRUNC."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
-from cq.lang.functions.arithmetic import half_up, within
+from cq.lang.functions.arithmetic import half_up, truncated, within
 from cq.lang.functions.registry import Constants, Failure, Refusal, Signature, scalar
 from cq.lang.functions.signatures import converts, decimal_result
 from cq.lang.functions.spark_text import cast_to
@@ -181,3 +181,64 @@ def round_(signature: Signature, x: Any, digits: int = 0) -> Any:
     if type_.is_integer:
         return within(returns, value, f"round({x}, {digits})")
     return value // 10 ** (scale - returns.scale)
+
+
+def _cut(types: tuple[DataType, ...], constants: Constants) -> Signature | Refusal | None:
+    """As ROUND, but that a DOUBLE takes no digits, and digits are literals."""
+    if len(types) not in (1, 2) or (len(types) == 2 and not converts(types[1], INTEGER)):
+        return None
+    t = DOUBLE if types[0].kind is Kind.NULL else types[0]
+    if t.is_float:
+        if len(types) == 1:
+            return Signature((DOUBLE,), DOUBLE)
+        return Refusal(
+            "CQ0302", f"TRUNC of a {t} takes no digits", "CAST(x AS DECIMAL(18, 6)) first, or write ROUND(x, 2)"
+        )
+    if not t.is_numeric:
+        return None
+    digits = constants[1] if len(types) == 2 else 0
+    if digits is None:
+        return Refusal("CQ0302", "TRUNC needs a literal number of digits", "write TRUNC(x, 2)")
+    params = (t, INTEGER)[: len(types)]
+    if t.is_integer:
+        return Signature(params, t)
+    scale = min(t.scale, max(0, digits))
+    return Signature(params, decimal(max(1, t.precision - t.scale + scale), scale))
+
+
+def _spark_trunc(signature: Signature, args: tuple[str, ...]) -> str:
+    x = args[0]
+    if signature.returns == DOUBLE:  # from 2**52 on there are no fractions; the sum makes 0.0 of -0.0
+        return f"if(abs({x}) < 4503599627370496D, {x} - {x} % 1D + 0D, {x})"
+    digits = args[1] if len(args) == 2 else "0"
+    return cast_to(f"if({x} < 0, ceil({x}, {digits}), floor({x}, {digits}))", signature.returns)
+
+
+@scalar(
+    "trunc",
+    "trunc(number [, digits])",
+    _cut,
+    spark=_spark_trunc,
+    native="trunc",
+    typed=True,
+    aliases=("truncate",),
+    examples=[
+        "trunc(2.9e0) = 2e0",
+        "trunc(-2.9e0) = -2e0",
+        "trunc(-0.5e0) = 0e0",
+        "trunc(1.999, 2) = 1.99",
+        "trunc(-1.999, 1) = -1.9",
+        "trunc(1299, -2) = 1200",
+        "trunc(CAST('NaN' AS DOUBLE)) = CAST('NaN' AS DOUBLE)",
+        "trunc(null) = null",
+    ],
+)
+def trunc(signature: Signature, x: Any, digits: int = 0) -> Any:
+    """x without what is beyond so many digits after the point, or before it when negative. A DOUBLE takes none."""
+    type_ = signature.params[0]
+    if type_.is_float:
+        return x if math.isnan(x) or math.isinf(x) else float(math.trunc(x))
+    if digits >= type_.scale:
+        return x
+    value = truncated(x, 10 ** min(type_.scale - digits, 40)) if digits > -40 else 0
+    return value * 10 ** max(0, -digits) if value else 0

@@ -272,6 +272,7 @@ def unix_seconds(x: int) -> int:
     "unix_millis(TIMESTAMP)",
     fixed(TIMESTAMP, returns=BIGINT),
     spark="unix_millis(cast({0} as timestamp))",
+    aliases=("epoch_ms",),
     examples=[
         "unix_millis(TIMESTAMP '1970-01-01 00:00:01.0019') = 1001",
         "unix_millis(TIMESTAMP '1969-12-31 23:59:59.9999') = -1",
@@ -289,6 +290,7 @@ def unix_millis(x: int) -> int:
     "unix_micros(TIMESTAMP)",
     fixed(TIMESTAMP, returns=BIGINT),
     spark="unix_micros(cast({0} as timestamp))",
+    aliases=("epoch_us",),
     examples=[
         "unix_micros(TIMESTAMP '1970-01-01 00:00:00.000001') = 1",
         "unix_micros(TIMESTAMP '1969-12-31 23:59:59') = -1000000",

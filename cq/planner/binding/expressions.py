@@ -31,6 +31,7 @@ from cq.planner.binding.literals import (
 )
 from cq.planner.binding.scope import Relation, finds
 from cq.planner.binding.scope import resolve as resolve_column
+from cq.planner.binding.shorthands import SHORTHANDS
 from cq.planner.binding.traits import check_size
 from cq.planner.binding.type_errors import (
     apart,
@@ -416,7 +417,8 @@ class ExprBinder:
                 return self.if_(node)
             case "date_trunc" | "time_trunc" | "date_part":
                 return self.by_unit(node)
-        if lookup(node.name) is None:
+        short = SHORTHANDS.get(node.name)
+        if short is None and lookup(node.name) is None:
             raise self.unknown_function(node)
         if node.star or node.distinct or node.order_by or node.filter is not None or node.nulls is not None:
             raise compile_error(
@@ -424,6 +426,8 @@ class ExprBinder:
                 f"{node.name.upper()} is not an aggregate: it accepts no *, DISTINCT, ORDER BY, FILTER or NULLS",
                 node.span,
             )
+        if short is not None:
+            return short(self, node)
         args = self.positional(node, 0)
         return self.call(node.name, args, node.span, list(node.args), node.name_span)
 
@@ -497,7 +501,10 @@ def known_functions() -> list[str]:
     """All names a call can have, for `did you mean`."""
     names = {n for n in all_names() if n.isidentifier()} | set(all_aggregates())
     return sorted(
-        names | COALESCE_NAMES | {"nullif", "if", "lag", "tumble_start", "tumble_end", "hop_start", "hop_end"}
+        names
+        | COALESCE_NAMES
+        | set(SHORTHANDS)
+        | {"nullif", "if", "lag", "tumble_start", "tumble_end", "hop_start", "hop_end"}
     )
 
 

@@ -35,9 +35,13 @@ LIBRARY: tuple[str, ...] = (
     *(name for name in CONTAINERS if name != "cq.runtime.containers.blocks"),
     "cq.runtime.values.text",
     "cq.runtime.values.characters",
+    "cq.runtime.values.divisors",
     "cq.runtime.values.numerals",
+    "cq.runtime.values.building",
+    "cq.runtime.values.digests",
     "cq.runtime.values.doubles",
     "cq.runtime.values.times",
+    "cq.runtime.values.patterns",
     "cq.lang.calendar",  # registered by cq.runtime.values.times
     "cq.runtime.queues.ring",
     "cq.runtime.queues.pool",

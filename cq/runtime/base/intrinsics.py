@@ -18,6 +18,8 @@ RAISES = "cq_raises."
 
 IR_TYPES = {"i64": "i64", "f64": "double", "bool": "i1", "void": "void"}
 
+_OF_ONE_DOUBLE = ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "cbrt", "expm1")
+
 # every function that bodies call and the words they share; nothing else may be named
 DECLARATIONS = {
     "llvm.sadd.with.overflow.i64": "declare { i64, i1 } @llvm.sadd.with.overflow.i64(i64, i64)",
@@ -52,6 +54,10 @@ DECLARATIONS = {
     "exp": "declare double @exp(double)",
     "log": "declare double @log(double)",
     "log10": "declare double @log10(double)",
+    "log2": "declare double @log2(double)",
+    "log1p": "declare double @log1p(double)",
+    **{name: f"declare double @{name}(double)" for name in _OF_ONE_DOUBLE},
+    "atan2": "declare double @atan2(double, double)",
     "pow": "declare double @pow(double, double)",
     "snprintf": "declare i32 @snprintf(ptr, i64, ptr, ...)",
     "strtod": "declare double @strtod(ptr, ptr)",
@@ -261,6 +267,10 @@ ret void""",
     "f64_exp": _libc("exp"),
     "f64_ln": _libc("log"),
     "f64_log10": _libc("log10"),
+    "f64_log2": _libc("log2"),
+    "f64_log1p": _libc("log1p"),
+    **{f"f64_{name}": _libc(name) for name in _OF_ONE_DOUBLE},
+    "f64_atan2": "%v = call double @atan2(double %0, double %1)\nret double %v",
     "f64_pow": "%v = call double @pow(double %0, double %1)\nret double %v",
     "print_f64": f"""%f = alloca i64, align 8
 store i64 {_PRINT_FORMAT}, ptr %f, align 8

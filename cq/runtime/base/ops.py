@@ -398,6 +398,55 @@ def f64_log10(x: float) -> float:
     return math.log10(x)
 
 
+@op("f64(f64)")
+def f64_log2(x: float) -> float:
+    """The logarithm to base 2 of x > 0 or NaN."""
+    assert not x <= 0.0, f"f64_log2({x})"
+    return math.log2(x)
+
+
+@op("f64(f64)")
+def f64_log1p(x: float) -> float:
+    """The natural logarithm of 1 + x, for x > -1 or NaN."""
+    assert not x <= -1.0, f"f64_log1p({x})"
+    return math.log1p(x)
+
+
+def _by_libm(name: str, function: Callable[[float], float], doc: str) -> Callable[[float], float]:
+    """A function of the C library: never an error, NaN outside of its domain, infinite beyond the doubles."""
+
+    def computed(x: float) -> float:
+        try:
+            return function(x)
+        except ValueError:
+            return math.nan
+        except OverflowError:
+            return math.copysign(math.inf, x) if name != "f64_cosh" else math.inf
+
+    computed.__name__ = computed.__qualname__ = name
+    computed.__doc__ = doc
+    return op("f64(f64)")(computed)
+
+
+f64_sin = _by_libm("f64_sin", math.sin, "The sine; NaN of an infinity.")
+f64_cos = _by_libm("f64_cos", math.cos, "The cosine; NaN of an infinity.")
+f64_tan = _by_libm("f64_tan", math.tan, "The tangent; NaN of an infinity.")
+f64_asin = _by_libm("f64_asin", math.asin, "The arc sine; NaN beyond -1 and 1.")
+f64_acos = _by_libm("f64_acos", math.acos, "The arc cosine; NaN beyond -1 and 1.")
+f64_atan = _by_libm("f64_atan", math.atan, "The arc tangent.")
+f64_sinh = _by_libm("f64_sinh", math.sinh, "The hyperbolic sine.")
+f64_cosh = _by_libm("f64_cosh", math.cosh, "The hyperbolic cosine.")
+f64_tanh = _by_libm("f64_tanh", math.tanh, "The hyperbolic tangent.")
+f64_cbrt = _by_libm("f64_cbrt", math.cbrt, "The cube root.")
+f64_expm1 = _by_libm("f64_expm1", math.expm1, "e to the power x, less 1, exact for small x.")
+
+
+@op("f64(f64, f64)")
+def f64_atan2(y: float, x: float) -> float:
+    """The angle of the point (x, y), from -pi to pi."""
+    return math.atan2(y, x)
+
+
 @op("f64(f64, f64)")
 def f64_pow(x: float, y: float) -> float:
     """C `pow`: never an error, NaN for a negative base to a fraction, infinite beyond the doubles."""

@@ -234,8 +234,8 @@ FINAL_SIGMA = 0x3C2
 MOST_CASE_GROWTH = 3  # bytes of the result for one byte of the text
 
 
-@native("i64(i64, i64)")
-def _code_point(text: int, at: int) -> int:
+@native("i64(i64, i64)", export=True)
+def code_point(text: int, at: int) -> int:
     """The code point at an offset."""
     first = ld_u8(text, at)
     if first < 0x80:
@@ -283,12 +283,12 @@ def _is_final(text: int, length: int, at: int, table: int) -> int:
     kind = CASE_IGNORABLE
     while before > 0 and kind == CASE_IGNORABLE:
         before = _character_before(text, before)
-        kind = _case_entry(table, _code_point(text, before)) & CASE_CLASS
+        kind = _case_entry(table, code_point(text, before)) & CASE_CLASS
     if kind == 0 or kind == CASE_IGNORABLE:
         return 0
     after = at + 2  # bytes of the sigma itself
     while after < length:
-        kind = _case_entry(table, _code_point(text, after)) & CASE_CLASS
+        kind = _case_entry(table, code_point(text, after)) & CASE_CLASS
         if kind != CASE_IGNORABLE:
             return kind == 0
         after += character_bytes(ld_u8(text, after))
@@ -310,7 +310,7 @@ def text_case(state: int, text: int, length: int, first: int, table: int) -> int
     out = made + ascii_end
     at = ascii_end
     while at < length:
-        point = _code_point(text, at)
+        point = code_point(text, at)
         entry = _case_entry(table, point)
         change = entry >> 2
         if entry & CASE_CLASS == CAPITAL_SIGMA and change != 0 and _is_final(text, length, at, table) != 0:

@@ -1,0 +1,185 @@
+"""Texts as numbers and bytes: code points, hexadecimal digits, digests of the UTF-8 bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+
+from cq.lang.functions.registry import OVERLOADS, scalar
+from cq.lang.functions.signatures import fixed
+from cq.lang.types import BIGINT, INTEGER, VARCHAR
+
+_TEXT_TO_INTEGER = fixed(VARCHAR, returns=INTEGER)
+_TEXT_TO_TEXT = fixed(VARCHAR, returns=VARCHAR)
+_NUMBER_TO_TEXT = fixed(BIGINT, returns=VARCHAR)
+
+
+@scalar(
+    "ascii",
+    "ascii(text)",
+    _TEXT_TO_INTEGER,
+    spark="ascii({0})",
+    native="ascii",
+    aliases=("unicode",),
+    examples=["ascii('A') = 65", "ascii('€uro') = 8364", "ascii('') = 0", "ascii(null) = null"],
+)
+def ascii_(x: str) -> int:
+    """The number of the first code point; 0 for ''."""
+    return ord(x[0]) if x else 0
+
+
+@scalar(
+    "chr",
+    "chr(number)",
+    _NUMBER_TO_TEXT,
+    spark="chr({0})",
+    native="chr",
+    aliases=("char",),
+    examples=["chr(65) = 'A'", "chr(233) = 'é'", "chr(256 + 65) = 'A'", "chr(-1) = ''", "chr(null) = null"],
+)
+def chr_(x: int) -> str:
+    """The character with this number modulo 256, as in Spark; '' for a negative one."""
+    return chr(x & 255) if x >= 0 else ""
+
+
+@scalar(
+    "octet_length",
+    "octet_length(text)",
+    _TEXT_TO_INTEGER,
+    spark="octet_length({0})",
+    native="octet_length",
+    examples=["octet_length('abc') = 3", "octet_length('ñ€') = 5", "octet_length('') = 0", "octet_length(null) = null"],
+)
+def octet_length(x: str) -> int:
+    """The number of bytes in UTF-8."""
+    return len(x.encode())
+
+
+@scalar(
+    "bit_length",
+    "bit_length(text)",
+    _TEXT_TO_INTEGER,
+    spark="bit_length({0})",
+    native="bit_length",
+    examples=["bit_length('abc') = 24", "bit_length('ñ') = 16", "bit_length('') = 0", "bit_length(null) = null"],
+)
+def bit_length(x: str) -> int:
+    """The number of bits in UTF-8."""
+    return len(x.encode()) * 8
+
+
+@scalar(
+    "hex",
+    "hex(integer or text)",
+    _NUMBER_TO_TEXT,
+    spark="hex({0})",
+    native="hex",
+    aliases=("to_hex",),
+    examples=[
+        "hex(255) = 'FF'",
+        "hex(0) = '0'",
+        "hex(-1) = 'FFFFFFFFFFFFFFFF'",
+        "hex('ñ1') = 'C3B131'",
+        "hex(null) = null",
+    ],
+)
+def hex_(x: int) -> str:
+    """The number's 64 bits, or the text's UTF-8 bytes, as hexadecimal digits."""
+    return f"{x & (1 << 64) - 1:X}"
+
+
+@scalar(
+    "hex_text",
+    "hex_text(text), also as `hex`",
+    _TEXT_TO_TEXT,
+    spark="hex({0})",
+    native="hex_text",
+    examples=["hex('abc') = '616263'", "hex('ñ') = 'C3B1'", "hex('') = ''", "hex_text(null) = null"],
+)
+def hex_text(x: str) -> str:
+    """The UTF-8 bytes as hexadecimal digits."""
+    return x.encode().hex().upper()
+
+
+OVERLOADS["hex"] = ("hex_text",)
+
+
+@scalar(
+    "bin",
+    "bin(integer)",
+    _NUMBER_TO_TEXT,
+    spark="bin({0})",
+    native="bin",
+    examples=["bin(13) = '1101'", "bin(0) = '0'", "bin(-1) = repeat('1', 64)", "bin(null) = null"],
+)
+def bin_(x: int) -> str:
+    """The number's 64 bits as binary digits, without zeros in front."""
+    return f"{x & (1 << 64) - 1:b}"
+
+
+@scalar(
+    "md5",
+    "md5(text)",
+    _TEXT_TO_TEXT,
+    spark="md5({0})",
+    native="md5",
+    examples=[
+        "md5('abc') = '900150983cd24fb0d6963f7d28e17f72'",
+        "md5('') = 'd41d8cd98f00b204e9800998ecf8427e'",
+        "md5(repeat('ñ', 32)) = '3aa26c7327440892f5fac89190c264b2'",
+        "md5(null) = null",
+    ],
+)
+def md5(x: str) -> str:
+    """The MD5 digest of the UTF-8 bytes, as hexadecimal digits."""
+    return hashlib.md5(x.encode(), usedforsecurity=False).hexdigest()
+
+
+@scalar(
+    "sha1",
+    "sha1(text)",
+    _TEXT_TO_TEXT,
+    spark="sha1({0})",
+    native="sha1",
+    aliases=("sha",),
+    examples=[
+        "sha1('abc') = 'a9993e364706816aba3e25717850c26c9cd0d89d'",
+        "sha1('') = 'da39a3ee5e6b4b0d3255bfef95601890afd80709'",
+        "sha1(repeat('a', 119)) = 'ee971065aaa017e0632a8ca6c77bb3bf8b1dfc56'",
+        "sha1(null) = null",
+    ],
+)
+def sha1(x: str) -> str:
+    """The SHA-1 digest of the UTF-8 bytes, as hexadecimal digits."""
+    return hashlib.sha1(x.encode(), usedforsecurity=False).hexdigest()
+
+
+@scalar(
+    "sha256",
+    "sha256(text)",
+    _TEXT_TO_TEXT,
+    spark="sha2({0}, 256)",
+    native="sha256",
+    examples=[
+        "sha256('abc') = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'",
+        "sha256('') = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'",
+        "sha256(repeat('a', 56)) = 'b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a'",
+        "sha256(null) = null",
+    ],
+)
+def sha256(x: str) -> str:
+    """The SHA-256 digest of the UTF-8 bytes, as hexadecimal digits."""
+    return hashlib.sha256(x.encode()).hexdigest()
+
+
+@scalar(
+    "crc32",
+    "crc32(text)",
+    fixed(VARCHAR, returns=BIGINT),
+    spark="crc32({0})",
+    native="crc32",
+    examples=["crc32('abc') = 891568578", "crc32('') = 0", "crc32('ñ') = 493360488", "crc32(null) = null"],
+)
+def crc32(x: str) -> int:
+    """The CRC-32 check sum of the UTF-8 bytes."""
+    return zlib.crc32(x.encode())

@@ -1,0 +1,262 @@
+"""Functions that are short for other expressions: choices about NULL and NaN, casts, sums and differences of times.
+
+What they stand for has its meaning, its kernel form and its Spark text already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from cq.errors import CompileError, Span, compile_error
+from cq.grammar import ast
+from cq.grammar.intervals import read_unit
+from cq.lang.expressions import Coalesce, Expr, IsNull, Literal
+from cq.lang.functions.time_formats import BadPattern, java_pattern
+from cq.lang.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    INTERVAL_MONTH,
+    REAL,
+    SMALLINT,
+    TIMESTAMP,
+    TINYINT,
+    VARCHAR,
+    DataType,
+    Kind,
+)
+from cq.planner.binding.conversion import convert, settled
+from cq.planner.binding.literals import UNIT_MONTHS, UNIT_US
+
+
+class Binder(Protocol):
+    """What short forms ask of the binder of expressions."""
+
+    def positional(self, node: ast.Call, least: int) -> list[Expr]: ...
+    def exactly(self, node: ast.Call, count: int) -> list[Expr]: ...
+    def aligned(self, values: Sequence[Expr], what: str) -> list[Expr]: ...
+    def conditional(self, conditions: Sequence[Expr], values: Sequence[Expr], span: Span) -> Expr: ...
+    def compare(self, op: str, left: Expr, right: Expr, span: Span) -> Expr: ...
+    def bind_cast(self, arg: Expr, type_: DataType, span: Span, safe: bool = False) -> Expr: ...
+    def call(
+        self, name: str, args: Sequence[Expr], span: Span, nodes: Sequence[ast.Node], name_span: Span | None = None
+    ) -> Expr: ...
+
+
+Shorthand = Callable[[Binder, ast.Call], Expr]
+
+SHORTHANDS: dict[str, Shorthand] = {}
+CASTS = {
+    "boolean": BOOLEAN, "tinyint": TINYINT, "smallint": SMALLINT, "int": INTEGER, "bigint": BIGINT, "float": REAL,
+    "double": DOUBLE, "string": VARCHAR, "date": DATE, "timestamp": TIMESTAMP,
+}  # fmt: skip
+
+
+def shorthand(*names: str) -> Callable[[Shorthand], Shorthand]:
+    """Register what binds the calls of these names."""
+
+    def register(function: Shorthand) -> Shorthand:
+        SHORTHANDS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+# -- NULL and NaN -----------------------------------------------------------------------------------------------------
+
+
+@shorthand("nvl2")
+def _nvl2(binder: Binder, node: ast.Call) -> Expr:
+    """NVL2(x, y, z): y where x is not NULL, else z."""
+    x, y, z = binder.exactly(node, 3)
+    return binder.conditional([_is_null(x)], [z, y], node.span)
+
+
+@shorthand("zeroifnull")
+def _zeroifnull(binder: Binder, node: ast.Call) -> Expr:
+    """ZEROIFNULL(x): COALESCE(x, 0)."""
+    (x,) = binder.exactly(node, 1)
+    value, zero = binder.aligned([x, Literal(INTEGER, False, 0, span=x.span)], "the argument of ZEROIFNULL and 0")
+    return Coalesce(value.type, False, (value, zero), span=node.span)
+
+
+@shorthand("nullifzero")
+def _nullifzero(binder: Binder, node: ast.Call) -> Expr:
+    """NULLIFZERO(x): NULLIF(x, 0)."""
+    (x,) = binder.exactly(node, 1)
+    zero = binder.compare("=", x, Literal(INTEGER, False, 0, span=x.span), node.span)
+    return binder.conditional([zero], [Literal(x.type, True, None), x], node.span)
+
+
+@shorthand("nanvl")
+def _nanvl(binder: Binder, node: ast.Call) -> Expr:
+    """NANVL(x, y): y where x is NaN."""
+    x, y = binder.exactly(node, 2)
+    nan = binder.call("isnan", [x], node.span, node.args)
+    return binder.conditional([nan], [y, convert(x, DOUBLE)], node.span)
+
+
+@shorthand("isnull")
+def _isnull(binder: Binder, node: ast.Call) -> Expr:
+    """ISNULL(x): x IS NULL."""
+    (x,) = binder.exactly(node, 1)
+    return _is_null(x)
+
+
+@shorthand("isnotnull")
+def _isnotnull(binder: Binder, node: ast.Call) -> Expr:
+    """ISNOTNULL(x): x IS NOT NULL."""
+    (x,) = binder.exactly(node, 1)
+    return binder.call("not", [_is_null(x)], node.span, node.args)
+
+
+def _is_null(x: Expr) -> IsNull:
+    return IsNull(BOOLEAN, False, settled(x), span=x.span)
+
+
+# -- casts ------------------------------------------------------------------------------------------------------------
+
+
+@shorthand(*CASTS)
+def _cast(binder: Binder, node: ast.Call) -> Expr:
+    """STRING(x): CAST(x AS VARCHAR), and so for other types."""
+    (x,) = binder.exactly(node, 1)
+    return binder.bind_cast(x, CASTS[node.name], node.span)
+
+
+@shorthand("to_timestamp", "try_to_timestamp")
+def _to_timestamp(binder: Binder, node: ast.Call) -> Expr:
+    """TO_TIMESTAMP(text): CAST(text AS TIMESTAMP); with a pattern it is a function."""
+    return _read(binder, node, node.name, binder.positional(node, 1))
+
+
+@shorthand("to_date", "try_to_date")
+def _to_date(binder: Binder, node: ast.Call) -> Expr:
+    """TO_DATE(text [, pattern]): the day of TO_TIMESTAMP."""
+    args = binder.positional(node, 1)
+    name = node.name.replace("date", "timestamp")
+    if len(args) == 1:
+        return binder.bind_cast(args[0], DATE, node.span, safe=name.startswith("try"))
+    return binder.bind_cast(_read(binder, node, name, args), DATE, node.span)
+
+
+@shorthand("strptime", "try_strptime")
+def _strptime(binder: Binder, node: ast.Call) -> Expr:
+    """STRPTIME(text, '%Y-%m-%d'): TO_TIMESTAMP with the pattern in its letters."""
+    name = "try_to_timestamp" if node.name.startswith("try") else "to_timestamp"
+    return binder.call(name, _translated(binder, node), node.span, node.args, node.name_span)
+
+
+@shorthand("strftime")
+def _strftime(binder: Binder, node: ast.Call) -> Expr:
+    """STRFTIME(x, '%Y-%m-%d'): DATE_FORMAT with the pattern in its letters."""
+    return binder.call("date_format", _translated(binder, node), node.span, node.args, node.name_span)
+
+
+@shorthand("from_unixtime")
+def _from_unixtime(binder: Binder, node: ast.Call) -> Expr:
+    """FROM_UNIXTIME(seconds [, pattern]): DATE_FORMAT of the time so many seconds after 1970."""
+    seconds, *pattern = binder.positional(node, 1)
+    time = binder.call("timestamp_seconds", [seconds], node.span, node.args[:1])
+    given = pattern or [Literal(VARCHAR, False, "yyyy-MM-dd HH:mm:ss", span=node.span)]
+    return binder.call("date_format", [time, *given], node.span, node.args, node.name_span)
+
+
+@shorthand("unix_timestamp", "to_unix_timestamp")
+def _unix_timestamp(binder: Binder, node: ast.Call) -> Expr:
+    """UNIX_TIMESTAMP(time), UNIX_TIMESTAMP(text [, pattern]): UNIX_SECONDS of the time, or of TO_TIMESTAMP."""
+    args = binder.positional(node, 1)
+    time = _read(binder, node, "to_timestamp", args) if args[0].type.kind is Kind.VARCHAR else args[0]
+    others = args[1:] if time is args[0] else []
+    return binder.call("unix_seconds", [time, *others], node.span, node.args, node.name_span)
+
+
+def _read(binder: Binder, node: ast.Call, name: str, args: Sequence[Expr]) -> Expr:
+    if len(args) == 1:
+        return binder.bind_cast(args[0], TIMESTAMP, node.span, safe=name.startswith("try"))
+    return binder.call(name, args, node.span, node.args, node.name_span)
+
+
+def _translated(binder: Binder, node: ast.Call) -> list[Expr]:
+    """A value and a pattern with %, now in Java's letters."""
+    value, pattern = binder.exactly(node, 2)
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        raise compile_error(
+            "CQ0302", f"{node.name.upper()} needs a literal pattern", pattern.span,
+            help=f"write {node.name.upper()}(x, '%Y-%m-%d %H:%M:%S')",
+        )  # fmt: skip
+    try:
+        letters = java_pattern(pattern.value)
+    except BadPattern as bad:
+        raise compile_error(
+            "CQ0302", f"in the pattern '{pattern.value}' {bad}", pattern.span,
+            help="fields: %Y %y %m %d %j %a %A %b %B %H %I %p %M %S %f %g %F %T %%, and %-m for no zero in front",
+        ) from None  # fmt: skip
+    return [value, Literal(VARCHAR, False, letters, span=pattern.span)]
+
+
+# -- times by unit ----------------------------------------------------------------------------------------------------
+
+
+@shorthand("timestampadd", "dateadd", "date_add")
+def _timestampadd(binder: Binder, node: ast.Call) -> Expr:
+    """DATEADD(unit, count, time): time + count * INTERVAL '1' unit, a TIMESTAMP."""
+    if len(node.args) == 2 and node.name == "date_add":
+        return _moved(binder, node)
+    unit, (count, time) = _unit(node), _rest(binder, node)
+    months = unit in UNIT_MONTHS
+    one = Literal(INTERVAL_MONTH, False, UNIT_MONTHS[unit]) if months else Literal(INTERVAL, False, UNIT_US[unit])
+    length = binder.call("*", [count, one], node.span, node.args)
+    return binder.call("+", [binder.bind_cast(time, TIMESTAMP, time.span), length], node.span, node.args)
+
+
+@shorthand("date_sub")
+def _moved(binder: Binder, node: ast.Call) -> Expr:
+    """DATE_ADD(time, INTERVAL …) and DATE_SUB: + and -; with a number of days they are functions."""
+    time, length = binder.exactly(node, 2)
+    name = ("+" if node.name == "date_add" else "-") if length.type.is_interval else node.name
+    return binder.call(name, [time, length], node.span, node.args, node.name_span)
+
+
+@shorthand("timestampdiff", "datediff", "date_diff")
+def _timestampdiff(binder: Binder, node: ast.Call) -> Expr:
+    """TIMESTAMPDIFF(unit, start, end): the whole units between them. DATEDIFF(end, start): the days."""
+    if len(node.args) == 2 and node.name != "timestampdiff":
+        days = [binder.bind_cast(d, DATE, d.span) for d in binder.exactly(node, 2)]
+        return binder.call("datediff", days, node.span, node.args, node.name_span)
+    unit = _unit(node)
+    start, end = (binder.bind_cast(t, TIMESTAMP, t.span) for t in _rest(binder, node))
+    if unit in UNIT_MONTHS:
+        apart, size = binder.call("timestampdiff_month", [start, end], node.span, node.args[1:]), UNIT_MONTHS[unit]
+    else:
+        micros = [binder.call("unix_micros", [t], node.span, node.args[1:]) for t in (end, start)]
+        apart, size = binder.call("-", micros, node.span, node.args[1:]), UNIT_US[unit]
+    return binder.call("/", [apart, Literal(BIGINT, False, size)], node.span, node.args)
+
+
+def _unit(node: ast.Call) -> str:
+    """The unit that a call begins with, as a word or a string."""
+    if len(node.args) != 3:
+        raise _needs_unit(node)
+    match node.args[0]:
+        case ast.ColumnRef(name=word, qualifier=None, span=span) | ast.StringLiteral(value=word, span=span):
+            return read_unit(word, span)
+    raise _needs_unit(node)
+
+
+def _needs_unit(node: ast.Call) -> CompileError:
+    name = node.name.upper()
+    rest = "a, b" if "DIFF" in name else "1, ts"
+    return compile_error(
+        "CQ0302", f"{name} takes a unit and two values", node.span, help=f"write {name}(DAY, {rest})"
+    )  # fmt: skip
+
+
+def _rest(binder: Binder, node: ast.Call) -> list[Expr]:
+    """The two arguments behind the unit."""
+    values = ast.Call(node.name, node.args[1:], span=node.span, name_span=node.name_span)
+    return binder.exactly(values, 2)
