@@ -1,53 +1,77 @@
-"""Joins of two streams: `a [LEFT] JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND`."""
+"""Joins of two relations: by equal keys, `a [LEFT|RIGHT|FULL] JOIN b ON a.k = b.k`, and by keys and time,
+`a [LEFT|RIGHT] JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND`.
+
+Where a condition limits how far apart the event times of two rows may be, rows are kept as long as that; else all are
+kept. RIGHT JOIN is LEFT JOIN with its sides exchanged; only the columns stand as they are written.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from cq.errors import CompileError
 from cq.grammar import ast
-from cq.lang.expressions import columns_of, conjunction, conjuncts, remap
-from cq.planner.binding.join_mistakes import bounds_apart, excluding_bounds, missing_bound
+from cq.lang.expressions import Expr, conjunction, conjuncts
+from cq.planner.binding.join_mistakes import bounds_apart, endless_outer, excluding_bounds, missing_bound
 from cq.planner.binding.join_times import Bounds, Sides, bounds_of
-from cq.planner.binding.joins import condition, equated, joined_relation, refuse_pending, side_by_side
+from cq.planner.binding.joins import condition, joined_relation, keyed, refuse_pending, side_by_side
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.scope import Relation
-from cq.planner.operators import IntervalJoin
+from cq.planner.operators import IntervalJoin, Join
+from cq.planner.plan.node import LogicalNode
+
+Parts = Sequence[tuple[Expr, Bounds | None]]
+"""The conditions that AND joins, and what each says of how far apart two event times are."""
 
 
-def interval_join(
-    node: ast.Join, left: Relation, right: Relation, parameters: Mapping[str, ParameterValue]
-) -> Relation:
-    """The join by keys and by an interval of times. CQ0408 where a bound on the times is missing."""
+def stream_join(node: ast.Join, left: Relation, right: Relation, parameters: Mapping[str, ParameterValue]) -> Relation:
+    """The join by keys, by an interval of times, or by both. CQ0408 where the condition has neither."""
     refuse_pending(left)
     refuse_pending(right)
-    sides = Sides(left, right)
-    width = sides.width
-    both = side_by_side(left, right, width)
-    left_keys, right_keys = [], []
-    parts = [(p, bounds_of(p, sides)) for p in conjuncts(condition(node, both, left, right, parameters))]
-    bounds = _chosen([b for _, b in parts if b is not None])
-    rest = []
-    for part, found in parts:
-        pair = None if found is not None else equated(part, width)
-        if pair is not None and columns_of(pair[0]):
-            left_keys.append(pair[0])
-            right_keys.append(remap(pair[1], {c: c - width for c in columns_of(pair[1])}))
-        elif found is None or found.times != bounds.times:
-            rest.append(part)
+    sides = Sides(right, left) if node.kind == "RIGHT" else Sides(left, right)
+    both = side_by_side(sides.left, sides.right, sides.width)
+    parts = conjuncts(condition(node, both, sides.left, sides.right, parameters))
+    found = [(part, bounds_of(part, sides)) for part in parts]
+    bounds = _chosen([b for _, b in found if b is not None])
+    join = _interval_join if bounds.complete and node.kind != "FULL" else _equi_join
+    return joined_relation(join(node, sides, found, bounds), node, sides.left, sides.right)
+
+
+def _interval_join(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds) -> LogicalNode:
+    """The join of rows whose times are within the bounds."""
     if bounds.lower_us > bounds.upper_us:
         raise excluding_bounds(sides, bounds)
-    if bounds.times is None or not bounds.complete:
-        for _, found in parts:
-            if found is not None and found.times != bounds.times and bounds.and_(found).complete:
-                raise bounds_apart(sides, bounds, found)
-        raise missing_bound(node, sides, bounds, rest)
+    assert bounds.times is not None, "bounds of no times"
+    others = [part for part, found in parts if found is None or found.times != bounds.times]
+    left_keys, right_keys, rest = keyed(others, sides.width)
     left_time, right_time = bounds.times
-    made = IntervalJoin(
-        left.node, right.node, left_time, tuple(left_keys), tuple(right_keys),
-        conjunction(rest) if rest else None, node.kind == "LEFT",
-        right_time=right_time, lower_us=bounds.lower_us, upper_us=bounds.upper_us, span=node.span,
+    return IntervalJoin(
+        sides.left.node, sides.right.node, tuple(left_keys), tuple(right_keys),
+        conjunction(rest) if rest else None, node.kind != "INNER",
+        left_time=left_time, right_time=right_time, lower_us=bounds.lower_us, upper_us=bounds.upper_us, span=node.span,
     )  # fmt: skip
-    return joined_relation(made, node, left, right, both)
+
+
+def _equi_join(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds) -> LogicalNode:
+    """The join of rows with equal keys, of which all are kept."""
+    left_keys, right_keys, rest = keyed([p for p, _ in parts], sides.width)
+    if not left_keys:
+        raise _neither(node, sides, parts, bounds, rest)
+    outer = node.kind != "INNER"
+    if outer and not (sides.left.node.bounded and sides.right.node.bounded):
+        raise endless_outer(node, sides, bounds, rest)
+    return Join(
+        sides.left.node, sides.right.node, tuple(left_keys), tuple(right_keys),
+        conjunction(rest) if rest else None, outer, right_outer=node.kind == "FULL", span=node.span,
+    )  # fmt: skip
+
+
+def _neither(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds, rest: Sequence[Expr]) -> CompileError:
+    """What is wrong with a condition that neither equates the sides nor limits how far apart their times are."""
+    for _, found in parts:
+        if found is not None and found.times != bounds.times and bounds.and_(found).complete:
+            return bounds_apart(sides, bounds, found)
+    return missing_bound(node, sides, bounds, rest)
 
 
 def _chosen(found: Sequence[Bounds]) -> Bounds:
