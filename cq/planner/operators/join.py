@@ -71,7 +71,8 @@ class Join(Joined):
 
     @property
     def state(self) -> StateBound:
-        return StateBound("all rows of both sides", bounded=False)
+        way = "limit how far apart the times are: ON … AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
+        return StateBound("all rows of both sides", bounded=False, way=way)
 
     @property
     def cost_ns(self) -> int:
