@@ -50,7 +50,7 @@ CODES: dict[str, str] = {
     "CQ0405": "an aggregate or window function is not allowed here",
     "CQ0406": "the result would never be final on an unbounded input",
     "CQ0407": "state would grow without a bound",
-    "CQ0408": "a join lacks a key, or a bound on its event times, that it needs",
+    "CQ0408": "a join lacks an equality, or a bound on its event times, that it needs",
     "CQ0409": "duplicate column names in the output",
     # 05xx: not built
     "CQ0501": "this statement or clause is not supported yet",

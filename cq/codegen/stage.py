@@ -158,7 +158,7 @@ def _write_finishers(stage: StagePlan) -> list[str]:
         if id(node) in stage.gathered:
             name = gather.gather_name(stage, node)
             calls.append(f"status = {name}(state, out, constants, NEVER, serial, 0, 0, -1)")
-        if node.operator in FINISH:
+        if node.emits_at_end:
             FINISH[node.operator](stage, node)
             calls.append(f"status = {stage.writer.functions[-1].name}(state, out, constants, serial)")
     return calls

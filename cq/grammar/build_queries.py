@@ -133,6 +133,9 @@ class QueryBuilder(ExpressionBuilder):
     def cross_joined(self, at: Span, left: Any, right: Any) -> ast.Join:
         return ast.Join("CROSS", left, right, span=at)
 
+    def natural_joined(self, at: Span, left: Any, kind: tuple[Any, Span], right: Any) -> ast.Join:
+        return ast.Join(kind[0], left, right, natural=True, span=at, kind_span=kind[1])
+
     def asof_joined(
         self, at: Span, left: Any, kind: tuple[Any, Span], right: Any, condition: dict[str, Any]
     ) -> ast.Join:

@@ -304,7 +304,7 @@ def alias(node: ast.TableRef | ast.DerivedTable | ast.TableFunction | ast.Unnest
 
 def join_words(node: ast.Join) -> str:
     kind = "" if node.kind == "INNER" else f"{node.kind} "
-    return f"{'ASOF ' if node.asof else ''}{kind}JOIN"
+    return f"{'ASOF ' if node.asof else 'NATURAL ' if node.natural else ''}{kind}JOIN"
 
 
 def join_right(node: ast.Join) -> str:

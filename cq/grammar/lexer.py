@@ -65,6 +65,7 @@ ONLY_BEFORE: dict[str, frozenset[str]] = {
         "IDLE": "TIMEOUT",
         "IGNORE": "NULLS",
         "MATCH_CONDITION": "(",
+        "NATURAL": "JOIN INNER LEFT RIGHT FULL",
         "OFFSET": "NUMBER PARAMETER (",
         "PARTITION": "BY",
         "PRIMARY": "KEY",
@@ -89,7 +90,7 @@ ONLY_AFTER: dict[str, frozenset[str]] = {
 }
 
 _LIKE_NOT_EQUAL = {"!=": "<>", "<=>": "<>"}  # comparisons that stand wherever <> does, and nowhere else
-_JOINS_OF_OTHERS = frozenset(["ANTI", "NATURAL", "POSITIONAL", "SEMI"])
+_JOINS_OF_OTHERS = frozenset(["ANTI", "POSITIONAL", "SEMI"])
 
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n\f\v]+)

@@ -25,7 +25,7 @@ _OPERATORS = frozenset(
     ]
 )
 _GROUPS = {
-    **dict.fromkeys(["JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "ASOF"], "JOIN"),
+    **dict.fromkeys(["JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "ASOF", "NATURAL"], "JOIN"),
     **dict.fromkeys(["UNION", "EXCEPT", "INTERSECT"], "UNION"),
     **dict.fromkeys(["LIMIT", "OFFSET", "FETCH"], "LIMIT"),
     **dict.fromkeys(["ROWS", "RANGE", "GROUPS"], "ROWS"),
@@ -309,7 +309,7 @@ def _missing_and(fault: Fault) -> Diagnostic | None:
 def _join_without_condition(fault: Fault) -> Diagnostic | None:
     if not {"ON", "USING"} <= fault.expected or "COMMA" in fault.expected:
         return None
-    help = "write ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND; with FOR SYSTEM_TIME, ON a.k = v.k"
+    help = "write ON a.k = b.k, or USING (k) where a column has one name in both"
     return Diagnostic("CQ0100", "a join has no condition", fault.here, "expected ON or USING", (help,))
 
 

@@ -23,7 +23,6 @@ def _phrases(message: str, help: str, *texts: str) -> list[Phrase]:
 _FUNCTION = "functions are defined in cq/lang/functions; docs/recipes.md describes how to add one"
 _STATE = "tables are not supported yet: state lives in windows, OVER and temporal look-ups"
 _LOOK_UP = "look the key up: LEFT JOIN v FOR SYSTEM_TIME AS OF s.ts ON the group keys of a windowed view v"
-_BY_TIME = "ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
 _NO_CATALOG = "there is no catalog: a file defines everything it uses, so edit or remove its CREATE statement"
 
 # Recognised at the start of a statement.
@@ -100,7 +99,6 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("UNION BY NAME is not supported", "columns go by position: name them in one order", "BY NAME"),
     *_phrases("MINUS is not supported", "EXCEPT is not supported yet either; filter with WHERE", "MINUS SELECT"),
     *_phrases("WITH RECURSIVE is not supported", "a continuous query cannot call itself", "WITH RECURSIVE"),
-    *_phrases("{} is not supported", f"name the columns: JOIN b {_BY_TIME}", "NATURAL JOIN"),
     *_phrases("{} is not supported", f"{_LOOK_UP}; WHERE v.key IS NOT NULL", "LEFT SEMI", "SEMI JOIN"),
     *_phrases("{} is not supported", f"{_LOOK_UP}; WHERE v.key IS NULL", "LEFT ANTI", "ANTI JOIN"),
     *_phrases(

@@ -22,6 +22,7 @@ def seen_in_log(old: str, new: str, file: str = "log") -> Mutant:
 
 WINDOW, PROBE, BUFFER = "codegen.operators.window", "codegen.state.hash_tables", "codegen.waiting"
 JOIN, LOG, MATCHING = "codegen.operators.interval_join", "runtime.containers.log", "codegen.matching"
+BY_KEY = "codegen.operators.join"
 NOT_NULL = 'flow.scope.when(expr("not N", N=null))'
 PASSES = "flow.scope.when(passes)"
 SESSION, INTERVALS = "codegen.operators.session", "runtime.containers.intervals"
@@ -252,6 +253,21 @@ MUTANTS = {
     ),
     "a bound does not belong to its interval": seen_by(
         "interval_join", JOIN, '"X >= T + LOWER and', '"X > T + LOWER and'
+    ),
+    "a row of an outer join that finds a match waits for the end": seen_by(
+        "joins", BY_KEY, "writer.set(matched, 1)", "writer.set(matched, 0)"
+    ),
+    "a row of an outer join that is found still waits for the end": seen_by(
+        "joins", BY_KEY, '"st_i64(R, W, 0)", R=record', '"st_i64(R, W, 1)", R=record'
+    ),
+    "a row that may match later is not kept": seen_by(
+        "joins", BY_KEY, "writer.set(kept, 1)", "writer.set(reference, 0)"
+    ),
+    "rows of the two sides that wait for the end are numbered apart": seen_by(
+        "joins", BY_KEY, '"log_number_after(L, M)"', '"log_number_after(L, L)"'
+    ),
+    "of two sides the row that came last leaves first": seen_by(
+        "joins", LOG, "return log if serial < after else other", "return log if serial > after else other"
     ),
     "an interval is one microsecond too long": seen_by("interval_join", JOIN, "X <= T + UPPER", "X <= T + UPPER + 1"),
     "a left row that has a match leaves alone as well": seen_by(

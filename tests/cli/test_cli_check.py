@@ -47,6 +47,12 @@ def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.Captur
             "CQ0407",
             "SUM(price) OVER (PARTITION BY auction ROWS UNBOUNDED PRECEDING)",
         ),
+        (
+            "CREATE STREAM b WITH (connector = 'generator', workload = 'bids');"
+            "SELECT x.price FROM b AS x JOIN b AS y USING (auction)",
+            "CQ0407",
+            "b AS x JOIN b AS y USING (auction)",
+        ),
     ],
 )
 def test_check_warns_of_what_was_probably_not_meant(

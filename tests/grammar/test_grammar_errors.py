@@ -147,7 +147,6 @@ CASES: dict[str, list[str]] = {
         "CREATE TABLE t AS SELECT 1",
         "SELECT * FROM t MATCH_RECOGNIZE (PARTITION BY a)",
         "SELECT a FROM t GROUP BY GROUPING SETS ((a), ())",
-        "SELECT a FROM t NATURAL JOIN u",
         "SELECT a FROM t SEMI JOIN u ON a = b",
         "SELECT a FROM t LEFT SEMI JOIN u ON a = b",
         "SELECT a FROM t WINDOW TUMBLING (SIZE 1 MINUTE) GROUP BY a",

@@ -145,6 +145,8 @@ QUERIES = {
     "select a from t inner join u on t.k = u.k": "SELECT a FROM t JOIN u ON t.k = u.k",
     "select a from t left outer join u using (k, l)": "SELECT a FROM t LEFT JOIN u USING (k, l)",
     "select a from t full join u on true cross join v": "SELECT a FROM t FULL JOIN u ON TRUE CROSS JOIN v",
+    "select a from t natural full outer join u natural join v": "SELECT a FROM t NATURAL FULL JOIN u NATURAL JOIN v",
+    "select natural from natural natural join u": "SELECT natural FROM natural NATURAL JOIN u",
     "select a from t join (u join v on x = y) on z": "SELECT a FROM t JOIN (u JOIN v ON x = y) ON z",
     "select a from t asof join u on t.k = u.k and t.ts >= u.ts": (
         "SELECT a FROM t ASOF JOIN u ON t.k = u.k AND t.ts >= u.ts"

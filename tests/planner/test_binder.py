@@ -20,6 +20,8 @@ from cq.planner.binding.scope import Hole
 from cq.planner.operators import (
     Aggregate,
     Filter,
+    IntervalJoin,
+    Join,
     Lag,
     Over,
     Project,
@@ -370,6 +372,40 @@ class TestJoins:
             + "SELECT n FROM bid LEFT JOIN per_min FOR SYSTEM_TIME AS OF bid.ts ON per_min.auction = bid.auction;"
         )
         assert columns(text) == "n BIGINT"
+
+    def joined(self, text: str) -> Join | IntervalJoin:
+        return next(n for n in plan_of(PER_MIN + text).nodes()[::-1] if isinstance(n, Join | IntervalJoin))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "SELECT a.price FROM bid AS a, bid AS b WHERE a.auction = b.auction "
+            "AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND",
+            "SELECT n FROM bid RIGHT JOIN per_min ON bid.auction = n AND window_end = ts",
+            "SELECT x.n FROM per_min AS x NATURAL JOIN per_min AS y",
+        ],
+    )
+    def test_a_join_with_bounds_on_the_times_keeps_rows_for_so_long(self, text: str) -> None:
+        assert self.joined(text + ";").state.bounded
+
+    def test_a_full_join_is_by_the_times_as_by_any_key(self) -> None:
+        made = self.joined("SELECT n FROM bid FULL JOIN per_min ON bid.auction = n AND window_end = ts;")
+        assert isinstance(made, Join) and len(made.left_keys) == 2 and made.right_outer
+
+    def test_a_right_join_is_a_left_join_with_its_sides_exchanged(self) -> None:
+        made = self.joined("SELECT n FROM bid RIGHT JOIN per_min USING (auction);")
+        assert isinstance(made, Join) and made.left_outer and "n" in made.left.schema.names
+        text = PER_MIN + "SELECT price, n FROM bid RIGHT JOIN per_min USING (auction);"
+        assert columns(text) == "price DOUBLE, n BIGINT NOT NULL"
+
+    def test_a_side_in_parentheses_is_joined_first(self) -> None:
+        made = self.joined("SELECT b.price FROM bid JOIN (bid AS b JOIN per_min USING (auction)) ON bid.price = n;")
+        assert isinstance(made, Join) and isinstance(made.right, Join)
+
+    def test_a_condition_of_where_that_a_comma_list_takes_means_the_same_in_the_whole_from(self) -> None:
+        text = PER_MIN + "SELECT n FROM bid, per_min, bid AS b WHERE price = n AND b.auction = n;"
+        with pytest.raises(CompileError, match="ambiguous"):
+            bound(text)
 
     def test_unnest_gives_a_column_and_a_number(self) -> None:
         text = "SELECT w, n FROM bid, UNNEST(SPLIT(item, ' ')) WITH ORDINALITY AS t(w, n);"

@@ -43,6 +43,8 @@ QUERIES = {
     "temporal join": STREAM + LATEST + f"SELECT s.k, v, n FROM s {JOIN}",
     "interval join": STREAM + f"SELECT a.k, a.v, b.v AS w FROM s AS a JOIN s AS b ON {NEAR};",
     "interval left join": STREAM + f"SELECT a.k, b.k AS l, a.v FROM s AS a LEFT JOIN s AS b ON {NEAR} AND b.v > a.v;",
+    "full join": STREAM
+    + "SELECT a.k, a.v, b.v AS w, b.k AS l FROM s AS a FULL JOIN s AS b ON a.k = b.k AND b.v > a.v + 3;",
     "aggregate": STREAM + "SELECT k, COUNT(DISTINCT v) AS n, SUM(v) AS total FROM s GROUP BY k;",
 }
 MERGED = STREAM + f"SELECT k, COUNT(*) AS n, SUM(v) AS total {GROUPED}"

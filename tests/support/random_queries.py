@@ -20,6 +20,7 @@ from cq.lang.types import BIGINT, TIMESTAMP, Kind
 UNITS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000}
 NAMES = ("k", "v", "x", "y", "z", "w", "select", "Order", "naïve", "two words", 'qu"ote')
 ATTEMPTS = 8  # of one step, before another step is drawn
+COLUMN_KINDS = tuple(t.kind for t in COLUMN_TYPES)
 AGGREGATED = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.REAL, Kind.DOUBLE, Kind.DECIMAL)
 INTEGERS = (Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT)
 # of what the others are: of small numbers, where their spread has enough digits on every engine
@@ -136,8 +137,8 @@ class Generator:
         for s in streams:
             self.relations.append(self._relation(self.query, s.name, Relation(s.name, (), ())))
         steps = [self._project, self._window, self._window, self._window, self._session, self._attached, self._over,
-                 self._over, self._look_up, self._look_up, self._interval_join, self._interval_join, self._union,
-                 self._unnest, self._at_end]  # fmt: skip
+                 self._over, self._look_up, self._look_up, self._interval_join, self._interval_join, self._join,
+                 self._join, self._union, self._unnest, self._at_end]  # fmt: skip
         wanted, tries = rng.choice([1, 2, 2, 3, 3, 4, 5]), 0
         while len(self.query.views) < wanted and tries < 60:
             tries += 1
@@ -422,6 +423,39 @@ class Generator:
         rest = f"{left.name} AS l {rng.choice(['', 'LEFT '])}JOIN {right.name} AS r ON {' AND '.join(on)}"
         select = Select(tuple(items), rest, self._where(both, 0.15))
         return View(self._next(), (select,)), Relation(self._next(), (), (), depth=max(left.depth, right.depth) + 1)
+
+    def _join(self) -> tuple[View, Relation] | None:
+        """[LEFT|RIGHT|FULL] JOIN of two relations by keys, also of groups at the end of the input."""
+        left, right, rng = self._choose(), self._choose(), self.rng
+        groups = [r for r in self.relations if r.ended and r.depth < 4]
+        if groups and rng.random() < 0.5:
+            left, right = rng.choice(groups), rng.choice([right, *groups])
+        if left is None or right is None:
+            return None
+        sides = (self._expressions(("l.", left.fields)), self._expressions(("r.", right.fields)))
+        both = self._expressions(("l.", left.fields), ("r.", right.fields))
+        on = []
+        for _ in range(rng.choice([1, 1, 1, 2])):
+            kind = rng.choice([f.type.kind for f in left.fields] if rng.random() < 0.8 else COLUMN_KINDS)
+            on.append(" = ".join(self._argument(side, kind) for side in sides))
+        if rng.random() < 0.25:
+            on.append(both.condition(1))
+        rng.shuffle(on)
+        items = self._items(left, "l.", 0.5)
+        for i in range(rng.randint(1, 3)):
+            items.append((rng.choice([f"r.{quoted(f.name)}" for f in right.fields]), f"r{i}"))
+        condition, where = " AND ".join(on), self._where(both, 0.15)
+        if rng.random() < 0.2:
+            rest = f"{left.name} AS l, {right.name} AS r"
+            where = f"{condition} AND ({where})" if where else condition
+        else:
+            kind = rng.choice(["", "", "LEFT ", "RIGHT ", "FULL "])
+            rest = f"{left.name} AS l {kind}JOIN {right.name} AS r ON {condition}"
+        ended = left.ended or right.ended
+        depth = max(left.depth, right.depth) + 1
+        return View(self._next(), (Select(tuple(items), rest, where),)), Relation(
+            self._next(), (), (), ended=ended, depth=depth
+        )
 
     def _bounds(self, left: str, right: str, low: int, high: int) -> list[str]:
         """low <= right - left <= high, in one of the forms there are; sometimes without the limits themselves."""

@@ -413,8 +413,9 @@ class Unnest(Node):
 
 @node
 class Join(Node):
-    """Two relations side by side. on or using or (CROSS, and ASOF with `match` alone) neither.  match: the
-    MATCH_CONDITION of an ASOF join.  kind_span: of the words before JOIN.  using_span: of USING with its names."""
+    """Two relations side by side. on or using or (CROSS, NATURAL, and ASOF with `match` alone) neither.  match: the
+    MATCH_CONDITION of an ASOF join.  natural: by the names that both sides have.  kind_span: of the words before JOIN.
+    using_span: of USING with its names."""
 
     kind: Literal["INNER", "LEFT", "RIGHT", "FULL", "CROSS"]
     left: Relation
@@ -423,6 +424,7 @@ class Join(Node):
     using: tuple[str, ...] = ()
     asof: bool = False
     match: Expr | None = None
+    natural: bool = False
     kind_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
     using_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 

@@ -225,7 +225,7 @@ class ExprBinder:
                 return self.compare(op, whole, above, span)
             case "<=" | ">":
                 return self.compare(op, whole, below, span)
-        parts = (self.compare(">=", whole, above, span), self.compare("<=", whole, below, span))
+        parts = (self.compare("=", whole, below, span), self.compare("=", whole, above, span))
         equal = check_size(And(BOOLEAN, any(p.nullable for p in parts), parts, span=span), span)
         return equal if op == "=" else self.negated(equal, span)
 

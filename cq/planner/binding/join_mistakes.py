@@ -9,11 +9,11 @@ from cq.errors import NOWHERE, CompileError, Label, Span, compile_error
 from cq.grammar import ast, inline
 from cq.lang.expressions import Call, Column, Expr, columns_of, walk
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import Kind
+from cq.lang.types import Kind, common_type
 from cq.lang.value_text import write_duration
 from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Bounds, Sides, bounds_of, constant_us, moves
 from cq.planner.binding.literals import in_days
-from cq.planner.binding.scope import Relation
+from cq.planner.binding.scope import Relation, Visible
 from cq.planner.binding.traits import key_columns
 from cq.planner.binding.windows import no_event_time
 
@@ -21,7 +21,7 @@ LONGEST_SHOWN, LONGEST_SIDE = 120, 40  # characters of a join, and of one of its
 SOME, WIDE = "INTERVAL '5' SECOND", "INTERVAL '1' HOUR"
 LOOK_UP = "[LEFT] JOIN v FOR SYSTEM_TIME AS OF s.ts ON its group keys"
 _MONTHS = {"add_months", "subtract_months"}
-_JOIN = "a join of two streams"
+_JOIN = "a join without an equality of its sides"
 
 
 # ------------------------------------------------------------------------------------------------------------- places
@@ -47,7 +47,7 @@ def time_name(relation: Relation, time: TimeAttribute | None = None) -> str:
     times = [t.column for t in (relation.node.schema.times if time is None else (time,))]
     shown = [c for c in relation.columns if isinstance(c.expr, Column) and c.expr.index in times]
     for c in sorted(shown, key=lambda c: c.hidden):
-        return f"{inline.name(c.qualifier)}.{inline.name(c.name)}" if c.qualifier else inline.name(c.name)
+        return _column_text(c)
     return "ts"
 
 
@@ -63,7 +63,7 @@ def _look_up_way(node: ast.Join, sides: Sides) -> str:
     right = node.right
     if not isinstance(right, ast.TableRef) or found is None or not found[0].keys or not times or times[0].lag_us:
         return ""
-    text = f"JOIN {inline.name(right.name)} FOR SYSTEM_TIME AS OF {time_name(sides.left)}{inline.alias(right)}"
+    text = f"LEFT JOIN {inline.name(right.name)} FOR SYSTEM_TIME AS OF {time_name(sides.left)}{inline.alias(right)}"
     condition = inline.join_condition(node)
     condition = condition if len(text + condition) <= LONGEST_SHOWN else " ON …"
     return f"to look up the latest row of a key ({', '.join(found[0].key_names)}), write {text}{condition}"
@@ -110,28 +110,38 @@ def refused_asof(node: ast.Join) -> CompileError:
     )
 
 
-def refused_join(node: ast.Join, sides: Sides) -> CompileError:
-    """CQ0501 for RIGHT, FULL and CROSS JOIN, with the query that gives the same rows, or nearly."""
+def refused_cross(node: ast.Join, sides: Sides) -> CompileError:
+    """CQ0501 for CROSS JOIN, and for a comma list of which WHERE does not equate the sides."""
     left, right = _shown(node.left), _shown(node.right)
-    if node.kind == "RIGHT":
-        help = f"swap the inputs and write LEFT JOIN{_written(_swapped(node))}"
-    elif node.kind == "FULL":
-        missing = f"{time_name(sides.left)} IS NULL"
-        help = (
-            f"UNION ALL two queries: {left} LEFT JOIN {right} ON …, and {right} LEFT JOIN {left} ON … WHERE {missing}"
-        )
-    else:
-        return compile_error(
-            "CQ0501",
-            "CROSS JOIN of two streams is not supported: every row would have to be kept",
-            node.right.span,
-            help=(f"limit how far apart two rows may be: {left} JOIN {right} ON {within(sides)}",),
-        )
-    return compile_error("CQ0501", f"{node.kind} JOIN is not supported yet", keyword_span(node), help=help)
+    return compile_error(
+        "CQ0501",
+        "pairs of all rows are not supported yet: a join must compare its sides with =",
+        node.right.span,
+        help=(
+            f"write {left} JOIN {right} ON {_equality(sides)}",
+            f"or limit how far apart two rows may be: … ON {within(sides)}" if _timed(sides) else "",
+        ),
+    )
 
 
-def _swapped(node: ast.Join) -> ast.Join:
-    return ast.Join("LEFT", node.right, node.left, node.on, node.using)
+def _equality(sides: Sides) -> str:
+    """An equality of the sides: of columns that have one name, where there are some."""
+    left, right = ([c for c in s.columns if not (c.hidden or c.needs_qualifier)] for s in (sides.left, sides.right))
+    for a in left:
+        for b in right:
+            if a.name == b.name and common_type(a.expr.type, b.expr.type) and a.expr.type.kind is not Kind.TIMESTAMP:
+                return f"{_column_text(a)} = {_column_text(b)}"
+    return "a.k = b.k"
+
+
+def _column_text(column: Visible) -> str:
+    text = inline.name(column.name)
+    return f"{inline.name(column.qualifier)}.{text}" if column.qualifier else text
+
+
+def _timed(sides: Sides) -> bool:
+    """Whether rows of both sides have an event time."""
+    return bool(sides.left.node.schema.times and sides.right.node.schema.times)
 
 
 def _shown(node: ast.Relation) -> str:
@@ -140,25 +150,21 @@ def _shown(node: ast.Relation) -> str:
     return text if len(text) <= LONGEST_SIDE else "…"
 
 
-def _written(node: ast.Join) -> str:
-    """`: ` and the join, unless it is long."""
-    text = inline.relation(node)
-    return f": {text}" if len(text) <= LONGEST_SHOWN else ""
-
-
-def refused_comma(node: ast.Join, sides: Sides, works: bool) -> CompileError:
-    """CQ0501 for `FROM a, b WHERE …`. node: the same with JOIN and ON.  works: whether that can be run."""
-    on = [inline.expr(node.on, inline.AND)] if node.on is not None else []
-    on += [] if works else [within(sides)]
-    joined = f"{_shown(node.left)} JOIN {_shown(node.right)} ON"
-    text = f"{joined} {' AND '.join(on)}"
-    text = text if len(text) <= LONGEST_SHOWN else f"{joined} … AND {within(sides)}"
-    look_up = "" if works else _look_up_way(node, sides)
+def endless_outer(node: ast.Join, sides: Sides, bounds: Bounds, others: Sequence[Expr]) -> CompileError:
+    """CQ0406 for an outer join that would keep rows without a match for ever."""
+    endless = sides.right if sides.left.node.bounded else sides.left
+    by_time = missing_bound(node, sides, bounds, others).diagnostics[0].help
+    look_up = _look_up_way(node, sides) if node.kind == "LEFT" else ""
+    ways = (look_up, *(f"or, to join rows by time, {way}" for way in by_time)) if look_up else by_time
+    if node.kind == "FULL" and _timed(sides):
+        left, right, missing = _shown(node.left), _shown(node.right), time_name(sides.left)
+        halves = f"{left} LEFT JOIN {right} ON …, and {right} LEFT JOIN {left} ON … WHERE {missing} IS NULL"
+        ways = (f"UNION ALL two queries: {halves}; in both, add AND {within(sides)}",)
     return compile_error(
-        "CQ0501",
-        "two streams cannot be joined by a comma",
-        node.right.span,
-        help=(look_up, f"{'or ' if look_up else ''}write {text}"),
+        "CQ0406",
+        f"rows without a match would never leave this {node.kind} JOIN: {endless.title} has no end",
+        keyword_span(node),
+        help=ways,
     )
 
 
@@ -193,17 +199,15 @@ def _unbounded(node: ast.Join, sides: Sides, bounds: Bounds, others: Sequence[Ex
     else:
         cause, bound = f"how much earlier than {left} {right} may be", f"{right} >= {left} - {SOME}"
     if node.on is None:
-        way = f"write ON in place of USING, and add AND {bound}"
+        way = f"write ON in place of {'NATURAL' if node.natural else 'USING'}, and add AND {bound}"
     elif inline.level(node.on) < inline.AND:
         condition = inline.expr(node.on)
         condition = condition if len(condition) <= LONGEST_SHOWN else "…"
         way = f"put the condition in parentheses: ({condition}) AND {_widest(others, sides) or bound}"
     else:
         way = f"add AND {bound}"
-    look_up = _look_up_way(node, sides) if needs_lower and needs_upper else ""
-    ways = (look_up, f"or, to join rows by time, {way}") if look_up else (way,)
     span = bounds.span if bounds.span != NOWHERE else condition_span(node)
-    return compile_error("CQ0408", f"{_JOIN} must limit {cause}", span, help=ways)
+    return compile_error("CQ0408", f"{_JOIN} must limit {cause}", span, help=way)
 
 
 def _widest(others: Sequence[Expr], sides: Sides) -> str:

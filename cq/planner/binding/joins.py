@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cq.errors import Span, compile_error
 from cq.grammar import ast, inline
-from cq.lang.expressions import Call, Cast, Column, Expr, columns_of, conjunction, conjuncts, remap
+from cq.lang.expressions import Call, Cast, Coalesce, Column, Expr, columns_of, conjunction, conjuncts, remap
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import Kind
 from cq.lang.value_text import write_duration
@@ -16,7 +16,7 @@ from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.join_mistakes import condition_span, refused_look_up, within
 from cq.planner.binding.join_times import Sides
 from cq.planner.binding.literals import ParameterValue
-from cq.planner.binding.scope import Relation, Visible, columns_named, visible_columns
+from cq.planner.binding.scope import NOTHING, Relation, Visible, one_named, shifted, visible_columns
 from cq.planner.binding.traits import key_columns
 from cq.planner.binding.windows import no_event_time
 from cq.planner.operators import Filter, Project, TemporalJoin, Unnest, Windowed
@@ -44,14 +44,7 @@ def temporal_join(
     width = len(left.node.schema)
     both = side_by_side(left, right, width)
     on = condition(node, both, left, right, parameters)
-    left_keys, right_keys, rest = [], [], []
-    for part in conjuncts(on):
-        pair = equated(part, width)
-        if pair is None:
-            rest.append(part)
-        else:
-            left_keys.append(pair[0])
-            right_keys.append(remap(pair[1], {c: c - width for c in columns_of(pair[1])}))
+    left_keys, right_keys, rest = keyed(conjuncts(on), width, constants=True)
     aggregate, keys = _keyed(left, right, as_of.span)
     chosen = _choose_keys(aggregate, keys, right_keys, right, condition_span(node))
     for i, (a, b) in enumerate(zip(left_keys, right_keys, strict=True)):
@@ -61,35 +54,69 @@ def temporal_join(
     joined = TemporalJoin(
         left.node,
         right.node,
-        attribute,
         tuple(left_keys[i] for i in chosen),
         tuple(right_keys[i] for i in chosen),
         conjunction(rest) if rest else None,
         node.kind == "LEFT",
+        left_time=attribute,
         span=node.span,
     )
-    return joined_relation(joined, node, left, right, both)
+    return joined_relation(joined, node, left, right)
 
 
-def joined_relation(joined: LogicalNode, node: ast.Join, left: Relation, right: Relation, both: Relation) -> Relation:
-    """What a join shows: the columns of both sides; USING makes one column of two that are equal, the left one."""
-    fields = joined.schema.fields
-    equal = {c.name for name in node.using for c in columns_named(right.columns, name)}
-    columns = [
-        replace(v, expr=replace(v.expr, nullable=fields[v.expr.index].nullable)) if isinstance(v.expr, Column) else v
-        for i, v in enumerate(both.columns)
-        if i < len(left.columns) or v.name not in equal
-    ]
-    return Relation(joined, tuple(columns), f"{left.title} joined with {right.title}", span=node.span)
+def joined_relation(joined: LogicalNode, node: ast.Join, left: Relation, right: Relation) -> Relation:
+    """What a join shows: the columns of both sides, as they are written. left, right: the inputs of the operator, which
+    RIGHT JOIN exchanges.
+
+    USING makes one column of two that are equal: that of the side whose rows are all there, or of FULL JOIN the one
+    that is not missing. Each of the two can still be named with its qualifier.
+    """
+    mine = shifted(left.columns, 0, node.kind == "FULL")
+    others = shifted(right.columns, len(left.node.schema), node.kind != "INNER")
+    columns = (*others, *mine) if node.kind == "RIGHT" else (*mine, *others)
+    for name in node.using:
+        one, other = one_named(mine, name, node.using_span), one_named(others, name, node.using_span)
+        assert one is not None and other is not None, "USING was checked when the condition was bound"
+        columns = _merged(columns, (one, other), node)
+    title = f"{left.title} joined with {right.title}"
+    return Relation(joined, tuple(replace(c) for c in columns), title, span=node.span)
+
+
+def _merged(columns: Sequence[Visible], pair: tuple[Visible, Visible], node: ast.Join) -> tuple[Visible, ...]:
+    """The columns with one more before the first of a pair that are equal; both of these now need their qualifiers."""
+    value = pair[0].expr
+    if node.kind == "FULL":
+        binder = ExprBinder(NOTHING, {}, ON, SelectCalls({}))
+        either = binder.aligned([v.expr for v in pair], "the columns of USING")
+        value = Coalesce(either[0].type, True, tuple(either), span=node.using_span)
+    made: list[Visible] = []
+    shown = [Visible(pair[0].name, None, value)]
+    for v in columns:
+        if v in pair:
+            made += [*shown, replace(v, needs_qualifier=True)]
+            shown = []
+        else:
+            made.append(v)
+    return tuple(made)
+
+
+def by_common_names(node: ast.Join, left: Relation, right: Relation) -> ast.Join:
+    """A NATURAL JOIN with USING and the names that columns of both sides have. CQ0203 where there are none."""
+    mine, theirs = ([c.name for c in r.columns if not (c.hidden or c.needs_qualifier)] for r in (left, right))
+    names = tuple(dict.fromkeys(name for name in mine if name in theirs))
+    if not names:
+        raise compile_error(
+            "CQ0203",
+            f"NATURAL JOIN: no column of {left.title} has the name of one of {right.title}",
+            node.kind_span,
+            help="name the columns: JOIN … ON a.k = b.k",
+        )
+    return replace(node, using=names, using_span=node.kind_span)
 
 
 def side_by_side(left: Relation, right: Relation, width: int) -> Relation:
     """Both relations' columns, the right ones behind the left: what ON sees."""
-    moved = tuple(
-        replace(c, expr=replace(c.expr, index=c.expr.index + width)) if isinstance(c.expr, Column) else c
-        for c in right.columns
-    )
-    return Relation(left.node, left.columns + moved, f"{left.title} or {right.title}")
+    return Relation(left.node, left.columns + shifted(right.columns, width), f"{left.title} or {right.title}")
 
 
 def condition(
@@ -100,16 +127,16 @@ def condition(
     if node.using:
         sides = []
         for name in node.using:
-            a = columns_named(left.columns, name)
-            b = columns_named(both.columns[len(left.columns) :], name)
-            if not a or not b:
+            a = one_named(left.columns, name, node.using_span)
+            b = one_named(both.columns[len(left.columns) :], name, node.using_span)
+            if a is None or b is None:
                 raise compile_error(
                     "CQ0203",
                     f'"{name}" in USING is not a column of {(right if a else left).title}',
                     node.using_span,
                     help="write ON l.x = r.y where the names differ",
                 )
-            sides.append(binder.compare("=", a[0].expr, b[0].expr, node.using_span))
+            sides.append(binder.compare("=", a.expr, b.expr, node.using_span))
         return conjunction(sides)
     assert node.on is not None, "a join without a condition"
     return binder.condition(node.on, "the condition of ON")
@@ -124,6 +151,22 @@ def equated(part: Expr, width: int) -> tuple[Expr, Expr] | None:
                 if of_y and min(of_y) >= width and (not of_x or max(of_x) < width):
                     return x, y
     return None
+
+
+def keyed(parts: Sequence[Expr], width: int, constants: bool = False) -> tuple[list[Expr], list[Expr], list[Expr]]:
+    """The values of the left and of the right side that conditions equate, and the other conditions.
+
+    constants: a constant counts as a value of the left side.
+    """
+    left_keys, right_keys, rest = [], [], []
+    for part in parts:
+        pair = equated(part, width)
+        if pair is None or not (constants or columns_of(pair[0])):
+            rest.append(part)
+        else:
+            left_keys.append(pair[0])
+            right_keys.append(remap(pair[1], {c: c - width for c in columns_of(pair[1])}))
+    return left_keys, right_keys, rest
 
 
 def _equality(condition: Expr, left: Expr, right: Expr) -> Expr:
@@ -219,7 +262,10 @@ def refuse_pending(relation: Relation) -> None:
             "CQ0502",
             "a window function cannot be joined: the rows of a window can only be grouped",
             relation.window.span,
-            help="group them in a view and join that, or join first and write GROUP BY TUMBLE(ts, …)",
+            help=(
+                "group them in a view and join that",
+                "or join first, with bounds on the times, and write GROUP BY TUMBLE(ts, …)",
+            ),
         )
 
 

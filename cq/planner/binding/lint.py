@@ -69,7 +69,9 @@ def _growing(nodes: Iterable[LogicalNode], bound: BoundScript) -> Iterator[Diagn
     for node in nodes:
         if not node.state.bounded:
             cause = f"{node.operator} keeps {node.state.text}, which grows with the input"
-            yield _warning("CQ0407", cause, node.span, "on an unbounded stream this uses up the memory: use a window")
+            yield _warning(
+                "CQ0407", cause, node.span, f"on an unbounded stream this uses up the memory: {node.state.way}"
+            )
 
 
 def _unread(script: ast.Script) -> Iterator[Diagnostic]:

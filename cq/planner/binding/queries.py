@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
-from cq.lang.expressions import Column, Expr, Literal
+from cq.lang.expressions import Column, Expr, Literal, conjuncts
 from cq.lang.types import DataType, common_type
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import convert
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.fan_out import check_copies
-from cq.planner.binding.interval_joins import interval_join
 from cq.planner.binding.join_mistakes import (
     bounds_in_where,
     lacks_bounds,
     refused_asof,
-    refused_comma,
-    refused_join,
+    refused_cross,
     refused_unnest,
 )
-from cq.planner.binding.join_times import Sides
-from cq.planner.binding.joins import refuse_pending, temporal_join, unnest
+from cq.planner.binding.join_times import Sides, bounds_of
+from cq.planner.binding.joins import by_common_names, keyed, refuse_pending, side_by_side, temporal_join, unnest
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, relation_of, renamed
-from cq.planner.binding.selects import SelectBinder, projection
+from cq.planner.binding.selects import WHERE, SelectBinder, projection
+from cq.planner.binding.stream_joins import stream_join
 from cq.planner.binding.traits import check_depth, origin
 from cq.planner.binding.windows import TABLE_PARAMETERS, check_built, split_table_arguments, table_function
 from cq.planner.operators import Filter, Project, UnionAll, WindowAggregate, Windowed, WindowKind
@@ -120,16 +119,29 @@ class QueryBinder:
             raise compile_error(
                 "CQ0501", "SELECT without FROM is not supported yet", select.span, help="name a stream: SELECT … FROM s"
             )
-        first, *more = select.relations
+        relation, where = self.from_clause(select)
+        return SelectBinder(replace(select, where=where), relation, self.parameters).bind()
+
+    # ------------------------------------------------------------------------------------------------------- FROM
+
+    def from_clause(self, select: ast.Select) -> tuple[Relation, ast.Expr | None]:
+        """The rows of FROM, and what is left of WHERE: joins of a comma list take what they are by."""
+        first, *more = [r for item in select.relations for r in _crossed(item)]
         try:
             relation = self.relation(first)
         except CompileError as error:
             raise self.told_of_where(error, first, select.where) from None
+        named, where, taken = first, _conjuncts(select.where), list[ast.Expr]()
         for item in more:
-            relation = self.beside(relation, item, select)
-        return SelectBinder(select, relation, self.parameters).bind()
-
-    # ------------------------------------------------------------------------------------------------------- FROM
+            if isinstance(item, ast.Unnest):
+                relation = unnest(item, relation, self.parameters)
+                continue
+            relation, on = self.beside(relation, named, item, where)
+            named, taken = ast.Join("CROSS", named, item), [*taken, *on]
+            where = [part for part in where if not any(part is p for p in on)]
+        for part in taken:  # names mean in the whole FROM what they did in the join
+            ExprBinder(relation, self.parameters, WHERE, SelectCalls({})).bind(part)
+        return relation, _all_of(where)
 
     def relation(self, node: ast.Relation) -> Relation:
         match node:
@@ -181,26 +193,41 @@ class QueryBinder:
         if isinstance(right, ast.Unnest):
             raise refused_unnest(node)
         other = self.relation(right)
-        if node.kind in {"INNER", "LEFT"}:
-            return interval_join(node, left, other, self.parameters)
-        raise refused_join(node, Sides(left, other))
+        if node.natural:
+            node = by_common_names(node, left, other)
+        if node.kind == "CROSS":
+            raise refused_cross(node, Sides(left, other))
+        return stream_join(node, left, other, self.parameters)
 
-    def beside(self, left: Relation, node: ast.Relation, select: ast.Select) -> Relation:
-        """A further item of the comma list of a SELECT."""
-        if isinstance(node, ast.Unnest):
-            return unnest(node, left, self.parameters)
+    def beside(
+        self, left: Relation, named: ast.Relation, node: ast.Relation, where: Sequence[ast.Expr]
+    ) -> tuple[Relation, list[ast.Expr]]:
+        """The join with a further item of a comma list, and the conditions of WHERE that it is by. named: the left."""
         right = self.relation(node)
-        refuse_pending(left)
-        refuse_pending(right)
-        joined = ast.Join("INNER", select.relations[0], node, select.where, span=node.span)
-        raise refused_comma(joined, Sides(left, right), self.can_join(joined, left, right))
+        sides = Sides(left, right)
+        on = [part for part in where if self.joins(part, sides)]
+        joined = ast.Join("INNER", named, node, _all_of(on), span=node.span)
+        if not on:
+            refuse_pending(left)
+            refuse_pending(right)
+            raise refused_cross(joined, sides)
+        return stream_join(joined, left, right, self.parameters), on
+
+    def joins(self, part: ast.Expr, sides: Sides) -> bool:
+        """Whether a condition of WHERE equates the sides, or limits how far apart their times are."""
+        both = side_by_side(sides.left, sides.right, sides.width)
+        try:
+            bound = conjuncts(ExprBinder(both, self.parameters, WHERE, SelectCalls({})).bind(part))
+        except CompileError:
+            return False
+        return any(bounds_of(p, sides) is not None for p in bound) or bool(keyed(bound, sides.width)[0])
 
     def can_join(self, node: ast.Join, left: Relation, right: Relation) -> bool:
         """Whether the join can be run."""
         if node.on is None:
             return False
         try:
-            interval_join(node, left, right, self.parameters)
+            stream_join(node, left, right, self.parameters)
         except CompileError:
             return False
         return True
@@ -216,10 +243,9 @@ class QueryBinder:
 
         def works(parts: list[ast.Expr]) -> bool:
             on = parts if node.on is None else [node.on, *parts]
-            condition = ast.Logical("AND", tuple(on)) if len(on) > 1 else on[0] if on else None
-            return self.can_join(replace(node, on=condition, using=()), left, right)
+            return self.can_join(replace(node, on=_all_of(on), using=()), left, right)
 
-        needed = list(where.operands) if isinstance(where, ast.Logical) and where.op == "AND" else [where]
+        needed = _conjuncts(where)
         if not works(needed):
             return error
         for part in tuple(needed):
@@ -284,6 +310,29 @@ class QueryBinder:
             )
         rows: int = value.value
         return rows
+
+
+def _crossed(node: ast.Relation) -> list[ast.Relation]:
+    """`a CROSS JOIN b` as the comma list a, b; any other relation alone."""
+    found: list[ast.Relation] = []
+    while isinstance(node, ast.Join) and node.kind == "CROSS":
+        found.append(node.right)
+        node = node.left
+    return [node, *reversed(found)]
+
+
+def _conjuncts(condition: ast.Expr | None) -> list[ast.Expr]:
+    """What AND joins."""
+    if condition is None:
+        return []
+    return list(condition.operands) if isinstance(condition, ast.Logical) and condition.op == "AND" else [condition]
+
+
+def _all_of(conditions: Sequence[ast.Expr]) -> ast.Expr | None:
+    """The conditions joined by AND; None where there are none."""
+    if len(conditions) > 1:
+        return ast.Logical("AND", tuple(conditions), span=conditions[0].span.to(conditions[-1].span))
+    return conditions[0] if conditions else None
 
 
 def _always(condition: ast.Expr | None) -> bool:

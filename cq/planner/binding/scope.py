@@ -37,12 +37,13 @@ class Hole(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Visible:
-    """A column a name can reach. hidden: `*` leaves it out."""
+    """A column a name can reach. hidden: `*` leaves it out.  needs_qualifier: it is not what its name alone means."""
 
     name: str
     qualifier: str | None
     expr: Expr
     hidden: bool = False
+    needs_qualifier: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,8 @@ def shifted(columns: Iterable[Visible], by: int, nullable: bool = False) -> tupl
     """The same columns where their relation stands `by` positions to the right."""
 
     def move(e: Expr) -> Expr:
-        return replace(e, index=e.index + by, nullable=e.nullable or nullable) if isinstance(e, Column) else e
+        moved = replace(e, index=e.index + by) if isinstance(e, Column) else e
+        return replace(moved, nullable=True) if nullable else moved
 
     return tuple(replace(c, expr=transform(c.expr, move)) for c in columns)
 
@@ -142,8 +144,9 @@ def finds(relation: Relation, ref: ast.ColumnRef) -> bool:
 
 
 def _meant(relation: Relation, ref: ast.ColumnRef) -> list[Visible]:
-    there = [c for c in relation.columns if ref.qualifier is None or c.qualifier == ref.qualifier]
-    return columns_named(there, ref.name, ref.quoted)
+    if ref.qualifier is None:
+        return columns_named([c for c in relation.columns if not c.needs_qualifier], ref.name, ref.quoted)
+    return columns_named([c for c in relation.columns if c.qualifier == ref.qualifier], ref.name, ref.quoted)
 
 
 def columns_named(columns: Iterable[Visible], name: str, quoted: bool = False) -> list[Visible]:
@@ -154,6 +157,20 @@ def columns_named(columns: Iterable[Visible], name: str, quoted: bool = False) -
         return named
     # a file may call it "Price": a name without quotes means that one too
     return [c for c in columns if c.name.lower() == name]
+
+
+def one_named(columns: Iterable[Visible], name: str, span: Span) -> Visible | None:
+    """The column a name alone means, None when there is none. CQ0204 when there are several."""
+    found = columns_named([c for c in columns if not c.needs_qualifier], name)
+    if any(c.expr != found[0].expr for c in found):
+        raise compile_error(
+            "CQ0204",
+            f'column "{name}" is ambiguous',
+            span,
+            label=f"{len(found)} columns have this name",
+            help="write ON l.x = r.y, with the qualifiers of the columns",
+        )
+    return found[0] if found else None
 
 
 def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:

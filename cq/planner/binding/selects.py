@@ -15,7 +15,16 @@ from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.grouping import Grouped, group_rows
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.over import add_overs
-from cq.planner.binding.scope import BOUNDS_WAY, PendingWindow, Relation, Room, holes_of, listing, visible_columns
+from cq.planner.binding.scope import (
+    BOUNDS_WAY,
+    PendingWindow,
+    Relation,
+    Room,
+    Visible,
+    holes_of,
+    listing,
+    visible_columns,
+)
 from cq.planner.binding.traits import check_columns
 from cq.planner.binding.windows import bind_window, check_built, group_window
 from cq.planner.operators import Filter, Project
@@ -111,7 +120,7 @@ class SelectBinder:
             if isinstance(item, ast.SelectItem):
                 yield Item(item.alias or implied_name(item.expr, i), item.expr.span, item.expr)
                 continue
-            columns = [c for c in self.relation.columns if not c.hidden and item.qualifier in {None, c.qualifier}]
+            columns = self.of_star(item)
             if not columns and item.qualifier is None:
                 raise compile_error("CQ0203", "this FROM has no columns", item.span)
             if not columns:
@@ -126,6 +135,13 @@ class SelectBinder:
                 )
             for c in columns:
                 yield Item(c.name, item.span, bound=replace(c.expr, span=item.span))
+
+    def of_star(self, star: ast.Star) -> list[Visible]:
+        """The columns that a star is short for."""
+        shown = [c for c in self.relation.columns if not c.hidden]
+        if star.qualifier is None:
+            return [c for c in shown if not c.needs_qualifier]
+        return [c for c in shown if c.qualifier == star.qualifier]
 
     def value(self, item: Item) -> Expr:
         """A select item; a bare NULL gets a type."""

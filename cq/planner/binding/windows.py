@@ -15,7 +15,7 @@ from cq.planner.binding.calls import WINDOW_FIELDS, window_hole
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.literals import bind_interval, in_days
 from cq.planner.binding.scope import PendingWindow, Relation, SessionWindow, Visible
-from cq.planner.operators import Scan, Window, WindowKind
+from cq.planner.operators import Join, Scan, Window, WindowKind
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import topological
 
@@ -322,11 +322,18 @@ def no_event_time(relation: Relation, name: str, span: Span, is_time: bool, what
                 "cq schema FILE prints the CREATE STREAM of a file",
             ),
         )
+    joined = any(isinstance(n, Join) for n in topological([relation.node]))
     return compile_error(
         "CQ0402",
         f"{relation.title} no longer has an event time",
         span,
-        help="select the time column unchanged in the inner query (for windows: window_end or window_time)",
+        help=(
+            "a join keeps the times of its sides where ON limits how far apart they are: "
+            "AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
+            if joined
+            else "",
+            "select the time column unchanged in the inner query (for windows: window_end or window_time)",
+        ),
     )
 
 

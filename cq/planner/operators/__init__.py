@@ -3,6 +3,7 @@
 from cq.planner.operators.aggregate import Aggregate
 from cq.planner.operators.filter import Filter
 from cq.planner.operators.interval_join import IntervalJoin
+from cq.planner.operators.join import Join
 from cq.planner.operators.over import Lag, Over
 from cq.planner.operators.project import Project
 from cq.planner.operators.scan import Scan
@@ -16,6 +17,7 @@ __all__ = [
     "Aggregate",
     "Filter",
     "IntervalJoin",
+    "Join",
     "Lag",
     "Over",
     "Project",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cq.lang.expressions import Column, Expr
+from cq.lang.expressions import Expr
 from cq.lang.schema import Schema, TimeAttribute
 from cq.lang.value_text import write_duration
 from cq.planner.operators.joined import Joined
@@ -27,12 +27,15 @@ class IntervalJoin(Joined):
     row of the other side can still match it.
     """
 
+    left_time: TimeAttribute = field(kw_only=True)
     right_time: TimeAttribute = field(kw_only=True)
     lower_us: int = field(kw_only=True)
     upper_us: int = field(kw_only=True)
 
     left_input = LEFT
     right_input = RIGHT
+    emits_at_end = False
+    uses_time = True
     fan_out = None
 
     def __post_init__(self) -> None:
@@ -87,6 +90,10 @@ class IntervalJoin(Joined):
         return self.left_outer
 
     @property
+    def may_drop(self) -> bool:
+        return not self.left_outer
+
+    @property
     def state(self) -> StateBound:
         left, right = (write_duration(max(0, us)) for us in (self.left_expiry_us, self.right_expiry_us))
         return StateBound(f"left rows for {left} and right rows for {right} of event time")
@@ -104,10 +111,7 @@ class IntervalJoin(Joined):
         return (self.left_outer, self.lower_us, self.upper_us, *times, *self.condition(text))
 
     def meaning(self, column: int, text: Text) -> str:
-        width = len(self.left.schema)
-        port, place = (LEFT, column) if column < width else (RIGHT, column - width)
-        field = self.inputs[port].schema.fields[place]
-        return f"{port}:{text((port,), Column(field.type, field.nullable, place))}"
+        return self.either(column, text)
 
     def describe(self) -> str:
         left, right = self.left.schema.names, self.right.schema.names

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
-from cq.lang.expressions import Expr, columns_of, format_expr, remap
-from cq.lang.schema import Field, TimeAttribute
+from cq.lang.expressions import Column, Expr, columns_of, format_expr, remap
+from cq.lang.schema import Field
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.node import Inputs, LogicalNode, OpClass, OutputKind, Places, Pruned, Text
@@ -21,7 +21,6 @@ class Joined(LogicalNode):
 
     left: LogicalNode
     right: LogicalNode
-    left_time: TimeAttribute
     left_keys: tuple[Expr, ...]
     right_keys: tuple[Expr, ...]
     residual: Expr | None = None
@@ -33,18 +32,17 @@ class Joined(LogicalNode):
     source = None
     key_columns: ClassVar[Mapping[int, Expr]] = {}
     fails_itself = False
-    emits_at_end = False
-    uses_time = True
     merges_exactly = False
     groups = None
     merge_pays = False
     output_kind = OutputKind.APPEND
 
-    def columns(self) -> tuple[Field, ...]:
-        """The columns of both inputs; those of the right one may be missing where rows without a match are kept."""
+    def columns(self, right_outer: bool = False) -> tuple[Field, ...]:
+        """The columns of both inputs; those of one may be missing where rows of the other without a match are kept."""
         assert all(a.type == b.type for a, b in zip(self.left_keys, self.right_keys, strict=True)), "keys of two types"
+        left = [replace(f, nullable=True) if right_outer else f for f in self.left.schema.fields]
         right = [replace(f, nullable=True) if self.left_outer else f for f in self.right.schema.fields]
-        return (*self.left.schema.fields, *right)
+        return (*left, *right)
 
     @property
     def inputs(self) -> tuple[LogicalNode, ...]:
@@ -109,16 +107,19 @@ class Joined(LogicalNode):
         )
         return Pruned(unless_same(self, new), places)
 
-    @property
-    def may_drop(self) -> bool:
-        return not self.left_outer
-
     def condition(self, text: Text) -> tuple[object, ...]:
         """The residual condition and the pairs of keys, for `parameters`."""
         left, right = (self.left_input,), (self.right_input,)
         pairs = zip(self.left_keys, self.right_keys, strict=True)
         keys = (f"{text(left, a)}={text(right, b)}" for a, b in pairs)
         return (text((*left, *right), self.residual) if self.residual is not None else "", *keys)
+
+    def either(self, column: int, text: Text) -> str:
+        """What an output column is where either row may be the cause, for `meaning`."""
+        width = len(self.left.schema)
+        port, place = (self.left_input, column) if column < width else (self.right_input, column - width)
+        field = self.inputs[port].schema.fields[place]
+        return f"{port}:{text((port,), Column(field.type, field.nullable, place))}"
 
     def describe_condition(self, *between: str) -> str:
         """The pairs of keys, what stands between, and the residual condition, for people."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cq.lang.expressions import Column, Expr, columns_of
@@ -25,9 +25,13 @@ class TemporalJoin(Joined):
     Within one event right rows take effect first.
     """
 
+    left_time: TimeAttribute = field(kw_only=True)
+
     left_input = LEFT
     right_input = RIGHT
     closes = False
+    emits_at_end = False
+    uses_time = True
     fan_out = 1
 
     def __post_init__(self) -> None:
@@ -42,6 +46,10 @@ class TemporalJoin(Joined):
 
     def times_moved(self, left: Places, right: Places) -> dict[str, Any]:
         return {"left_time": replace(self.left_time, column=left[self.left_time.column])}
+
+    @property
+    def may_drop(self) -> bool:
+        return not self.left_outer
 
     def holds_back(self, port: int) -> bool:
         return port == RIGHT

@@ -74,7 +74,7 @@ def _cross_in_turn(plan: LogicalPlan, edges: Sequence[LogicalNode], waits: bool)
         behind = [r for r in readers.get(id(node), ()) if id(r) not in below]
         if any(node is e for e in edges) and any(place[id(x)] > place[id(r)] for x in behind for r in ahead):
             return False
-    made = [place[id(e)] for e in edges if made_at_instants(LogicalPlan((Output("rows", e),)), waits)]
+    made = [place[id(e)] for e in edges if _made_by_themselves(LogicalPlan((Output("rows", e),)), waits)]
     own = [place[id(n)] for n in nodes if id(n) not in below and (n.emits_when_due(waits) or n.emits_at_end)]
     return min(own, default=len(nodes)) > max(made, default=-1)
 
@@ -120,6 +120,11 @@ def _rows_meet_waiting(cut: Cut, waits: bool) -> bool:
 def made_at_instants(plan: LogicalPlan, waits: bool) -> bool:
     """Whether rows of the plan are caused by the watermark, not only by rows."""
     return any(n.emits_when_due(waits) for n in plan.nodes())
+
+
+def _made_by_themselves(plan: LogicalPlan, waits: bool) -> bool:
+    """Whether rows of the plan are caused by the watermark or by the end, not only by rows."""
+    return made_at_instants(plan, waits) or any(n.emits_at_end for n in plan.nodes())
 
 
 def pays(stages: Sequence[tuple[int, int, bool]], workers: int) -> bool:

@@ -80,7 +80,8 @@ def _ascending(turns: Sequence[Sequence[_Hit]]) -> bool:
 
 
 def ties_show(plan: LogicalPlan, waiting: bool) -> bool:
-    """Whether lanes would lose an order that shows: of what rows of one closing time have begun, groups or a wait.
+    """Whether lanes would lose an order that shows: of what rows of one closing time, or of the end, have begun, groups
+    or a wait.
 
     Such groups are ordered by their first rows, which have one serial between them, and so are rows that leave at a
     later closing time; in one state the order of arrival tells them apart, in several nothing does. It shows where the
@@ -95,8 +96,8 @@ def ties_show(plan: LogicalPlan, waiting: bool) -> bool:
     for node in nodes:
         derived = any(id(i) in due for i in node.inputs)
         gathers = node.inputs and all(node.holds_back(port) for port in range(len(node.inputs)))
-        if derived and id(node) in shows and (gathers or node.closes):
+        if derived and id(node) in shows and (gathers or node.closes or node.emits_at_end):
             return True
-        if derived or node.emits_when_due(waiting):
+        if derived or node.emits_when_due(waiting) or node.emits_at_end:
             due.add(id(node))
     return False

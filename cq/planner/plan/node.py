@@ -66,10 +66,14 @@ class Pruned(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StateBound:
-    """What an operator keeps, in words, and whether that is bounded however long the input is."""
+    """What an operator keeps, in words, and whether that is bounded however long the input is.
+
+    way: what bounds it where it is not.
+    """
 
     text: str
     bounded: bool = True
+    way: str = "use a window"
 
 
 NO_STATE = StateBound("nothing")

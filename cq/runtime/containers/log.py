@@ -306,6 +306,32 @@ def log_proved(log: int) -> int:
 
 
 @native("i64(i64, i64)", export=True)
+def log_first(log: int, other: int) -> int:
+    """Which of two logs has the record that came first of those that wait and that nothing has matched; 0: none has.
+
+    Their records expire all at once, and are numbered together (`log_number_after`). other: may be the same log.
+    """
+    mine = log_proof(log, NEVER)
+    theirs = log_proof(other, NEVER)
+    if mine == 0 or theirs == 0:
+        return log if mine != 0 else other if theirs != 0 else 0
+    record = log_record(log_chunk(log, mine), mine, ld_i64(log, LOG_RECORD_BYTES))
+    behind = log_record(log_chunk(other, theirs), theirs, ld_i64(other, LOG_RECORD_BYTES))
+    serial = ld_i64(record, RECORD_SERIAL)
+    after = ld_i64(behind, RECORD_SERIAL)
+    if serial == after:
+        return log if ld_i64(record, RECORD_PROOF) <= ld_i64(behind, RECORD_PROOF) else other
+    return log if serial < after else other
+
+
+@native("i64(i64, i64)", export=True)
+def log_number_after(log: int, other: int) -> int:
+    """The next record that waits for a proof has a greater number than those that do in either log."""
+    st_i64(log, LOG_ARRIVALS, max_i64(ld_i64(log, LOG_ARRIVALS), ld_i64(other, LOG_ARRIVALS)))
+    return 0
+
+
+@native("i64(i64, i64)", export=True)
 def log_forget(log: int, instant: int) -> int:
     """Every chunk is freed of which all records have expired at the instant. No proof is due any more."""
     closed = ld_i64(log, LOG_CLOSED)

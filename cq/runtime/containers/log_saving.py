@@ -6,7 +6,7 @@ Sharing: none, as for tables. The engine calls these while nothing runs.
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import copy, fill, ld_i64, shl, shr_u, st_i64
+from cq.runtime.base.ops import copy, fill, ld_i64, max_i64, shl, shr_u, st_i64
 from cq.runtime.containers.heap import HEAP_COUNT, HEAP_ITEMS, ITEM_VALUE, heap_clear, heap_pop, heap_push
 from cq.runtime.containers.log import (
     log_append,
@@ -129,8 +129,10 @@ def _save_texts(chunk: int, record: int, texts: int, used: int) -> int:
 def log_load(log: int, source: int) -> int:
     """The words read, and the log holds what was saved, behind what it held; 0 without memory or for other records.
 
-    No key may be there already.
+    No key may be there already. In a log that was empty, records that wait for proofs keep their numbers: those of two
+    logs may be numbered together.
     """
+    alone = ld_i64(log, LOG_RECORDS) == 0
     table = ld_i64(log, LOG_TABLE)
     size = ld_i64(log, LOG_RECORD_BYTES)
     saved = source + SAVED_HEAD * 8
@@ -151,7 +153,7 @@ def log_load(log: int, source: int) -> int:
                 return 0
             more = 1 if ld_i64(at, RECORD_NEXT) != 0 else 0
             at += size
-    if _order_proofs(log) == 0:
+    if (_wait_again(log) if alone else _order_proofs(log)) == 0:
         return 0
     strings = words_for(ld_i64(source, SAVED_STRINGS))
     return SAVED_HEAD + words + words_for(ld_i64(source, SAVED_RECORDS) * size) + strings
@@ -237,15 +239,27 @@ def _order_proofs(log: int) -> int:
     return done
 
 
+@native("i64(i64)")
+def _wait_again(log: int) -> int:
+    """1 and the records that wait for proofs do so by the numbers they have; 0 without memory."""
+    heap_clear(ld_i64(log, LOG_PROOFS))
+    done = _push_proofs(log, RECORD_EXPIRY)
+    log_set_next(log)
+    return done
+
+
 @native("i64(i64, i64)")
 def _push_proofs(log: int, word: int) -> int:
-    """1 and every record that waits for a proof is in the heap by this word, then by arrival; 0 without memory."""
+    """1 and every record that waits for a proof is in the heap by this word, then by arrival; 0 without memory.
+
+    The log has counted as many arrivals as the greatest of their numbers."""
     for n in range(log_chunks(log)):
         reference = shl(log_nth_number(log, n), PLACE_BITS)
         chunk = log_chunk(log, reference)
         for place in range(ld_i64(chunk, CHUNK_COUNT)):
             record = log_record(chunk, place, ld_i64(log, LOG_RECORD_BYTES))
             proof = ld_i64(record, RECORD_PROOF)
+            st_i64(log, LOG_ARRIVALS, max_i64(ld_i64(log, LOG_ARRIVALS), proof))
             waits = proof != 0
             if waits and heap_push(ld_i64(log, LOG_PROOFS), ld_i64(record, word), proof, reference | place) == 0:
                 return 0

@@ -1,0 +1,130 @@
+"""join: each side's rows in a log by key; a row meets those of the other log, then joins its own."""
+
+from __future__ import annotations
+
+import ast
+
+from cq.codegen.expressions.emit import emit
+from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
+from cq.codegen.keeping import LEFT, RIGHT, Side
+from cq.codegen.matching import assign_all, where_not_null, where_passes
+from cq.codegen.prefetch import prefetch
+from cq.codegen.state.hash_tables import load_fields
+from cq.codegen.state.moving import Held, holds, log_entries
+from cq.codegen.values import Row, Val, null_of
+from cq.codegen.writer import expr
+from cq.planner.operators import Join
+from cq.planner.plan.node import LogicalNode
+from cq.runtime.containers import log_words as words
+from cq.runtime.layout import abi
+from cq.runtime.layout.words import Word
+
+
+def side_of(node: Join, port: int) -> Side:
+    return Side.of(node, port, keeps_null_keys=_outer(node, port))
+
+
+def _outer(node: Join, port: int) -> bool:
+    """Whether rows of the port leave at the end if nothing has matched them."""
+    return node.left_outer if port == LEFT else node.right_outer
+
+
+@holds("join")
+def held_join(node: LogicalNode) -> tuple[Held, ...]:
+    """The rows of both sides."""
+    assert isinstance(node, Join)
+    return tuple(log_entries(side.name, side.keys) for side in (side_of(node, port) for port in (LEFT, RIGHT)))
+
+
+@consumes("join", copies_text=False)
+def consume_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
+    """The row beside each match in the other log, in order of arrival; then it is kept."""
+    assert isinstance(node, Join)
+    scope, writer = flow.scope, flow.writer
+    mine, other = side_of(node, port), side_of(node, 1 - port)
+    own, others = mine.key_table(flow, node), other.key_table(flow, node)
+    prefetch(flow, mine.input, other.keys, others, mine.exprs)
+    prefetch(flow, mine.input, mine.keys, own, mine.exprs)
+    values = [row.column(i) for i in range(len(mine.fields))]
+    keys = [emit(scope, row, k) for k in mine.exprs]
+    kept, matched, reference = (writer.let(ast.Constant(0), hint) for hint in ("kept", "matched", "ref"))
+    with where_not_null(flow, keys) as known:
+        writer.set(kept, 1)
+        entry = other.keys.find(others, known)
+        with scope.when(expr("E != 0", E=entry)):
+            ends = Word((other.keys.next_word + words.LIST_ENDS) * 8, "LOG_KEY_ENDS_BYTES")
+            writer.set(reference, expr("ld_i64(E + ENDS, 0) & FIRST", E=entry, ENDS=ends, FIRST=words.REFERENCE_MASK))
+    _meet(flow, node, port, reference, matched, values)
+    if _outer(node, port):
+        _keep(flow, node, port, keys, expr("1 - M", M=matched), values)
+    else:
+        with scope.when(expr("K == 1", K=kept)):
+            _keep(flow, node, port, [Val(k.type, k.parts) for k in keys], ast.Constant(0), values)
+
+
+def _meet(flow: Flow, node: Join, port: int, reference: str, matched: str, values: list[Val]) -> None:
+    """Deliver the row beside each of its matches, from the reference on."""
+    scope, writer, other = flow.scope, flow.writer, side_of(node, 1 - port)
+    with writer.while_(expr("R != 0", R=reference)), scope.block():
+        record, chunk = other.record(flow, node, reference)
+        writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
+        theirs = load_fields(scope, other.fields, record, chunk)
+        joined = row_of(scope, [*values, *theirs] if port == LEFT else [*theirs, *values])
+        with where_passes(flow, node.residual, joined):
+            if _outer(node, 1 - port):
+                writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
+            if _outer(node, port):
+                writer.set(matched, 1)
+            flow.deliver(node, joined)
+
+
+def _keep(flow: Flow, node: Join, port: int, keys: list[Val], waits: ast.expr, values: list[Val]) -> None:
+    """The row is the last of its key in its side's log. waits: 1 when it has no match yet and is to leave without."""
+    mine, other = side_of(node, port), side_of(node, 1 - port)
+    entry = mine.keys.probe(mine.key_table(flow, node), keys, flow.serial, lambda e: None)
+    if node.right_outer:  # rows of both sides are numbered together
+        flow.writer.code("log_number_after(L, M)", L=mine.log(flow, node), M=other.log(flow, node))
+    mine.keep(flow, node, entry, ast.Constant(abi.NEVER), waits, values)
+
+
+@finishes("join")
+def finish_join(stage: StagePlan, node: LogicalNode) -> None:
+    """A function that emits the rows that nothing has matched, by arrival; when a port is full it says MORE."""
+    assert isinstance(node, Join)
+    sides = [side_of(node, port) for port in (LEFT, RIGHT) if _outer(node, port)]
+    event = closing(stage, node, ast.Constant(abi.NEVER), ast.Constant(0))
+    with function(stage, f"finish_{sides[LEFT].slot(stage, node).offset}", FINISHER_ARGUMENTS, node, event) as flow:
+        writer, scope = flow.writer, flow.scope
+        writer.code("arrival = 0")
+        logs = [side.log(flow, node) for side in sides]
+        first = expr("log_first(L, M)", L=logs[LEFT], M=logs[-1])
+        log = writer.let(first, "waits")
+        with writer.while_(expr("L != 0", L=log)), scope.block():
+            for port in flow.ports.values():
+                with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
+                    flow.leave(ast.Constant(abi.MORE))
+            flow.deliver(node, row_of(scope, _alone(flow, node, log)))
+            writer.code("log_proved(L)", L=log)
+            writer.set(log, first)
+        flow.leave(ast.Constant(abi.DONE))
+
+
+def _alone(flow: Flow, node: Join, log: str) -> list[Val]:
+    """The first row that waits in the log beside NULLs; `arrival` says when it came."""
+    left, right = side_of(node, LEFT), side_of(node, RIGHT)
+    if not node.right_outer:
+        return [*_first_row(flow, node, left, log), *(null_of(f.type) for f in right.fields)]
+    scope = flow.scope
+    values = [[scope.variables(f.type, True) for f in side.fields] for side in (left, right)]
+    with scope.when(expr("L == LEFT", L=log, LEFT=left.log(flow, node))):
+        assign_all(flow, values[LEFT], _first_row(flow, node, left, log))
+    with scope.otherwise():
+        assign_all(flow, values[RIGHT], _first_row(flow, node, right, log))
+    return [*values[LEFT], *values[RIGHT]]
+
+
+def _first_row(flow: Flow, node: Join, side: Side, log: str) -> list[Val]:
+    reference = flow.writer.let(expr("log_proof(L, NEVER)", L=log, NEVER=abi.NEVER), "ref")
+    record, chunk = side.record(flow, node, reference)
+    flow.writer.code("arrival = ld_i64(R, W)", R=record, W=words.RECORD_SERIAL)
+    return load_fields(flow.scope, side.fields, record, chunk)

@@ -1,0 +1,84 @@
+"""Joins of two relations: by equal keys, `a [LEFT|RIGHT|FULL] JOIN b ON a.k = b.k`, and by keys and time,
+`a [LEFT|RIGHT] JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND`.
+
+Where a condition limits how far apart the event times of two rows may be, rows are kept as long as that; else all are
+kept. RIGHT JOIN is LEFT JOIN with its sides exchanged; only the columns stand as they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cq.errors import CompileError
+from cq.grammar import ast
+from cq.lang.expressions import Expr, conjunction, conjuncts
+from cq.planner.binding.join_mistakes import bounds_apart, endless_outer, excluding_bounds, missing_bound
+from cq.planner.binding.join_times import Bounds, Sides, bounds_of
+from cq.planner.binding.joins import condition, joined_relation, keyed, refuse_pending, side_by_side
+from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.scope import Relation
+from cq.planner.operators import IntervalJoin, Join
+from cq.planner.plan.node import LogicalNode
+
+Parts = Sequence[tuple[Expr, Bounds | None]]
+"""The conditions that AND joins, and what each says of how far apart two event times are."""
+
+
+def stream_join(node: ast.Join, left: Relation, right: Relation, parameters: Mapping[str, ParameterValue]) -> Relation:
+    """The join by keys, by an interval of times, or by both. CQ0408 where the condition has neither."""
+    refuse_pending(left)
+    refuse_pending(right)
+    sides = Sides(right, left) if node.kind == "RIGHT" else Sides(left, right)
+    both = side_by_side(sides.left, sides.right, sides.width)
+    parts = conjuncts(condition(node, both, sides.left, sides.right, parameters))
+    found = [(part, bounds_of(part, sides)) for part in parts]
+    bounds = _chosen([b for _, b in found if b is not None])
+    join = _interval_join if bounds.complete and node.kind != "FULL" else _equi_join
+    return joined_relation(join(node, sides, found, bounds), node, sides.left, sides.right)
+
+
+def _interval_join(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds) -> LogicalNode:
+    """The join of rows whose times are within the bounds."""
+    if bounds.lower_us > bounds.upper_us:
+        raise excluding_bounds(sides, bounds)
+    assert bounds.times is not None, "bounds of no times"
+    others = [part for part, found in parts if found is None or found.times != bounds.times]
+    left_keys, right_keys, rest = keyed(others, sides.width)
+    left_time, right_time = bounds.times
+    return IntervalJoin(
+        sides.left.node, sides.right.node, tuple(left_keys), tuple(right_keys),
+        conjunction(rest) if rest else None, node.kind != "INNER",
+        left_time=left_time, right_time=right_time, lower_us=bounds.lower_us, upper_us=bounds.upper_us, span=node.span,
+    )  # fmt: skip
+
+
+def _equi_join(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds) -> LogicalNode:
+    """The join of rows with equal keys, of which all are kept."""
+    left_keys, right_keys, rest = keyed([p for p, _ in parts], sides.width)
+    if not left_keys:
+        raise _neither(node, sides, parts, bounds, rest)
+    outer = node.kind != "INNER"
+    if outer and not (sides.left.node.bounded and sides.right.node.bounded):
+        raise endless_outer(node, sides, bounds, rest)
+    return Join(
+        sides.left.node, sides.right.node, tuple(left_keys), tuple(right_keys),
+        conjunction(rest) if rest else None, outer, right_outer=node.kind == "FULL", span=node.span,
+    )  # fmt: skip
+
+
+def _neither(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds, rest: Sequence[Expr]) -> CompileError:
+    """What is wrong with a condition that neither equates the sides nor limits how far apart their times are."""
+    for _, found in parts:
+        if found is not None and found.times != bounds.times and bounds.and_(found).complete:
+            return bounds_apart(sides, bounds, found)
+    return missing_bound(node, sides, bounds, rest)
+
+
+def _chosen(found: Sequence[Bounds]) -> Bounds:
+    """What is said of the first pair of event times that has both bounds; else of the first pair."""
+    of_times: dict[object, Bounds] = {}
+    for bounds in found:
+        known = of_times.get(bounds.times)
+        of_times[bounds.times] = known.and_(bounds) if known is not None else bounds
+    said = list(of_times.values())
+    return next((b for b in said if b.complete), said[0] if said else Bounds())

@@ -1,0 +1,29 @@
+"""Join: both sides joined by key; rows without a pair stand at the end of the input, by arrival."""
+
+from __future__ import annotations
+
+from cq.planner.operators import Join
+from cq.spark.context import Context, lowers
+from cq.spark.pairs import ALONE, LEFT, RIGHT, condition, pairs, side, without_pair
+from cq.spark.position import END, Lowered, Rows
+
+
+@lowers("join")
+def lower_join(node: Join, inputs: tuple[Rows, ...], context: Context) -> Lowered:
+    left, right = inputs
+    sides = (
+        side("l", left.name, left, node.left_keys, context),
+        side("r", right.name, right, node.right_keys, context),
+    )
+    on = condition(node, context)
+    texts = [pairs(node, sides, on)]
+    if node.left_outer:
+        texts.append(without_pair(node, sides, on, _at_end("l", LEFT)))
+    if node.right_outer:
+        texts.append(without_pair(node, sides, on, _at_end("r", RIGHT), right=True))
+    return Lowered("\n  union all ".join(texts))
+
+
+def _at_end(name: str, port: str) -> str:
+    """The position of a row without a pair: of one event left rows came first."""
+    return f"{END} as _w, {END} as _s, concat(array({ALONE}, {name}._w, {name}._s, {port}), {name}._o) as _o"

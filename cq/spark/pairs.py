@@ -1,0 +1,61 @@
+"""Pairs of rows of two inputs: what the joins share whose pairs leave with the later of their rows.
+
+The rows of a side are a step with the keys `_k0`, `_k1`, …, the columns `_l0`, … or `_r0`, …, and the position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cq.lang.expressions import Expr
+from cq.planner.operators.joined import Joined
+from cq.spark.context import Context
+from cq.spark.position import Rows, column_names, select_list
+
+LEFT, RIGHT, ALONE = "0L", "1L", "2L"  # places within an event: pairs of left rows, of right rows, rows without a pair
+
+
+def side(name: str, below: str, rows: Rows, keys: Sequence[Expr], context: Context, more: str = "") -> str:
+    """A step with the rows of a side. name: l or r.  below: where they are.  more: further columns, with a comma."""
+    shown = [f"{context.text(k, rows.columns)} as _k{i}" for i, k in enumerate(keys)]
+    shown += [f"{c} as _{name}{i}" for i, c in enumerate(rows.columns)]
+    return context.step(name, f"select {', '.join(shown)},\n         {more}_w, _s, _o\n  from {below}")
+
+
+def columns(node: Joined) -> list[str]:
+    """The columns of both sides, left ones first."""
+    names = (("l", node.left), ("r", node.right))
+    return [f"_{name}{i}" for name, side in names for i, _ in enumerate(column_names(len(side.schema)))]
+
+
+def condition(node: Joined, context: Context, *between: str) -> str:
+    """When two rows are a pair. between: what is tested before the residual condition."""
+    on = [f"l._k{i} = r._k{i}" for i in range(len(node.left_keys))] + [*between]
+    if node.residual is not None:
+        on.append(context.text(node.residual, columns(node)))
+    return " and ".join(on)
+
+
+def pairs(node: Joined, sides: Sequence[str], on: str) -> str:
+    """A SELECT of the pairs: each stands at the later row's place within its event, then by the earlier one's position.
+
+    Of one event left rows come first.
+    """
+    first = "struct(l._w, l._s) <= struct(r._w, r._s)"
+    later = f"concat(array({RIGHT}), r._o, array(l._w, l._s), l._o)"
+    earlier = f"concat(array({LEFT}), l._o, array(r._w, r._s), r._o)"
+    return (
+        f"select {select_list(columns(node))},\n"
+        f"         if({first}, r._w, l._w) as _w, if({first}, r._s, l._s) as _s,\n"
+        f"         if({first}, {later}, {earlier}) as _o\n"
+        f"  from {sides[0]} as l join {sides[1]} as r\n    on {on}"
+    )
+
+
+def without_pair(node: Joined, sides: Sequence[str], on: str, place: str, right: bool = False) -> str:
+    """A SELECT of the left rows without a pair beside NULLs, or of the right ones. place: their position columns."""
+    width = len(node.left.schema)
+    nothing = [c if (i >= width) == right else "null" for i, c in enumerate(columns(node))]
+    mine, other = (("r", sides[1]), ("l", sides[0])) if right else (("l", sides[0]), ("r", sides[1]))
+    lonely = f"{mine[1]} as {mine[0]} left anti join {other[1]} as {other[0]}"
+    return f"select {', '.join(nothing)},\n         {place}\n  from {lonely}\n    on {on}"
