@@ -10,8 +10,6 @@ import pytest
 import cq
 from cq.allowance import cpu_quota, memory_limit_bytes, usable_cpus, usable_memory_bytes
 from cq.compiler.passes import compile
-from cq.engines import native
-from cq.engines.protocol import RunOptions
 
 
 def system(root: Path, content: dict[str, str]) -> Path:
@@ -128,11 +126,11 @@ def test_a_query_runs_on_the_processors_it_may_use(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr("cq.allowance.cpu_quota", lambda _: None)
     stream = "CREATE STREAM t (x BIGINT) WITH (connector = 'memory');\n"
-    assert native.workers(compile(stream + "SELECT x FROM t;"), RunOptions()) == 3
-    assert native.workers(compile(stream + "SET parallelism = 2; SELECT x FROM t;"), RunOptions()) == 2
-    assert native.workers(compile(stream + "SET parallelism = 2; SELECT x FROM t;"), RunOptions(7)) == 7
+    assert compile(stream + "SELECT x FROM t;").workers() == 3
+    assert compile(stream + "SET parallelism = 2; SELECT x FROM t;").workers() == 2
+    assert compile(stream + "SET parallelism = 2; SELECT x FROM t;").workers(7) == 7
     monkeypatch.setattr("cq.allowance.cpu_quota", lambda _: 1.9)
-    assert native.workers(compile(stream + "SELECT x FROM t;"), RunOptions()) == 1
+    assert compile(stream + "SELECT x FROM t;").workers() == 1
 
 
 def test_another_platform_is_refused_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

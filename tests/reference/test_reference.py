@@ -429,7 +429,7 @@ def as_of(delay: int) -> LogicalPlan:
         sides.append(Scan(SourceDef(name, fields, event_time=time, delay_us=delay * S, position=position)))
     left, right = sides
     keys = (Column(VARCHAR, True, 0),)
-    join = TemporalJoin(left, right, TimeAttribute(2), keys, keys, left_outer=True)
+    join = TemporalJoin(left, right, keys, keys, left_time=TimeAttribute(2), left_outer=True)
     return LogicalPlan((Output("out", join),))
 
 
