@@ -335,3 +335,21 @@ def test_a_key_that_may_be_null_on_one_side_only_meets_its_equals_in_one_lane() 
             assert prepared.agree(got, way, wanted), f"{way}: {got.difference(wanted)}"
         (part,) = prepared.compiled.for_workers(4).after("place")
     assert [s.way for s in part.stages] == [LANES] and any(w is not None for _, _, w in wanted.rows["result"])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k, COUNT(*) AS n FROM (SELECT k, j, COUNT(*) AS c FROM s GROUP BY k, j) AS g GROUP BY k;",
+        "SELECT a.k, b.k AS l, n FROM s AS a FULL JOIN (SELECT k, COUNT(*) AS n FROM s GROUP BY k) AS b"
+        " ON a.k = b.k AND j > n;",
+    ],
+)
+def test_what_groups_begin_at_the_end_keeps_its_order_with_several_workers(query: str) -> None:
+    prepared = Prepared("CREATE STREAM s (k BIGINT, j BIGINT) WITH (connector = 'memory');\n" + query)
+    prepared.give({"s": [(97 * n % 31, n % 3) for n in range(80)]}, (40, 7))
+    wanted = prepared.reference()
+    with spread_out():
+        for workers in (1, 4):
+            got = prepared.native(Way(workers, 7, interpreted=True))
+            assert got == wanted, got.difference(wanted)
