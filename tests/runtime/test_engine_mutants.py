@@ -36,6 +36,13 @@ MUTANTS = {
         BRANCHES,
         BRANCHED,
     ),
+    "a task is idle before its ticket has left": Mutant(
+        "cq.runtime.engine.ways.any_worker",
+        "                reorder_next(buffer)\n                pool_put(ld_i64(task, TASK_HOME), task)\n",
+        "                pool_put(ld_i64(task, TASK_HOME), task)\n                reorder_next(buffer)\n",
+        ("test_engine_workers.py",),
+        "is_idle_again",
+    ),
     "a part in use is collected": Mutant(
         "cq.runtime.engine.ways.parts",
         "at_cas(part + PART_LOCK * 8, BUSY, MARKED):\n            return MARKED",

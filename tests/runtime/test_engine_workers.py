@@ -10,7 +10,7 @@ import pytest
 from interleave import Failure, explore, wander
 from planted import original, planted
 
-from cq.runtime.base.ops import at_add, at_load, at_store, ld_i64, pause, release, zalloc
+from cq.runtime.base.ops import at_add, at_load, at_store, ld_i64, pause, release, st_i64, zalloc
 from cq.runtime.engine.ways.parts import PATIENCE
 from cq.runtime.queues import pool, reorder, ring
 from cq.runtime.queues.ring import ring_drop, ring_new, ring_pop, ring_push
@@ -198,6 +198,29 @@ def test_a_ticket_far_ahead_cannot_starve_the_head():
 
     assert explore(setup, [work, work], check, preemptions=1).complete
     wander(setup, [work, work, work], check, runs=150)
+
+
+def test_a_task_is_idle_again_when_its_ticket_has_left_the_buffer(monkeypatch):
+    """I2 of any_worker: then the next ticket it takes has a slot, for there are as many slots as tasks."""
+    any_worker, stage_words = original("cq.runtime.engine.ways.any_worker"), original(STAGE)
+    buffers, later = [], []
+
+    def setup():
+        stage = zalloc(stage_words.STAGE_WORDS * 8)
+        buffers.append(reorder.reorder_new(2))
+        st_i64(stage, stage_words.STAGE_REORDER, buffers[0])
+        for ticket in range(2):
+            assert reorder.reorder_put(buffers[0], ticket, zalloc(stage_words.TASK_WORDS * 8)) == 1
+        return stage
+
+    def pool_put(_, task):
+        if len(later) < 2:  # at once it takes one of the tickets behind those that are there
+            later.append(reorder.reorder_put(buffers[0], 2 + len(later), task))
+
+    for name, stand_in in (("can_send", lambda _: 1), ("_send_task", lambda *_: (1, 1)), ("pool_put", pool_put)):
+        monkeypatch.setitem(any_worker.drain_tickets.__globals__, name, stand_in)
+    wander(setup, [any_worker.drain_tickets], lambda *_: None, runs=1)
+    assert later == [1, 1]
 
 
 def test_a_thing_is_lent_to_one_thread():
