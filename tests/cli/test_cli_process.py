@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from command_line import without_progress
 
+pytestmark = pytest.mark.usefixtures("usual_signals")
+
 
 @pytest.mark.parametrize("options", ["--engine reference", "--engine native", "-f arrow"])
 def test_full_disk_is_an_error_and_no_traceback(options: str) -> None:

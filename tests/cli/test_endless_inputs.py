@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+pytestmark = pytest.mark.usefixtures("usual_signals")
+
 QUERY = "CREATE STREAM b (id BIGINT); SELECT id FROM b"
 
 

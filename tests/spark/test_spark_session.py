@@ -318,6 +318,7 @@ def test_the_training_run_writes_a_cache_that_the_next_start_uses(monkeypatch, t
     assert f"-XX:AOTCache={cache}" in jvm.process.args
 
 
+@pytest.mark.usefixtures("usual_signals")
 def test_ctrl_c_in_a_query_ends_the_query_and_the_jvm():
     script = """
         import signal
