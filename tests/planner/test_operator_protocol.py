@@ -13,7 +13,7 @@ from cq.codegen import operators as written
 from cq.codegen.flow import CLOSE, CONSUME, COPIES_TEXT, DUE_BY_DATA, DUE_ON_GRID, FINISH, consumes
 from cq.lang.expressions import Expr
 from cq.planner.plan import node as protocol
-from cq.planner.plan.node import DECLARATIONS, BadOperator, LogicalNode, OpClass, Stateless, operator
+from cq.planner.plan.node import DECLARATIONS, BadOperator, LogicalNode, OpClass, Stateless, check_answers, operator
 from cq.reference.operators import OPERATORS as REFERENCE
 from cq.spark.operators import OPERATORS as SPARK
 
@@ -44,7 +44,7 @@ def test_an_operator_that_says_everything_is_registered() -> None:
 
 def test_a_node_with_a_key_alone_is_not_taken_for_harmless() -> None:
     """It used to be fused into one stateless stage at four workers."""
-    with pytest.raises(BadOperator, match="does not declare inputs, with_inputs, source, key_columns"):
+    with pytest.raises(BadOperator, match="does not declare inputs, with_inputs, source, expressions"):
 
         @operator("probe")
         @dataclass(frozen=True, slots=True)
@@ -64,10 +64,39 @@ def test_an_operator_that_contradicts_itself_is_refused() -> None:
         operator("probe")(type("Probe", (Stateless,), stateful))
     with pytest.raises(BadOperator, match="is stateless and declares input_keys, holds_back"):
         operator("probe")(type("Probe", (Stateless,), {"input_keys": (), "holds_back": lambda self, port: True}))
+    with pytest.raises(BadOperator, match="keeps state and has no input_keys"):
+        operator("probe")(probe(input_keys=None))
     with pytest.raises(BadOperator, match="there is another operator of that name"):
         operator("filter")(probe())
     with pytest.raises(BadOperator, match="has no docstring"):
         operator("probe")(probe(__doc__=None))
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("state", None),
+        ("fan_out", -1),
+        ("cost_ns", 1.5),
+        ("closes", None),
+        ("waits_on", None),
+        ("output_kind", "append"),
+    ],
+)
+def test_an_answer_of_the_wrong_kind_is_refused_by_its_name(name: str, answer: object) -> None:
+    with pytest.raises(BadOperator, match=f"operator probe: {name} is {answer!r}$"):
+        operator("probe")(probe(**{name: answer}))
+
+
+def test_an_answer_of_the_wrong_kind_is_found_in_a_plan_where_it_depends_on_the_node(monkeypatch) -> None:
+    plan = plan_of("SELECT COUNT(*) AS n FROM bid GROUP BY auction EMIT FINAL;")
+    (node,) = (n for n in plan.nodes() if n.operator == "aggregate")
+    check_answers(node)
+    for name, answer in {"cost_ns": -1, "input_keys": (), "fails_itself": None}.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(type(node), name, property(lambda self, answer=answer: answer))
+            with pytest.raises(AssertionError, match=name if name != "input_keys" else "as many keys as inputs"):
+                check_answers(node)
 
 
 def test_an_operator_that_does_not_say_whether_it_copies_text_is_not_taken_into_kernels() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -53,10 +53,6 @@ class Grouped(LogicalNode):
     def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:
         return (self.keys,)
 
-    @property
-    def key_columns(self) -> Mapping[int, Expr]:
-        return dict(enumerate(self.keys, self.first_key))
-
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
         for e in (*self.keys, *(e for call in self.aggregates for e in call.expressions)):
             yield e, (0,)
@@ -70,7 +66,7 @@ class Grouped(LogicalNode):
         return any(c.function.fails for c in self.aggregates)
 
     def pull(self, expr: Expr) -> Pulled | None:
-        keys = self.key_columns
+        keys = dict(enumerate(self.keys, self.first_key))
         if not columns_of(expr) <= keys.keys():
             return None
         return ((0, substitute(expr, [keys.get(c, expr) for c in range(len(self.schema))])),)

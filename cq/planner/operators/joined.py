@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -30,7 +30,6 @@ class Joined(LogicalNode):
     right_input: ClassVar[int]
     op_class = OpClass.PARTITIONED
     source = None
-    key_columns: ClassVar[Mapping[int, Expr]] = {}
     fails_itself = False
     merges_exactly = False
     groups = None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from cq.errors import NOWHERE, Span
-from cq.lang.expressions import Column, Expr, can_fail, columns_of, format_expr, remap
+from cq.lang.expressions import Expr, can_fail, columns_of, format_expr, remap
 from cq.lang.schema import Field, Schema, TimeAttribute
 from cq.lang.types import DataType
 from cq.planner.operators.pruning import narrowed, unless_same
@@ -108,10 +108,6 @@ class Over(LogicalNode):
     @property
     def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:
         return (self.partition,)
-
-    @property
-    def key_columns(self) -> Mapping[int, Expr]:
-        return {k.index: k for k in self.partition if isinstance(k, Column)}
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
         for e in (*self.partition, *(e for call in self.calls for e in call.expressions)):

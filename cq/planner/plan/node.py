@@ -84,7 +84,6 @@ DECLARATIONS = (
     "with_inputs",
     "source",
     "input_keys",
-    "key_columns",
     "expressions",
     "map_expressions",
     "fails_itself",
@@ -148,11 +147,6 @@ class LogicalNode:
     @property
     def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:
         """The partition key over each input, in the order of `inputs`; None for an operator without state."""
-        raise NotImplementedError
-
-    @property
-    def key_columns(self) -> Mapping[int, Expr]:
-        """Output column -> the expression over the input it repeats, for columns that are one for a whole partition."""
         raise NotImplementedError
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
@@ -314,7 +308,6 @@ class Stateless(LogicalNode):
     """An operator that keeps nothing and treats every row alone."""
 
     op_class: ClassVar[OpClass] = OpClass.STATELESS
-    key_columns: ClassVar[Mapping[int, Expr]] = {}
     input_keys = None
     fails_itself = False
     closes = False
@@ -434,15 +427,64 @@ def _problems(cls: type[LogicalNode]) -> Iterator[str]:
         missing.append("ends")
     if missing:
         yield f"does not declare {', '.join(missing)}"
-    if op_class not in {None, OpClass.STATELESS} and issubclass(cls, Stateless):
-        yield "derives from Stateless and is not"
+    if op_class not in {None, OpClass.STATELESS}:
+        if issubclass(cls, Stateless):
+            yield "derives from Stateless and is not"
+        elif cls.input_keys is None:
+            yield "keeps state and has no input_keys"
     if op_class is OpClass.STATELESS:
         stateful = [n for n in STATEFUL_ONLY if getattr(cls, n) is not getattr(Stateless, n)]
         if stateful:
             yield f"is stateless and declares {', '.join(stateful)}"
+    constants = ((n, getattr(cls, n)) for n in ANSWERS)
+    yield from (f"{n} is {a!r}" for n, a in constants if not _computed(a) and not ANSWERS[n](a))
     if not cls.__doc__:
         yield "has no docstring"
 
 
-STATEFUL_ONLY = ("input_keys", "key_columns", "state", "merges_exactly", "closes", "emits_at_end", "holds_back")
+def _computed(answer: object) -> bool:
+    """Whether a class attribute is known only for a node: a property, or a field."""
+    return hasattr(answer, "__get__")
+
+
+def check_answers(node: LogicalNode) -> None:
+    """Fail with an AssertionError, with the declaration's name, for an answer of a kind nobody expects."""
+    for name, fits in ANSWERS.items():
+        answer = getattr(node, name)
+        assert fits(answer), f"{name} is {answer!r}"
+    assert len(node.waits_on) == len(node.inputs), "as many waits as inputs"
+    keys = node.input_keys
+    assert (keys is None) == (node.op_class is OpClass.STATELESS), "a key without state, or state without"
+    assert keys is None or len(keys) == len(node.inputs), "as many keys as inputs"
+
+
+def _is(*types: type) -> Callable[[object], bool]:
+    return lambda answer: isinstance(answer, types)
+
+
+def _is_count(answer: object) -> bool:
+    return type(answer) is int and answer >= 0
+
+
+ANSWERS: dict[str, Callable[[object], bool]] = {
+    "inputs": _is(tuple),
+    "source": _is(SourceDef, type(None)),
+    "input_keys": _is(tuple, type(None)),
+    "fails_itself": _is(bool),
+    "waits_on": _is(tuple),
+    "closes": _is(bool),
+    "emits_at_end": _is(bool),
+    "fan_out": lambda answer: answer is None or _is_count(answer),
+    "may_drop": _is(bool),
+    "uses_time": _is(bool),
+    "groups": _is(LogicalNode, type(None)),
+    "merges_exactly": _is(bool),
+    "merge_pays": _is(bool),
+    "state": _is(StateBound),
+    "cost_ns": _is_count,
+    "output_kind": _is(OutputKind),
+}
+"""What each declaration that is not a method answers with: None and 0 are answers only where they mean something."""
+
+STATEFUL_ONLY = ("input_keys", "state", "merges_exactly", "closes", "emits_at_end", "holds_back")
 """What only an operator with state can declare otherwise than `Stateless` does."""

@@ -11,7 +11,7 @@ from cq.lang.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, I
 from cq.lang.functions import Signature
 from cq.lang.types import BOOLEAN, NULL, Kind
 from cq.planner.plan.logical import LogicalPlan
-from cq.planner.plan.node import Fields, LogicalNode, OpClass
+from cq.planner.plan.node import Fields, LogicalNode, check_answers
 
 
 def verify(plan: LogicalPlan) -> LogicalPlan:
@@ -34,8 +34,7 @@ def verify_node(node: LogicalNode) -> None:
     for expr, inputs in node.expressions():
         verify_expr(expr, node.over(inputs), expr in node.vouched)
     node.check()
-    assert (node.input_keys is None) == (node.op_class is OpClass.STATELESS), "a key without state, or state without"
-    assert len(node.waits_on) == len(node.inputs), "as many waits as inputs"
+    check_answers(node)
     assert replace(node).schema == node.schema, "a schema that does not follow from the node"
     for time in node.schema.times:
         assert 0 <= time.column < len(node.schema), "a time attribute of a missing column"
