@@ -7,6 +7,7 @@ go through buffers instead.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -17,9 +18,15 @@ import pyarrow as pa
 @lru_cache(maxsize=64)
 def text_scalar(text: str) -> pa.StringScalar:
     """A string constant for `pyarrow.compute`."""
-    data = text.encode()
-    offsets = np.array([0, len(data)], np.int32)
-    return pa.StringArray.from_buffers(1, pa.py_buffer(offsets), pa.py_buffer(data))[0]
+    return text_array([text])[0]
+
+
+def text_array(texts: Sequence[str]) -> pa.StringArray:
+    """An Arrow array of these strings."""
+    cells = [text.encode() for text in texts]
+    offsets = np.zeros(len(cells) + 1, np.int32)
+    np.cumsum([len(cell) for cell in cells], out=offsets[1:])
+    return pa.StringArray.from_buffers(len(cells), pa.py_buffer(offsets), pa.py_buffer(b"".join(cells)))
 
 
 def bits(buffer: pa.Buffer, offset: int, length: int) -> npt.NDArray[np.bool_]:

@@ -336,6 +336,16 @@ def test_json_keeps_exact_numbers_and_writes_what_json_cannot_as_text() -> None:
     assert second.startswith('{"i": null, "f": "nan", "s": null,')
 
 
+def test_an_interval_is_written_as_cast_writes_it() -> None:
+    """It used to be a number of microseconds."""
+    ages = pa.array([90_000_000, None, -1_500_000, 90_000_000], pa.duration("us"))
+    batch = pa.RecordBatch.from_arrays([ages], names=["age"])
+    long, short = "INTERVAL '0 00:01:30' DAY TO SECOND", "INTERVAL '-0 00:00:01.5' DAY TO SECOND"
+    assert csv_rows(batch, ",").decode().splitlines() == [long, "", short, long]
+    assert csv_rows(batch.slice(2), ",").decode().splitlines() == [short, long]
+    assert [json.loads(line)["age"] for line in json_rows(batch).splitlines()] == [long, None, short, long]
+
+
 def test_json_of_arrays_and_hostile_text_is_json() -> None:
     texts = ['a"\\\n\x00\x1f\x7f', "\u2028é😀", None]
     batch = pa.RecordBatch.from_pydict({'q"': texts, "l": pa.array([[1.5, None, float("nan")], None, []])})

@@ -1,7 +1,7 @@
 """Columns of results as columns of text, all values at once: what CSV, JSON and the terminal show.
 
 NULL stays NULL. Numbers are the shortest text that reads back as the same value; a DOUBLE always shows that it is one
-(1.0, 1e+20); times drop zeros at the end of the fraction; an INTERVAL is its number of microseconds.
+(1.0, 1e+20); times drop zeros at the end of the fraction; an INTERVAL of days or less is what CAST makes of it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as t
 
-from cq.connectors.plain import text_scalar
-from cq.lang.value_text import write_date, write_timestamp
+from cq.connectors.plain import text_array, text_scalar
+from cq.lang.value_text import write_date, write_interval, write_timestamp
 
 NOTHING, QUOTE = text_scalar(""), text_scalar('"')
 
@@ -30,7 +30,7 @@ def column_text(column: pa.Array) -> pa.Array:
     if t.is_date(kind):
         return _checked(column.cast(pa.string()), column.cast(pa.int32()), write_date)
     if t.is_duration(kind):
-        return column.cast(pa.int64()).cast(pa.string())
+        return _intervals(column)
     if t.is_null(kind):
         return pa.nulls(len(column), pa.string())
     if t.is_nested(kind):
@@ -47,6 +47,12 @@ def _floats(texts: pa.Array) -> pa.Array:
 def _times(column: pa.Array) -> pa.Array:
     trimmed = pc.utf8_rtrim(pc.utf8_rtrim(column.cast(pa.string()), "0"), ".")
     return _checked(trimmed, column.cast(pa.int64()), write_timestamp)
+
+
+def _intervals(column: pa.Array) -> pa.Array:
+    distinct = column.cast(pa.int64()).dictionary_encode()
+    texts = text_array([write_interval(value.as_py()) for value in distinct.dictionary])
+    return texts.take(distinct.indices)
 
 
 def _checked(texts: pa.Array, values: pa.Array, write: object) -> pa.Array:
@@ -127,7 +133,7 @@ def json_texts(column: pa.Array) -> pa.Array:
     if t.is_floating(kind):
         finite = pc.invert(pc.match_substring(texts, "n"))
         texts = pc.if_else(finite, texts, _between_quotes(texts))
-    elif not (t.is_boolean(kind) or t.is_integer(kind) or t.is_decimal(kind) or t.is_duration(kind)):
+    elif not (t.is_boolean(kind) or t.is_integer(kind) or t.is_decimal(kind)):
         texts = _between_quotes(texts)
         special = pc.match_substring_regex(column_text(column), r'["\\\x00-\x1f]')
         if pc.any(special).as_py():
