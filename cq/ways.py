@@ -1,4 +1,6 @@
-"""The ways of running a stage: the planner chooses one, codegen writes for it, the engine runs it."""
+"""The ways of running a stage: the planner chooses one, codegen writes for it, the engine runs it.
+
+And the heuristics by which a worker chooses a stage."""
 
 from __future__ import annotations
 
@@ -17,3 +19,8 @@ class Way(Enum):
     ANY = "any worker"
     LANES = "lanes by key"
     PARTIAL = "any worker, into panes of its own"
+
+
+HEURISTICS = ("ct", "lp", "et", "qst")
+"""Which stage a worker serves next, where it has a choice; the first unless the query sets another. What each one does
+is said in `cq.runtime.engine.schedule`."""

@@ -19,12 +19,13 @@ from cq.engines.protocol import Enough, RunOptions
 from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, SourceText, Span, compile_error
 from cq.lang import error_places
 from cq.lang.types import to_arrow
-from cq.planner.binding.settings import MEMORY_LIMIT, NO_MEMORY_LIMIT
+from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, NO_MEMORY_LIMIT
 from cq.runtime.engine.clock import Fault
 from cq.runtime.engine.engine import BATCH_ROWS, Engine
 from cq.runtime.engine.failure import EngineFailure
 from cq.runtime.layout.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
 from cq.runtime.layout.job import Job, Site, SourceSpec
+from cq.ways import HEURISTICS
 
 if TYPE_CHECKING:
     from cq.compiler.passes import Compiled
@@ -94,6 +95,7 @@ class Part:
             job,
             threads=options.threads,
             batch_rows=options.batch_rows,
+            heuristic=HEURISTICS[compiled.setting(HEURISTIC, 0)],
             memory_limit=options.memory_limit,
             schemas=schemas,
         )

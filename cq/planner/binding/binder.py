@@ -17,7 +17,7 @@ from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
 from cq.planner.binding.literals import bind_parameter
 from cq.planner.binding.queries import BoundQuery, QueryBinder, as_types
 from cq.planner.binding.scope import relation_of, renamed, visible_columns
-from cq.planner.binding.settings import MEMORY_LIMIT, SETTING_ALIASES, SETTINGS, setting_value, takes
+from cq.planner.binding.settings import SETTING_ALIASES, SETTINGS, WORDS, setting_value, takes
 from cq.planner.operators import Project, Scan
 from cq.planner.plan.identity import identified
 from cq.planner.plan.logical import LogicalPlan, Output
@@ -244,11 +244,11 @@ class Binding:
         match node.value:
             case ast.NumberLiteral(text=text):
                 written = text
-            case ast.StringLiteral(value=text) if name == MEMORY_LIMIT:
+            case ast.StringLiteral(value=text) if name in WORDS:
                 written = text
             case ast.Parameter(name=p) if p in self.catalog.environment.parameters:
                 bound = bind_parameter(p, self.catalog.environment.parameters[p], node.span).value
-                taken = int | str if name == MEMORY_LIMIT else int
+                taken = int | str if name in WORDS else int
                 written = bound if isinstance(bound, taken) and not isinstance(bound, bool) else ""
         value = setting_value(name, written)
         if value is None:

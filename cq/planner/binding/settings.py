@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import re
 
+from cq.ways import HEURISTICS
+
 SETTINGS: dict[str, str] = {
     "parallelism": "number of workers; 0 runs the query in the calling thread. Default: one per usable processor",
     "batch_rows": "number of rows in a batch",
     "memory_limit": "memory for the state of the query, such as '2GB' or '512MiB'; 'none' for no limit. "
     "Default: 80 % of the memory that the process may use",
+    "heuristic": "which stage a worker serves next: 'ct' the slowest, 'lp' the last, 'et' that with most work waiting, "
+    "'qst' the first whose output queue is short; the rows are the same. Default: 'ct'",
 }
 SETTING_ALIASES = {"threads": "parallelism", "workers": "parallelism"}
 MAX_SETTING = 1_000_000
 MEMORY_LIMIT = "memory_limit"
+HEURISTIC = "heuristic"
+WORDS = frozenset({MEMORY_LIMIT, HEURISTIC})
+"""The settings whose values may be text."""
 NO_MEMORY_LIMIT = 0  # the value of 'none'
 
 _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 
 
 def setting_value(name: str, written: str | int) -> int | None:
-    """The value of a setting that exists, in its unit (memory_limit: bytes); None when it cannot take it."""
+    """The value of a setting that exists; None when it cannot take it. memory_limit: bytes. heuristic: its number."""
+    if name == HEURISTIC:
+        word = str(written).lower()
+        return HEURISTICS.index(word) if word in HEURISTICS else None
     if name == MEMORY_LIMIT:
         return written if isinstance(written, int) and written > 0 else bytes_of(str(written))
     text = str(written)
@@ -30,6 +40,8 @@ def setting_value(name: str, written: str | int) -> int | None:
 
 def takes(name: str) -> str:
     """What the setting takes, for errors."""
+    if name == HEURISTIC:
+        return "one of " + ", ".join(f"'{h}'" for h in HEURISTICS)
     return "a size such as '2GB', or 'none'" if name == MEMORY_LIMIT else "a whole number"
 
 

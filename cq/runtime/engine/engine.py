@@ -27,7 +27,6 @@ from cq.runtime.engine.failure import EngineFailure, read_failure
 from cq.runtime.engine.graph import graph
 from cq.runtime.engine.metrics import Metrics, read_metrics
 from cq.runtime.engine.plant import Plant
-from cq.runtime.engine.schedule import HEURISTICS
 from cq.runtime.engine.snapshot import Snapshot, put_snapshot, saved_states, take_snapshot
 from cq.runtime.flow.admission import (
     ADMISSION_LATE_ROWS,
@@ -43,6 +42,7 @@ from cq.runtime.flow.admission import (
 from cq.runtime.flow.arrow import adopt, lend, plain_schema
 from cq.runtime.flow.batch import ITEM_STAGE, LOAN_FIRST
 from cq.runtime.layout.job import Job
+from cq.ways import HEURISTICS
 
 SLICE_NS = 50_000_000  # how long the feeder waits before it looks at signals again
 IDLE_SLICE_NS = 200_000  # the same while it waits for the workers to have nothing to do, which they do not announce
@@ -83,7 +83,7 @@ class Engine:
         *,
         threads: int = 0,
         batch_rows: int = BATCH_ROWS,
-        heuristic: str = "ct",
+        heuristic: str = HEURISTICS[0],
         memory_limit: int | None = None,
         schemas: Sequence[pa.Schema] | None = None,
         interpreted: bool = False,
@@ -103,7 +103,7 @@ class Engine:
         with self._host.active():
             threads = threads if job.workers is None else min(threads, job.workers)
             saved = () if snapshot is None else saved_states(job, snapshot)
-            self._plant = build(self._host, job, threads, batch_rows, HEURISTICS[heuristic], limit, saved)
+            self._plant = build(self._host, job, threads, batch_rows, HEURISTICS.index(heuristic), limit, saved)
             if snapshot is not None:
                 try:
                     put_snapshot(self._host, self._plant, snapshot)

@@ -32,8 +32,7 @@ from cq.runtime.engine.stage import (
 )
 from cq.runtime.queues.ring import ring_size
 
-CT, LP, ET, QST = 0, 1, 2, 3
-HEURISTICS = {"ct": CT, "lp": LP, "et": ET, "qst": QST}
+CT, LP, ET, QST = 0, 1, 2, 3  # their places in cq.ways.HEURISTICS
 
 SLICE_NS = 1_000_000.0  # what a visit takes, about: eight items of 16k rows at some ns a row
 WINDOW_NS = 50_000_000  # long enough for every stage of a chain to get several visits

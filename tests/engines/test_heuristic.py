@@ -1,0 +1,47 @@
+"""Which heuristic the workers follow is a setting of the query; the rows do not depend on it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import cq
+from cq.compiler.passes import compile
+from cq.engines import native
+from cq.errors import CompileError
+from cq.runtime.engine.engine import Engine
+from cq.runtime.engine.schedule import CT, ET, LP, QST
+from cq.ways import HEURISTICS
+
+QUERY = """CREATE STREAM t (k BIGINT, ts TIMESTAMP NOT NULL, WATERMARK FOR ts) WITH (connector = 'memory');
+SELECT k, n FROM (SELECT k, ROW_NUMBER() OVER (PARTITION BY k) AS n FROM t) WHERE n = 10;"""
+
+
+def test_the_names_stand_for_the_numbers_of_the_kernels() -> None:
+    assert [HEURISTICS.index(name) for name in ("ct", "lp", "et", "qst")] == [CT, LP, ET, QST]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"), [("", "ct"), ("SET heuristic = 'qst';", "qst"), ("SET heuristic = 'LP';", "lp")]
+)
+def test_the_engine_is_told_the_heuristic(written: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+
+    class Told(Engine):
+        def __init__(self, *args: object, **options: object) -> None:
+            told.append(options["heuristic"])
+            super().__init__(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(native, "Engine", Told)
+    keys = pa.array([i % 100 for i in range(2000)], pa.int64())
+    rows = pa.table({"k": keys, "ts": pa.array(range(2000), pa.timestamp("us"))})
+    result = cq.sql(written + QUERY, t=rows).run(threads=2)
+    assert told == [expected]
+    assert result["result"].to_arrow().column("k").to_pylist() == list(range(100))
+
+
+@pytest.mark.parametrize("value", ["'fastest'", "2", "''"])
+def test_another_is_refused_with_those_there_are(value: str) -> None:
+    with pytest.raises(CompileError, match="heuristic takes one of 'ct', 'lp', 'et', 'qst'") as refused:
+        compile(f"SET heuristic = {value};\n" + QUERY)
+    assert refused.value.code == "CQ0208"
