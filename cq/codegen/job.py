@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from cq.codegen.expressions.forms import ARRAY_WAYS, NO_ARRAYS
 from cq.codegen.ports import storage
@@ -11,13 +10,9 @@ from cq.codegen.scan import COMPUTED_TIME, times_name
 from cq.codegen.stage import WrittenStage, write_stage
 from cq.errors import Span, compile_error
 from cq.lang.event_time import column_time
-from cq.lang.expressions import Column
 from cq.lang.types import Kind
-from cq.planner.operators import Project
 from cq.planner.physical.stages import PhysicalPlan
 from cq.planner.plan.identity import contents
-from cq.planner.plan.logical import LogicalPlan
-from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
 from cq.runtime.base.interpret import stage_scope
 from cq.runtime.layout.abi import Storage
@@ -39,28 +34,16 @@ def demand_narrow(columns: int, what: str, span: Span) -> None:
 def write_job(physical: PhysicalPlan) -> Job:
     """The stages of a physical plan as a Job. Raises CompileError where a kernel cannot be written.
 
-    Stages are written last to first: what one reads of the rows before it decides which columns these cross with.
+    Stages are written last to first: what one keeps decides whether the rows before it carry their watermarks.
     """
     for output in physical.plan.outputs:
         demand_narrow(len(output.node.schema), f'the output "{output.name}"', output.span)
     written: list[WrittenStage] = []
     kept = contents(physical.plan)
     for stage in reversed(physical.stages):
-        plan = stage.plan
-        if written and stage.way is not Way.PARTIAL:
-            plan = LogicalPlan(
-                tuple(replace(o, node=_only(o.node, written[-1].columns.get(0, {}))) for o in plan.outputs)
-            )
         passes = bool(written) and stage.way is not Way.PARTIAL and written[-1].watermarks
-        written.append(write_stage(stage, plan, stage_scope(), kept, passes))
+        written.append(write_stage(stage, stage_scope(), kept, passes))
     return _job(physical, written[::-1])
-
-
-def _only(edge: LogicalNode, places: dict[int, int]) -> LogicalNode:
-    """The columns of `edge` that the next stage reads, in the places where it looks for them."""
-    fields = edge.schema.fields
-    exprs = tuple(Column(fields[i].type, fields[i].nullable, i, fields[i].name) for i in places)
-    return Project(edge, exprs, tuple(fields[i].name for i in places))
 
 
 def _job(physical: PhysicalPlan, stages: Sequence[WrittenStage]) -> Job:

@@ -48,14 +48,14 @@ EVENTS_ONLY = (PortSpec("events", ()),)  # what a PARTIAL stage sends on
 
 
 def write_stage(
-    spec: planned.Stage, plan: LogicalPlan, globals_: Iterable[str], contents: Mapping[str, str],
-    passes_watermarks: bool = False,
-) -> WrittenStage:  # fmt: skip
-    """A stage of the physical plan. plan: its operators, or these with fewer columns on its ports.
+    spec: planned.Stage, globals_: Iterable[str], contents: Mapping[str, str], passes_watermarks: bool = False
+) -> WrittenStage:
+    """A stage of the physical plan.
 
     contents: of each operator with state, by identity, what it keeps (cq/planner/plan/identity.py).
     passes_watermarks: its rows carry theirs to the next stage.
     """
+    plan = spec.plan
     fills = spec.way is Way.PARTIAL
     ports = EVENTS_ONLY if fills else tuple(_port(o) for o in plan.outputs)
     stage = StagePlan(plan, ports, spec.way is Way.LANES, spec.final, spec.waits, spec.collects)
@@ -65,6 +65,9 @@ def write_stage(
     stage.passes_watermarks = passes_watermarks
     stage.instants = spec.instants
     inputs = spec.leaves
+    for port, leaf in enumerate(inputs):
+        if leaf.source is None:  # rows of a stage have the columns its plan says; of a source, those that are read
+            stage.columns[port] = {c: c for c in range(len(leaf.schema))}
     stage.due = due_words(stage, inputs)
     computed = computed_times(stage, inputs)
     if len(spec.branches) > 1:

@@ -15,6 +15,7 @@ from cq.grammar.parser import parse
 from cq.lang.expressions import format_expr
 from cq.planner.binding.binder import bind
 from cq.planner.binding.catalog import Environment
+from cq.planner.physical import chain
 from cq.planner.physical.chain import cuts
 from cq.planner.physical.choose import ROUTED_FROM_NS, choose, lane_count, row_cost_ns
 from cq.planner.physical.printing import draw_stages, graph_text
@@ -198,3 +199,20 @@ def test_a_plan_that_contradicts_itself_is_found(change: dict[str, object], told
     stages = (dataclasses.replace(part.stages[0], **change),)
     with pytest.raises(AssertionError, match=told):
         verify(dataclasses.replace(part, stages=stages))
+
+
+TWO_KEYS = f"""CREATE VIEW w AS SELECT *, COUNT(*) OVER (PARTITION BY item ROWS UNBOUNDED PRECEDING) AS before FROM bid;
+SELECT auction, COUNT(DISTINCT before) AS n, {SLOW} FROM TUMBLE(TABLE w, DESCRIPTOR(ts), INTERVAL '1' MINUTE)
+GROUP BY window_end, auction;"""
+
+
+def test_only_the_columns_that_are_read_cross_to_the_next_stage() -> None:
+    (cut,) = cuts(plan_of(TWO_KEYS), waits=False)
+    (leaf,) = (n for n in cut.above.nodes() if not n.inputs)
+    assert leaf.schema.names == ("auction", "bidder", "price", "item", "ts", "before")  # neither amount nor ok
+
+
+def test_columns_that_cross_for_nothing_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chain, "prune", lambda plan: plan)
+    with pytest.raises(AssertionError, match="columns cross to it that nobody reads"):
+        placed(plan_of(TWO_KEYS), 16)

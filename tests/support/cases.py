@@ -130,7 +130,7 @@ class Prepared:
         def begin(job: Job, **options: Any) -> Engine:
             if way.interpreted:
                 options["threads"] = 0
-            return Engine(job, **options, heuristic=way.heuristic, interpreted=way.interpreted)
+            return Engine(job, **{**options, "heuristic": way.heuristic}, interpreted=way.interpreted)
 
         with (
             patch.object(native, "Engine", begin),

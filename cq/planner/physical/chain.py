@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from cq.planner.operators.pruning import prune
 from cq.planner.physical.branches import readers_of
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.together import same_turns, together
@@ -47,13 +48,26 @@ def cuts(plan: LogicalPlan, waits: bool) -> list[Cut]:
 
 def cut_at(plan: LogicalPlan, edges: Sequence[LogicalNode], waits: bool) -> Cut | None:
     """The plan cut above these operators; None where that would change what it gives, or in which order."""
-    below, stand_ins = together(edges)
-    above = replaced(plan, dict(zip(map(id, edges), stand_ins, strict=True)))
-    cut = Cut(LogicalPlan((Output("rows", below),)), above)
+    cut, stand_ins = crossing(plan, edges)
     hidden = any(_hides_groups(cut, edge, stand_in) for edge, stand_in in zip(edges, stand_ins, strict=True))
     if not _is_whole(cut) or _rows_meet_waiting(cut, waits) or hidden:
         return None
     return cut if same_turns(plan, edges) and _cross_in_turn(plan, edges, waits) else None
+
+
+def crossing(plan: LogicalPlan, edges: Sequence[LogicalNode]) -> tuple[Cut, tuple[LogicalNode, ...]]:
+    """The plan in two at these operators, and what stands for each of them above. Only columns read there cross."""
+    inputs = {id(e): StageInput(e) for e in edges}
+    above = prune(replaced(plan, inputs))
+    # a leaf's rows are those of an edge, or of a projection of one
+    leaves = {
+        id(n.node) if id(n.node) in inputs else id(n.node.inputs[0]): n
+        for n in above.nodes()
+        if isinstance(n, StageInput)
+    }
+    below, stand_ins = together([leaves[id(e)].node for e in edges])
+    above = replaced(above, {id(leaves[id(e)]): s for e, s in zip(edges, stand_ins, strict=True)})
+    return Cut(LogicalPlan((Output("rows", below),)), above), stand_ins
 
 
 def _cross_in_turn(plan: LogicalPlan, edges: Sequence[LogicalNode], waits: bool) -> bool:

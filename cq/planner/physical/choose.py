@@ -18,7 +18,7 @@ from dataclasses import replace
 from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Schema
 from cq.planner.physical.branches import Branch, grouped, takes_turns
-from cq.planner.physical.chain import cut_at, cuts, few_rows, made_at_instants, pays, replaced
+from cq.planner.physical.chain import crossing, cut_at, cuts, few_rows, made_at_instants, pays, replaced
 from cq.planner.physical.classify import (
     Component,
     Tracer,
@@ -148,10 +148,9 @@ class _Choice:
             return ()
         if row_cost_ns(self.plan) < ROUTED_FROM_NS and calls_in(below) < CALLS_APART:
             return ()
-        after = replaced(self.plan, {id(edge): StageInput(edge)})
-        before = LogicalPlan((Output("rows", edge),))
-        rows = self._stage("rows", before, Way.ANY, "one row becomes many: any worker makes them", final=False)
-        return (rows, *self._with_state(after, "state"))
+        cut, _ = crossing(self.plan, (edge,))
+        rows = self._stage("rows", cut.below, Way.ANY, "one row becomes many: any worker makes them", final=False)
+        return (rows, *self._with_state(cut.above, "state"))
 
     # -- lanes --------------------------------------------------------------------------------------------------------
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from cq.lang.expressions import Expr
+from cq.planner.operators.pruning import only
 from cq.planner.plan.calls import Change
-from cq.planner.plan.node import Inputs, Leaf, LogicalNode, Text, operator
+from cq.planner.plan.node import Inputs, Leaf, LogicalNode, Pruned, Text, operator
 
 
 @operator("stage_input")
@@ -33,6 +34,11 @@ class StageInput(Leaf):
 
     def map_expressions(self, change: Change) -> LogicalNode:
         return self
+
+    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
+        """The rows with the columns that are read: no others cross."""
+        kept = sorted(needed)
+        return Pruned(replace(self, node=only(self.node, kept)), {c: n for n, c in enumerate(kept)})
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (self.node.identity,)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from cq.planner.operators.pruning import needed_columns
 from cq.planner.physical.branches import Branch
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.plan.logical import LogicalPlan
@@ -91,6 +92,8 @@ def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str
     scans = [n for n in nodes if n.source is not None]
     if len(given) > 1 and not stage.collects:
         yield "rows of the stage before it in two leaves"
+    if given and not stage.collects and len(needed_columns(stage.plan)[id(given[0])]) < len(given[0].schema):
+        yield "columns cross to it that nobody reads"
     if given and scans:
         yield "reads both sources and another stage"
     if bool(given) != (number > 0):

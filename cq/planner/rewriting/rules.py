@@ -21,11 +21,11 @@ from enum import Enum
 from cq.lang.expressions import Column, Expr, Literal, can_fail, columns_of, conjunction, conjuncts, substitute, walk
 from cq.lang.types import Kind
 from cq.planner.operators import Filter, Over, Project, UnionAll, Unnest, WindowAggregate
+from cq.planner.operators.pruning import prune
 from cq.planner.operators.window import FIRST_KEY
 from cq.planner.plan.fold import folded
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, topological
-from cq.planner.rewriting.prune import prune
 from cq.planner.rewriting.share import share
 
 
