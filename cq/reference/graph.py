@@ -23,7 +23,7 @@ from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
 from cq.reference.evaluate import Row
 from cq.reference.operator import BEFORE_ALL, NEVER, Clock, RowOperator
-from cq.reference.operators import OPERATORS
+from cq.reference.operators import operator_of
 
 
 class Position(NamedTuple):
@@ -76,12 +76,12 @@ class Graph:
 
     def __init__(self, nodes: Sequence[LogicalNode], outputs: Sequence[Output], sources: Sequence[SourceDef]) -> None:
         self.clock = Clock()
-        self.operators = [OPERATORS[n.operator](n, self.clock) for n in nodes]
+        self.operators = [operator_of(n, self.clock) for n in nodes]
         self._by_node = by_node = {id(o.node): o for o in self.operators}
         self._steps = [
             _Step(o, tuple((port, by_node[id(i)]) for port, i in enumerate(o.node.inputs))) for o in self.operators
         ]
-        self._timed = [o for o in self.operators if o.timed]
+        self._timed = [o for o in self.operators if o.defines("next_instant")]
         self._scans = {
             s.name: [o for o in self.operators if o.node.source is not None and o.node.source.name == s.name]
             for s in sources
@@ -231,7 +231,7 @@ def _fails(row: Row, nodes: Sequence[LogicalNode]) -> bool:
     rows = [row]
     try:
         for node in nodes:
-            operator = OPERATORS[node.operator](node, Clock())
+            operator = operator_of(node, Clock())
             for r in rows:
                 operator.on_row(0, r)
             rows = operator.out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from cq.lang.functions import Failure
 from cq.planner.plan.node import LogicalNode
@@ -41,13 +41,16 @@ class Clock:
 class RowOperator:
     """Base of the operators. `out` collects the rows of the event being processed; the graph empties it."""
 
-    timed: ClassVar[bool] = False  # whether it ever has an instant
-
     def __init__(self, node: LogicalNode, clock: Clock) -> None:
         self.node = node
         self.clock = clock
         self.out: list[Row] = []
         self.late_rows = 0
+
+    @classmethod
+    def defines(cls, method: str) -> bool:
+        """Whether it does at this what it does itself, and not what stands here."""
+        return getattr(cls, method) is not getattr(RowOperator, method)
 
     def on_row(self, port: int, row: Row) -> None:
         """Take a row of input `port`, counted as `node.inputs` are."""

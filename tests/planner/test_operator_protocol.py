@@ -14,7 +14,9 @@ from cq.codegen.flow import CLOSE, CONSUME, COPIES_TEXT, DUE_BY_DATA, DUE_ON_GRI
 from cq.lang.expressions import Expr
 from cq.planner.plan import node as protocol
 from cq.planner.plan.node import DECLARATIONS, BadOperator, LogicalNode, OpClass, Stateless, check_answers, operator
+from cq.reference.operator import Clock, RowOperator
 from cq.reference.operators import OPERATORS as REFERENCE
+from cq.reference.operators import operator_of
 from cq.spark.operators import OPERATORS as SPARK
 
 DECLARED: dict[str, Any] = {name: getattr(protocol.LogicalNode, name) for name in DECLARATIONS}
@@ -123,14 +125,18 @@ def test_every_operator_is_in_every_room(name: str) -> None:
         "SELECT COUNT(*) AS n FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_end;",
         "SELECT auction FROM bid WHERE price > 1;",
         "SELECT auction FROM bid UNION ALL SELECT bidder FROM bid;",
+        "SELECT COUNT(*) AS n FROM bid GROUP BY auction EMIT FINAL;",
     ],
 )
-def test_the_reference_has_instants_where_an_operator_says_it_does(query: str) -> None:
-    from cq.reference.operator import Clock
-
+def test_the_reference_defines_what_an_operator_declares(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for node in plan_of(query).nodes():
-        made = REFERENCE[node.operator](node, Clock())
-        assert made.timed >= node.emits_when_due(waiting=True)
+        made = operator_of(node, Clock())
+        for method in ("on_row", "next_instant", "on_instant", "on_end", "place_of"):
+            if made.defines(method) and not (node.operator == "scan" or made.node.op_class is OpClass.STATELESS):
+                with monkeypatch.context() as patch:
+                    patch.setattr(type(made), method, getattr(RowOperator, method))
+                    with pytest.raises(AssertionError, match=f"the reference does not define .*{method}"):
+                        operator_of(node, Clock())
 
 
 @pytest.mark.parametrize("registry", [CLOSE, FINISH, DUE_BY_DATA, DUE_ON_GRID], ids=["close", "finish", "data", "grid"])

@@ -13,7 +13,7 @@ from random_rows import random_inputs
 from slt_format import write_row
 
 from cq.errors import CompileError
-from cq.runtime.engine.schedule import HEURISTICS
+from cq.ways import HEURISTICS
 
 Inputs = Mapping[str, Sequence[Row]]
 BATCHES = (1, 2, 3, 7, 64, 4096)

@@ -8,6 +8,22 @@ import pkgutil
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-from cq.reference.operator import OPERATORS  # noqa: E402  they register themselves first
+from cq.planner.plan.node import LogicalNode  # noqa: E402
+from cq.reference.operator import OPERATORS, Clock, RowOperator  # noqa: E402  they register themselves first
 
-__all__ = ["OPERATORS"]
+__all__ = ["OPERATORS", "operator_of"]
+
+
+def operator_of(node: LogicalNode, clock: Clock) -> RowOperator:
+    """What runs the node. It must define what the node declares."""
+    made = OPERATORS[node.operator](node, clock)
+    demanded = {
+        "on_row": True,
+        "next_instant": node.emits_when_due(waiting=True),
+        "on_instant": node.emits_when_due(waiting=True),
+        "on_end": node.emits_at_end,
+        "place_of": node.groups is node,
+    }
+    missing = [method for method, declared in demanded.items() if declared and not made.defines(method)]
+    assert not missing, f"operator {node.operator}: the reference does not define {', '.join(missing)}"
+    return made

@@ -28,8 +28,6 @@ class Kept:
 class IntervalJoinRows(RowOperator):
     """A row meets the rows of the other side that came before it, then waits for those that come after it."""
 
-    timed = True
-
     def __init__(self, node: IntervalJoin, clock: Clock) -> None:
         super().__init__(node, clock)
         self._times = (node.left_time, node.right_time)

@@ -21,8 +21,6 @@ Running = Callable[[Row], Any]
 class OverRows(RowOperator):
     """Rows wait for the watermark only when an order is asked for, and then only those after it."""
 
-    timed = True
-
     def __init__(self, node: Over, clock: Clock) -> None:
         super().__init__(node, clock)
         self._order = node.order

@@ -28,8 +28,6 @@ class Session:
 class SessionRows(RowOperator):
     """A row joins the sessions it touches, at most two: one before it and one behind it."""
 
-    timed = True
-
     def __init__(self, node: SessionAggregate, clock: Clock) -> None:
         super().__init__(node, clock)
         self._key = keys_of(node.keys) if node.keys else lambda row: ()

@@ -16,8 +16,6 @@ RIGHT, LEFT = 0, 1  # ports: within one event right rows take effect first
 class TemporalJoinRows(RowOperator):
     """The versions of each key, by (event time, arrival); left rows wait until the watermark reaches their time."""
 
-    timed = True
-
     def __init__(self, node: TemporalJoin, clock: Clock) -> None:
         super().__init__(node, clock)
         self._left_time = node.left_time

@@ -19,8 +19,6 @@ Group = list[Any]  # [arrival of its first row, a state for each aggregate]
 class WindowRows(RowOperator):
     """Common to all windows: groups, and results at the close."""
 
-    timed = True
-
     def __init__(self, node: WindowAggregate, clock: Clock) -> None:
         super().__init__(node, clock)
         self._window, self._lag = node.window, node.lag_us
