@@ -97,7 +97,7 @@ CLAUSES: tuple[Phrase, ...] = (
     ),
     *_phrases("{} is not supported yet", "write one query per grouping and join them with UNION ALL", "GROUPING SETS"),
     *_phrases("UNION BY NAME is not supported", "columns go by position: name them in one order", "BY NAME"),
-    *_phrases("MINUS is not supported", "EXCEPT is not supported yet either; filter with WHERE", "MINUS SELECT"),
+    *_phrases("MINUS is not supported", "write EXCEPT", "MINUS SELECT"),
     *_phrases("WITH RECURSIVE is not supported", "a continuous query cannot call itself", "WITH RECURSIVE"),
     *_phrases("{} is not supported", f"{_LOOK_UP}; WHERE v.key IS NOT NULL", "LEFT SEMI", "SEMI JOIN"),
     *_phrases("{} is not supported", f"{_LOOK_UP}; WHERE v.key IS NULL", "LEFT ANTI", "ANTI JOIN"),

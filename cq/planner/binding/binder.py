@@ -15,8 +15,9 @@ from cq.lang.casts import castable
 from cq.lang.types import DataType, common_type
 from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
 from cq.planner.binding.literals import bind_parameter
-from cq.planner.binding.queries import BoundQuery, QueryBinder, as_types
+from cq.planner.binding.queries import BoundQuery, QueryBinder
 from cq.planner.binding.scope import relation_of, renamed, visible_columns
+from cq.planner.binding.sets import as_types
 from cq.planner.binding.settings import MEMORY_LIMIT, SETTING_ALIASES, SETTINGS, setting_value, takes
 from cq.planner.operators import Project, Scan
 from cq.planner.plan.identity import identified

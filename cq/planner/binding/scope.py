@@ -10,7 +10,7 @@ from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, transform
 from cq.lang.schema import TimeAttribute
-from cq.planner.operators import Scan, Window
+from cq.planner.operators import Project, Scan, Window
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
 
@@ -94,6 +94,14 @@ def relation_of(node: LogicalNode, qualifier: str | None, title: str, span: Span
 def visible_columns(node: LogicalNode, qualifier: str | None) -> list[Visible]:
     """The columns of a node by their names."""
     return [Visible(f.name, qualifier, Column(f.type, f.nullable, i, f.name)) for i, f in enumerate(node.schema.fields)]
+
+
+def projection(node: LogicalNode, exprs: Sequence[Expr], names: Sequence[str], span: Span = NOWHERE) -> LogicalNode:
+    """`node` with these columns: itself when it already has them."""
+    same = [(c.expr, c.name) for c in visible_columns(node, None)]
+    if same == list(zip(exprs, names, strict=True)):
+        return node
+    return Project(node, tuple(exprs), tuple(names), span=span)
 
 
 def renamed(relation: Relation, alias: str, names: Sequence[str], span: Span) -> Relation:
