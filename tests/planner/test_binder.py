@@ -435,6 +435,13 @@ class TestQueries:
         text = "SELECT auction AS x, NULL AS y FROM bid UNION ALL SELECT price, item FROM bid;"
         assert columns(text) == "x DOUBLE, y VARCHAR"
 
+    def test_values_have_the_types_that_hold_them(self) -> None:
+        assert columns("VALUES (1, NULL, 'x'), (2.5, NULL, NULL);") == (
+            "col1 DECIMAL(2,1) NOT NULL, col2 INTEGER, col3 VARCHAR"
+        )
+        sink = "CREATE SINK o (a DOUBLE, b VARCHAR) WITH (connector = 'memory');"
+        assert columns(sink + "INSERT INTO o (b, a) VALUES ('x', 1), (NULL, 2);") == "a DOUBLE NOT NULL, b VARCHAR"
+
     def test_a_union_keeps_the_time_its_branches_share(self) -> None:
         assert top("SELECT ts FROM bid UNION ALL SELECT ts FROM live;").schema.times == (TimeAttribute(0),)
 

@@ -92,7 +92,7 @@ class Binding:
 
     @property
     def queries(self) -> QueryBinder:
-        return QueryBinder(self.catalog.lookup, self.catalog.environment.parameters, {}, self.depths)
+        return QueryBinder(self.catalog, self.catalog.environment.parameters, {}, self.depths)
 
     def statement(self, node: ast.Statement) -> None:
         """Take one statement in."""

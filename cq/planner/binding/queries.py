@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import Any, Protocol
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Literal, conjuncts
+from cq.lang.schema import Field
 from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.constants import bind_values
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.fan_out import check_copies
 from cq.planner.binding.join_mistakes import (
@@ -33,7 +36,21 @@ from cq.planner.operators.window import WINDOW_END, WINDOW_START
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 
-Lookup = Callable[[str, Span], Relation]
+
+class Names(Protocol):
+    """What the statements of the file have given so far."""
+
+    def lookup(self, name: str, span: Span) -> Relation:
+        """The stream or view of that name."""
+        ...
+
+    def constant_rows(self, fields: tuple[Field, ...], rows: tuple[tuple[Any, ...], ...], span: Span) -> LogicalNode:
+        """A source of rows that the text says."""
+        ...
+
+    def one_row(self, span: Span) -> LogicalNode:
+        """The row of a SELECT without FROM."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +63,12 @@ class BoundQuery:
 
 @dataclass(frozen=True, slots=True)
 class QueryBinder:
-    """Binds queries. lookup: finds streams and views by name.  ctes: the names WITH has given so far.
+    """Binds queries. names: those of the file.  ctes: the names WITH has given so far.
 
     depths: operators above each other, by id(node).
     """
 
-    lookup: Lookup
+    names: Names
     parameters: Mapping[str, ParameterValue]
     ctes: Mapping[str, Relation] = field(default_factory=dict)
     depths: dict[int, int] = field(default_factory=dict)
@@ -111,15 +128,12 @@ class QueryBinder:
             case ast.Query():
                 return self.nested(body)
             case ast.Values():
-                raise compile_error(
-                    "CQ0501", "VALUES is not supported yet", body.span, help="read the rows from a file or from memory"
-                )
+                return bind_values(body, self.parameters, self.names.constant_rows)
 
     def select(self, select: ast.Select) -> LogicalNode:
         if not select.relations:
-            raise compile_error(
-                "CQ0501", "SELECT without FROM is not supported yet", select.span, help="name a stream: SELECT … FROM s"
-            )
+            nothing = Relation(self.names.one_row(select.span), (), "a SELECT without FROM")
+            return SelectBinder(select, nothing, self.parameters).bind()
         relation, where = self.from_clause(select)
         return SelectBinder(replace(select, where=where), relation, self.parameters).bind()
 
@@ -181,7 +195,7 @@ class QueryBinder:
 
     def named(self, name: str, span: Span) -> Relation:
         found = self.ctes.get(name)
-        return found if found is not None else self.lookup(name, span)
+        return found if found is not None else self.names.lookup(name, span)
 
     def join(self, node: ast.Join) -> Relation:
         left, right = self.relation(node.left), node.right

@@ -82,6 +82,7 @@ class Relation:
         return {c.qualifier for c in self.columns if c.qualifier is not None}
 
 
+NO_COLUMNS = "there are no columns here: read them FROM a stream"
 NOTHING = Relation(Scan(SourceDef("nothing", ())), (), "a constant expression")
 """What constants are bound over: no columns."""
 
@@ -202,7 +203,7 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
         span,
         label="no such column",
         help=(
-            f"{did_you_mean(ref.name, known)} columns: {listing(known)}".strip(),
+            f"{did_you_mean(ref.name, known)} columns: {listing(known)}".strip() if known else NO_COLUMNS,
             f"a string is written '{ref.name}'" if ref.quoted else "",
             WINDOW_WAY if ref.name in {"window_start", "window_end", "window_time"} else "",
             BOUNDS_WAY if ref.name == "window" else "",

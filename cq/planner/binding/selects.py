@@ -135,7 +135,8 @@ class SelectBinder:
                 continue
             columns = self.of_star(item)
             if not columns and item.qualifier is None:
-                raise compile_error("CQ0203", "this FROM has no columns", item.span)
+                cause = "this FROM has no columns" if self.select.relations else "* needs a FROM"
+                raise compile_error("CQ0203", cause, item.span, help="name the values you need")
             if not columns:
                 raise compile_error(
                     "CQ0203",
