@@ -137,7 +137,6 @@ CLAUSES: tuple[Phrase, ...] = (
         "ALL (",
     ),
     *_phrases("INSERT OVERWRITE is not supported", "write INSERT INTO; a sink starts empty", "INSERT OVERWRITE"),
-    *_phrases("{} is not supported", "name the columns you need", "* EXCLUDE", "* EXCEPT (", "* REPLACE"),
     *_phrases("{} is not supported", "name the columns, or write their numbers: GROUP BY 1, 2", "GROUP BY ALL"),
     *_phrases("SELECT TOP is not SQL", "write LIMIT n at the end", "SELECT TOP"),
     *_phrases("{} is not supported", "remove it: nothing else changes the rows", "FOR UPDATE"),

@@ -18,6 +18,7 @@ CREATE STREAM b (k BIGINT, t VARCHAR, v DOUBLE) WITH (connector = 'memory');
 """
 QUERIES = [
     "SELECT DISTINCT * FROM a",
+    "SELECT a.* EXCLUDE v REPLACE (k + 1 AS k) FROM a",
     "SELECT DISTINCT k + 1 AS l, COUNT(*) AS n FROM a GROUP BY k, t",
     "SELECT * FROM a UNION SELECT * FROM b",
     "SELECT k, v FROM a INTERSECT SELECT k, v FROM b",

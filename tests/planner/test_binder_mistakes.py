@@ -174,6 +174,9 @@ OVER_AND_JOINS = {
     "emit_changes": BID + PER_MIN + "SELECT * FROM per_min EMIT CHANGES;",
     "values_of_several_kinds": "VALUES (1, 2), (3);\nVALUES (1), ('a');\nVALUES (x), (COUNT(*));\nVALUES (1), (7 / 0);"
     "\nSELECT x;\nSELECT *;",
+    "changes_of_a_star": BID + "SELECT * EXCLUDE (prize, item) FROM bid;\n"
+    "SELECT * REPLACE (1 AS ite) FROM bid;\nSELECT b.* EXCEPT (item) REPLACE ('x' AS item) FROM bid AS b;\n"
+    "SELECT * EXCLUDE (auction, price, amount, item, ts) FROM bid;",
     "order_of_distinct_on": BID + "SELECT DISTINCT ON (auction) auction, price FROM bid ORDER BY price;",
     "except_without_end": LIVE + "SELECT k FROM live EXCEPT SELECT v FROM live WHERE v > 5;",
     "intersect_types": BID + "SELECT auction, item FROM bid INTERSECT ALL SELECT auction, price FROM bid;",

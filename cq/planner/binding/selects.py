@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ParamSpec, TypeVar
 
-from cq.errors import CompileError, Findings, Span, compile_error
+from cq.errors import CompileError, Findings, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr
 from cq.planner.binding.calls import WINDOW_NAMES, SelectCalls
@@ -21,6 +21,7 @@ from cq.planner.binding.scope import (
     Relation,
     Room,
     Visible,
+    columns_named,
     holes_of,
     listing,
     projection,
@@ -147,8 +148,39 @@ class SelectBinder:
                         f"relations: {listing(sorted(self.relation.qualifiers))}",
                     ),
                 )
-            for c in columns:
-                yield Item(c.name, item.span, bound=replace(c.expr, span=item.span))
+            yield from self.changed(item, columns)
+
+    def changed(self, star: ast.Star, columns: Sequence[Visible]) -> Iterator[Item]:
+        """The columns of a star after EXCLUDE and REPLACE. CQ0203 for a name in them that is none of its columns."""
+        left_out = {id(c) for name in star.exclude for c in self.of_name(name, columns)}
+        kept = [c for c in columns if id(c) not in left_out]
+        if not kept:
+            message = "EXCLUDE leaves no column of the star"
+            raise compile_error("CQ0203", message, star.span, help="leave one column, or name the values you need")
+        others: dict[int, ast.SelectItem] = {}
+        for item in star.replace:
+            assert item.alias is not None, "REPLACE without a name"
+            others.update((id(c), item) for c in self.of_name(ast.ColumnRef(item.alias, span=item.alias_span), kept))
+        for c in kept:
+            other = others.get(id(c))
+            if other is None:
+                yield Item(c.name, star.span, bound=replace(c.expr, span=star.span))
+            else:
+                yield Item(c.name, other.expr.span, other.expr)
+
+    def of_name(self, ref: ast.ColumnRef, columns: Sequence[Visible]) -> list[Visible]:
+        """The columns of a star that a name in its EXCLUDE or REPLACE means."""
+        found = columns_named(columns, ref.name, ref.quoted)
+        if not found:
+            names = [c.name for c in columns]
+            raise compile_error(
+                "CQ0203",
+                f'the star has no column "{ref.name}"',
+                ref.span,
+                label="no such column",
+                help=f"{did_you_mean(ref.name, names)} columns: {listing(names)}".strip(),
+            )
+        return found
 
     def of_star(self, star: ast.Star) -> list[Visible]:
         """The columns that a star is short for."""
