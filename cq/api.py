@@ -379,7 +379,7 @@ class Job:
     """
 
     def __init__(self, compiled: Compiled, engine: str, options: RunOptions) -> None:
-        self._streams = {s.name: s for s in compiled.sources}
+        self._streams = {s.name: s for s in compiled.streams}
         self._steps = stepping.start(compiled, engine, options)
         self._waiting: dict[str, deque[pa.RecordBatch]] = {o.name: deque() for o in compiled.outputs}
         self._open = dict.fromkeys(self._streams)

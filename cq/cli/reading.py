@@ -45,7 +45,7 @@ def check(strict: bool, format_: str, **query: Any) -> int:
 
 
 def _reads_and_gives(compiled: Compiled) -> str:
-    streams = ", ".join(s.name for s in compiled.sources) or "nothing"
+    streams = ", ".join(s.name for s in compiled.streams) or "nothing"
     outputs = "; ".join(f"{o.name} ({o.node.schema})" for o in compiled.outputs) or "nothing"
     return f"ok: reads {streams}; gives {outputs}"
 

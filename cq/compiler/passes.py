@@ -261,6 +261,16 @@ class Compiled:
         return self.bound.sources
 
     @property
+    def streams(self) -> tuple[SourceDef, ...]:
+        """The sources that are given rows: those it declares or the caller names."""
+        return tuple(s for s in self.sources if s.rows is None)
+
+    @property
+    def constants(self) -> tuple[SourceDef, ...]:
+        """The sources whose rows the query says itself."""
+        return tuple(s for s in self.sources if s.rows is not None)
+
+    @property
     def read_files(self) -> frozenset[tuple[int, int]]:
         """What its streams are read from, and its own file, by (device, inode): nothing may be written onto one."""
         query = identity(self.request.source.name)

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from cq.connectors.arrow.source import arrow_pieces
+from cq.connectors.physical_rows import batch_of
 from cq.connectors.protocol import Piece
 from cq.connectors.rules import Rules
 from cq.errors import Diagnostic, UsageError, did_you_mean
@@ -114,6 +115,12 @@ def read_memory(given: Any, name: str, rules: Rules, first: int = 1) -> Iterator
     """The rows of an object in memory as pieces; their place is `<name>:row`, the first one `first`."""
     reader = as_reader(given, rules.fields, name)
     yield from arrow_pieces(reader.schema, _checked(reader), f"<{name}>", rules, first)
+
+
+def read_constants(rows: Sequence[Sequence[Any]], name: str, rules: Rules) -> Iterator[Piece]:
+    """The rows that a query says itself; their place is `<name>:row`."""
+    batch = batch_of(rows, rules.fields)
+    yield from arrow_pieces(batch.schema, iter((batch,)), f"<{name}>", rules)
 
 
 def _checked(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cq.errors import NOWHERE, DataError, Diagnostic, Span
 
@@ -38,6 +38,8 @@ class Declared(Protocol):
     def event_time(self) -> Expr | None: ...
     @property
     def inferred(self) -> bool: ...
+    @property
+    def rows(self) -> Sequence[Sequence[Any]] | None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from cq.connectors.event_times import timed
 from cq.connectors.files import Files, ending_format
 from cq.connectors.generator import read_generator
 from cq.connectors.inputs import Inputs, is_path
-from cq.connectors.memory import read_memory
+from cq.connectors.memory import read_constants, read_memory
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.options import option
 from cq.connectors.protocol import Clock, Declared, Piece, Place, Source, SourceBatch
@@ -39,6 +39,8 @@ def open_source(
     options = dict(stream.options)
     rules = Rules.of(stream, wanted)
     bad = BadRows(option(options, "on_error"), _dead_letter_path(stream, inputs, reserved))
+    if stream.rows is not None:
+        return PiecedSource(stream.name, read_constants(stream.rows, stream.name, rules), bad)
     path, access = inputs.path_of(stream)
     if path is not None:
         files = Files(path, _settings(options, path, stream.name in inputs.given), rules, access, natives)

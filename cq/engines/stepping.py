@@ -10,7 +10,7 @@ from cq.compiler.passes import Compiled
 from cq.connectors.bad_rows import BadRows
 from cq.connectors.physical_rows import batch_of, rows_of
 from cq.connectors.protocol import Clock, SourceBatch
-from cq.connectors.sources import PiecedSource
+from cq.connectors.sources import PiecedSource, open_source
 from cq.engines.engines import engine_named
 from cq.engines.feeding import native_packages
 from cq.engines.protocol import Feed, Progress, RunOptions
@@ -49,16 +49,21 @@ class Steps(Protocol):
 
 
 def start(compiled: Compiled, engine: str, options: RunOptions) -> Steps:
-    """A run of the query that waits for rows. CQ0901 when the engine cannot be fed step by step."""
+    """A run of the query that waits for rows, save those the query says. CQ0901 for an engine without steps."""
     engine_named(engine)
     match engine:
         case "native":
-            return NativeSteps(compiled, options)
+            steps: Steps = NativeSteps(compiled, options)
         case "reference":
-            return ReferenceSteps(compiled)
+            steps = ReferenceSteps(compiled)
         case _:
             cause = f'the engine "{engine}" cannot run step by step'
             raise UsageError(Diagnostic("CQ0901", cause, help=("start the query on native or reference",)))
+    for source in compiled.constants:
+        for batch in open_source(source, compiled.request.inputs).batches():
+            steps.push(source.name, batch)
+        steps.end(source.name)
+    return steps
 
 
 class ReferenceSteps:

@@ -64,11 +64,23 @@ class QueryBuilder(ExpressionBuilder):
     def select_items(self, at: Span, *items: Any) -> tuple[Any, ...]:
         return items
 
-    def star(self, at: Span) -> ast.Star:
-        return ast.Star(span=at)
+    def star(self, at: Span, excluded: Any, replaced: Any) -> ast.Star:
+        return ast.Star(None, excluded or (), replaced or (), span=at)
 
-    def qualified_star(self, at: Span, qualifier: Token) -> ast.Star:
-        return ast.Star(qualifier.value, span=at)
+    def qualified_star(self, at: Span, qualifier: Token, excluded: Any, replaced: Any) -> ast.Star:
+        return ast.Star(qualifier.value, excluded or (), replaced or (), span=at)
+
+    def excluded(self, at: Span, *columns: Any) -> tuple[Any, ...]:
+        return columns
+
+    def replaced(self, at: Span, *columns: Any) -> tuple[Any, ...]:
+        return columns
+
+    def column_name(self, at: Span, name: Token) -> ast.ColumnRef:
+        return ast.ColumnRef(name.value, quoted=name.text[0] in '"`', span=at, name_span=at)
+
+    def replacement(self, at: Span, expr: Any, name: Token) -> ast.SelectItem:
+        return ast.SelectItem(expr, name.value, span=at, alias_span=self._span(name))
 
     def select_expr(self, at: Span, expr: Any, alias: Token | None = None) -> ast.SelectItem:
         if alias is None:

@@ -389,8 +389,11 @@ def select_words(node: ast.Select) -> str:
 
 def select_item(node: ast.SelectItem | ast.Star) -> str:
     match node:
-        case ast.Star(qualifier):
-            return "*" if qualifier is None else f"{name(qualifier)}.*"
+        case ast.Star(qualifier, exclude, replaced):
+            star = "*" if qualifier is None else f"{name(qualifier)}.*"
+            without = f" EXCLUDE {names(c.name for c in exclude)}" if exclude else ""
+            others = f" REPLACE ({', '.join(select_item(i) for i in replaced)})" if replaced else ""
+            return star + without + others
         case ast.SelectItem(value, alias):
             return expr(value) if alias is None else f"{expr(value)} AS {name(alias)}"
 

@@ -90,6 +90,7 @@ ONLY_AFTER: dict[str, frozenset[str]] = {
 }
 
 _LIKE_NOT_EQUAL = {"!=": "<>", "<=>": "<>"}  # comparisons that stand wherever <> does, and nowhere else
+_QUERY_STARTS = (["SELECT"], ["VALUES"], ["WITH"], ["("])
 _JOINS_OF_OTHERS = frozenset(["ANTI", "POSITIONAL", "SEMI"])
 
 _TOKEN = re.compile(
@@ -468,6 +469,8 @@ def _classify(tokens: list[Token], position: int, keywords: Mapping[str, str]) -
             token.kinds = ("UNIT",)
         elif word == "ARRAY" and after and after[0].text[0] in "[<":
             token.kinds = ("ARRAY_START" if after[0].text[0] == "[" else "ARRAY_OF", "NAME")
+        elif word == "EXCEPT" and _leaves_columns_out(before, after):
+            token.kinds = ("_STAR_EXCEPT",)
         elif word in _JOINS_OF_OTHERS and _follows(tokens, position, "JOIN"):
             token.kinds = (word,)  # no alias: `t SEMI JOIN u ON …` must not become an inner join
         elif word in keywords and _may_be_keyword(word, before, after):
@@ -482,6 +485,12 @@ def _follows(tokens: list[Token], position: int, word: str) -> bool:
     return (
         position + 1 < len(tokens) and tokens[position + 1].word == word and before not in ("FROM", "JOIN", ",", "AS")
     )
+
+
+def _leaves_columns_out(before: Token | None, after: list[Token]) -> bool:
+    """Whether EXCEPT stands in `* EXCEPT (a, b)`: behind a star, and before no query."""
+    words = [t.word for t in after]
+    return before is not None and before.text == "*" and words[:1] == ["("] and words[1:] not in _QUERY_STARTS
 
 
 def _may_be_keyword(word: str, before: Token | None, after: list[Token]) -> bool:

@@ -114,7 +114,7 @@ class Session:
     def feed(self, inputs: Mapping[str, Iterable[Row | Placed]]) -> ReferenceResult:
         """Run every part over its whole inputs."""
         for part in self._parts:
-            part.run({name: iter(inputs[name]) for name in part.sources})
+            part.run({name: iter(inputs.get(name, s.rows or ())) for name, s in part.sources.items()})
         return self.result
 
 
@@ -220,7 +220,7 @@ def run(plan: LogicalPlan, inputs: Mapping[str, Iterable[Row | Placed]]) -> Refe
     that share no source run one after the other; those after a failed one give nothing.
     """
     session = Session(plan)
-    missing = [name for name in session.sources if name not in inputs]
+    missing = [s.name for s in sources_of(plan.nodes()) if s.name not in inputs and s.rows is None]
     if missing:
         raise UsageError(Diagnostic("CQ0602", f"no input is given for {', '.join(missing)}"))
     return session.feed(inputs)

@@ -200,6 +200,21 @@ def test_explain_and_check_run_nothing() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_started_query_has_the_rows_that_it_says_itself(engine: str) -> None:
+    text = "CREATE STREAM t (id BIGINT); SELECT id FROM t UNION ALL VALUES (7), (8); SELECT 1 AS x;"
+    with cq.sql(text).start(engine=engine, threads=0) as job:
+        job.push("t", [{"id": 5}])
+        job.end()
+        assert [row["id"] for b in job.results() for row in b.to_pylist()] == [5, 7, 8]
+        assert [row["x"] for b in job.results("result_2") for row in b.to_pylist()] == [1]
+    assert cq.sql(text).run({"t": [{"id": 5}]}, engine=engine)["result"].to_arrow().column("id").to_pylist() == [
+        5,
+        7,
+        8,
+    ]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_started_query_gives_results_as_soon_as_they_are_known(engine: str) -> None:
     with cq.sql(QUERY).start(engine=engine) as job:
         job.push("bid", ROWS[:15])

@@ -155,7 +155,6 @@ CASES: dict[str, list[str]] = {
         "SELECT a FROM t WHERE a = ANY (SELECT 1)",
         "CREATE TRIGGER g AFTER UPDATE ON s BEGIN SELECT 1; END",
         "INSERT OVERWRITE t SELECT 1",
-        "SELECT * EXCLUDE (a) FROM t",
         "SELECT a, COUNT(*) FROM t GROUP BY ALL",
         "SELECT a FROM s JOIN (SELECT a FROM t) AS m FOR SYSTEM_TIME AS OF s.ts ON m.a = s.a",
     ],

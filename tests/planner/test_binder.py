@@ -435,6 +435,13 @@ class TestQueries:
         text = "SELECT auction AS x, NULL AS y FROM bid UNION ALL SELECT price, item FROM bid;"
         assert columns(text) == "x DOUBLE, y VARCHAR"
 
+    def test_values_have_the_types_that_hold_them(self) -> None:
+        assert columns("VALUES (1, NULL, 'x'), (2.5, NULL, NULL);") == (
+            "col1 DECIMAL(2,1) NOT NULL, col2 INTEGER, col3 VARCHAR"
+        )
+        sink = "CREATE SINK o (a DOUBLE, b VARCHAR) WITH (connector = 'memory');"
+        assert columns(sink + "INSERT INTO o (b, a) VALUES ('x', 1), (NULL, 2);") == "a DOUBLE NOT NULL, b VARCHAR"
+
     def test_a_union_keeps_the_time_its_branches_share(self) -> None:
         assert top("SELECT ts FROM bid UNION ALL SELECT ts FROM live;").schema.times == (TimeAttribute(0),)
 
@@ -451,6 +458,18 @@ class TestQueries:
 
     def test_names_fold_to_lower_case_unless_quoted(self) -> None:
         assert top('SELECT PRICE, price AS "Price" FROM Bid;').schema.names == ("price", "Price")
+
+    def test_a_star_leaves_columns_out_and_has_others_in_their_place(self) -> None:
+        for without in ("EXCLUDE (ts, item, bidder, amount, ok)", "EXCEPT (amount, bidder, item, OK, TS)"):
+            assert top(f"SELECT * {without} FROM bid;").schema.names == ("auction", "price")
+        text = "SELECT b.* EXCLUDE item REPLACE (price * 2 AS price, lower(item) AS auction), 1 AS x FROM bid AS b;"
+        assert columns(text) == (
+            "auction VARCHAR, bidder BIGINT NOT NULL, price DOUBLE, amount DECIMAL(12,2), ok BOOLEAN, "
+            "ts TIMESTAMP NOT NULL, x INTEGER NOT NULL"
+        )
+        assert top("SELECT 2 * exclude AS y, replace FROM (SELECT 1 AS exclude, 2 AS replace);").schema.names == (
+            "y", "replace",
+        )  # fmt: skip
 
     def test_a_star_may_be_of_one_relation(self) -> None:
         text = (

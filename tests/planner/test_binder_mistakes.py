@@ -172,7 +172,14 @@ OVER_AND_JOINS = {
     "look_up_without_time": BID + PER_MIN + "CREATE VIEW timeless AS SELECT auction, n FROM per_min;\n"
     "SELECT t.n FROM bid JOIN timeless AS t FOR SYSTEM_TIME AS OF bid.ts ON t.auction = bid.auction;",
     "emit_changes": BID + PER_MIN + "SELECT * FROM per_min EMIT CHANGES;",
-    "distinct": BID + "SELECT DISTINCT auction FROM bid;",
+    "values_of_several_kinds": "VALUES (1, 2), (3);\nVALUES (1), ('a');\nVALUES (x), (COUNT(*));\nVALUES (1), (7 / 0);"
+    "\nSELECT x;\nSELECT *;",
+    "changes_of_a_star": BID + "SELECT * EXCLUDE (prize, item) FROM bid;\n"
+    "SELECT * REPLACE (1 AS ite) FROM bid;\nSELECT b.* EXCEPT (item) REPLACE ('x' AS item) FROM bid AS b;\n"
+    "SELECT * EXCLUDE (auction, price, amount, item, ts) FROM bid;",
+    "order_of_distinct_on": BID + "SELECT DISTINCT ON (auction) auction, price FROM bid ORDER BY price;",
+    "except_without_end": LIVE + "SELECT k FROM live EXCEPT SELECT v FROM live WHERE v > 5;",
+    "intersect_types": BID + "SELECT auction, item FROM bid INTERSECT ALL SELECT auction, price FROM bid;",
     "primary_key": "CREATE TABLE account (card VARCHAR PRIMARY KEY, balance BIGINT);",
     "random": BID + "SELECT random() FROM bid;",
     "clock": BID + "SELECT auction FROM bid WHERE ts > NOW();",

@@ -111,7 +111,7 @@ class Prepared:
     def __init__(self, text: str) -> None:
         self._given: dict[str, pa.Table] = {}
         self.compiled: Compiled = compile(text, inputs=Inputs(Access(Path.cwd()), self._given))
-        self.fields: dict[str, tuple[Field, ...]] = {s.name: s.fields for s in self.compiled.sources}
+        self.fields: dict[str, tuple[Field, ...]] = {s.name: s.fields for s in self.compiled.streams}
 
     def give(self, inputs: Mapping[str, Rows], cuts: Sequence[int] = ()) -> None:
         """The rows of every stream, in record batches of the sizes `cuts`, over and over; all in one without."""

@@ -289,7 +289,9 @@ class Trees:
 
     def item(self, depth: int) -> Any:
         if self.chance(0.15):
-            return ast.Star(self.maybe(self.name))
+            without = tuple(map(ast.ColumnRef, self.names(1))) if self.chance(0.2) else ()
+            others = self.some(lambda: ast.SelectItem(self.expr(depth), self.name()), most=2)
+            return ast.Star(self.maybe(self.name), without, others if self.chance(0.2) else ())
         return ast.SelectItem(self.expr(depth), self.maybe(self.name))
 
     # ---------------------------------------------------------------------------------------------- statements

@@ -445,9 +445,11 @@ class SelectItem(Node):
 
 @node
 class Star(Node):
-    """`*` or `qualifier.*` in a select list."""
+    """`*` or `qualifier.*` in a select list; without the columns of `exclude`, others for those of `replace`."""
 
     qualifier: str | None = None
+    exclude: tuple[ColumnRef, ...] = ()
+    replace: tuple[SelectItem, ...] = ()
 
 
 @node

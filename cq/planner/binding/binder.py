@@ -15,8 +15,9 @@ from cq.lang.casts import castable
 from cq.lang.types import DataType, common_type
 from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
 from cq.planner.binding.literals import bind_parameter
-from cq.planner.binding.queries import BoundQuery, QueryBinder, as_types
+from cq.planner.binding.queries import BoundQuery, QueryBinder
 from cq.planner.binding.scope import relation_of, renamed, visible_columns
+from cq.planner.binding.sets import as_types
 from cq.planner.binding.settings import SETTING_ALIASES, SETTINGS, WORDS, setting_value, takes
 from cq.planner.operators import Project, Scan
 from cq.planner.plan.identity import identified
@@ -91,7 +92,7 @@ class Binding:
 
     @property
     def queries(self) -> QueryBinder:
-        return QueryBinder(self.catalog.lookup, self.catalog.environment.parameters, {}, self.depths)
+        return QueryBinder(self.catalog, self.catalog.environment.parameters, {}, self.depths)
 
     def statement(self, node: ast.Statement) -> None:
         """Take one statement in."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from cq.connectors.options import OPEN_CONNECTORS, SINK_OPTIONS, SOURCE_OPTIONS, OptionDef
 from cq.errors import (
@@ -21,7 +22,7 @@ from cq.errors import (
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.schema import Field
-from cq.lang.types import NULL, TIMESTAMP, DataType, Kind
+from cq.lang.types import BIGINT, NULL, TIMESTAMP, DataType, Kind
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.literals import ParameterValue, bind_parameter, bind_type
@@ -84,6 +85,8 @@ class Catalog:
     broken: set[str] = field(default_factory=set)
     sources: int = 0
     streams: list[str] = field(default_factory=list)
+    constants: int = 0
+    unit: LogicalNode | None = None
 
     def lookup(self, name: str, span: Span) -> Relation:
         """The stream or view of that name. CQ0201 when there is none."""
@@ -135,6 +138,20 @@ class Catalog:
         self.streams.append(source.name)
         self.sources += 1
         return relation_of(Scan(numbered, span=source.span), source.name, f'stream "{source.name}"')
+
+    def constant_rows(self, fields: tuple[Field, ...], rows: tuple[tuple[Any, ...], ...], span: Span) -> LogicalNode:
+        """A source of rows that the text says, by position behind the sources before it."""
+        self.constants += 1
+        name = "values" if self.constants == 1 else f"values {self.constants}"  # no stream is called so
+        source = SourceDef(name, fields, as_pairs({"connector": "memory"}), position=self.sources, rows=rows, span=span)
+        self.sources += 1
+        return Scan(source, span=span)
+
+    def one_row(self, span: Span) -> LogicalNode:
+        """The row of a SELECT without FROM; the whole file has one."""
+        if self.unit is None:
+            self.unit = self.constant_rows((Field("row", BIGINT, False),), ((1,),), span)
+        return self.unit
 
     def check_free(self, name: str, span: Span) -> None:
         """CQ0202 when the name is taken."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any, Protocol
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
-from cq.lang.expressions import Column, Expr, Literal, conjuncts
-from cq.lang.types import DataType, common_type
+from cq.lang.expressions import Literal, conjuncts
+from cq.lang.schema import Field
 from cq.planner.binding.calls import SelectCalls
-from cq.planner.binding.conversion import convert
+from cq.planner.binding.constants import bind_values
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.fan_out import check_copies
 from cq.planner.binding.join_mistakes import (
@@ -24,16 +26,31 @@ from cq.planner.binding.join_times import Sides, bounds_of
 from cq.planner.binding.joins import by_common_names, keyed, refuse_pending, side_by_side, temporal_join, unnest
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, relation_of, renamed
-from cq.planner.binding.selects import WHERE, SelectBinder, projection
+from cq.planner.binding.selects import WHERE, SelectBinder
+from cq.planner.binding.sets import combined
 from cq.planner.binding.stream_joins import stream_join
 from cq.planner.binding.traits import check_depth, origin
 from cq.planner.binding.windows import TABLE_PARAMETERS, check_built, split_table_arguments, table_function
-from cq.planner.operators import Filter, Project, UnionAll, WindowAggregate, Windowed, WindowKind
+from cq.planner.operators import Filter, Project, WindowAggregate, Windowed, WindowKind
 from cq.planner.operators.window import WINDOW_END, WINDOW_START
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 
-Lookup = Callable[[str, Span], Relation]
+
+class Names(Protocol):
+    """What the statements of the file have given so far."""
+
+    def lookup(self, name: str, span: Span) -> Relation:
+        """The stream or view of that name."""
+        ...
+
+    def constant_rows(self, fields: tuple[Field, ...], rows: tuple[tuple[Any, ...], ...], span: Span) -> LogicalNode:
+        """A source of rows that the text says."""
+        ...
+
+    def one_row(self, span: Span) -> LogicalNode:
+        """The row of a SELECT without FROM."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +63,12 @@ class BoundQuery:
 
 @dataclass(frozen=True, slots=True)
 class QueryBinder:
-    """Binds queries. lookup: finds streams and views by name.  ctes: the names WITH has given so far.
+    """Binds queries. names: those of the file.  ctes: the names WITH has given so far.
 
     depths: operators above each other, by id(node).
     """
 
-    lookup: Lookup
+    names: Names
     parameters: Mapping[str, ParameterValue]
     ctes: Mapping[str, Relation] = field(default_factory=dict)
     depths: dict[int, int] = field(default_factory=dict)
@@ -61,6 +78,7 @@ class QueryBinder:
         check_emit(query)
         node = self.with_ctes(query).body(query.body)
         if query.order_by:
+            refuse_chosen_order(query)
             check_order(node, query.order_by)
         check_depth(node, self.depths, query.span)
         check_copies(node, query.span)
@@ -110,15 +128,12 @@ class QueryBinder:
             case ast.Query():
                 return self.nested(body)
             case ast.Values():
-                raise compile_error(
-                    "CQ0501", "VALUES is not supported yet", body.span, help="read the rows from a file or from memory"
-                )
+                return bind_values(body, self.parameters, self.names.constant_rows)
 
     def select(self, select: ast.Select) -> LogicalNode:
         if not select.relations:
-            raise compile_error(
-                "CQ0501", "SELECT without FROM is not supported yet", select.span, help="name a stream: SELECT … FROM s"
-            )
+            nothing = Relation(self.names.one_row(select.span), (), "a SELECT without FROM")
+            return SelectBinder(select, nothing, self.parameters).bind()
         relation, where = self.from_clause(select)
         return SelectBinder(replace(select, where=where), relation, self.parameters).bind()
 
@@ -180,7 +195,7 @@ class QueryBinder:
 
     def named(self, name: str, span: Span) -> Relation:
         found = self.ctes.get(name)
-        return found if found is not None else self.lookup(name, span)
+        return found if found is not None else self.names.lookup(name, span)
 
     def join(self, node: ast.Join) -> Relation:
         left, right = self.relation(node.left), node.right
@@ -279,22 +294,18 @@ class QueryBinder:
     # ------------------------------------------------------------------------------------------------------- sets
 
     def set_operation(self, node: ast.SetOperation) -> LogicalNode:
-        parts: list[ast.QueryBody] = []
-        todo: list[ast.QueryBody] = [node]
-        while todo:
-            part = todo.pop()
-            if isinstance(part, ast.SetOperation):
-                if part.op != "UNION" or not part.all:
-                    raise compile_error(
-                        "CQ0501",
-                        f"{part.op}{' ALL' if part.all else ''} is not supported yet",
-                        part.span,
-                        help="UNION ALL keeps every row of both",
-                    )
-                todo.extend((part.right, part.left))
-            else:
-                parts.append(part)
-        return union_of([self.body(p) for p in parts], [p.span for p in parts])
+        """Left to right; operations of one kind in a row are one, of all their inputs."""
+        steps = [node]
+        while isinstance(steps[-1].left, ast.SetOperation):
+            steps.append(steps[-1].left)
+        first = steps[-1].left
+        rows, span = self.body(first), first.span
+        for (op, all_), run in groupby(reversed(steps), key=lambda s: (s.op, s.all)):
+            others = [step.right for step in run]
+            inputs = [rows, *(self.body(o) for o in others)]
+            rows = combined(op, all_, inputs, [span, *(o.span for o in others)])
+            span = span.to(others[-1].span)
+        return rows
 
     def limit(self, query: ast.Query) -> int | None:
         if query.offset is not None:
@@ -353,6 +364,21 @@ def check_emit(query: ast.Query) -> None:
         )
 
 
+def refuse_chosen_order(query: ast.Query) -> None:
+    """CQ0501 where ORDER BY says which row DISTINCT ON keeps."""
+    body = query.body
+    if isinstance(body, ast.Select) and body.distinct_on:
+        raise compile_error(
+            "CQ0501",
+            "ORDER BY does not choose the row that DISTINCT ON keeps: that is the first to arrive",
+            query.order_by[0].span,
+            help=(
+                "remove ORDER BY",
+                "for the first by event time, write QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) = 1",
+            ),
+        )
+
+
 def check_order(node: LogicalNode, order: tuple[ast.OrderItem, ...]) -> None:
     """Accept ORDER BY only where rows leave in that order anyway: by the bounds of their window.
 
@@ -402,50 +428,3 @@ def _leaves_in_order(node: LogicalNode, order: tuple[ast.OrderItem, ...]) -> boo
     if isinstance(below, WindowAggregate):
         return below.window.kind is not WindowKind.ATTACHED
     return columns[0] == WINDOW_END  # sessions leave by end, then by start
-
-
-def union_of(branches: list[LogicalNode], spans: list[Span]) -> LogicalNode:
-    """All rows of all branches, columns by position, converted to their common types. CQ0307 when they do not match."""
-    first = branches[0]
-    types = [f.type for f in first.schema.fields]
-    for branch, span in zip(branches[1:], spans[1:], strict=True):
-        if len(branch.schema) != len(types):
-            raise compile_error(
-                "CQ0307",
-                f"the inputs of UNION ALL have {len(types)} and {len(branch.schema)} columns",
-                span,
-                label=f"{len(branch.schema)} columns",
-                help="select the same columns on both sides",
-            )
-        for i, f in enumerate(branch.schema.fields):
-            common = _common(types[i], f.type, first, branch, i)
-            if common is None:
-                raise compile_error(
-                    "CQ0307",
-                    f'column {i + 1} of UNION ALL is {types[i]} ("{first.schema.names[i]}") and {f.type} ("{f.name}")',
-                    span,
-                    help=f"CAST one of them: CAST({f.name} AS {types[i]})",
-                )
-            types[i] = common
-    return UnionAll(tuple(as_types(b, types) for b in branches), span=spans[0].to(spans[-1]))
-
-
-def _common(a: DataType, b: DataType, left: LogicalNode, right: LogicalNode, column: int) -> DataType | None:
-    """The common type of two columns; one that is NULL throughout takes the other's."""
-    if _is_null(left, column):
-        return b
-    return a if _is_null(right, column) else common_type(a, b)
-
-
-def _is_null(node: LogicalNode, column: int) -> bool:
-    expr = node.exprs[column] if isinstance(node, Project) else None
-    return isinstance(expr, Literal) and expr.value is None
-
-
-def as_types(node: LogicalNode, types: list[DataType]) -> LogicalNode:
-    """`node` with its columns converted."""
-    if isinstance(node, Project):
-        exprs: tuple[Expr, ...] = tuple(convert(e, t) for e, t in zip(node.exprs, types, strict=True))
-        return node if exprs == node.exprs else replace(node, exprs=exprs)
-    columns = [Column(f.type, f.nullable, i, f.name) for i, f in enumerate(node.schema.fields)]
-    return projection(node, [convert(c, t) for c, t in zip(columns, types, strict=True)], node.schema.names, node.span)

@@ -10,7 +10,7 @@ from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, transform
 from cq.lang.schema import TimeAttribute
-from cq.planner.operators import Scan, Window
+from cq.planner.operators import Project, Scan, Window
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
 
@@ -82,6 +82,7 @@ class Relation:
         return {c.qualifier for c in self.columns if c.qualifier is not None}
 
 
+NO_COLUMNS = "there are no columns here: read them FROM a stream"
 NOTHING = Relation(Scan(SourceDef("nothing", ())), (), "a constant expression")
 """What constants are bound over: no columns."""
 
@@ -94,6 +95,14 @@ def relation_of(node: LogicalNode, qualifier: str | None, title: str, span: Span
 def visible_columns(node: LogicalNode, qualifier: str | None) -> list[Visible]:
     """The columns of a node by their names."""
     return [Visible(f.name, qualifier, Column(f.type, f.nullable, i, f.name)) for i, f in enumerate(node.schema.fields)]
+
+
+def projection(node: LogicalNode, exprs: Sequence[Expr], names: Sequence[str], span: Span = NOWHERE) -> LogicalNode:
+    """`node` with these columns: itself when it already has them."""
+    same = [(c.expr, c.name) for c in visible_columns(node, None)]
+    if same == list(zip(exprs, names, strict=True)):
+        return node
+    return Project(node, tuple(exprs), tuple(names), span=span)
 
 
 def renamed(relation: Relation, alias: str, names: Sequence[str], span: Span) -> Relation:
@@ -194,7 +203,7 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
         span,
         label="no such column",
         help=(
-            f"{did_you_mean(ref.name, known)} columns: {listing(known)}".strip(),
+            f"{did_you_mean(ref.name, known)} columns: {listing(known)}".strip() if known else NO_COLUMNS,
             f"a string is written '{ref.name}'" if ref.quoted else "",
             WINDOW_WAY if ref.name in {"window_start", "window_end", "window_time"} else "",
             BOUNDS_WAY if ref.name == "window" else "",

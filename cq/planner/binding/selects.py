@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ParamSpec, TypeVar
 
-from cq.errors import NOWHERE, CompileError, Findings, Span, compile_error
+from cq.errors import CompileError, Findings, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr
 from cq.planner.binding.calls import WINDOW_NAMES, SelectCalls
@@ -21,16 +21,20 @@ from cq.planner.binding.scope import (
     Relation,
     Room,
     Visible,
+    columns_named,
     holes_of,
     listing,
+    projection,
     visible_columns,
 )
+from cq.planner.binding.sets import distinct, first_of_each
 from cq.planner.binding.traits import check_columns
 from cq.planner.binding.windows import bind_window, check_built, group_window
 from cq.planner.operators import Filter, Project
 from cq.planner.plan.node import LogicalNode
 
 SELECT_LIST = Clause("the select list", aggregates=True, windows=True)
+DISTINCT_ON = Clause("DISTINCT ON", aggregates=True, windows=True)
 HAVING = Clause("HAVING", aggregates=True)
 QUALIFY = Clause("QUALIFY", aggregates=True, windows=True)
 WHERE = Clause("WHERE", advice="write the condition in HAVING, after GROUP BY")
@@ -72,13 +76,13 @@ class SelectBinder:
 
     def bind(self) -> LogicalNode:
         """The operators of this SELECT. Raises everything that is wrong with it at once."""
-        self.refuse_unbuilt()
         self.make_group_window()
         items = list(self.items())
         check_columns(len(items), self.select.span)
         where = self.attempt(self.where)
         group = self.group_keys(items)
         exprs = [i.bound or self.attempt(self.value, i) for i in items]
+        exprs += self.distinct_keys(items)
         having = self.attempt(self.condition, self.select.having, HAVING)
         qualify = self.attempt(self.condition, self.select.qualify, QUALIFY)
         self.findings.raise_if_any()
@@ -86,7 +90,7 @@ class SelectBinder:
         node = self.relation.node if where is None else Filter(self.relation.node, where, span=where.span)
         overs = self.calls.overs
         if self.select.group_by or self.calls.aggregates:
-            names = [(i.name, e) for i, e in zip(items, bound, strict=True)]
+            names = [(i.name, e) for i, e in zip(items, bound, strict=False)]
             grouped = group_rows(node, self.relation, self.calls, group, names, self.select.span)
             node = grouped.node
             if having is not None:
@@ -102,7 +106,17 @@ class SelectBinder:
         node, above = add_overs(node, self.relation, overs)
         if qualify is not None:
             node = Filter(node, above(qualify), span=qualify.span)
-        return projection(node, [above(e) for e in bound], [i.name for i in items], self.select.span)
+        return self.result([above(e) for e in bound], [i.name for i in items], node)
+
+    def result(self, exprs: Sequence[Expr], names: Sequence[str], node: LogicalNode) -> LogicalNode:
+        """The columns with these names; what follows them are the keys of DISTINCT ON."""
+        span, width = self.select.span, len(names)
+        if not self.select.distinct_on:
+            rows = projection(node, exprs, names, span)
+            return distinct(rows, span) if self.select.distinct else rows
+        wide = Project(node, tuple(exprs), (*names, *(f"key{n}" for n in range(width, len(exprs)))), span=span)
+        shown = [c.expr for c in visible_columns(wide, None)]
+        return projection(first_of_each(wide, shown[width:], span), shown[:width], names, span)
 
     def attempt(self, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """The result of `step`, or None after noting its mistake: one run reports every mistake."""
@@ -122,7 +136,8 @@ class SelectBinder:
                 continue
             columns = self.of_star(item)
             if not columns and item.qualifier is None:
-                raise compile_error("CQ0203", "this FROM has no columns", item.span)
+                cause = "this FROM has no columns" if self.select.relations else "* needs a FROM"
+                raise compile_error("CQ0203", cause, item.span, help="name the values you need")
             if not columns:
                 raise compile_error(
                     "CQ0203",
@@ -133,8 +148,39 @@ class SelectBinder:
                         f"relations: {listing(sorted(self.relation.qualifiers))}",
                     ),
                 )
-            for c in columns:
-                yield Item(c.name, item.span, bound=replace(c.expr, span=item.span))
+            yield from self.changed(item, columns)
+
+    def changed(self, star: ast.Star, columns: Sequence[Visible]) -> Iterator[Item]:
+        """The columns of a star after EXCLUDE and REPLACE. CQ0203 for a name in them that is none of its columns."""
+        left_out = {id(c) for name in star.exclude for c in self.of_name(name, columns)}
+        kept = [c for c in columns if id(c) not in left_out]
+        if not kept:
+            message = "EXCLUDE leaves no column of the star"
+            raise compile_error("CQ0203", message, star.span, help="leave one column, or name the values you need")
+        others: dict[int, ast.SelectItem] = {}
+        for item in star.replace:
+            assert item.alias is not None, "REPLACE without a name"
+            others.update((id(c), item) for c in self.of_name(ast.ColumnRef(item.alias, span=item.alias_span), kept))
+        for c in kept:
+            other = others.get(id(c))
+            if other is None:
+                yield Item(c.name, star.span, bound=replace(c.expr, span=star.span))
+            else:
+                yield Item(c.name, other.expr.span, other.expr)
+
+    def of_name(self, ref: ast.ColumnRef, columns: Sequence[Visible]) -> list[Visible]:
+        """The columns of a star that a name in its EXCLUDE or REPLACE means."""
+        found = columns_named(columns, ref.name, ref.quoted)
+        if not found:
+            names = [c.name for c in columns]
+            raise compile_error(
+                "CQ0203",
+                f'the star has no column "{ref.name}"',
+                ref.span,
+                label="no such column",
+                help=f"{did_you_mean(ref.name, names)} columns: {listing(names)}".strip(),
+            )
+        return found
 
     def of_star(self, star: ast.Star) -> list[Visible]:
         """The columns that a star is short for."""
@@ -147,6 +193,15 @@ class SelectBinder:
         """A select item; a bare NULL gets a type."""
         assert item.expr is not None
         return settled(self.binder(SELECT_LIST).bind(item.expr))
+
+    def distinct_keys(self, items: Sequence[Item]) -> list[Expr | None]:
+        """The expressions of DISTINCT ON; numbers and aliases looked up."""
+        return [self.attempt(self.distinct_key, node, items) for node in self.select.distinct_on]
+
+    def distinct_key(self, node: ast.Expr, items: Sequence[Item]) -> Expr:
+        if isinstance(node, ast.NumberLiteral) and node.text.isdigit():
+            return self.ordinal(node, items, DISTINCT_ON)
+        return settled(self.binder(DISTINCT_ON, aliases=True).bind(node))
 
     def where(self) -> Expr | None:
         predicate = self.condition(self.select.where, WHERE)
@@ -171,12 +226,12 @@ class SelectBinder:
             if node is self.calls.group_window:
                 continue
             if isinstance(node, ast.NumberLiteral) and node.text.isdigit():
-                keys.append(self.attempt(self.ordinal, node, items))
+                keys.append(self.attempt(self.ordinal, node, items, GROUP_BY))
             else:
                 keys.append(self.attempt(self.binder(GROUP_BY, aliases=True).bind, node))
         return [key for key in keys if key is not None]
 
-    def ordinal(self, node: ast.NumberLiteral, items: Sequence[Item]) -> Expr:
+    def ordinal(self, node: ast.NumberLiteral, items: Sequence[Item], clause: Clause) -> Expr:
         """`GROUP BY 2`: the second column of the select list."""
         if len(node.text) > 4 or not 1 <= int(node.text) <= len(items):
             raise compile_error(
@@ -189,7 +244,7 @@ class SelectBinder:
         if item.bound is not None:
             return item.bound
         assert item.expr is not None
-        return self.binder(GROUP_BY).bind(item.expr)
+        return self.binder(clause).bind(item.expr)
 
     def make_group_window(self) -> None:
         """`GROUP BY TUMBLE(ts, i)`: the windows of the FROM."""
@@ -210,19 +265,6 @@ class SelectBinder:
         self.calls.window, self.calls.group_window = True, call
 
     # --------------------------------------------------------------------------------------------------- refusals
-
-    def refuse_unbuilt(self) -> None:
-        """CQ0501 for the clauses of SELECT that are not supported yet."""
-        if self.select.distinct:
-            raise compile_error(
-                "CQ0501",
-                "SELECT DISTINCT is not supported yet",
-                self.select.span,
-                help=(
-                    "use GROUP BY; on an unbounded input, group in windows",
-                    "or keep the first row of each: QUALIFY ROW_NUMBER() OVER (PARTITION BY key) = 1",
-                ),
-            )
 
     def refuse_ungrouped_stars(self, items: Sequence[Item], grouped: Grouped) -> None:
         """One CQ0404 for each star of a grouped query, whatever it holds."""
@@ -265,11 +307,3 @@ def implied_name(expr: ast.Expr, index: int) -> str:
             return part.lower()
         case _:
             return f"col{index + 1}"
-
-
-def projection(node: LogicalNode, exprs: Sequence[Expr], names: Sequence[str], span: Span = NOWHERE) -> LogicalNode:
-    """`node` with these columns: itself when it already has them."""
-    same = [(c.expr, c.name) for c in visible_columns(node, None)]
-    if same == list(zip(exprs, names, strict=True)):
-        return node
-    return Project(node, tuple(exprs), tuple(names), span=span)

@@ -107,3 +107,23 @@ def _coalesce(expr: Coalesce) -> Expr:
 def folded(expr: Expr) -> Expr:
     """`expr` with every constant part computed."""
     return transform(expr, fold)
+
+
+def constant(expr: Expr) -> Literal:
+    """The value of an expression without columns and arrays. Raises the Failure that computing it ends in, placed."""
+    at = found = folded(expr)
+    if isinstance(found, Literal):
+        return found
+    while open_ := [c for c in at.children if not isinstance(c, Literal)]:
+        at = open_[0]
+    try:
+        match at:
+            case Call(function=f, args=args):
+                values = [a.value for a in args if isinstance(a, Literal)]
+                f.body(*([at.signature, *values] if f.typed else values))
+            case Cast(arg=Literal(type=source, value=value), type=target):
+                caster(source, target)(value)
+    except Failure as failure:
+        failure.span = at.span
+        raise
+    raise AssertionError(f"an expression without columns that is no constant: {at}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from cq.connectors.options import option
 from cq.errors import NOWHERE, Span
@@ -20,6 +20,7 @@ class SourceDef:
     it has no WATERMARK.  delay_us: the watermark is the running maximum of the event time minus this.
     inferred: whether nobody declared the fields, so that they may be a guess.
     position: its place among the sources of the file, which breaks ties when sources are merged.
+    rows: all its rows, as physical values, where the query says them itself; else None.
     """
 
     name: str
@@ -30,6 +31,7 @@ class SourceDef:
     bounded: bool = True
     inferred: bool = field(default=False, compare=False)
     position: int = 0
+    rows: tuple[tuple[Any, ...], ...] | None = field(default=None, compare=False, repr=False)
     span: Span = field(default=NOWHERE, compare=False)
 
     @property

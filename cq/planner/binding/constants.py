@@ -1,0 +1,62 @@
+"""VALUES: rows that the query says itself, computed when it is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from cq.errors import Span, compile_error, each
+from cq.grammar import ast
+from cq.lang.expressions import Expr, Literal
+from cq.lang.functions import Failure
+from cq.lang.schema import Field
+from cq.lang.types import Kind
+from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.conversion import settled
+from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.scope import NOTHING
+from cq.planner.plan.fold import constant
+from cq.planner.plan.node import LogicalNode
+
+MakeRows = Callable[[tuple[Field, ...], tuple[tuple[object, ...], ...], Span], LogicalNode]
+
+
+def bind_values(node: ast.Values, parameters: Mapping[str, ParameterValue], make: MakeRows) -> LogicalNode:
+    """A source of the rows: columns col1, col2, … of the types that hold all their values."""
+    width = len(node.rows[0].values)
+    for number, row in enumerate(node.rows, 1):
+        if len(row.values) != width:
+            raise compile_error(
+                "CQ0307",
+                f"rows of VALUES differ in length: the first has {width}, and row {number} {len(row.values)}",
+                row.span,
+                help="give every row the same number of values; write NULL for one that is missing",
+            )
+    clause = Clause("VALUES", advice="its values are constants: SELECT the aggregate FROM a stream")
+    binder = ExprBinder(NOTHING, parameters, clause, SelectCalls({}))
+    rows = each(lambda row: each(binder.bind, row.values), node.rows)
+    columns = each(lambda c: _column(binder, *c), enumerate(zip(*rows, strict=True), 1))
+    fields = tuple(Field(f"col{n}", c[0].type, any(v.value is None for v in c)) for n, c in enumerate(columns, 1))
+    return make(fields, tuple(zip(*([v.value for v in c] for c in columns), strict=True)), node.span)
+
+
+def _column(binder: ExprBinder, number: int, values: tuple[Expr, ...]) -> list[Literal]:
+    """The values of a column, computed, in their common type."""
+    aligned = binder.aligned(values, f"the values of column {number}")
+    return each(_value, [settled(v) for v in aligned])
+
+
+def _value(expr: Expr) -> Literal:
+    """The value of a constant expression. Its data error is one of the text, at its place."""
+    if expr.type.kind is Kind.ARRAY:
+        raise compile_error(
+            "CQ0501",
+            "arrays in VALUES are not supported yet",
+            expr.span,
+            help="write a text: FROM (VALUES ('a,b')) AS t(x), UNNEST(SPLIT(t.x, ',')) AS u(y)",
+        )
+    try:
+        return constant(expr)
+    except Failure as failure:
+        help = "values are computed when the query is compiled: write one that can be"
+        raise compile_error("CQ0306", failure.message, failure.span, help=help) from None

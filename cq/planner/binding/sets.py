@@ -1,0 +1,195 @@
+"""Sets of rows: DISTINCT, UNION, INTERSECT and EXCEPT, made of operators that count equal rows.
+
+Rows are equal as the keys of a group are: column by column, NULL like NULL, NaN like NaN, 0.0 like -0.0. All forms but
+EXCEPT emit a row of their inputs at its own position, as it is, so they run on endless inputs too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cq.errors import Span, compile_error
+from cq.lang.aggregates import resolve
+from cq.lang.expressions import Case, Column, Expr, Literal, conjunction
+from cq.lang.functions import Refusal
+from cq.lang.types import BIGINT, BOOLEAN, DataType, common_type
+from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.conversion import convert
+from cq.planner.binding.expressions import apply, resolve_function
+from cq.planner.binding.grouping import group_rows
+from cq.planner.binding.scope import projection, relation_of
+from cq.planner.binding.traits import window_bound
+from cq.planner.operators import Filter, Over, Project, UnionAll
+from cq.planner.operators.window import WINDOW_END, WINDOW_START
+from cq.planner.plan.calls import AggregateCall
+from cq.planner.plan.node import LogicalNode
+
+LEFT, RIGHT = (Literal(BIGINT, False, side) for side in (0, 1))
+ONE = Literal(BIGINT, False, 1)
+
+
+def first_of_each(node: LogicalNode, keys: Sequence[Expr], span: Span) -> LogicalNode:
+    """The first row by position of those with equal keys."""
+    numbered = _numbered(node, keys, span)
+    number = _columns(numbered)[-1]
+    return _narrowed(Filter(numbered, _test("=", number, ONE), span=span), node)
+
+
+def distinct(node: LogicalNode, span: Span) -> LogicalNode:
+    """The first of equal rows."""
+    return first_of_each(node, _columns(node), span)
+
+
+def combined(op: str, all_: bool, inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> LogicalNode:
+    """`a op b op c`, columns by position. CQ0307 when they do not match."""
+    name = f"{op} ALL" if all_ else op
+    branches = _alike(name, inputs, spans)
+    span = spans[0].to(spans[-1])
+    match op:
+        case "UNION":
+            rows: LogicalNode = UnionAll(branches, span=span)
+            return rows if all_ else distinct(rows, span)
+        case "INTERSECT":
+            rows = branches[0]
+            for other in branches[1:]:
+                rows = _intersection(rows, other, all_, span)
+            return rows
+        case _:
+            others = branches[1] if len(branches) == 2 else UnionAll(branches[1:], span=span)
+            return _difference(name, branches[0], others, all_, span)
+
+
+def _intersection(left: LogicalNode, right: LogicalNode, all_: bool, span: Span) -> LogicalNode:
+    """The rows that raise the smaller of the two counts of rows equal to them; without ALL those that raise it to 1.
+
+    So a row leaves when the row of the other side that it needs is there.
+    """
+    both = _beside(left, right, span)
+    *columns, side = _columns(both)
+    calls = tuple(_call("count", filter=_test("=", side, which)) for which in (LEFT, RIGHT))
+    counted = Over(both, tuple(columns), None, calls, ("left_rows", "right_rows"), span=span)
+    *_, lefts, rights = _columns(counted)
+    conditions = [_raised(mine, other, all_) for mine, other in ((lefts, rights), (rights, lefts))]
+    of_left = _test("=", side, LEFT)
+    grown = Case(BOOLEAN, False, ((of_left, conditions[0]),), conditions[1])
+    return _narrowed(Filter(counted, grown, span=span), left)
+
+
+def _raised(mine: Expr, other: Expr, all_: bool) -> Expr:
+    """Whether the row that is counted in `mine` has raised the smaller count (to 1)."""
+    if all_:
+        return _test("<=", mine, other)
+    return conjunction((_test("=", mine, ONE), _test(">=", other, ONE)))
+
+
+def _difference(name: str, left: LogicalNode, right: LogicalNode, all_: bool, span: Span) -> LogicalNode:
+    """The rows of the left that no row of the right equals; with ALL the nth of equal rows counts as a row with n.
+
+    They leave when the input has ended, or where both sides have the columns of a window, with the window.
+    """
+    width = len(left.schema)
+    if all_:
+        left, right = (_numbered(side, _columns(side), span) for side in (left, right))
+    both = _beside(left, right, span)
+    *columns, side = _columns(both)
+    bounds = {window_bound(both, c) for c in range(width)}
+    if not both.bounded and not {WINDOW_START, WINDOW_END} <= bounds:
+        raise compile_error(
+            "CQ0406",
+            f"{name} would wait for the end of an unbounded input",
+            span,
+            help="select window_start and window_end of a window on both sides: its rows leave when it closes",
+        )
+    calls = SelectCalls({})
+    calls.aggregates.append(_call("max", side))
+    grouped = group_rows(both, relation_of(both, None, name), calls, columns, (), span)
+    rightmost = grouped.column(grouped.first_aggregate, span)
+    kept = Filter(grouped.node, _test("=", rightmost, LEFT), span=span)
+    return projection(kept, [grouped.above(c) for c in columns[:width]], left.schema.names[:width], span)
+
+
+def _beside(left: LogicalNode, right: LogicalNode, span: Span) -> LogicalNode:
+    """The rows of both sides, with the side they are of as the last column."""
+    sides = []
+    for node, side in ((left, LEFT), (right, RIGHT)):
+        sides.append(projection(node, [*_columns(node), side], [*left.schema.names, "side"], span))
+    return UnionAll(tuple(sides), span=span)
+
+
+def _numbered(node: LogicalNode, keys: Sequence[Expr], span: Span) -> LogicalNode:
+    """The rows with how many with equal keys there are up to each, as the last column."""
+    return Over(node, tuple(keys), None, (_call("count"),), ("number",), span=span)
+
+
+def _narrowed(node: LogicalNode, like: LogicalNode) -> LogicalNode:
+    """`node` with the first columns only: those of `like`."""
+    return projection(node, _columns(node)[: len(like.schema)], like.schema.names, node.span)
+
+
+def _columns(node: LogicalNode) -> list[Expr]:
+    return [Column(f.type, f.nullable, i, f.name) for i, f in enumerate(node.schema.fields)]
+
+
+def _test(op: str, left: Expr, right: Expr) -> Expr:
+    found = resolve_function(op, (left, right))
+    assert not isinstance(found, Refusal), "whole numbers compare"
+    return apply(found, (left, right), left.span)
+
+
+def _call(name: str, *args: Expr, filter: Expr | None = None) -> AggregateCall:
+    found = resolve(name, [a.type for a in args])
+    assert not isinstance(found, Refusal), "the aggregates of whole numbers"
+    entry, signature = found
+    return AggregateCall(entry, args, signature.returns, not entry.never_null and filter is not None, filter=filter)
+
+
+# ------------------------------------------------------------------------------------------------------------- columns
+
+
+def _alike(name: str, inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> tuple[LogicalNode, ...]:
+    """The inputs with their columns converted to their common types, by position."""
+    first = inputs[0]
+    types = [f.type for f in first.schema.fields]
+    for node, span in zip(inputs[1:], spans[1:], strict=True):
+        if len(node.schema) != len(types):
+            raise compile_error(
+                "CQ0307",
+                f"the inputs of {name} have {len(types)} and {len(node.schema)} columns",
+                span,
+                label=f"{len(node.schema)} columns",
+                help="select the same columns on both sides",
+            )
+        for i, f in enumerate(node.schema.fields):
+            common = _common(types[i], f.type, first, node, i)
+            if common is None:
+                raise compile_error(
+                    "CQ0307",
+                    f'column {i + 1} of {name} is {types[i]} ("{first.schema.names[i]}") and {f.type} ("{f.name}")',
+                    span,
+                    help=f"CAST one of them: CAST({f.name} AS {types[i]})",
+                )
+            types[i] = common
+    return tuple(as_types(node, types) for node in inputs)
+
+
+def _common(a: DataType, b: DataType, left: LogicalNode, right: LogicalNode, column: int) -> DataType | None:
+    """The common type of two columns; one that is NULL throughout takes the other's."""
+    if _is_null(left, column):
+        return b
+    return a if _is_null(right, column) else common_type(a, b)
+
+
+def _is_null(node: LogicalNode, column: int) -> bool:
+    expr = node.exprs[column] if isinstance(node, Project) else None
+    return isinstance(expr, Literal) and expr.value is None
+
+
+def as_types(node: LogicalNode, types: list[DataType]) -> LogicalNode:
+    """`node` with its columns converted."""
+    if isinstance(node, Project):
+        exprs: tuple[Expr, ...] = tuple(convert(e, t) for e, t in zip(node.exprs, types, strict=True))
+        return node if exprs == node.exprs else replace(node, exprs=exprs)
+    return projection(
+        node, [convert(c, t) for c, t in zip(_columns(node), types, strict=True)], node.schema.names, node.span
+    )

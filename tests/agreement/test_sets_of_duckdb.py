@@ -1,0 +1,53 @@
+"""DISTINCT, set operations and grouping sets give the rows that DuckDB gives, in any order."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+
+import cq
+
+duckdb = pytest.importorskip("duckdb")
+
+STREAMS = """
+CREATE STREAM a (k BIGINT, t VARCHAR, v DOUBLE) WITH (connector = 'memory');
+CREATE STREAM b (k BIGINT, t VARCHAR, v DOUBLE) WITH (connector = 'memory');
+"""
+QUERIES = [
+    "SELECT DISTINCT * FROM a",
+    "SELECT a.* EXCLUDE v REPLACE (k + 1 AS k) FROM a",
+    "SELECT DISTINCT k + 1 AS l, COUNT(*) AS n FROM a GROUP BY k, t",
+    "SELECT * FROM a UNION SELECT * FROM b",
+    "SELECT k, v FROM a INTERSECT SELECT k, v FROM b",
+    "SELECT k, v FROM a INTERSECT ALL SELECT k, v FROM b",
+    "SELECT k, t FROM a EXCEPT SELECT k, t FROM b WHERE k > 2",
+    "SELECT t, v FROM a EXCEPT ALL SELECT t, v FROM b",
+    "SELECT k FROM a EXCEPT ALL SELECT k FROM b UNION ALL SELECT k FROM b INTERSECT SELECT 3 AS k FROM a",
+    "SELECT t FROM a UNION ALL (SELECT t FROM b EXCEPT SELECT t FROM a WHERE k > 2) EXCEPT ALL SELECT t FROM b",
+]
+
+
+def tables() -> dict[str, pa.Table]:
+    dice = random.Random(15)
+    made = {}
+    for name in ("a", "b"):
+        columns = {"k": pa.array([dice.choice([None, 1, 2, 3, 4]) for _ in range(40)], pa.int64())}
+        columns["t"] = pa.array([dice.choice([None, "", "x", "a text of more than twelve bytes"]) for _ in range(40)])
+        columns["v"] = pa.array([dice.choice([None, 0.5, 1.0]) for _ in range(40)], pa.float64())
+        made[name] = pa.table(columns)
+    return made
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_query_of_sets_gives_the_rows_of_duckdb(query: str) -> None:
+    given = tables()
+    run = cq.sql(STREAMS + query + ";").run(inputs=given, engine="reference")
+    found = Counter(map(tuple, (row.values() for row in run["result"].to_arrow().to_pylist())))
+    with duckdb.connect() as base:
+        for name, table in given.items():
+            base.register(name, table)
+        assert found == Counter(base.execute(query).fetchall())
+    assert found.total() > 1
