@@ -17,11 +17,10 @@ from cq.planner.binding.join_mistakes import (
     bounds_in_where,
     lacks_bounds,
     refused_asof,
-    refused_cross,
     refused_unnest,
 )
 from cq.planner.binding.join_times import Sides, bounds_of
-from cq.planner.binding.joins import by_common_names, keyed, refuse_pending, side_by_side, temporal_join, unnest
+from cq.planner.binding.joins import by_common_names, keyed, side_by_side, temporal_join, unnest
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, relation_of, renamed
 from cq.planner.binding.selects import WHERE, SelectBinder, projection
@@ -195,8 +194,6 @@ class QueryBinder:
         other = self.relation(right)
         if node.natural:
             node = by_common_names(node, left, other)
-        if node.kind == "CROSS":
-            raise refused_cross(node, Sides(left, other))
         return stream_join(node, left, other, self.parameters)
 
     def beside(
@@ -205,22 +202,26 @@ class QueryBinder:
         """The join with a further item of a comma list, and the conditions of WHERE that it is by. named: the left."""
         right = self.relation(node)
         sides = Sides(left, right)
-        on = [part for part in where if self.joins(part, sides)]
-        joined = ast.Join("INNER", named, node, _all_of(on), span=node.span)
-        if not on:
-            refuse_pending(left)
-            refuse_pending(right)
-            raise refused_cross(joined, sides)
+        on = [part for part in where if self.joins(part, sides)] or [p for p in where if self.compares(p, sides)]
+        joined = ast.Join("INNER" if on else "CROSS", named, node, _all_of(on), span=node.span)
         return stream_join(joined, left, right, self.parameters), on
 
     def joins(self, part: ast.Expr, sides: Sides) -> bool:
         """Whether a condition of WHERE equates the sides, or limits how far apart their times are."""
+        bound = self.beside_each_other(part, sides)
+        return any(bounds_of(p, sides) is not None for p in bound) or bool(keyed(bound, sides.width)[0])
+
+    def compares(self, part: ast.Expr, sides: Sides) -> bool:
+        """Whether a condition of WHERE reads columns of both sides."""
+        return any(sides.meet_in(p) for p in self.beside_each_other(part, sides))
+
+    def beside_each_other(self, part: ast.Expr, sides: Sides) -> Sequence[Expr]:
+        """A condition over the columns of both sides, taken apart; nothing where it needs more than those."""
         both = side_by_side(sides.left, sides.right, sides.width)
         try:
-            bound = conjuncts(ExprBinder(both, self.parameters, WHERE, SelectCalls({})).bind(part))
+            return conjuncts(ExprBinder(both, self.parameters, WHERE, SelectCalls({})).bind(part))
         except CompileError:
-            return False
-        return any(bounds_of(p, sides) is not None for p in bound) or bool(keyed(bound, sides.width)[0])
+            return []
 
     def can_join(self, node: ast.Join, left: Relation, right: Relation) -> bool:
         """Whether the join can be run."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cq.errors import Span, compile_error
 from cq.lang.expressions import Column, Expr, walk
-from cq.planner.operators import Windowed
+from cq.planner.operators import Aggregate, Filter, Project, Windowed
 from cq.planner.operators.window import FIRST_KEY
 from cq.planner.plan.node import LogicalNode, OpClass, topological
 
@@ -77,6 +77,13 @@ def key_columns(node: LogicalNode) -> tuple[Windowed, dict[int, int]] | None:
         if FIRST_KEY <= found.column < FIRST_KEY + len(found.node.keys):
             keys[column] = found.column - FIRST_KEY
     return (aggregate, keys) if aggregate is not None else None
+
+
+def one_row_at_most(node: LogicalNode) -> bool:
+    """Whether these rows are aggregates over everything, which has one result."""
+    while isinstance(node, Project | Filter):
+        node = node.input
+    return isinstance(node, Aggregate) and not node.keys
 
 
 def check_size(expr: Expr, span: Span) -> Expr:
