@@ -255,6 +255,32 @@ JOINS |= {
     "join_on_either": JOIN + "sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR OR sale.wait = 3;",
 }
 
+SUB_QUERIES = {
+    "in_inside_or": BID + SALE + "SELECT price FROM bid WHERE price > 3 OR auction IN (SELECT auction FROM sale);",
+    "exists_in_select": BID + SALE + "SELECT EXISTS (SELECT 1 FROM sale) AS there FROM bid;",
+    "value_of_several_rows": BID
+    + SALE
+    + "SELECT (SELECT wait FROM sale) AS w, (SELECT wait FROM sale WHERE sale.auction = bid.auction) AS v FROM bid;",
+    "value_of_several_columns": BID + SALE + "SELECT price FROM bid WHERE auction = (SELECT * FROM sale);",
+    "value_by_no_equality": BID
+    + SALE
+    + "SELECT (SELECT SUM(wait) FROM sale WHERE sale.auction < bid.auction) AS s FROM bid;",
+    "in_of_several_columns": BID + SALE + "SELECT price FROM bid WHERE auction IN\n"
+    "(SELECT auction, wait FROM sale WHERE sale.ts > bid.ts);",
+    "groups_of_a_row": BID + SALE + "SELECT price FROM bid WHERE EXISTS (SELECT 1 FROM sale\n"
+    "WHERE sale.auction = bid.auction GROUP BY wait HAVING COUNT(*) > 1);",
+    "not_in_without_end": LIVE_BID + SALE + "SELECT price FROM bid WHERE auction NOT IN (SELECT auction FROM sale);",
+    "value_without_end": LIVE_BID + SALE + "SELECT price FROM bid WHERE auction > (SELECT AVG(wait) FROM sale);",
+    "value_in_an_aggregate": BID + SALE + "SELECT SUM(price - (SELECT AVG(wait) FROM sale)) AS s FROM bid;",
+    "sub_query_before_a_window": BID
+    + SALE
+    + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
+    "WHERE auction IN (SELECT auction FROM sale) GROUP BY window_start;",
+    "over_behind_a_sub_query": BID
+    + SALE
+    + "SELECT LAG(price) OVER (ORDER BY ts) FROM bid WHERE auction IN (SELECT auction FROM sale);",
+}
+
 WINDOW_ARGUMENTS = {
     "session_without_gap": BID
     + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts)) GROUP BY window_start, auction;",
@@ -292,7 +318,7 @@ SEVERAL = {
     "one_mistake_is_told_once": BID + "CREATE VIEW v AS SELECT nothing FROM bid;\nSELECT * FROM v;",
 }
 
-CASES = {**TWELVE, **NAMES, **TYPES, **WINDOWS, **OVER_AND_JOINS, **JOINS, **WINDOW_ARGUMENTS, **SEVERAL}
+CASES = {**TWELVE, **NAMES, **TYPES, **WINDOWS, **OVER_AND_JOINS, **JOINS, **SUB_QUERIES, **WINDOW_ARGUMENTS, **SEVERAL}
 
 
 def picture(text: str) -> str:

@@ -12,8 +12,8 @@ from cq.grammar import ast
 from cq.lang.expressions import Call, Cast, Expr, Literal, walk
 from cq.planner.binding.binder import BoundScript
 from cq.planner.binding.fan_out import many_copies
-from cq.planner.binding.traits import one_row_at_most
-from cq.planner.operators import Filter, Join
+from cq.planner.binding.traits import one_row
+from cq.planner.operators import Filter, Join, SemiJoin
 from cq.planner.plan.fold import folded
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
@@ -79,11 +79,19 @@ def _growing(nodes: Iterable[LogicalNode], bound: BoundScript) -> Iterator[Diagn
 def _products(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
     """Joins that are not by a key, unless one side is a single row."""
     for node in nodes:
-        if isinstance(node, Join) and not node.left_keys and all(not one_row_at_most(i) for i in node.inputs):
-            cause = "this join tests each row of one side with each row of the other"
-            if node.residual is None:
-                cause = "this join gives each row of one side beside each row of the other"
-            yield _warning("CQ0410", cause, node.span, "add an equality of the two sides: ON a.k = b.k")
+        if (
+            not isinstance(node, Join | SemiJoin)
+            or node.left_keys
+            or any(one_row(i, or_none=True) for i in node.inputs)
+        ):
+            continue
+        way = "add an equality of the two sides: a.k = b.k"
+        if node.residual is not None:
+            yield _warning("CQ0410", "this join tests each row of one side with each row of the other", node.span, way)
+        elif isinstance(node, Join):
+            yield _warning(
+                "CQ0410", "this join gives each row of one side beside each row of the other", node.span, way
+            )
 
 
 def _unread(script: ast.Script) -> Iterator[Diagnostic]:

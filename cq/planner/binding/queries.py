@@ -23,8 +23,9 @@ from cq.planner.binding.join_times import Sides, bounds_of
 from cq.planner.binding.joins import by_common_names, keyed, side_by_side, temporal_join, unnest
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, relation_of, renamed
-from cq.planner.binding.selects import WHERE, SelectBinder, projection
+from cq.planner.binding.selects import WHERE, SelectBinder, projection, unchanged
 from cq.planner.binding.stream_joins import stream_join
+from cq.planner.binding.subqueries import all_of, parts_of
 from cq.planner.binding.traits import check_depth, origin
 from cq.planner.binding.windows import TABLE_PARAMETERS, check_built, split_table_arguments, table_function
 from cq.planner.operators import Filter, Project, UnionAll, WindowAggregate, Windowed, WindowKind
@@ -119,7 +120,16 @@ class QueryBinder:
                 "CQ0501", "SELECT without FROM is not supported yet", select.span, help="name a stream: SELECT … FROM s"
             )
         relation, where = self.from_clause(select)
-        return SelectBinder(replace(select, where=where), relation, self.parameters).bind()
+        return self.select_from(replace(select, where=where), relation)
+
+    def select_from(self, select: ast.Select, relation: Relation) -> LogicalNode:
+        """The SELECT over what its FROM is."""
+        return SelectBinder(select, relation, self).bind()
+
+    def passing(self, where: ast.Expr | None, relation: Relation) -> LogicalNode:
+        """The rows that pass, with the columns they had, and perhaps more behind them."""
+        binder = SelectBinder(ast.Select((), where=where), relation, self)
+        return binder.passing(relation.node, binder.where(), unchanged)
 
     # ------------------------------------------------------------------------------------------------------- FROM
 
@@ -130,7 +140,7 @@ class QueryBinder:
             relation = self.relation(first)
         except CompileError as error:
             raise self.told_of_where(error, first, select.where) from None
-        named, where, taken = first, _conjuncts(select.where), list[ast.Expr]()
+        named, where, taken = first, parts_of(select.where), list[ast.Expr]()
         for item in more:
             if isinstance(item, ast.Unnest):
                 relation = unnest(item, relation, self.parameters)
@@ -140,7 +150,7 @@ class QueryBinder:
             where = [part for part in where if not any(part is p for p in on)]
         for part in taken:  # names mean in the whole FROM what they did in the join
             ExprBinder(relation, self.parameters, WHERE, SelectCalls({})).bind(part)
-        return relation, _all_of(where)
+        return relation, all_of(where)
 
     def relation(self, node: ast.Relation) -> Relation:
         match node:
@@ -203,7 +213,7 @@ class QueryBinder:
         right = self.relation(node)
         sides = Sides(left, right)
         on = [part for part in where if self.joins(part, sides)] or [p for p in where if self.compares(p, sides)]
-        joined = ast.Join("INNER" if on else "CROSS", named, node, _all_of(on), span=node.span)
+        joined = ast.Join("INNER" if on else "CROSS", named, node, all_of(on), span=node.span)
         return stream_join(joined, left, right, self.parameters), on
 
     def joins(self, part: ast.Expr, sides: Sides) -> bool:
@@ -244,9 +254,9 @@ class QueryBinder:
 
         def works(parts: list[ast.Expr]) -> bool:
             on = parts if node.on is None else [node.on, *parts]
-            return self.can_join(replace(node, on=_all_of(on), using=()), left, right)
+            return self.can_join(replace(node, on=all_of(on), using=()), left, right)
 
-        needed = _conjuncts(where)
+        needed = parts_of(where)
         if not works(needed):
             return error
         for part in tuple(needed):
@@ -320,20 +330,6 @@ def _crossed(node: ast.Relation) -> list[ast.Relation]:
         found.append(node.right)
         node = node.left
     return [node, *reversed(found)]
-
-
-def _conjuncts(condition: ast.Expr | None) -> list[ast.Expr]:
-    """What AND joins."""
-    if condition is None:
-        return []
-    return list(condition.operands) if isinstance(condition, ast.Logical) and condition.op == "AND" else [condition]
-
-
-def _all_of(conditions: Sequence[ast.Expr]) -> ast.Expr | None:
-    """The conditions joined by AND; None where there are none."""
-    if len(conditions) > 1:
-        return ast.Logical("AND", tuple(conditions), span=conditions[0].span.to(conditions[-1].span))
-    return conditions[0] if conditions else None
 
 
 def _always(condition: ast.Expr | None) -> bool:
