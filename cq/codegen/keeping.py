@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cq.codegen.flow import Flow, StagePlan
+from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, function, row_of
 from cq.codegen.state.hash_tables import (
     Field,
     Keys,
     TableLocals,
     lay_out,
+    load_fields,
     store_field,
     store_nulls,
     string_words,
@@ -22,7 +24,9 @@ from cq.planner.operators.joined import Joined
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import log_words as words
 from cq.runtime.containers.table_words import ENTRY_FIRST
+from cq.runtime.layout import abi
 from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.words import Word
 
 LEFT, RIGHT = 0, 1  # ports
 
@@ -96,3 +100,43 @@ class Side:
         for f, value in zip(self.fields, values, strict=True):
             store_field(scope, f, record, chunk, value)
         store_nulls(scope, self.fields, record, values)
+
+    def first_record(self, flow: Flow, node: LogicalNode, keys: Sequence[Val], reference: str) -> None:
+        """The reference becomes that of the first row with these keys; it stays 0 where there is none."""
+        entry = self.keys.find(self.key_table(flow, node), keys)
+        with flow.scope.when(expr("E != 0", E=entry)):
+            ends = Word((self.keys.next_word + words.LIST_ENDS) * 8, "LOG_KEY_ENDS_BYTES")
+            flow.writer.set(
+                reference, expr("ld_i64(E + ENDS, 0) & FIRST", E=entry, ENDS=ends, FIRST=words.REFERENCE_MASK)
+            )
+
+    def first_unmatched(self, flow: Flow, node: LogicalNode) -> list[Val]:
+        """The values of the first row that waits in its log; `arrival` says when it came."""
+        reference = flow.writer.let(expr("log_proof(L, NEVER)", L=self.log(flow, node), NEVER=abi.NEVER), "ref")
+        record, chunk = self.record(flow, node, reference)
+        flow.writer.code("arrival = ld_i64(R, W)", R=record, W=words.RECORD_SERIAL)
+        return load_fields(flow.scope, self.fields, record, chunk)
+
+
+def write_unmatched(
+    stage: StagePlan, node: LogicalNode, sides: Sequence[Side], values: Callable[[Flow, str], list[Val]]
+) -> None:
+    """A function that emits the rows of these sides that nothing has matched, by arrival; MORE when a port is full.
+
+    values: writes those of the row that the first one in a log becomes.
+    """
+    event = closing(stage, node, ast.Constant(abi.NEVER), ast.Constant(0))
+    with function(stage, f"finish_{sides[0].slot(stage, node).offset}", FINISHER_ARGUMENTS, node, event) as flow:
+        writer, scope = flow.writer, flow.scope
+        writer.code("arrival = 0")
+        logs = [side.log(flow, node) for side in sides]
+        first = expr("log_first(L, M)", L=logs[0], M=logs[-1])
+        log = writer.let(first, "waits")
+        with writer.while_(expr("L != 0", L=log)), scope.block():
+            for port in flow.ports.values():
+                with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
+                    flow.leave(ast.Constant(abi.MORE))
+            flow.deliver(node, row_of(scope, values(flow, log)))
+            writer.code("log_proved(L)", L=log)
+            writer.set(log, first)
+        flow.leave(ast.Constant(abi.DONE))

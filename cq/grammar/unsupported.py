@@ -99,8 +99,10 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("UNION BY NAME is not supported", "columns go by position: name them in one order", "BY NAME"),
     *_phrases("MINUS is not supported", "write EXCEPT", "MINUS SELECT"),
     *_phrases("WITH RECURSIVE is not supported", "a continuous query cannot call itself", "WITH RECURSIVE"),
-    *_phrases("{} is not supported", f"{_LOOK_UP}; WHERE v.key IS NOT NULL", "LEFT SEMI", "SEMI JOIN"),
-    *_phrases("{} is not supported", f"{_LOOK_UP}; WHERE v.key IS NULL", "LEFT ANTI", "ANTI JOIN"),
+    *_phrases("{} is not supported", "write WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k)", "LEFT SEMI", "SEMI JOIN"),
+    *_phrases(
+        "{} is not supported", "write WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)", "LEFT ANTI", "ANTI JOIN"
+    ),
     *_phrases(
         "{} is not supported",
         "remove it: no aggregate depends on an order; percentiles are not supported yet",
@@ -131,7 +133,7 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("{} is not an operator of cq", "write a / b: on integers it is the integer quotient", "DIV"),
     *_phrases(
         "{} (…) is not supported",
-        "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)",
+        "write x IN (SELECT …), x > (SELECT MAX(y) FROM …) or MIN; of values x IN (1, 2, 3), x > GREATEST(1, 2, 3)",
         "ANY (",
         "SOME (",
         "ALL (",

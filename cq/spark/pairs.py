@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from cq.lang.expressions import Expr
 from cq.planner.operators.joined import Joined
 from cq.spark.context import Context
-from cq.spark.position import Rows, column_names, select_list
+from cq.spark.position import END, Rows, column_names, select_list
 
 LEFT, RIGHT, ALONE = "0L", "1L", "2L"  # places within an event: pairs of left rows, of right rows, rows without a pair
 
@@ -33,7 +33,7 @@ def condition(node: Joined, context: Context, *between: str) -> str:
     on = [f"l._k{i} = r._k{i}" for i in range(len(node.left_keys))] + [*between]
     if node.residual is not None:
         on.append(context.text(node.residual, columns(node)))
-    return " and ".join(on)
+    return " and ".join(on) or "true"
 
 
 def pairs(node: Joined, sides: Sequence[str], on: str) -> str:
@@ -59,3 +59,8 @@ def without_pair(node: Joined, sides: Sequence[str], on: str, place: str, right:
     mine, other = (("r", sides[1]), ("l", sides[0])) if right else (("l", sides[0]), ("r", sides[1]))
     lonely = f"{mine[1]} as {mine[0]} left anti join {other[1]} as {other[0]}"
     return f"select {', '.join(nothing)},\n         {place}\n  from {lonely}\n    on {on}"
+
+
+def at_end(name: str, port: str) -> str:
+    """The position of a row without a pair: of one event left rows came first."""
+    return f"{END} as _w, {END} as _s, concat(array({ALONE}, {name}._w, {name}._s, {port}), {name}._o) as _o"

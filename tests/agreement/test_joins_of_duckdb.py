@@ -1,4 +1,4 @@
-"""Joins by equal keys give the rows that DuckDB gives, in any order."""
+"""Joins give the rows that DuckDB gives, in any order."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ QUERIES = [
     "SELECT s.t, n, total FROM (SELECT t, COUNT(*) AS n FROM a GROUP BY t) AS s"
     " FULL JOIN (SELECT t, SUM(k) AS total FROM b GROUP BY t) AS r ON s.t = r.t",
     "SELECT k, COUNT(*) AS n FROM a LEFT JOIN b USING (k, t) GROUP BY k",
+    "SELECT a.t, v, w FROM a CROSS JOIN b WHERE a.k = 1 AND b.k = 2",
+    "SELECT a.k, v, b.k AS l, w FROM a FULL JOIN b ON v < w AND a.k > b.k",
+    "SELECT x.k, total - v AS rest FROM a AS x, (SELECT SUM(v) AS total FROM a) AS s WHERE v * 20 < total",
 ]
 
 

@@ -22,7 +22,7 @@ def seen_in_log(old: str, new: str, file: str = "log") -> Mutant:
 
 WINDOW, PROBE, BUFFER = "codegen.operators.window", "codegen.state.hash_tables", "codegen.waiting"
 JOIN, LOG, MATCHING = "codegen.operators.interval_join", "runtime.containers.log", "codegen.matching"
-BY_KEY = "codegen.operators.join"
+BY_KEY, SEMI = "codegen.operators.join", "codegen.operators.semi_join"
 NOT_NULL = 'flow.scope.when(expr("not N", N=null))'
 PASSES = "flow.scope.when(passes)"
 SESSION, INTERVALS = "codegen.operators.session", "runtime.containers.intervals"
@@ -248,6 +248,42 @@ MUTANTS = {
         "interval_join", MATCHING, NOT_NULL, NOT_NULL.replace("not N", "True or N")
     ),
     "a look-up tests no further condition": seen_by("temporal_join", MATCHING, PASSES, 'flow.scope.when(expr("True"))'),
+    "a left row that leaves at once also waits": seen_by(
+        "subqueries", SEMI, 'expr("K == 1 and M == 0", K=kept, M=matched)', 'expr("K == 1", K=kept, M=matched)'
+    ),
+    "a left row without a key waits for a match": seen_by(
+        "subqueries", SEMI, 'expr("K == 1 and M == 0", K=kept, M=matched)', 'expr("M == 0", K=kept, M=matched)'
+    ),
+    "a left row looks at the first right row only": seen_by(
+        "subqueries",
+        SEMI,
+        "        with where_passes(flow, node.residual, row_of(scope, [*values, *theirs])):\n"
+        "            writer.set(matched, 1)\n            writer.set(reference, 0)",
+        "        with where_passes(flow, node.residual, row_of(scope, [*values, *theirs])):\n"
+        "            writer.set(matched, 1)\n        writer.set(reference, 0)",
+    ),
+    "a left row looks on when it has a match": seen_by(
+        "subqueries", SEMI, "            writer.set(reference, 0)", "            pass"
+    ),
+    "a left row leaves with every right row that matches it": seen_by(
+        "subqueries", SEMI, '"ld_i64(R, W) != 0", R=record', '"ld_i64(R, W) != -1", R=record'
+    ),
+    "a left row that has left is not marked": seen_by(
+        "subqueries", SEMI, 'writer.code("st_i64(R, W, 0)", R=record', 'writer.code("st_i64(R, W, 1)", R=record'
+    ),
+    "the first right row of a key lets nothing go": seen_by(
+        "subqueries",
+        SEMI,
+        "                names.probe(table, known, flow.serial, lambda e: None)\n"
+        "                left.first_record(flow, node, known, reference)",
+        "                names.probe(table, known, flow.serial, lambda e: None)",
+    ),
+    "the key of a right row is not kept": seen_by(
+        "subqueries", SEMI, "                names.probe(table, known, flow.serial, lambda e: None)\n", ""
+    ),
+    "an anti join lets go what matches": seen_by(
+        "subqueries", SEMI, "                if not node.anti:", "                if True:"
+    ),
     "a pair is tested by no further condition": seen_by(
         "interval_join", MATCHING, PASSES, 'flow.scope.when(expr("True"))'
     ),

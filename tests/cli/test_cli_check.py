@@ -53,6 +53,8 @@ def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.Captur
             "CQ0407",
             "b AS x JOIN b AS y USING (auction)",
         ),
+        (BIDS + "SELECT x.id FROM bid AS x JOIN bid AS y ON TRUE", "CQ0410", "bid AS x JOIN bid AS y ON TRUE"),
+        (BIDS + "SELECT x.id FROM bid AS x, bid AS y WHERE x.id < y.id", "CQ0410", "bid AS y"),
     ],
 )
 def test_check_warns_of_what_was_probably_not_meant(
@@ -63,6 +65,11 @@ def test_check_warns_of_what_was_probably_not_meant(
     line, carets = err.splitlines()[3:5]
     assert line[carets.index("^") : carets.rindex("^") + 1] == marked
     assert cq(capfd, "check", "--strict", "-c", text)[0] == 1
+
+
+def test_check_warns_of_no_product_with_a_single_row(capfd: pytest.CaptureFixture[str]) -> None:
+    query = "SELECT id, total FROM bid, (SELECT SUM(price) AS total FROM bid) AS t WHERE price < total"
+    assert cq(capfd, "check", "--strict", "-c", BIDS + query)[0] == 0
 
 
 def test_check_names_a_value_for_a_parameter_the_query_does_not_have(capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,8 +32,16 @@ SALE = """CREATE STREAM sale (auction BIGINT, wait BIGINT, paid TIMESTAMP, ts TI
 WITH (connector = 'file', path = 'sale.csv');
 """
 GENERATED = "'generator', workload = 'bids'"
-JOIN = BID + SALE + "SELECT bid.price FROM bid\nJOIN sale ON bid.auction < sale.auction\n  AND "
-ENDLESS = SALE.replace("sale (", "bid (price DOUBLE, ").replace("'file', path = 'sale.csv'", GENERATED) + SALE
+
+
+def endless(streams: str) -> str:
+    """The streams without an end."""
+    return re.sub(r"'file', path = '\w+\.csv'", GENERATED, streams)
+
+
+LIVE_BID, LIVE_SALE = endless(BID), endless(SALE)
+JOIN = LIVE_BID + LIVE_SALE + "SELECT bid.price FROM bid\nJOIN sale ON bid.auction < sale.auction\n  AND "
+ENDLESS = LIVE_SALE.replace("sale (", "bid (price DOUBLE, ") + SALE
 
 # The twelve mistakes every SQL user makes.
 TWELVE = {
@@ -163,7 +172,7 @@ OVER_AND_JOINS = {
     "lag_without_over": BID + "SELECT LAG(price) FROM bid;",
     "over_not_by_time": BID + "SELECT LAG(price) OVER (PARTITION BY auction ORDER BY price) FROM bid;",
     "over_in_where": BID + "SELECT auction FROM bid WHERE LAG(price) OVER (ORDER BY ts) > 3;",
-    "plain_join": BID + PER_MIN + "SELECT bid.price FROM bid JOIN per_min ON per_min.auction < bid.auction;",
+    "plain_join": LIVE_BID + PER_MIN + "SELECT bid.price FROM bid JOIN per_min ON per_min.auction < bid.auction;",
     "look_up_without_key": BID
     + PER_MIN
     + "SELECT n FROM bid JOIN per_min FOR SYSTEM_TIME AS OF bid.ts ON per_min.n = bid.auction;",
@@ -194,17 +203,21 @@ JOINS = {
     "join_bound_on_a_computed_time": JOIN + "sale.ts <= DATE_TRUNC('hour', bid.ts) AND sale.ts >= bid.ts;",
     "join_without_upper_bound": JOIN + "sale.ts >= bid.ts;",
     "join_without_lower_bound": JOIN + "sale.ts < bid.ts AND bid.price > 3;",
-    "join_without_bounds": BID + SALE + "SELECT price FROM bid AS b JOIN sale AS s ON b.auction < s.auction;",
+    "join_without_bounds": LIVE_BID + LIVE_SALE + "SELECT price FROM bid AS b JOIN sale AS s ON b.auction < s.auction;",
     "join_using_unknown": BID + SALE + "SELECT price FROM bid\nJOIN sale USING (price);",
     "join_of_excluding_bounds": JOIN + "sale.ts BETWEEN bid.ts + INTERVAL '5' SECOND AND bid.ts;",
-    "join_without_watermark": BID + PLAIN + "SELECT price FROM bid JOIN s ON auction < k AND s.ts >= bid.ts;",
+    "join_without_watermark": LIVE_BID
+    + endless(PLAIN)
+    + "SELECT price FROM bid JOIN s ON auction < k AND s.ts >= bid.ts;",
     "left_join_without_end": ENDLESS + "SELECT price FROM bid\nLEFT JOIN sale ON bid.auction = sale.auction;",
     "right_join_using_without_end": ENDLESS + "SELECT price FROM bid\nRIGHT OUTER JOIN sale USING (auction);",
     "full_join_without_end": ENDLESS + "SELECT price FROM bid AS b FULL JOIN sale AS s ON b.auction = s.auction;",
-    "cross_join": BID + SALE + "SELECT price FROM bid CROSS JOIN sale;",
+    "cross_join": LIVE_BID + LIVE_SALE + "SELECT price FROM bid CROSS JOIN sale;",
     "natural_join": BID + SALE + "CREATE VIEW v AS SELECT paid FROM sale;\nSELECT price FROM bid NATURAL LEFT JOIN v;",
     "asof_join": BID + SALE + "SELECT price FROM bid ASOF LEFT JOIN sale ON bid.auction = sale.auction;",
-    "comma_join": BID + SALE + "SELECT price FROM bid, sale WHERE bid.auction < sale.auction AND sale.wait = 3;",
+    "comma_join": LIVE_BID
+    + LIVE_SALE
+    + "SELECT price FROM bid, sale WHERE bid.auction < sale.auction AND sale.wait = 3;",
     "window_over_a_join": BID + SALE + "SELECT COUNT(*) FROM bid JOIN sale ON bid.auction = sale.auction\n"
     "GROUP BY TUMBLE(bid.ts, INTERVAL '1' MINUTE);",
     "using_a_name_of_two": BID + SALE + "SELECT price FROM bid JOIN sale ON bid.auction = sale.auction\n"
@@ -218,7 +231,8 @@ JOINS = {
     "JOIN sale ON b.auction = sale.auction;",
 }
 
-MATCHED = """CREATE STREAM q (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'file', path = 'q.csv');
+MATCHED = """CREATE STREAM q (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts)
+WITH (connector = 'generator', workload = 'bids');
 CREATE VIEW x AS SELECT bid.auction AS k, bid.ts AS ots, sale.ts AS pts FROM bid JOIN sale ON bid.auction = sale.auction
   AND sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR;
 """
@@ -234,16 +248,44 @@ JOINS |= {
     "JOIN per_min AS m FOR SYSTEM_TIME AS OF v.window_end ON v.auction = m.auction;",
     "look_up_by_a_join": BID + SALE + PER_MIN + MATCHED + "SELECT x.k FROM x\n"
     "JOIN per_min AS m FOR SYSTEM_TIME AS OF x.ots ON x.k = m.auction;",
-    "join_bounds_on_two_times": BID + SALE + MATCHED + "SELECT q.k FROM x JOIN q ON q.k < x.k\n"
+    "join_bounds_on_two_times": LIVE_BID + LIVE_SALE + MATCHED + "SELECT q.k FROM x JOIN q ON q.k < x.k\n"
     "  AND q.ts >= x.ots AND q.ts <= x.pts + INTERVAL '1' DAY;",
-    "join_bounds_on_two_times_of_the_right": BID + SALE + MATCHED + "SELECT q.k FROM q JOIN x ON q.k < x.k\n"
+    "join_bounds_on_two_times_of_the_right": LIVE_BID + LIVE_SALE + MATCHED + "SELECT q.k FROM q JOIN x ON q.k < x.k\n"
     "  AND x.pts <= q.ts AND x.ots >= q.ts - INTERVAL '1' DAY;",
-    "join_with_bounds_in_where": BID + SALE + "SELECT price FROM bid JOIN sale ON bid.auction < sale.auction\n"
+    "join_with_bounds_in_where": LIVE_BID
+    + LIVE_SALE
+    + "SELECT price FROM bid JOIN sale ON bid.auction < sale.auction\n"
     "WHERE price > 3 AND sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR;",
     "join_with_one_bound_in_where": JOIN + "sale.ts >= bid.ts\nWHERE sale.ts < bid.ts + INTERVAL '1' HOUR;",
-    "join_on_either_with_bounds_in_where": BID + SALE + "SELECT price FROM bid\n"
+    "join_on_either_with_bounds_in_where": LIVE_BID + LIVE_SALE + "SELECT price FROM bid\n"
     "JOIN sale ON bid.auction = sale.auction OR wait = 3 WHERE sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR;",
     "join_on_either": JOIN + "sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR OR sale.wait = 3;",
+}
+
+SUB_QUERIES = {
+    "in_inside_or": BID + SALE + "SELECT price FROM bid WHERE price > 3 OR auction IN (SELECT auction FROM sale);",
+    "exists_in_select": BID + SALE + "SELECT EXISTS (SELECT 1 FROM sale) AS there FROM bid;",
+    "value_of_several_rows": BID
+    + SALE
+    + "SELECT (SELECT wait FROM sale) AS w, (SELECT wait FROM sale WHERE sale.auction = bid.auction) AS v FROM bid;",
+    "value_of_several_columns": BID + SALE + "SELECT price FROM bid WHERE auction = (SELECT * FROM sale);",
+    "value_by_no_equality": BID
+    + SALE
+    + "SELECT (SELECT SUM(wait) FROM sale WHERE sale.auction < bid.auction) AS s FROM bid;",
+    "in_of_several_columns": BID + SALE + "SELECT price FROM bid WHERE auction IN\n"
+    "(SELECT auction, wait FROM sale WHERE sale.ts > bid.ts);",
+    "groups_of_a_row": BID + SALE + "SELECT price FROM bid WHERE EXISTS (SELECT 1 FROM sale\n"
+    "WHERE sale.auction = bid.auction GROUP BY wait HAVING COUNT(*) > 1);",
+    "not_in_without_end": LIVE_BID + SALE + "SELECT price FROM bid WHERE auction NOT IN (SELECT auction FROM sale);",
+    "value_without_end": LIVE_BID + SALE + "SELECT price FROM bid WHERE auction > (SELECT AVG(wait) FROM sale);",
+    "value_in_an_aggregate": BID + SALE + "SELECT SUM(price - (SELECT AVG(wait) FROM sale)) AS s FROM bid;",
+    "sub_query_before_a_window": BID
+    + SALE
+    + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
+    "WHERE auction IN (SELECT auction FROM sale) GROUP BY window_start;",
+    "over_behind_a_sub_query": BID
+    + SALE
+    + "SELECT LAG(price) OVER (ORDER BY ts) FROM bid WHERE auction IN (SELECT auction FROM sale);",
 }
 
 WINDOW_ARGUMENTS = {
@@ -283,7 +325,7 @@ SEVERAL = {
     "one_mistake_is_told_once": BID + "CREATE VIEW v AS SELECT nothing FROM bid;\nSELECT * FROM v;",
 }
 
-CASES = {**TWELVE, **NAMES, **TYPES, **WINDOWS, **OVER_AND_JOINS, **JOINS, **WINDOW_ARGUMENTS, **SEVERAL}
+CASES = {**TWELVE, **NAMES, **TYPES, **WINDOWS, **OVER_AND_JOINS, **JOINS, **SUB_QUERIES, **WINDOW_ARGUMENTS, **SEVERAL}
 
 
 def picture(text: str) -> str:
@@ -357,9 +399,7 @@ def test_a_join_is_bound_once_its_way_out_is_taken(name: str) -> None:
 
 
 def test_the_wider_bound_of_a_way_out_takes_no_row_away() -> None:
-    text = CASES["join_bounds_on_two_times"].replace("'file', path = ", "'memory', note = ")
-    for file in ("bid", "sale", "q"):
-        text = text.replace(f"'memory', note = '{file}.csv'", "'memory'")
+    text = CASES["join_bounds_on_two_times"].replace(GENERATED, "'memory'")
     made = Prepared(text.replace("DAY;", "DAY AND q.ts <= x.ots + INTERVAL '1 day 1 hour';"))
     hour = 3_600_000_000
     bids, sales = [(1, 2.0, None, "pen", 0)], [(1, 0, None, 0), (1, 0, None, hour)]

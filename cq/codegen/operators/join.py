@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 
 from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
-from cq.codegen.keeping import LEFT, RIGHT, Side
+from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
+from cq.codegen.keeping import LEFT, RIGHT, Side, write_unmatched
 from cq.codegen.matching import assign_all, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.hash_tables import load_fields
@@ -21,7 +21,6 @@ from cq.planner.operators import Join
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import log_words as words
 from cq.runtime.layout import abi
-from cq.runtime.layout.words import Word
 
 
 def side_of(node: Join, port: int) -> Side:
@@ -54,10 +53,7 @@ def consume_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     kept, matched, reference = (writer.let(ast.Constant(0), hint) for hint in ("kept", "matched", "ref"))
     with where_not_null(flow, keys) as known:
         writer.set(kept, 1)
-        entry = other.keys.find(others, known)
-        with scope.when(expr("E != 0", E=entry)):
-            ends = Word((other.keys.next_word + words.LIST_ENDS) * 8, "LOG_KEY_ENDS_BYTES")
-            writer.set(reference, expr("ld_i64(E + ENDS, 0) & FIRST", E=entry, ENDS=ends, FIRST=words.REFERENCE_MASK))
+        other.first_record(flow, node, known, reference)
     _meet(flow, node, port, reference, matched, values)
     if _outer(node, port):
         _keep(flow, node, port, keys, expr("1 - M", M=matched), values)
@@ -93,42 +89,21 @@ def _keep(flow: Flow, node: Join, port: int, keys: list[Val], waits: ast.expr, v
 
 @finishes("join")
 def finish_join(stage: StagePlan, node: LogicalNode) -> None:
-    """A function that emits the rows that nothing has matched, by arrival; when a port is full it says MORE."""
+    """A function that emits the rows that nothing has matched, by arrival."""
     assert isinstance(node, Join)
     sides = [side_of(node, port) for port in (LEFT, RIGHT) if _outer(node, port)]
-    event = closing(stage, node, ast.Constant(abi.NEVER), ast.Constant(0))
-    with function(stage, f"finish_{sides[LEFT].slot(stage, node).offset}", FINISHER_ARGUMENTS, node, event) as flow:
-        writer, scope = flow.writer, flow.scope
-        writer.code("arrival = 0")
-        logs = [side.log(flow, node) for side in sides]
-        first = expr("log_first(L, M)", L=logs[LEFT], M=logs[-1])
-        log = writer.let(first, "waits")
-        with writer.while_(expr("L != 0", L=log)), scope.block():
-            for port in flow.ports.values():
-                with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
-                    flow.leave(ast.Constant(abi.MORE))
-            flow.deliver(node, row_of(scope, _alone(flow, node, log)))
-            writer.code("log_proved(L)", L=log)
-            writer.set(log, first)
-        flow.leave(ast.Constant(abi.DONE))
+    write_unmatched(stage, node, sides, lambda flow, log: _alone(flow, node, log))
 
 
 def _alone(flow: Flow, node: Join, log: str) -> list[Val]:
-    """The first row that waits in the log beside NULLs; `arrival` says when it came."""
+    """The first row that waits in the log beside NULLs."""
     left, right = side_of(node, LEFT), side_of(node, RIGHT)
     if not node.right_outer:
-        return [*_first_row(flow, node, left, log), *(null_of(f.type) for f in right.fields)]
+        return [*left.first_unmatched(flow, node), *(null_of(f.type) for f in right.fields)]
     scope = flow.scope
     values = [[scope.variables(f.type, True) for f in side.fields] for side in (left, right)]
     with scope.when(expr("L == LEFT", L=log, LEFT=left.log(flow, node))):
-        assign_all(flow, values[LEFT], _first_row(flow, node, left, log))
+        assign_all(flow, values[LEFT], left.first_unmatched(flow, node))
     with scope.otherwise():
-        assign_all(flow, values[RIGHT], _first_row(flow, node, right, log))
+        assign_all(flow, values[RIGHT], right.first_unmatched(flow, node))
     return [*values[LEFT], *values[RIGHT]]
-
-
-def _first_row(flow: Flow, node: Join, side: Side, log: str) -> list[Val]:
-    reference = flow.writer.let(expr("log_proof(L, NEVER)", L=log, NEVER=abi.NEVER), "ref")
-    record, chunk = side.record(flow, node, reference)
-    flow.writer.code("arrival = ld_i64(R, W)", R=record, W=words.RECORD_SERIAL)
-    return load_fields(flow.scope, side.fields, record, chunk)

@@ -6,15 +6,16 @@ operators that do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from cq.errors import NOWHERE, Span, compile_error, did_you_mean
+from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.aggregates import all_aggregates, lookup, resolve
 from cq.lang.expressions import Expr, Literal
 from cq.lang.functions import Refusal
-from cq.lang.types import TIMESTAMP
+from cq.lang.types import TIMESTAMP, DataType
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.scope import Hole, Room
@@ -48,6 +49,13 @@ class OverCall:
     span: Span = field(default=NOWHERE, compare=False)
 
 
+class SubQuery(Protocol):
+    """A query whose value stands in an expression."""
+
+    @property
+    def type(self) -> DataType: ...
+
+
 @dataclass(slots=True)
 class SelectCalls:
     """What the calls of one SELECT need: filled while its expressions are bound.
@@ -60,6 +68,22 @@ class SelectCalls:
     group_window: ast.Call | None = None
     aggregates: list[AggregateCall] = field(default_factory=list)
     overs: list[OverCall] = field(default_factory=list)
+    values: list[SubQuery] = field(default_factory=list)
+    sub_query: Callable[[ast.Query, ExprBinder], SubQuery] | None = None
+
+    def bind_query(self, node: ast.ScalarQuery | ast.InQuery | ast.Exists, binder: ExprBinder) -> Expr:
+        if not isinstance(node, ast.ScalarQuery):
+            raise misplaced_query(node)
+        if self.sub_query is None or not binder.clause.queries:
+            raise compile_error(
+                "CQ0502",
+                f"a sub-query cannot stand in {binder.clause.name}",
+                node.span,
+                help="make it a column of a derived table: FROM (SELECT …, (SELECT …) AS m FROM s)",
+            )
+        value = self.sub_query(node.query, binder)
+        self.values.append(value)
+        return Hole(value.type, True, Room.QUERY, len(self.values) - 1, span=node.span)
 
     def bind_window_field(self, node: ast.ColumnRef) -> Expr | None:
         if self.group_window is None:
@@ -171,7 +195,7 @@ class SelectCalls:
                 help="compute it in a derived table, and use its column outside",
             )
         spec = self.spec(over, node)
-        inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=False))
+        inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=False, queries=False))
         call: Lag | AggregateCall
         if node.name == "lag":
             call = self.lag(node, inside, spec)
@@ -273,6 +297,17 @@ class SelectCalls:
 def window_hole(index: int, span: Span) -> Hole:
     """A bound of the pending window: 0 start, 1 end, 2 time."""
     return Hole(TIMESTAMP, False, Room.WINDOW, index, span=span)
+
+
+def misplaced_query(node: ast.InQuery | ast.Exists) -> CompileError:
+    """CQ0502 for a condition on a sub-query that is not one of those that AND joins."""
+    what = "IN (SELECT …)" if isinstance(node, ast.InQuery) else "EXISTS"
+    return compile_error(
+        "CQ0502",
+        f"{what} must be a condition of its own: the whole of WHERE or HAVING, or joined by AND",
+        node.span,
+        help="elsewhere, join: a LEFT JOIN (SELECT k FROM b GROUP BY k) AS m ON m.k = a.k, and test m.k IS NOT NULL",
+    )
 
 
 def refuse_frame(node: ast.Call, spec: ast.WindowSpec) -> None:

@@ -60,6 +60,7 @@ class Clause:
     aggregates: bool = False
     windows: bool = False
     advice: str = ""
+    queries: bool = False
 
 
 class Calls(Protocol):
@@ -67,6 +68,10 @@ class Calls(Protocol):
 
     def bind_call(self, node: ast.Call, binder: ExprBinder) -> Expr | None:
         """The value of the call, usually a hole; None when it is a plain scalar function."""
+        ...
+
+    def bind_query(self, node: ast.ScalarQuery | ast.InQuery | ast.Exists, binder: ExprBinder) -> Expr:
+        """The value of a sub-query, a hole."""
         ...
 
     def bind_window_field(self, node: ast.ColumnRef) -> Expr | None:
@@ -116,6 +121,8 @@ class ExprBinder:
                 return self.extract(node)
             case ast.Parameter():
                 return self.parameter(node)
+            case ast.ScalarQuery() | ast.InQuery() | ast.Exists():
+                return self.calls.bind_query(node, self)
             case _:
                 return bind_constant(node)
 

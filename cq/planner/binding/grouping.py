@@ -28,7 +28,7 @@ class Grouped:
 
     def above(self, expr: Expr) -> Expr:
         """`expr` over the aggregate's rows. CQ0404 for a column that is neither grouped nor aggregated."""
-        if isinstance(expr, Hole) and expr.room is Room.OVER:
+        if isinstance(expr, Hole) and expr.room in {Room.OVER, Room.QUERY}:
             return expr
         if isinstance(expr, Hole):
             return self.column(expr.index + (self.first_aggregate if expr.room is Room.AGGREGATE else 0), expr.span)

@@ -21,7 +21,7 @@ LONGEST_SHOWN, LONGEST_SIDE = 120, 40  # characters of a join, and of one of its
 SOME, WIDE = "INTERVAL '5' SECOND", "INTERVAL '1' HOUR"
 LOOK_UP = "[LEFT] JOIN v FOR SYSTEM_TIME AS OF s.ts ON its group keys"
 _MONTHS = {"add_months", "subtract_months"}
-_JOIN = "a join without an equality of its sides"
+_JOIN = "a join of endless inputs without an equality of its sides"
 
 
 # ------------------------------------------------------------------------------------------------------------- places
@@ -110,12 +110,12 @@ def refused_asof(node: ast.Join) -> CompileError:
     )
 
 
-def refused_cross(node: ast.Join, sides: Sides) -> CompileError:
-    """CQ0501 for CROSS JOIN, and for a comma list of which WHERE does not equate the sides."""
+def endless_cross(node: ast.Join, sides: Sides) -> CompileError:
+    """CQ0408 for all pairs of two inputs without an end."""
     left, right = _shown(node.left), _shown(node.right)
     return compile_error(
-        "CQ0501",
-        "pairs of all rows are not supported yet: a join must compare its sides with =",
+        "CQ0408",
+        "a join of two endless inputs must compare its sides with =",
         node.right.span,
         help=(
             f"write {left} JOIN {right} ON {_equality(sides)}",

@@ -72,7 +72,7 @@ def joined_relation(joined: LogicalNode, node: ast.Join, left: Relation, right: 
     that is not missing. Each of the two can still be named with its qualifier.
     """
     mine = shifted(left.columns, 0, node.kind == "FULL")
-    others = shifted(right.columns, len(left.node.schema), node.kind != "INNER")
+    others = shifted(right.columns, len(left.node.schema), node.kind not in {"INNER", "CROSS"})
     columns = (*others, *mine) if node.kind == "RIGHT" else (*mine, *others)
     for name in node.using:
         one, other = one_named(mine, name, node.using_span), one_named(others, name, node.using_span)

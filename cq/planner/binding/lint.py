@@ -12,7 +12,8 @@ from cq.grammar import ast
 from cq.lang.expressions import Call, Cast, Expr, Literal, walk
 from cq.planner.binding.binder import BoundScript
 from cq.planner.binding.fan_out import many_copies
-from cq.planner.operators import Filter
+from cq.planner.binding.traits import one_row
+from cq.planner.operators import Filter, Join, SemiJoin
 from cq.planner.plan.fold import folded
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
@@ -24,7 +25,8 @@ _READ_IT = ("use it, or remove it",)
 def lint(script: ast.Script, bound: BoundScript, given: Iterable[str] = ()) -> tuple[Diagnostic, ...]:
     """Warnings in order of place. given: names of the parameters that have a value."""
     nodes = _nodes(bound)
-    found = [*_comparisons_with_null(nodes), *_idle_filters(nodes), *_growing(nodes, bound), *many_copies(nodes)]
+    found = [*_comparisons_with_null(nodes), *_idle_filters(nodes), *_growing(nodes, bound), *_products(nodes)]
+    found += many_copies(nodes)
     if bound.plan.outputs or bound.explains:
         found += [*_unread(script), *_unused_parameters(script, given)]
     return tuple(sorted(dict.fromkeys(found), key=lambda d: (d.span.line, d.span.column)))
@@ -71,6 +73,24 @@ def _growing(nodes: Iterable[LogicalNode], bound: BoundScript) -> Iterator[Diagn
             cause = f"{node.operator} keeps {node.state.text}, which grows with the input"
             yield _warning(
                 "CQ0407", cause, node.span, f"on an unbounded stream this uses up the memory: {node.state.way}"
+            )
+
+
+def _products(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
+    """Joins that are not by a key, unless one side is a single row."""
+    for node in nodes:
+        if (
+            not isinstance(node, Join | SemiJoin)
+            or node.left_keys
+            or any(one_row(i, or_none=True) for i in node.inputs)
+        ):
+            continue
+        way = "add an equality of the two sides: a.k = b.k"
+        if node.residual is not None:
+            yield _warning("CQ0410", "this join tests each row of one side with each row of the other", node.span, way)
+        elif isinstance(node, Join):
+            yield _warning(
+                "CQ0410", "this join gives each row of one side beside each row of the other", node.span, way
             )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
-from cq.lang.expressions import Literal, conjuncts
+from cq.lang.expressions import Expr, Literal, conjuncts
 from cq.lang.schema import Field
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.constants import bind_values
@@ -19,16 +19,16 @@ from cq.planner.binding.join_mistakes import (
     bounds_in_where,
     lacks_bounds,
     refused_asof,
-    refused_cross,
     refused_unnest,
 )
 from cq.planner.binding.join_times import Sides, bounds_of
-from cq.planner.binding.joins import by_common_names, keyed, refuse_pending, side_by_side, temporal_join, unnest
+from cq.planner.binding.joins import by_common_names, keyed, side_by_side, temporal_join, unnest
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, relation_of, renamed
-from cq.planner.binding.selects import WHERE, SelectBinder
+from cq.planner.binding.selects import WHERE, SelectBinder, unchanged
 from cq.planner.binding.sets import combined
 from cq.planner.binding.stream_joins import stream_join
+from cq.planner.binding.subqueries import all_of, parts_of
 from cq.planner.binding.traits import check_depth, origin
 from cq.planner.binding.windows import TABLE_PARAMETERS, check_built, split_table_arguments, table_function
 from cq.planner.operators import Filter, Project, WindowAggregate, Windowed, WindowKind
@@ -133,9 +133,18 @@ class QueryBinder:
     def select(self, select: ast.Select) -> LogicalNode:
         if not select.relations:
             nothing = Relation(self.names.one_row(select.span), (), "a SELECT without FROM")
-            return SelectBinder(select, nothing, self.parameters).bind()
+            return SelectBinder(select, nothing, self).bind()
         relation, where = self.from_clause(select)
-        return SelectBinder(replace(select, where=where), relation, self.parameters).bind()
+        return self.select_from(replace(select, where=where), relation)
+
+    def select_from(self, select: ast.Select, relation: Relation) -> LogicalNode:
+        """The SELECT over what its FROM is."""
+        return SelectBinder(select, relation, self).bind()
+
+    def passing(self, where: ast.Expr | None, relation: Relation) -> LogicalNode:
+        """The rows that pass, with the columns they had, and perhaps more behind them."""
+        binder = SelectBinder(ast.Select((), where=where), relation, self)
+        return binder.passing(relation.node, binder.where(), unchanged)
 
     # ------------------------------------------------------------------------------------------------------- FROM
 
@@ -146,7 +155,7 @@ class QueryBinder:
             relation = self.relation(first)
         except CompileError as error:
             raise self.told_of_where(error, first, select.where) from None
-        named, where, taken = first, _conjuncts(select.where), list[ast.Expr]()
+        named, where, taken = first, parts_of(select.where), list[ast.Expr]()
         for item in more:
             if isinstance(item, ast.Unnest):
                 relation = unnest(item, relation, self.parameters)
@@ -156,7 +165,7 @@ class QueryBinder:
             where = [part for part in where if not any(part is p for p in on)]
         for part in taken:  # names mean in the whole FROM what they did in the join
             ExprBinder(relation, self.parameters, WHERE, SelectCalls({})).bind(part)
-        return relation, _all_of(where)
+        return relation, all_of(where)
 
     def relation(self, node: ast.Relation) -> Relation:
         match node:
@@ -210,8 +219,6 @@ class QueryBinder:
         other = self.relation(right)
         if node.natural:
             node = by_common_names(node, left, other)
-        if node.kind == "CROSS":
-            raise refused_cross(node, Sides(left, other))
         return stream_join(node, left, other, self.parameters)
 
     def beside(
@@ -220,22 +227,26 @@ class QueryBinder:
         """The join with a further item of a comma list, and the conditions of WHERE that it is by. named: the left."""
         right = self.relation(node)
         sides = Sides(left, right)
-        on = [part for part in where if self.joins(part, sides)]
-        joined = ast.Join("INNER", named, node, _all_of(on), span=node.span)
-        if not on:
-            refuse_pending(left)
-            refuse_pending(right)
-            raise refused_cross(joined, sides)
+        on = [part for part in where if self.joins(part, sides)] or [p for p in where if self.compares(p, sides)]
+        joined = ast.Join("INNER" if on else "CROSS", named, node, all_of(on), span=node.span)
         return stream_join(joined, left, right, self.parameters), on
 
     def joins(self, part: ast.Expr, sides: Sides) -> bool:
         """Whether a condition of WHERE equates the sides, or limits how far apart their times are."""
+        bound = self.beside_each_other(part, sides)
+        return any(bounds_of(p, sides) is not None for p in bound) or bool(keyed(bound, sides.width)[0])
+
+    def compares(self, part: ast.Expr, sides: Sides) -> bool:
+        """Whether a condition of WHERE reads columns of both sides."""
+        return any(sides.meet_in(p) for p in self.beside_each_other(part, sides))
+
+    def beside_each_other(self, part: ast.Expr, sides: Sides) -> Sequence[Expr]:
+        """A condition over the columns of both sides, taken apart; nothing where it needs more than those."""
         both = side_by_side(sides.left, sides.right, sides.width)
         try:
-            bound = conjuncts(ExprBinder(both, self.parameters, WHERE, SelectCalls({})).bind(part))
+            return conjuncts(ExprBinder(both, self.parameters, WHERE, SelectCalls({})).bind(part))
         except CompileError:
-            return False
-        return any(bounds_of(p, sides) is not None for p in bound) or bool(keyed(bound, sides.width)[0])
+            return []
 
     def can_join(self, node: ast.Join, left: Relation, right: Relation) -> bool:
         """Whether the join can be run."""
@@ -258,9 +269,9 @@ class QueryBinder:
 
         def works(parts: list[ast.Expr]) -> bool:
             on = parts if node.on is None else [node.on, *parts]
-            return self.can_join(replace(node, on=_all_of(on), using=()), left, right)
+            return self.can_join(replace(node, on=all_of(on), using=()), left, right)
 
-        needed = _conjuncts(where)
+        needed = parts_of(where)
         if not works(needed):
             return error
         for part in tuple(needed):
@@ -330,20 +341,6 @@ def _crossed(node: ast.Relation) -> list[ast.Relation]:
         found.append(node.right)
         node = node.left
     return [node, *reversed(found)]
-
-
-def _conjuncts(condition: ast.Expr | None) -> list[ast.Expr]:
-    """What AND joins."""
-    if condition is None:
-        return []
-    return list(condition.operands) if isinstance(condition, ast.Logical) and condition.op == "AND" else [condition]
-
-
-def _all_of(conditions: Sequence[ast.Expr]) -> ast.Expr | None:
-    """The conditions joined by AND; None where there are none."""
-    if len(conditions) > 1:
-        return ast.Logical("AND", tuple(conditions), span=conditions[0].span.to(conditions[-1].span))
-    return conditions[0] if conditions else None
 
 
 def _always(condition: ast.Expr | None) -> bool:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ParamSpec, TypeVar
 
 from cq.errors import CompileError, Findings, Span, compile_error, did_you_mean
 from cq.grammar import ast
-from cq.lang.expressions import Column, Expr
+from cq.lang.expressions import Column, Expr, transform
 from cq.planner.binding.calls import WINDOW_NAMES, SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.grouping import Grouped, group_rows
-from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.over import add_overs
 from cq.planner.binding.scope import (
     BOUNDS_WAY,
+    Hole,
     PendingWindow,
     Relation,
     Room,
@@ -28,16 +28,28 @@ from cq.planner.binding.scope import (
     visible_columns,
 )
 from cq.planner.binding.sets import distinct, first_of_each
+from cq.planner.binding.subqueries import (
+    Above,
+    Match,
+    Queries,
+    Value,
+    all_of,
+    bind_match,
+    bind_value,
+    holds_query,
+    parts_of,
+    tested,
+)
 from cq.planner.binding.traits import check_columns
 from cq.planner.binding.windows import bind_window, check_built, group_window
 from cq.planner.operators import Filter, Project
 from cq.planner.plan.node import LogicalNode
 
-SELECT_LIST = Clause("the select list", aggregates=True, windows=True)
+SELECT_LIST = Clause("the select list", aggregates=True, windows=True, queries=True)
 DISTINCT_ON = Clause("DISTINCT ON", aggregates=True, windows=True)
-HAVING = Clause("HAVING", aggregates=True)
+HAVING = Clause("HAVING", aggregates=True, queries=True)
 QUALIFY = Clause("QUALIFY", aggregates=True, windows=True)
-WHERE = Clause("WHERE", advice="write the condition in HAVING, after GROUP BY")
+WHERE = Clause("WHERE", advice="write the condition in HAVING, after GROUP BY", queries=True)
 GROUP_BY = Clause("GROUP BY", advice="aggregate in a derived table first")
 
 P = ParamSpec("P")
@@ -54,25 +66,39 @@ class Item:
     bound: Expr | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """WHERE or HAVING: what reads rows alone, then what looks for them in sub-queries, then what needs their values."""
+
+    span: Span
+    plain: Expr | None = None
+    matches: tuple[Match, ...] = ()
+    valued: Expr | None = None
+
+
 @dataclass(slots=True)
 class SelectBinder:
-    """Binds one SELECT over its FROM."""
+    """Binds one SELECT over its FROM. queries: binds the queries inside it."""
 
     select: ast.Select
     relation: Relation
-    parameters: Mapping[str, ParameterValue]
+    queries: Queries
     findings: Findings = field(default_factory=Findings)
     calls: SelectCalls = field(init=False)
     aliases: dict[str, ast.Expr] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.calls = SelectCalls({w.name: w.spec for w in self.select.windows}, self.relation.window is not None)
+        windows = {w.name: w.spec for w in self.select.windows}
+        self.calls = SelectCalls(windows, self.relation.window is not None, sub_query=self.sub_query)
         self.aliases = {i.alias: i.expr for i in self.select.items if isinstance(i, ast.SelectItem) and i.alias}
 
     def binder(self, clause: Clause, aliases: bool = False) -> ExprBinder:
         """Binds over the FROM in `clause`; `aliases`: names of the select list may stand for their expressions."""
         seen = self.aliases if aliases else {}
-        return ExprBinder(self.relation, self.parameters, clause, self.calls, seen, frozenset(self.aliases))
+        return ExprBinder(self.relation, self.queries.parameters, clause, self.calls, seen, frozenset(self.aliases))
+
+    def sub_query(self, query: ast.Query, binder: ExprBinder) -> Value:
+        return bind_value(query, binder, self.queries)
 
     def bind(self) -> LogicalNode:
         """The operators of this SELECT. Raises everything that is wrong with it at once."""
@@ -83,18 +109,16 @@ class SelectBinder:
         group = self.group_keys(items)
         exprs = [i.bound or self.attempt(self.value, i) for i in items]
         exprs += self.distinct_keys(items)
-        having = self.attempt(self.condition, self.select.having, HAVING)
+        having = self.attempt(self.conditions, self.select.having, HAVING)
         qualify = self.attempt(self.condition, self.select.qualify, QUALIFY)
         self.findings.raise_if_any()
         bound = [e for e in exprs if e is not None]
-        node = self.relation.node if where is None else Filter(self.relation.node, where, span=where.span)
-        overs = self.calls.overs
+        node = self.passing(self.relation.node, where, unchanged)
+        overs, over_from = self.calls.overs, unchanged
         if self.select.group_by or self.calls.aggregates:
             names = [(i.name, e) for i, e in zip(items, bound, strict=False)]
             grouped = group_rows(node, self.relation, self.calls, group, names, self.select.span)
-            node = grouped.node
-            if having is not None:
-                node = Filter(node, grouped.above(having), span=having.span)
+            node, over_from = self.passing(grouped.node, having, grouped.above), grouped.above
             self.refuse_ungrouped_stars(items, grouped)
             raised = [self.attempt(grouped.above, e) for e in bound]
             self.findings.raise_if_any()
@@ -103,10 +127,39 @@ class SelectBinder:
             overs = [grouped.above_over(o) for o in overs]
         else:
             self.refuse_ungrouped(having)
-        node, above = add_overs(node, self.relation, overs)
+        relation = self.relation if node.schema.times else replace(self.relation, node=node)  # times may be lost
+        node, above = add_overs(node, relation, overs)
         if qualify is not None:
             node = Filter(node, above(qualify), span=qualify.span)
-        return self.result([above(e) for e in bound], [i.name for i in items], node)
+        node, filled = self.with_values(node, [above(e) for e in bound], over_from)
+        return self.result(filled, [i.name for i in items], node)
+
+    def passing(self, node: LogicalNode, conditions: Conditions | None, above: Above) -> LogicalNode:
+        """The rows of `node` that pass. above: what expressions over the FROM are over these rows."""
+        if conditions is None:
+            return node
+        if conditions.plain is not None:
+            node = Filter(node, above(conditions.plain), span=conditions.plain.span)
+        for match in conditions.matches:
+            node = match.joined(node, above)
+        if conditions.valued is not None:
+            node, (filled,) = self.with_values(node, [above(conditions.valued)], above)
+            node = Filter(node, filled, span=conditions.valued.span)
+        return node
+
+    def with_values(self, node: LogicalNode, exprs: Sequence[Expr], above: Above) -> tuple[LogicalNode, list[Expr]]:
+        """The rows beside the values of the sub-queries in `exprs`, and these with the values filled in."""
+        values: dict[int, Expr] = {}
+        for hole in (h for e in exprs for h in holes_of(e, Room.QUERY)):
+            if hole.index not in values:
+                value = self.calls.values[hole.index]
+                assert isinstance(value, Value), "a hole for what is no sub-query"
+                node, values[hole.index] = value.beside(node, above)
+
+        def fill(e: Expr) -> Expr:
+            return values[e.index] if isinstance(e, Hole) and e.room is Room.QUERY else e
+
+        return node, [transform(e, fill) for e in exprs]
 
     def result(self, exprs: Sequence[Expr], names: Sequence[str], node: LogicalNode) -> LogicalNode:
         """The columns with these names; what follows them are the keys of DISTINCT ON."""
@@ -203,16 +256,42 @@ class SelectBinder:
             return self.ordinal(node, items, DISTINCT_ON)
         return settled(self.binder(DISTINCT_ON, aliases=True).bind(node))
 
-    def where(self) -> Expr | None:
-        predicate = self.condition(self.select.where, WHERE)
-        if predicate is not None and holes_of(predicate, Room.WINDOW):
+    def where(self) -> Conditions | None:
+        conditions = self.conditions(self.select.where, WHERE)
+        if conditions is None:
+            return None
+        for predicate in (conditions.plain, conditions.valued):
+            if predicate is not None and holes_of(predicate, Room.WINDOW):
+                raise compile_error(
+                    "CQ0502",
+                    "WHERE is evaluated before rows are assigned to windows",
+                    predicate.span,
+                    help=WHERE.advice,
+                )
+        if self.relation.window is not None and (conditions.matches or conditions.valued is not None):
             raise compile_error(
                 "CQ0502",
-                "WHERE is evaluated before rows are assigned to windows",
-                predicate.span,
-                help=WHERE.advice,
+                "a sub-query cannot decide which rows come into a window: what it lets pass has no event time",
+                conditions.span,
+                help="test the results of the windows: write the condition in HAVING",
             )
-        return predicate
+        return conditions
+
+    def conditions(self, node: ast.Expr | None, clause: Clause) -> Conditions | None:
+        """A condition, taken apart where there are sub-queries in it."""
+        if node is None:
+            return None
+        if not holds_query(node):
+            return Conditions(node.span, self.condition(node, clause))
+        plain, matches, valued = list[ast.Expr](), list[Match](), list[ast.Expr]()
+        for part in parts_of(node):
+            found = tested(part)
+            if found is not None:
+                matches.append(bind_match(*found, self.binder(clause), self.queries))
+            else:
+                (valued if holds_query(part) else plain).append(part)
+        first, last = (self.condition(all_of(parts), clause) for parts in (plain, valued))
+        return Conditions(node.span, first, tuple(matches), last)
 
     def condition(self, node: ast.Expr | None, clause: Clause) -> Expr | None:
         if node is None:
@@ -283,7 +362,7 @@ class SelectBinder:
             self.findings.add(error)
         self.findings.raise_if_any()
 
-    def refuse_ungrouped(self, having: Expr | None) -> None:
+    def refuse_ungrouped(self, having: Conditions | None) -> None:
         """A HAVING or a window without the GROUP BY it needs."""
         if having is not None:
             raise compile_error("CQ0405", "HAVING needs a GROUP BY", having.span, help="write the condition in WHERE")
@@ -294,6 +373,11 @@ class SelectBinder:
                 self.relation.window.span,
                 help="add GROUP BY window_start, window_end and any other keys",
             )
+
+
+def unchanged(expr: Expr) -> Expr:
+    """The expression: what it is over the rows of a FROM that nothing has grouped."""
+    return expr
 
 
 def implied_name(expr: ast.Expr, index: int) -> str:

@@ -1,5 +1,5 @@
-"""Joins of two relations: by equal keys, `a [LEFT|RIGHT|FULL] JOIN b ON a.k = b.k`, and by keys and time,
-`a [LEFT|RIGHT] JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND`.
+"""Joins of two relations: by equal keys, `a [LEFT|RIGHT|FULL] JOIN b ON a.k = b.k`, by any other condition or none,
+`a CROSS JOIN b`, and by keys and time, `a [LEFT|RIGHT] JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + …`.
 
 Where a condition limits how far apart the event times of two rows may be, rows are kept as long as that; else all are
 kept. RIGHT JOIN is LEFT JOIN with its sides exchanged; only the columns stand as they are written.
@@ -11,13 +11,20 @@ from collections.abc import Mapping, Sequence
 
 from cq.errors import CompileError
 from cq.grammar import ast
-from cq.lang.expressions import Expr, conjunction, conjuncts
-from cq.planner.binding.join_mistakes import bounds_apart, endless_outer, excluding_bounds, missing_bound
+from cq.lang.expressions import Expr, Literal, conjunction, conjuncts
+from cq.planner.binding.join_mistakes import (
+    bounds_apart,
+    endless_cross,
+    endless_outer,
+    excluding_bounds,
+    missing_bound,
+)
 from cq.planner.binding.join_times import Bounds, Sides, bounds_of
 from cq.planner.binding.joins import condition, joined_relation, keyed, refuse_pending, side_by_side
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.scope import Relation
 from cq.planner.operators import IntervalJoin, Join
+from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 
 Parts = Sequence[tuple[Expr, Bounds | None]]
@@ -25,15 +32,16 @@ Parts = Sequence[tuple[Expr, Bounds | None]]
 
 
 def stream_join(node: ast.Join, left: Relation, right: Relation, parameters: Mapping[str, ParameterValue]) -> Relation:
-    """The join by keys, by an interval of times, or by both. CQ0408 where the condition has neither."""
+    """The join by keys, by an interval of times, or by both; where an input ends, also by any other condition."""
     refuse_pending(left)
     refuse_pending(right)
     sides = Sides(right, left) if node.kind == "RIGHT" else Sides(left, right)
     both = side_by_side(sides.left, sides.right, sides.width)
-    parts = conjuncts(condition(node, both, sides.left, sides.right, parameters))
+    on = [] if node.kind == "CROSS" else conjuncts(condition(node, both, sides.left, sides.right, parameters))
+    parts = [part for part in on if not _always(part)]
     found = [(part, bounds_of(part, sides)) for part in parts]
     bounds = _chosen([b for _, b in found if b is not None])
-    join = _interval_join if bounds.complete and node.kind != "FULL" else _equi_join
+    join = _interval_join if bounds.complete and node.kind != "FULL" else _join
     return joined_relation(join(node, sides, found, bounds), node, sides.left, sides.right)
 
 
@@ -52,13 +60,14 @@ def _interval_join(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds) -
     )  # fmt: skip
 
 
-def _equi_join(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds) -> LogicalNode:
-    """The join of rows with equal keys, of which all are kept."""
+def _join(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds) -> LogicalNode:
+    """The join of rows with equal keys, or of all rows, of which all are kept."""
     left_keys, right_keys, rest = keyed([p for p, _ in parts], sides.width)
-    if not left_keys:
-        raise _neither(node, sides, parts, bounds, rest)
-    outer = node.kind != "INNER"
-    if outer and not (sides.left.node.bounded and sides.right.node.bounded):
+    ends = (sides.left.node.bounded, sides.right.node.bounded)
+    if not left_keys and not any(ends):
+        raise _neither(node, sides, parts, bounds, rest) if parts else endless_cross(node, sides)
+    outer = node.kind not in {"INNER", "CROSS"}
+    if outer and not all(ends):
         raise endless_outer(node, sides, bounds, rest)
     return Join(
         sides.left.node, sides.right.node, tuple(left_keys), tuple(right_keys),
@@ -72,6 +81,12 @@ def _neither(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds, rest: S
         if found is not None and found.times != bounds.times and bounds.and_(found).complete:
             return bounds_apart(sides, bounds, found)
     return missing_bound(node, sides, bounds, rest)
+
+
+def _always(condition: Expr) -> bool:
+    """Whether a condition is the constant TRUE."""
+    value = folded(condition)
+    return isinstance(value, Literal) and value.value is True
 
 
 def _chosen(found: Sequence[Bounds]) -> Bounds:

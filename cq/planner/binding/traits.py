@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cq.errors import Span, compile_error
 from cq.lang.expressions import Column, Expr, walk
-from cq.planner.operators import Windowed
+from cq.planner.operators import Aggregate, Filter, Join, Project, Windowed
 from cq.planner.operators.window import FIRST_KEY
 from cq.planner.plan.node import LogicalNode, OpClass, topological
 
@@ -77,6 +77,18 @@ def key_columns(node: LogicalNode) -> tuple[Windowed, dict[int, int]] | None:
         if FIRST_KEY <= found.column < FIRST_KEY + len(found.node.keys):
             keys[column] = found.column - FIRST_KEY
     return (aggregate, keys) if aggregate is not None else None
+
+
+def one_row(node: LogicalNode, or_none: bool = False) -> bool:
+    """Whether these rows are one: aggregates over everything. or_none: whether they may also be none."""
+    match node:
+        case Project(input=below):
+            return one_row(below, or_none)
+        case Filter(input=below):
+            return or_none and one_row(below, or_none)
+        case Join(left_keys=(), residual=residual):
+            return (or_none or residual is None) and all(one_row(i, or_none) for i in node.inputs)
+    return isinstance(node, Aggregate) and not node.keys
 
 
 def check_size(expr: Expr, span: Span) -> Expr:

@@ -21,11 +21,7 @@ ARITHMETIC_WORDS = {
     "||": "concatenate {0} and {1}",
 }
 
-_LOOK_UP = "join by [LEFT] JOIN view FOR SYSTEM_TIME AS OF s.ts ON its keys"
 _REFUSALS: dict[type[ast.Node], tuple[str, str]] = {
-    ast.InQuery: ("IN (SELECT …)", f"list the values, x IN (1, 2, 3), or {_LOOK_UP}"),
-    ast.Exists: ("EXISTS", _LOOK_UP),
-    ast.ScalarQuery: ("a query as a value", _LOOK_UP),
     ast.ArrayLiteral: ("an array constant", "SPLIT('a,b', ',') makes an array of text"),
     ast.Subscript: ("an array subscript", "UNNEST(SPLIT(…)) returns a row for each element"),
 }

@@ -15,7 +15,8 @@ from cq.planner.binding.calls import WINDOW_FIELDS, window_hole
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.literals import bind_interval, in_days
 from cq.planner.binding.scope import PendingWindow, Relation, SessionWindow, Visible
-from cq.planner.operators import Join, Scan, Window, WindowKind
+from cq.planner.operators import Join, Scan, SemiJoin, Window, WindowKind
+from cq.planner.operators.joined import UntimedJoin
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import topological
 
@@ -322,7 +323,9 @@ def no_event_time(relation: Relation, name: str, span: Span, is_time: bool, what
                 "cq schema FILE prints the CREATE STREAM of a file",
             ),
         )
-    joined = any(isinstance(n, Join) for n in topological([relation.node]))
+    joins = [n for n in topological([relation.node]) if isinstance(n, UntimedJoin)]
+    joined = any(isinstance(n, Join) for n in joins)
+    asked = any(isinstance(n, SemiJoin) or not n.left_keys for n in joins)
     return compile_error(
         "CQ0402",
         f"{relation.title} no longer has an event time",
@@ -331,6 +334,9 @@ def no_event_time(relation: Relation, name: str, span: Span, is_time: bool, what
             "a join keeps the times of its sides where ON limits how far apart they are: "
             "AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
             if joined
+            else "",
+            "what a sub-query lets pass has no event time: compute this in a derived table, and test its rows outside"
+            if asked
             else "",
             "select the time column unchanged in the inner query (for windows: window_end or window_time)",
         ),

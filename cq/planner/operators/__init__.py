@@ -7,6 +7,7 @@ from cq.planner.operators.join import Join
 from cq.planner.operators.over import Lag, Over
 from cq.planner.operators.project import Project
 from cq.planner.operators.scan import Scan
+from cq.planner.operators.semi_join import SemiJoin
 from cq.planner.operators.session import SessionAggregate
 from cq.planner.operators.temporal_join import TemporalJoin
 from cq.planner.operators.union import UnionAll
@@ -22,6 +23,7 @@ __all__ = [
     "Over",
     "Project",
     "Scan",
+    "SemiJoin",
     "SessionAggregate",
     "TemporalJoin",
     "UnionAll",

@@ -1,23 +1,18 @@
-"""Join: pairs of rows of two inputs with equal keys, however far apart they come."""
+"""Join: pairs of rows of two inputs, by keys or by any condition, however far apart they come."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
-from cq.lang.expressions import Expr
 from cq.lang.schema import Schema
-from cq.planner.operators.joined import Joined
-from cq.planner.plan.costs import LOOK_UP_NS, key_ns
-from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator
-
-LEFT, RIGHT = 0, 1  # inputs: within one event left rows come first
+from cq.planner.operators.joined import UntimedJoin
+from cq.planner.plan.node import StateBound, Text, operator
 
 
 @operator("join")
 @dataclass(frozen=True, slots=True)
-class Join(Joined):
-    """Each pair of a left and a right row of equal keys.
+class Join(UntimedJoin):
+    """Each pair of a left and a right row of equal keys; without keys each pair there is.
 
     A pair leaves with the later of its rows; the pairs of one row leave in the order in which their other rows came.
     `residual`, over left then right columns, is tested on each pair. A NULL in a key matches nothing. At the end of the
@@ -27,39 +22,12 @@ class Join(Joined):
 
     right_outer: bool = field(default=False, kw_only=True)
 
-    left_input = LEFT
-    right_input = RIGHT
-    closes = False
-    uses_time = False
-    fan_out = None
-
     def __post_init__(self) -> None:
-        assert self.left_keys and len(self.left_keys) == len(self.right_keys), "a join without keys"
+        assert len(self.left_keys) == len(self.right_keys), "keys of one side only"
+        assert self.left_keys or self.left.bounded or self.right.bounded, "all pairs of two inputs without an end"
         assert self.left_outer or not self.right_outer, "a join of which only the right rows are kept"
         assert self.inputs_end or not self.left_outer, "rows that wait for an end that never comes"
         self._set_schema(Schema(self.columns(self.right_outer)))
-
-    @property
-    def inputs_end(self) -> bool:
-        return self.left.bounded and self.right.bounded
-
-    def pull(self, expr: Expr) -> Pulled | None:
-        """Nothing: a row has two causes, of which either may be the later one."""
-        return None
-
-    def times_read(self) -> tuple[set[int], set[int]]:
-        return set(), set()
-
-    def times_moved(self, left: Places, right: Places) -> dict[str, Any]:
-        return {}
-
-    def holds_back(self, port: int) -> bool:
-        return False
-
-    @property
-    def waits_on(self) -> tuple[None, None]:
-        """Rows are matched as they come."""
-        return (None, None)
 
     @property
     def emits_at_end(self) -> bool:
@@ -74,19 +42,10 @@ class Join(Joined):
         way = "limit how far apart the times are: ON … AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
         return StateBound("all rows of both sides", bounded=False, way=way)
 
-    @property
-    def cost_ns(self) -> int:
-        return 2 * LOOK_UP_NS + key_ns(self.left_keys)
-
-    def check(self) -> None:
-        """Nothing more: it was checked when it was built."""
-
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (self.left_outer, self.right_outer, *self.condition(text))
 
-    def meaning(self, column: int, text: Text) -> str:
-        return self.either(column, text)
-
     def describe(self) -> str:
         kind = "full " if self.right_outer else "left " if self.left_outer else ""
-        return f"{kind}on {self.describe_condition()}"
+        condition = self.describe_condition()
+        return f"{kind}on {condition}" if condition else f"{kind}all pairs"

@@ -10,7 +10,8 @@ from cq.lang.expressions import Column, Expr, columns_of, format_expr, remap
 from cq.lang.schema import Field
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import Change
-from cq.planner.plan.node import Inputs, LogicalNode, OpClass, OutputKind, Places, Pruned, Text
+from cq.planner.plan.costs import LOOK_UP_NS, key_ns
+from cq.planner.plan.node import Inputs, LogicalNode, OpClass, OutputKind, Places, Pruned, Pulled, Text
 
 T = TypeVar("T")
 
@@ -128,3 +129,46 @@ class Joined(LogicalNode):
         if self.residual is not None:
             on.append(format_expr(self.residual, (*left, *right)))
         return " AND ".join(on)
+
+
+@dataclass(frozen=True, slots=True)
+class UntimedJoin(Joined):
+    """What joins share that match rows however far apart they come: nothing in them goes by event time."""
+
+    left_input = 0  # within one event left rows come first
+    right_input = 1
+    closes = False
+    uses_time = False
+    fan_out = None
+
+    @property
+    def inputs_end(self) -> bool:
+        return self.left.bounded and self.right.bounded
+
+    def pull(self, expr: Expr) -> Pulled | None:
+        """Nothing: a row has two causes, of which either may be the later one."""
+        return None
+
+    def times_read(self) -> tuple[set[int], set[int]]:
+        return set(), set()
+
+    def times_moved(self, left: Places, right: Places) -> dict[str, Any]:
+        return {}
+
+    def holds_back(self, port: int) -> bool:
+        return False
+
+    @property
+    def waits_on(self) -> tuple[None, None]:
+        """Rows are matched as they come."""
+        return (None, None)
+
+    @property
+    def cost_ns(self) -> int:
+        return 2 * LOOK_UP_NS + key_ns(self.left_keys)
+
+    def check(self) -> None:
+        """Nothing more: it was checked when it was built."""
+
+    def meaning(self, column: int, text: Text) -> str:
+        return self.either(column, text)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cq.planner.operators import Join
 from cq.spark.context import Context, lowers
-from cq.spark.pairs import ALONE, LEFT, RIGHT, condition, pairs, side, without_pair
-from cq.spark.position import END, Lowered, Rows
+from cq.spark.pairs import LEFT, RIGHT, at_end, condition, pairs, side, without_pair
+from cq.spark.position import Lowered, Rows
 
 
 @lowers("join")
@@ -18,12 +18,7 @@ def lower_join(node: Join, inputs: tuple[Rows, ...], context: Context) -> Lowere
     on = condition(node, context)
     texts = [pairs(node, sides, on)]
     if node.left_outer:
-        texts.append(without_pair(node, sides, on, _at_end("l", LEFT)))
+        texts.append(without_pair(node, sides, on, at_end("l", LEFT)))
     if node.right_outer:
-        texts.append(without_pair(node, sides, on, _at_end("r", RIGHT), right=True))
+        texts.append(without_pair(node, sides, on, at_end("r", RIGHT), right=True))
     return Lowered("\n  union all ".join(texts))
-
-
-def _at_end(name: str, port: str) -> str:
-    """The position of a row without a pair: of one event left rows came first."""
-    return f"{END} as _w, {END} as _s, concat(array({ALONE}, {name}._w, {name}._s, {port}), {name}._o) as _o"

@@ -1,0 +1,150 @@
+"""semi_join: left rows without a match in a log by key; right rows in another, or their keys alone in a table.
+
+Without a residual condition a right row is its key: the first of a key is the match of all left rows that wait for it,
+and those that come later find the key. So no right row is kept, and none looks at a left row twice.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from cq.codegen.expressions.emit import emit
+from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
+from cq.codegen.keeping import LEFT, RIGHT, Side, write_unmatched
+from cq.codegen.matching import where_not_null, where_passes
+from cq.codegen.operators.over import table_slot
+from cq.codegen.prefetch import prefetch
+from cq.codegen.state.hash_tables import Keys, TableLocals, load_fields, string_words
+from cq.codegen.state.moving import Held, entries, holds, log_entries
+from cq.codegen.values import Row, Val
+from cq.codegen.writer import expr
+from cq.planner.operators import SemiJoin
+from cq.planner.plan.node import LogicalNode
+from cq.runtime.containers import log_words as words
+from cq.runtime.containers.table_words import ENTRY_FIRST
+from cq.runtime.layout import abi
+from cq.runtime.layout.job import TableShape
+
+
+def left_side(node: SemiJoin) -> Side:
+    """The left rows that wait."""
+    return Side.of(node, LEFT, keeps_null_keys=node.anti)
+
+
+def known_keys(node: SemiJoin) -> Keys:
+    """The keys of right rows, where they are kept alone."""
+    return Keys.of([(k.type, False) for k in node.right_keys], ordered=False, name="MATCH_KEY")
+
+
+@holds("semi_join")
+def held_semi_join(node: LogicalNode) -> tuple[Held, ...]:
+    """The left rows that wait, and the right rows or their keys."""
+    assert isinstance(node, SemiJoin)
+    left, right = left_side(node), Side.of(node, RIGHT)
+    others = entries("right", known_keys(node)) if node.residual is None else log_entries("right", right.keys)
+    return (log_entries("left", left.keys), others)
+
+
+@consumes("semi_join", copies_text=False)
+def consume_semi_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
+    """A left row leaves if it has a match, else it waits; a right row lets go those that waited for it."""
+    assert isinstance(node, SemiJoin)
+    if port == LEFT:
+        _look_up(flow, node, row)
+    else:
+        _release(flow, node, row)
+
+
+def _table(flow: Flow, node: SemiJoin) -> TableLocals:
+    """The keys of right rows, in locals of the function."""
+    keys = known_keys(node)
+    shape = TableShape(keys.next_word, keys.next_word - ENTRY_FIRST, string_words(keys.fields))
+    slot = table_slot(flow.stage, node, "right", shape)
+    if slot.offset not in flow.tables:
+        table = TableLocals.fixed(flow.scope, shape.entry_words, expr("ld_i64(state, W)", W=slot.offset))
+        flow.tables[slot.offset] = table
+        flow.stale.append(table.reload)
+    return flow.tables[slot.offset]
+
+
+def _look_up(flow: Flow, node: SemiJoin, row: Row) -> None:
+    scope, writer, left = flow.scope, flow.writer, left_side(node)
+    values = [row.column(i) for i in range(len(left.fields))]
+    keys = [emit(scope, row, k) for k in left.exprs]
+    kept, matched = (writer.let(ast.Constant(0), hint) for hint in ("kept", "matched"))
+    with where_not_null(flow, keys) as known:
+        writer.set(kept, 1)
+        if node.residual is None:
+            right = _table(flow, node)
+            prefetch(flow, left.input, known_keys(node), right, left.exprs)
+            found = known_keys(node).find(right, known)
+            writer.set(matched, expr("pick(E != 0, 1, 0)", E=found))
+        else:
+            _match(flow, node, known, values, matched)
+    if node.anti:
+        with scope.when(expr("M == 0", M=matched)):
+            _wait(flow, node, keys, values)
+        return
+    with scope.when(expr("K == 1 and M == 0", K=kept, M=matched)):
+        _wait(flow, node, [Val(k.type, k.parts) for k in keys], values)
+    with scope.when(expr("M == 1", M=matched)):
+        flow.deliver(node, row_of(scope, values))
+
+
+def _match(flow: Flow, node: SemiJoin, keys: list[Val], values: list[Val], matched: str) -> None:
+    """`matched` becomes 1 if a right row of these keys passes the residual condition; the first that does ends it."""
+    scope, writer, right = flow.scope, flow.writer, Side.of(node, RIGHT)
+    reference = writer.let(ast.Constant(0), "ref")
+    right.first_record(flow, node, keys, reference)
+    with writer.while_(expr("R != 0", R=reference)), scope.block():
+        record, chunk = right.record(flow, node, reference)
+        writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
+        theirs = load_fields(scope, right.fields, record, chunk)
+        with where_passes(flow, node.residual, row_of(scope, [*values, *theirs])):
+            writer.set(matched, 1)
+            writer.set(reference, 0)
+
+
+def _wait(flow: Flow, node: SemiJoin, keys: list[Val], values: list[Val]) -> None:
+    """The left row is the last of its key in its log."""
+    left = left_side(node)
+    entry = left.keys.probe(left.key_table(flow, node), keys, flow.serial, lambda e: None)
+    left.keep(flow, node, entry, ast.Constant(abi.NEVER), ast.Constant(1), values)
+
+
+def _release(flow: Flow, node: SemiJoin, row: Row) -> None:
+    """The right row is kept, or its key if there was none, and the left rows it is the first match of wait no more."""
+    scope, writer = flow.scope, flow.writer
+    left, right = left_side(node), Side.of(node, RIGHT)
+    values = [] if node.residual is None else [row.column(i) for i in range(len(right.fields))]
+    keys = [emit(scope, row, k) for k in right.exprs]
+    reference = writer.let(ast.Constant(0), "ref")
+    with where_not_null(flow, keys) as known:
+        if node.residual is None:
+            table, names = _table(flow, node), known_keys(node)
+            prefetch(flow, right.input, names, table, right.exprs)
+            found = names.find(table, known)
+            with scope.when(expr("E == 0", E=found)):
+                names.probe(table, known, flow.serial, lambda e: None)
+                left.first_record(flow, node, known, reference)
+        else:
+            entry = right.keys.probe(right.key_table(flow, node), known, flow.serial, lambda e: None)
+            right.keep(flow, node, entry, ast.Constant(abi.NEVER), ast.Constant(0), values)
+            left.first_record(flow, node, known, reference)
+    with writer.while_(expr("R != 0", R=reference)), scope.block():
+        record, chunk = left.record(flow, node, reference)
+        writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
+        with scope.when(expr("ld_i64(R, W) != 0", R=record, W=words.RECORD_PROOF)):
+            mine = load_fields(scope, left.fields, record, chunk)
+            with where_passes(flow, node.residual, row_of(scope, [*mine, *values])):
+                writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
+                if not node.anti:
+                    flow.deliver(node, row_of(scope, mine))
+
+
+@finishes("semi_join")
+def finish_semi_join(stage: StagePlan, node: LogicalNode) -> None:
+    """With `anti`: a function that emits the left rows that nothing has matched, by arrival."""
+    assert isinstance(node, SemiJoin)
+    left = left_side(node)
+    write_unmatched(stage, node, [left], lambda flow, log: left.first_unmatched(flow, node))

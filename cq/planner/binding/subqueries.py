@@ -1,0 +1,460 @@
+"""Sub-queries: conditions on the rows of another query, and the value of its one row.
+
+`x IN (SELECT …)` and `EXISTS (SELECT …)` are semi joins, `NOT IN` and `NOT EXISTS` anti joins; a value is a join with
+the row it comes from. Where WHERE of the sub-query names columns of the query around it, its conditions become those of
+the join: of EXISTS and IN any conditions, of a value equalities, by which its aggregates are then grouped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from cq.errors import CompileError, Span, compile_error
+from cq.grammar import ast, inline
+from cq.grammar.ast.nodes import children
+from cq.lang.expressions import (
+    Case,
+    Coalesce,
+    Column,
+    Expr,
+    IsNull,
+    Literal,
+    Or,
+    columns_of,
+    conjunction,
+    conjuncts,
+    transform,
+)
+from cq.lang.functions import Signature
+from cq.lang.types import BIGINT, BOOLEAN, DataType
+from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.join_mistakes import within
+from cq.planner.binding.join_times import Sides
+from cq.planner.binding.joins import keyed, refuse_pending
+from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.scope import NOTHING, Hole, Relation, Room, finds, relation_of, shifted
+from cq.planner.binding.traits import one_row
+from cq.planner.operators import Filter, Join, SemiJoin
+from cq.planner.plan.fold import folded
+from cq.planner.plan.node import LogicalNode
+
+INSIDE = Clause("a sub-query", advice="group in a derived table, and test its rows")
+VALUE = Clause("a sub-query that is a value", aggregates=True)
+Above = Callable[[Expr], Expr]
+"""What an expression over the FROM is over the rows that a condition is tested on: those of groups, in HAVING."""
+
+
+class Queries(Protocol):
+    """What binds the queries inside a query: the names it knows."""
+
+    @property
+    def parameters(self) -> Mapping[str, ParameterValue]: ...
+
+    def nested(self, query: ast.Query) -> LogicalNode: ...
+
+    def with_ctes(self, query: ast.Query) -> Queries: ...
+
+    def from_clause(self, select: ast.Select) -> tuple[Relation, ast.Expr | None]: ...
+
+    def select_from(self, select: ast.Select, relation: Relation) -> LogicalNode: ...
+
+    def passing(self, where: ast.Expr | None, relation: Relation) -> LogicalNode: ...
+
+
+# ------------------------------------------------------------------------------------------------------------ syntax
+
+
+def below(node: ast.Node) -> Iterator[ast.Node]:
+    """The node and what is in it, without what is in queries there."""
+    todo = [node]
+    while todo:
+        at = todo.pop()
+        yield at
+        if not isinstance(at, ast.Query):
+            todo.extend(children(at))
+
+
+def holds_query(node: ast.Node) -> bool:
+    """Whether some part of an expression is a query."""
+    return any(isinstance(n, ast.Query) for n in below(node))
+
+
+def tested(node: ast.Expr) -> tuple[ast.InQuery | ast.Exists, bool] | None:
+    """The IN or EXISTS that a condition is, and whether it is negated; None for any other condition."""
+    negated = False
+    while isinstance(node, ast.Not):
+        node, negated = node.operand, not negated
+    if isinstance(node, ast.InQuery):
+        return node, negated != node.negated
+    return (node, negated) if isinstance(node, ast.Exists) else None
+
+
+def all_of(conditions: Sequence[ast.Expr]) -> ast.Expr | None:
+    """The conditions joined by AND; None where there are none."""
+    if len(conditions) > 1:
+        return ast.Logical("AND", tuple(conditions), span=conditions[0].span.to(conditions[-1].span))
+    return conditions[0] if conditions else None
+
+
+def parts_of(condition: ast.Expr | None) -> list[ast.Expr]:
+    """What AND joins."""
+    if condition is None:
+        return []
+    return list(condition.operands) if isinstance(condition, ast.Logical) and condition.op == "AND" else [condition]
+
+
+# ------------------------------------------------------------------------------------------------------------- inside
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A sub-query whose FROM is bound. about: the conditions of its WHERE that name columns of the query around it."""
+
+    select: ast.Select
+    relation: Relation
+    rest: ast.Expr | None
+    about: list[ast.Expr]
+    queries: Queries
+
+
+def correlated(query: ast.Query, outer: Relation, queries: Queries) -> Inside | None:
+    """The sub-query, if its WHERE names columns of the query around it; else None."""
+    select = query.body
+    if not isinstance(select, ast.Select) or not select.relations or select.where is None:
+        return None
+    here = queries.with_ctes(query)
+    relation, where = here.from_clause(select)
+    parts = parts_of(where)
+    about = [p for p in parts if any(_is_outer(ref, relation, outer) for ref in _references(p))]
+    if not about:
+        return None
+    refuse_pending(relation)
+    return Inside(select, relation, all_of([p for p in parts if not any(p is a for a in about)]), about, here)
+
+
+def _references(node: ast.Node) -> Iterator[ast.ColumnRef]:
+    return (n for n in below(node) if isinstance(n, ast.ColumnRef))
+
+
+def _is_outer(ref: ast.ColumnRef, inner: Relation, outer: Relation) -> bool:
+    """Whether a name means a column of the query around: those of the sub-query come first."""
+    return not finds(inner, ref) and finds(outer, ref)
+
+
+def around(outer: Relation, inner: Relation) -> Relation:
+    """What conditions of a sub-query see: its own columns behind those of the query around it, which they hide."""
+    names = {c.name for c in inner.columns if not c.needs_qualifier}
+    outside = tuple(
+        replace(
+            c,
+            qualifier=None if c.qualifier in inner.qualifiers else c.qualifier,
+            needs_qualifier=c.needs_qualifier or c.name in names,
+        )
+        for c in outer.columns
+    )
+    width = len(outer.node.schema)
+    return Relation(outer.node, outside + shifted(inner.columns, width), f"{inner.title} or {outer.title}")
+
+
+# --------------------------------------------------------------------------------------------------- IN and EXISTS
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What NOT IN needs to know of NULLs: the value that is sought, and COUNT(*) and COUNT of the values given."""
+
+    sought: Expr
+    rows: LogicalNode
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """[NOT] IN or [NOT] EXISTS. on: when rows match, over the `width` columns of the FROM, then those of `rows`."""
+
+    rows: LogicalNode
+    on: tuple[Expr, ...]
+    width: int
+    anti: bool
+    span: Span
+    counted: Counted | None = None
+
+    def joined(self, node: LogicalNode, above: Above) -> LogicalNode:
+        """The rows of `node` that pass."""
+        left, right, rest = keyed(self.on, self.width, constants=True)
+        moved = [_lifted(e, self.width, len(node.schema), above) for e in rest]
+        residual = conjunction(moved) if moved else None
+        keys = tuple(above(k) for k in left)
+        passed: LogicalNode = SemiJoin(node, self.rows, keys, tuple(right), residual, anti=self.anti, span=self.span)
+        return passed if self.counted is None else self._unless_null(passed, self.counted, above)
+
+    def _unless_null(self, node: LogicalNode, counted: Counted, above: Above) -> LogicalNode:
+        """The rows that no NULL of NOT IN takes: nothing passes one that is given; one that is sought, only nothing."""
+        width = len(node.schema)
+        rows, values = (Column(BIGINT, False, width + i, n) for i, n in enumerate(("rows", "values")))
+        none = self._same(rows, Literal(BIGINT, False, 0))
+        known: Expr = self._same(rows, values)
+        sought = above(counted.sought)
+        if sought.nullable:
+            there = _none_calls().negated(IsNull(BOOLEAN, False, sought, span=self.span), self.span)
+            known = Or(BOOLEAN, False, (none, conjunction([there, known])), span=self.span)
+        beside = Join(node, counted.rows, (), (), span=self.span)
+        return Filter(beside, known, span=self.span)
+
+    def _same(self, a: Expr, b: Expr) -> Expr:
+        return _none_calls().compare("=", a, b, self.span)
+
+
+def _none_calls() -> ExprBinder:
+    """Makes expressions of expressions."""
+    return ExprBinder(NOTHING, {}, INSIDE, SelectCalls({}))
+
+
+def _lifted(e: Expr, width: int, new_width: int, above: Above) -> Expr:
+    """A condition on pairs where the left columns are those of `above`, and the right ones stand behind them."""
+    if max(columns_of(e), default=-1) < width:
+        return above(e)
+    if isinstance(e, Column):
+        return replace(e, index=e.index - width + new_width)
+    return e.with_children([_lifted(c, width, new_width, above) for c in e.children])
+
+
+def bind_match(node: ast.InQuery | ast.Exists, negated: bool, binder: ExprBinder, queries: Queries) -> Match:
+    """The condition over the rows of `binder`. CQ0406 where rows would wait for an end that never comes."""
+    outer = binder.relation
+    query = node.query if isinstance(node, ast.InQuery) else _without_limit(node.query)
+    inside = correlated(query, outer, queries)
+    if inside is None:
+        rows = queries.nested(query)
+        inner, about = relation_of(rows, None, "the sub-query", query.span), []
+    else:
+        _refuse_grouped(inside, node)
+        rows = inside.queries.passing(inside.rest, inside.relation)
+        inner, about = replace(inside.relation, node=rows), inside.about
+    if negated and not (outer.node.bounded and rows.bounded):
+        raise _endless_match(outer, inner, node.span)
+    pairs = ExprBinder(around(outer, inner), queries.parameters, INSIDE, SelectCalls({}))
+    on = [pairs.condition(a, "a condition of the sub-query") for a in about]
+    width, counted = len(outer.node.schema), None
+    if isinstance(node, ast.InQuery):
+        sought, given = binder.bind(node.operand), _given(inside, inner, query, queries)
+        equal = pairs.compare("=", sought, _shifted(given, width), node.span)
+        if negated and (sought.nullable or given.nullable):
+            if about:
+                equal = Coalesce(BOOLEAN, False, (equal, Literal(BOOLEAN, False, True)), span=node.span)
+            else:
+                counted = Counted(sought, _counts(inner, queries))
+        on.append(equal)
+    elif inside is not None:
+        for item in inside.select.items:  # nothing reads them, but what they name must be there
+            if isinstance(item, ast.SelectItem):
+                pairs.bind(item.expr)
+    return Match(rows, tuple(c for e in on for c in conjuncts(e)), width, negated, node.span, counted)
+
+
+def _shifted(e: Expr, by: int) -> Expr:
+    return transform(e, lambda c: replace(c, index=c.index + by) if isinstance(c, Column) else c)
+
+
+def _given(inside: Inside | None, inner: Relation, query: ast.Query, queries: Queries) -> Expr:
+    """The value that the rows of IN give, over them. CQ0307 where they give several."""
+    if inside is None:
+        columns = [c.expr for c in inner.columns]
+        if len(columns) != 1:
+            raise _several_columns(len(columns), query)
+        return columns[0]
+    return ExprBinder(inner, queries.parameters, INSIDE, SelectCalls({})).bind(_only_item(inside, query))
+
+
+def _only_item(inside: Inside, query: ast.Query) -> ast.Expr:
+    """The one expression of a select list. CQ0307 where there are several, or a star."""
+    first, *more = inside.select.items
+    if more or isinstance(first, ast.Star):
+        stars = sum(isinstance(i, ast.Star) for i in inside.select.items)
+        shown = [c for c in inside.relation.columns if not c.hidden]
+        raise _several_columns(len(inside.select.items) + stars * (len(shown) - 1), query)
+    return first.expr
+
+
+def _counts(inner: Relation, queries: Queries) -> LogicalNode:
+    """One row: how many rows the sub-query gives, and how many of them are not NULL."""
+    (column,) = inner.columns
+    named = replace(inner, columns=(replace(column, name="given"),))
+    values = ast.Call("count", (ast.ColumnRef("given"),), span=inner.span)
+    items = (ast.SelectItem(ast.Call("count", star=True, span=inner.span)), ast.SelectItem(values))
+    return queries.select_from(ast.Select(items), named)
+
+
+def _without_limit(query: ast.Query) -> ast.Query:
+    """EXISTS (… LIMIT 1) asks what it asks without LIMIT."""
+    limit = query.limit
+    some = isinstance(limit, ast.NumberLiteral) and limit.text.strip("0") != ""
+    return replace(query, limit=None) if some and query.offset is None else query
+
+
+# ------------------------------------------------------------------------------------------------------------- values
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A sub-query as a value: the first column of its row. on: which row it is, as of `Match`.
+
+    always: there is one.  nothing: the value where there is none, NULL if None; aggregates of no rows may have one.
+    """
+
+    rows: LogicalNode
+    on: tuple[Expr, ...]
+    width: int
+    always: bool
+    nothing: Expr | None
+    span: Span
+
+    @property
+    def type(self) -> DataType:
+        return self.rows.schema.fields[0].type
+
+    def beside(self, node: LogicalNode, above: Above) -> tuple[LogicalNode, Expr]:
+        """The rows of `node` beside the row of the sub-query, and what the value is over both."""
+        left, right, rest = keyed(self.on, self.width, constants=True)
+        assert not rest, "a value by a condition that is no equality"
+        keys, width = tuple(above(k) for k in left), len(node.schema)
+        joined = Join(node, self.rows, keys, tuple(right), None, not self.always, span=self.span)
+        first, *others = joined.schema.fields[width:]
+        value: Expr = Column(first.type, first.nullable, width, first.name, span=self.span)
+        if self.nothing is not None:
+            key = Column(others[0].type, True, width + 1, others[0].name)
+            there = IsNull(BOOLEAN, False, key, span=self.span)
+            value = Case(value.type, True, ((there, self.nothing),), value, span=self.span)
+        return joined, value
+
+
+def bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> Value:
+    """The value of a query of which at most one row is known to come. CQ0502 where several may."""
+    outer = binder.relation
+    inside = correlated(query, outer, queries)
+    found = _one_row(query, outer, queries) if inside is None else _of_group(query, inside, binder)
+    if not (outer.node.bounded and found.rows.bounded):
+        endless = "the sub-query" if outer.node.bounded else outer.title
+        raise compile_error(
+            "CQ0406",
+            f"the value of a sub-query is known when all inputs have ended, and {endless} has no end",
+            query.span,
+            help="give the value as a parameter: write :name here, and --var name=VALUE",
+        )
+    return found
+
+
+def _one_row(query: ast.Query, outer: Relation, queries: Queries) -> Value:
+    rows = queries.nested(query)
+    if len(rows.schema) != 1:
+        raise _several_columns(len(rows.schema), query)
+    if not one_row(rows, or_none=True):
+        raise _several_rows(query)
+    return Value(rows, (), len(outer.node.schema), one_row(rows), None, query.span)
+
+
+def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> Value:
+    """Aggregates of the rows that equal a row of the query around in some columns: one row for each group."""
+    select, relation, outer = inside.select, inside.relation, binder.relation
+    _refuse_grouped(inside, query)
+    item = _only_item(inside, query)
+    calls = SelectCalls({})
+    value = ExprBinder(relation, binder.parameters, VALUE, calls).bind(item)
+    nothing = transform(value, lambda e: _of_nothing(e, calls))
+    if not calls.aggregates or columns_of(nothing):
+        raise _several_rows(query)
+    sides = [_sides(a, relation, outer) for a in inside.about]
+    keys = tuple(mine for mine, _ in sides)
+    names = [f"key{i}" for i, _ in enumerate(keys, 1)]
+    items = (ast.SelectItem(item, "value"), *(ast.SelectItem(k, n) for k, n in zip(keys, names, strict=True)))
+    grouped = replace(select, items=items, where=inside.rest, group_by=keys)
+    rows = inside.queries.select_from(grouped, relation)
+    width = len(outer.node.schema)
+    on = []
+    for i, (_, theirs) in enumerate(sides, 1):
+        f = rows.schema.fields[i]
+        key = Column(f.type, f.nullable, width + i, f.name, span=theirs.span)
+        on.append(binder.compare("=", binder.bind(theirs), key, theirs.span))
+    known = folded(nothing)
+    missing = None if isinstance(known, Literal) and known.value is None else nothing
+    return Value(rows, tuple(on), width, False, missing, query.span)
+
+
+def _of_nothing(e: Expr, calls: SelectCalls) -> Expr:
+    """An aggregate as its value over no rows; any other expression itself."""
+    if not (isinstance(e, Hole) and e.room is Room.AGGREGATE):
+        return e
+    call = calls.aggregates[e.index]
+    value = call.function.value(Signature(tuple(a.type for a in call.args), call.type), call.function.zero)
+    return Literal(e.type, value is None, value, span=e.span)
+
+
+def _sides(node: ast.Expr, inner: Relation, outer: Relation) -> tuple[ast.Expr, ast.Expr]:
+    """What an equality compares: a value of the sub-query, one of the query around it."""
+    if isinstance(node, ast.Binary) and node.op == "=":
+        for mine, theirs in ((node.left, node.right), (node.right, node.left)):
+            of_mine, of_theirs = list(_references(mine)), list(_references(theirs))
+            if of_mine and all(finds(inner, r) for r in of_mine) and all(_is_outer(r, inner, outer) for r in of_theirs):
+                return mine, theirs
+    raise compile_error(
+        "CQ0502",
+        "a sub-query that is a value can only be compared with the query around it by =",
+        node.span,
+        help="join the two with this condition, and GROUP BY the columns of the query around",
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------- mistakes
+
+
+def _refuse_grouped(inside: Inside, node: ast.Node) -> None:
+    """CQ0502 for groups and windows in a sub-query that names columns of the query around it."""
+    select = inside.select
+    if not (select.group_by or select.having or select.qualify or select.distinct):
+        return
+    span = (select.having or select.qualify or (select.group_by[0] if select.group_by else inside.about[0])).span
+    column = next(r for a in inside.about for r in _references(a) if not finds(inside.relation, r))
+    raise compile_error(
+        "CQ0502",
+        "a sub-query with groups cannot name columns of the query around it",
+        span,
+        help=f"compare its groups from outside: {inline.expr(column)} IN (SELECT key FROM … GROUP BY key HAVING …)",
+    )
+
+
+def _several_columns(count: int, query: ast.Query) -> CompileError:
+    return compile_error(
+        "CQ0307",
+        f"this sub-query gives {count} columns, and one is needed"
+        if count != 1
+        else "name the column of this sub-query",
+        query.span,
+        help="select one column; to compare several, write EXISTS (SELECT 1 FROM b WHERE b.x = a.x AND b.y = a.y)",
+    )
+
+
+def _several_rows(query: ast.Query) -> CompileError:
+    item = query.body.items[0] if isinstance(query.body, ast.Select) else None
+    text = inline.expr(item.expr) if isinstance(item, ast.SelectItem) else "x"
+    shown = text if len(text) <= 40 else "x"
+    return compile_error(
+        "CQ0502",
+        "this sub-query may give several rows, and a value is one",
+        query.span,
+        help=f"aggregate without GROUP BY: write MAX({shown}) or MIN({shown})",
+    )
+
+
+def _endless_match(outer: Relation, inner: Relation, span: Span) -> CompileError:
+    """CQ0406 for NOT IN and NOT EXISTS on an input without an end."""
+    endless = inner if outer.node.bounded else outer
+    by_time = f"join by time: a LEFT JOIN b ON a.k = b.k AND {within(Sides(outer, inner))}, and test b.k IS NULL"
+    timed = outer.node.schema.times and inner.node.schema.times
+    return compile_error(
+        "CQ0406",
+        f"rows without a match would never leave: {endless.title} has no end",
+        span,
+        help=by_time if timed else "read both from inputs that end, such as files",
+    )

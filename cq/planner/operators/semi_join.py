@@ -1,0 +1,56 @@
+"""SemiJoin: the rows of one input that match a row of another, or those that match none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from cq.lang.schema import Schema
+from cq.planner.operators.joined import Joined, UntimedJoin
+from cq.planner.plan.node import Pruned, StateBound, Text, operator
+
+
+@operator("semi_join")
+@dataclass(frozen=True, slots=True)
+class SemiJoin(UntimedJoin):
+    """The left rows that match a right row; with `anti` those that match none. Its columns are those of the left input.
+
+    Rows of equal keys match, without keys any two, if `residual`, over left then right columns, is TRUE. A NULL in a
+    key matches nothing. A row leaves once, with the later of itself and its first match; those that waited for one
+    right row leave by arrival. With `anti` rows leave at the end of the inputs, by arrival. No event time is used: late
+    rows match as others do, and what leaves has no event time.
+    """
+
+    anti: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        assert len(self.left_keys) == len(self.right_keys), "keys of one side only"
+        assert not self.left_outer, "a semi join gives left rows alone"
+        assert self.inputs_end or not self.anti, "rows that wait for an end that never comes"
+        self._set_schema(Schema(self.columns()[: len(self.left.schema)]))
+
+    @property
+    def emits_at_end(self) -> bool:
+        return self.anti
+
+    @property
+    def may_drop(self) -> bool:
+        return True
+
+    @property
+    def state(self) -> StateBound:
+        way = "join by key and time: JOIN … ON … AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
+        kept = "the keys of the right side" if self.residual is None else "all right rows"
+        return StateBound(f"left rows without a match, and {kept}", bounded=False, way=way)
+
+    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
+        """Its columns are those of the left input alone."""
+        made = Joined.pruned(self, inputs, needed, read)
+        return Pruned(made.node, {c: p for c, p in made.places.items() if c < len(self.left.schema)})
+
+    def parameters(self, text: Text) -> tuple[object, ...]:
+        return (self.anti, *self.condition(text))
+
+    def describe(self) -> str:
+        condition = self.describe_condition()
+        return f"{'without' if self.anti else 'with'} a match{' on ' if condition else ''}{condition}"

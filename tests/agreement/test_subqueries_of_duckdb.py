@@ -1,0 +1,76 @@
+"""Sub-queries give the rows that DuckDB gives, in any order."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+
+import cq
+
+duckdb = pytest.importorskip("duckdb")
+
+STREAMS = """
+CREATE STREAM a (k BIGINT, t VARCHAR, v BIGINT) WITH (connector = 'memory');
+CREATE STREAM b (k BIGINT, t VARCHAR, w DOUBLE) WITH (connector = 'memory');
+"""
+CONDITIONS = [
+    "k IN (SELECT k FROM b)",
+    "k + 3 IN (SELECT k FROM b WHERE w > 6)",
+    "v NOT IN (SELECT w FROM b WHERE w > 5)",
+    "v NOT IN (SELECT k FROM b)",
+    "k NOT IN (SELECT k FROM b WHERE k > 3)",
+    "k NOT IN (SELECT k FROM b WHERE k > 9)",
+    "NOT (v IN (SELECT w FROM b WHERE b.k = a.k))",
+    "k NOT IN (SELECT k FROM b WHERE b.t = a.t)",
+    "EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.w > a.v)",
+    "EXISTS (SELECT k, w FROM b WHERE b.w < v LIMIT 3)",
+    "NOT EXISTS (SELECT * FROM b AS a WHERE a.t = 'x' AND a.k > v)",
+    "NOT EXISTS (SELECT * FROM b WHERE b.t = a.t AND w = v)",
+    "EXISTS (SELECT 1 FROM b WHERE w > 100) AND v > 1",
+    "NOT EXISTS (SELECT 1 FROM b WHERE w > 100) AND v > 1",
+    "t IN (SELECT t FROM b GROUP BY t HAVING COUNT(*) > 6) AND k = 2",
+    "k IN (SELECT k FROM b UNION ALL SELECT v FROM a) AND t NOT IN (SELECT t FROM b WHERE t <> 'x')",
+    "k IN (SELECT k FROM b WHERE w IN (SELECT v FROM a WHERE t = 'x') AND b.t = a.t)",
+    "v > (SELECT AVG(w) FROM b)",
+    "v > (SELECT AVG(w) FROM b WHERE b.k = a.k) OR t = 'x'",
+    "v BETWEEN (SELECT MIN(w) FROM b WHERE b.t = a.t AND w > 1) AND (SELECT SUM(w) FROM b WHERE a.t = b.t)",
+    "(SELECT COUNT(*) FROM b WHERE b.k = a.k + 1 AND a.t = b.t) > 1",
+    "v > (SELECT MAX(w) FROM b WHERE w > 100)",
+    "v > 3 AND k IN (SELECT k FROM b) AND v > (SELECT AVG(v) FROM a)",
+]
+QUERIES = [
+    "SELECT k, v - (SELECT MIN(w) FROM b) AS d, (SELECT COUNT(w) FROM b WHERE b.k = a.k) AS n FROM a",
+    "SELECT k, (SELECT COALESCE(SUM(w), -1) + COUNT(*) FROM b WHERE b.k = a.k + 2) AS s FROM a",
+    "SELECT t, SUM(v) AS s, (SELECT MAX(w) FROM b WHERE b.t = a.t) AS m FROM a GROUP BY t"
+    " HAVING SUM(v) > (SELECT AVG(w) FROM b) AND t IN (SELECT t FROM b WHERE k > 4)",
+    "SELECT k, COUNT(*) AS n FROM a GROUP BY k HAVING NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND w > 7)",
+    "SELECT SUM(v) - (SELECT SUM(k) FROM b) AS s FROM a",
+    "SELECT AVG(v) - (SELECT AVG(w) - (SELECT MIN(v) FROM a) FROM b) AS s FROM a",
+    "SELECT k, v FROM (SELECT k, v, (SELECT MAX(v) FROM a) AS m FROM a) AS x WHERE v = m",
+]
+
+
+def tables() -> dict[str, pa.Table]:
+    dice = random.Random(9)
+    keys, texts = [None, 1, 2, 3, 4, 5], [None, "", "x", "y", "a text of more than twelve bytes"]
+    made = {}
+    for name, value, kind in (("a", "v", pa.int64()), ("b", "w", pa.float64())):
+        columns = {"k": pa.array([dice.choice(keys) for _ in range(40)], pa.int64())}
+        columns["t"] = pa.array([dice.choice(texts) for _ in range(40)])
+        columns[value] = pa.array([dice.randrange(9) for _ in range(40)], kind)
+        made[name] = pa.table(columns)
+    return made
+
+
+@pytest.mark.parametrize("query", [*(f"SELECT * FROM a WHERE {c}" for c in CONDITIONS), *QUERIES])
+def test_a_sub_query_gives_the_rows_of_duckdb(query: str) -> None:
+    given = tables()
+    run = cq.sql(STREAMS + query + ";").run(inputs=given, engine="reference")
+    found = Counter(map(tuple, (row.values() for row in run["result"].to_arrow().to_pylist())))
+    with duckdb.connect() as base:
+        for name, table in given.items():
+            base.register(name, table)
+        assert found == Counter(base.execute(query).fetchall())
