@@ -78,7 +78,7 @@ def consume_window(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         else:
             local = TableLocals.declare(flow.scope, layout.shape.entry_words)
             local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
-            add_row(flow, node, layout, local, record, row, flow.serial)
+            add_row(flow, node, layout, local, record, row, arrival_of(flow, node))
 
 
 def _attached(flow: Flow, node: WindowAggregate, row: Row, state: str) -> str:

@@ -21,13 +21,19 @@ from cq.planner.binding.join_mistakes import (
     refused_unnest,
 )
 from cq.planner.binding.join_times import Sides, bounds_of
-from cq.planner.binding.joins import by_common_names, keyed, refuse_pending, side_by_side, temporal_join, unnest
+from cq.planner.binding.joins import by_common_names, keyed, side_by_side, temporal_join, unnest
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, relation_of, renamed
 from cq.planner.binding.selects import WHERE, SelectBinder, projection
 from cq.planner.binding.stream_joins import stream_join
 from cq.planner.binding.traits import check_depth, origin
-from cq.planner.binding.windows import TABLE_PARAMETERS, check_built, split_table_arguments, table_function
+from cq.planner.binding.windows import (
+    TABLE_PARAMETERS,
+    check_built,
+    split_table_arguments,
+    table_function,
+    with_windows,
+)
 from cq.planner.operators import Filter, Project, UnionAll, WindowAggregate, Windowed, WindowKind
 from cq.planner.operators.window import WINDOW_END, WINDOW_START
 from cq.planner.plan.fold import folded
@@ -131,6 +137,7 @@ class QueryBinder:
             relation = self.relation(first)
         except CompileError as error:
             raise self.told_of_where(error, first, select.where) from None
+        relation = with_windows(relation) if more else relation
         named, where, taken = first, _conjuncts(select.where), list[ast.Expr]()
         for item in more:
             if isinstance(item, ast.Unnest):
@@ -183,7 +190,7 @@ class QueryBinder:
         return found if found is not None else self.lookup(name, span)
 
     def join(self, node: ast.Join) -> Relation:
-        left, right = self.relation(node.left), node.right
+        left, right = with_windows(self.relation(node.left)), node.right
         if isinstance(right, ast.TableRef) and right.as_of is not None:
             return temporal_join(node, left, self.table(replace(right, as_of=None)), right.as_of, self.parameters)
         if isinstance(right, ast.Unnest) and node.kind in {"CROSS", "INNER"} and _always(node.on) and not node.using:
@@ -192,7 +199,7 @@ class QueryBinder:
             raise refused_asof(node)
         if isinstance(right, ast.Unnest):
             raise refused_unnest(node)
-        other = self.relation(right)
+        other = with_windows(self.relation(right))
         if node.natural:
             node = by_common_names(node, left, other)
         if node.kind == "CROSS":
@@ -203,13 +210,11 @@ class QueryBinder:
         self, left: Relation, named: ast.Relation, node: ast.Relation, where: Sequence[ast.Expr]
     ) -> tuple[Relation, list[ast.Expr]]:
         """The join with a further item of a comma list, and the conditions of WHERE that it is by. named: the left."""
-        right = self.relation(node)
+        right = with_windows(self.relation(node))
         sides = Sides(left, right)
         on = [part for part in where if self.joins(part, sides)]
         joined = ast.Join("INNER", named, node, _all_of(on), span=node.span)
         if not on:
-            refuse_pending(left)
-            refuse_pending(right)
             raise refused_cross(joined, sides)
         return stream_join(joined, left, right, self.parameters), on
 
@@ -237,7 +242,7 @@ class QueryBinder:
         if not isinstance(node, ast.Join) or where is None or not lacks_bounds(node, error):
             return error
         try:
-            left, right = self.relation(node.left), self.relation(node.right)
+            left, right = (with_windows(self.relation(side)) for side in (node.left, node.right))
         except CompileError:
             return error
 

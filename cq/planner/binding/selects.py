@@ -26,7 +26,7 @@ from cq.planner.binding.scope import (
     visible_columns,
 )
 from cq.planner.binding.traits import check_columns
-from cq.planner.binding.windows import bind_window, check_built, group_window
+from cq.planner.binding.windows import bind_window, check_built, group_window, with_windows
 from cq.planner.operators import Filter, Project
 from cq.planner.plan.node import LogicalNode
 
@@ -82,6 +82,8 @@ class SelectBinder:
         having = self.attempt(self.condition, self.select.having, HAVING)
         qualify = self.attempt(self.condition, self.select.qualify, QUALIFY)
         self.findings.raise_if_any()
+        if self.relation.window is not None and not self.groups_by_window(where, group):
+            return self.in_windows(where)
         bound = [e for e in exprs if e is not None]
         node = self.relation.node if where is None else Filter(self.relation.node, where, span=where.span)
         overs = self.calls.overs
@@ -97,12 +99,26 @@ class SelectBinder:
             bound = [e for e in raised if e is not None]
             qualify = grouped.above(qualify) if qualify is not None else None
             overs = [grouped.above_over(o) for o in overs]
-        else:
-            self.refuse_ungrouped(having)
+        elif having is not None:
+            raise compile_error("CQ0405", "HAVING needs a GROUP BY", having.span, help="write the condition in WHERE")
         node, above = add_overs(node, self.relation, overs)
         if qualify is not None:
             node = Filter(node, above(qualify), span=qualify.span)
         return projection(node, [above(e) for e in bound], [i.name for i in items], self.select.span)
+
+    def groups_by_window(self, where: Expr | None, group: Sequence[Expr]) -> bool:
+        """Whether a pending window makes groups that close with it, rather than rows that other clauses see."""
+        if where is not None and holes_of(where, Room.WINDOW):
+            return False
+        return self.calls.group_window is not None or any(holes_of(e, Room.WINDOW) for e in group)
+
+    def in_windows(self, where: Expr | None) -> LogicalNode:
+        """This SELECT over rows that are in their windows already; WHERE comes before that unless it reads a bound."""
+        relation, select = self.relation, self.select
+        if where is not None and not holes_of(where, Room.WINDOW):
+            relation = replace(relation, node=Filter(relation.node, where, span=where.span))
+            select = replace(select, where=None)
+        return SelectBinder(select, with_windows(relation), self.parameters).bind()
 
     def attempt(self, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """The result of `step`, or None after noting its mistake: one run reports every mistake."""
@@ -150,10 +166,10 @@ class SelectBinder:
 
     def where(self) -> Expr | None:
         predicate = self.condition(self.select.where, WHERE)
-        if predicate is not None and holes_of(predicate, Room.WINDOW):
+        if self.calls.group_window is not None and predicate is not None and holes_of(predicate, Room.WINDOW):
             raise compile_error(
                 "CQ0502",
-                "WHERE is evaluated before rows are assigned to windows",
+                "WHERE is evaluated before GROUP BY assigns rows to windows",
                 predicate.span,
                 help=WHERE.advice,
             )
@@ -240,18 +256,6 @@ class SelectBinder:
             )
             self.findings.add(error)
         self.findings.raise_if_any()
-
-    def refuse_ungrouped(self, having: Expr | None) -> None:
-        """A HAVING or a window without the GROUP BY it needs."""
-        if having is not None:
-            raise compile_error("CQ0405", "HAVING needs a GROUP BY", having.span, help="write the condition in WHERE")
-        if self.relation.window is not None:
-            raise compile_error(
-                "CQ0502",
-                "the rows of a window must be grouped",
-                self.relation.window.span,
-                help="add GROUP BY window_start, window_end and any other keys",
-            )
 
 
 def implied_name(expr: ast.Expr, index: int) -> str:

@@ -14,7 +14,7 @@ from cq.grammar import ast
 from cq.lang.expressions import Expr, conjunction, conjuncts
 from cq.planner.binding.join_mistakes import bounds_apart, endless_outer, excluding_bounds, missing_bound
 from cq.planner.binding.join_times import Bounds, Sides, bounds_of
-from cq.planner.binding.joins import condition, joined_relation, keyed, refuse_pending, side_by_side
+from cq.planner.binding.joins import condition, joined_relation, keyed, side_by_side
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.scope import Relation
 from cq.planner.operators import IntervalJoin, Join
@@ -26,8 +26,6 @@ Parts = Sequence[tuple[Expr, Bounds | None]]
 
 def stream_join(node: ast.Join, left: Relation, right: Relation, parameters: Mapping[str, ParameterValue]) -> Relation:
     """The join by keys, by an interval of times, or by both. CQ0408 where the condition has neither."""
-    refuse_pending(left)
-    refuse_pending(right)
     sides = Sides(right, left) if node.kind == "RIGHT" else Sides(left, right)
     both = side_by_side(sides.left, sides.right, sides.width)
     parts = conjuncts(condition(node, both, sides.left, sides.right, parameters))

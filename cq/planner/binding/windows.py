@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 
 from cq.errors import CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
-from cq.lang.expressions import Column, Literal
+from cq.lang.expressions import Column, Expr, Literal, transform
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import Kind
+from cq.lang.types import TIMESTAMP, Kind
 from cq.lang.value_text import write_duration
 from cq.planner.binding.calls import WINDOW_FIELDS, window_hole
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.literals import bind_interval, in_days
-from cq.planner.binding.scope import PendingWindow, Relation, SessionWindow, Visible
-from cq.planner.operators import Join, Scan, Window, WindowKind
+from cq.planner.binding.scope import Hole, PendingWindow, Relation, Room, SessionWindow, Visible
+from cq.planner.operators import AssignWindows, Join, Scan, Window, WindowKind
+from cq.planner.operators.window import WINDOW_COLUMNS
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import topological
 
@@ -103,6 +104,34 @@ def table_function(
     qualifier = alias or next((c.qualifier for c in columns if c.qualifier), None)
     columns += [Visible(n, qualifier, window_hole(i, node.span), hidden=i == 2) for n, i in WINDOW_FIELDS.items()]
     return replace(relation, columns=tuple(columns), window=PendingWindow(window, node.span))
+
+
+def with_windows(relation: Relation) -> Relation:
+    """The relation with each row in the windows of the window function that is pending, if one is: the bounds are
+    columns like others. CQ0502 for sessions, whose bounds are known when they end."""
+    if relation.window is None:
+        return relation
+    window, span = relation.window.window, relation.window.span
+    if isinstance(window, SessionWindow):
+        raise compile_error(
+            "CQ0502",
+            "the rows of a session must be grouped: its end is not known while it is open",
+            span,
+            help=(
+                "add GROUP BY window_start, window_end and the columns of PARTITION BY",
+                "to join sessions, group them in a view and join that",
+            ),
+        )
+    node = AssignWindows(relation.node, window, span=span)
+    first = len(relation.node.schema)
+
+    def column(e: Expr) -> Expr:
+        if not (isinstance(e, Hole) and e.room is Room.WINDOW):
+            return e
+        return Column(TIMESTAMP, False, first + e.index, WINDOW_COLUMNS[e.index], span=e.span)
+
+    columns = tuple(replace(c, expr=transform(c.expr, column)) for c in relation.columns)
+    return replace(relation, node=node, columns=columns, window=None)
 
 
 def split_table_arguments(node: ast.TableFunction) -> tuple[ast.TableArgument, WindowArguments]:

@@ -48,6 +48,10 @@ class Window:
         """The longest piece of time that no window of this kind cuts: panes are this long, on the offset's grid."""
         return math.gcd(self.size_us, self.slide_us)
 
+    def parameters(self, text: Text) -> tuple[object, ...]:
+        """Where on the time line its windows lie, for `parameters` of a node. text: over the rows they hold."""
+        return (self.kind.value, self.size_us, self.slide_us, self.offset_us, text((0,), self.time))
+
     def __str__(self) -> str:
         if self.kind is WindowKind.ATTACHED:
             return "window of the input"
@@ -124,8 +128,9 @@ class WindowAggregate(Windowed):
 
     @property
     def merge_pays(self) -> bool:
-        """Not with DISTINCT: merging sets takes about as long as making them (segment statistics gained nothing)."""
-        return not self.keeps_sets
+        """Not with DISTINCT: merging sets takes about as long as making them (segment statistics gained nothing). Panes
+        are handed over on a grid, and windows of the input have none."""
+        return not self.keeps_sets and self.window.kind is not WindowKind.ATTACHED
 
     @property
     def state(self) -> StateBound:
@@ -143,10 +148,9 @@ class WindowAggregate(Windowed):
             assert window.slide_us == window.size_us, "a tumbling window that does not tumble"
 
     def parameters(self, text: Text) -> tuple[object, ...]:
-        w = self.window
-        start = "" if w.start_column < 0 else text((0,), Column(TIMESTAMP, False, w.start_column))
-        own = (w.kind.value, w.size_us, w.slide_us, w.offset_us, text((0,), w.time), start)
-        return (*own, *self.group_parameters(text))
+        start_column = self.window.start_column
+        start = "" if start_column < 0 else text((0,), Column(TIMESTAMP, False, start_column))
+        return (*self.window.parameters(text), start, *self.group_parameters(text))
 
     def meaning(self, column: int, text: Text) -> str:
         return WINDOW_COLUMNS[column] if column < FIRST_KEY else super(WindowAggregate, self).meaning(column, text)

@@ -21,13 +21,11 @@ def lower_window(node: WindowAggregate, inputs: tuple[Rows, ...], context: Conte
     if window.kind is WindowKind.ATTACHED:
         start, end = rows.columns[window.start_column], rows.columns[window.time.column]
         placed, ends, by = f"{micros(start)} as _start, {micros(end)} as _end", "_end", ["_start", "_end"]
-        below = f"{rows.name}{rows.on_time}"
+        text = f"select {placed},\n         {grouping.inner}\n  from {rows.name}{rows.on_time}"
     else:
-        placed, ends, by = _start(window), plus("_start", window.size_us), ["_start"]
-        below = timed(rows, window.time, context)
-        if window.slide_us > window.size_us:
-            below += f"\n  where {_into_window(window)} < {window.size_us}L"
-    step = context.step("placed", f"select {placed},\n         {grouping.inner}\n  from {below}")
+        ends, by = plus("_start", window.size_us), ["_start"]
+        text = in_windows(window, grouping.inner, timed(rows, window.time, context))
+    step = context.step("placed", text)
     own = [timestamp("_start"), timestamp(ends), timestamp(f"{ends} - 1L"), *grouping.results]
     return Lowered(
         f"select {select_list(own)},\n"
@@ -35,6 +33,12 @@ def lower_window(node: WindowAggregate, inputs: tuple[Rows, ...], context: Conte
         f"  from {step}\n"
         f"  group by {', '.join((*by, *grouping.keys))}"
     )
+
+
+def in_windows(window: Window, more: str, rows: str) -> str:
+    """A SELECT of `more`, and of `_start`: of each window that holds a row of the CTE `rows`, whose time is `_u`."""
+    kept = f"\n  where {_into_window(window)} < {window.size_us}L" if window.slide_us > window.size_us else ""
+    return f"select {_start(window)},\n         {more}\n  from {rows}{kept}"
 
 
 def _into_window(window: Window) -> str:
