@@ -101,8 +101,8 @@ def _in_window(
     keys = _distinct_keys(e for e in group if not holes_of(e, Room.WINDOW))
     if isinstance(window, SessionWindow):
         return _session(node, window, keys, calls.aggregates, items, span)
-    if window.kind is WindowKind.HOP:
-        refuse_distinct(calls.aggregates, "HOP")
+    if window.kind is not WindowKind.TUMBLE:
+        refuse_distinct(calls.aggregates, window.kind.name)
     return _window_aggregate(node, window, keys, {}, calls.aggregates, items, span)
 
 

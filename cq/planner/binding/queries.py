@@ -29,7 +29,6 @@ from cq.planner.binding.stream_joins import stream_join
 from cq.planner.binding.traits import check_depth, origin
 from cq.planner.binding.windows import (
     TABLE_PARAMETERS,
-    check_built,
     split_table_arguments,
     table_function,
     with_windows,
@@ -259,7 +258,6 @@ class QueryBinder:
         return bounds_in_where(node, error, needed) if needed else error
 
     def table_function(self, node: ast.TableFunction) -> Relation:
-        check_built(node.name, node.name_span)
         if node.name not in TABLE_PARAMETERS:
             raise compile_error(
                 "CQ0205",
@@ -269,7 +267,7 @@ class QueryBinder:
                     did_you_mean(node.name, TABLE_PARAMETERS),
                     "a file is a stream: CREATE STREAM s WITH (connector = 'file', path = '…'), then FROM s"
                     if node.name.startswith(("read_", "scan_"))
-                    else "supported: TUMBLE, HOP, SESSION",
+                    else "supported: TUMBLE, HOP, CUMULATE, SESSION",
                 ),
             )
         table, arguments = split_table_arguments(node)

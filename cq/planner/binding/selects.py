@@ -26,7 +26,7 @@ from cq.planner.binding.scope import (
     visible_columns,
 )
 from cq.planner.binding.traits import check_columns
-from cq.planner.binding.windows import bind_window, check_built, group_window, with_windows
+from cq.planner.binding.windows import bind_window, group_window, with_windows
 from cq.planner.operators import Filter, Project
 from cq.planner.plan.node import LogicalNode
 
@@ -220,7 +220,6 @@ class SelectBinder:
                 (more or [call])[0].span,
                 help="group the result of one window by another in a derived table",
             )
-        check_built(call.name, call.name_span)
         window = bind_window(group_window(call), self.relation, self.binder(GROUP_BY))
         self.relation = replace(self.relation, window=PendingWindow(window, call.span))
         self.calls.window, self.calls.group_window = True, call

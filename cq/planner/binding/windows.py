@@ -30,24 +30,22 @@ MAX_GAP_US = MAX_GAP_YEARS * 365 * 86_400_000_000
 TABLE_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "tumble": ("size", "offset"),
     "hop": ("slide", "size", "offset"),
+    "cumulate": ("step", "size", "offset"),
     "session": ("gap",),
 }
 # In a GROUP BY the names are the same; Spark's `window(ts, size, slide, start)` has its own order.
 SPARK_PARAMETERS = ("size", "slide", "offset")
 PARAMETER_ALIASES = {"data": "table", "timecol": "time", "ts": "time", "start": "offset"}
-NOT_BUILT = {
-    "cumulate": "HOP(TABLE s, DESCRIPTOR(ts), slide, size) is supported",
-}
-
-
 TABLE_FORMS = {
     "tumble": "TUMBLE(TABLE s, DESCRIPTOR(ts), size [, offset])",
     "hop": "HOP(TABLE s, DESCRIPTOR(ts), slide, size [, offset])",
+    "cumulate": "CUMULATE(TABLE s, DESCRIPTOR(ts), step, size [, offset])",
     "session": "SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), gap)",
 }
 GROUP_FORMS = {
     "tumble": "TUMBLE(ts, size [, offset])",
     "hop": "HOP(ts, slide, size [, offset])",
+    "cumulate": "CUMULATE(ts, step, size [, offset])",
     "session": "SESSION(ts, gap)",
     "session_window": "session_window(ts, gap)",
     "window": "window(ts, size [, slide [, offset]])",
@@ -55,9 +53,15 @@ GROUP_FORMS = {
 MEANINGS = {
     "size": "the length of each window",
     "slide": "the time from the start of one window to that of the next",
+    "step": "by how much each window is longer than the one before it",
     "gap": "how long a key is silent before its session ends",
 }
-_INTERVALS = {"size": "INTERVAL '1' MINUTE", "slide": "INTERVAL '10' SECOND", "gap": "INTERVAL '30' MINUTE"}
+_INTERVALS = {
+    "size": "INTERVAL '1' MINUTE",
+    "slide": "INTERVAL '10' SECOND",
+    "step": "INTERVAL '10' SECOND",
+    "gap": "INTERVAL '30' MINUTE",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +161,6 @@ def split_table_arguments(node: ast.TableFunction) -> tuple[ast.TableArgument, W
 
 def group_window(node: ast.Call) -> WindowArguments:
     """The window that `GROUP BY TUMBLE(ts, i)`, `HOP(ts, slide, size)` or Spark's `window(ts, …)` makes."""
-    check_built(node.name, node.name_span)
     spark = node.name == "window"
     name = "session" if node.name == "session_window" else node.name
     call = WindowCall(node.name, node.name_span, GROUP_FORMS[node.name])
@@ -203,16 +206,12 @@ def _check_rows(call: WindowCall, values: Sequence[ast.Node]) -> None:
             )
 
 
-def check_built(name: str, span: Span) -> None:
-    """Refuse the window functions of the language that are not built yet."""
-    if name in NOT_BUILT:
-        raise compile_error("CQ0501", f"{name.upper()} is not supported yet", span, help=NOT_BUILT[name])
-
-
 def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBinder) -> Window | SessionWindow:
     """The window: constants checked, the time found among the relation's time attributes."""
     values = {n: _duration(n, v, binder) for n, v in arguments.values.items()}
-    needed = {"hop": ("size", "slide"), "session": ("gap",)}.get(arguments.kind, ("size",))
+    needed = {"hop": ("size", "slide"), "cumulate": ("size", "step"), "session": ("gap",)}.get(
+        arguments.kind, ("size",)
+    )
     for name in needed:
         if name not in values:
             raise _without(arguments, name)
@@ -228,9 +227,16 @@ def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBind
                 help=f"write {arguments.call.example}",
             )
         return SessionWindow(time, values["gap"], keys, arguments.span)
-    size = values["size"]
-    slide = values.get("slide", size)
-    kind = WindowKind.HOP if arguments.kind == "hop" else WindowKind.TUMBLE
+    size, kind = values["size"], WindowKind(arguments.kind)
+    moves = "step" if kind is WindowKind.CUMULATE else "slide"
+    slide = values.get(moves, size)
+    if kind is WindowKind.CUMULATE and size % slide:
+        raise compile_error(
+            "CQ0403",
+            "the size of CUMULATE must be a multiple of its step",
+            arguments.values["size"].span,
+            help=f"write INTERVAL '{write_duration(size + slide - size % slide)}', or a step that divides the size",
+        )
     window = Window(kind, time, size, slide, 0)
     panes = -(-size // window.pane_us)
     if panes > MAX_PANES:
@@ -238,10 +244,10 @@ def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBind
             "CQ0403",
             f"each window would be put together from {panes:,} pieces of {write_duration(window.pane_us)}; "
             f"the limit is {MAX_PANES:,}",
-            arguments.values["slide"].span,
-            help="choose a slide that divides the size, or a longer slide",
+            arguments.values[moves].span,
+            help=f"choose a {moves} that divides the size, or a longer {moves}",
         )
-    return replace(window, offset_us=values.get("offset", 0) % slide)
+    return replace(window, offset_us=values.get("offset", 0) % window.period_us)
 
 
 def _without(arguments: WindowArguments, name: str) -> CompileError:

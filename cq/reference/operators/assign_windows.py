@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cq.planner.operators import AssignWindows
+from cq.planner.operators import AssignWindows, WindowKind
 from cq.reference.evaluate import Row
 from cq.reference.operator import Clock, RowOperator, runs
 
@@ -25,6 +25,11 @@ class AssignWindowsRows(RowOperator):
     def _windows(self, time: int) -> Iterator[tuple[int, int]]:
         """The windows that hold a time, by their ends."""
         w = self._window
+        if w.kind is WindowKind.CUMULATE:
+            start = time - (time - w.offset_us) % w.size_us
+            for end in range(time - (time - w.offset_us) % w.slide_us + w.slide_us, start + w.size_us + 1, w.slide_us):
+                yield start, end
+            return
         last = time - (time - w.offset_us) % w.slide_us
         first = last - (w.size_us - 1 - (time - last)) // w.slide_us * w.slide_us
         for start in range(first, last + 1, w.slide_us):

@@ -1,8 +1,9 @@
 """WindowAggregate: rows are put into their windows by integer arithmetic, then grouped.
 
 A row at `u` microseconds is in the windows that start at the points of the grid (every slide) in (u - size, u]: the
-last of them is `u - pmod(u - offset, slide)`. Where windows do not overlap that is all; else the others are exploded.
-With a slide longer than the size, a row further than the size behind its grid point is in no window.
+last of them is `u - pmod(u - offset, slide)`. Where windows do not overlap that is all; else the others are exploded,
+and of windows that grow their ends. With a slide longer than the size, a row further than the size behind its grid
+point is in no window.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ def lower_window(node: WindowAggregate, inputs: tuple[Rows, ...], context: Conte
         placed, ends, by = f"{micros(start)} as _start, {micros(end)} as _end", "_end", ["_start", "_end"]
         text = f"select {placed},\n         {grouping.inner}\n  from {rows.name}{rows.on_time}"
     else:
-        ends, by = plus("_start", window.size_us), ["_start"]
+        grows = window.kind is WindowKind.CUMULATE
+        ends, by = ("_end", ["_start", "_end"]) if grows else (plus("_start", window.size_us), ["_start"])
         text = in_windows(window, grouping.inner, timed(rows, window.time, context))
     step = context.step("placed", text)
     own = [timestamp("_start"), timestamp(ends), timestamp(f"{ends} - 1L"), *grouping.results]
@@ -36,7 +38,10 @@ def lower_window(node: WindowAggregate, inputs: tuple[Rows, ...], context: Conte
 
 
 def in_windows(window: Window, more: str, rows: str) -> str:
-    """A SELECT of `more`, and of `_start`: of each window that holds a row of the CTE `rows`, whose time is `_u`."""
+    """A SELECT of `more`, and of `_start`: of each window that holds a row of the CTE `rows`, whose time is `_u`.
+
+    Where windows of one start grow, also of `_end`.
+    """
     kept = f"\n  where {_into_window(window)} < {window.size_us}L" if window.slide_us > window.size_us else ""
     return f"select {_start(window)},\n         {more}\n  from {rows}{kept}"
 
@@ -49,6 +54,11 @@ def _into_window(window: Window) -> str:
 def _start(window: Window) -> str:
     """The starts of a row's windows, as the column `_start`."""
     into, slide = _into_window(window), f"{window.slide_us}L"
+    if window.kind is WindowKind.CUMULATE:
+        start = f"_u - pmod({plus('_u', -window.offset_us)}, {window.size_us}L)"
+        return (
+            f"{start} as _start, explode(sequence(_u - {into} + {slide}, {start} + {window.size_us}L, {slide})) as _end"
+        )
     if window.size_us <= window.slide_us:
         return f"_u - {into} as _start"
     first = f"_u - {into} - {slide} * (({window.size_us - 1}L - {into}) div {slide})"
