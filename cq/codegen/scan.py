@@ -127,11 +127,11 @@ def _leave_when_full(flow: Flow, step: str) -> None:
 def due_words(stage: StagePlan, inputs: Sequence[LogicalNode]) -> list[DueWord]:
     """Return what a row asks before it is taken: when rows that wait are due, and closing times that depend on data.
 
-    Of waiting rows those of the inputs, and those of times that lag behind the watermark: any other row that is made at
-    an instant has that very time, so it never waits.
+    Of waiting rows those of the inputs, and those of times that lag behind the watermark or are ahead of it: any other
+    row that is made at an instant has that very time, so it never waits.
     """
     nodes = {id(n): n for i in inputs for n in reachable(stage, i)}
-    nodes |= {id(n): n for n in stage.plan.nodes() if any(t is not None and t.lag_us for t in n.waits_on)}
+    nodes |= {id(n): n for n in stage.plan.nodes() if any(t is not None and t.waited_for for t in n.waits_on)}
     kept = [(n, waiting_input(n, stage.waits)) for n in nodes.values()]
     waiting = [due_word(slot_of(stage, n, input)) for n, input in kept if input is not None]
     asked = {**DUE_BY_DATA, **(DUE_ON_GRID if stage.instants else {})}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cq.lang.types import DataType
 
@@ -24,11 +24,28 @@ class TimeAttribute:
     """Column `column` plus `shift_us` is the event time of a row: no later row has one below watermark - `lag_us`.
 
     A window's result has two of them for one event time: `window_time` with shift 0 and `window_end` with shift -1.
+
+    ahead_us: how far it may be ahead of the time its row came with: the end of a window that is still open. Of two
+    times a, b of one row, b - a is at most `a.lag_us + b.ahead_us`.
     """
 
     column: int
     shift_us: int = 0
     lag_us: int = 0
+    ahead_us: int = 0
+
+    @property
+    def waited_for(self) -> bool:
+        """Whether rows that wait for it may have to although their sources declare no delay."""
+        return self.lag_us > 0 or self.ahead_us > 0
+
+
+def waited(times: tuple[TimeAttribute, ...], own: TimeAttribute) -> tuple[TimeAttribute, ...]:
+    """The times of rows that have waited for the watermark to reach `own`.
+
+    Where the row came with that time these are all; else how far the others are behind by then is not known.
+    """
+    return tuple(replace(t, ahead_us=0) for t in times if t.column == own.column) if own.waited_for else times
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,13 +135,14 @@ WINDOWS = {
     "number_as_size": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), 60) GROUP BY window_start;",
     "hop_without_size": BID
     + "SELECT COUNT(*) FROM HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",
-    "window_not_grouped": BID + "SELECT auction FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE);",
-    "group_without_window": BID
-    + "SELECT auction, COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY auction;",
+    "cumulate_by_no_part": BID
+    + "SELECT price FROM CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '25' SECOND, INTERVAL '1' MINUTE);",
+    "cumulate_without_size": BID + "SELECT price FROM CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '25' SECOND);",
+    "session_not_grouped": BID
+    + "SELECT auction FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE);",
     "both_bounds_at_once": BID + "SELECT window, COUNT(*) FROM bid GROUP BY window(ts, '1 minute');",
-    "where_on_window": BID
-    + "SELECT window_start, COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
-    "WHERE window_start > TIMESTAMP '2024-01-01' GROUP BY window_start;",
+    "where_on_window": BID + "SELECT window_start, COUNT(*) FROM bid\n"
+    "WHERE window_start > TIMESTAMP '2024-01-01' GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE);",
     "ungrouped_column": BID
     + "SELECT window_start, auction, item, COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
     "GROUP BY window_start, auction;",
@@ -227,7 +228,7 @@ JOINS = {
     + "SELECT price FROM bid RIGHT JOIN per_min FOR SYSTEM_TIME AS OF bid.ts ON bid.auction = per_min.auction;",
     "left_join_unnest": BID + "SELECT w FROM bid LEFT JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON TRUE;",
     "join_unnest_on": BID + "SELECT w FROM bid JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON w = 'a';",
-    "join_of_a_window": BID + SALE + "SELECT price FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' HOUR) AS b\n"
+    "join_of_a_session": BID + SALE + "SELECT wait FROM SESSION(bid PARTITION BY auction, ts, INTERVAL '1' HOUR) AS b\n"
     "JOIN sale ON b.auction = sale.auction;",
 }
 

@@ -165,9 +165,8 @@ REFUSED = {
     "r.ts BETWEEN s.ts AND s.ts + INTERVAL '1' MINUTE; CREATE VIEW w AS SELECT window_end, k, COUNT(*) AS n FROM "
     "TUMBLE(TABLE r, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_end, k; "
     "SELECT j.k FROM j JOIN w FOR SYSTEM_TIME AS OF j.ts ON j.k = w.k",
-    "cumulating windows": "SELECT 1 FROM CUMULATE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' SECOND, INTERVAL '1' MINUTE)",
     "count windows": "SELECT 1 FROM TUMBLE(TABLE s PARTITION BY k, ROWS 100) GROUP BY k",
-    "rows of a window, not grouped": f"SELECT window_start, x {IN_WINDOWS}",
+    "rows of a session, not grouped": "SELECT x FROM SESSION(s PARTITION BY k, ts, INTERVAL '1' HOUR)",
     "distinct counts in HOP": "SELECT COUNT(DISTINCT x) FROM HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE, "
     "INTERVAL '5' MINUTE) GROUP BY window_start, window_end",
     "order inside an aggregate": f"SELECT MIN(x ORDER BY k) {IN_WINDOWS} GROUP BY window_start",

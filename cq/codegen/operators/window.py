@@ -44,8 +44,9 @@ def layout_of(node: WindowAggregate) -> Layout:
 def _slot(stage: StagePlan, node: WindowAggregate, layout: Layout) -> Slot:
     w = node.window
     # what the container takes for an end is the closing time: `lag_us` later, as are all its times
+    size_us = w.pane_us if w.kind is WindowKind.CUMULATE else w.size_us  # of those the closing function makes windows
     pane = (
-        (w.pane_us, w.offset_us + node.lag_us, w.size_us, w.slide_us)
+        (w.pane_us, w.offset_us + node.lag_us, size_us, w.slide_us)
         if w.kind is not WindowKind.ATTACHED
         else (0, 0, 0, 0)
     )
@@ -78,7 +79,7 @@ def consume_window(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         else:
             local = TableLocals.declare(flow.scope, layout.shape.entry_words)
             local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
-            add_row(flow, node, layout, local, record, row, flow.serial)
+            add_row(flow, node, layout, local, record, row, arrival_of(flow, node))
 
 
 def _attached(flow: Flow, node: WindowAggregate, row: Row, state: str) -> str:
@@ -176,8 +177,11 @@ def close_window(stage: StagePlan, node: LogicalNode) -> None:
     with function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:
         state = flow.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "panes")
         flow.writer.code("if ld_i64(P, NEXT) != instant:\n    return 0", P=state, NEXT=panes.PANES_NEXT_END)
+        if node.window.kind is WindowKind.CUMULATE:
+            _close_growing(flow, node, layout, state)
+            return
         if stage.collects:
-            _fold(flow, layout, state)
+            _fold(flow, layout, state, _of_one_pane)
         if node.window.kind is WindowKind.ATTACHED:
             _close_attached(flow, node, layout, state)
         else:
@@ -194,6 +198,24 @@ def _close_on_grid(flow: Flow, node: WindowAggregate, layout: Layout, state: str
         table = _merged(flow, node, layout, state)
     _emit_groups(flow, node, layout, state, table)
     writer.code("panes_closed(P)", P=state)
+    flow.leave(ast.Constant(abi.DONE))
+
+
+def _close_growing(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> None:
+    """The panes that have ended are one from now on: that of the window, and of those of its start that end later."""
+    writer, window = flow.writer, node.window
+    writer.code(
+        "start = instant - PANE - floormod(instant - PANE - AT, SIZE) - LAG",
+        PANE=window.pane_us, AT=window.offset_us + node.lag_us, SIZE=window.size_us, LAG=node.lag_us,
+    )  # fmt: skip
+    _fold(flow, layout, state, _has_ended)
+    record = writer.let(expr("ld_i64(ld_i64(P, W), 0)", P=state, W=panes.PANES_LIST), "record")
+    table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")
+    _emit_groups(flow, node, layout, state, table)
+    with writer.if_(expr("instant == start + SIZE", SIZE=window.size_us + node.lag_us)):
+        writer.code("panes_closed(P)", P=state)
+    with writer.otherwise():
+        writer.code("panes_grows(P)", P=state)
     flow.leave(ast.Constant(abi.DONE))
 
 
@@ -221,8 +243,17 @@ def _merged(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> st
     return table
 
 
-def _fold(flow: Flow, layout: Layout, state: str) -> None:
-    """Panes that several workers have filled become one, with its groups in first-arrival order."""
+def _of_one_pane(into: str, record: str) -> ast.expr:
+    """Several workers have filled them."""
+    return expr("ld_i64(A, W) == ld_i64(B, W)", A=into, B=record, W=panes.PANE_FIRST)
+
+
+def _has_ended(into: str, record: str) -> ast.expr:
+    return expr("ld_i64(R, W) < instant", R=record, W=panes.PANE_FIRST)
+
+
+def _fold(flow: Flow, layout: Layout, state: str, alike: Callable[[str, str], ast.expr]) -> None:
+    """A pane and those after it that are alike become one, left to right, with its groups in first-arrival order."""
     writer, scope = flow.writer, flow.scope
     records = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_LIST), "records")
     place = writer.let(ast.Constant(1), "place_")
@@ -230,7 +261,7 @@ def _fold(flow: Flow, layout: Layout, state: str) -> None:
     with writer.while_(expr("N < ld_i64(P, W)", N=place, P=state, W=panes.PANES_COUNT)), scope.block():
         into = writer.let(expr("ld_i64(R, N - 1)", R=records, N=place), "into")
         record = writer.let(expr("ld_i64(R, N)", R=records, N=place), "record")
-        with scope.when(expr("ld_i64(A, W) == ld_i64(B, W)", A=into, B=record, W=panes.PANE_FIRST)):
+        with scope.when(alike(into, record)):
             target.use(expr("ld_i64(R, W)", R=into, W=panes.PANE_TABLES))
             _merge_pane(flow, layout, target, record)
             with scope.when(expr("table_sort_births(T) == 0", T=target.table)):

@@ -9,13 +9,11 @@ from cq.errors import NOWHERE, CompileError, Span, compile_error
 from cq.lang.expressions import Column, Expr, Literal, columns_of, format_expr
 from cq.planner.binding.calls import OverCall, SelectCalls
 from cq.planner.binding.scope import Hole, Relation, Room, SessionWindow, holes_of
-from cq.planner.binding.traits import window_bound
+from cq.planner.binding.traits import origin, window_bound
 from cq.planner.operators import Aggregate, Lag, SessionAggregate, Window, WindowAggregate, WindowKind
 from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
-
-GROUPING_HELP = "add to GROUP BY: window_start, window_end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +90,6 @@ def _in_window(
     items: Sequence[tuple[str, Expr]],
     span: Span,
 ) -> Grouped:
-    if calls.group_window is None and not any(holes_of(e, Room.WINDOW) for e in group):
-        raise compile_error(
-            "CQ0502",
-            "GROUP BY does not name the window, and groups over all windows are not supported yet",
-            group[0].span if group else calls.aggregates[0].span,
-            help=GROUPING_HELP,
-        )
     for e in group:
         if holes_of(e, Room.WINDOW) and columns_of(e):
             raise compile_error(
@@ -110,8 +101,8 @@ def _in_window(
     keys = _distinct_keys(e for e in group if not holes_of(e, Room.WINDOW))
     if isinstance(window, SessionWindow):
         return _session(node, window, keys, calls.aggregates, items, span)
-    if window.kind is WindowKind.HOP:
-        refuse_distinct(calls.aggregates, "HOP")
+    if window.kind is not WindowKind.TUMBLE:
+        refuse_distinct(calls.aggregates, window.kind.name)
     return _window_aggregate(node, window, keys, {}, calls.aggregates, items, span)
 
 
@@ -125,20 +116,33 @@ def _in_attached_window(
 ) -> Grouped:
     """Aggregates of aggregates: the rows already belong to a window, and grouping by its bounds closes with it."""
     fields = node.schema.fields
-    bounds = {i: b for i in range(len(fields)) if (b := window_bound(node, i)) is not None}
-    start = next((i for i, b in bounds.items() if b == WINDOW_START), None)
-    times = [t for t in node.schema.times if bounds.get(t.column) == WINDOW_END]
-    if start is None or not times:
+    found = next((f for e in group if isinstance(e, Column) and (f := _bounds_beside(node, e.index)) is not None), None)
+    if found is None:
         raise compile_error(
             "CQ0502",
             "grouping by a window needs both of its bounds",
             place,
             help="select window_start and window_end unchanged in the inner query",
         )
-    window = Window(WindowKind.ATTACHED, times[0], start_column=start)
+    window, bounds = found
     places: dict[Expr, int] = {Column(fields[i].type, fields[i].nullable, i): b for i, b in bounds.items()}
     keys = _distinct_keys(e for e in group if e not in places)
     return _window_aggregate(node, window, keys, places, calls.aggregates, items, span)
+
+
+def _bounds_beside(node: LogicalNode, column: int) -> tuple[Window, dict[int, int]] | None:
+    """The window a column is a bound of, and which of its bounds each column is; None without both of them.
+
+    Rows of windows that are put into windows have bounds of both.
+    """
+    mine = origin(node, column)
+    origins = {i: origin(node, i) for i in range(len(node.schema))}
+    bounds = {i: o.column for i, o in origins.items() if mine and o and o.node is mine.node and o.column < FIRST_KEY}
+    start = next((i for i, b in bounds.items() if b == WINDOW_START), None)
+    time = next((t for t in node.schema.times if bounds.get(t.column) == WINDOW_END), None)
+    if column not in bounds or start is None or time is None:
+        return None
+    return Window(WindowKind.ATTACHED, time, start_column=start), bounds
 
 
 def _window_aggregate(

@@ -31,8 +31,6 @@ def temporal_join(
     """`left [LEFT] JOIN right FOR SYSTEM_TIME AS OF left.ts ON …`: the right row of the key as of then."""
     if node.kind not in {"INNER", "LEFT"} or node.asof:
         raise refused_look_up(node)
-    refuse_pending(left)
-    refuse_pending(right)
     binder = ExprBinder(left, parameters, Clause("FOR SYSTEM_TIME AS OF"), SelectCalls({}))
     time = binder.bind(as_of)
     attribute = left.node.schema.time_of(time.index) if isinstance(time, Column) else None
@@ -230,7 +228,6 @@ def _bare_column(expr: Expr) -> int:
 
 def unnest(node: ast.Unnest, left: Relation, parameters: Mapping[str, ParameterValue]) -> Relation:
     """`left, UNNEST(array) AS alias(column)`: the left row once for each element."""
-    refuse_pending(left)
     if len(node.arrays) != 1:
         raise compile_error("CQ0501", "UNNEST of several arrays is not supported yet", node.span, help="unnest one")
     array = ExprBinder(left, parameters, Clause("UNNEST"), SelectCalls({})).bind(node.arrays[0])
@@ -253,20 +250,6 @@ def unnest(node: ast.Unnest, left: Relation, parameters: Mapping[str, ParameterV
     added = visible_columns(result, node.alias)[len(left.node.schema) :]
     columns: tuple[Visible, ...] = (*left.columns, *added)
     return Relation(result, columns, f"{left.title} with UNNEST", span=left.span)
-
-
-def refuse_pending(relation: Relation) -> None:
-    """CQ0502 for a window table function that is joined before its rows are grouped."""
-    if relation.window is not None:
-        raise compile_error(
-            "CQ0502",
-            "a window function cannot be joined: the rows of a window can only be grouped",
-            relation.window.span,
-            help=(
-                "group them in a view and join that",
-                "or join first, with bounds on the times, and write GROUP BY TUMBLE(ts, …)",
-            ),
-        )
 
 
 def _demand_prompt(time: TimeAttribute, span: Span, ways: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ from cq.planner.binding.sets import combined
 from cq.planner.binding.stream_joins import stream_join
 from cq.planner.binding.subqueries import all_of, parts_of
 from cq.planner.binding.traits import check_depth, origin
-from cq.planner.binding.windows import TABLE_PARAMETERS, check_built, split_table_arguments, table_function
+from cq.planner.binding.windows import TABLE_PARAMETERS, split_table_arguments, table_function, with_windows
 from cq.planner.operators import Filter, Project, WindowAggregate, Windowed, WindowKind
 from cq.planner.operators.window import WINDOW_END, WINDOW_START
 from cq.planner.plan.fold import folded
@@ -155,6 +155,7 @@ class QueryBinder:
             relation = self.relation(first)
         except CompileError as error:
             raise self.told_of_where(error, first, select.where) from None
+        relation = with_windows(relation) if more else relation
         named, where, taken = first, parts_of(select.where), list[ast.Expr]()
         for item in more:
             if isinstance(item, ast.Unnest):
@@ -207,7 +208,7 @@ class QueryBinder:
         return found if found is not None else self.names.lookup(name, span)
 
     def join(self, node: ast.Join) -> Relation:
-        left, right = self.relation(node.left), node.right
+        left, right = with_windows(self.relation(node.left)), node.right
         if isinstance(right, ast.TableRef) and right.as_of is not None:
             return temporal_join(node, left, self.table(replace(right, as_of=None)), right.as_of, self.parameters)
         if isinstance(right, ast.Unnest) and node.kind in {"CROSS", "INNER"} and _always(node.on) and not node.using:
@@ -216,7 +217,7 @@ class QueryBinder:
             raise refused_asof(node)
         if isinstance(right, ast.Unnest):
             raise refused_unnest(node)
-        other = self.relation(right)
+        other = with_windows(self.relation(right))
         if node.natural:
             node = by_common_names(node, left, other)
         return stream_join(node, left, other, self.parameters)
@@ -225,7 +226,7 @@ class QueryBinder:
         self, left: Relation, named: ast.Relation, node: ast.Relation, where: Sequence[ast.Expr]
     ) -> tuple[Relation, list[ast.Expr]]:
         """The join with a further item of a comma list, and the conditions of WHERE that it is by. named: the left."""
-        right = self.relation(node)
+        right = with_windows(self.relation(node))
         sides = Sides(left, right)
         on = [part for part in where if self.joins(part, sides)] or [p for p in where if self.compares(p, sides)]
         joined = ast.Join("INNER" if on else "CROSS", named, node, all_of(on), span=node.span)
@@ -263,7 +264,7 @@ class QueryBinder:
         if not isinstance(node, ast.Join) or where is None or not lacks_bounds(node, error):
             return error
         try:
-            left, right = self.relation(node.left), self.relation(node.right)
+            left, right = (with_windows(self.relation(side)) for side in (node.left, node.right))
         except CompileError:
             return error
 
@@ -280,7 +281,6 @@ class QueryBinder:
         return bounds_in_where(node, error, needed) if needed else error
 
     def table_function(self, node: ast.TableFunction) -> Relation:
-        check_built(node.name, node.name_span)
         if node.name not in TABLE_PARAMETERS:
             raise compile_error(
                 "CQ0205",
@@ -290,7 +290,7 @@ class QueryBinder:
                     did_you_mean(node.name, TABLE_PARAMETERS),
                     "a file is a stream: CREATE STREAM s WITH (connector = 'file', path = '…'), then FROM s"
                     if node.name.startswith(("read_", "scan_"))
-                    else "supported: TUMBLE, HOP, SESSION",
+                    else "supported: TUMBLE, HOP, CUMULATE, SESSION",
                 ),
             )
         table, arguments = split_table_arguments(node)

@@ -41,7 +41,7 @@ from cq.planner.binding.subqueries import (
     tested,
 )
 from cq.planner.binding.traits import check_columns
-from cq.planner.binding.windows import bind_window, check_built, group_window
+from cq.planner.binding.windows import bind_window, group_window, with_windows
 from cq.planner.operators import Filter, Project
 from cq.planner.plan.node import LogicalNode
 
@@ -74,6 +74,16 @@ class Conditions:
     plain: Expr | None = None
     matches: tuple[Match, ...] = ()
     valued: Expr | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no sub-query is in it."""
+        return not self.matches and self.valued is None
+
+    @property
+    def read_a_window(self) -> bool:
+        """Whether they read a bound of a window that no GROUP BY has made yet."""
+        return any(e is not None and holes_of(e, Room.WINDOW) for e in (self.plain, self.valued))
 
 
 @dataclass(slots=True)
@@ -112,6 +122,10 @@ class SelectBinder:
         having = self.attempt(self.conditions, self.select.having, HAVING)
         qualify = self.attempt(self.condition, self.select.qualify, QUALIFY)
         self.findings.raise_if_any()
+        if self.relation.window is not None:
+            if not self.groups_by_window(where, group):
+                return self.in_windows(where)
+            self.refuse_tests_of_windowed(where)
         bound = [e for e in exprs if e is not None]
         node = self.passing(self.relation.node, where, unchanged)
         overs, over_from = self.calls.overs, unchanged
@@ -125,8 +139,8 @@ class SelectBinder:
             bound = [e for e in raised if e is not None]
             qualify = grouped.above(qualify) if qualify is not None else None
             overs = [grouped.above_over(o) for o in overs]
-        else:
-            self.refuse_ungrouped(having)
+        elif having is not None:
+            raise compile_error("CQ0405", "HAVING needs a GROUP BY", having.span, help="write the condition in WHERE")
         relation = self.relation if node.schema.times else replace(self.relation, node=node)  # times may be lost
         node, above = add_overs(node, relation, overs)
         if qualify is not None:
@@ -170,6 +184,20 @@ class SelectBinder:
         wide = Project(node, tuple(exprs), (*names, *(f"key{n}" for n in range(width, len(exprs)))), span=span)
         shown = [c.expr for c in visible_columns(wide, None)]
         return projection(first_of_each(wide, shown[width:], span), shown[:width], names, span)
+
+    def groups_by_window(self, where: Conditions | None, group: Sequence[Expr]) -> bool:
+        """Whether a pending window makes groups that close with it, rather than rows that other clauses see."""
+        if where is not None and where.read_a_window:
+            return False
+        return self.calls.group_window is not None or any(holes_of(e, Room.WINDOW) for e in group)
+
+    def in_windows(self, where: Conditions | None) -> LogicalNode:
+        """This SELECT over rows that are in their windows already; WHERE comes before that unless it reads a bound."""
+        relation, select = self.relation, self.select
+        if where is not None and where.plain is not None and where.is_plain and not where.read_a_window:
+            relation = replace(relation, node=Filter(relation.node, where.plain, span=where.span))
+            select = replace(select, where=None)
+        return SelectBinder(select, with_windows(relation), self.queries).bind()
 
     def attempt(self, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """The result of `step`, or None after noting its mistake: one run reports every mistake."""
@@ -258,22 +286,12 @@ class SelectBinder:
 
     def where(self) -> Conditions | None:
         conditions = self.conditions(self.select.where, WHERE)
-        if conditions is None:
-            return None
-        for predicate in (conditions.plain, conditions.valued):
-            if predicate is not None and holes_of(predicate, Room.WINDOW):
-                raise compile_error(
-                    "CQ0502",
-                    "WHERE is evaluated before rows are assigned to windows",
-                    predicate.span,
-                    help=WHERE.advice,
-                )
-        if self.relation.window is not None and (conditions.matches or conditions.valued is not None):
+        if self.calls.group_window is not None and conditions is not None and conditions.read_a_window:
             raise compile_error(
                 "CQ0502",
-                "a sub-query cannot decide which rows come into a window: what it lets pass has no event time",
+                "WHERE is evaluated before GROUP BY assigns rows to windows",
                 conditions.span,
-                help="test the results of the windows: write the condition in HAVING",
+                help=WHERE.advice,
             )
         return conditions
 
@@ -338,12 +356,21 @@ class SelectBinder:
                 (more or [call])[0].span,
                 help="group the result of one window by another in a derived table",
             )
-        check_built(call.name, call.name_span)
         window = bind_window(group_window(call), self.relation, self.binder(GROUP_BY))
         self.relation = replace(self.relation, window=PendingWindow(window, call.span))
         self.calls.window, self.calls.group_window = True, call
 
     # --------------------------------------------------------------------------------------------------- refusals
+
+    def refuse_tests_of_windowed(self, where: Conditions | None) -> None:
+        """CQ0502 for sub-queries in the WHERE of windows that are grouped."""
+        if where is not None and not where.is_plain:
+            raise compile_error(
+                "CQ0502",
+                "a sub-query cannot decide which rows come into a window: what it lets pass has no event time",
+                where.span,
+                help="test the results of the windows: write the condition in HAVING",
+            )
 
     def refuse_ungrouped_stars(self, items: Sequence[Item], grouped: Grouped) -> None:
         """One CQ0404 for each star of a grouped query, whatever it holds."""
@@ -361,18 +388,6 @@ class SelectBinder:
             )
             self.findings.add(error)
         self.findings.raise_if_any()
-
-    def refuse_ungrouped(self, having: Conditions | None) -> None:
-        """A HAVING or a window without the GROUP BY it needs."""
-        if having is not None:
-            raise compile_error("CQ0405", "HAVING needs a GROUP BY", having.span, help="write the condition in WHERE")
-        if self.relation.window is not None:
-            raise compile_error(
-                "CQ0502",
-                "the rows of a window must be grouped",
-                self.relation.window.span,
-                help="add GROUP BY window_start, window_end and any other keys",
-            )
 
 
 def unchanged(expr: Expr) -> Expr:

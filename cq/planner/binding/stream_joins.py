@@ -20,7 +20,7 @@ from cq.planner.binding.join_mistakes import (
     missing_bound,
 )
 from cq.planner.binding.join_times import Bounds, Sides, bounds_of
-from cq.planner.binding.joins import condition, joined_relation, keyed, refuse_pending, side_by_side
+from cq.planner.binding.joins import condition, joined_relation, keyed, side_by_side
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.scope import Relation
 from cq.planner.operators import IntervalJoin, Join
@@ -33,8 +33,6 @@ Parts = Sequence[tuple[Expr, Bounds | None]]
 
 def stream_join(node: ast.Join, left: Relation, right: Relation, parameters: Mapping[str, ParameterValue]) -> Relation:
     """The join by keys, by an interval of times, or by both; where an input ends, also by any other condition."""
-    refuse_pending(left)
-    refuse_pending(right)
     sides = Sides(right, left) if node.kind == "RIGHT" else Sides(left, right)
     both = side_by_side(sides.left, sides.right, sides.width)
     on = [] if node.kind == "CROSS" else conjuncts(condition(node, both, sides.left, sides.right, parameters))

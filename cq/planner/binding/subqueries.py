@@ -33,10 +33,11 @@ from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.join_mistakes import within
 from cq.planner.binding.join_times import Sides
-from cq.planner.binding.joins import keyed, refuse_pending
+from cq.planner.binding.joins import keyed
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.scope import NOTHING, Hole, Relation, Room, finds, relation_of, shifted
 from cq.planner.binding.traits import one_row
+from cq.planner.binding.windows import with_windows
 from cq.planner.operators import Filter, Join, SemiJoin
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
@@ -131,8 +132,8 @@ def correlated(query: ast.Query, outer: Relation, queries: Queries) -> Inside | 
     about = [p for p in parts if any(_is_outer(ref, relation, outer) for ref in _references(p))]
     if not about:
         return None
-    refuse_pending(relation)
-    return Inside(select, relation, all_of([p for p in parts if not any(p is a for a in about)]), about, here)
+    rest = all_of([p for p in parts if not any(p is a for a in about)])
+    return Inside(select, with_windows(relation), rest, about, here)
 
 
 def _references(node: ast.Node) -> Iterator[ast.ColumnRef]:

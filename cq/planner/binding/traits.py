@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cq.errors import Span, compile_error
 from cq.lang.expressions import Column, Expr, walk
-from cq.planner.operators import Aggregate, Filter, Join, Project, Windowed
+from cq.planner.operators import Aggregate, AssignWindows, Filter, Join, Project, Windowed
 from cq.planner.operators.window import FIRST_KEY
 from cq.planner.plan.node import LogicalNode, OpClass, topological
 
@@ -17,9 +17,10 @@ MAX_PLAN_DEPTH = 200  # nodes above each other; walks that recurse need far fewe
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The window aggregate a column comes from unchanged, and its position there."""
+    """Where a column comes from unchanged: a window aggregate and its position there, or the operator that puts rows in
+    windows, and which bound of them it is (numbered as the first columns of a window aggregate are)."""
 
-    node: Windowed
+    node: Windowed | AssignWindows
     column: int
 
 
@@ -34,6 +35,8 @@ def origin(node: LogicalNode, column: int, one_row_each: bool = False, known: Kn
     a group still has at most one row for each window.
     """
     while not isinstance(node, Windowed):
+        if isinstance(node, AssignWindows) and column >= len(node.input.schema):
+            return Origin(node, column - len(node.input.schema))
         f = node.schema.fields[column]
         pulled = node.pull(Column(f.type, f.nullable, column))
         if pulled is None or (one_row_each and (len(node.inputs) > 1 or node.fan_out != 1)):
@@ -71,7 +74,7 @@ def key_columns(node: LogicalNode) -> tuple[Windowed, dict[int, int]] | None:
     aggregate: Windowed | None = None
     for column in range(len(node.schema)):
         found = origin(node, column, one_row_each=True)
-        if found is None:
+        if found is None or not isinstance(found.node, Windowed):
             continue
         aggregate = found.node
         if FIRST_KEY <= found.column < FIRST_KEY + len(found.node.keys):

@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 
 from cq.errors import CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
-from cq.lang.expressions import Column, Literal
+from cq.lang.expressions import Column, Expr, Literal, transform
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import Kind
+from cq.lang.types import TIMESTAMP, Kind
 from cq.lang.value_text import write_duration
 from cq.planner.binding.calls import WINDOW_FIELDS, window_hole
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.literals import bind_interval, in_days
-from cq.planner.binding.scope import PendingWindow, Relation, SessionWindow, Visible
-from cq.planner.operators import Join, Scan, SemiJoin, Window, WindowKind
+from cq.planner.binding.scope import Hole, PendingWindow, Relation, Room, SessionWindow, Visible
+from cq.planner.operators import AssignWindows, Join, Scan, SemiJoin, Window, WindowKind
 from cq.planner.operators.joined import UntimedJoin
+from cq.planner.operators.window import WINDOW_COLUMNS
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import topological
 
@@ -30,24 +31,22 @@ MAX_GAP_US = MAX_GAP_YEARS * 365 * 86_400_000_000
 TABLE_PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "tumble": ("size", "offset"),
     "hop": ("slide", "size", "offset"),
+    "cumulate": ("step", "size", "offset"),
     "session": ("gap",),
 }
 # In a GROUP BY the names are the same; Spark's `window(ts, size, slide, start)` has its own order.
 SPARK_PARAMETERS = ("size", "slide", "offset")
 PARAMETER_ALIASES = {"data": "table", "timecol": "time", "ts": "time", "start": "offset"}
-NOT_BUILT = {
-    "cumulate": "HOP(TABLE s, DESCRIPTOR(ts), slide, size) is supported",
-}
-
-
 TABLE_FORMS = {
     "tumble": "TUMBLE(TABLE s, DESCRIPTOR(ts), size [, offset])",
     "hop": "HOP(TABLE s, DESCRIPTOR(ts), slide, size [, offset])",
+    "cumulate": "CUMULATE(TABLE s, DESCRIPTOR(ts), step, size [, offset])",
     "session": "SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), gap)",
 }
 GROUP_FORMS = {
     "tumble": "TUMBLE(ts, size [, offset])",
     "hop": "HOP(ts, slide, size [, offset])",
+    "cumulate": "CUMULATE(ts, step, size [, offset])",
     "session": "SESSION(ts, gap)",
     "session_window": "session_window(ts, gap)",
     "window": "window(ts, size [, slide [, offset]])",
@@ -55,9 +54,15 @@ GROUP_FORMS = {
 MEANINGS = {
     "size": "the length of each window",
     "slide": "the time from the start of one window to that of the next",
+    "step": "by how much each window is longer than the one before it",
     "gap": "how long a key is silent before its session ends",
 }
-_INTERVALS = {"size": "INTERVAL '1' MINUTE", "slide": "INTERVAL '10' SECOND", "gap": "INTERVAL '30' MINUTE"}
+_INTERVALS = {
+    "size": "INTERVAL '1' MINUTE",
+    "slide": "INTERVAL '10' SECOND",
+    "step": "INTERVAL '10' SECOND",
+    "gap": "INTERVAL '30' MINUTE",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,34 @@ def table_function(
     return replace(relation, columns=tuple(columns), window=PendingWindow(window, node.span))
 
 
+def with_windows(relation: Relation) -> Relation:
+    """The relation with each row in the windows of the window function that is pending, if one is: the bounds are
+    columns like others. CQ0502 for sessions, whose bounds are known when they end."""
+    if relation.window is None:
+        return relation
+    window, span = relation.window.window, relation.window.span
+    if isinstance(window, SessionWindow):
+        raise compile_error(
+            "CQ0502",
+            "the rows of a session must be grouped: its end is not known while it is open",
+            span,
+            help=(
+                "add GROUP BY window_start, window_end and the columns of PARTITION BY",
+                "to join sessions, group them in a view and join that",
+            ),
+        )
+    node = AssignWindows(relation.node, window, span=span)
+    first = len(relation.node.schema)
+
+    def column(e: Expr) -> Expr:
+        if not (isinstance(e, Hole) and e.room is Room.WINDOW):
+            return e
+        return Column(TIMESTAMP, False, first + e.index, WINDOW_COLUMNS[e.index], span=e.span)
+
+    columns = tuple(replace(c, expr=transform(c.expr, column)) for c in relation.columns)
+    return replace(relation, node=node, columns=columns, window=None)
+
+
 def split_table_arguments(node: ast.TableFunction) -> tuple[ast.TableArgument, WindowArguments]:
     """The relation a window table function reads, and its other arguments by name."""
     call = WindowCall(node.name, node.name_span, TABLE_FORMS[node.name])
@@ -129,7 +162,6 @@ def split_table_arguments(node: ast.TableFunction) -> tuple[ast.TableArgument, W
 
 def group_window(node: ast.Call) -> WindowArguments:
     """The window that `GROUP BY TUMBLE(ts, i)`, `HOP(ts, slide, size)` or Spark's `window(ts, …)` makes."""
-    check_built(node.name, node.name_span)
     spark = node.name == "window"
     name = "session" if node.name == "session_window" else node.name
     call = WindowCall(node.name, node.name_span, GROUP_FORMS[node.name])
@@ -175,16 +207,12 @@ def _check_rows(call: WindowCall, values: Sequence[ast.Node]) -> None:
             )
 
 
-def check_built(name: str, span: Span) -> None:
-    """Refuse the window functions of the language that are not built yet."""
-    if name in NOT_BUILT:
-        raise compile_error("CQ0501", f"{name.upper()} is not supported yet", span, help=NOT_BUILT[name])
-
-
 def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBinder) -> Window | SessionWindow:
     """The window: constants checked, the time found among the relation's time attributes."""
     values = {n: _duration(n, v, binder) for n, v in arguments.values.items()}
-    needed = {"hop": ("size", "slide"), "session": ("gap",)}.get(arguments.kind, ("size",))
+    needed = {"hop": ("size", "slide"), "cumulate": ("size", "step"), "session": ("gap",)}.get(
+        arguments.kind, ("size",)
+    )
     for name in needed:
         if name not in values:
             raise _without(arguments, name)
@@ -200,9 +228,16 @@ def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBind
                 help=f"write {arguments.call.example}",
             )
         return SessionWindow(time, values["gap"], keys, arguments.span)
-    size = values["size"]
-    slide = values.get("slide", size)
-    kind = WindowKind.HOP if arguments.kind == "hop" else WindowKind.TUMBLE
+    size, kind = values["size"], WindowKind(arguments.kind)
+    moves = "step" if kind is WindowKind.CUMULATE else "slide"
+    slide = values.get(moves, size)
+    if kind is WindowKind.CUMULATE and size % slide:
+        raise compile_error(
+            "CQ0403",
+            "the size of CUMULATE must be a multiple of its step",
+            arguments.values["size"].span,
+            help=f"write INTERVAL '{write_duration(size + slide - size % slide)}', or a step that divides the size",
+        )
     window = Window(kind, time, size, slide, 0)
     panes = -(-size // window.pane_us)
     if panes > MAX_PANES:
@@ -210,10 +245,10 @@ def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBind
             "CQ0403",
             f"each window would be put together from {panes:,} pieces of {write_duration(window.pane_us)}; "
             f"the limit is {MAX_PANES:,}",
-            arguments.values["slide"].span,
-            help="choose a slide that divides the size, or a longer slide",
+            arguments.values[moves].span,
+            help=f"choose a {moves} that divides the size, or a longer {moves}",
         )
-    return replace(window, offset_us=values.get("offset", 0) % slide)
+    return replace(window, offset_us=values.get("offset", 0) % window.period_us)
 
 
 def _without(arguments: WindowArguments, name: str) -> CompileError:

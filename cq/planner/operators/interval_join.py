@@ -45,8 +45,8 @@ class IntervalJoin(Joined):
     def _times(self) -> tuple[TimeAttribute, ...]:
         """A row leaves when it has found the later of the two, so the earlier one lags by what it may have waited.
 
-        It waits for its own time. Another time of it is behind that by its lag at most: of two times of any row, each
-        is behind the other by no more than its lag, which holds for sources and windows, and here for what comes out.
+        It waits for its own time. Another time of it is behind that by its lag at most, and by what its own time is
+        ahead: see TimeAttribute, whose law holds for sources and windows, and here for what comes out.
         """
         width = len(self.left.schema)
         left = [_waited(t, self.left_time, self.left_expiry_us + self.left_outer) for t in self.left.schema.times]
@@ -95,7 +95,8 @@ class IntervalJoin(Joined):
 
     @property
     def state(self) -> StateBound:
-        left, right = (write_duration(max(0, us)) for us in (self.left_expiry_us, self.right_expiry_us))
+        left = _kept(self.left_time, self.left_expiry_us)
+        right = _kept(self.right_time, self.right_expiry_us)
         return StateBound(f"left rows for {left} and right rows for {right} of event time")
 
     @property
@@ -122,7 +123,14 @@ class IntervalJoin(Joined):
         return f"{'left ' if self.left_outer else ''}on {condition}"
 
 
+def _kept(time: TimeAttribute, expiry_us: int) -> str:
+    """How long after its own moment a row is kept, in words: one of a window until that is over."""
+    left_us = time.ahead_us + 1 if time.ahead_us else 0
+    return write_duration(max(0, expiry_us) + left_us)
+
+
 def _waited(time: TimeAttribute, own: TimeAttribute, expiry_us: int) -> TimeAttribute:
     """A time of a row that may wait until the watermark is so far behind its own time."""
-    lag_us = max(time.lag_us, expiry_us) if time.column == own.column else time.lag_us + max(expiry_us, 0)
-    return replace(time, lag_us=lag_us)
+    if time.column == own.column:
+        return replace(time, lag_us=max(time.lag_us, expiry_us))
+    return replace(time, lag_us=time.lag_us + own.ahead_us + max(expiry_us, 0))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from cq.errors import NOWHERE, Span
 from cq.lang.expressions import Expr, can_fail, columns_of, format_expr, remap
-from cq.lang.schema import Field, Schema, TimeAttribute
+from cq.lang.schema import Field, Schema, TimeAttribute, waited
 from cq.lang.types import DataType
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import AggregateCall, Change
@@ -88,14 +88,9 @@ class Over(LogicalNode):
     def __post_init__(self) -> None:
         assert self.calls and len(self.calls) == len(self.names)
         added = [Field(n, c.type, c.nullable) for n, c in zip(self.names, self.calls, strict=True)]
-        self._set_schema(Schema((*self.input.schema.fields, *added), self._times()))
-
-    def _times(self) -> tuple[TimeAttribute, ...]:
-        """All times of the input; where rows wait for one that lags, how far the others lag by then is not known."""
         times = self.input.schema.times
-        if self.order is None or not self.order.lag_us:
-            return times
-        return tuple(t for t in times if t.column == self.order.column)
+        times = times if self.order is None else waited(times, self.order)
+        self._set_schema(Schema((*self.input.schema.fields, *added), times))
 
     @property
     def inputs(self) -> tuple[LogicalNode, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cq.lang.expressions import Column, Expr, columns_of
-from cq.lang.schema import Schema, TimeAttribute
+from cq.lang.schema import Schema, TimeAttribute, waited
 from cq.planner.operators.joined import Joined
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
 from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator
@@ -36,7 +36,7 @@ class TemporalJoin(Joined):
 
     def __post_init__(self) -> None:
         assert self.left_keys and len(self.left_keys) == len(self.right_keys), "a temporal join without keys"
-        self._set_schema(Schema(self.columns(), self.left.schema.times))
+        self._set_schema(Schema(self.columns(), waited(self.left.schema.times, self.left_time)))
 
     def pull(self, expr: Expr) -> Pulled | None:
         return ((LEFT, expr),) if all(c < len(self.left.schema) for c in columns_of(expr)) else None

@@ -18,7 +18,7 @@ class UnionAll(Stateless):
     """Every row of every input: by position, and within one event in the order of the inputs.
 
     Columns have equal types by position and the first input's names; a time attribute survives where all inputs have
-    it in the same column with the same shift (the largest lag counts).
+    it in the same column with the same shift (the largest lag counts, and how far it is ahead at most).
     """
 
     branches: tuple[LogicalNode, ...]
@@ -36,9 +36,10 @@ class UnionAll(Stateless):
         )
         times = []
         for time in first.times:
-            others = [b.schema.time_of(time.column) for b in self.branches]
-            if all(o is not None and o.shift_us == time.shift_us for o in others):
-                times.append(replace(time, lag_us=max(o.lag_us for o in others if o is not None)))
+            others = [t for b in self.branches if (t := b.schema.time_of(time.column)) and t.shift_us == time.shift_us]
+            if len(others) == len(self.branches):
+                lag_us, ahead_us = max(o.lag_us for o in others), max(o.ahead_us for o in others)
+                times.append(replace(time, lag_us=lag_us, ahead_us=ahead_us))
         self._set_schema(Schema(columns, tuple(times)))
 
     @property

@@ -1,4 +1,4 @@
-"""WindowAggregate: grouped aggregates over tumbling and hopping windows, closed by the watermark."""
+"""WindowAggregate: grouped aggregates over tumbling, hopping and cumulating windows, closed by the watermark."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class WindowKind(Enum):
 
     TUMBLE = "tumble"
     HOP = "hop"
+    CUMULATE = "cumulate"
     ATTACHED = "attached"  # the window the input row already belongs to: aggregates of aggregates
 
 
@@ -27,6 +28,7 @@ class WindowKind(Enum):
 class Window:
     """Windows [start, start + size_us) with start = offset_us + n * slide_us, over the event time that `time` gives.
 
+    CUMULATE windows grow: [start, start + n * slide_us) up to size_us, with start = offset_us + m * size_us.
     ATTACHED windows have no grid: column `time.column` is the window's end, `start_column` its start.
     """
 
@@ -44,14 +46,23 @@ class Window:
             assert self.size_us > 0 and self.slide_us > 0, "a window without a length"
 
     @property
+    def period_us(self) -> int:
+        """How far apart windows begin."""
+        return self.size_us if self.kind is WindowKind.CUMULATE else self.slide_us
+
+    @property
     def pane_us(self) -> int:
         """The longest piece of time that no window of this kind cuts: panes are this long, on the offset's grid."""
         return math.gcd(self.size_us, self.slide_us)
 
+    def parameters(self, text: Text) -> tuple[object, ...]:
+        """Where on the time line its windows lie, for `parameters` of a node. text: over the rows they hold."""
+        return (self.kind.value, self.size_us, self.slide_us, self.offset_us, text((0,), self.time))
+
     def __str__(self) -> str:
         if self.kind is WindowKind.ATTACHED:
             return "window of the input"
-        slide = f" every {write_duration(self.slide_us)}" if self.kind is WindowKind.HOP else ""
+        slide = f" every {write_duration(self.slide_us)}" if self.kind is not WindowKind.TUMBLE else ""
         offset = f" offset {write_duration(self.offset_us)}" if self.offset_us else ""
         return f"{self.kind.value} {write_duration(self.size_us)}{slide}{offset}"
 
@@ -90,7 +101,8 @@ class WindowAggregate(Windowed):
 
     Output columns: window_start, window_end, window_time (= window_end - 1 us, the row's event time), the keys, the
     aggregates. Rows leave by window end, window start, first arrival of the group. Late rows are dropped. A window in
-    which a row never arrived does not exist. With a slide longer than the size some rows are in no window.
+    which a row never arrived does not exist; one that grows has the rows of those before it. With a slide longer than
+    the size some rows are in no window.
     DOUBLE sums associate by arrival inside a pane, panes left to right.
     """
 
@@ -124,12 +136,14 @@ class WindowAggregate(Windowed):
 
     @property
     def merge_pays(self) -> bool:
-        """Not with DISTINCT: merging sets takes about as long as making them (segment statistics gained nothing)."""
-        return not self.keeps_sets
+        """Not with DISTINCT: merging sets takes about as long as making them (segment statistics gained nothing). Panes
+        are handed over on a grid, and windows of the input have none."""
+        return not self.keeps_sets and self.window.kind is not WindowKind.ATTACHED
 
     @property
     def state(self) -> StateBound:
         panes = -(-self.window.size_us // self.window.pane_us) if self.window.pane_us else 1
+        panes = min(panes, 2) if self.window.kind is WindowKind.CUMULATE else panes  # those that have ended are one
         return StateBound(f"open windows x groups ({panes} pane{'s' if panes > 1 else ''} each)")
 
     def check(self) -> None:
@@ -138,15 +152,16 @@ class WindowAggregate(Windowed):
         if window.kind is WindowKind.ATTACHED:
             assert window.start_column < len(below), "an attached window over a missing start"
         else:
-            assert 0 <= window.offset_us < window.slide_us, "a window whose offset is not reduced"
+            assert 0 <= window.offset_us < window.period_us, "a window whose offset is not reduced"
+        if window.kind is WindowKind.CUMULATE:
+            assert window.size_us % window.slide_us == 0, "a window that does not grow to its size"
         if window.kind is WindowKind.TUMBLE:
             assert window.slide_us == window.size_us, "a tumbling window that does not tumble"
 
     def parameters(self, text: Text) -> tuple[object, ...]:
-        w = self.window
-        start = "" if w.start_column < 0 else text((0,), Column(TIMESTAMP, False, w.start_column))
-        own = (w.kind.value, w.size_us, w.slide_us, w.offset_us, text((0,), w.time), start)
-        return (*own, *self.group_parameters(text))
+        start_column = self.window.start_column
+        start = "" if start_column < 0 else text((0,), Column(TIMESTAMP, False, start_column))
+        return (*self.window.parameters(text), start, *self.group_parameters(text))
 
     def meaning(self, column: int, text: Text) -> str:
         return WINDOW_COLUMNS[column] if column < FIRST_KEY else super(WindowAggregate, self).meaning(column, text)

@@ -95,14 +95,15 @@ def source_key(node: LogicalNode) -> str:
 def at_leaf(node: LogicalNode, exprs: Sequence[Expr]) -> tuple[LogicalNode, tuple[Expr, ...]] | None:
     """The leaf below a chain of stateless operators that give at most a row for a row, and `exprs` over its columns.
 
-    None where another operator is in the way.
+    None where another operator is in the way, or computes what is asked for in a way that is no expression.
     """
     below = tuple(exprs)
     while node.inputs:
         if len(node.inputs) > 1 or node.fan_out != 1 or node.keeps_state:
             return None
-        pulled = [node.pull(e) for e in below]
-        below = tuple(p[0][1] for p in pulled if p is not None)
-        assert len(below) == len(pulled), "a stateless operator of one input that computes what it does not say"
+        pulled = [p for e in below if (p := node.pull(e)) is not None]
+        if len(pulled) < len(below):
+            return None
+        below = tuple(p[0][1] for p in pulled)
         (node,) = node.inputs
     return node, below

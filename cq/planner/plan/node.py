@@ -385,10 +385,11 @@ def topological(roots: Iterable[LogicalNode]) -> tuple[LogicalNode, ...]:
 def rows_may_wait(nodes: Iterable[LogicalNode]) -> bool:
     """Whether in a plan of these nodes a row that is not late can come before the time for which it waits.
 
-    Some time comes before the watermark reaches it (`may_wait`), or an operator waits for one that lags behind that.
+    Some time comes before the watermark reaches it (`may_wait`), or an operator waits for one that lags behind that, or
+    that is ahead of it.
     """
     plan = tuple(nodes)
-    return may_wait(sources_of(plan)) or any(t.lag_us for n in plan for t in n.waits_on if t is not None)
+    return may_wait(sources_of(plan)) or any(t.waited_for for n in plan for t in n.waits_on if t is not None)
 
 
 NodeT = TypeVar("NodeT", bound=type[LogicalNode])

@@ -34,6 +34,20 @@ class WindowRows(RowOperator):
         for i, f in enumerate(self._folds, 1):
             group[i] = f.add(group[i], row)
 
+    def _merged(self, panes: list[dict[Row, Group]]) -> dict[Row, Group]:
+        if len(panes) == 1:
+            return panes[0]
+        merged: dict[Row, Group] = {}
+        for groups in panes:
+            for key, group in groups.items():
+                before = merged.get(key)
+                if before is None:
+                    merged[key] = group
+                else:
+                    states = zip(self._folds, before[1:], group[1:], strict=True)
+                    merged[key] = [min(before[0], group[0]), *[f.merge(a, b) for f, a, b in states]]
+        return merged
+
     def _emit(self, start: int, end: int, groups: dict[Row, Group]) -> None:
         for key, group in sorted(groups.items(), key=lambda item: item[1][0]):
             try:
@@ -96,19 +110,51 @@ class GridWindowRows(WindowRows):
                 self._panes.pop(pane, None)  # no later window reaches back to it
             self._emit(end - self._window.size_us, end, groups)
 
-    def _merged(self, panes: list[dict[Row, Group]]) -> dict[Row, Group]:
-        if len(panes) == 1:
-            return panes[0]
-        merged: dict[Row, Group] = {}
-        for groups in panes:
-            for key, group in groups.items():
-                before = merged.get(key)
-                if before is None:
-                    merged[key] = group
-                else:
-                    states = zip(self._folds, before[1:], group[1:], strict=True)
-                    merged[key] = [min(before[0], group[0]), *[f.merge(a, b) for f, a, b in states]]
-        return merged
+
+class CumulateWindowRows(WindowRows):
+    """CUMULATE: windows that begin together share their panes until the last of them has closed. Times in panes."""
+
+    def __init__(self, node: WindowAggregate, clock: Clock) -> None:
+        super().__init__(node, clock)
+        w = node.window
+        self._column, self._shift = w.time.column, w.time.shift_us - w.offset_us
+        self._pane_us, self._most = w.slide_us, w.size_us // w.slide_us
+        self._panes: dict[int, dict[Row, Group]] = {}
+        self._open: list[int] = []  # a heap of the ends of windows to which a row has come
+        self._known: set[int] = set()
+
+    def on_row(self, port: int, row: Row) -> None:
+        if self.drop_if_late():
+            return
+        pane = (row[self._column] + self._shift) // self._pane_us
+        groups = self._panes.get(pane)
+        if groups is None:
+            groups = self._panes[pane] = {}
+            for end in range(pane + 1, self._begin(pane) + self._most + 1):
+                if end not in self._known:
+                    self._known.add(end)
+                    heapq.heappush(self._open, end)
+        self._add(groups, row)
+
+    def _begin(self, pane: int) -> int:
+        return pane - pane % self._most
+
+    def _time_of(self, pane: int) -> int:
+        return self._window.offset_us + pane * self._pane_us
+
+    def next_instant(self) -> int:
+        return self._time_of(self._open[0]) + self._lag if self._open else NEVER
+
+    def on_instant(self, instant: int) -> None:
+        while self._open and self._time_of(self._open[0]) + self._lag <= instant:
+            end = heapq.heappop(self._open)
+            self._known.discard(end)
+            begin = self._begin(end - 1)
+            groups = self._merged([self._panes[p] for p in range(begin, end) if p in self._panes])
+            if end == begin + self._most:
+                for pane in range(begin, end):
+                    self._panes.pop(pane, None)
+            self._emit(self._time_of(begin), self._time_of(end), groups)
 
 
 class AttachedWindowRows(WindowRows):
@@ -142,5 +188,10 @@ class AttachedWindowRows(WindowRows):
 @runs("window")
 def window_rows(node: WindowAggregate, clock: Clock) -> WindowRows:
     """The operator for the node's kind of window."""
-    kind = AttachedWindowRows if node.window.kind is WindowKind.ATTACHED else GridWindowRows
-    return kind(node, clock)
+    match node.window.kind:
+        case WindowKind.ATTACHED:
+            return AttachedWindowRows(node, clock)
+        case WindowKind.CUMULATE:
+            return CumulateWindowRows(node, clock)
+        case _:
+            return GridWindowRows(node, clock)

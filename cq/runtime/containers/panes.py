@@ -361,6 +361,14 @@ def panes_closed(panes: int) -> int:
     return 0
 
 
+@native("i64(i64)", export=True)
+def panes_grows(panes: int) -> int:
+    """The window that ends at PANES_NEXT_END has been emitted, and the next one has its panes too: move on."""
+    st_i64(panes, PANES_NEXT_END, ld_i64(panes, PANES_NEXT_END) + ld_i64(panes, PANES_SLIDE_US))
+    st_i64(panes, PANES_CURSOR, -1)
+    return 0
+
+
 # -- as flat bytes, and back -----------------------------------------------------------------------------------------
 
 _saved = Struct("SAVED")

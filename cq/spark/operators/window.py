@@ -1,8 +1,9 @@
 """WindowAggregate: rows are put into their windows by integer arithmetic, then grouped.
 
 A row at `u` microseconds is in the windows that start at the points of the grid (every slide) in (u - size, u]: the
-last of them is `u - pmod(u - offset, slide)`. Where windows do not overlap that is all; else the others are exploded.
-With a slide longer than the size, a row further than the size behind its grid point is in no window.
+last of them is `u - pmod(u - offset, slide)`. Where windows do not overlap that is all; else the others are exploded,
+and of windows that grow their ends. With a slide longer than the size, a row further than the size behind its grid
+point is in no window.
 """
 
 from __future__ import annotations
@@ -21,13 +22,12 @@ def lower_window(node: WindowAggregate, inputs: tuple[Rows, ...], context: Conte
     if window.kind is WindowKind.ATTACHED:
         start, end = rows.columns[window.start_column], rows.columns[window.time.column]
         placed, ends, by = f"{micros(start)} as _start, {micros(end)} as _end", "_end", ["_start", "_end"]
-        below = f"{rows.name}{rows.on_time}"
+        text = f"select {placed},\n         {grouping.inner}\n  from {rows.name}{rows.on_time}"
     else:
-        placed, ends, by = _start(window), plus("_start", window.size_us), ["_start"]
-        below = timed(rows, window.time, context)
-        if window.slide_us > window.size_us:
-            below += f"\n  where {_into_window(window)} < {window.size_us}L"
-    step = context.step("placed", f"select {placed},\n         {grouping.inner}\n  from {below}")
+        grows = window.kind is WindowKind.CUMULATE
+        ends, by = ("_end", ["_start", "_end"]) if grows else (plus("_start", window.size_us), ["_start"])
+        text = in_windows(window, grouping.inner, timed(rows, window.time, context))
+    step = context.step("placed", text)
     own = [timestamp("_start"), timestamp(ends), timestamp(f"{ends} - 1L"), *grouping.results]
     return Lowered(
         f"select {select_list(own)},\n"
@@ -35,6 +35,15 @@ def lower_window(node: WindowAggregate, inputs: tuple[Rows, ...], context: Conte
         f"  from {step}\n"
         f"  group by {', '.join((*by, *grouping.keys))}"
     )
+
+
+def in_windows(window: Window, more: str, rows: str) -> str:
+    """A SELECT of `more`, and of `_start`: of each window that holds a row of the CTE `rows`, whose time is `_u`.
+
+    Where windows of one start grow, also of `_end`.
+    """
+    kept = f"\n  where {_into_window(window)} < {window.size_us}L" if window.slide_us > window.size_us else ""
+    return f"select {_start(window)},\n         {more}\n  from {rows}{kept}"
 
 
 def _into_window(window: Window) -> str:
@@ -45,6 +54,11 @@ def _into_window(window: Window) -> str:
 def _start(window: Window) -> str:
     """The starts of a row's windows, as the column `_start`."""
     into, slide = _into_window(window), f"{window.slide_us}L"
+    if window.kind is WindowKind.CUMULATE:
+        start = f"_u - pmod({plus('_u', -window.offset_us)}, {window.size_us}L)"
+        return (
+            f"{start} as _start, explode(sequence(_u - {into} + {slide}, {start} + {window.size_us}L, {slide})) as _end"
+        )
     if window.size_us <= window.slide_us:
         return f"_u - {into} as _start"
     first = f"_u - {into} - {slide} * (({window.size_us - 1}L - {into}) div {slide})"

@@ -1,0 +1,73 @@
+"""assign_windows: the bounds of a row's windows from its time, in a loop where they may be several."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+from cq.codegen.flow import Flow, consumes
+from cq.codegen.values import Row, Val
+from cq.codegen.writer import expr
+from cq.lang.types import TIMESTAMP
+from cq.planner.operators import AssignWindows, WindowKind
+from cq.planner.plan.node import LogicalNode
+from cq.runtime.layout.job import Grid
+
+
+@consumes("assign_windows", copies_text=False)
+def consume_assign_windows(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
+    """The row beside the bounds of each window. Admission sends the ends, at which groups of such rows may close."""
+    assert isinstance(node, AssignWindows)
+    window = node.window
+    flow.stage.grids.append(Grid(window.slide_us, window.offset_us + window.size_us + window.time.lag_us))
+    with flow.on_time(node):
+        time = row.column(window.time.column).it
+        if window.time.shift_us:
+            time = flow.scope.let(expr("T + S", T=time, S=window.time.shift_us), "t")
+        _windows(flow, node, row, time)
+
+
+def _windows(flow: Flow, node: AssignWindows, row: Row, time: ast.expr) -> None:
+    window, scope = node.window, flow.scope
+
+    def since(period_us: int) -> ast.expr:
+        """How long the grid of this period has been at its last point."""
+        return scope.let(expr("floormod(T - O, P)", T=time, O=window.offset_us, P=period_us), "since")
+
+    def moved(start: ast.expr) -> ast.expr:
+        return scope.let(expr("S + SIZE", S=start, SIZE=window.size_us), "end")
+
+    last = scope.let(expr("T - I", T=time, I=since(window.slide_us)), "last")
+    if window.kind is WindowKind.CUMULATE:
+        start = scope.let(expr("T - I", T=time, I=since(window.size_us)), "start")
+        ends = expr("floordiv(S + SIZE - LAST, SLIDE)", S=start, SIZE=window.size_us, LAST=last, SLIDE=window.slide_us)
+        with _each(flow, ends) as number:
+            end = expr("LAST + (N + 1) * SLIDE", LAST=last, N=number, SLIDE=window.slide_us)
+            _deliver(flow, node, row, start, scope.let(end, "end"))
+    elif node.several:
+        starts = expr(
+            "floordiv(SIZE - 1 - T + LAST, SLIDE)", SIZE=window.size_us, T=time, LAST=last, SLIDE=window.slide_us
+        )
+        before = scope.let(starts, "before")
+        with _each(flow, expr("B + 1", B=before)) as number:
+            start = expr("LAST - (B - N) * SLIDE", LAST=last, B=before, N=number, SLIDE=window.slide_us)
+            start = scope.let(start, "start")
+            _deliver(flow, node, row, start, moved(start))
+    else:
+        inside = expr("T - LAST < SIZE", T=time, LAST=last, SIZE=window.size_us)
+        with scope.when(inside) if node.may_drop else nullcontext():
+            _deliver(flow, node, row, last, moved(last))
+
+
+@contextmanager
+def _each(flow: Flow, count: ast.expr) -> Iterator[str]:
+    """Inside, the number of a window, from 0."""
+    number = flow.writer.fresh("w")
+    with flow.writer.for_(number, 0, count), flow.scope.block():
+        yield number
+
+
+def _deliver(flow: Flow, node: AssignWindows, row: Row, start: ast.expr, end: ast.expr) -> None:
+    times = (start, end, flow.scope.let(expr("E - 1", E=end), "time"))
+    flow.deliver(node, row.with_added(len(node.input.schema), [Val(TIMESTAMP, (t,)) for t in times]))

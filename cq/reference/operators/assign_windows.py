@@ -1,0 +1,36 @@
+"""AssignWindows: the row once for each window that holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cq.planner.operators import AssignWindows, WindowKind
+from cq.reference.evaluate import Row
+from cq.reference.operator import Clock, RowOperator, runs
+
+
+@runs("assign_windows")
+class AssignWindowsRows(RowOperator):
+    def __init__(self, node: AssignWindows, clock: Clock) -> None:
+        super().__init__(node, clock)
+        self._window = node.window
+        self._column, self._shift = node.window.time.column, node.window.time.shift_us
+
+    def on_row(self, port: int, row: Row) -> None:
+        if self.drop_if_late():
+            return
+        for start, end in self._windows(row[self._column] + self._shift):
+            self.out.append((*row, start, end, end - 1))
+
+    def _windows(self, time: int) -> Iterator[tuple[int, int]]:
+        """The windows that hold a time, by their ends."""
+        w = self._window
+        if w.kind is WindowKind.CUMULATE:
+            start = time - (time - w.offset_us) % w.size_us
+            for end in range(time - (time - w.offset_us) % w.slide_us + w.slide_us, start + w.size_us + 1, w.slide_us):
+                yield start, end
+            return
+        last = time - (time - w.offset_us) % w.slide_us
+        first = last - (w.size_us - 1 - (time - last)) // w.slide_us * w.slide_us
+        for start in range(first, last + 1, w.slide_us):
+            yield start, start + w.size_us
