@@ -78,10 +78,11 @@ class StagePlan:
             if made.container:
                 said = node.operator.replace("_", " ")
                 made = replace(made, operator=said, line=node.span.line, column=node.span.column)
-            if any(word > LAST_STRING_WORD for shape in made.shapes for word in shape.string_words):
+            if any(word > LAST_STRING_WORD for s in made.shapes for word in (*s.string_words, *s.arrival_words)):
                 raise compile_error(
                     "CQ0502", "this operator keeps too many text values for each row or group", node.span,
-                    help="select fewer text columns, take MIN and MAX of fewer texts, or use a smaller offset in LAG",
+                    help="select fewer text columns, take MIN, MAX, FIRST and LAST of fewer columns, or use a smaller "
+                    "offset in LAG",
                 )  # fmt: skip
             self._next_word += 1
             self.slots.append(made)
@@ -109,7 +110,7 @@ class StagePlan:
 
 NODE, START, ARRIVAL = abi.STATE_ERROR_NODE, abi.STATE_ERROR_START, abi.STATE_ERROR_ARRIVAL
 GROUP, ENTRY, TABLE = abi.STATE_ERROR_GROUP, abi.STATE_ERROR_ENTRY, abi.STATE_ERROR_TABLE
-LAST_STRING_WORD = 62  # of an entry: where its strings are is a word of bits (TABLE_STRINGS)
+LAST_STRING_WORD = 62  # of an entry: where its strings and arrivals are is a word of bits each (TABLE_STRINGS)
 FATAL = Word(2, "FATAL")  # "late" of a late row whose source says late = 'fail'
 
 

@@ -180,7 +180,6 @@ CLAUSES: tuple[Phrase, ...] = (
 )
 
 FUNCTION_WAYS = "docs/language.md lists all functions; in Python: cq.lang.functions.all_names()"
-_ORDERED = "LAG(x) OVER (PARTITION BY key ORDER BY ts) has the row before; MIN and MAX the least and greatest"
 _BETWEEN = "subtract: a - b is an INTERVAL, and TIMESTAMPDIFF(SECOND, b, a) a number"
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
 _PATTERN = "write x LIKE 'a%', STARTS_WITH(x, 'a') or CONTAINS(x, 'a')"
@@ -196,19 +195,14 @@ _LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE,
 
 # Functions of other systems by name, and what does the same here.
 ELSEWHERE: dict[str, str] = {
-    **dict.fromkeys(["first", "last", "arg_max", "arg_min", "max_by", "min_by"], _ORDERED),
     **dict.fromkeys(["stdev", "std"], "write STDDEV(x)"),
     "var": "write VARIANCE(x)",
-    **dict.fromkeys(["covar_pop", "covar_samp"], "compute it from DOUBLEs: AVG(x * y) - AVG(x) * AVG(y)"),
-    **dict.fromkeys(
-        ["corr", "regr_slope"],
-        "compute it, from DOUBLEs, with AVG(x * y) - AVG(x) * AVG(y) and AVG(x * x) - AVG(x) * AVG(x)",
-    ),
     **dict.fromkeys(["median", "quantile", "quantile_cont", "quantile_disc", "percentile", "mode"], _COLLECTED),
     **dict.fromkeys(["percentile_cont", "percentile_disc", "percentile_approx", "approx_percentile"], _COLLECTED),
     **dict.fromkeys(["array_agg", "string_agg", "group_concat", "listagg", "list"], _COLLECTED),
-    **dict.fromkeys(["collect_list", "collect_set", "collect", "topk", "histogram", "earliest_by_offset"], _COLLECTED),
-    "latest_by_offset": _ORDERED,
+    **dict.fromkeys(["collect_list", "collect_set", "collect", "topk", "histogram"], _COLLECTED),
+    "earliest_by_offset": "write FIRST(x IGNORE NULLS)",
+    "latest_by_offset": "write LAST(x IGNORE NULLS)",
     "total": "write SUM(x)",
     **dict.fromkeys(["rollup", "cube", "grouping"], "write one query per grouping and join them with UNION ALL"),
     **dict.fromkeys(["any", "all", "any_match"], "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)"),

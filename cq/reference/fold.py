@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from cq.lang.functions import Failure, Signature
+from cq.lang.functions import Failure
 from cq.planner.plan.calls import AggregateCall
 from cq.reference.evaluate import Row, evaluator, keys_of
 
@@ -16,17 +16,20 @@ class Fold:
     def __init__(self, call: AggregateCall) -> None:
         self.call = call
         self.function = call.function
-        self.signature = Signature(tuple(a.type for a in call.args), call.type)
+        self.signature = call.signature
         self.zero: Any = self.function.zero
         self._filter = evaluator(call.filter) if call.filter is not None else None
         self._arguments = [evaluator(a) for a in call.args]
 
-    def add(self, state: Any, row: Row) -> Any:
-        """The state with one more row."""
+    def add(self, state: Any, row: Row, arrival: int = 0) -> Any:
+        """The state with one more row. arrival: greater for a later row; 0 where rows only come in order."""
         if self._filter is not None and not self._filter(row):
             return state
         values = [a(row) for a in self._arguments]
-        return state if None in values else self.function.add(self.signature, state, *values)
+        if None in values and not self.function.keeps_null:
+            return state
+        placed = (arrival,) if self.function.by_position else ()
+        return self.function.add(self.signature, state, *placed, *values)
 
     def merge(self, left: Any, right: Any) -> Any:
         """The state of the rows of both, those of `left` first."""
@@ -49,7 +52,7 @@ class DistinctFold(Fold):
         self.zero = ()
         self._key = keys_of(call.args)
 
-    def add(self, state: Any, row: Row) -> Any:
+    def add(self, state: Any, row: Row, arrival: int = 0) -> Any:
         if self._filter is not None and not self._filter(row):
             return state
         key = self._key(row)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from cq.lang.expressions import Expr
-from cq.lang.functions import Signature
 from cq.lang.schema import TimeAttribute
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.source import SourceDef
@@ -66,15 +65,30 @@ def released(rows: Rows, time: TimeAttribute, more: str, context: Context) -> st
 
 
 def argument(call: AggregateCall, columns: Sequence[str], context: Context) -> str:
-    """What the aggregate sees of a row: its argument, `1` for COUNT(*); NULL (it skips those) unless FILTER is TRUE."""
-    value = context.text(call.args[0], columns) if call.args else "1"
-    return value if call.filter is None else f"case when {context.text(call.filter, columns)} then {value} end"
+    """What the aggregate sees of a row: its argument, or several packed, `1` for COUNT(*); NULL (it skips those) unless
+    FILTER is TRUE."""
+    values = [context.text(a, columns) for a in call.args] or ["1"]
+    condition = [context.text(call.filter, columns)] if call.filter is not None else []
+    if not call.function.packs(call.signature):
+        return when(condition, values[0])
+    present = [] if call.function.keeps_null else [f"{v} is not null" for v in values]
+    return when(condition + present, packed(values))
 
 
-def aggregate(call: AggregateCall, column: str, over: str = "") -> str:
-    """The aggregate over the column that holds its argument."""
-    signature = Signature(tuple(a.type for a in call.args), call.type)
-    return call.function.spark_text(signature, f"DISTINCT {column}" if call.distinct else column, over)
+def packed(values: Sequence[str]) -> str:
+    """Arguments as the struct that `Aggregate.spark_text` takes."""
+    return f"struct({', '.join(f'{v} as {name}' for v, name in zip(values, 'ab', strict=False))})"
+
+
+def when(conditions: Sequence[str], value: str) -> str:
+    """The value where all the conditions are TRUE, else NULL."""
+    return f"case when {' and '.join(conditions)} then {value} end" if conditions else value
+
+
+def aggregate(call: AggregateCall, column: str, over: str = "", position: str = "") -> str:
+    """The aggregate over the column that holds its argument. position: the text of a row's."""
+    text = f"DISTINCT {column}" if call.distinct else column
+    return call.function.spark_text(call.signature, text, over, position)
 
 
 Lower = Callable[[Any, tuple[Rows, ...], Context], Lowered]

@@ -27,7 +27,7 @@ class Grouping:
         shown = [f"{context.text(k, columns)} as {name}" for k, name in zip(keys, self.keys, strict=True)]
         shown += [f"{argument(c, columns, context)} as {name}" for c, name in zip(calls, names, strict=True)]
         self.inner = ", ".join((*shown, "struct(_w, _s, _o) as _at"))
-        self.results = [*self.keys, *(aggregate(c, name) for c, name in zip(calls, names, strict=True))]
+        self.results = [*self.keys, *(aggregate(c, name, position="_at") for c, name in zip(calls, names, strict=True))]
 
 
 def place_of_group(before: str = "") -> str:

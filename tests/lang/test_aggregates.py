@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
 import pytest
-from examples import Example, aggregate_examples, argument_of, bound, comparable
+from examples import Example, aggregate_examples, arguments_of, bound, comparable
 
 from cq.errors import CODES
 from cq.lang import aggregates
@@ -37,7 +38,8 @@ from cq.reference.fold import fold
 
 ENTRIES = sorted(aggregates.all_aggregates().values(), key=lambda e: e.name)
 TYPES = [BOOLEAN, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, decimal(12, 2), VARCHAR, DATE, TIMESTAMP, INTERVAL]
-CASES = [(e, s) for e in ENTRIES for t in TYPES if (s := e.signature((t,))) is not None]
+ARGUMENTS = [*((t,) for t in TYPES), (DOUBLE, DOUBLE), (VARCHAR, DOUBLE), (BIGINT, VARCHAR)]
+CASES = [(e, s) for e in ENTRIES for types in ARGUMENTS if (s := e.signature(types)) is not None]
 
 
 def name_of(case: object) -> str:
@@ -54,8 +56,8 @@ def name_of(case: object) -> str:
 def test_the_example_holds_on_the_reference(example: Example) -> None:
     entry = aggregates.lookup(example.owner)
     assert entry is not None
-    found, values = argument_of(example)
-    state = folded(entry, found, [v for v in values if v is not None])
+    found, values = arguments_of(example)
+    state = folded(entry, found, numbered(values))
     if example.error:
         with pytest.raises(Failure) as caught:
             entry.value(found, state)
@@ -86,11 +88,24 @@ def some(rng: random.Random, type_: DataType) -> Any:
             return rng.choice([0, 1, -1, rng.randint(-30000, 30000)])
 
 
-def folded(entry: Aggregate, signature: Signature, values: list[Any], state: Any = None) -> Any:
+Rows = list[tuple[int, tuple[Any, ...]]]
+"""Rows with their arrivals."""
+
+
+def folded(entry: Aggregate, signature: Signature, rows: Rows, state: Any = None) -> Any:
     state = entry.zero if state is None else state
-    for v in values:
-        state = entry.add(signature, state, v)
+    for arrival, values in rows:
+        if entry.keeps_null or None not in values:
+            state = entry.add(signature, state, *([arrival] if entry.by_position else []), *values)
     return state
+
+
+def numbered(rows: Iterable[tuple[Any, ...]]) -> Rows:
+    return list(enumerate(rows))
+
+
+def some_rows(rng: random.Random, signature: Signature, count: int) -> Rows:
+    return numbered(tuple(some(rng, t) for t in signature.params) for _ in range(count))
 
 
 def same(a: Any, b: Any) -> bool:
@@ -101,7 +116,7 @@ def same(a: Any, b: Any) -> bool:
 def test_partial_results_merge_to_the_whole(entry: Aggregate, signature: Signature) -> None:
     rng = random.Random(f"{entry.name}{signature}")
     for _ in range(60):
-        values = [some(rng, signature.params[0]) for _ in range(rng.randint(0, 9))]
+        values = some_rows(rng, signature, rng.randint(0, 9))
         cut = rng.randint(0, len(values))
         whole = entry.value(signature, folded(entry, signature, values))
         left, right = folded(entry, signature, values[:cut]), folded(entry, signature, values[cut:])
@@ -120,8 +135,7 @@ def test_partial_results_merge_to_the_whole(entry: Aggregate, signature: Signatu
 def test_removing_undoes_adding_where_merging_is_exact(entry: Aggregate, signature: Signature) -> None:
     assert entry.remove is not None
     rng = random.Random(2)
-    values = [some(rng, signature.params[0]) for _ in range(20)]
-    state = folded(entry, signature, values)
+    state = folded(entry, signature, some_rows(rng, signature, 20))
     extra = some(rng, signature.params[0])
     assert entry.remove(signature, entry.add(signature, state, extra), extra) == state
 
@@ -129,7 +143,7 @@ def test_removing_undoes_adding_where_merging_is_exact(entry: Aggregate, signatu
 @pytest.mark.parametrize(("entry", "signature"), [(e, s) for e, s in CASES if e.idempotent], ids=name_of)
 def test_adding_again_changes_nothing_where_distinct_does_not(entry: Aggregate, signature: Signature) -> None:
     rng = random.Random(3)
-    values = [some(rng, signature.params[0]) for _ in range(20)]
+    values = some_rows(rng, signature, 20)
     assert same(folded(entry, signature, [*values, *values]), folded(entry, signature, values))
 
 
@@ -180,7 +194,7 @@ def test_the_mean_of_integers_is_rounded_once() -> None:
     entry, signature = aggregates.resolve("avg", [BIGINT])  # type: ignore[misc]
     for _ in range(500):
         values = [rng.randint(-(2**63), 2**63 - 1) for _ in range(rng.randint(1, 5))]
-        got = entry.value(signature, folded(entry, signature, values))
+        got = entry.value(signature, folded(entry, signature, numbered((v,) for v in values)))
         exact = Fraction(sum(values), len(values))
         assert got == float(exact)
 
@@ -188,9 +202,9 @@ def test_the_mean_of_integers_is_rounded_once() -> None:
 def test_a_sum_may_leave_the_range_on_the_way() -> None:
     entry, signature = aggregates.resolve("sum", [BIGINT])  # type: ignore[misc]
     top = 2**63 - 1
-    assert entry.value(signature, folded(entry, signature, [top, top, -top])) == top
+    assert entry.value(signature, folded(entry, signature, numbered([(top,), (top,), (-top,)]))) == top
     with pytest.raises(Failure, match="overflow"):
-        entry.value(signature, folded(entry, signature, [top, 1]))
+        entry.value(signature, folded(entry, signature, numbered([(top,), (1,)])))
 
 
 def call(name: str, type_: DataType, *, distinct: bool) -> AggregateCall:

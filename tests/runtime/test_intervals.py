@@ -140,7 +140,7 @@ class Model:
 
     def __init__(self, run, hashes):
         self.run, self.hashes, self.open, self.arrivals = run, hashes, [], 0
-        self.intervals = run.intervals_new(WORDS, STRINGS, KEY_WORDS, GAP)
+        self.intervals = run.intervals_new(WORDS, STRINGS, 0, KEY_WORDS, GAP)
 
     @property
     def table(self):
@@ -357,7 +357,7 @@ def test_pieces_of_what_was_saved_are_one_again(run):
 
 def test_memory_of_intervals_that_have_closed_is_used_again(run):
     rounds = 1_000_000 if run.compiled else 3000
-    intervals = run.intervals_new(WORDS, 0, 1, GAP)
+    intervals = run.intervals_new(WORDS, 0, 0, 1, GAP)
     assert run.pass_through(intervals, 0, 300) > 200
     held = run.intervals_held_bytes(intervals)
     assert run.pass_through(intervals, 300, rounds) == rounds - 300
@@ -367,7 +367,7 @@ def test_memory_of_intervals_that_have_closed_is_used_again(run):
 
 def test_memory_of_one_key_is_used_again(run):
     rounds, spread = (1_000_000, 20_000) if run.compiled else (1500, 400)
-    intervals = run.intervals_new(WORDS, 0, 1, 1)
+    intervals = run.intervals_new(WORDS, 0, 0, 1, 1)
     first = spread
     assert run.pass_one_key(intervals, 0, first, spread) > 0
     held = run.intervals_held_bytes(intervals)
@@ -388,7 +388,7 @@ def test_a_row_meets_its_neighbours_in_few_steps_however_many_are_open(monkeypat
 
     monkeypatch.setattr(order, "_entry", counted)
     with Memory():
-        intervals = v.intervals_new(WORDS, 0, 1, 1)
+        intervals = v.intervals_new(WORDS, 0, 0, 1, 1)
         table, count = ld_i64(intervals, INTERVALS_TABLE), 1000
         for time in sorted(range(0, 10 * count, 10), key=lambda t: t + dice.randrange(10 * spread)):
             intervals_insert(intervals, 0, 0, time, time)
@@ -418,11 +418,11 @@ def test_a_row_meets_its_neighbours_in_few_steps_however_many_are_open(monkeypat
 def test_many_of_one_key_take_little_longer_than_as_many_keys():
     """As long as their number squared would be a minute."""
     with Compiled(*FUNCTIONS) as run:
-        intervals = run.intervals_new(WORDS, 0, 1, 1)
+        intervals = run.intervals_new(WORDS, 0, 0, 1, 1)
         assert run.pass_one_key(intervals, 0, 300_000, 1_000_000) > 100_000
         room = run.zeros(8 * run.intervals_saved_words(intervals) + 8)
         words = run.intervals_save(intervals, room)
-        other = run.intervals_new(WORDS, 0, 1, 1)
+        other = run.intervals_new(WORDS, 0, 0, 1, 1)
         assert run.intervals_load(other, room, 0) == words
         again = run.zeros(8 * words + 8)
         assert run.intervals_save(other, again) == words
@@ -451,7 +451,7 @@ def test_many_that_close_at_once_take_no_longer_than_their_number():
 @pytest.mark.parametrize("fail_at", range(16))
 def test_without_memory_what_is_open_stays(fail_at):
     with Memory(fail_at=fail_at) as memory:
-        intervals = v.intervals_new(WORDS, 0, 1, GAP)
+        intervals = v.intervals_new(WORDS, 0, 0, 1, GAP)
         if intervals == 0:
             memory.check_no_leaks()
             return

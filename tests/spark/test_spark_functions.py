@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from examples import Example, aggregate_examples, argument_of, bound, cast_examples, comparable, scalar_examples
+from examples import Example, aggregate_examples, arguments_of, bound, cast_examples, comparable, scalar_examples
 from spark_agreement import column, physical
 from spark_fixture import spark, view_name  # noqa: F401
 
@@ -16,6 +16,7 @@ from cq.lang import aggregates
 from cq.lang.expressions import Call, Column, Expr, Literal, transform
 from cq.lang.types import BOOLEAN, VARCHAR, DataType, Kind, array, to_arrow
 from cq.reference.evaluate import evaluate
+from cq.spark.context import packed, when
 from cq.spark.exchange import forget, query, to_spark
 from cq.spark.expressions import CONSTANT_ARGUMENTS, Expressions
 from cq.spark.ingest import from_view, stored_type, to_result
@@ -104,16 +105,23 @@ def test_a_computed_argument_where_spark_wants_a_constant_is_refused(text):
 
 def aggregate_on_spark(session: Any, examples: Sequence[Example], over: str) -> list[tuple[Any, DataType]]:
     """The aggregates of examples in one query: a column each, filled up with NULLs, which all of them skip."""
-    arguments = [argument_of(e) for e in examples]
-    height = max(len(values) for _, values in arguments) + 1
+    arguments = [arguments_of(e) for e in examples]
+    height = max(len(rows) for _, rows in arguments) + 1
     signatures = [found for found, _ in arguments]
-    columns = [column([*values, *[None] * (height - len(values))], found.params[0]) for found, values in arguments]
+    columns: dict[str, pa.Array] = {}
+    texts = []
     names = [f"c{i}" for i in range(len(examples))]
-    entries = [aggregates.all_aggregates()[e.owner] for e in examples]
-    calls = zip(entries, signatures, names, strict=True)
-    texts = [f"{entry.spark_text(found, name, over)} as {name}" for entry, found, name in calls]
+    for example, name, (found, rows) in zip(examples, names, arguments, strict=True):
+        entry = aggregates.all_aggregates()[example.owner]
+        for n, type_ in enumerate(found.params):
+            values = [row[n] for row in rows]
+            columns[f"{name}_{n}"] = column([*values, *[None] * (height - len(values))], type_)
+        own = [f"{name}_{n}" for n in range(len(found.params))]
+        present = [f"n < {len(rows)}"] if entry.keeps_null else [f"{c} is not null" for c in own]
+        argument = when(present, packed(own)) if entry.packs(found) else own[0]
+        texts.append(f"{entry.spark_text(found, argument, over, POSITION)} as {name}")
     view = view_name()
-    to_spark(session, pa.table([*columns, pa.array(range(height))], names=[*names, "n"]), view)
+    to_spark(session, pa.table([*columns.values(), pa.array(range(height))], names=[*columns, "n"]), view)
     order = " order by n desc limit 1" if over else ""
     table = query(session, f"select {', '.join(texts)}{', n' if over else ''} from {view}{order}")
     forget(session, view)
@@ -123,6 +131,7 @@ def aggregate_on_spark(session: Any, examples: Sequence[Example], over: str) -> 
 
 OVERFLOWS_MEANWHILE = "sum over 9223372036854775807, 1, -1 = 9223372036854775807"
 IN_ORDER = "sum over 0.1e0, 0.2e0, 0.3e0 = 0.6000000000000001e0"  # Spark adds DOUBLEs in any order
+POSITION = "struct(n as _w, n as _s, array(n) as _o)"
 RUNNING = " over (order by n rows between unbounded preceding and current row)"
 
 

@@ -1,14 +1,16 @@
 """The examples of the registries, read and bound: what documents them tests them, on every backend.
 
-`expression = value` or `expression = error CODE` for scalar functions and casts; `sum over 1, 2, null = 3`, and `over
-nothing`, for aggregates.
+`expression = value` or `expression = error CODE` for scalar functions and casts; `sum over 1, 2, null = 3`, `corr over
+(1, 2), (2, 4) = 1e0`, and `over nothing`, for aggregates.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from cq.errors import SourceText
@@ -59,10 +61,13 @@ def aggregate_examples() -> list[Example]:
 def values_of(example: Example) -> list[str]:
     """The values an aggregate example goes over, as texts."""
     inside = example.expression.partition(" over ")[2]
-    if inside == "nothing":
-        return []
+    return [] if inside == "nothing" else pieces(inside)
+
+
+def pieces(text: str) -> list[str]:
+    """The parts of a text between commas that stand in no parentheses."""
     out, depth = [""], 0
-    for c in inside:
+    for c in text:
         depth += {"(": 1, ")": -1}.get(c, 0)
         if c == "," and depth == 0:
             out.append("")
@@ -71,19 +76,30 @@ def values_of(example: Example) -> list[str]:
     return [v.strip() for v in out]
 
 
-def argument_of(example: Example) -> tuple[Signature, list[Any]]:
-    """How the aggregate is called over an example's values, and the values: of the first type that takes them all."""
+def arguments_of(example: Example) -> tuple[Signature, list[tuple[Any, ...]]]:
+    """How the aggregate is called over an example's rows, of the first types that take them all, and the arguments."""
     entry = aggregates.lookup(example.owner)
     assert entry is not None
-    exprs = bound(*values_of(example)) if values_of(example) else ()
+    texts = [pieces(v[1:-1]) if v.startswith("(") else [v] for v in values_of(example)]
+    columns = [typed(column) for column in zip(*texts, strict=True)] or [(NULL, [])]
+    if texts:
+        fitting = product(*((BIGINT, BOOLEAN) if t == NULL else (t,) for t, _ in columns))
+    else:
+        fitting = iter(((BIGINT,), (BOOLEAN,), (BIGINT, BIGINT)))
+    found = next(s for types in fitting if (s := entry.signature(types)) is not None)
+    return found, list(zip(*(values for _, values in columns), strict=True))
+
+
+def typed(texts: Sequence[str]) -> tuple[DataType, list[Any]]:
+    """The first type that takes all values, and these."""
+    exprs = bound(*texts)
     values = [evaluate(e) for e in exprs]
     type_ = NULL
     for e, value in zip(exprs, values, strict=True):
         found = common_type(type_, e.type) if value is not None else type_
         assert found is not None
         type_ = found
-    taken = (entry.signature((t,)) for t in ((BIGINT, BOOLEAN) if type_ == NULL else (type_,)))
-    return next(s for s in taken if s is not None), values
+    return type_, values
 
 
 def bound(*texts: str) -> tuple[Expr, ...]:

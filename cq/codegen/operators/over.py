@@ -123,7 +123,7 @@ def _take(flow: Flow, row: Row, node: Over) -> None:
 
     entry = Entry(layout.keys.probe(local, values, flow.serial, fresh), local.address)
     lagged = iter([_lag(flow, ring, entry, row) for ring in layout.lags])
-    layout.parts.add(scope, entry, row)
+    layout.parts.add(scope, entry, row, ast.Constant(0))
     running = iter(layout.parts.values(scope, entry))
     results = [next(lagged) if isinstance(call, Lag) else next(running) for call in node.calls]
     flow.deliver(node, row.with_added(len(node.input.schema), results))

@@ -51,7 +51,8 @@ def layout_of(node: SessionAggregate) -> Layout:
     keys = Keys(*lay_out([(k.type, k.nullable) for k in node.keys], order.INTERVAL_KEYS, "SESSION_KEY"))
     parts = Parts.of(node.aggregates, keys.next_word, "SESSION")
     strings = (*string_words(keys.fields), *parts.strings)
-    return Layout(keys, parts, TableShape(parts.next_word, keys.next_word - order.INTERVAL_KEYS, strings))
+    shape = TableShape(parts.next_word, keys.next_word - order.INTERVAL_KEYS, strings, parts.arrivals)
+    return Layout(keys, parts, shape)
 
 
 def _slot(stage: StagePlan, node: SessionAggregate) -> Slot:
@@ -92,7 +93,7 @@ def consume_session(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         values = [emit(scope, row, k) for k in node.keys]
         arrival = arrival_of(flow, node)
         entry = Entry(_session_of(flow, node, layout, slot, local, values, time, arrival), local.address)
-        layout.parts.add(scope, entry, row)
+        layout.parts.add(scope, entry, row, arrival)
 
 
 def _table(flow: Flow, slot: Slot, layout: Layout) -> TableLocals:

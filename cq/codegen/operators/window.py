@@ -144,7 +144,7 @@ def add_row(
         number = Val(BIGINT, (scope.let(expr("ld_i64(E, W)", E=entry.address, W=layout.number_word), "number"),))
         layout.sets[index].probe(members, [number, value], flow.serial, lambda e: then())
 
-    layout.parts.add(scope, entry, row, once)
+    layout.parts.add(scope, entry, row, arrival, once)
 
 
 def _start(flow: Flow, layout: Layout, local: TableLocals, entry: ast.expr) -> None:

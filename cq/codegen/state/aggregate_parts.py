@@ -7,16 +7,27 @@ words (128 bits), so adding never fails; whoever reads one checks that it fits.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from cq.codegen.expressions.numbers import compare
-from cq.codegen.state.hash_tables import Field, load_field, store_field, words_of
+from cq.codegen.state.hash_tables import (
+    Field,
+    lay_out,
+    load_field,
+    load_fields,
+    store_field,
+    store_nulls,
+    string_words,
+    words_of,
+)
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
 from cq.lang.expressions import Expr
-from cq.lang.types import INT64_MAX, INT64_MIN, INTEGER, NAN_BITS, DataType, Kind, Physical, integer_range
-from cq.runtime.layout.words import Word
+from cq.lang.types import BIGINT, INT64_MAX, INT64_MIN, INTEGER, NAN_BITS, DataType, Kind, Physical, integer_range
+from cq.runtime.layout import abi
+from cq.runtime.layout.words import Word, beside
 
 _LOWEST_BITS = -0x0010000000000000  # bits of minus infinity
 
@@ -28,23 +39,29 @@ class Entry:
     address: ast.expr
     table: ast.expr
 
+    def shares_table(self, other: Entry) -> bool:
+        """Whether both are entries of one table."""
+        return ast.dump(self.table) == ast.dump(other.table)
+
 
 @dataclass(slots=True)
 class Part:
-    """Some words of a group, kept for one argument under one filter, over distinct values or all."""
+    """Some words of a group, kept for some arguments under one filter, over distinct values or all."""
 
-    arg: Expr | None
+    args: tuple[Expr, ...]
     filter: Expr | None
     distinct: bool
     word: int = 0
     owner: str = ""  # what generated code calls its words: by owner, name and number, such as GROUP_COUNT0
     number: int = 0
     names: ClassVar[tuple[str, ...]] = ()
+    keeps_null: ClassVar[bool] = False
+    by_position: ClassVar[bool] = False  # the first value is the row's arrival, before those of the arguments
 
     @property
     def key(self) -> tuple[object, ...]:
         """What makes two parts the same."""
-        return (type(self), self.arg, self.filter, self.distinct)
+        return (type(self), self.args, self.filter, self.distinct)
 
     @property
     def words(self) -> int:
@@ -55,16 +72,29 @@ class Part:
         """The words where strings begin."""
         return ()
 
+    @property
+    def arrivals(self) -> tuple[int, ...]:
+        """The words that hold the arrival of a row, or NEVER."""
+        return ()
+
     def start(self, scope: Scope, e: Entry) -> None:
         """Set the words of a fresh entry that do not begin as 0."""
 
-    def add(self, scope: Scope, e: Entry, value: Val | None) -> None:
-        """Count one row in; the value is not NULL."""
+    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
+        """Count one row in; the values of the arguments are not NULL, unless the part keeps NULL."""
         raise AssertionError
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
         """Count in what another entry holds, whose rows come after this one's."""
         raise AssertionError
+
+    def swap(self, scope: Scope, e: Entry, other: Entry) -> None:
+        """Two entries of one table exchange their words: bytes of text cannot be copied within it."""
+        for n in range(self.words):
+            word = beside(self._word(0), n, f"AND{n}") if n else self._word(0)
+            mine = scope.let(expr("ld_i64(E, W)", E=e.address, W=word))
+            scope.writer.code("st_i64(E, W, ld_i64(O, W))", E=e.address, W=word, O=other.address)
+            scope.writer.code("st_i64(O, W, V)", O=other.address, W=word, V=mine)
 
     def _word(self, n: int) -> int:
         return Word(self.word + n, f"{self.owner}_{self.names[n]}{self.number}")
@@ -87,7 +117,7 @@ class Counted(Part):
 
     names = ("COUNT",)
 
-    def add(self, scope: Scope, e: Entry, value: Val | None) -> None:
+    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
         self.put(scope, e, expr("C + 1", C=self.at(e)))
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
@@ -99,8 +129,8 @@ class Trues(Counted):
 
     names = ("TRUES",)
 
-    def add(self, scope: Scope, e: Entry, value: Val | None) -> None:
-        assert value is not None
+    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
+        (value,) = values
         self.put(scope, e, expr("C + pick(V, 1, 0)", C=self.at(e), V=value.it))
 
 
@@ -113,8 +143,8 @@ class Total(Part):
     def words(self) -> int:
         return 2
 
-    def add(self, scope: Scope, e: Entry, value: Val | None) -> None:
-        assert value is not None
+    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
+        (value,) = values
         lo, hi = scope.let(self.at(e), "sum_lo"), scope.let(self.at(e, 1), "sum_hi")
         self.put(scope, e, expr("add128_hi(HI, LO, X)", HI=hi, LO=lo, X=value.it), 1)
         self.put(scope, e, expr("wadd(LO, X)", LO=lo, X=value.it))
@@ -131,8 +161,8 @@ class FloatTotal(Part):
 
     names = ("SUM",)
 
-    def add(self, scope: Scope, e: Entry, value: Val | None) -> None:
-        assert value is not None
+    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
+        (value,) = values
         self.put_float(scope, e, expr("S + V", S=self.at_float(e), V=value.it))
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
@@ -148,8 +178,8 @@ class Moments(Part):
     def words(self) -> int:
         return 3
 
-    def add(self, scope: Scope, e: Entry, value: Val | None) -> None:
-        assert value is not None
+    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
+        (value,) = values
         many = scope.let(expr("C + 1", C=self.at(e)), "many")
         mean = scope.let(self.at_float(e, 1), "mean")
         away = scope.let(expr("V - M", V=value.it, M=mean), "away")
@@ -178,6 +208,51 @@ class Moments(Part):
             self.put_float(scope, e, squares, 2)
 
 
+class Points(Part):
+    """How many pairs of doubles, their means and the sums of products of distances: cq/lang/aggregates/pairs.py."""
+
+    names = ("POINTS", "MEAN_X", "MEAN_Y", "SXX", "SYY", "SXY")
+
+    @property
+    def words(self) -> int:
+        return 6
+
+    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
+        x, y = (v.it for v in values)
+        many = scope.let(expr("C + 1", C=self.at(e)), "many")
+        mean_x, mean_y = (scope.let(self.at_float(e, n), "mean") for n in (1, 2))
+        from_x, from_y = (scope.let(expr("V - M", V=v, M=m), "away") for v, m in ((x, mean_x), (y, mean_y)))
+        moved = expr("i64_to_f64(C)", C=many)
+        mean_x, mean_y = (
+            scope.let(expr("M + f64_div(A, C)", M=m, A=a, C=moved), "mean")
+            for m, a in ((mean_x, from_x), (mean_y, from_y))
+        )
+        behind_y = scope.let(expr("V - M", V=y, M=mean_y), "away")
+        self.put(scope, e, many)
+        self.put_float(scope, e, mean_x, 1)
+        self.put_float(scope, e, mean_y, 2)
+        self.put_float(scope, e, expr("S + A * (V - M)", S=self.at_float(e, 3), A=from_x, V=x, M=mean_x), 3)
+        self.put_float(scope, e, expr("S + A * B", S=self.at_float(e, 4), A=from_y, B=behind_y), 4)
+        self.put_float(scope, e, expr("S + A * B", S=self.at_float(e, 5), A=from_x, B=behind_y), 5)
+
+    def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
+        mine, theirs = scope.let(self.at(e), "mine"), scope.let(self.at(other), "theirs")
+        with scope.when(expr("T != 0 and M == 0", T=theirs, M=mine)):
+            for n in range(self.words):
+                self.put(scope, e, self.at(other, n), n)
+        with scope.when(expr("T != 0 and M != 0", T=theirs, M=mine)):
+            many = scope.let(expr("M + T", M=mine, T=theirs), "many")
+            share = scope.let(expr("f64_div(i64_to_f64(T), i64_to_f64(C))", T=theirs, C=many), "share")
+            weight = scope.let(expr("i64_to_f64(M) * S", M=mine, S=share), "weight")
+            x, y = (scope.let(expr("O - M", O=self.at_float(other, n), M=self.at_float(e, n)), "away") for n in (1, 2))
+            self.put(scope, e, many)
+            for n, away in ((1, x), (2, y)):
+                self.put_float(scope, e, expr("M + A * S", M=self.at_float(e, n), A=away, S=share), n)
+            for n, a, b in ((3, x, x), (4, y, y), (5, x, y)):
+                held, added = self.at_float(e, n), self.at_float(other, n)
+                self.put_float(scope, e, expr("P + Q + A * B * W", P=held, Q=added, A=a, B=b, W=weight), n)
+
+
 class Bits(Part):
     """Integers put together bit by bit."""
 
@@ -188,8 +263,8 @@ class Bits(Part):
         if self.first != 0:
             self.put(scope, e, self.first)
 
-    def add(self, scope: Scope, e: Entry, value: Val | None) -> None:
-        assert value is not None
+    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
+        (value,) = values
         self.put(scope, e, expr(self.template, H=self.at(e), V=value.it))
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
@@ -215,8 +290,7 @@ class Best(Part):
 
     @property
     def type(self) -> DataType:
-        assert self.arg is not None
-        return self.arg.type
+        return self.args[0].type
 
     @property
     def words(self) -> int:
@@ -240,8 +314,8 @@ class Best(Part):
             low, high = _stored_range(self.type)  # what a NULL result stores must fit its column
             self.put(scope, e, high if least else low)
 
-    def add(self, scope: Scope, e: Entry, value: Val | None) -> None:
-        assert value is not None
+    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
+        (value,) = values
         if self.type.physical is Physical.I64 and self.type.kind is not Kind.BOOLEAN:
             pick = "min_i64(H, V)" if self.name == "less" else "max_i64(H, V)"
             self.put(scope, e, expr(pick, H=self.at(e), V=value.it))
@@ -261,23 +335,16 @@ class Best(Part):
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
         value = load_field(scope, self.field, other.address, other.table, None)
         if self.type.physical is not Physical.BYTES:
-            self.add(scope, e, value)
+            self.add(scope, e, (value,))
             return
         with scope.when(expr("HAS != 0", HAS=self.at(other, 2))):
-            if ast.dump(e.table) == ast.dump(other.table):
-                self._exchange(scope, e, other, value)
+            if e.shares_table(other):
+                held = load_field(scope, self.field, e.address, e.table, None)
+                better = compare(scope, value, held, self.name)
+                with scope.when(expr("HAS == 0 or BETTER", HAS=self.at(e, 2), BETTER=better)):
+                    self.swap(scope, e, other)
             else:
-                self.add(scope, e, value)
-
-    def _exchange(self, scope: Scope, e: Entry, other: Entry, value: Val) -> None:
-        """The better one of two texts of one table, whose bytes cannot be copied within it: entries change texts."""
-        held = load_field(scope, self.field, e.address, e.table, None)
-        better = compare(scope, value, held, self.name)
-        with scope.when(expr("HAS == 0 or BETTER", HAS=self.at(e, 2), BETTER=better)):
-            for n in range(self.words):
-                mine = scope.let(self.at(e, n))
-                self.put(scope, e, self.at(other, n), n)
-                self.put(scope, other, mine, n)
+                self.add(scope, e, (value,))
 
 
 def _stored_range(type_: DataType) -> tuple[int, int]:
@@ -295,3 +362,99 @@ class Least(Best):
 class Greatest(Best):
     name = "greater"
     names = ("MAX", "MAX_TAIL", "MAX_IS_THERE")
+
+
+class Pick(Part):
+    """The arguments of one row, of which the first is the result, and that row's arrival: NEVER before there is one."""
+
+    names = ("ARRIVAL",)
+    by_position = True
+
+    @property
+    def _columns(self) -> list[tuple[DataType, bool]]:
+        return [(a.type, a.nullable and self.keeps_null) for a in self.args]
+
+    @property
+    def words(self) -> int:
+        return lay_out(self._columns, 1)[1]
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Where the arguments are."""
+        return lay_out(self._columns, self.word + 1, f"{self.owner}_PICK{self.number}_")[0]
+
+    @property
+    def strings(self) -> tuple[int, ...]:
+        return string_words(self.fields)
+
+    @property
+    def arrivals(self) -> tuple[int, ...]:
+        return (self.word,)
+
+    def start(self, scope: Scope, e: Entry) -> None:
+        self.put(scope, e, abi.NEVER)
+
+    def better(self, scope: Scope, e: Entry, values: Sequence[Val]) -> ast.expr:
+        """Whether a row is taken rather than the one there is."""
+        raise AssertionError
+
+    def _takes(self, scope: Scope, e: Entry, values: Sequence[Val]) -> ast.expr:
+        better = self.better(scope, e, values)
+        return expr("A == NEVER or BETTER", A=self.at(e), NEVER=abi.NEVER, BETTER=better)
+
+    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
+        arrival, *row = values
+        with scope.when(self._takes(scope, e, values)):
+            self.put(scope, e, arrival.it)
+            for f, value in zip(self.fields, row, strict=True):
+                store_field(scope, f, e.address, e.table, value)
+            store_nulls(scope, self.fields, e.address, row)
+
+    def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
+        arrival = scope.let(self.at(other), "arrival_")
+        with scope.when(expr("A != NEVER", A=arrival, NEVER=abi.NEVER)):
+            row = load_fields(scope, self.fields, other.address, other.table)
+            values = [Val(BIGINT, (arrival,)), *row]
+            if self.strings and e.shares_table(other):
+                with scope.when(self._takes(scope, e, values)):
+                    self.swap(scope, e, other)
+            else:
+                self.add(scope, e, values)
+
+
+class FirstPresent(Pick):
+    """The argument of the first row by position that has one."""
+
+    def better(self, scope: Scope, e: Entry, values: Sequence[Val]) -> ast.expr:
+        return expr("V < A", V=values[0].it, A=self.at(e))
+
+
+class First(FirstPresent):
+    keeps_null = True
+
+
+class Last(Pick):
+    keeps_null = True
+
+    def better(self, scope: Scope, e: Entry, values: Sequence[Val]) -> ast.expr:
+        return expr("V >= A", V=values[0].it, A=self.at(e))
+
+
+class Extreme(Pick):
+    """The first argument of the row whose second is best, of several rows of the first one by position."""
+
+    name = ""  # the comparison that makes a value better
+
+    def better(self, scope: Scope, e: Entry, values: Sequence[Val]) -> ast.expr:
+        arrival, _, value = values
+        _, held = load_fields(scope, self.fields, e.address, e.table)
+        better, equal = compare(scope, value, held, self.name), compare(scope, value, held, "equal")
+        return expr("BETTER or EQUAL and V < A", BETTER=better, EQUAL=equal, V=arrival.it, A=self.at(e))
+
+
+class AtLeast(Extreme):
+    name = "less"
+
+
+class AtGreatest(Extreme):
+    name = "greater"

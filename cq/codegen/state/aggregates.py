@@ -13,25 +13,33 @@ from dataclasses import dataclass, field
 from cq.codegen.expressions.emit import emit
 from cq.codegen.state.aggregate_parts import (
     AllBits,
+    AtGreatest,
+    AtLeast,
     Best,
     Bits,
     Counted,
     Entry,
+    First,
+    FirstPresent,
     FloatTotal,
     Greatest,
+    Last,
     Least,
     Moments,
     OddBits,
     Part,
+    Pick,
+    Points,
     SomeBits,
     Total,
     Trues,
 )
-from cq.codegen.state.hash_tables import load_field
-from cq.codegen.values import Row, Scope, Val, default_parts, is_true
+from cq.codegen.state.hash_tables import load_field, load_fields
+from cq.codegen.values import Row, Scope, Val, any_null, default_parts, is_true
 from cq.codegen.writer import expr
+from cq.lang.aggregates.pairs import GREATEST_SQUARE, LEAST_SQUARE
 from cq.lang.expressions import can_fail
-from cq.lang.types import Kind
+from cq.lang.types import BIGINT, Kind
 from cq.planner.plan.calls import AggregateCall
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
@@ -63,6 +71,10 @@ class Parts:
     def strings(self) -> tuple[int, ...]:
         return tuple(w for p in self.parts for w in p.strings)
 
+    @property
+    def arrivals(self) -> tuple[int, ...]:
+        return tuple(w for p in self.parts for w in p.arrivals)
+
     def take(self, part: Part) -> Part:
         """This part, or the equal one there is."""
         for known in self.parts:
@@ -78,15 +90,20 @@ class Parts:
             part.start(scope, e)
 
     def add(
-        self, scope: Scope, e: Entry, row: Row, once: Callable[[Part, Val, Callable[[], None]], None] | None = None
-    ) -> None:
-        """Count a row into every part. once(part, value, then): writes `then` for the first row of a value."""
+        self, scope: Scope, e: Entry, row: Row, arrival: ast.expr,
+        once: Callable[[Part, Val, Callable[[], None]], None] | None = None,
+    ) -> None:  # fmt: skip
+        """Count a row into every part.
+
+        arrival: greater for a later row; 0 where rows only come in order.  once(part, value, then): writes `then` for
+        the first row of a value.
+        """
         for part in self.parts:
             with scope.block():
-                self._add(scope, e, row, part, once)
+                self._add(scope, e, row, part, arrival, once)
 
     def _add(
-        self, scope: Scope, e: Entry, row: Row, part: Part,
+        self, scope: Scope, e: Entry, row: Row, part: Part, arrival: ast.expr,
         once: Callable[[Part, Val, Callable[[], None]], None] | None,
     ) -> None:  # fmt: skip
         conditions: list[ast.expr] = []
@@ -94,20 +111,22 @@ class Parts:
             conditions.append(is_true(emit(scope, row, part.filter)))
 
         def counted() -> None:
-            value = emit(scope, row, part.arg) if part.arg is not None else None
-            if value is not None and value.null is not None:
-                present = Val(value.type, value.parts)
-                with scope.when(expr("not N", N=value.null)):
-                    put(present)
+            values = [emit(scope, row, arg) for arg in part.args]
+            placed = [Val(BIGINT, (arrival,))] if part.by_position else []
+            null = None if part.keeps_null else any_null(values)
+            if null is not None:
+                with scope.when(expr("not N", N=null)):
+                    put([*placed, *(Val(v.type, v.parts) for v in values)])
             else:
-                put(value)
+                put([*placed, *values])
 
-        def put(value: Val | None) -> None:
+        def put(values: Sequence[Val]) -> None:
             if part.distinct:
-                assert once is not None and value is not None
-                once(part, value, lambda: part.add(scope, e, value))
+                assert once is not None, "a set where there are none"
+                (value,) = values
+                once(part, value, lambda: part.add(scope, e, values))
             else:
-                part.add(scope, e, value)
+                part.add(scope, e, values)
 
         if conditions:
             with scope.when(conditions[0]):
@@ -142,15 +161,13 @@ def recipe(name: str) -> Callable[[Recipe], Recipe]:
 
 def _count(parts: Parts, call: AggregateCall) -> Part:
     """The count of the call's rows: shared with COUNT(*) where no argument can be NULL."""
-    arg = call.args[0] if call.args else None
-    if arg is not None and not arg.nullable and not call.distinct:
-        arg = None
-    return parts.take(Counted(arg, call.filter, call.distinct))
+    args = call.args if call.distinct or any(a.nullable for a in call.args) else ()
+    return parts.take(Counted(args, call.filter, call.distinct))
 
 
 def _emptiness(parts: Parts, call: AggregateCall) -> Callable[[Scope, Entry], ast.expr | None]:
     """Whether no argument was added; None where a group always has one."""
-    if call.filter is None and not call.args[0].nullable:
+    if call.filter is None and not any(a.nullable for a in call.args):
         return lambda scope, e: None
     count = _count(parts, call)
     return lambda scope, e: scope.let(expr("C == 0", C=count.at(e)), "empty")
@@ -159,13 +176,13 @@ def _emptiness(parts: Parts, call: AggregateCall) -> Callable[[Scope, Entry], as
 @recipe("count")
 def count_recipe(parts: Parts, call: AggregateCall) -> Result:
     fails = bool(call.args) and can_fail(call.args[0])  # then it is computed, NULL or not
-    count = parts.take(Counted(call.args[0], call.filter, call.distinct)) if fails else _count(parts, call)
+    count = parts.take(Counted(call.args, call.filter, call.distinct)) if fails else _count(parts, call)
     return lambda scope, e: Val(call.type, (scope.let(count.at(e), "count"),))
 
 
 def _total(parts: Parts, call: AggregateCall) -> Part:
     kind = FloatTotal if call.args[0].type.is_float else Total
-    return parts.take(kind(call.args[0], call.filter, call.distinct))
+    return parts.take(kind(call.args, call.filter, call.distinct))
 
 
 @recipe("sum")
@@ -225,7 +242,7 @@ def _decimal_mean(scope: Scope, call: AggregateCall, hi: ast.expr, lo: ast.expr,
 def _best(kind: type[Best]) -> Recipe:
     def best_recipe(parts: Parts, call: AggregateCall) -> Result:
         empty = _emptiness(parts, call)
-        best = parts.take(kind(call.args[0], call.filter, False))  # DISTINCT changes nothing
+        best = parts.take(kind(call.args, call.filter, False))  # DISTINCT changes nothing
         assert isinstance(best, Best)
         return lambda scope, e: Val(
             call.type, load_field(scope, best.field, e.address, e.table, None).parts, empty(scope, e)
@@ -240,7 +257,7 @@ RECIPES["max"] = _best(Greatest)
 
 def _bool(template: str) -> Recipe:
     def bool_recipe(parts: Parts, call: AggregateCall) -> Result:
-        count, trues = _count(parts, call), parts.take(Trues(call.args[0], call.filter, False))
+        count, trues = _count(parts, call), parts.take(Trues(call.args, call.filter, False))
         empty = _emptiness(parts, call)
         return lambda scope, e: Val(
             call.type, (scope.let(expr(template, T=trues.at(e), C=count.at(e))),), empty(scope, e)
@@ -255,13 +272,13 @@ RECIPES["bool_and"] = _bool("T == C")
 
 @recipe("count_if")
 def count_if_recipe(parts: Parts, call: AggregateCall) -> Result:
-    trues = parts.take(Trues(call.args[0], call.filter, call.distinct))
+    trues = parts.take(Trues(call.args, call.filter, call.distinct))
     return lambda scope, e: Val(call.type, (scope.let(trues.at(e), "count"),))
 
 
 def _bits(kind: type[Bits]) -> Recipe:
     def bits_recipe(parts: Parts, call: AggregateCall) -> Result:
-        bits = parts.take(kind(call.args[0], call.filter, call.distinct))
+        bits = parts.take(kind(call.args, call.filter, call.distinct))
         empty = _emptiness(parts, call)
         return lambda scope, e: Val(call.type, (scope.let(bits.at(e), "bits"),), empty(scope, e))
 
@@ -277,7 +294,7 @@ def _spread(less: int, template: str) -> Recipe:
     """less: 1 for a sample.  template: of the result, from the variance V."""
 
     def spread_recipe(parts: Parts, call: AggregateCall) -> Result:
-        moments = parts.take(Moments(call.args[0], call.filter, call.distinct))
+        moments = parts.take(Moments(call.args, call.filter, call.distinct))
 
         def result(scope: Scope, e: Entry) -> Val:
             many = scope.let(moments.at(e), "many")
@@ -293,6 +310,63 @@ def _spread(less: int, template: str) -> Recipe:
 
 RECIPES["var_pop"], RECIPES["var_samp"] = _spread(0, "V"), _spread(1, "V")
 RECIPES["stddev_pop"], RECIPES["stddev_samp"] = _spread(0, "f64_sqrt(V)"), _spread(1, "f64_sqrt(V)")
+
+
+def _points(template: str, none: str = "C == 0") -> Recipe:
+    """template: of the result.  none: when there is none. Both of the words X, Y, SXX, SYY, SXY, the count C, and its
+    DOUBLE N, which is 1 at least."""
+
+    def points_recipe(parts: Parts, call: AggregateCall) -> Result:
+        x_last = call.function.name.startswith("regr_")
+        points = parts.take(Points(call.args[::-1] if x_last else call.args, call.filter, call.distinct))
+
+        def result(scope: Scope, e: Entry) -> Val:
+            names = ("X", "Y", "SXX", "SYY", "SXY")
+            words = {n: scope.let(points.at_float(e, i), n.lower()) for i, n in enumerate(names, 1)}
+            words["C"] = scope.let(points.at(e), "many")
+            words["N"] = scope.let(expr("i64_to_f64(max(C, 1))", C=words["C"]), "n")
+            null = scope.let(expr(none, **words), "none") if call.nullable else None
+            return Val(call.type, (scope.let(expr(template, **words), "value"),), null)
+
+        return result
+
+    return points_recipe
+
+
+NO_LINE, NO_SPREAD = "C == 0 or SXX == 0.0", "C == 0 or SXX == 0.0 or SYY == 0.0"
+BETWEEN = f"SXX * SYY > {LEAST_SQUARE!r} and SXX * SYY < {GREATEST_SQUARE!r}"
+CORRELATION = f"f64_div(SXY, pick_f64({BETWEEN}, f64_sqrt(SXX * SYY), f64_sqrt(SXX) * f64_sqrt(SYY)))"
+RECIPES["covar_pop"] = _points("f64_div(SXY, N)")
+RECIPES["covar_samp"] = _points("f64_div(SXY, i64_to_f64(max(C - 1, 1)))", "C < 2")
+RECIPES["corr"] = _points(CORRELATION, NO_SPREAD)
+RECIPES["regr_count"] = _points("C")
+RECIPES["regr_avgx"], RECIPES["regr_avgy"] = _points("X"), _points("Y")
+RECIPES["regr_sxx"], RECIPES["regr_syy"], RECIPES["regr_sxy"] = _points("SXX"), _points("SYY"), _points("SXY")
+RECIPES["regr_slope"] = _points("f64_div(SXY, SXX)", NO_LINE)
+RECIPES["regr_intercept"] = _points("Y - f64_div(SXY, SXX) * X", NO_LINE)
+RECIPES["regr_r2"] = _points(f"pick_f64(SYY == 0.0, 1.0, {CORRELATION} * {CORRELATION})", NO_LINE)
+
+
+def _pick(kind: type[Pick]) -> Recipe:
+    def pick_recipe(parts: Parts, call: AggregateCall) -> Result:
+        pick = parts.take(kind(call.args, call.filter, False))  # DISTINCT changes nothing
+        assert isinstance(pick, Pick)
+
+        def result(scope: Scope, e: Entry) -> Val:
+            value = load_fields(scope, pick.fields, e.address, e.table)[0]
+            if not call.nullable:
+                return value
+            none = scope.let(expr("A == NEVER", A=pick.at(e), NEVER=abi.NEVER), "none")
+            null = none if value.null is None else scope.let(expr("N or M", N=none, M=value.null), "null")
+            return Val(call.type, value.parts, null)
+
+        return result
+
+    return pick_recipe
+
+
+RECIPES["first"], RECIPES["last"], RECIPES["any_value"] = _pick(First), _pick(Last), _pick(FirstPresent)
+RECIPES["arg_min"], RECIPES["arg_max"] = _pick(AtLeast), _pick(AtGreatest)
 
 
 def nothing(call: AggregateCall) -> Val:

@@ -46,11 +46,11 @@ def group_layout(keys: Sequence[Expr], calls: Sequence[AggregateCall]) -> Layout
     counted = any(c.distinct for c in calls)
     parts = Parts.of(calls, key.next_word + counted)
     strings = (*string_words(key.fields), *parts.strings)
-    shape = TableShape(parts.next_word, key.next_word - ENTRY_KEYS, strings)
+    shape = TableShape(parts.next_word, key.next_word - ENTRY_KEYS, strings, parts.arrivals)
     sets = tuple(
-        Keys.of([(BIGINT, False), (p.arg.type, False)], ordered=False, name="MEMBER")
+        Keys.of([(BIGINT, False), (p.args[0].type, False)], ordered=False, name="MEMBER")
         for p in parts.parts
-        if p.distinct and p.arg
+        if p.distinct
     )
     return Layout(key, Word(key.next_word, "GROUP_NUMBER") if counted else -1, parts, shape, sets)
 

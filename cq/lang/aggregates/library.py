@@ -248,7 +248,6 @@ register(
             "min over -9223372036854775807, 0 = -9223372036854775807",
         ),
     ),
-    "any_value",  # the standard leaves open whose value it is
 )
 register(
     Aggregate(

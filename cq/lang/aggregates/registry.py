@@ -1,8 +1,7 @@
 """The registry of aggregate functions: one entry each.
 
 An aggregate is a fold: `zero`, `add` a row's values, `merge` two partial results (left before right), `result`. Rows
-whose argument is NULL are skipped, `add` never sees NULL. COUNT(*) has no argument. The entries are in
-`cq/lang/aggregates/library.py`.
+of which an argument is NULL are skipped, `add` never sees NULL, unless the entry keeps NULL. COUNT(*) has no argument.
 """
 
 from __future__ import annotations
@@ -31,9 +30,12 @@ class Aggregate:
     remove(signature, state, *values): undoes `add` wherever `exact_merge`; None where nothing can (MIN, MAX).
     idempotent: adding a value again changes nothing, so DISTINCT does not either.
     native: the kernel form in cq/codegen/state/aggregates.py.
+    keeps_null: `add` sees NULL.
+    by_position: it asks which row came first, so `add` is given the row's arrival before the values.
     spark: text with {0} for the argument (`1` for COUNT(*)) and {1} behind every aggregate for an OVER clause, or a
-    function of the signature and these two texts.
-    examples: `sum over 1, 2, null = 3`; `over nothing` for no rows.
+    function of the signature and these two texts. Where it `packs` its arguments, {0} is a struct of them, a and b,
+    NULL for a row that is skipped, and {2} the row's position.
+    examples: `sum over 1, 2, null = 3`; `over nothing` for no rows; `corr over (1, 2), (2, 4) = 1e0` of two arguments.
     """
 
     name: str
@@ -52,6 +54,8 @@ class Aggregate:
     never_null: bool = False
     may_be_null: bool = False
     idempotent: bool = False
+    keeps_null: bool = False
+    by_position: bool = False
     fails: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
 
@@ -69,12 +73,18 @@ class Aggregate:
         """The result of a state: NULL when nothing was added, unless it is never NULL."""
         return None if self.empty(state) and not self.never_null else self.result(signature, state)
 
-    def spark_text(self, signature: Signature, argument: str, over: str = "") -> str:
+    def packs(self, signature: Signature) -> bool:
+        """Whether Spark has its arguments as one struct."""
+        return len(signature.params) > 1 or self.by_position
+
+    def spark_text(self, signature: Signature, argument: str, over: str = "", position: str = "") -> str:
         """The call in Spark SQL, around the text of its argument: `1` for COUNT(*), `DISTINCT x` for one with DISTINCT.
 
-        over: an OVER clause that makes it a window function, with a space before it.
+        over: an OVER clause that makes it a window function, with a space before it.  position: of a row.
         """
-        return self.spark(signature, argument, over) if callable(self.spark) else self.spark.format(argument, over)
+        if callable(self.spark):
+            return self.spark(signature, argument, over)
+        return self.spark.format(argument, over, position)
 
 
 AGGREGATES: dict[str, Aggregate] = {}

@@ -12,10 +12,10 @@ from typing import Protocol
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
-from cq.lang.aggregates import all_aggregates, lookup, resolve
-from cq.lang.expressions import Expr, Literal
+from cq.lang.aggregates import Aggregate, all_aggregates, lookup, resolve
+from cq.lang.expressions import Expr, IsNull, Literal, conjunction
 from cq.lang.functions import Refusal
-from cq.lang.types import TIMESTAMP, DataType
+from cq.lang.types import BOOLEAN, TIMESTAMP, DataType
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.scope import Hole, Room
@@ -32,8 +32,7 @@ WINDOW_NAMES = {"tumble", "hop", "cumulate", "session", "window", "session_windo
 SPARK_FIELDS = {"start": 0, "end": 1}  # of `window` and `session_window`, Spark's names for what GROUP BY makes
 WINDOW_FIELDS = {"window_start": 0, "window_end": 1, "window_time": 2}
 OVER_ONLY = {
-    "lag", "lead", "row_number", "rank", "dense_rank", "first_value", "last_value", "nth_value", "ntile",
-    "percent_rank", "cume_dist",
+    "lag", "lead", "row_number", "rank", "dense_rank", "nth_value", "ntile", "percent_rank", "cume_dist",
 }  # fmt: skip
 RUNNING_FRAME = "ROWS UNBOUNDED PRECEDING"
 MAX_LAG = 10_000  # rows kept for each partition; more is a window, not a look back
@@ -158,9 +157,12 @@ class SelectCalls:
     def aggregate(self, node: ast.Call, inside: ExprBinder) -> AggregateCall:
         """The aggregate call with its arguments bound by `inside` and converted."""
         name = node.name.upper()
-        if node.order_by or node.nulls is not None:
+        if node.order_by:
             raise compile_error(
-                "CQ0501", "ORDER BY and NULLS inside an aggregate are not supported yet", node.span, help="remove it"
+                "CQ0501",
+                "ORDER BY inside an aggregate is not supported yet",
+                node.order_by[0].span,
+                help="remove it; ARG_MIN(x, y) and ARG_MAX(x, y) give the x of the least and of the greatest y",
             )
         args = [settled(a) for a in inside.positional(node, 0)]
         found = resolve(node.name, [a.type for a in args])
@@ -178,7 +180,15 @@ class SelectCalls:
         condition = inside.condition(node.filter, "the condition of FILTER") if node.filter is not None else None
         converted = tuple(convert(a, t) for a, t in zip(args, signature.params, strict=True))
         distinct = node.distinct and not entry.idempotent
-        assert not distinct or len(args) == 1, "distinct tuples"
+        if distinct and entry.packs(signature):
+            raise compile_error(
+                "CQ0302",
+                f"{name} does not take DISTINCT",
+                node.span,
+                help="leave DISTINCT out, or group by the arguments in a derived table and aggregate that",
+            )
+        if node.nulls is not None:
+            condition = _of_nulls(node, entry, inside, converted[0], condition)
         some = condition is not None or entry.may_be_null or any(a.nullable for a in converted)
         nullable = some and not entry.never_null
         return AggregateCall(entry, converted, signature.returns, nullable, distinct, condition, span=node.span)
@@ -292,6 +302,21 @@ class SelectCalls:
         default = values[1] if len(values) > 1 else None
         nullable = value.nullable or default is None or default.nullable
         return Lag(value, offset, default, value.type, nullable, span=node.span)
+
+
+def _of_nulls(node: ast.Call, entry: Aggregate, inside: ExprBinder, value: Expr, condition: Expr | None) -> Expr | None:
+    """The FILTER of a call with IGNORE NULLS or RESPECT NULLS."""
+    if not entry.keeps_null:
+        raise compile_error(
+            "CQ0302",
+            f"{node.name.upper()} takes neither IGNORE NULLS nor RESPECT NULLS",
+            node.span,
+            help="leave it out: rows where an argument is NULL are skipped",
+        )
+    if node.nulls == "RESPECT" or not value.nullable:
+        return condition
+    present = inside.negated(IsNull(BOOLEAN, False, value, span=node.span), node.span)
+    return present if condition is None else conjunction([condition, present])
 
 
 def window_hole(index: int, span: Span) -> Hole:

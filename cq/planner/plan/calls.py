@@ -43,9 +43,14 @@ class AggregateCall:
         return bool(self.function.fails) or any(can_fail(e) for e in self.expressions)
 
     @property
+    def signature(self) -> Signature:
+        """The types of its arguments and of its result."""
+        return Signature(tuple(a.type for a in self.args), self.type)
+
+    @property
     def merges_exactly(self) -> bool:
         """Whether results over parts of a group can be merged into the result over the group, bit for bit."""
-        return self.function.exact_merge(Signature(tuple(a.type for a in self.args), self.type))
+        return self.function.exact_merge(self.signature)
 
     def parameters(self, text: Callable[[Expr], str]) -> str:
         """What it computes, without names and positions of columns."""

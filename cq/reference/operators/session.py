@@ -43,6 +43,7 @@ class SessionRows(RowOperator):
         time = row[self._column] + self._shift
         sessions = self._open.setdefault(self._key(row), [])
         touched = [s for s in sessions if s.first - self._gap <= time <= s.last + self._gap]
+        arrival = self.clock.arrival()
         if touched:
             session = touched[0]
             for later in touched[1:]:
@@ -50,10 +51,10 @@ class SessionRows(RowOperator):
                 sessions.remove(later)
             session.first, session.last = min(session.first, time), max(session.last, time)
         else:
-            session = Session(time, time, self.clock.arrival(), [f.zero for f in self._folds])
+            session = Session(time, time, arrival, [f.zero for f in self._folds])
             sessions.append(session)
             sessions.sort(key=lambda s: s.first)
-        session.states = [f.add(state, row) for f, state in zip(self._folds, session.states, strict=True)]
+        session.states = [f.add(state, row, arrival) for f, state in zip(self._folds, session.states, strict=True)]
 
     def _join(self, session: Session, later: Session) -> None:
         session.last = later.last

@@ -27,12 +27,12 @@ class WindowRows(RowOperator):
         self._folds = [fold(call) for call in node.aggregates]
 
     def _add(self, groups: dict[Row, Group], row: Row) -> None:
-        key = self._key(row)
+        key, arrival = self._key(row), self.clock.arrival()
         group = groups.get(key)
         if group is None:
-            group = groups[key] = [self.clock.arrival(), *[f.zero for f in self._folds]]
+            group = groups[key] = [arrival, *[f.zero for f in self._folds]]
         for i, f in enumerate(self._folds, 1):
-            group[i] = f.add(group[i], row)
+            group[i] = f.add(group[i], row, arrival)
 
     def _merged(self, panes: list[dict[Row, Group]]) -> dict[Row, Group]:
         if len(panes) == 1:

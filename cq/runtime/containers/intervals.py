@@ -43,12 +43,13 @@ from cq.runtime.containers.order import (
     order_remove,
     order_slot,
 )
-from cq.runtime.containers.protocol import Container, Place, register, string_bits
+from cq.runtime.containers.protocol import Container, Place, arrival_bits, register, string_bits
 from cq.runtime.containers.table_saving import table_arrivals, table_load, table_save, table_saved_words
 from cq.runtime.containers.table_words import (
     ENTRY_FIRST,
     ENTRY_TAG,
     NUMBER_MASK,
+    TABLE_ARRIVALS,
     TABLE_COUNT,
     TABLE_DEAD,
     TABLE_ENTRIES,
@@ -93,8 +94,8 @@ FIRST_DUE = 32
 name_words(globals())
 
 
-@native("i64(i64, i64, i64, i64)", export=True)
-def intervals_new(entry_words: int, strings: int, key_words: int, gap_us: int) -> int:
+@native("i64(i64, i64, i64, i64, i64)", export=True)
+def intervals_new(entry_words: int, strings: int, arrivals: int, key_words: int, gap_us: int) -> int:
     """No open intervals; 0 without memory."""
     intervals = zalloc(INTERVALS_WORDS * 8)
     if intervals == 0:
@@ -110,6 +111,7 @@ def intervals_new(entry_words: int, strings: int, key_words: int, gap_us: int) -
     st_i64(intervals, INTERVALS_CAPACITY, FIRST_DUE)
     if heap != 0 and due != 0 and table != 0 and table_make_dense(table) == 1:
         st_i64(table, TABLE_ORDER, key_words + 1)
+        st_i64(table, TABLE_ARRIVALS, arrivals)
         return intervals
     intervals_drop(intervals)
     return 0
@@ -394,7 +396,7 @@ def intervals_held_bytes(intervals: int) -> int:
 
 def _arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
     (shape,) = slot.shapes
-    return (shape.entry_words, string_bits(shape), shape.key_words, *slot.parameters)
+    return (shape.entry_words, string_bits(shape), arrival_bits(shape), shape.key_words, *slot.parameters)
 
 
 register(

@@ -17,9 +17,9 @@ import struct
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import alloc, copy, floormod, ld_i64, move, release, st_i64, zalloc
 from cq.runtime.containers.births import table_sort_births
-from cq.runtime.containers.protocol import ARRIVAL_WORDS, Container, Place, register, string_bits
+from cq.runtime.containers.protocol import ARRIVAL_WORDS, Container, Place, arrival_bits, register, string_bits
 from cq.runtime.containers.table_saving import table_arrivals, table_load, table_save, table_saved_words
-from cq.runtime.containers.table_words import TABLE_COUNT, TABLE_SHIFT
+from cq.runtime.containers.table_words import TABLE_ARRIVALS, TABLE_COUNT, TABLE_SHIFT
 from cq.runtime.containers.tables import (
     table_clear,
     table_drop,
@@ -44,7 +44,7 @@ PANES_OFFSET_US = _panes.word()
 PANES_SIZE_US = _panes.word()  # 0: attached windows
 PANES_SLIDE_US = _panes.word()
 PANES_TABLES = _panes.word()  # tables of a record
-PANES_SHAPES = _panes.word()  # -> (entry words, string bits) of each table
+PANES_SHAPES = _panes.word()  # -> SHAPE_WORDS of each table
 PANES_CURSOR = _panes.word()  # next group of the window that is closing; -1 when none is
 PANES_SCRATCH = _panes.word()  # -> table where the panes of a closing window are merged, or 0
 PANES_WORDS = _panes.size()
@@ -54,6 +54,12 @@ PANE_FIRST = _pane.word()  # order words
 PANE_SECOND = _pane.word()
 PANE_TABLES = _pane.rest()
 
+_shape = Struct("SHAPE")
+SHAPE_ENTRY_WORDS = _shape.word()
+SHAPE_STRINGS = _shape.word()  # as TABLE_STRINGS
+SHAPE_ARRIVALS = _shape.word()  # as TABLE_ARRIVALS
+SHAPE_WORDS = _shape.size()
+
 FIRST_PANES = 8
 
 name_words(globals())
@@ -61,12 +67,12 @@ name_words(globals())
 
 @native("i64(i64, i64, i64, i64, i64, i64)", export=True)
 def panes_new(pane_us: int, offset_us: int, size_us: int, slide_us: int, tables: int, shapes: int) -> int:
-    """No open panes; 0 without memory. shapes: -> two words a table, copied."""
+    """No open panes; 0 without memory. shapes: -> SHAPE_WORDS a table, copied."""
     panes = zalloc(PANES_WORDS * 8)
     if panes == 0:
         return 0
     items = alloc(FIRST_PANES * 8)
-    kept = alloc(tables * 16)
+    kept = alloc(tables * SHAPE_WORDS * 8)
     if items == 0 or kept == 0:
         if items != 0:
             release(items)
@@ -74,7 +80,7 @@ def panes_new(pane_us: int, offset_us: int, size_us: int, slide_us: int, tables:
             release(kept)
         release(panes)
         return 0
-    copy(kept, shapes, tables * 16)
+    copy(kept, shapes, tables * SHAPE_WORDS * 8)
     st_i64(panes, PANES_LIST, items)
     st_i64(panes, PANES_SHAPES, kept)
     st_i64(panes, PANES_CAPACITY, FIRST_PANES)
@@ -308,10 +314,12 @@ def _fresh_record(panes: int) -> int:
         if ld_i64(panes, PANES_COUNT) > 0:
             last = ld_i64(ld_i64(panes, PANES_LIST), ld_i64(panes, PANES_COUNT) - 1)
             log_slots = 32 - ld_i64(ld_i64(last, PANE_TABLES + n), TABLE_SHIFT)
-        table = table_new(ld_i64(shapes, 2 * n), ld_i64(shapes, 2 * n + 1), log_slots)
+        shape = shapes + n * SHAPE_WORDS * 8
+        table = table_new(ld_i64(shape, SHAPE_ENTRY_WORDS), ld_i64(shape, SHAPE_STRINGS), log_slots)
         if table == 0:
             _record_drop(record, n)
             return 0
+        st_i64(table, TABLE_ARRIVALS, ld_i64(shape, SHAPE_ARRIVALS))
         st_i64(record, PANE_TABLES + n, table)
     return record
 
@@ -324,7 +332,7 @@ def panes_scratch(panes: int) -> int:
         table_clear(scratch)
         return scratch
     shapes = ld_i64(panes, PANES_SHAPES)
-    scratch = table_new(ld_i64(shapes, 0), ld_i64(shapes, 1), 0)
+    scratch = table_new(ld_i64(shapes, SHAPE_ENTRY_WORDS), ld_i64(shapes, SHAPE_STRINGS), 0)
     st_i64(panes, PANES_SCRATCH, scratch)
     return scratch
 
@@ -482,7 +490,7 @@ def panes_held_bytes(panes: int) -> int:
 
 
 def _arguments(slot: Slot, place: Place) -> tuple[int, ...]:
-    shapes = [word for shape in slot.shapes for word in (shape.entry_words, string_bits(shape))]
+    shapes = [w for shape in slot.shapes for w in (shape.entry_words, string_bits(shape), arrival_bits(shape))]
     return (*slot.parameters, len(slot.shapes), place(struct.pack(f"<{len(shapes)}q", *shapes)))
 
 

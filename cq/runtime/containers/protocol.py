@@ -89,3 +89,8 @@ def container_of(slot: Slot) -> Container | None:
 def string_bits(shape: TableShape) -> int:
     """One bit for each entry word that begins a string."""
     return sum(1 << word for word in shape.string_words)
+
+
+def arrival_bits(shape: TableShape) -> int:
+    """One bit for each entry word that holds an arrival."""
+    return sum(1 << word for word in shape.arrival_words)

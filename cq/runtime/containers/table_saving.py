@@ -6,7 +6,7 @@ Sharing: none, as for tables. The engine calls these while nothing runs.
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import copy, ld_i64, st_i64
+from cq.runtime.base.ops import copy, ld_i64, shr_u, st_i64
 from cq.runtime.containers.protocol import Container, Place, put_arrival, register, string_bits
 from cq.runtime.containers.strings import strings_move
 from cq.runtime.containers.table_words import (
@@ -14,6 +14,7 @@ from cq.runtime.containers.table_words import (
     ENTRY_TAG,
     TABLE_ARENA,
     TABLE_ARENA_USED,
+    TABLE_ARRIVALS,
     TABLE_BIRTHS,
     TABLE_COUNT,
     TABLE_ENTRIES,
@@ -22,6 +23,7 @@ from cq.runtime.containers.table_words import (
     entry_at,
 )
 from cq.runtime.containers.tables import HASH_MASK, table_drop, table_held_bytes, table_insert, table_new, table_settle
+from cq.runtime.layout.abi import NEVER
 from cq.runtime.layout.job import Slot
 from cq.runtime.layout.words import Struct
 
@@ -105,12 +107,24 @@ def table_take(table: int, other: int, entry: int) -> int:
 
 @native("i64(i64, i64)", export=True)
 def table_arrivals(table: int, target: int) -> int:
-    """`Container.arrivals`: the serials of first rows, equal ones by birth. None is dead."""
+    """`Container.arrivals`: the serials of first rows and of the others that entries hold, equal ones by birth. None is
+    dead."""
     stride = ld_i64(table, TABLE_STRIDE)
     births = ld_i64(table, TABLE_BIRTHS)
+    listed = 0
     for n in range(ld_i64(table, TABLE_COUNT)):
-        put_arrival(target, n, entry_at(ld_i64(table, TABLE_ENTRIES), births, stride, n) + ENTRY_FIRST * 8, n)
-    return ld_i64(table, TABLE_COUNT)
+        entry = entry_at(ld_i64(table, TABLE_ENTRIES), births, stride, n)
+        put_arrival(target, listed, entry + ENTRY_FIRST * 8, n)
+        listed += 1
+        word = 0
+        left = ld_i64(table, TABLE_ARRIVALS)
+        while left != 0:
+            if left & 1 == 1 and ld_i64(entry, word) != NEVER:
+                put_arrival(target, listed, entry + word * 8, n)
+                listed += 1
+            left = shr_u(left, 1)
+            word += 1
+    return listed
 
 
 @native("i64(i64, i64)", export=True)

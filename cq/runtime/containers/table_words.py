@@ -31,6 +31,7 @@ TABLE_ENTRY_BYTES = _table.word()  # its words; where entries stand in slots the
 TABLE_MOST = _table.word()
 # 0, or 1 + the words of a key: what the index of a dense table points to is up to order.py alone
 TABLE_ORDER = _table.word()
+TABLE_ARRIVALS = _table.word()  # bit w: word w of an entry holds the arrival of a row, or NEVER
 TABLE_WORDS = _table.lines()
 
 _entry = Struct("ENTRY")

@@ -20,11 +20,13 @@ class TableShape:
     """Entries of a hash table: words of 8 bytes. Word 0 is the tag (epoch and hash), then keys, then values.
 
     string_words: indices of words that begin a two-word string (cq/runtime/containers/tables.py).
+    arrival_words: indices of words, beside that of its first row, that hold the arrival of a row, or NEVER.
     """
 
     entry_words: int
     key_words: int
     string_words: tuple[int, ...] = ()
+    arrival_words: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

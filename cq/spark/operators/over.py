@@ -6,6 +6,7 @@ from cq.planner.operators import Lag, Over
 from cq.spark.context import Context, aggregate, argument, lowers, released
 from cq.spark.position import Lowered, Rows
 
+POSITION = "struct(_w, _s, _o)"
 RUNNING = "rows between unbounded preceding and current row"
 
 
@@ -28,7 +29,7 @@ def lower_over(node: Over, inputs: tuple[Rows, ...], context: Context) -> Lowere
             calls.append(f"lag(_a{i}, {call.offset}{default}) over ({window})")
         else:
             arguments.append(f"{argument(call, columns, context)} as _a{i}")
-            calls.append(aggregate(call, f"_a{i}", f" over ({window} {RUNNING})"))
+            calls.append(aggregate(call, f"_a{i}", f" over ({window} {RUNNING})", POSITION))
     more = ", ".join((*columns, *keys, *arguments))
     if node.order is None:
         late, below = rows.late, f"select {more}, {rows.position}\n  from {rows.name}"
