@@ -14,6 +14,7 @@ from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.grouping import Grouped, group_rows
 from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.over import add_overs
 from cq.planner.binding.scope import (
     BOUNDS_WAY,
@@ -25,9 +26,10 @@ from cq.planner.binding.scope import (
     listing,
     visible_columns,
 )
+from cq.planner.binding.sorting import ORDER_BY, Limited, ordered
 from cq.planner.binding.traits import check_columns
 from cq.planner.binding.windows import bind_window, check_built, group_window
-from cq.planner.operators import Filter, Project
+from cq.planner.operators import Filter, OrderKey, Project
 from cq.planner.plan.node import LogicalNode
 
 SELECT_LIST = Clause("the select list", aggregates=True, windows=True)
@@ -52,11 +54,14 @@ class Item:
 
 @dataclass(slots=True)
 class SelectBinder:
-    """Binds one SELECT over its FROM."""
+    """Binds one SELECT over its FROM, with the ORDER BY, LIMIT and OFFSET behind it."""
 
     select: ast.Select
     relation: Relation
     parameters: Mapping[str, ParameterValue]
+    order: Sequence[ast.OrderItem] = ()
+    limit: int | None = None
+    offset: int = 0
     findings: Findings = field(default_factory=Findings)
     calls: SelectCalls = field(init=False)
     aliases: dict[str, ast.Expr] = field(init=False)
@@ -70,8 +75,9 @@ class SelectBinder:
         seen = self.aliases if aliases else {}
         return ExprBinder(self.relation, self.parameters, clause, self.calls, seen, frozenset(self.aliases))
 
-    def bind(self) -> LogicalNode:
-        """The operators of this SELECT. Raises everything that is wrong with it at once."""
+    def bind(self) -> Limited:
+        """The operators of this SELECT, and what is left of its LIMIT and OFFSET. Raises everything that is wrong with
+        it at once."""
         self.refuse_unbuilt()
         self.make_group_window()
         items = list(self.items())
@@ -81,8 +87,10 @@ class SelectBinder:
         exprs = [i.bound or self.attempt(self.value, i) for i in items]
         having = self.attempt(self.condition, self.select.having, HAVING)
         qualify = self.attempt(self.condition, self.select.qualify, QUALIFY)
+        order = [self.attempt(self.order_key, item, items, exprs) for item in self.order]
         self.findings.raise_if_any()
         bound = [e for e in exprs if e is not None]
+        keys = [k for k in order if k is not None]
         node = self.relation.node if where is None else Filter(self.relation.node, where, span=where.span)
         overs = self.calls.overs
         if self.select.group_by or self.calls.aggregates:
@@ -93,16 +101,22 @@ class SelectBinder:
                 node = Filter(node, grouped.above(having), span=having.span)
             self.refuse_ungrouped_stars(items, grouped)
             raised = [self.attempt(grouped.above, e) for e in bound]
+            lifted = [self.attempt(k.map, grouped.above) for k in keys]
             self.findings.raise_if_any()
             bound = [e for e in raised if e is not None]
+            keys = [k for k in lifted if k is not None]
             qualify = grouped.above(qualify) if qualify is not None else None
             overs = [grouped.above_over(o) for o in overs]
         else:
             self.refuse_ungrouped(having)
-        node, above = add_overs(node, self.relation, overs)
+        node, above = add_overs(node, overs)
         if qualify is not None:
             node = Filter(node, above(qualify), span=qualify.span)
-        return projection(node, [above(e) for e in bound], [i.name for i in items], self.select.span)
+        rows = Limited(node, self.limit, self.offset)
+        if keys:
+            rows = ordered(rows, [k.map(above) for k in keys], self.order)
+        shown = projection(rows.node, [above(e) for e in bound], [i.name for i in items], self.select.span)
+        return replace(rows, node=shown)
 
     def attempt(self, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """The result of `step`, or None after noting its mistake: one run reports every mistake."""
@@ -178,18 +192,31 @@ class SelectBinder:
 
     def ordinal(self, node: ast.NumberLiteral, items: Sequence[Item]) -> Expr:
         """`GROUP BY 2`: the second column of the select list."""
-        if len(node.text) > 4 or not 1 <= int(node.text) <= len(items):
-            raise compile_error(
-                "CQ0203",
-                f"the select list has {len(items)} columns, so there is no column {node.text}",
-                node.span,
-                help=f"write a number from 1 to {len(items)}, or the name of a column",
-            )
-        item = items[int(node.text) - 1]
+        item = items[place_of(node, len(items))]
         if item.bound is not None:
             return item.bound
         assert item.expr is not None
         return self.binder(GROUP_BY).bind(item.expr)
+
+    def order_key(self, item: ast.OrderItem, items: Sequence[Item], exprs: Sequence[Expr | None]) -> OrderKey | None:
+        """An item of ORDER BY: a column of the result by its name or number, else an expression over the FROM."""
+        node = item.expr
+        if isinstance(node, ast.NumberLiteral) and node.text.isdigit():
+            expr = exprs[place_of(node, len(items))]
+        elif isinstance(node, ast.ColumnRef) and node.qualifier is None and any(i.name == node.name for i in items):
+            named = [e for i, e in zip(items, exprs, strict=True) if i.name == node.name]
+            if any(e != named[0] for e in named):
+                raise compile_error(
+                    "CQ0204",
+                    f'column "{node.name}" is ambiguous',
+                    node.span,
+                    label=f"{len(named)} columns of the result have this name",
+                    help="give the columns aliases, or order by their number",
+                )
+            expr = named[0]
+        else:
+            expr = self.binder(ORDER_BY, aliases=True).bind(node)
+        return order_key(item, replace(expr, span=node.span)) if expr is not None else None
 
     def make_group_window(self) -> None:
         """`GROUP BY TUMBLE(ts, i)`: the windows of the FROM."""
@@ -252,6 +279,18 @@ class SelectBinder:
                 self.relation.window.span,
                 help="add GROUP BY window_start, window_end and any other keys",
             )
+
+
+def place_of(node: ast.NumberLiteral, columns: int) -> int:
+    """The place, from 0, of the column that a number stands for. CQ0203 when there is none."""
+    if len(node.text) > 4 or not 1 <= int(node.text) <= columns:
+        raise compile_error(
+            "CQ0203",
+            f"the select list has {columns} columns, so there is no column {node.text}",
+            node.span,
+            help=f"write a number from 1 to {columns}, or the name of a column",
+        )
+    return int(node.text) - 1
 
 
 def implied_name(expr: ast.Expr, index: int) -> str:
