@@ -165,13 +165,13 @@ OVER_AND_JOINS = {
     "whole_partition": BID + "SELECT SUM(price) OVER (PARTITION BY auction) FROM bid;",
     "sliding_frame": BID
     + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY ts ROWS BETWEEN 5 PRECEDING AND CURRENT ROW) FROM bid;",
-    "rank": BID + "SELECT RANK() OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
-    "row_number": BID + "SELECT ROW_NUMBER() OVER (PARTITION BY auction ORDER BY price DESC) FROM bid;",
+    "ntile": BID + "SELECT NTILE(4) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
+    "rank_without_order": BID + "SELECT RANK() OVER (PARTITION BY auction) FROM bid;",
     "row_number_of_something": BID + "SELECT ROW_NUMBER(price) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
     "tumble_start_of_a_session": BID
     + "SELECT TUMBLE_START(ts, INTERVAL '1' MINUTE) AS s FROM bid GROUP BY SESSION(ts, INTERVAL '1' MINUTE), auction;",
     "lag_without_over": BID + "SELECT LAG(price) FROM bid;",
-    "over_not_by_time": BID + "SELECT LAG(price) OVER (PARTITION BY auction ORDER BY price) FROM bid;",
+    "over_not_by_time": LIVE + "SELECT LAG(v) OVER (PARTITION BY k ORDER BY v) FROM live;",
     "over_in_where": BID + "SELECT auction FROM bid WHERE LAG(price) OVER (ORDER BY ts) > 3;",
     "plain_join": LIVE_BID + PER_MIN + "SELECT bid.price FROM bid JOIN per_min ON per_min.auction < bid.auction;",
     "look_up_without_key": BID
@@ -296,9 +296,13 @@ WINDOW_ARGUMENTS = {
     "session_that_never_ends": BID
     + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '106751991' DAY)\n"
     "GROUP BY window_start, window_end, auction;",
-    "order_by_start_of_sessions": BID
-    + "SELECT window_start, window_end, COUNT(*) FROM SESSION(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
+    "order_by_start_of_sessions": LIVE
+    + "SELECT window_start, window_end, COUNT(*) FROM SESSION(TABLE live, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
     "GROUP BY window_start, window_end ORDER BY window_start;",
+    "order_by_a_list": BID + "SELECT auction FROM bid ORDER BY SPLIT(item, ' ');",
+    "order_by_a_missing_column": BID + "SELECT auction FROM bid ORDER BY 2;",
+    "order_by_two_columns_of_a_name": BID + "SELECT auction AS a, price AS a FROM bid ORDER BY a;",
+    "limit_that_is_no_number": BID + "SELECT auction FROM bid ORDER BY auction LIMIT 2 OFFSET 1.5;",
     "session_with_too_much": BID
     + "SELECT COUNT(*) FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE,\n"
     "  INTERVAL '5' MINUTE) GROUP BY window_start, auction;",

@@ -33,6 +33,7 @@ TAKEN = {
     "filter_below_window": PER_MIN + "SELECT window_end, k, MAX(n) AS n FROM m GROUP BY window_end, k HAVING k = 2;",
     "project_over_project": "SELECT b FROM (SELECT k AS a, x + 1 AS b FROM s) AS q;",
     "unnest_below_project": "SELECT k, e FROM (SELECT k, SPLIT(w, ' ') AS c FROM s) AS q, UNNEST(c) AS u(e);",
+    "limit_into_sort": "SELECT k, v FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) < 3 AND k > 1;",
     "prune": PER_MIN + "SELECT window_end, n FROM m;",
     "share": "SELECT k, COUNT(*) AS n FROM TUMBLE(s, ts, INTERVAL '3' SECOND) GROUP BY window_end, k;"
     "SELECT k AS key, COUNT(*) AS c FROM TUMBLE(s, ts, INTERVAL '3' SECOND) GROUP BY window_end, k HAVING k > 1;",
@@ -74,6 +75,16 @@ REFUSED = {
         PER_MIN + "SELECT window_end, k, MAX(n) AS n FROM m GROUP BY window_end, k HAVING MAX(n) = 2;",
         # the sum of a dropped group may not be spared its overflow
         PER_MIN + "SELECT window_end, k, SUM(n) AS n FROM m GROUP BY window_end, k HAVING k = 2;",
+    ],
+    "limit_into_sort": [
+        # peers of the last row have its rank
+        "SELECT k, v FROM s QUALIFY RANK() OVER (PARTITION BY k ORDER BY v DESC) <= 2;",
+        # the sum of a dropped row may not be spared its overflow
+        "SELECT k, SUM(v) OVER (w ROWS UNBOUNDED PRECEDING) AS total FROM s QUALIFY ROW_NUMBER() OVER w <= 2 "
+        "WINDOW w AS (PARTITION BY k ORDER BY v);",
+        "SELECT k, v FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) <= 2 AND 1 / k > 0;",
+        # from the third on
+        "SELECT k, v FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) >= 2;",
     ],
     "project_over_project": [
         "SELECT b FROM (SELECT k / v AS a, x + 1 AS b FROM s) AS q;",

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.aggregates import Aggregate, all_aggregates, lookup, resolve
 from cq.lang.expressions import Expr, IsNull, Literal, conjunction
 from cq.lang.functions import Refusal
-from cq.lang.types import BOOLEAN, TIMESTAMP, DataType
+from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.order_keys import distinct_keys, order_key
 from cq.planner.binding.scope import Hole, Room
-from cq.planner.operators import Lag
+from cq.planner.operators import Lag, OrderKey
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.fold import folded
 
@@ -39,12 +40,21 @@ MAX_LAG = 10_000  # rows kept for each partition; more is a window, not a look b
 
 
 @dataclass(frozen=True, slots=True)
-class OverCall:
-    """A call with its OVER. order: the expression rows are ordered by; None means arrival."""
+class Rank:
+    """RANK: 1 + the rows of the partition that come before all peers of the row; DENSE_RANK: 1 + how many values do."""
 
-    call: Lag | AggregateCall
+    dense: bool
+    type: ClassVar[DataType] = BIGINT
+    nullable: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class OverCall:
+    """A call with its OVER. order: what rows are ordered by; without keys by arrival."""
+
+    call: Lag | AggregateCall | Rank
     partition: tuple[Expr, ...]
-    order: Expr | None
+    order: tuple[OrderKey, ...]
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -206,11 +216,13 @@ class SelectCalls:
             )
         spec = self.spec(over, node)
         inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=False, queries=False))
-        call: Lag | AggregateCall
+        call: Lag | AggregateCall | Rank
         if node.name == "lag":
             call = self.lag(node, inside, spec)
         elif node.name == "row_number":
             call = self.row_number(node, inside, spec)
+        elif node.name in {"rank", "dense_rank"}:
+            call = self.rank(node, spec)
         elif lookup(node.name) is not None:
             check_running_frame(node, spec)
             call = self.over_aggregate(node, inside)
@@ -232,23 +244,23 @@ class SelectCalls:
         return self.aggregate(node, inside)
 
     def row_number(self, node: ast.Call, inside: ExprBinder, spec: ast.WindowSpec) -> AggregateCall:
-        """ROW_NUMBER() is COUNT(*) of the rows up to this one: equal times are numbered as they arrive."""
-        if (
-            node.args
-            or node.star
-            or node.distinct
-            or node.order_by
-            or node.filter is not None
-            or node.nulls is not None
-        ):
-            raise compile_error(
-                "CQ0302",
-                "ROW_NUMBER takes nothing",
-                node.span,
-                help="write ROW_NUMBER() OVER (PARTITION BY … ORDER BY ts)",
-            )
+        """ROW_NUMBER() is COUNT(*) of the rows up to this one: equal ones are numbered as they arrive."""
+        refuse_arguments(node)
         refuse_frame(node, spec)
         return self.aggregate(replace(node, name="count", star=True), inside)
+
+    def rank(self, node: ast.Call, spec: ast.WindowSpec) -> Rank:
+        """RANK() or DENSE_RANK(), which need an order."""
+        refuse_arguments(node)
+        refuse_frame(node, spec)
+        if not spec.order_by:
+            raise compile_error(
+                "CQ0302",
+                f"{node.name.upper()} needs an ORDER BY in OVER: without one all rows are peers",
+                node.span,
+                help=f"write {node.name.upper()}() OVER (PARTITION BY … ORDER BY …)",
+            )
+        return Rank(node.name == "dense_rank")
 
     def spec(self, over: ast.WindowSpec | str, node: ast.Call) -> ast.WindowSpec:
         """The window specification, named ones looked up and refined."""
@@ -335,6 +347,17 @@ def misplaced_query(node: ast.InQuery | ast.Exists) -> CompileError:
     )
 
 
+def refuse_arguments(node: ast.Call) -> None:
+    """CQ0302 for what is written in the parentheses of a function that only counts."""
+    if node.args or node.star or node.distinct or node.order_by or node.filter is not None or node.nulls is not None:
+        raise compile_error(
+            "CQ0302",
+            f"{node.name.upper()} takes nothing",
+            node.span,
+            help=f"write {node.name.upper()}() OVER (PARTITION BY … ORDER BY ts)",
+        )
+
+
 def refuse_frame(node: ast.Call, spec: ast.WindowSpec) -> None:
     """CQ0501 for the frame of a function that is about rows by their number."""
     if spec.frame is not None:
@@ -342,33 +365,16 @@ def refuse_frame(node: ast.Call, spec: ast.WindowSpec) -> None:
         raise compile_error("CQ0501", message, spec.frame.span, help="leave the frame out")
 
 
-def order_of(spec: ast.WindowSpec, inside: ExprBinder) -> Expr | None:
-    """What OVER orders by: one ascending column, or None."""
-    if not spec.order_by:
-        return None
-    first, *more = spec.order_by
-    if more:
-        raise compile_error(
-            "CQ0501",
-            "OVER with a second ORDER BY column is not supported yet",
-            more[0].span,
-            help="rows of equal time stay in order of arrival: order by the event time alone",
-        )
-    if first.descending:
-        raise compile_error(
-            "CQ0501",
-            "OVER with ORDER BY … DESC is not supported yet",
-            first.span,
-            help="order by the event time, ascending",
-        )
-    return inside.bind(first.expr)
+def order_of(spec: ast.WindowSpec, inside: ExprBinder) -> tuple[OrderKey, ...]:
+    """What OVER orders by."""
+    return distinct_keys(order_key(item, inside.bind(item.expr)) for item in spec.order_by)
 
 
 def check_running_frame(node: ast.Call, spec: ast.WindowSpec) -> None:
     """Refuse every frame but the running one. Without a frame SQL means peers, or the whole partition: refused too."""
     frame = spec.frame
     if frame is None:
-        why = "up to the last row of equal time (RANGE)" if spec.order_by else "all rows of the partition"
+        why = "up to the last row of equal order (RANGE)" if spec.order_by else "all rows of the partition"
         raise compile_error(
             "CQ0501",
             f"{node.name.upper()} OVER without a frame means {why}, which is not supported yet",
@@ -393,7 +399,7 @@ def _no_such_window_function(node: ast.Call) -> Exception:
         f"{node.name.upper()} OVER is not supported yet" if known else f'there is no window function "{node.name}"',
         node.span,
         help=(
-            "" if known else did_you_mean(node.name, {"lag", "row_number", *all_aggregates()}),
-            f"supported: LAG(x, n, default), ROW_NUMBER(), and aggregates with {RUNNING_FRAME}",
+            "" if known else did_you_mean(node.name, {"lag", "row_number", "rank", "dense_rank", *all_aggregates()}),
+            f"supported: LAG(x, n, default), ROW_NUMBER(), RANK(), DENSE_RANK(), and aggregates with {RUNNING_FRAME}",
         ),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error
 from cq.lang.expressions import Column, Expr, Literal, columns_of, format_expr
-from cq.planner.binding.calls import OverCall, SelectCalls
+from cq.planner.binding.calls import OverCall, Rank, SelectCalls
 from cq.planner.binding.scope import Hole, Relation, Room, SessionWindow, holes_of
 from cq.planner.binding.traits import origin, window_bound
 from cq.planner.operators import Aggregate, Lag, SessionAggregate, Window, WindowAggregate, WindowKind
@@ -47,13 +47,15 @@ class Grouped:
     def above_over(self, over: OverCall) -> OverCall:
         """A call with OVER that runs over the aggregate's rows."""
         call = over.call
-        if isinstance(call, Lag):
+        if isinstance(call, Rank):
+            pass
+        elif isinstance(call, Lag):
             default = self.above(call.default) if call.default is not None else None
             call = replace(call, arg=self.above(call.arg), default=default)
         else:
             condition = self.above(call.filter) if call.filter is not None else None
             call = replace(call, args=tuple(self.above(a) for a in call.args), filter=condition)
-        order = self.above(over.order) if over.order is not None else None
+        order = tuple(k.map(self.above) for k in over.order)
         return replace(over, call=call, partition=tuple(self.above(p) for p in over.partition), order=order)
 
     def column(self, index: int, span: Span) -> Column:

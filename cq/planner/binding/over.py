@@ -1,41 +1,81 @@
-"""OVER: one Over operator for each partition and order, below the projection that uses their columns."""
+"""OVER: one Over operator for each partition and order, below the projection that uses their columns.
+
+An order that is not the event time is that of a Sort below.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from cq.errors import Span, compile_error
-from cq.lang.expressions import Column, Expr, transform
+from cq.errors import Span
+from cq.lang.expressions import Case, Column, Expr, Or, transform
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import Kind
-from cq.planner.binding.calls import OverCall
-from cq.planner.binding.scope import Hole, Relation, Room
-from cq.planner.binding.windows import no_event_time
-from cq.planner.operators import Lag, Over
+from cq.lang.types import BIGINT, BOOLEAN
+from cq.planner.binding.calls import OverCall, Rank
+from cq.planner.binding.scope import Hole, Room
+from cq.planner.binding.sorting import aggregate_call, compared, differ, integer, sorted_within
+from cq.planner.operators import Lag, OrderKey, Over
+from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 
 
-def add_overs(
-    node: LogicalNode, relation: Relation, overs: Sequence[OverCall]
-) -> tuple[LogicalNode, Callable[[Expr], Expr]]:
+def add_overs(node: LogicalNode, overs: Sequence[OverCall]) -> tuple[LogicalNode, Callable[[Expr], Expr]]:
     """`node` with the columns of all OVER calls added, and what puts those columns into their holes."""
     columns: dict[int, Column] = {}
     specs = dict.fromkeys((o.partition, o.order) for o in overs)
     for partition, order in specs:
         mine = [i for i, o in enumerate(overs) if (o.partition, o.order) == (partition, order)]
-        time = _time_of(node, relation, order) if order is not None else None
-        first = len(node.schema)
-        calls = tuple(overs[i].call for i in mine)
-        names = _names(node, [_name(overs[i].call) for i in mine])
-        node = Over(node, partition, time, calls, names, span=overs[mine[0]].span)
-        for n, i in enumerate(mine):
-            f = node.schema.fields[first + n]
-            columns[i] = Column(f.type, f.nullable, first + n, f.name)
+        span = overs[mine[0]].span
+        time = _time_of(node, order)
+        if order and time is None:
+            node = sorted_within(node, partition, order, span)
+        plain = {i: c for i in mine if not isinstance(c := overs[i].call, Rank)}
+        ranks = {i: c for i in mine if isinstance(c := overs[i].call, Rank)}
+        first = second = len(node.schema)
+        if ranks:
+            node, second = _ranked(node, partition, time, order, list(plain.values()), list(ranks.values()), span)
+        else:
+            node = _over(node, partition, time, list(plain.values()), span)
+        columns |= {i: _column(node, first + n) for n, i in enumerate(plain)}
+        columns |= {i: _column(node, second + n) for n, i in enumerate(ranks)}
 
     def fill(expr: Expr) -> Expr:
         return transform(expr, lambda e: columns[e.index] if isinstance(e, Hole) and e.room is Room.OVER else e)
 
     return node, fill
+
+
+def _over(
+    node: LogicalNode, partition: tuple[Expr, ...], time: TimeAttribute | None,
+    calls: Sequence[Lag | AggregateCall], span: Span,
+) -> Over:  # fmt: skip
+    return Over(node, partition, time, tuple(calls), _names(node, [_name(c) for c in calls]), span=span)
+
+
+def _ranked(
+    node: LogicalNode, partition: tuple[Expr, ...], time: TimeAttribute | None, order: tuple[OrderKey, ...],
+    plain: Sequence[Lag | AggregateCall], ranks: Sequence[Rank], span: Span,
+) -> tuple[LogicalNode, int]:  # fmt: skip
+    """The rows, which come in order, with the plain calls and then with their ranks; the column of the first rank.
+
+    A row is the first of its peers when one of its keys differs from that of the row before. RANK is the number of the
+    last such row, DENSE_RANK how many there have been.
+    """
+    numbered = len(node.schema) + len(plain)
+    before = tuple(Lag(k.expr, 1, None, k.expr.type, True, span=span) for k in order)
+    node = _over(node, partition, time, [*plain, aggregate_call("count", (), span=span), *before], span)
+    number = _column(node, numbered)
+    parts = [compared("=", number, integer(1), span)]
+    parts += [differ(k.expr, _column(node, numbered + 1 + n), span) for n, k in enumerate(order)]
+    begins = Or(BOOLEAN, False, tuple(parts), span=span)
+    last = aggregate_call("max", (Case(BIGINT, False, ((begins, number),), integer(0), span=span),), span=span)
+    calls = [aggregate_call("count", (), begins, span=span) if r.dense else last for r in ranks]
+    return _over(node, partition, None, calls, span), len(node.schema)
+
+
+def _column(node: LogicalNode, index: int) -> Column:
+    f = node.schema.fields[index]
+    return Column(f.type, f.nullable, index, f.name)
 
 
 def _names(node: LogicalNode, wanted: Sequence[str]) -> tuple[str, ...]:
@@ -50,29 +90,12 @@ def _names(node: LogicalNode, wanted: Sequence[str]) -> tuple[str, ...]:
     return tuple(taken[len(node.schema) :])
 
 
-def _name(call: object) -> str:
-    if isinstance(call, Lag):
-        return "lag"
-    function = getattr(call, "function", None)
-    assert function is not None, "an OVER call that is neither LAG nor an aggregate"
-    return str(function.name)
+def _name(call: Lag | AggregateCall) -> str:
+    return "lag" if isinstance(call, Lag) else call.function.name
 
 
-def _time_of(node: LogicalNode, relation: Relation, order: Expr) -> TimeAttribute:
-    """The time attribute that ORDER BY names. CQ0401 or CQ0402 when it is none."""
-    if not isinstance(order, Column):
-        raise _not_time(order.span)
-    time = node.schema.time_of(order.index)
-    if time is None:
-        is_time = order.type.kind is Kind.TIMESTAMP
-        raise no_event_time(relation, order.name, order.span, is_time, "ORDER BY in OVER")
-    return time
-
-
-def _not_time(span: Span) -> Exception:
-    return compile_error(
-        "CQ0501",
-        "OVER can only be ordered by the event time",
-        span,
-        help="ORDER BY the event time; without ORDER BY, rows are processed in order of arrival",
-    )
+def _time_of(node: LogicalNode, order: tuple[OrderKey, ...]) -> TimeAttribute | None:
+    """The event time that is the whole order, ascending; None where the order is another."""
+    if len(order) != 1 or order[0].descending or not isinstance(order[0].expr, Column):
+        return None
+    return node.schema.time_of(order[0].expr.index)

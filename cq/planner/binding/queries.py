@@ -24,15 +24,16 @@ from cq.planner.binding.join_mistakes import (
 from cq.planner.binding.join_times import Sides, bounds_of
 from cq.planner.binding.joins import by_common_names, keyed, side_by_side, temporal_join, unnest
 from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.scope import NOTHING, Relation, relation_of, renamed
-from cq.planner.binding.selects import WHERE, SelectBinder, unchanged
+from cq.planner.binding.selects import WHERE, SelectBinder, place_of, unchanged
 from cq.planner.binding.sets import combined
+from cq.planner.binding.sorting import Limited, counted, ordered
 from cq.planner.binding.stream_joins import stream_join
 from cq.planner.binding.subqueries import all_of, parts_of
-from cq.planner.binding.traits import check_depth, origin
+from cq.planner.binding.traits import check_depth
 from cq.planner.binding.windows import TABLE_PARAMETERS, split_table_arguments, table_function, with_windows
-from cq.planner.operators import Filter, Project, WindowAggregate, Windowed, WindowKind
-from cq.planner.operators.window import WINDOW_END, WINDOW_START
+from cq.planner.operators import OrderKey
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 
@@ -74,37 +75,46 @@ class QueryBinder:
     depths: dict[int, int] = field(default_factory=dict)
 
     def top(self, query: ast.Query) -> BoundQuery:
-        """A whole query, with LIMIT."""
-        check_emit(query)
-        node = self.with_ctes(query).body(query.body)
-        if query.order_by:
-            refuse_chosen_order(query)
-            check_order(node, query.order_by)
-        check_depth(node, self.depths, query.span)
-        check_copies(node, query.span)
-        return BoundQuery(node, self.limit(query))
+        """A whole query. Its rows end with the last one that LIMIT counts."""
+        rows = counted(self.ordered(query), query.span, all_of_it=False)
+        self.check_shape(rows.node, query)
+        return BoundQuery(rows.node, rows.limit)
 
     def nested(self, query: ast.Query) -> LogicalNode:
-        """A query inside another: its rows have no order of their own and no LIMIT."""
-        if query.limit is not None or query.offset is not None:
-            raise compile_error(
-                "CQ0502",
-                "LIMIT inside a view or derived table is not supported yet",
-                (query.limit or query.offset or query).span,
-                help="write LIMIT at the end of the outermost query",
-            )
-        if query.order_by:
-            raise compile_error(
-                "CQ0501",
-                "ORDER BY inside a view or derived table has no effect and is not supported",
-                query.order_by[0].span,
-                help="remove it",
-            )
-        check_emit(query)
-        node = self.with_ctes(query).body(query.body)
+        """A query inside another: of its rows the others are dropped."""
+        rows = counted(self.ordered(query), query.span, all_of_it=True)
+        self.check_shape(rows.node, query)
+        return rows.node
+
+    def check_shape(self, node: LogicalNode, query: ast.Query) -> None:
+        """Refuse a plan that is too deep, or makes too many rows of one."""
         check_depth(node, self.depths, query.span)
         check_copies(node, query.span)
-        return node
+
+    def ordered(self, query: ast.Query) -> Limited:
+        """The rows of a query in its order, with what is left of LIMIT and OFFSET."""
+        check_emit(query)
+        inside = self.with_ctes(query)
+        limit = self.number(query.limit, "LIMIT")
+        offset = self.number(query.offset, "OFFSET") or 0
+        if isinstance(query.body, ast.Select):
+            return inside.select(query.body, query.order_by, limit, offset)
+        rows = Limited(inside.body(query.body), limit, offset)
+        return ordered(rows, self.keys_of(rows.node, query.order_by), query.order_by) if query.order_by else rows
+
+    def keys_of(self, node: LogicalNode, items: Sequence[ast.OrderItem]) -> list[OrderKey]:
+        """What ORDER BY says of the result of a set operation: columns by name or number, or expressions over them."""
+        columns = relation_of(node, None, "the result")
+        binder = ExprBinder(columns, self.parameters, Clause("ORDER BY of a set operation"), SelectCalls({}))
+        found = []
+        for item in items:
+            place = item.expr
+            if isinstance(place, ast.NumberLiteral) and place.text.isdigit():
+                expr = columns.columns[place_of(place, len(columns.columns))].expr
+            else:
+                expr = binder.bind(place)
+            found.append(order_key(item, replace(expr, span=place.span)))
+        return found
 
     def with_ctes(self, query: ast.Query) -> QueryBinder:
         """This binder with the names of WITH, each bound once and shared by all who read it."""
@@ -122,7 +132,7 @@ class QueryBinder:
     def body(self, body: ast.QueryBody) -> LogicalNode:
         match body:
             case ast.Select():
-                return self.select(body)
+                return self.select(body).node
             case ast.SetOperation():
                 return self.set_operation(body)
             case ast.Query():
@@ -130,16 +140,18 @@ class QueryBinder:
             case ast.Values():
                 return bind_values(body, self.parameters, self.names.constant_rows)
 
-    def select(self, select: ast.Select) -> LogicalNode:
+    def select(
+        self, select: ast.Select, order: Sequence[ast.OrderItem] = (), limit: int | None = None, offset: int = 0
+    ) -> Limited:
         if not select.relations:
             nothing = Relation(self.names.one_row(select.span), (), "a SELECT without FROM")
-            return SelectBinder(select, nothing, self).bind()
+            return SelectBinder(select, nothing, self, order, limit, offset).bind()
         relation, where = self.from_clause(select)
-        return self.select_from(replace(select, where=where), relation)
+        return SelectBinder(replace(select, where=where), relation, self, order, limit, offset).bind()
 
     def select_from(self, select: ast.Select, relation: Relation) -> LogicalNode:
         """The SELECT over what its FROM is."""
-        return SelectBinder(select, relation, self).bind()
+        return SelectBinder(select, relation, self).bind().node
 
     def passing(self, where: ast.Expr | None, relation: Relation) -> LogicalNode:
         """The rows that pass, with the columns they had, and perhaps more behind them."""
@@ -318,17 +330,14 @@ class QueryBinder:
             span = span.to(others[-1].span)
         return rows
 
-    def limit(self, query: ast.Query) -> int | None:
-        if query.offset is not None:
-            raise compile_error(
-                "CQ0501", "OFFSET is not supported yet", query.offset.span, help="LIMIT n keeps the first n rows"
-            )
-        if query.limit is None:
+    def number(self, node: ast.Expr | None, clause: str) -> int | None:
+        """The rows that LIMIT or OFFSET counts; None where it is not there."""
+        if node is None:
             return None
-        value = folded(ExprBinder(NOTHING, self.parameters, Clause("LIMIT"), SelectCalls({})).bind(query.limit))
+        value = folded(ExprBinder(NOTHING, self.parameters, Clause(clause), SelectCalls({})).bind(node))
         if not (isinstance(value, Literal) and value.type.is_integer and value.value is not None and value.value >= 0):
             raise compile_error(
-                "CQ0306", "LIMIT takes a constant number of rows", query.limit.span, help="write LIMIT 10"
+                "CQ0306", f"{clause} takes a constant number of rows", node.span, help=f"write {clause} 10"
             )
         rows: int = value.value
         return rows
@@ -359,69 +368,3 @@ def check_emit(query: ast.Query) -> None:
                 "running results: SUM(x) OVER (PARTITION BY key ROWS UNBOUNDED PRECEDING)",
             ),
         )
-
-
-def refuse_chosen_order(query: ast.Query) -> None:
-    """CQ0501 where ORDER BY says which row DISTINCT ON keeps."""
-    body = query.body
-    if isinstance(body, ast.Select) and body.distinct_on:
-        raise compile_error(
-            "CQ0501",
-            "ORDER BY does not choose the row that DISTINCT ON keeps: that is the first to arrive",
-            query.order_by[0].span,
-            help=(
-                "remove ORDER BY",
-                "for the first by event time, write QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts) = 1",
-            ),
-        )
-
-
-def check_order(node: LogicalNode, order: tuple[ast.OrderItem, ...]) -> None:
-    """Accept ORDER BY only where rows leave in that order anyway: by the bounds of their window.
-
-    CQ0406 on an unbounded input, CQ0501 on a bounded one.
-    """
-    if _leaves_in_order(node, order):
-        return
-    first = order[0]
-    if not node.bounded:
-        raise compile_error(
-            "CQ0406",
-            "ORDER BY would wait for the end of an unbounded input",
-            first.span,
-            label="never sorted",
-            help=(
-                "remove it: rows are emitted in order of arrival, results of windows by window end",
-                "ORDER BY window_end is accepted, because windows close in that order; or read a bounded input",
-            ),
-        )
-    raise compile_error(
-        "CQ0501",
-        "ORDER BY is not supported yet",
-        first.span,
-        help=(
-            "remove it: rows are emitted in order of arrival, results of windows by window end",
-            "ORDER BY … LIMIT needs all rows: write the result to a file (-o FILE) and sort that",
-        ),
-    )
-
-
-def _leaves_in_order(node: LogicalNode, order: tuple[ast.OrderItem, ...]) -> bool:
-    """Whether the items are the end or the start of the window that `node` gives the rows of, ascending."""
-    below = node
-    while isinstance(below, Project | Filter):
-        below = below.input
-    if not isinstance(below, Windowed):
-        return False
-    names = node.schema.names
-    columns = []
-    for item in order:
-        if item.descending or not isinstance(item.expr, ast.ColumnRef) or names.count(item.expr.name) != 1:
-            return False
-        found = origin(node, names.index(item.expr.name))
-        if found is None or found.column not in {WINDOW_START, WINDOW_END}:
-            return False
-        columns.append(found.column)
-    if isinstance(below, WindowAggregate):
-        return below.window.kind is not WindowKind.ATTACHED
-    return columns[0] == WINDOW_END  # sessions leave by end, then by start

@@ -13,6 +13,7 @@ from cq.planner.binding.calls import WINDOW_NAMES, SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.grouping import Grouped, group_rows
+from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.over import add_overs
 from cq.planner.binding.scope import (
     BOUNDS_WAY,
@@ -28,6 +29,7 @@ from cq.planner.binding.scope import (
     visible_columns,
 )
 from cq.planner.binding.sets import distinct, first_of_each
+from cq.planner.binding.sorting import ORDER_BY, Limited, ordered
 from cq.planner.binding.subqueries import (
     Above,
     Match,
@@ -42,7 +44,7 @@ from cq.planner.binding.subqueries import (
 )
 from cq.planner.binding.traits import check_columns
 from cq.planner.binding.windows import bind_window, group_window, with_windows
-from cq.planner.operators import Filter, Project
+from cq.planner.operators import Filter, OrderKey, Project
 from cq.planner.plan.node import LogicalNode
 
 SELECT_LIST = Clause("the select list", aggregates=True, windows=True, queries=True)
@@ -88,11 +90,14 @@ class Conditions:
 
 @dataclass(slots=True)
 class SelectBinder:
-    """Binds one SELECT over its FROM. queries: binds the queries inside it."""
+    """Binds one SELECT over its FROM, with the ORDER BY, LIMIT and OFFSET behind it. queries: binds those inside it."""
 
     select: ast.Select
     relation: Relation
     queries: Queries
+    order: Sequence[ast.OrderItem] = ()
+    limit: int | None = None
+    offset: int = 0
     findings: Findings = field(default_factory=Findings)
     calls: SelectCalls = field(init=False)
     aliases: dict[str, ast.Expr] = field(init=False)
@@ -110,8 +115,9 @@ class SelectBinder:
     def sub_query(self, query: ast.Query, binder: ExprBinder) -> Value:
         return bind_value(query, binder, self.queries)
 
-    def bind(self) -> LogicalNode:
-        """The operators of this SELECT. Raises everything that is wrong with it at once."""
+    def bind(self) -> Limited:
+        """The operators of this SELECT, and what is left of its LIMIT and OFFSET. Raises everything that is wrong with
+        it at once."""
         self.make_group_window()
         items = list(self.items())
         check_columns(len(items), self.select.span)
@@ -121,12 +127,14 @@ class SelectBinder:
         exprs += self.distinct_keys(items)
         having = self.attempt(self.conditions, self.select.having, HAVING)
         qualify = self.attempt(self.condition, self.select.qualify, QUALIFY)
+        order = [self.attempt(self.order_key, item, items, exprs) for item in self.order]
         self.findings.raise_if_any()
         if self.relation.window is not None:
             if not self.groups_by_window(where, group):
                 return self.in_windows(where)
             self.refuse_tests_of_windowed(where)
         bound = [e for e in exprs if e is not None]
+        keys = [k for k in order if k is not None]
         node = self.passing(self.relation.node, where, unchanged)
         overs, over_from = self.calls.overs, unchanged
         if self.select.group_by or self.calls.aggregates:
@@ -135,18 +143,21 @@ class SelectBinder:
             node, over_from = self.passing(grouped.node, having, grouped.above), grouped.above
             self.refuse_ungrouped_stars(items, grouped)
             raised = [self.attempt(grouped.above, e) for e in bound]
+            lifted = [self.attempt(k.map, grouped.above) for k in keys]
             self.findings.raise_if_any()
             bound = [e for e in raised if e is not None]
+            keys = [k for k in lifted if k is not None]
             qualify = grouped.above(qualify) if qualify is not None else None
             overs = [grouped.above_over(o) for o in overs]
         elif having is not None:
             raise compile_error("CQ0405", "HAVING needs a GROUP BY", having.span, help="write the condition in WHERE")
-        relation = self.relation if node.schema.times else replace(self.relation, node=node)  # times may be lost
-        node, above = add_overs(node, relation, overs)
+        node, above = add_overs(node, overs)
         if qualify is not None:
             node = Filter(node, above(qualify), span=qualify.span)
-        node, filled = self.with_values(node, [above(e) for e in bound], over_from)
-        return self.result(filled, [i.name for i in items], node)
+        shown = [*(above(e) for e in bound), *(above(k.expr) for k in keys)]
+        node, shown = self.with_values(node, shown, over_from)
+        keys = [replace(k, expr=e) for k, e in zip(keys, shown[len(bound) :], strict=True)]
+        return self.result(node, shown[: len(bound)], [i.name for i in items], keys)
 
     def passing(self, node: LogicalNode, conditions: Conditions | None, above: Above) -> LogicalNode:
         """The rows of `node` that pass. above: what expressions over the FROM are over these rows."""
@@ -175,15 +186,39 @@ class SelectBinder:
 
         return node, [transform(e, fill) for e in exprs]
 
-    def result(self, exprs: Sequence[Expr], names: Sequence[str], node: LogicalNode) -> LogicalNode:
-        """The columns with these names; what follows them are the keys of DISTINCT ON."""
+    def result(
+        self, node: LogicalNode, exprs: Sequence[Expr], names: Sequence[str], keys: Sequence[OrderKey]
+    ) -> Limited:
+        """The columns with these names, in the order of the keys; what follows the columns are keys of DISTINCT ON."""
         span, width = self.select.span, len(names)
-        if not self.select.distinct_on:
-            rows = projection(node, exprs, names, span)
-            return distinct(rows, span) if self.select.distinct else rows
-        wide = Project(node, tuple(exprs), (*names, *(f"key{n}" for n in range(width, len(exprs)))), span=span)
-        shown = [c.expr for c in visible_columns(wide, None)]
-        return projection(first_of_each(wide, shown[width:], span), shown[:width], names, span)
+        if self.select.distinct_on:
+            chosen = ordered(Limited(node), keys, self.order).node if keys else node
+            wide = Project(chosen, tuple(exprs), (*names, *(f"key{n}" for n in range(width, len(exprs)))), span=span)
+            columns = [c.expr for c in visible_columns(wide, None)]
+            rows = projection(first_of_each(wide, columns[width:], span), columns[:width], names, span)
+            return Limited(rows, self.limit, self.offset)
+        if self.select.distinct:
+            rows = distinct(projection(node, exprs, names, span), span)
+            shown = [c.expr for c in visible_columns(rows, None)]
+            keys = [self.selected(k, exprs, shown) for k in keys]
+            return self.in_order(rows, keys)
+        sorted_rows = self.in_order(node, keys)
+        return replace(sorted_rows, node=projection(sorted_rows.node, exprs, names, span))
+
+    def in_order(self, node: LogicalNode, keys: Sequence[OrderKey]) -> Limited:
+        rows = Limited(node, self.limit, self.offset)
+        return ordered(rows, keys, self.order) if keys else rows
+
+    def selected(self, key: OrderKey, exprs: Sequence[Expr], shown: Sequence[Expr]) -> OrderKey:
+        """The key over the rows of SELECT DISTINCT. CQ0502 where it is none of their columns."""
+        if key.expr not in exprs:
+            raise compile_error(
+                "CQ0502",
+                "ORDER BY of a SELECT DISTINCT reads what is not selected: equal rows may differ in it",
+                key.expr.span,
+                help="add it to the select list, or write DISTINCT ON (columns) to keep one row of each",
+            )
+        return replace(key, expr=replace(shown[list(exprs).index(key.expr)], span=key.expr.span))
 
     def groups_by_window(self, where: Conditions | None, group: Sequence[Expr]) -> bool:
         """Whether a pending window makes groups that close with it, rather than rows that other clauses see."""
@@ -191,13 +226,13 @@ class SelectBinder:
             return False
         return self.calls.group_window is not None or any(holes_of(e, Room.WINDOW) for e in group)
 
-    def in_windows(self, where: Conditions | None) -> LogicalNode:
+    def in_windows(self, where: Conditions | None) -> Limited:
         """This SELECT over rows that are in their windows already; WHERE comes before that unless it reads a bound."""
         relation, select = self.relation, self.select
         if where is not None and where.plain is not None and where.is_plain and not where.read_a_window:
             relation = replace(relation, node=Filter(relation.node, where.plain, span=where.span))
             select = replace(select, where=None)
-        return SelectBinder(select, with_windows(relation), self.queries).bind()
+        return SelectBinder(select, with_windows(relation), self.queries, self.order, self.limit, self.offset).bind()
 
     def attempt(self, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """The result of `step`, or None after noting its mistake: one run reports every mistake."""
@@ -330,18 +365,31 @@ class SelectBinder:
 
     def ordinal(self, node: ast.NumberLiteral, items: Sequence[Item], clause: Clause) -> Expr:
         """`GROUP BY 2`: the second column of the select list."""
-        if len(node.text) > 4 or not 1 <= int(node.text) <= len(items):
-            raise compile_error(
-                "CQ0203",
-                f"the select list has {len(items)} columns, so there is no column {node.text}",
-                node.span,
-                help=f"write a number from 1 to {len(items)}, or the name of a column",
-            )
-        item = items[int(node.text) - 1]
+        item = items[place_of(node, len(items))]
         if item.bound is not None:
             return item.bound
         assert item.expr is not None
         return self.binder(clause).bind(item.expr)
+
+    def order_key(self, item: ast.OrderItem, items: Sequence[Item], exprs: Sequence[Expr | None]) -> OrderKey | None:
+        """An item of ORDER BY: a column of the result by its name or number, else an expression over the FROM."""
+        node = item.expr
+        if isinstance(node, ast.NumberLiteral) and node.text.isdigit():
+            expr = exprs[place_of(node, len(items))]
+        elif isinstance(node, ast.ColumnRef) and node.qualifier is None and any(i.name == node.name for i in items):
+            named = [e for i, e in zip(items, exprs, strict=True) if i.name == node.name]
+            if any(e != named[0] for e in named):
+                raise compile_error(
+                    "CQ0204",
+                    f'column "{node.name}" is ambiguous',
+                    node.span,
+                    label=f"{len(named)} columns of the result have this name",
+                    help="give the columns aliases, or order by their number",
+                )
+            expr = named[0]
+        else:
+            expr = self.binder(ORDER_BY, aliases=True).bind(node)
+        return order_key(item, replace(expr, span=node.span)) if expr is not None else None
 
     def make_group_window(self) -> None:
         """`GROUP BY TUMBLE(ts, i)`: the windows of the FROM."""
@@ -393,6 +441,18 @@ class SelectBinder:
 def unchanged(expr: Expr) -> Expr:
     """The expression: what it is over the rows of a FROM that nothing has grouped."""
     return expr
+
+
+def place_of(node: ast.NumberLiteral, columns: int) -> int:
+    """The place, from 0, of the column that a number stands for. CQ0203 when there is none."""
+    if len(node.text) > 4 or not 1 <= int(node.text) <= columns:
+        raise compile_error(
+            "CQ0203",
+            f"the select list has {columns} columns, so there is no column {node.text}",
+            node.span,
+            help=f"write a number from 1 to {columns}, or the name of a column",
+        )
+    return int(node.text) - 1
 
 
 def implied_name(expr: ast.Expr, index: int) -> str:

@@ -10,6 +10,7 @@ from cq.planner.operators.project import Project
 from cq.planner.operators.scan import Scan
 from cq.planner.operators.semi_join import SemiJoin
 from cq.planner.operators.session import SessionAggregate
+from cq.planner.operators.sort import OrderKey, Sort
 from cq.planner.operators.temporal_join import TemporalJoin
 from cq.planner.operators.union import UnionAll
 from cq.planner.operators.unnest import Unnest
@@ -22,11 +23,13 @@ __all__ = [
     "IntervalJoin",
     "Join",
     "Lag",
+    "OrderKey",
     "Over",
     "Project",
     "Scan",
     "SemiJoin",
     "SessionAggregate",
+    "Sort",
     "TemporalJoin",
     "UnionAll",
     "Unnest",

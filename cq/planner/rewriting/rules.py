@@ -18,11 +18,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from cq.lang.expressions import Column, Expr, Literal, can_fail, columns_of, conjunction, conjuncts, substitute, walk
+from cq.lang.expressions import (
+    Call,
+    Column,
+    Expr,
+    Literal,
+    can_fail,
+    columns_of,
+    conjunction,
+    conjuncts,
+    substitute,
+    walk,
+)
 from cq.lang.types import Kind
-from cq.planner.operators import Filter, Over, Project, UnionAll, Unnest, WindowAggregate
+from cq.planner.operators import Filter, Over, Project, Sort, UnionAll, Unnest, WindowAggregate
 from cq.planner.operators.pruning import prune
 from cq.planner.operators.window import FIRST_KEY
+from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.fold import folded
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, topological
@@ -230,6 +242,52 @@ def unnest_below_project(node: LogicalNode, _: Uses) -> LogicalNode | None:
             given = (*names, *node.schema.names[len(names) :])
             return Project(made, (*inner, *added), given, at, span=node.span)
     return None
+
+
+@rule(Phase.PUSHDOWN)
+def limit_into_sort(node: LogicalNode, uses: Uses) -> LogicalNode | None:
+    """Filter(n <= c, Over(n, Sort(x))) = Over(n, Sort(limit c, x)) if n numbers the rows of the partitions of Sort, and
+    neither Over nor the condition can fail.
+
+    What Over computes for the first c rows of a partition does not depend on the others, which the condition drops. The
+    same holds of n < c + 1 and n = c, and with the sides changed; what still has to be asked stays in the filter.
+    """
+    match node:
+        case Filter(input=Over(input=Sort(limit=None, offset=0) as sort, order=None) as over, predicate=p):
+            alone = uses.once(over) and uses.once(sort) and over.partition == sort.partition
+            if not alone or over.can_fail or can_fail(p):
+                return None
+            bounds = {part: bound for part in conjuncts(p) if (bound := _number_bound(part, over)) is not None}
+            if not bounds:
+                return None
+            limit = max(min(most for _, most in bounds.values()), 0)
+            limited = replace(over, input=replace(sort, limit=limit))
+            asked = [part for part in conjuncts(p) if part not in bounds or bounds[part][0] > min(limit, 1)]
+            return replace(node, input=limited, predicate=conjunction(asked)) if asked else limited
+    return None
+
+
+_TURNED = {"greater_equal": "less_equal", "greater": "less", "equal": "equal"}  # with the sides changed
+
+
+def _number_bound(condition: Expr, over: Over) -> tuple[int, int] | None:
+    """The least and the greatest row number for which a condition is TRUE; None where it is no bound of one."""
+    match condition:
+        case Call(function=f, args=(Column(index=index), Literal(value=int(bound)))):
+            name = f.native or ""
+        case Call(function=f, args=(Literal(value=int(bound)), Column(index=index))):
+            name = _TURNED.get(f.native or "", "")
+        case _:
+            return None
+    if not _is_number(over, index):
+        return None
+    return {"less_equal": (1, bound), "less": (1, bound - 1), "equal": (bound, bound)}.get(name)
+
+
+def _is_number(over: Over, column: int) -> bool:
+    """Whether a column of Over numbers the rows of a partition."""
+    call = over.calls[column - len(over.input.schema)] if column >= len(over.input.schema) else None
+    return isinstance(call, AggregateCall) and call.function.name == "count" and not call.args and call.filter is None
 
 
 MAX_GROWTH = 200  # nodes of an expression after substitution: beyond, evaluating once and reading twice is better

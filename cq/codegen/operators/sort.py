@@ -1,0 +1,277 @@
+"""sort: the rows of each partition are kept, or the first of them by order, until the partition leaves."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cq.codegen.arrivals import arrival_of
+from cq.codegen.expressions.emit import emit
+from cq.codegen.flow import (
+    CLOSER_ARGUMENTS,
+    FINISHER_ARGUMENTS,
+    Closer,
+    DueWord,
+    Flow,
+    StagePlan,
+    closes,
+    closing,
+    consumes,
+    due_by_data,
+    finishes,
+    function,
+    row_of,
+)
+from cq.codegen.prefetch import prefetch
+from cq.codegen.state.hash_tables import (
+    Field,
+    Keys,
+    TableLocals,
+    as_word,
+    lay_out,
+    load_fields,
+    store_field,
+    store_nulls,
+    string_words,
+)
+from cq.codegen.state.moving import Held, holds, ranked_rows
+from cq.codegen.values import Row, Scope, Val
+from cq.codegen.writer import expr
+from cq.lang.expressions import Column
+from cq.lang.types import Physical
+from cq.planner.operators import OrderKey, Sort
+from cq.planner.plan.node import LogicalNode
+from cq.runtime.containers import ranks
+from cq.runtime.containers.ranks import KEY_TEXT, KEY_TEXT_DESCENDING, KEY_WORD, KIND_BITS
+from cq.runtime.containers.table_words import ENTRY_FIRST
+from cq.runtime.layout import abi
+from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.words import Word, beside
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where things are: `keys` in the entry of a partition; the order words, the columns and texts that are no columns
+    in a record. compared: what the order compares, as RANKS_KEYS has it.  order_words: how many there are."""
+
+    keys: Keys
+    fields: tuple[Field, ...]
+    columns: int
+    texts: tuple[Field | None, ...]  # of each order key the text behind its order word
+    order_words: int
+    compared: tuple[int, ...]
+    shapes: tuple[TableShape, TableShape]
+
+    @property
+    def one_word(self) -> bool:
+        """Whether the first order word and the arrival say all."""
+        return len(self.compared) == 1
+
+
+def layout_of(node: Sort) -> Layout:
+    keys = Keys.of([(k.type, k.nullable) for k in node.partition], name="PARTITION_KEY")
+    order_words = sum(1 + k.expr.nullable for k in node.order)
+    columns = [(f.type, f.nullable) for f in node.input.schema.fields]
+    computed = [(k.expr.type, False) for k in node.order if _is_text(k) and not isinstance(k.expr, Column)]
+    first = Word(ranks.RANKED_ORDER + order_words, "RANKED_VALUES")
+    fields, end = lay_out([*columns, *computed], first, "RANKED")
+    left, texts = iter(fields[len(columns) :]), list[Field | None]()
+    for k in node.order:
+        texts.append((fields[k.expr.index] if isinstance(k.expr, Column) else next(left)) if _is_text(k) else None)
+    entry = TableShape(keys.next_word + ranks.RANK_WORDS, keys.next_word - ENTRY_FIRST, string_words(keys.fields))
+    record = TableShape(end, 0, string_words(fields))
+    compared = tuple(_compared(node.order, texts))
+    return Layout(keys, fields, len(columns), tuple(texts), order_words, compared, (entry, record))
+
+
+def _is_text(key: OrderKey) -> bool:
+    return key.expr.type.physical is Physical.BYTES
+
+
+def _compared(order: Sequence[OrderKey], texts: Sequence[Field | None]) -> list[int]:
+    """The words of a record that are compared one after the other, with how."""
+    found: list[int] = []
+    word = int(ranks.RANKED_ORDER)
+    for key, text in zip(order, texts, strict=True):
+        for _ in range(1 + key.expr.nullable):
+            found.append((word << KIND_BITS) + KEY_WORD)
+            word += 1
+        if text is not None:
+            found.append((text.word << KIND_BITS) + (KEY_TEXT_DESCENDING if key.descending else KEY_TEXT))
+    return found
+
+
+def _slot(stage: StagePlan, node: Sort) -> Slot:
+    layout = layout_of(node)
+    keep = -1 if node.keep is None else node.keep
+    return stage.slot(
+        node, "rows",
+        lambda offset: Slot(
+            "rows", offset, "ranks", node.identity, shapes=layout.shapes,
+            parameters=(keep, node.offset, *layout.compared),
+        ),
+    )  # fmt: skip
+
+
+@holds("sort")
+def held_rows(node: LogicalNode) -> tuple[Held, ...]:
+    """The rows of each partition."""
+    assert isinstance(node, Sort)
+    return (ranked_rows("rows", layout_of(node).keys),)
+
+
+@due_by_data("sort")
+def sort_due(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
+    """The time of some partition; none where all leave at the end."""
+    assert isinstance(node, Sort)
+    return (DueWord(_slot(stage, node), ranks.RANKS_NEXT),) if node.times else ()
+
+
+@consumes("sort", copies_text=False)
+def consume_sort(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
+    """Into its partition; at the end late rows count too."""
+    assert isinstance(node, Sort)
+    if node.times:
+        with flow.on_time(node):
+            _keep(flow, node, row)
+        return
+    late, flow.late = flow.late, None
+    _keep(flow, node, row)
+    flow.late = late
+
+
+def _keep(flow: Flow, node: Sort, row: Row) -> None:
+    """The row is one of its partition's, unless so many are kept that come before it."""
+    scope, layout, slot = flow.scope, layout_of(node), _slot(flow.stage, node)
+    state = ast.Name(flow.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "ranks"), ast.Load())
+    local = _table(flow, slot, layout)
+    prefetch(flow, node.input, layout.keys, local, node.partition)
+    values = [emit(scope, row, k) for k in node.partition]
+    given = [emit(scope, row, k.expr) for k in node.order]
+    arrival = arrival_of(flow, node)
+    leaves: ast.expr = ast.Constant(abi.NEVER)
+    if node.times:
+        time = node.times[0]
+        leaves = expr("T + S", T=row.column(time.column).it, S=time.shift_us + time.lag_us + 1)
+
+    def fresh(e: ast.expr) -> None:
+        flow.writer.code("ranks_open(R, E, T)", R=state, E=e, T=leaves)
+
+    entry = layout.keys.probe(local, values, arrival, fresh)
+    order = [word for key, value in zip(node.order, given, strict=True) for word in _order_words(scope, key, value)]
+    if node.keep is None:
+        _store(flow, node, layout, state, entry, row, given, order)
+        return
+    count, worst = (beside(layout.keys.next_word, w, "RANK") for w in (ranks.RANK_COUNT, ranks.RANK_WORST))
+    better = "W < ld_i64(E, WORST)" if layout.one_word else "W <= ld_i64(E, WORST)"
+    with scope.when(
+        expr(f"ld_i64(E, COUNT) < KEEP or {better}", E=entry, COUNT=count, KEEP=node.keep, W=order[0], WORST=worst)
+    ):
+        _store(flow, node, layout, state, entry, row, given, order)
+
+
+def _table(flow: Flow, slot: Slot, layout: Layout) -> TableLocals:
+    """The table of the partitions in locals of the function."""
+    local = flow.tables.get(slot.offset)
+    if local is None:
+        table = expr("ld_i64(ld_i64(state, W), T)", W=slot.offset, T=ranks.RANKS_TABLE)
+        local = flow.tables[slot.offset] = TableLocals.fixed(flow.scope, layout.shapes[0].entry_words, table)
+        flow.stale.append(local.reload)
+    return local
+
+
+def _order_words(scope: Scope, key: OrderKey, value: Val) -> list[ast.expr]:
+    """The words that compare as the values of the key do: where NULLs stand, if there can be some, then the value."""
+    found: list[ast.expr] = []
+    if key.expr.nullable:
+        null = value.null if value.null is not None else ast.Constant(False)
+        first, other = (0, 1) if key.nulls_first else (1, 0)
+        found.append(scope.let(expr("pick(N, A, B)", N=null, A=first, B=other), "null_rank"))
+    if _is_text(key):
+        address, length = value.parts
+        if value.null is not None:
+            length = scope.let(expr("pick(N, 0, L)", N=value.null, L=length), "length")
+        word = scope.let(expr("text_order(A, L)", A=address, L=length), "rank")
+    else:
+        word = as_word(scope, value)
+        if key.expr.type.is_float:  # of negative numbers the bits grow as the number gets smaller
+            word = scope.let(expr("pick(W < 0, W ^ MOST, W)", W=word, MOST=abi.NEVER), "rank")
+    if key.descending:
+        word = scope.let(expr("W ^ -1", W=word), "rank")
+    return [*found, word]
+
+
+def _store(
+    flow: Flow, node: Sort, layout: Layout, state: ast.expr, entry: ast.expr, row: Row, given: Sequence[Val],
+    order: Sequence[ast.expr],
+) -> None:  # fmt: skip
+    """A record with the row and its order words is one of the partition's."""
+    scope, writer = flow.scope, flow.writer
+    record = ast.Name(writer.let(expr("ranks_record(R)", R=state), "record"), ast.Load())
+    with scope.when(expr("R == 0", R=record)):
+        flow.no_memory("rows that are sorted")
+    for n, word in enumerate(order):
+        writer.code("st_i64(R, W, V)", R=record, W=beside(ranks.RANKED_ORDER, n, str(n)), V=word)
+    values = [row.column(i) for i in range(layout.columns)]
+    values += [_plain(scope, v) for k, v in zip(node.order, given, strict=True) if _is_text(k) and _computed(k)]
+    for f, value in zip(layout.fields, values, strict=True):
+        store_field(scope, f, record, state, value)
+    store_nulls(scope, layout.fields, record, values)
+    writer.code("ranks_commit(R, E)", R=state, E=entry)
+
+
+def _computed(key: OrderKey) -> bool:
+    return not isinstance(key.expr, Column)
+
+
+def _plain(scope: Scope, value: Val) -> Val:
+    """A text, empty where it is NULL."""
+    if value.null is None:
+        return value
+    address, length = value.parts
+    return Val(value.type, (address, scope.let(expr("pick(N, 0, L)", N=value.null, L=length), "length")))
+
+
+@closes("sort")
+def close_sort(stage: StagePlan, node: LogicalNode) -> None:
+    """A function that emits the partitions that are due; it goes on where a full port stopped it."""
+    assert isinstance(node, Sort)
+    if not node.times:
+        return
+    slot = _slot(stage, node)
+    name = f"close_{slot.offset}"
+    (due,) = sort_due(stage, node)
+    stage.closers.append(Closer(name, due.next_end, stage.order[id(node)]))
+    event = closing(stage, node, ast.Name("instant", ast.Load()), ast.Constant(0))
+    with function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:
+        stage.writer.code("if DUE != instant:\n    return DONE", DUE=due.next_end, DONE=abi.DONE)
+        _emit(flow, node, slot, ast.Name("instant", ast.Load()))
+
+
+@finishes("sort")
+def finish_sort(stage: StagePlan, node: LogicalNode) -> None:
+    """A function that emits every partition."""
+    assert isinstance(node, Sort)
+    slot = _slot(stage, node)
+    event = closing(stage, node, ast.Constant(abi.NEVER), ast.Constant(0))
+    with function(stage, f"finish_{slot.offset}", FINISHER_ARGUMENTS, node, event) as flow:
+        _emit(flow, node, slot, ast.Constant(abi.NEVER))
+
+
+def _emit(flow: Flow, node: Sort, slot: Slot, instant: ast.expr) -> None:
+    writer, scope, layout = flow.writer, flow.scope, layout_of(node)
+    state = ast.Name(writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "ranks"), ast.Load())
+    left = expr("ld_i64(R, W)", R=state, W=ranks.RANKS_LEFT)
+    with scope.when(expr("LEFT == 0 and ranks_due(R, I) == 0", LEFT=left, R=state, I=instant)):
+        flow.no_memory("rows that are sorted")
+    with writer.while_(expr("LEFT != 0", LEFT=left)), scope.block():
+        for port in flow.ports.values():
+            with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
+                flow.leave(ast.Constant(abi.MORE))
+        record = scope.let(expr("ranks_first(R)", R=state), "record")
+        writer.code("arrival = ld_i64(E, FIRST)", E=record, FIRST=ranks.RANKED_FIRST)
+        values = load_fields(scope, layout.fields[: layout.columns], record, state)
+        flow.deliver(node, row_of(scope, values))
+        writer.code("ranks_pop(R)", R=state)
+    flow.leave(ast.Constant(abi.DONE))

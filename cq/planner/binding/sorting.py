@@ -1,0 +1,187 @@
+"""ORDER BY, LIMIT and OFFSET: the operators that put rows in order and count them, and when they let rows go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from cq.errors import NOWHERE, Span, compile_error
+from cq.grammar import ast
+from cq.lang.aggregates import resolve
+from cq.lang.expressions import Column, Expr, Literal, conjunction
+from cq.lang.functions import Refusal
+from cq.lang.schema import TimeAttribute
+from cq.lang.types import BIGINT
+from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.order_keys import distinct_keys
+from cq.planner.binding.scope import NOTHING
+from cq.planner.binding.traits import Origin, origin
+from cq.planner.operators import Filter, OrderKey, Over, Project, Sort, WindowAggregate, Windowed, WindowKind
+from cq.planner.operators.pruning import only
+from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
+from cq.planner.plan.calls import AggregateCall
+from cq.planner.plan.node import LogicalNode
+
+ORDER_BY = Clause("ORDER BY", aggregates=True, windows=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """Rows of which `limit`, None for all, count behind the first `offset` by position."""
+
+    node: LogicalNode
+    limit: int | None = None
+    offset: int = 0
+
+
+def ordered(rows: Limited, keys: Sequence[OrderKey], items: Sequence[ast.OrderItem]) -> Limited:
+    """The rows by these keys, and what is left of LIMIT and OFFSET. items: as they are written.
+
+    Rows of windows that are ordered by their window first leave as windows close; all others at the end of the input.
+    """
+    keys = distinct_keys(keys)
+    node, span = rows.node, items[0].span.to(items[-1].span)
+    if not keys:
+        return rows
+    windows = tuple(_leading_bounds(node, keys))
+    if windows:
+        if len(windows) == len(keys) and _leaves_in_order(windows):
+            return rows
+        partition = tuple(k.expr for k in keys[: len(windows)])
+        times = closing_times(node, partition)
+        if times:
+            rest = tuple(keys[len(windows) :]) or keys[-1:]
+            return Limited(Sort(node, partition, rest, times, span=span), rows.limit, rows.offset)
+    if not node.bounded:
+        raise compile_error(
+            "CQ0406",
+            "ORDER BY would wait for the end of an unbounded input",
+            items[0].span,
+            label="never sorted",
+            help=(
+                "remove it: rows are emitted in order of arrival, results of windows by window end",
+                "results of windows can be sorted window by window: ORDER BY window_end, … ; or read a bounded input",
+            ),
+        )
+    return Limited(Sort(node, (), keys, limit=rows.limit, offset=rows.offset, span=span))
+
+
+def sorted_within(node: LogicalNode, partition: tuple[Expr, ...], order: tuple[OrderKey, ...], span: Span) -> Sort:
+    """The rows of each partition of OVER by its order."""
+    times = closing_times(node, partition)
+    if not times and not node.bounded:
+        raise compile_error(
+            "CQ0406",
+            "OVER with this ORDER BY would wait for the end of an unbounded input",
+            order[0].expr.span if order[0].expr.span != NOWHERE else span,
+            label="never sorted",
+            help=(
+                "order by the event time, ascending, and by nothing else",
+                "of the results of windows, rank each window: PARTITION BY window_start, window_end",
+            ),
+        )
+    return Sort(node, partition, order, times, span=span)
+
+
+def closing_times(node: LogicalNode, partition: Sequence[Expr]) -> tuple[TimeAttribute, ...]:
+    """The event times of the window that a partition key is a bound of; none when no key is, or none says when it ends.
+
+    The start says so where all windows are of one length.
+    """
+    for key in partition:
+        found = origin(node, key.index) if isinstance(key, Column) else None
+        if found is None or found.column >= FIRST_KEY or (found.column == WINDOW_START and not _of_one_length(found)):
+            continue
+        bounds = [(t, origin(node, t.column)) for t in node.schema.times]
+        times = tuple(t for t, o in bounds if o is not None and o.node is found.node and o.column < FIRST_KEY)
+        if times:
+            return times
+    return ()
+
+
+def _of_one_length(bound: Origin) -> bool:
+    """Whether the windows are tumbling or hopping ones, or aggregates of those."""
+    node = bound.node
+    while isinstance(node, WindowAggregate) and node.window.kind is WindowKind.ATTACHED:
+        below = origin(node.input, node.window.start_column)
+        if below is None:
+            return False
+        node = below.node
+    return isinstance(node, WindowAggregate)
+
+
+def _leading_bounds(node: LogicalNode, keys: Sequence[OrderKey]) -> Iterable[tuple[LogicalNode, Origin]]:
+    """The bounds by which the rows are ordered first, in the order in which windows close."""
+    for n, key in enumerate(keys):
+        found = origin(node, key.expr.index) if isinstance(key.expr, Column) and not key.descending else None
+        if found is None or found.column >= FIRST_KEY or (n == 0 and not _in_closing_order(found)):
+            return
+        yield node, found
+
+
+def _in_closing_order(bound: Origin) -> bool:
+    """Whether windows close in the order of this bound."""
+    return bound.column != WINDOW_START or _of_one_length(bound)
+
+
+def _leaves_in_order(windows: Sequence[tuple[LogicalNode, Origin]]) -> bool:
+    """Whether the rows leave by these bounds anyway: those of one window, in a projection or a filter at most."""
+    node, first = windows[0]
+    while isinstance(node, Project | Filter):
+        node = node.input
+    if not isinstance(node, Windowed) or any(o.column not in {WINDOW_START, WINDOW_END} for _, o in windows):
+        return False
+    if isinstance(node, WindowAggregate):
+        return node.window.kind is not WindowKind.ATTACHED
+    return first.column == WINDOW_END  # sessions leave by end, then by start
+
+
+# ---------------------------------------------------------------------------------------------------- rows by number
+
+
+def counted(rows: Limited, span: Span, all_of_it: bool) -> Limited:
+    """The rows without the first `offset`; where `all_of_it`, without those behind the limit too."""
+    limit = rows.limit if all_of_it else None
+    if not rows.offset and limit is None:
+        return rows
+    node, width = rows.node, len(rows.node.schema)
+    over = Over(node, (), None, (aggregate_call("count", (), span=span),), ("row_number",), span=span)
+    number = Column(BIGINT, False, width, "row_number", span=span)
+    bounds = [compared(">", number, integer(rows.offset), span)] if rows.offset else []
+    if limit is not None:
+        bounds.append(compared("<=", number, integer(min(rows.offset + limit, MOST_ROWS)), span))
+    kept = Filter(over, conjunction(tuple(bounds)), span=span)
+    return Limited(only(kept, range(width)), None if all_of_it else rows.limit)
+
+
+MOST_ROWS = 2**63 - 1
+
+
+def integer(value: int) -> Literal:
+    return Literal(BIGINT, False, value)
+
+
+def compared(op: str, left: Expr, right: Expr, span: Span) -> Expr:
+    """`left op right`, of one type."""
+    return _plain().compare(op, left, right, span)
+
+
+def differ(left: Expr, right: Expr, span: Span) -> Expr:
+    """`left IS DISTINCT FROM right`, of one type."""
+    binder = _plain()
+    return binder.negated(binder.not_distinct(left, right, span), span)
+
+
+def _plain() -> ExprBinder:
+    return ExprBinder(NOTHING, {}, Clause("ORDER BY"), SelectCalls({}))
+
+
+def aggregate_call(
+    name: str, args: tuple[Expr, ...], condition: Expr | None = None, span: Span = NOWHERE
+) -> AggregateCall:
+    """An aggregate that is never NULL over rows of which `condition`, if there is one, selects some."""
+    found = resolve(name, [a.type for a in args])
+    assert not isinstance(found, Refusal), f"no aggregate {name} of these arguments"
+    entry, signature = found
+    return AggregateCall(entry, args, signature.returns, False, filter=condition, span=span)
