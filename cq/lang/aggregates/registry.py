@@ -30,6 +30,7 @@ class Aggregate:
     several workers may be merged.
     remove(signature, state, *values): undoes `add` wherever `exact_merge`; None where nothing can (MIN, MAX).
     idempotent: adding a value again changes nothing, so DISTINCT does not either.
+    exact: types for which no result fails although `fails` is not empty.
     native: the kernel form in cq/codegen/state/aggregates.py.
     spark: text with {0} for the argument (`1` for COUNT(*)) and {1} behind every aggregate for an OVER clause, or a
     function of the signature and these two texts.
@@ -53,6 +54,7 @@ class Aggregate:
     may_be_null: bool = False
     idempotent: bool = False
     fails: tuple[str, ...] = ()
+    exact: Callable[[Signature], bool] | None = None
     examples: tuple[str, ...] = ()
 
     @property
@@ -64,6 +66,10 @@ class Aggregate:
         """What it makes of arguments of these types; None when it does not take them."""
         found = self.rule(tuple(types), (None,) * len(types))
         return found if isinstance(found, Signature) else None
+
+    def can_fail(self, signature: Signature) -> bool:
+        """Whether some result of these types fails."""
+        return bool(self.fails) and not (self.exact is not None and self.exact(signature))
 
     def value(self, signature: Signature, state: State) -> Any:
         """The result of a state: NULL when nothing was added, unless it is never NULL."""

@@ -38,14 +38,23 @@ class AggregateCall:
         return replace(self, args=tuple(change(a) for a in self.args), filter=condition)
 
     @property
+    def signature(self) -> Signature:
+        return Signature(tuple(a.type for a in self.args), self.type)
+
+    @property
+    def fails_itself(self) -> bool:
+        """Whether its result may not fit."""
+        return self.function.can_fail(self.signature)
+
+    @property
     def can_fail(self) -> bool:
         """Whether it may end in a data error: in its expressions, or when its result does not fit."""
-        return bool(self.function.fails) or any(can_fail(e) for e in self.expressions)
+        return self.fails_itself or any(can_fail(e) for e in self.expressions)
 
     @property
     def merges_exactly(self) -> bool:
         """Whether results over parts of a group can be merged into the result over the group, bit for bit."""
-        return self.function.exact_merge(Signature(tuple(a.type for a in self.args), self.type))
+        return self.function.exact_merge(self.signature)
 
     def parameters(self, text: Callable[[Expr], str]) -> str:
         """What it computes, without names and positions of columns."""
