@@ -37,7 +37,7 @@ CODES: dict[str, str] = {
     "CQ0301": "operands have incompatible types",
     "CQ0302": "a function does not take these arguments",
     "CQ0303": "a cast between these types does not exist",
-    "CQ0304": "a DECIMAL needs more than 18 digits",
+    "CQ0304": "a DECIMAL needs more than 38 digits",
     "CQ0305": "a condition is not BOOLEAN",
     "CQ0306": "a constant expression cannot be computed",
     "CQ0307": "the inputs of a set operation, or of INSERT, do not match",

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cq.codegen.values import Scope, Val
+from cq.codegen.values import Scope, Val, high_low
 from cq.codegen.writer import expr, word_at
 from cq.errors import NOWHERE
 from cq.lang.schema import Schema
@@ -196,8 +196,9 @@ class Port:
             case Storage.UTF8:
                 self._store_text(n, value)
             case Storage.I128:
-                code("st_i64(D, R * 2, V)", D=self.data[n], R=self.rows, V=value.it)
-                code("st_i64(D, R * 2 + 1, V >> 63)", D=self.data[n], R=self.rows, V=value.it)
+                high, low = high_low(value)
+                code("st_i64(D, R * 2, V)", D=self.data[n], R=self.rows, V=low)
+                code("st_i64(D, R * 2 + 1, V)", D=self.data[n], R=self.rows, V=high)
             case Storage.BIT:
                 self._store_bit(n, self.data[n], value.it)
             case storage_:

@@ -350,7 +350,12 @@ def _load(scope: Scope, index: int, column: Field, port: int, number: ast.expr) 
     if kind is Storage.BIT:
         bit = _column_word(scope, port, index, abi.COLUMN_BIT, f"c{index}_bit")
         return Val(column.type, (scope.let(expr("ld_bit(D, B + R)", D=data, B=bit, R=number), f"c{index}_"),), null)
-    return Val(column.type, (scope.let(expr(_LOADS[kind], D=data, R=number), f"c{index}_"),), null)
+    part = scope.let(expr(_LOADS[kind], D=data, R=number), f"c{index}_")
+    if column.type.physical is Physical.I128:
+        return Val(
+            column.type, (part, scope.let(expr("ld_i64(D, R * 2 + 1)", D=data, R=number), f"c{index}_high")), null
+        )
+    return Val(column.type, (part,), null)
 
 
 def _column_word(scope: Scope, port: int, index: int, word: int, hint: str) -> str:

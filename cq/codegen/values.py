@@ -25,7 +25,8 @@ from cq.runtime.layout.job import Site
 class Val:
     """A SQL value in generated code.
 
-    parts: one local (BOOLEAN: a bool; REAL, DOUBLE: a float; VARCHAR: address and length; others: an int).
+    parts: one local (BOOLEAN: a bool; REAL, DOUBLE: a float; others: an int) or two: of VARCHAR address and length, of
+    a DECIMAL of more than 18 digits low word and high word.
     key: of a VARCHAR, its two words as a key of a table, where they are known already.
     """
 
@@ -46,7 +47,7 @@ def default_parts(type_: DataType) -> tuple[ast.expr, ...]:
     match type_.physical:
         case Physical.F64:
             return (ast.Constant(0.0),)
-        case Physical.BYTES:
+        case Physical.BYTES | Physical.I128:
             return (ast.Constant(0), ast.Constant(0))
         case _:
             return (ast.Constant(False if type_.kind is Kind.BOOLEAN else 0),)
@@ -55,6 +56,19 @@ def default_parts(type_: DataType) -> tuple[ast.expr, ...]:
 def null_of(type_: DataType) -> Val:
     """NULL of a type."""
     return Val(type_, default_parts(type_), ast.Constant(True))
+
+
+def words_of_value(value: int) -> tuple[int, int]:
+    """The low and the high word of an integer of 128 bits."""
+    return (value + 2**63) % 2**64 - 2**63, value >> 64
+
+
+def high_low(value: Val) -> tuple[ast.expr, ast.expr]:
+    """The high and the low word of a DECIMAL or an integer, whatever it takes itself."""
+    if value.type.physical is Physical.I128:
+        low, high = value.parts
+        return high, low
+    return expr("A >> 63", A=value.it), value.it
 
 
 def any_null(values: Sequence[Val]) -> ast.expr | None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StagePlan, closing, function, row_of
-from cq.codegen.state.hash_tables import Field, lay_out, load_fields, plain_word, store_nulls, string_words
+from cq.codegen.state.hash_tables import Field, lay_out, load_fields, store_nulls, store_words, string_words
 from cq.codegen.values import Row
 from cq.codegen.writer import expr
 from cq.lang.schema import TimeAttribute
@@ -84,7 +84,7 @@ def keep_record(flow: Flow, slot: Slot, input: LogicalNode, at: ast.expr, row: R
             with scope.when(stored):
                 flow.no_memory("waiting rows")
         else:
-            writer.code("st_i64(R, W, V)", R=record, W=f.word, V=plain_word(value))
+            store_words(scope, record, f, value)
     store_nulls(scope, fields, record, values)
     writer.code("st_i64(R, W, S)\nbuffer_commit(B, T)", R=record, W=SERIAL_WORD, S=flow.serial, B=buffer, T=at)
 

@@ -107,7 +107,7 @@ def conversion(arrow: pa.DataType, type_: DataType) -> tuple[Convert | None, boo
     if t.is_duration(arrow) and kind is Kind.INTERVAL:
         return lambda a: _floored(a, pa.duration("us")), True
     if t.is_integer(arrow) and kind is Kind.DECIMAL:
-        every = pa.decimal128(MOST_DIGITS + type_.scale, type_.scale)  # Arrow converts only to what holds every integer
+        every = pa.decimal256(MOST_DIGITS + type_.scale, type_.scale)  # Arrow converts only to what holds every integer
         return lambda a: a.cast(every).cast(target), True
     fits = (
         t.is_null(arrow)

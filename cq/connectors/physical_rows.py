@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from cq.lang.schema import Field
-from cq.lang.types import DataType, Kind, to_arrow
+from cq.lang.types import WORD_DIGITS, DataType, Kind, to_arrow
+from cq.lang.value_text import write_decimal
 
 
 def rows_of(batch: pa.RecordBatch, types: Sequence[DataType]) -> Iterator[tuple[Any, ...]]:
@@ -42,9 +43,11 @@ def values_of(column: pa.Array, type_: DataType) -> list[Any]:
 
 
 def _unscaled(column: pa.Array) -> list[Any]:
-    """DECIMAL(18) values as integers: the low words, since the high ones only repeat the sign."""
-    words = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset : 2 * (column.offset + len(column)) : 2]
-    unscaled: list[Any] = words.tolist()
+    """DECIMAL values as integers; of up to 18 digits the low words, since the high ones only repeat the sign."""
+    words = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset : 2 * (column.offset + len(column))]
+    unscaled: list[Any] = words[::2].tolist()
+    if column.type.precision > WORD_DIGITS:
+        unscaled = [high << 64 | low % 2**64 for low, high in zip(unscaled, words[1::2].tolist(), strict=True)]
     if not column.null_count:
         return unscaled
     return [w if valid else None for w, valid in zip(unscaled, column.is_valid().to_pylist(), strict=True)]
@@ -65,7 +68,7 @@ def array_of(values: list[Any], type_: DataType) -> pa.Array:
     arrow = to_arrow(type_)
     match type_.kind:
         case Kind.DECIMAL:
-            return pa.array([None if v is None else Decimal(v).scaleb(-type_.scale) for v in values], arrow)
+            return pa.array([None if v is None else Decimal(write_decimal(v, type_.scale)) for v in values], arrow)
         case Kind.TIMESTAMP | Kind.INTERVAL:
             return pa.array(values, pa.int64()).cast(arrow)
         case Kind.DATE:

@@ -92,7 +92,9 @@ def _value_words(column: pa.Array) -> Words:
         return booleans(column).astype(np.uint64)
     if t.is_decimal(kind):
         both = np.frombuffer(column.buffers()[1], np.uint64)[2 * column.offset : 2 * (column.offset + rows)]
-        return both[0::2]  # up to 18 digits: the high word is the sign of the low one
+        low = both[0::2]
+        sign = (low.view(np.int64) >> 63).view(np.uint64)
+        return low ^ (both[1::2] ^ sign) * _MULTIPLY  # of up to 18 digits the low word, as the high one is its sign
     if t.is_float32(kind):
         return _float_words(_fixed(column, np.float32).astype(np.float64))
     if t.is_float64(kind):

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAX_DECIMAL_DIGITS = 18  # a DECIMAL is one 64-bit word; 38 digits need two and are refused by the binder for now
+MAX_DECIMAL_DIGITS = 38  # of a DECIMAL: what 128 bits hold
+WORD_DIGITS = 18  # a DECIMAL of up to so many digits is one 64-bit word
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 NAN_BITS = 0x7FF8000000000000  # of the one NaN that keys, hashes and results have
 
@@ -39,9 +40,11 @@ class Kind(Enum):
 
 
 class Physical(Enum):
-    """How a kernel holds a value: one word, one double, (pointer, length), or a list that only UNNEST consumes."""
+    """How a kernel holds a value: one word, two words (low, high), one double, (pointer, length), or a list that only
+    UNNEST consumes."""
 
     I64 = "i64"
+    I128 = "i128"
     F64 = "f64"
     BYTES = "bytes"
     LIST = "list"
@@ -71,6 +74,8 @@ class DataType:
         match self.kind:
             case Kind.REAL | Kind.DOUBLE:
                 return Physical.F64
+            case Kind.DECIMAL if self.precision > WORD_DIGITS:
+                return Physical.I128
             case Kind.VARCHAR:
                 return Physical.BYTES
             case Kind.ARRAY:
@@ -139,7 +144,7 @@ def round_to_real(value: float) -> float:
 def common_type(a: DataType, b: DataType) -> DataType | None:
     """The type both convert to without being asked: the wider number, or the same type; None when there is none.
 
-    Integers widen; integer and DECIMAL give a DECIMAL that holds both (None when it needs more than 18 digits);
+    Integers widen; integer and DECIMAL give a DECIMAL that holds both (None when it needs more than 38 digits);
     anything numeric with REAL or DOUBLE gives DOUBLE (REAL with REAL stays REAL). NULL takes the other's type.
     """
     if a == b or b.kind is Kind.NULL:
@@ -160,7 +165,7 @@ def common_type(a: DataType, b: DataType) -> DataType | None:
 
 
 def as_decimal_digits(type_: DataType) -> tuple[int, int]:
-    """(precision, scale) of the DECIMAL that holds every value of an integer or DECIMAL type; may exceed 18."""
+    """(precision, scale) of the DECIMAL that holds every value of an integer or DECIMAL type."""
     return (INTEGER_DIGITS[type_.kind], 0) if type_.is_integer else (type_.precision, type_.scale)
 
 
@@ -203,9 +208,9 @@ def to_arrow(type_: DataType) -> pa.DataType:
 def from_arrow(type_: pa.DataType) -> DataType | None:
     """The SQL type a column of this Arrow type is read as; None when cq has no place for it.
 
-    Unsigned integers take the next wider signed type (uint64: BIGINT, checked on reading); a decimal of more than 18
-    digits the 18 with its scale, checked too: sums of other systems have 38; every timestamp becomes
-    microseconds, one with a zone its UTC value; dictionaries become their values.
+    Unsigned integers take the next wider signed type (uint64: BIGINT, checked on reading); a decimal of more than 38
+    digits the 38 with its scale, checked too; every timestamp becomes microseconds, one with a zone its UTC value;
+    dictionaries become their values.
     """
     import pyarrow as pa
     import pyarrow.types as t

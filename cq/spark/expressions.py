@@ -17,6 +17,7 @@ from cq.errors import compile_error
 from cq.lang.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, IsNull, Literal, Or, columns_of
 from cq.lang.functions.spark_text import spark_type
 from cq.lang.types import BIGINT, DOUBLE, REAL, DataType, Kind
+from cq.lang.value_text import write_decimal
 
 INTEGER_SUFFIXES: Final = {Kind.TINYINT: "Y", Kind.SMALLINT: "S", Kind.INTEGER: "", Kind.BIGINT: "L"}
 
@@ -107,7 +108,7 @@ class Expressions:
             case Kind.INTERVAL_MONTH:
                 return f"make_ym_interval(0, {int(value)})"
             case Kind.DECIMAL:
-                return f"cast({self.constants.name(Decimal(value).scaleb(-type_.scale))} as {name})"
+                return f"cast({self.constants.name(Decimal(write_decimal(value, type_.scale)))} as {name})"
             case Kind.INTERVAL:
                 return f"cast({self.constants.name(datetime.timedelta(microseconds=value))} as {name})"
             case Kind.REAL | Kind.DOUBLE:

@@ -49,6 +49,7 @@ TYPES = (
     BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, decimal(7, 2), decimal(18, 0), decimal(18, 18),
     decimal(12, 4), VARCHAR, DATE, TIMESTAMP, INTERVAL, INTERVAL_MONTH,
 )  # fmt: skip
+WIDE = (decimal(38, 10), decimal(38, 0), decimal(25, 25))
 ROWS = 60
 
 # -- values -----------------------------------------------------------------------------------------------------------
@@ -157,15 +158,18 @@ def without_null(e: Expr) -> Expr:
     return replace(e, args=tuple(args), nullable=e.function.nullable([False] * len(args)))
 
 
-def signatures(entry: Scalar) -> Iterator[tuple[Signature, tuple[Expr, ...]]]:
-    """Every signature of an entry over TYPES without a conversion, with columns where they can be as its arguments."""
+def signatures(
+    entry: Scalar, known: tuple[DataType, ...] = TYPES
+) -> Iterator[tuple[Signature, tuple[Expr, ...]]]:  # fmt: skip
+    """Every signature of an entry over known types without a conversion, with columns where they can be arguments."""
     for arity in (1, 2, 3):
-        for types in itertools.product(TYPES if arity < 3 else (VARCHAR, BIGINT, DOUBLE), repeat=arity):
+        for types in itertools.product(known if arity < 3 else (VARCHAR, BIGINT, DOUBLE), repeat=arity):
             found = entry.signature(types)
             if found is not None and found.params == types:
                 yield found, tuple(column(t, i) for i, t in enumerate(types))
     if entry.name in {"round", "trunc"}:
-        for type_, digits in itertools.product((decimal(7, 2), decimal(18, 9), decimal(18, 18)), (-20, -3, 0, 1, 2, 9)):
+        numbers = (decimal(7, 2), decimal(18, 9), decimal(18, 18)) if known is TYPES else WIDE
+        for type_, digits in itertools.product(numbers, (-20, -3, 0, 1, 2, 9)):
             found = entry.signature((type_, INTEGER), (None, digits))
             if found is not None:
                 yield found, (column(type_, 0), Literal(INTEGER, False, digits))
@@ -198,6 +202,17 @@ def likes() -> list[Expr]:
         for p, e in (("!%%", "!"), ("%%", "%"), ("a", ""), ("éé%", "é"))
     ]
     return [Call(BOOLEAN, True, entry, args) for args in (*two, *escaped)]
+
+
+def wide_expressions() -> list[Expr]:
+    """Functions and casts over DECIMALs of two words and what is found beside them."""
+    calls: list[Expr] = []
+    for entry in all_scalars().values():
+        for found, args in signatures(entry, (*WIDE, decimal(12, 4))):
+            calls.append(Call(found.returns, entry.nullable([a.nullable for a in args]), entry, args))
+    pairs = [*itertools.product(WIDE, (*TYPES, *WIDE)), *itertools.product(TYPES, WIDE)]
+    soft = [Cast(target, True, column(source, 0), True) for source, target in pairs if castable(source, target)]
+    return [*calls, *soft, *(replace(e, try_=False) for e in soft[::3])]
 
 
 EXAMPLES = [*scalar_examples(), *cast_examples()]
@@ -245,6 +260,15 @@ def test_every_example_gives_in_a_kernel_what_it_gives_on_the_reference(way: str
             if bits(wanted := expected(e, ())) != bits(got := run(number, ()))
         ]
     assert not wrong
+
+
+def test_forms_of_decimals_of_two_words_give_what_the_reference_gives() -> None:
+    exprs = wide_expressions()
+    with Kernels(exprs).interpreted() as run:
+        for number, e in enumerate(exprs):
+            for values in rows_for(e, number):
+                wanted, got = expected(e, values), run(number, values)
+                assert bits(wanted) == bits(got), (format_expr(e), str(e.type), values)
 
 
 @pytest.mark.parametrize("way", ["interpreted", "compiled"])

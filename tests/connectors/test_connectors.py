@@ -261,8 +261,9 @@ def test_something_that_is_no_table_is_refused_by_name() -> None:
 def test_physical_values_survive_the_way_through_arrow() -> None:
     fields = [
         Field("a", T.array(T.BIGINT)), Field("b", T.decimal(18, 3)), Field("c", T.INTERVAL), Field("d", T.BOOLEAN),
+        Field("e", T.decimal(38, 9)),
     ]  # fmt: skip
-    rows = [((1, 2), -123, 5, True), (None, None, None, None), ((), 10**17, -5, False)]
+    rows = [((1, 2), -123, 5, True, 1 - 10**38), (None, None, None, None, None), ((), 10**17, -5, False, 2**64 + 5)]
     batch = batch_of(rows, fields)
     assert list(rows_of(batch, [f.type for f in fields])) == rows
     assert list(rows_of(batch.slice(1), [f.type for f in fields])) == rows[1:]
@@ -474,6 +475,7 @@ def test_hash_does_not_see_batches() -> None:
         ([1], [1, None]),
         ([True], [False]),
         ([Decimal("1.0")], [Decimal("-1.0")]),
+        ([Decimal(5)], [Decimal(2**64 + 5)]),
     ],
 )
 def test_hash_tells_results_apart(a: list[object], b: list[object]) -> None:

@@ -16,9 +16,9 @@ from cq.connectors.cells import Unreadable, scanner
 from cq.connectors.csv import blocks, source
 from cq.connectors.csv.blocks import Block
 from cq.connectors.csv.rows import NEVER_CLOSED, STANDARD, complete, lines_of_rows, rows
-from cq.connectors.csv.source import CsvOptions, Layout, _ByRow, read_csv
+from cq.connectors.csv.source import CsvOptions, Layout, _ByRow, _plain_decimals, read_csv
 from cq.connectors.inference import infer
-from cq.connectors.physical_rows import rows_of
+from cq.connectors.physical_rows import rows_of, values_of
 from cq.connectors.rules import Rules
 from cq.errors import CqError
 from cq.lang import types as T
@@ -26,7 +26,7 @@ from cq.lang.schema import Field
 
 ALL_TYPES = [
     T.BOOLEAN, T.TINYINT, T.SMALLINT, T.INTEGER, T.BIGINT, T.REAL, T.DOUBLE, T.VARCHAR, T.DATE, T.TIMESTAMP,
-    T.decimal(7, 2), T.decimal(18, 0), T.decimal(3, 3),
+    T.decimal(7, 2), T.decimal(18, 0), T.decimal(3, 3), T.decimal(38, 10), T.decimal(38, 38),
 ]  # fmt: skip
 
 
@@ -57,6 +57,8 @@ def write(directory: Path, text: str | bytes, name: str = "t.csv") -> str:
         (T.decimal(7, 2), "-.5", -50),
         (T.decimal(7, 2), "1e2", 10000),
         (T.decimal(7, 2), "0e-900000000", 0),
+        (T.decimal(38, 0), "-" + "9" * 38, 1 - 10**38),
+        (T.decimal(38, 38), "." + "9" * 38, 10**38 - 1),
         (T.VARCHAR, "é", "é"),
         (T.DATE, "2024-02-29", 19782),
         (T.TIMESTAMP, "1969-12-31 23:59:59.5", -500_000),
@@ -150,6 +152,20 @@ def test_times_with_a_zone_or_many_digits_are_read_by_blocks(first: str, second:
     table = layout.through_pyarrow(Block(f",1\n{first},2\n{second},3\n".encode(), 1))
     assert table is not None and table.column(0).type == pa.timestamp("us")
     assert table.column(0).cast(pa.int64()).to_pylist() == [None, 0, micros]
+
+
+def test_decimals_are_read_alike_by_pyarrow_and_by_the_scanner() -> None:
+    # pyarrow lets what passes beyond 128 bits wrap around
+    rng = random.Random(9)
+    for _ in range(1500):
+        digits = "".join(rng.choices("0123456789", k=rng.randint(1, 40)))
+        point = rng.randint(0, len(digits))
+        text = rng.choice(["", "-"]) + digits[:point] + rng.choice([".", ""]) + digits[point:]
+        scale = rng.randint(0, 38)
+        type_ = T.decimal(rng.randint(max(1, scale), 38), scale)
+        read = _plain_decimals(pa.chunked_array([[text]]), type_)
+        if read is not None:
+            assert values_of(read.chunk(0), type_) == [scanner(type_)(text.encode())], (text, type_)
 
 
 def test_decimal_with_a_huge_exponent_is_a_bad_row_and_not_the_end_of_the_process(tmp_path: Path) -> None:

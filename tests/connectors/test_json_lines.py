@@ -55,6 +55,7 @@ def read_lines(request: pytest.FixtureRequest, tmp_path: Path) -> Read:
         (T.DOUBLE, '"-Infinity"', float("-inf")),
         (T.REAL, "16777217.0000001", 16777218.0),
         (T.decimal(18, 2), "1234567890123456.78", 123456789012345678),
+        (T.decimal(38, 2), "-123456789012345678901234567890123456.78", -12345678901234567890123456789012345678),
         (T.BOOLEAN, "true", True),
         (T.DATE, '"2024-02-29"', 19782),
         (T.TIMESTAMP, '"1970-01-01T02:00:00.1234569+02"', 123_456),

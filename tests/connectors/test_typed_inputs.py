@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 
 import polars
@@ -57,6 +58,17 @@ def test_every_int64_fits_no_decimal_and_those_that_do_are_exact() -> None:
     values = pa.table({"d": pa.array([10**17, -(10**18) + 1, 10**18], pa.int64())})
     seen = read(stream([Field("d", T.decimal(18, 0))], on_error="skip"), values)
     assert (seen.rows, seen.bad) == ([(10**17,), (-(10**18) + 1,)], 1)
+
+
+def test_int64_and_wider_decimals_fit_a_decimal_of_38_digits_exactly() -> None:
+    integers = pa.table({"d": pa.array([2**63 - 1, -(2**63), None], pa.int64())})
+    fields = [Field("d", T.decimal(38, 19))]
+    assert read(stream(fields), integers).rows == [((2**63 - 1) * 10**19,), (-(2**63) * 10**19,), (None,)]
+    values = [Decimal("-0.5"), Decimal(10**37), None]
+    for type_, scale in ((pa.decimal128(38, 0), 0), (pa.decimal256(50, 2), 2)):
+        given = pa.table({"d": pa.array([Decimal(7), values[1], None], type_)})
+        seen = read(stream([Field("d", T.decimal(38, scale))], on_error="skip"), given)
+        assert (seen.rows, seen.bad) == (([(7,), (10**37,), (None,)], 0) if scale == 0 else ([(700,), (None,)], 1))
 
 
 # ------------------------------------------------------------------------------------------------------- rows of dicts

@@ -135,6 +135,20 @@ def signature(name: str, *types: DataType, constants: tuple[Any, ...] = ()) -> S
         ("ceil", (REAL,), BIGINT),
         ("greatest", (INTEGER, decimal(10, 1), SMALLINT), decimal(11, 1)),
         ("year", (TIMESTAMP,), INTEGER),
+        # as Spark says, from here on
+        ("+", (decimal(12, 2), BIGINT), decimal(23, 2)),
+        ("+", (decimal(38, 10), decimal(38, 10)), decimal(38, 9)),
+        ("-", (decimal(38, 2), decimal(38, 20)), decimal(38, 6)),
+        ("*", (decimal(12, 2), decimal(12, 2)), decimal(25, 4)),
+        ("*", (decimal(38, 10), decimal(38, 10)), decimal(38, 6)),
+        ("*", (decimal(20, 2), decimal(20, 3)), decimal(38, 5)),
+        ("/", (decimal(12, 2), decimal(12, 2)), decimal(27, 15)),
+        ("/", (decimal(18, 6), decimal(18, 6)), decimal(38, 20)),
+        ("/", (decimal(38, 38), decimal(38, 0)), decimal(38, 38)),
+        ("/", (decimal(38, 0), decimal(38, 38)), decimal(38, 6)),
+        ("%", (decimal(38, 10), decimal(20, 2)), decimal(28, 10)),
+        ("ceil", (decimal(38, 4),), decimal(35, 0)),
+        ("abs", (decimal(38, 4),), decimal(38, 4)),
     ],
 )
 def test_types_of_results(name: str, types: tuple[DataType, ...], returns: DataType) -> None:
@@ -149,10 +163,9 @@ def test_an_integer_literal_beside_a_decimal_is_as_narrow_as_its_digits() -> Non
 @pytest.mark.parametrize(
     ("name", "types", "code"),
     [
-        ("+", (decimal(12, 2), BIGINT), "CQ0304"),
-        ("*", (decimal(12, 2), decimal(12, 2)), "CQ0304"),
-        ("/", (decimal(12, 2), decimal(12, 2)), "CQ0304"),
-        ("<", (decimal(12, 2), BIGINT), "CQ0304"),
+        ("%", (decimal(38, 20), BIGINT), "CQ0304"),
+        ("<", (decimal(38, 38), decimal(2, 1)), "CQ0304"),
+        ("greatest", (decimal(38, 20), BIGINT), "CQ0304"),
         ("<", (VARCHAR, DOUBLE), "CQ0301"),
         ("+", (VARCHAR, INTEGER), "CQ0301"),
         ("+", (TIMESTAMP, TIMESTAMP), "CQ0301"),

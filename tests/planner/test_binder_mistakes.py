@@ -106,12 +106,12 @@ TYPES = {
     "no_such_cast": BID + "SELECT CAST(ts AS BIGINT) FROM bid;",
     "types_apart": BID
     + "SELECT CAST(CAST(ts AS DATE) AS BIGINT), CAST(item AS INTERVAL), CAST(auction AS DATE),\n"
-    + "  COALESCE(auction, 0.5), CAST(ts AS DATE) + auction FROM bid;",
+    + "  COALESCE(auction, CAST(price AS DECIMAL(38, 20))), CAST(ts AS DATE) + auction FROM bid;",
     "add_text": BID + "SELECT item + 1 FROM bid;",
     "add_number_to_time": BID + "SELECT ts + 5 FROM bid;",
-    "decimal_too_wide": BID + "SELECT amount * amount FROM bid;",
-    "average_too_wide": BID + "SELECT AVG(amount * 1000) FROM bid;",
-    "decimal_type_too_wide": "CREATE STREAM s (x DECIMAL(30,2)) WITH (connector = 'file', path = 's.csv');",
+    "decimal_too_wide": BID + "SELECT auction FROM bid WHERE amount < CAST(price AS DECIMAL(38, 38));",
+    "remainder_too_wide": BID + "SELECT amount % CAST(price AS DECIMAL(38, 38)) FROM bid;",
+    "decimal_type_too_wide": "CREATE STREAM s (x DECIMAL(40,2)) WITH (connector = 'file', path = 's.csv');",
     "case_of_two_types": BID + "SELECT CASE WHEN price > 1 THEN 'many' ELSE 0 END FROM bid;",
     "bad_time_text": BID + "SELECT auction FROM bid WHERE ts > '2024-13-01';",
     "union_widths": BID + "SELECT auction, price FROM bid UNION ALL SELECT auction FROM bid;",
@@ -119,7 +119,7 @@ TYPES = {
     "unnest_text": BID + "SELECT w FROM bid, UNNEST(item) AS t(w);",
     "sum_of_text": BID
     + "SELECT SUM(item) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",
-    "integer_too_large": BID + "SELECT auction + 99999999999999999999 FROM bid;",
+    "integer_too_large": BID + "SELECT auction + 100000000000000000000000000000000000000 FROM bid;",
 }
 
 WINDOWS = {

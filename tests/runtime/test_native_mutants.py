@@ -115,7 +115,7 @@ MUTANTS = {
     ),
     "the rest of an average is forgotten": Mutant(
         "cq.runtime.values.int128",
-        "_to_double(q_hi, q_lo, rest)", "_to_double(q_hi, q_lo, 0)", ("test_native_int128.py",)
+        "to_double(q_hi, q_lo, rest)", "to_double(q_hi, q_lo, 0)", ("test_native_int128.py",)
     ),
 }  # fmt: skip
 

@@ -183,7 +183,7 @@ REFUSED = {
     "random values": "SELECT RANDOM() AS t FROM s",
     "array constants": "SELECT ARRAY[1, 2] AS a FROM s",
     "subscripts": "SELECT SPLIT(text, ' ')[1] AS a FROM s",
-    "DECIMAL beyond 18 digits": "SELECT CAST(x AS DECIMAL(20, 2)) AS d FROM s",
+    "DECIMAL beyond 38 digits": "SELECT CAST(x AS DECIMAL(40, 2)) AS d FROM s",
     "MATCH_RECOGNIZE": "SELECT * FROM s MATCH_RECOGNIZE (PATTERN (a))",
     "GROUPING SETS": "SELECT COUNT(*) FROM s GROUP BY GROUPING SETS (k)",
 }  # fmt: skip

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cq.codegen.expressions.emit import emit
-from cq.codegen.values import Constants, Row, Scope, Sites, Val
+from cq.codegen.values import Constants, Row, Scope, Sites, Val, words_of_value
 from cq.codegen.writer import Writer, expr
 from cq.lang.expressions import Column, Expr, walk
 from cq.lang.types import DataType, Kind, Physical
@@ -135,6 +135,8 @@ class Kernels:
             return read(first, second).decode() if second else ""
         if type_.physical is Physical.F64:
             return struct.unpack("<d", struct.pack("<q", first))[0]
+        if type_.physical is Physical.I128:
+            return second << 64 | first % 2**64
         return bool(first) if type_.kind is Kind.BOOLEAN else first
 
 
@@ -144,7 +146,7 @@ def _loader(scope: Scope, column: Column) -> Callable[[], Val]:
         null = scope.let(expr("ld_i64(inputs, W) != 0", W=at), "n") if column.nullable else None
         if column.type.physical is Physical.F64:
             parts: tuple[ast.expr, ...] = (scope.let(expr("ld_f64(inputs, W)", W=at + 1)),)
-        elif column.type.physical is Physical.BYTES:
+        elif column.type.physical in {Physical.BYTES, Physical.I128}:
             parts = tuple(scope.let(expr("ld_i64(inputs, W)", W=at + n)) for n in (1, 2))
         elif column.type.kind is Kind.BOOLEAN:
             parts = (scope.let(expr("ld_i64(inputs, W) != 0", W=at + 1)),)
@@ -167,6 +169,8 @@ def _packed(types: Sequence[DataType], values: Sequence[Any], place: Callable[[b
             content = value.encode()
             placed.append(place(content))
             words += struct.pack("<3q", 0, placed[-1], len(content))
+        elif type_.physical is Physical.I128:
+            words += struct.pack("<3q", 0, *words_of_value(value))
         else:
             words += struct.pack("<3q", 0, int(value), 0)
     return words, placed

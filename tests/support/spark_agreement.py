@@ -13,6 +13,7 @@ from cq.errors import SourceText
 from cq.grammar.parser import parse
 from cq.lang.schema import Field
 from cq.lang.types import DataType, Kind, to_arrow
+from cq.lang.value_text import read_decimal, write_decimal
 from cq.planner.binding.binder import bind
 from cq.planner.operators import Scan
 from cq.planner.plan.logical import LogicalPlan
@@ -31,7 +32,7 @@ def plan_of(text: str) -> LogicalPlan:
 def column(values: Iterable[Any], type_: DataType) -> pa.Array:
     """Physical values as an Arrow column."""
     if type_.kind is Kind.DECIMAL:
-        values = [None if v is None else Decimal(v).scaleb(-type_.scale) for v in values]
+        values = [None if v is None else Decimal(write_decimal(v, type_.scale)) for v in values]
     return pa.array(list(values), COUNTED.get(type_.kind, to_arrow(type_))).cast(to_arrow(type_))
 
 
@@ -46,7 +47,7 @@ def physical(values: pa.ChunkedArray, type_: DataType) -> list[Any]:
     if type_.kind in COUNTED:
         return values.cast(COUNTED[type_.kind]).to_pylist()
     if type_.kind is Kind.DECIMAL:
-        return [None if v is None else int(v.scaleb(type_.scale)) for v in values.to_pylist()]
+        return [None if v is None else read_decimal(f"{v:f}", type_.precision, type_.scale) for v in values.to_pylist()]
     if type_.kind is Kind.ARRAY:
         return [None if v is None else tuple(v) for v in values.to_pylist()]
     return values.to_pylist()

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cq.codegen.expressions.constants import constant_text
-from cq.codegen.expressions.forms import Strict, form, give_text, pure, result_of, stored
+from cq.codegen.expressions.forms import Strict, form, give_text, pure, stored_parts
 from cq.codegen.expressions.rounding import in_bigint, power_of_ten
 from cq.codegen.values import Scope, default_parts
 from cq.codegen.writer import expr
 from cq.lang.calendar import DAY_US
 from cq.lang.expressions import Cast
-from cq.lang.types import INTEGER_BITS, REAL, DataType, Kind, integer_range
+from cq.lang.types import INTEGER_BITS, REAL, DataType, Kind, Physical, integer_range
 from cq.runtime.layout.abi import ErrorCode
 
 _EXACT_INTEGER = 2**53  # every integer up to here is a double
@@ -32,6 +32,8 @@ def cast_form(e: Cast) -> str:
 
 
 def _family(type_: DataType) -> str:
+    if type_.physical is Physical.I128:
+        return "wide"
     return "integer" if type_.is_integer else _FAMILIES.get(type_.kind, type_.kind.value.lower())
 
 
@@ -40,7 +42,7 @@ def _bits(type_: DataType) -> int:
 
 
 @contextmanager
-def _unless(scope: Scope, call: Strict, bad: ast.expr) -> Iterator[None]:
+def unless(scope: Scope, call: Strict, bad: ast.expr) -> Iterator[None]:
     """Inside, the value has a counterpart; else the cast has failed, or its result stays NULL."""
     assert isinstance(call.node, Cast)
     if call.node.try_:
@@ -52,20 +54,16 @@ def _unless(scope: Scope, call: Strict, bad: ast.expr) -> Iterator[None]:
     yield
 
 
-def _give_read(scope: Scope, call: Strict, status: ast.expr) -> None:
+def give_read(scope: Scope, call: Strict, status: ast.expr) -> None:
     """The value a library function left in the state, if its answer, an ErrorCode, is 0."""
-    assert isinstance(call.node, Cast)
-    if not call.node.try_:
-        call.give(scope, scope.let(result_of(scope, call, status, ErrorCode.BAD_CAST)))
-        return
     answer = scope.let(status, "status")
     with scope.when(expr("S == CODE", S=answer, CODE=ErrorCode.NO_MEMORY)):
         scope.fail(ErrorCode.NO_MEMORY, call.text, call.span)
-    with scope.when(expr("S == 0", S=answer)):
-        call.give(scope, scope.let(stored(call.type)))
+    with unless(scope, call, expr("S != 0", S=answer)):
+        call.give(scope, *stored_parts(scope, call.type))
 
 
-def _settled(call: Strict, value: ast.expr) -> ast.expr:
+def settled(call: Strict, value: ast.expr) -> ast.expr:
     """A double as REAL holds it, if the result is one."""
     return expr("f32_round(V)", V=value) if call.type == REAL else value
 
@@ -89,7 +87,7 @@ def _checked_integer(scope: Scope, call: Strict, whole: ast.expr) -> None:
     if _bits(call.type) == 64:
         call.give(scope, whole)
         return
-    with _unless(scope, call, expr("W < LOW or W > HIGH", W=whole, LOW=low, HIGH=high)):
+    with unless(scope, call, expr("W < LOW or W > HIGH", W=whole, LOW=low, HIGH=high)):
         call.give(scope, whole)
 
 
@@ -113,7 +111,7 @@ def _float_integer(scope: Scope, call: Strict) -> None:
     else:
         low, high = integer_range(call.type)
         fits = expr("W >= LOW and W <= HIGH", W=whole, LOW=float(low), HIGH=float(high))
-    with _unless(scope, call, expr("not FITS", FITS=fits)):
+    with unless(scope, call, expr("not FITS", FITS=fits)):
         call.give(scope, scope.let(expr("f64_to_i64(W)", W=whole)))
 
 
@@ -124,7 +122,7 @@ def _boolean_integer(scope: Scope, call: Strict) -> ast.expr:
 
 @pure("cast_integer_float")
 def _integer_float(scope: Scope, call: Strict) -> ast.expr:
-    return _settled(call, expr("i64_to_f64(A)", A=call.args[0].it))
+    return settled(call, expr("i64_to_f64(A)", A=call.args[0].it))
 
 
 @pure("cast_boolean_float")
@@ -134,7 +132,7 @@ def _boolean_float(scope: Scope, call: Strict) -> ast.expr:
 
 @pure("cast_float_float")
 def _float_float(scope: Scope, call: Strict) -> ast.expr:
-    return _settled(call, call.args[0].it)
+    return settled(call, call.args[0].it)
 
 
 @form("cast_decimal_float")
@@ -148,7 +146,7 @@ def _decimal_float(scope: Scope, call: Strict) -> None:
         scope.writer.set(made.id, quotient)
     with scope.otherwise():
         scope.writer.set(made.id, expr("avg_i128(A >> 63, A, UNIT)", A=value.it, UNIT=unit))
-    call.give(scope, scope.let(_settled(call, made)))
+    call.give(scope, scope.let(settled(call, made)))
 
 
 def _to_boolean(family: str, zero: float) -> None:
@@ -165,7 +163,7 @@ _to_boolean("float", 0.0)
 def _scaled_up(scope: Scope, call: Strict, value: ast.expr, shift: int) -> None:
     """value * 10**shift, if it has no more digits than the result's type."""
     bound = 10 ** max(0, call.type.precision - shift)
-    with _unless(scope, call, expr("A >= BOUND or A <= -BOUND", A=value, BOUND=bound)):
+    with unless(scope, call, expr("A >= BOUND or A <= -BOUND", A=value, BOUND=bound)):
         call.give(scope, scope.let(expr("A * UNIT", A=value, UNIT=power_of_ten(shift))))
 
 
@@ -194,7 +192,7 @@ def _decimal_decimal(scope: Scope, call: Strict) -> None:
 def _float_decimal(scope: Scope, call: Strict) -> None:
     (value,) = call.args
     digits = {"P": call.type.precision, "S": call.type.scale}
-    _give_read(
+    give_read(
         scope,
         call,
         expr("double_to_decimal(state, A, REAL, P, S)", A=value.it, REAL=int(value.type == REAL), **digits),
@@ -212,7 +210,7 @@ def _timestamp_date(scope: Scope, call: Strict) -> ast.expr:
 @form("cast_date_timestamp")
 def _date_timestamp(scope: Scope, call: Strict) -> None:
     (value,) = call.args
-    with _unless(scope, call, expr("mul_ovf(A, DAY)", A=value.it, DAY=DAY_US)):
+    with unless(scope, call, expr("mul_ovf(A, DAY)", A=value.it, DAY=DAY_US)):
         call.give(scope, scope.let(expr("wmul(A, DAY)", A=value.it, DAY=DAY_US)))
 
 
@@ -223,21 +221,21 @@ def _date_timestamp(scope: Scope, call: Strict) -> None:
 def _text_integer(scope: Scope, call: Strict) -> None:
     low, high = integer_range(call.type)
     text, length = call.args[0].parts
-    _give_read(scope, call, expr("read_integer(state, T, L, LOW, HIGH)", T=text, L=length, LOW=low, HIGH=high))
+    give_read(scope, call, expr("read_integer(state, T, L, LOW, HIGH)", T=text, L=length, LOW=low, HIGH=high))
 
 
 @form("cast_text_decimal")
 def _text_decimal(scope: Scope, call: Strict) -> None:
     text, length = call.args[0].parts
     digits = {"P": call.type.precision, "S": call.type.scale}
-    _give_read(scope, call, expr("read_decimal(state, T, L, P, S)", T=text, L=length, **digits))
+    give_read(scope, call, expr("read_decimal(state, T, L, P, S)", T=text, L=length, **digits))
 
 
 def _text_to(family: str, function: str) -> None:
     @form(f"cast_text_{family}")
     def read(scope: Scope, call: Strict) -> None:
         text, length = call.args[0].parts
-        _give_read(scope, call, expr(f"{function}(state, T, L)", T=text, L=length))
+        give_read(scope, call, expr(f"{function}(state, T, L)", T=text, L=length))
 
 
 _text_to("boolean", "read_boolean")
@@ -249,7 +247,7 @@ _text_to("timestamp", "read_timestamp")
 def _text_float(scope: Scope, call: Strict) -> None:
     text, length = call.args[0].parts
     real = int(call.type == REAL)
-    _give_read(scope, call, expr("read_double(state, T, L, REAL)", T=text, L=length, REAL=real))
+    give_read(scope, call, expr("read_double(state, T, L, REAL)", T=text, L=length, REAL=real))
 
 
 @form("cast_boolean_text")

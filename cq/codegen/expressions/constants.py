@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import struct
 
-from cq.codegen.values import Scope, Val, null_of
+from cq.codegen.values import Scope, Val, null_of, words_of_value
 from cq.codegen.writer import expr
 from cq.lang.expressions import Literal
 from cq.lang.types import BOOLEAN, VARCHAR, Kind, Physical
@@ -30,6 +30,9 @@ def literal(scope: Scope, e: Literal) -> Val:
         case Physical.F64:
             place = scope.constants.word(_float_bits(e.value))
             parts = (_name(hoist(expr("ld_f64(constants, PLACE)", PLACE=place), "k")),)
+        case Physical.I128:
+            places = [scope.constants.word(w) for w in words_of_value(e.value)]
+            parts = tuple(_name(hoist(expr("ld_i64(constants, PLACE)", PLACE=p), "k")) for p in places)
         case _:
             place = scope.constants.word(e.value)
             parts = (_name(hoist(expr("ld_i64(constants, PLACE)", PLACE=place), "k")),)

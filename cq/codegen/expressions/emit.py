@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType
 
-from cq.codegen.expressions import integers, numbers, rounding, text, text_building, times
+from cq.codegen.expressions import integers, numbers, rounding, text, text_building, times, wide_casts
 from cq.codegen.expressions.casts import cast_form
 from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.forms import ARRAY_WAYS, FORMS, NO_ARRAYS, PURE, Strict
@@ -27,7 +27,15 @@ from cq.lang.types import BOOLEAN, DataType, Kind, Physical
 NESTED_CHOICES = 16  # branches of a CASE in each other's else: more would nest too deep for Python
 Choice = tuple[ast.expr | None, Callable[[], None]]  # a condition, and what writes the value it stands for
 
-_REGISTERED = (integers, numbers, rounding, text, text_building, times)  # imported for the kernel forms they register
+_REGISTERED = (
+    integers,
+    numbers,
+    rounding,
+    text,
+    text_building,
+    times,
+    wide_casts,
+)  # imported for the kernel forms they register
 
 
 def emit(scope: Scope, row: Row, e: Expr) -> Val:

@@ -94,6 +94,13 @@ def stored(type_: DataType) -> ast.expr:
     return expr(f"{load} != 0" if type_.kind is Kind.BOOLEAN else load, W=abi.STATE_RESULT)
 
 
+def stored_parts(scope: Scope, type_: DataType) -> tuple[ast.expr, ...]:
+    """The parts of the value of this type in the state's result words, in locals."""
+    if type_.physical is not Physical.I128:
+        return (scope.let(stored(type_)),)
+    return tuple(scope.let(expr("ld_i64(state, W)", W=w)) for w in (abi.STATE_RESULT, abi.STATE_RESULT_HIGH))
+
+
 def _no_memory(scope: Scope, call: Strict, condition: ast.expr) -> None:
     with scope.when(condition):
         scope.fail(ErrorCode.NO_MEMORY, call.text, call.span)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import math
 
-from cq.codegen.expressions.forms import Strict, form, pure
+from cq.codegen.expressions import wide
+from cq.codegen.expressions.forms import Strict, form, pure, stored_parts
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
 from cq.lang.types import INTEGER_BITS, NAN_BITS, Kind, Physical, integer_range
@@ -37,6 +38,9 @@ def _settle(call: Strict, value: ast.expr) -> ast.expr:
 
 def _arithmetic(scope: Scope, call: Strict, op: str) -> None:
     """a op b for + - *: checked integers, plain floats, decimals that fit by their type."""
+    if wide.is_wide(call.type):
+        wide.arithmetic(scope, call, op)
+        return
     a, b = (v.it for v in call.args)
     if call.type.is_float:
         sign = {"add": "A + B", "sub": "A - B", "mul": "A * B"}[op]
@@ -65,15 +69,23 @@ def _multiply(scope: Scope, call: Strict) -> None:
     _arithmetic(scope, call, "mul")
 
 
+def _is_zero(value: Val) -> ast.expr:
+    if wide.is_wide(value.type):
+        return wide.is_zero(value)
+    return expr("B == ZERO", B=value.it, ZERO=0.0 if value.type.is_float else 0)
+
+
 def zero_divisor(scope: Scope, call: Strict, divisor: Val) -> None:
     """Stop with an error when the divisor is zero."""
-    zero = 0.0 if divisor.type.is_float else 0
-    with scope.when(expr("B == ZERO", B=divisor.it, ZERO=zero)):
+    with scope.when(_is_zero(divisor)):
         scope.fail(ErrorCode.DIVISION_BY_ZERO, "division by zero", call.span)
 
 
 def _quotient(scope: Scope, call: Strict) -> None:
     """a / b where b is not zero."""
+    if wide.is_wide(call.type):
+        wide.give_checked(scope, call, wide.quotient_status(call))
+        return
     a, b = (v.it for v in call.args)
     if call.type.is_float:
         call.give(scope, scope.let(_settle(call, expr("f64_div(A, B)", A=a, B=b))))
@@ -116,17 +128,23 @@ def _divide(scope: Scope, call: Strict) -> None:
 
 @form("try_divide")
 def _try_divide(scope: Scope, call: Strict) -> None:
-    zero = 0.0 if call.args[1].type.is_float else 0
-    possible = expr("B != ZERO", B=call.args[1].it, ZERO=zero)
+    possible = expr("not ZERO", ZERO=_is_zero(call.args[1]))
     if (too_large := _too_large(call)) is not None:
         possible = expr("POSSIBLE and not LARGE", POSSIBLE=possible, LARGE=too_large)
     with scope.when(possible):
-        _quotient(scope, call)
+        if not wide.is_wide(call.type):
+            _quotient(scope, call)
+            return
+        with scope.when(expr("S == 0", S=scope.let(wide.quotient_status(call), "status"))):
+            call.give(scope, *stored_parts(scope, call.type))
 
 
 @form("modulo")
 def _modulo(scope: Scope, call: Strict) -> None:
     zero_divisor(scope, call, call.args[1])
+    if wide.is_wide(*(v.type for v in call.args)):
+        wide.remainder(scope, call)
+        return
     a, b = (v.it for v in call.args)
     if call.type.is_float:
         call.give(scope, scope.let(_settle(call, expr("f64_rem(A, B)", A=a, B=b))))
@@ -139,6 +157,9 @@ def _modulo(scope: Scope, call: Strict) -> None:
 
 @form("negate")
 def _negate(scope: Scope, call: Strict) -> None:
+    if wide.is_wide(call.type):
+        wide.negate(scope, call)
+        return
     (a,) = (v.it for v in call.args)
     if call.type.is_float:
         call.give(scope, scope.let(expr("-A", A=a)))
@@ -153,6 +174,9 @@ def _negate(scope: Scope, call: Strict) -> None:
 
 @form("abs")
 def _abs(scope: Scope, call: Strict) -> None:
+    if wide.is_wide(call.type):
+        wide.absolute(scope, call)
+        return
     (a,) = (v.it for v in call.args)
     if call.type.is_float:
         call.give(scope, scope.let(expr("f64_abs(A)", A=a)))
@@ -182,6 +206,8 @@ def compare(scope: Scope, a: Val, b: Val, name: str) -> ast.expr:
             return expr(f"ORDER {sign} 0", ORDER=order)
         case Physical.F64:
             return expr(_float_comparison(name), A=a.it, B=b.it)
+        case Physical.I128:
+            return expr(wide.COMPARISONS[name], **wide.holes(a, b))
         case _:
             return expr(f"A {sign} B", A=a.it, B=b.it)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from cq.codegen.expressions import wide
 from cq.codegen.expressions.forms import Strict, form, result_of
 from cq.codegen.expressions.numbers import check_range, overflow
 from cq.codegen.values import Scope
@@ -11,6 +12,7 @@ from cq.codegen.writer import expr
 from cq.lang.expressions import Literal
 from cq.lang.types import REAL, Kind
 from cq.runtime.layout.abi import ErrorCode
+from cq.runtime.values.decimals import DOWN, UP
 
 LOWEST, BEYOND = -9223372036854775808.0, 9223372036854775808.0  # the bounds of BIGINT; the second is just outside
 
@@ -26,11 +28,13 @@ def power_of_ten(n: int) -> ast.expr:
     return ast.Constant(10**n)
 
 
-def _whole(name: str, of_decimal: str) -> None:
+def _whole(name: str, of_decimal: str, way: int) -> None:
     @form(name)
     def rounded(scope: Scope, call: Strict) -> None:
         (value,) = call.args
-        if value.type.kind is Kind.DECIMAL:
+        if wide.is_wide(value.type):
+            wide.whole(scope, call, way)
+        elif value.type.kind is Kind.DECIMAL:
             unit = power_of_ten(value.type.scale)
             call.give(scope, scope.let(expr(of_decimal, A=value.it, UNIT=unit)))
         elif value.type.is_integer:
@@ -41,8 +45,8 @@ def _whole(name: str, of_decimal: str) -> None:
             call.give(scope, scope.let(expr("f64_to_i64(W)", W=whole)))
 
 
-_whole("floor", "floordiv(A, UNIT)")
-_whole("ceil", "-floordiv(-A, UNIT)")
+_whole("floor", "floordiv(A, UNIT)", DOWN)
+_whole("ceil", "-floordiv(-A, UNIT)", UP)
 
 
 @form("round")
@@ -76,7 +80,9 @@ def _round_decimal(scope: Scope, call: Strict) -> None:
     digits = _literal_digits(call)
     value = call.args[0]
     cut = value.type.scale - digits
-    if cut <= 0:
+    if wide.is_wide(value.type, call.type):
+        wide.cut_at(scope, call, digits, rounded=True)
+    elif cut <= 0:
         call.give(scope, value.it)
     elif cut > 18:  # more digits than there are
         call.give(scope, ast.Constant(0))
@@ -95,7 +101,9 @@ def _trunc(scope: Scope, call: Strict) -> None:
         return
     digits = _literal_digits(call)
     cut = value.type.scale - digits
-    if cut <= 0:
+    if wide.is_wide(value.type):
+        wide.cut_at(scope, call, digits, rounded=False)
+    elif cut <= 0:
         call.give(scope, value.it)
     elif cut > 18:
         call.give(scope, ast.Constant(0))

@@ -28,7 +28,7 @@ from cq.codegen.state.hash_tables import (
     Field,
     Keys,
     TableLocals,
-    as_word,
+    as_words,
     lay_out,
     load_fields,
     store_field,
@@ -39,7 +39,7 @@ from cq.codegen.state.moving import Held, holds, ranked_rows
 from cq.codegen.values import Row, Scope, Val
 from cq.codegen.writer import expr
 from cq.lang.expressions import Column
-from cq.lang.types import Physical
+from cq.lang.types import INT64_MIN, Physical
 from cq.planner.operators import OrderKey, Sort
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import ranks
@@ -71,7 +71,7 @@ class Layout:
 
 def layout_of(node: Sort) -> Layout:
     keys = Keys.of([(k.type, k.nullable) for k in node.partition], name="PARTITION_KEY")
-    order_words = sum(1 + k.expr.nullable for k in node.order)
+    order_words = sum(_width(k) for k in node.order)
     columns = [(f.type, f.nullable) for f in node.input.schema.fields]
     computed = [(k.expr.type, False) for k in node.order if _is_text(k) and not isinstance(k.expr, Column)]
     first = Word(ranks.RANKED_ORDER + order_words, "RANKED_VALUES")
@@ -85,6 +85,11 @@ def layout_of(node: Sort) -> Layout:
     return Layout(keys, fields, len(columns), tuple(texts), order_words, compared, (entry, record))
 
 
+def _width(key: OrderKey) -> int:
+    """How many order words a key has: where NULLs stand, if there can be some, then those of its value."""
+    return key.expr.nullable + (2 if key.expr.type.physical is Physical.I128 else 1)
+
+
 def _is_text(key: OrderKey) -> bool:
     return key.expr.type.physical is Physical.BYTES
 
@@ -94,7 +99,7 @@ def _compared(order: Sequence[OrderKey], texts: Sequence[Field | None]) -> list[
     found: list[int] = []
     word = int(ranks.RANKED_ORDER)
     for key, text in zip(order, texts, strict=True):
-        for _ in range(1 + key.expr.nullable):
+        for _ in range(_width(key)):
             found.append((word << KIND_BITS) + KEY_WORD)
             word += 1
         if text is not None:
@@ -192,14 +197,17 @@ def _order_words(scope: Scope, key: OrderKey, value: Val) -> list[ast.expr]:
         address, length = value.parts
         if value.null is not None:
             length = scope.let(expr("pick(N, 0, L)", N=value.null, L=length), "length")
-        word = scope.let(expr("text_order(A, L)", A=address, L=length), "rank")
+        words: list[ast.expr] = [scope.let(expr("text_order(A, L)", A=address, L=length), "rank")]
     else:
-        word = as_word(scope, value)
+        words = as_words(scope, value)
         if key.expr.type.is_float:  # of negative numbers the bits grow as the number gets smaller
-            word = scope.let(expr("pick(W < 0, W ^ MOST, W)", W=word, MOST=abi.NEVER), "rank")
+            words = [scope.let(expr("pick(W < 0, W ^ MOST, W)", W=words[0], MOST=abi.NEVER), "rank")]
+        elif key.expr.type.physical is Physical.I128:  # the low word has no sign
+            low, high = words
+            words = [high, scope.let(expr("W ^ LEAST", W=low, LEAST=INT64_MIN), "rank")]
     if key.descending:
-        word = scope.let(expr("W ^ -1", W=word), "rank")
-    return [*found, word]
+        words = [scope.let(expr("W ^ -1", W=word), "rank") for word in words]
+    return [*found, *words]
 
 
 def _store(

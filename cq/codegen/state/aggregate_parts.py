@@ -22,7 +22,7 @@ from cq.codegen.state.hash_tables import (
     string_words,
     words_of,
 )
-from cq.codegen.values import Scope, Val
+from cq.codegen.values import Scope, Val, high_low, words_of_value
 from cq.codegen.writer import expr
 from cq.lang.expressions import Expr
 from cq.lang.types import BIGINT, INT64_MAX, INT64_MIN, INTEGER, NAN_BITS, DataType, Kind, Physical, integer_range
@@ -154,6 +154,28 @@ class Total(Part):
         lo2, hi2 = scope.let(self.at(other), "other_lo"), scope.let(self.at(other, 1), "other_hi")
         self.put(scope, e, expr("add128w_hi(HI, LO, H2, L2)", HI=hi, LO=lo, H2=hi2, L2=lo2), 1)
         self.put(scope, e, expr("wadd(LO, L2)", LO=lo, L2=lo2))
+
+
+class WideTotal(Part):
+    """The exact sum of decimals of two words: low word, high word, and a third for what passes beyond 128 bits."""
+
+    names = ("SUM_LO", "SUM_HI", "SUM_TOP")
+
+    @property
+    def words(self) -> int:
+        return 3
+
+    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
+        (value,) = values
+        high, low = high_low(value)
+        self._take(scope, e, expr("H >> 63", H=high), high, low)
+
+    def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
+        self._take(scope, e, self.at(other, 2), self.at(other, 1), self.at(other))
+
+    def _take(self, scope: Scope, e: Entry, top: ast.expr, high: ast.expr, low: ast.expr) -> None:
+        code = "long_sum_add(E + W * 8, T, H, L)"
+        scope.writer.code(code, E=e.address, W=self._word(0), T=top, H=high, L=low)
 
 
 class FloatTotal(Part):
@@ -310,6 +332,10 @@ class Best(Part):
             self.put(scope, e, NAN_BITS if least else _LOWEST_BITS)
         elif self.type.kind is Kind.BOOLEAN:
             self.put(scope, e, int(least))
+        elif self.type.physical is Physical.I128:
+            most = 10**self.type.precision - 1
+            for n, word in enumerate(words_of_value(most if least else -most)):
+                self.put(scope, e, word, n)
         elif self.type.physical is Physical.I64:
             low, high = _stored_range(self.type)  # what a NULL result stores must fit its column
             self.put(scope, e, high if least else low)

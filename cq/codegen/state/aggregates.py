@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from cq.codegen.expressions.emit import emit
+from cq.codegen.expressions.forms import stored_parts
+from cq.codegen.expressions.wide import is_wide
 from cq.codegen.state.aggregate_parts import (
     AllBits,
     AtGreatest,
@@ -33,6 +35,7 @@ from cq.codegen.state.aggregate_parts import (
     SomeBits,
     Total,
     Trues,
+    WideTotal,
 )
 from cq.codegen.state.hash_tables import load_field, load_fields
 from cq.codegen.values import Row, Scope, Val, any_null, default_parts, is_true
@@ -181,7 +184,8 @@ def count_recipe(parts: Parts, call: AggregateCall) -> Result:
 
 
 def _total(parts: Parts, call: AggregateCall) -> Part:
-    kind = FloatTotal if call.args[0].type.is_float else Total
+    type_ = call.args[0].type
+    kind = FloatTotal if type_.is_float else WideTotal if is_wide(type_) else Total
     return parts.take(kind(call.args, call.filter, call.distinct))
 
 
@@ -197,6 +201,8 @@ def sum_recipe(parts: Parts, call: AggregateCall) -> Result:
             if call.type.kind is Kind.REAL:
                 value = scope.let(expr("f32_round(V)", V=value), "sum")
             return Val(call.type, (value,), null)
+        if is_wide(call.type):
+            return Val(call.type, _wide_mean(scope, call, total, e, ast.Constant(1), "sum"), null)
         lo, hi = scope.let(total.at(e), "sum_lo"), scope.let(total.at(e, 1), "sum_hi")
         wrong = expr("fits_64(HI, LO) == 0", HI=hi, LO=lo)
         if call.type.kind is Kind.DECIMAL:
@@ -220,12 +226,29 @@ def avg_recipe(parts: Parts, call: AggregateCall) -> Result:
         if isinstance(total, FloatTotal):
             mean = scope.let(expr("f64_div(S, i64_to_f64(C))", S=total.at_float(e), C=many), "mean")
             return Val(call.type, (mean,), null)
+        if is_wide(call.type):
+            return Val(call.type, _wide_mean(scope, call, total, e, many, "average"), null)
         lo, hi = scope.let(total.at(e), "sum_lo"), scope.let(total.at(e, 1), "sum_hi")
         if call.type.is_float:
             return Val(call.type, (scope.let(expr("avg_i128(HI, LO, C)", HI=hi, LO=lo, C=many), "mean"),), null)
         return Val(call.type, (_decimal_mean(scope, call, hi, lo, many),), null)
 
     return result
+
+
+def _wide_mean(
+    scope: Scope, call: AggregateCall, total: Part, e: Entry, many: ast.expr, what: str
+) -> tuple[ast.expr, ...]:  # fmt: skip
+    """The exact sum at the result's scale, divided, halves away from zero, as two words."""
+    lo, hi = scope.let(total.at(e), "sum_lo"), scope.let(total.at(e, 1), "sum_hi")
+    top = total.at(e, 2) if isinstance(total, WideTotal) else expr("H >> 63", H=hi)
+    up = call.type.scale - call.args[0].type.scale
+    status = expr(
+        "decimal_mean(state, TOP, HI, LO, UP, C, P)", TOP=top, HI=hi, LO=lo, UP=up, C=many, P=call.type.precision
+    )  # fmt: skip
+    with scope.when(expr("S != 0", S=scope.let(status, "status"))):
+        scope.fail(ErrorCode.OVERFLOW, f"the {what} does not fit {call.type}", call.span)
+    return stored_parts(scope, call.type)
 
 
 def _decimal_mean(scope: Scope, call: AggregateCall, hi: ast.expr, lo: ast.expr, many: ast.expr) -> ast.expr:

@@ -53,10 +53,14 @@ class Field:
     def words(self) -> int:
         return words_of(self.type)
 
+    def at(self, n: int) -> int:
+        """Its word `n`."""
+        return self.word if n == 0 else beside(self.word, n, "HIGH")
+
 
 def words_of(type_: DataType) -> int:
     """How many words of an entry a value takes."""
-    return 2 if type_.physical is Physical.BYTES else 1
+    return 2 if type_.physical in {Physical.BYTES, Physical.I128} else 1
 
 
 def lay_out(
@@ -90,26 +94,32 @@ def string_words(fields: Sequence[Field]) -> tuple[int, ...]:
     return tuple(f.word for f in fields if f.type.physical is Physical.BYTES)
 
 
-def as_word(scope: Scope, value: Val) -> ast.expr:
-    """The one word of a value that is no string; doubles as bits, -0.0 as 0.0 and every NaN alike; NULL is 0."""
+def as_words(scope: Scope, value: Val) -> list[ast.expr]:
+    """The words of a value that is no string; doubles as bits, -0.0 as 0.0 and every NaN alike; NULL is 0."""
     match value.type:
         case t if t.is_float:
             bits = expr("pick(X == X, f64_bits(X + 0.0), NAN)", X=value.it, NAN=NAN_BITS)
-            word = scope.let(bits, "bits")
+            words = [scope.let(bits, "bits")]
         case t if t.kind is Kind.BOOLEAN:
-            word = scope.let(expr("pick(X, 1, 0)", X=value.it), "bit")
+            words = [scope.let(expr("pick(X, 1, 0)", X=value.it), "bit")]
         case _:
-            word = value.it
+            words = list(value.parts)
     if value.null is not None:
-        word = scope.let(expr("pick(N, 0, W)", N=value.null, W=word), "key")
-    return word
+        words = [expr("pick(N, 0, W)", N=value.null, W=word) for word in words]
+    return [scope.let(word, "key") for word in words]
 
 
-def plain_word(value: Val) -> ast.expr:
-    """The word of a value that is kept rather than compared: doubles bit by bit."""
-    if value.type.is_float:
-        return expr("f64_bits(X)", X=value.it)
-    return expr("pick(X, 1, 0)", X=value.it) if value.type.kind is Kind.BOOLEAN else value.it
+def store_words(scope: Scope, record: Fill, f: Field, value: Val) -> None:
+    """Write the words of a value that is no string and is kept rather than compared: doubles bit by bit."""
+    match value.type:
+        case t if t.is_float:
+            words = [expr("f64_bits(X)", X=value.it)]
+        case t if t.kind is Kind.BOOLEAN:
+            words = [expr("pick(X, 1, 0)", X=value.it)]
+        case _:
+            words = list(value.parts)
+    for n, word in enumerate(words):
+        scope.writer.code("st_i64(R, W, V)", R=record, W=f.at(n), V=word)
 
 
 def null_bits(values: Sequence[Val], fields: Sequence[Field], word: int) -> ast.expr:
@@ -149,7 +159,10 @@ def load_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, nulls: 
         return Val(f.type, (scope.let(expr("ld_f64(E, W)", E=entry, W=f.word), hint),), null)
     if f.type.kind is Kind.BOOLEAN:
         return Val(f.type, (scope.let(expr("W != 0", W=word), hint),), null)
-    return Val(f.type, (scope.let(word, hint),), null)
+    low = scope.let(word, hint)
+    if f.type.physical is Physical.I128:
+        return Val(f.type, (low, scope.let(expr("ld_i64(E, W)", E=entry, W=f.at(1)), f"{hint}high")), null)
+    return Val(f.type, (low,), null)
 
 
 def store_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, value: Val) -> None:
@@ -162,7 +175,7 @@ def store_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, value:
         with scope.when(stored):
             scope.fail(ErrorCode.NO_MEMORY, "text in state", NOWHERE)
     else:
-        scope.writer.code("st_i64(E, W, V)", E=entry, W=f.word, V=plain_word(value))
+        store_words(scope, entry, f, value)
 
 
 @dataclass(slots=True)
@@ -398,16 +411,19 @@ def _search(
 
 @dataclass(slots=True)
 class _Word:
-    """One word to compare; strings take two, of which the second may need a look at the bytes."""
+    """One word to compare; strings take two, of which the second may need a look at the bytes, wide DECIMALs two."""
 
     word: int
     value: ast.expr
+    high: ast.expr | None = None
     tail: ast.expr | None = None
     length: ast.expr | None = None
     address: ast.expr | None = None
 
     def equals(self, t: TableLocals, entry: str) -> ast.expr:
         first = expr("ld_i64(E, W) == V", E=entry, W=self.word, V=self.value)
+        if self.high is not None:
+            return expr("F and ld_i64(E, W) == H", F=first, E=entry, W=beside(self.word, 1, "HIGH"), H=self.high)
         if self.tail is None:
             return first
         return expr(
@@ -421,14 +437,14 @@ def _key_words(scope: Scope, keys: Keys, values: Sequence[Val]) -> list[_Word]:
     words: list[_Word] = []
     for f, value in zip(keys.fields, values, strict=True):
         if f.type.physical is not Physical.BYTES:
-            words.append(_Word(f.word, scope.let(as_word(scope, value), "key")))
+            words.append(_Word(f.word, *as_words(scope, value)))
             continue
         address, length = value.parts
         if value.null is not None:
             length = scope.let(expr("pick(N, 0, L)", N=value.null, L=length), "length")
         known = value.key if value.null is None else None
         head, tail = known or text_key(scope, address, length)
-        words.append(_Word(f.word, head, tail, length, address))
+        words.append(_Word(f.word, head, None, tail, length, address))
     for null_word in null_words(keys.fields):
         words.append(_Word(null_word, scope.let(null_bits(values, keys.fields, null_word), "key_nulls")))
     return words
@@ -448,7 +464,7 @@ def text_key(scope: Scope, address: ast.expr, length: ast.expr) -> tuple[ast.exp
 
 def _hash(scope: Scope, words: list[_Word]) -> ast.expr:
     """The 32-bit hash: Fibonacci for one word, a multiplicative mix for more, 0 for none."""
-    parts = [p for w in words for p in (w.value, w.tail) if p is not None]
+    parts = [p for w in words for p in (w.value, w.high, w.tail) if p is not None]
     if not parts:
         return ast.Constant(0)
     if len(parts) == 1:
@@ -466,7 +482,9 @@ def _store_keys(
     for f, value, word in zip(keys.fields, values, words, strict=False):
         if f.type.physical is Physical.BYTES:
             store_field(scope, f, place, t.address, value)
-        else:
-            scope.writer.code("st_i64(E, W, V)", E=entry, W=f.word, V=word.value)
+            continue
+        for n, part in enumerate((word.value, word.high)):
+            if part is not None:
+                scope.writer.code("st_i64(E, W, V)", E=entry, W=f.at(n), V=part)
     for nulls in words[len(keys.fields) :]:
         scope.writer.code("st_i64(E, W, V)", E=entry, W=nulls.word, V=nulls.value)

@@ -43,13 +43,14 @@ from cq.connectors.protocol import BadRow, ColumnNames, Piece, Place, damaged
 from cq.connectors.rules import FAR, Fault, Rules, has_text_form, shown
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean
 from cq.lang.schema import Field
-from cq.lang.types import DataType, Kind, to_arrow
+from cq.lang.types import MAX_DECIMAL_DIGITS, DataType, Kind, to_arrow
 
 MAX_THREADS = 4  # that parse one file; a block with a bad row is read again with all that was read with it
 MAX_FILE_COLUMNS = 16_384  # of one file, whoever reads them (`cq limits`): what spreadsheets have at most
 MAX_NULLS_BEFORE = 64  # rows of a block that are looked at for how its times are written
 _HAS_ZONE = re.compile(rb":[0-9.]*(?:Z|[+-][0-9:]+)$")
 _IS_FINE = re.compile(rb"\.[0-9]{7}")
+MOST_DIGITS_256 = 76  # of an Arrow decimal of 256 bits
 MAX_PLAIN_DECIMAL_CHARS = 40  # longer ones go to the strict scanner: 38 digits, a sign and a point
 
 
@@ -363,15 +364,18 @@ def _plain_decimals(column: pa.ChunkedArray, type_: DataType) -> pa.ChunkedArray
     """Texts as DECIMALs; None when one has to be read by the strict scanner.
 
     pyarrow's own reader of decimals must not see an exponent: it looks 10 to that power up in a table without checking
-    the index, so that 1e-2147483647 ends the process. Nor does it compare the precision after it has scaled a value.
+    the index, so that 1e-2147483647 ends the process. Nor does it compare the precision after it has scaled a value:
+    what could pass beyond 128 bits then is read with 256.
     """
     texts_of_column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     letters = texts_of_column.buffers()[2]
     found = b"" if letters is None else memoryview(letters).tobytes()
     longest = pc.max(pc.binary_length(texts_of_column)).as_py() or 0
-    if b"e" in found or b"E" in found or longest > MAX_PLAIN_DECIMAL_CHARS:
+    if b"e" in found or b"E" in found or longest > MAX_PLAIN_DECIMAL_CHARS or longest + type_.scale > MOST_DIGITS_256:
         return None
     try:
+        if longest + type_.scale > MAX_DECIMAL_DIGITS:
+            texts_of_column = texts_of_column.cast(pa.decimal256(MOST_DIGITS_256, type_.scale))
         read = texts_of_column.cast(to_arrow(type_))
         read.validate(full=True)
     except pa.ArrowInvalid:

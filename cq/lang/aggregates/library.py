@@ -1,8 +1,8 @@
 """All aggregates: COUNT, SUM, AVG, MIN, MAX, BOOL_AND, BOOL_OR.
 
-Sums of integers, DECIMALs and INTERVALs are exact however long (128 bits in kernels): only a result that does not fit
-its type fails. Sums of DOUBLE start at 0.0 and add in the order given. MIN and MAX order as comparison does (NaN is the
-greatest number) and give 0.0 for -0.0, so that no order of merging shows.
+Sums of integers, DECIMALs and INTERVALs are exact however long (128 or 192 bits in kernels): only a result that does
+not fit its type fails. Sums of DOUBLE start at 0.0 and add in the order given. MIN and MAX order as comparison does
+(NaN is the greatest number) and give 0.0 for -0.0, so that no order of merging shows.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from cq.lang.aggregates.registry import Aggregate, register
-from cq.lang.functions.arithmetic import RANGES, half_up
+from cq.lang.functions.arithmetic import RANGES, half_up, in_digits
 from cq.lang.functions.comparison import precedes
-from cq.lang.functions.registry import Constants, Failure, Refusal, Signature
-from cq.lang.functions.signatures import decimal_result, fixed
+from cq.lang.functions.registry import Constants, Failure, Signature
+from cq.lang.functions.signatures import fixed
 from cq.lang.functions.spark_text import cast_to
 from cq.lang.types import BIGINT, BOOLEAN, DOUBLE, MAX_DECIMAL_DIGITS, DataType, Kind, decimal
 
@@ -62,7 +62,7 @@ register(
 
 
 def _summed(types: tuple[DataType, ...], _: Constants) -> Signature | None:
-    """SUM: integers to BIGINT, DECIMAL(p,s) to DECIMAL(min(18, p + 10), s), floats to DOUBLE, INTERVALs."""
+    """SUM: integers to BIGINT, DECIMAL(p,s) to DECIMAL(min(38, p + 10), s), floats to DOUBLE, INTERVALs."""
     if len(types) != 1:
         return None
     (t,) = types
@@ -106,8 +106,7 @@ def _spark_sum(signature: Signature, argument: str, over: str) -> str:
         total = _spark_exact_sum(argument, over)
         # the second cast fails, as an overflow, for every total that the first has no BIGINT for
         return f"coalesce(try_cast({total} as BIGINT), cast(cast({total} as DECIMAL(18,0)) as BIGINT))"
-    # Spark's own type is wider where 18 digits cap ours
-    return cast_to(f"sum({argument}){over}", returns, unless=None if returns.kind is Kind.DECIMAL else returns)
+    return f"sum({argument}){over}"
 
 
 def _spark_exact_sum(argument: str, over: str) -> str:
@@ -130,7 +129,7 @@ register(
         remove=_remove_from_sum,
         fails=("CQ0705",),
         doc="The sum of the non-null values, NULL without any. Integers give BIGINT, DECIMAL(p,s) gives\n"
-        "DECIMAL(min(18, p + 10), s); both are exact and fail only when the result does not fit.",
+        "DECIMAL(min(38, p + 10), s); both are exact and fail only when the result does not fit.",
         spark=_spark_sum,
         native="sum",
         examples=(
@@ -146,22 +145,29 @@ register(
 )
 
 
-def _averaged(types: tuple[DataType, ...], _: Constants) -> Signature | Refusal | None:
-    """AVG: DOUBLE, but DECIMAL(p,s) gives DECIMAL(p + 4, s + 4) as in Spark, refused where that passes 18 digits."""
+def _averaged(types: tuple[DataType, ...], _: Constants) -> Signature | None:
+    """AVG: DOUBLE, but DECIMAL(p,s) gives DECIMAL(min(38, p + 4), min(38, s + 4)) as in Spark."""
     if len(types) != 1:
         return None
     (t,) = types
     if t.kind is Kind.DECIMAL:
-        result = decimal_result(f"AVG of {t}", t.precision + AVG_DIGITS, t.scale + AVG_DIGITS)
-        return result if isinstance(result, Refusal) else Signature((t,), result)
+        precision, scale = (min(MAX_DECIMAL_DIGITS, n + AVG_DIGITS) for n in (t.precision, t.scale))
+        return Signature((t,), decimal(precision, scale))
     if t.kind is Kind.NULL:
         t = BIGINT
     return Signature((t,), DOUBLE) if t.is_integer or t.is_float else None
 
 
+def _average_fits(signature: Signature) -> bool:
+    """Whether no average fails: that of DECIMALs fits where its type is not cut to 38 digits."""
+    returns = signature.returns
+    return returns.is_float or returns.precision == signature.params[0].precision + AVG_DIGITS
+
+
 def _avg(signature: Signature, state: tuple[Any, int]) -> Any:
     if signature.returns.kind is Kind.DECIMAL:
-        return half_up(state[0] * 10**AVG_DIGITS, state[1])
+        returns, digits = signature.returns, signature.returns.scale - signature.params[0].scale
+        return in_digits(returns, half_up(state[0] * 10**digits, state[1]), f"the average of {state[1]} values")
     return state[0] / state[1]  # of integers: one correctly rounded division
 
 
@@ -183,8 +189,10 @@ register(
         result=_avg,
         exact_merge=no_floats,
         remove=_remove_from_sum,
+        fails=("CQ0705",),
+        exact=_average_fits,
         doc="The mean of the non-null values, NULL without any. Integers: the exact sum, divided once, as DOUBLE.\n"
-        "DECIMAL(p,s): DECIMAL(p + 4, s + 4), rounded half up.",
+        "DECIMAL(p,s): DECIMAL(min(38, p + 4), min(38, s + 4)), rounded half up.",
         spark=_spark_avg,
         native="avg",
         examples=(

@@ -29,6 +29,7 @@ class Aggregate:
     several workers may be merged.
     remove(signature, state, *values): undoes `add` wherever `exact_merge`; None where nothing can (MIN, MAX).
     idempotent: adding a value again changes nothing, so DISTINCT does not either.
+    exact: types for which no result fails although `fails` is not empty.
     native: the kernel form in cq/codegen/state/aggregates.py.
     keeps_null: `add` sees NULL.
     by_position: it asks which row came first, so `add` is given the row's arrival before the values.
@@ -57,6 +58,7 @@ class Aggregate:
     keeps_null: bool = False
     by_position: bool = False
     fails: tuple[str, ...] = ()
+    exact: Callable[[Signature], bool] | None = None
     examples: tuple[str, ...] = ()
 
     @property
@@ -68,6 +70,10 @@ class Aggregate:
         """What it makes of arguments of these types; None when it does not take them."""
         found = self.rule(tuple(types), (None,) * len(types))
         return found if isinstance(found, Signature) else None
+
+    def can_fail(self, signature: Signature) -> bool:
+        """Whether some result of these types fails."""
+        return bool(self.fails) and not (self.exact is not None and self.exact(signature))
 
     def value(self, signature: Signature, state: State) -> Any:
         """The result of a state: NULL when nothing was added, unless it is never NULL."""

@@ -1,8 +1,9 @@
 """+ - * / % and what goes with them, over numbers, dates, timestamps and intervals.
 
 Integers: the result has the wider operand's type, and leaving its range is an error (CQ0705). `/` truncates towards
-zero, `%` has the sign of the dividend. DECIMAL: exact, the result types of Spark, refused beyond 18 digits. Division by
-zero is an error (CQ0706), for DOUBLE too; DOUBLE overflow is infinity. REAL results are rounded to 32 bits.
+zero, `%` has the sign of the dividend. DECIMAL: the result types of Spark; where more than 38 digits would be needed,
+the exact result is rounded half up to what is left after the point, and is an error if it is still too large. Division
+by zero is an error (CQ0706), for DOUBLE too; DOUBLE overflow is infinity. REAL results are rounded to 32 bits.
 DATE + INTERVAL (days to microseconds) is a TIMESTAMP, DATE + months stays a DATE; a difference of times is an INTERVAL.
 """
 
@@ -14,7 +15,16 @@ from typing import Any
 
 from cq.lang.calendar import DAY_US, days_plus_months
 from cq.lang.functions.registry import OVERLOADS, Constants, Failure, Refusal, Signature, SignatureRule, scalar
-from cq.lang.functions.signatures import converts, decimal_result, fixed, keeps_number, literal_types, overloaded
+from cq.lang.functions.signatures import (
+    KEPT_SCALE,
+    capped,
+    converts,
+    decimal_result,
+    fixed,
+    keeps_number,
+    literal_types,
+    overloaded,
+)
 from cq.lang.functions.spark_text import cast_to, spark_type
 from cq.lang.types import (
     BIGINT,
@@ -24,6 +34,7 @@ from cq.lang.types import (
     INTEGER_BITS,
     INTERVAL,
     INTERVAL_MONTH,
+    MAX_DECIMAL_DIGITS,
     TIMESTAMP,
     DataType,
     Kind,
@@ -36,7 +47,7 @@ from cq.lang.types import (
 
 _WORD = integer_range(BIGINT)
 _HALF_WORD = integer_range(INTEGER)
-# the values a result of each kind may have; DECIMAL results always fit by their type, floats overflow to infinity
+# the values a result of each kind may have; floats overflow to infinity
 RANGES: dict[Kind, tuple[int, int]] = {
     **{kind: integer_range(DataType(kind)) for kind in INTEGER_BITS},
     Kind.TIMESTAMP: _WORD,
@@ -54,15 +65,30 @@ def within(type_: DataType, value: int, shown: str) -> int:
     return value
 
 
+def in_digits(type_: DataType, value: int, shown: str) -> int:
+    """`value`, the unscaled one of a DECIMAL, when the type has the digits for it."""
+    if abs(value) >= 10**type_.precision:
+        raise Failure("CQ0705", f"{type_} overflow: {shown}")
+    return value
+
+
+def only_turns(signature: Signature) -> bool:
+    """Whether a value of another sign is in the type too."""
+    return signature.returns.is_float or signature.returns.kind is Kind.DECIMAL
+
+
 def never_overflows(signature: Signature) -> bool:
-    """Whether results of this type need no check."""
-    return signature.returns.kind in {Kind.DOUBLE, Kind.REAL, Kind.DECIMAL}
+    """Whether results of this type need no check; a DECIMAL has the digits it needs, if it is not capped."""
+    returns = signature.returns
+    return returns.is_float or (returns.kind is Kind.DECIMAL and returns.precision < MAX_DECIMAL_DIGITS)
 
 
 def _settle(signature: Signature, value: Any, shown: str) -> Any:
     match signature.returns.kind:
-        case Kind.DOUBLE | Kind.DECIMAL:
+        case Kind.DOUBLE:
             return value
+        case Kind.DECIMAL:
+            return in_digits(signature.returns, value, shown)
         case Kind.REAL:
             return round_to_real(value)
         case _:
@@ -85,10 +111,6 @@ def _decimal_parts(a: DataType, b: DataType) -> tuple[int, int, int, int]:
     return (*as_decimal_digits(a), *as_decimal_digits(b))
 
 
-def _as_decimal(type_: DataType) -> DataType | Refusal:
-    return decimal_result(str(type_), *as_decimal_digits(type_))
-
-
 def _arithmetic(sign: str, types: tuple[DataType, ...], constants: Constants) -> Signature | Refusal | None:
     """The signature of `+ - * / %` over numbers; DECIMAL by Spark's rules."""
     if len(types) != 2 or (numbers := _numbers(types, constants)) is None:
@@ -99,13 +121,16 @@ def _arithmetic(sign: str, types: tuple[DataType, ...], constants: Constants) ->
         return Signature((common, common), common) if common else None
     p1, s1, p2, s2 = _decimal_parts(a, b)
     scale = max(s1, s2)
+    operands = decimal(p1, s1), decimal(p2, s2)
     match sign:
         case "+" | "-":
             precision = max(p1 - s1, p2 - s2) + scale + 1
+            if precision <= MAX_DECIMAL_DIGITS:
+                operands = (decimal(precision, scale),) * 2
         case "*":
             precision, scale = p1 + p2 + 1, s1 + s2
         case "/":
-            scale = max(6, s1 + p2 + 1)
+            scale = max(KEPT_SCALE, s1 + p2 + 1)
             precision = p1 - s1 + s2 + scale
         case _:
             precision = min(p1 - s1, p2 - s2) + scale
@@ -113,17 +138,7 @@ def _arithmetic(sign: str, types: tuple[DataType, ...], constants: Constants) ->
             if isinstance(widest, Refusal):
                 return widest
             return Signature((widest, widest), decimal(max(precision, 1), scale))
-    result = decimal_result(f"{a} {sign} {b}", precision, scale)
-    if isinstance(result, Refusal):
-        return result
-    if sign in "+-":
-        return Signature((result, result), result)
-    left, right = _as_decimal(a), _as_decimal(b)
-    if isinstance(left, Refusal):
-        return left
-    if isinstance(right, Refusal):
-        return right
-    return Signature((left, right), result)
+    return Signature(operands, capped(precision, scale))
 
 
 def _additive(sign: str) -> SignatureRule:
@@ -194,7 +209,18 @@ def _spark_binary(sign: str) -> Callable[[Signature, tuple[str, ...]], str]:
 )
 def add(signature: Signature, x: Any, y: Any) -> Any:
     """The sum."""
-    return _settle(signature, x + y, f"{x} + {y}")
+    return _sum(signature, x, y, f"{x} + {y}")
+
+
+def _sum(signature: Signature, x: Any, y: Any, shown: str) -> Any:
+    """x + y; of DECIMALs exact at the larger scale, then rounded to the result's."""
+    returns = signature.returns
+    if returns.kind is not Kind.DECIMAL:
+        return _settle(signature, x + y, shown)
+    left, right = (p.scale for p in signature.params)
+    scale = max(left, right)
+    exact = x * 10 ** (scale - left) + y * 10 ** (scale - right)
+    return _settle(signature, half_up(exact, 10 ** (scale - returns.scale)), shown)
 
 
 @scalar(
@@ -218,7 +244,7 @@ def add(signature: Signature, x: Any, y: Any) -> Any:
 )
 def subtract(signature: Signature, x: Any, y: Any) -> Any:
     """The difference. Two DATEs or TIMESTAMPs give the INTERVAL between them."""
-    return _settle(signature, x - y, f"{x} - {y}")
+    return _sum(signature, x, -y, f"{x} - {y}")
 
 
 @scalar(
@@ -242,7 +268,10 @@ def subtract(signature: Signature, x: Any, y: Any) -> Any:
 )
 def multiply(signature: Signature, x: Any, y: Any) -> Any:
     """The product."""
-    return _settle(signature, x * y, f"{x} * {y}")
+    product, returns = x * y, signature.returns
+    if returns.kind is Kind.DECIMAL:
+        product = half_up(product, 10 ** (sum(p.scale for p in signature.params) - returns.scale))
+    return _settle(signature, product, f"{x} * {y}")
 
 
 def truncated(x: int, y: int) -> int:
@@ -264,7 +293,8 @@ def divided(signature: Signature, x: Any, y: Any) -> Any:
             return _settle(signature, x / y, "")
         case Kind.DECIMAL:
             (left, right), result = signature.params, signature.returns
-            return half_up(x * 10 ** (result.scale - left.scale + right.scale), y)
+            quotient = half_up(x * 10 ** (result.scale - left.scale + right.scale), y)
+            return in_digits(result, quotient, f"{x} / {y}")
         case _:
             return within(signature.returns, truncated(x, y), f"{x} / {y}")
 
@@ -342,11 +372,10 @@ def try_divide(signature: Signature, x: Any, y: Any) -> Any:
     """The quotient as `/` gives it; NULL where that would be an error."""
     if y == 0:
         return None
-    low, high = RANGES.get(signature.returns.kind, (-math.inf, math.inf))
-    if signature.returns.is_integer:
-        quotient = truncated(x, y)
-        return quotient if low <= quotient <= high else None
-    return divided(signature, x, y)
+    try:
+        return divided(signature, x, y)
+    except Failure:
+        return None
 
 
 def _remainder(types: tuple[DataType, ...], constants: Constants) -> Signature | Refusal | None:
@@ -416,7 +445,7 @@ def div(signature: Signature, x: int, y: int) -> int:
     native="negate",
     typed=True,
     fails=("CQ0705",),
-    exact=never_overflows,
+    exact=only_turns,
     examples=[
         "-(3) = -3",
         "-(1.5) = -1.5",
@@ -439,7 +468,7 @@ def negate(signature: Signature, x: Any) -> Any:
     native="abs",
     typed=True,
     fails=("CQ0705",),
-    exact=never_overflows,
+    exact=only_turns,
     examples=[
         "abs(-3) = 3",
         "abs(-1.5) = 1.5",

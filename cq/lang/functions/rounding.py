@@ -7,11 +7,21 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
-from cq.lang.functions.arithmetic import half_up, truncated, within
+from cq.lang.functions.arithmetic import half_up, in_digits, never_overflows, truncated, within
 from cq.lang.functions.registry import Constants, Failure, Refusal, Signature, scalar
-from cq.lang.functions.signatures import converts, decimal_result
+from cq.lang.functions.signatures import converts
 from cq.lang.functions.spark_text import cast_to
-from cq.lang.types import BIGINT, DOUBLE, INTEGER, REAL, DataType, Kind, decimal, round_to_real
+from cq.lang.types import (
+    BIGINT,
+    DOUBLE,
+    INTEGER,
+    MAX_DECIMAL_DIGITS,
+    REAL,
+    DataType,
+    Kind,
+    decimal,
+    round_to_real,
+)
 from cq.lang.value_text import write_double, write_real
 
 EXACT_DIGITS = 800  # more than any DOUBLE has before or after the point, so that quantising never rounds twice
@@ -118,8 +128,8 @@ def _rounded(types: tuple[DataType, ...], constants: Constants) -> Signature | R
         return Refusal("CQ0302", "ROUND of a DECIMAL needs a literal number of digits", "write ROUND(x, 2)")
     scale = min(t.scale, max(0, digits))
     whole = t.precision - t.scale + (1 if digits < t.scale else 0)
-    result = decimal_result(f"round({t}, {digits})", max(whole, -digits + 1 if digits < 0 else 1) + scale, scale)
-    return result if isinstance(result, Refusal) else Signature(params, result)
+    precision = max(whole, -digits + 1 if digits < 0 else 1) + scale
+    return Signature(params, decimal(min(precision, MAX_DECIMAL_DIGITS), scale))
 
 
 def round_double(x: float, digits: int, text: str) -> float:
@@ -151,7 +161,7 @@ def _spark_round(signature: Signature, args: tuple[str, ...]) -> str:
     native="round",
     typed=True,
     fails=("CQ0705",),
-    exact=lambda s: not s.returns.is_integer,
+    exact=never_overflows,
     examples=[
         "round(2.5e0) = 3e0",
         "round(-2.5e0) = -3e0",
@@ -180,7 +190,7 @@ def round_(signature: Signature, x: Any, digits: int = 0) -> Any:
     value = half_up(x, step) * step
     if type_.is_integer:
         return within(returns, value, f"round({x}, {digits})")
-    return value // 10 ** (scale - returns.scale)
+    return in_digits(returns, value // 10 ** (scale - returns.scale), f"round({x}, {digits})")
 
 
 def _cut(types: tuple[DataType, ...], constants: Constants) -> Signature | Refusal | None:

@@ -22,6 +22,8 @@ from cq.lang.types import (
     decimal,
 )
 
+KEPT_SCALE = 6  # digits after the point that a capped result keeps, if it has so many
+
 
 def converts(source: DataType, target: DataType) -> bool:
     """Whether a value of `source` becomes a `target` without being asked."""
@@ -53,20 +55,27 @@ def with_optional(required: Sequence[DataType], optional: Sequence[DataType], re
 
 
 def too_many_digits(what: str, precision: int, scale: int) -> Refusal:
-    """The refusal for a DECIMAL result that does not fit 18 digits."""
+    """The refusal for a DECIMAL that would need more digits than there are."""
     return Refusal(
         "CQ0304",
         f"{what} needs DECIMAL({precision},{scale}), more than {MAX_DECIMAL_DIGITS} digits",
         f"CAST an operand to DOUBLE, or to {max(precision - MAX_DECIMAL_DIGITS, 1)} digits fewer: "
-        "an INTEGER counts as DECIMAL(10,0), a BIGINT as DECIMAL(19,0)",
+        "an INTEGER counts as DECIMAL(10,0), a BIGINT as DECIMAL(20,0)",
     )
 
 
 def decimal_result(what: str, precision: int, scale: int) -> DataType | Refusal:
     """DECIMAL(precision, scale), or the refusal when it has too many digits."""
-    if precision > MAX_DECIMAL_DIGITS or scale > precision:
-        return too_many_digits(what, precision, scale)
-    return decimal(precision, scale)
+    return too_many_digits(what, precision, scale) if precision > MAX_DECIMAL_DIGITS else decimal(precision, scale)
+
+
+def capped(precision: int, scale: int) -> DataType:
+    """DECIMAL(precision, scale); where it has too many digits as Spark's `adjustPrecisionScale`, which gives up digits
+    after the point, but leaves KEPT_SCALE of them: results are rounded, and may be too large for it."""
+    whole = precision - scale
+    if precision <= MAX_DECIMAL_DIGITS:
+        return decimal(precision, scale)
+    return decimal(MAX_DECIMAL_DIGITS, max(MAX_DECIMAL_DIGITS - whole, min(scale, KEPT_SCALE)))
 
 
 def literal_types(types: tuple[DataType, ...], constants: Constants) -> tuple[DataType, ...]:
@@ -74,7 +83,7 @@ def literal_types(types: tuple[DataType, ...], constants: Constants) -> tuple[Da
     if not any(t.kind is Kind.DECIMAL for t in types) or any(t.is_float for t in types):
         return types
     return tuple(
-        decimal(max(1, len(str(abs(c)))), 0) if t.is_integer and c is not None and abs(c) < 10**18 else t
+        decimal(len(str(abs(c))), 0) if t.is_integer and c is not None else t
         for t, c in zip(types, constants, strict=True)
     )
 

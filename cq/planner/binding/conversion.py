@@ -9,7 +9,6 @@ from cq.lang.expressions import Cast, Expr, Literal
 from cq.lang.types import (
     DATE,
     INTEGER,
-    MAX_DECIMAL_DIGITS,
     NULL,
     REAL,
     TIMESTAMP,
@@ -60,8 +59,7 @@ def narrowed_integer(expr: Expr, other: DataType) -> Expr:
     """An integer constant beside a DECIMAL as the DECIMAL of its own digits, as in Spark; anything else unchanged."""
     if not (isinstance(expr, Literal) and expr.type.is_integer and other.kind is Kind.DECIMAL):
         return expr
-    digits = len(str(abs(expr.value)))
-    return expr if digits > MAX_DECIMAL_DIGITS else convert(expr, decimal(digits, 0))
+    return convert(expr, decimal(len(str(abs(expr.value))), 0))
 
 
 def common(a: Expr, b: Expr) -> DataType | None:

@@ -19,7 +19,7 @@ from cq.lang.casts import castable
 from cq.lang.expressions import And, Call, Case, Coalesce, Expr, IsNull, Literal, Or
 from cq.lang.expressions import Cast as BoundCast
 from cq.lang.functions import Refusal, Scalar, Signature, all_names, extract_parts, lookup, resolve, trunc_units
-from cq.lang.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind
+from cq.lang.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind, Physical
 from cq.planner.binding.conversion import common, convert, settled, time_text
 from cq.planner.binding.literals import (
     ParameterValue,
@@ -212,21 +212,24 @@ class ExprBinder:
         """`left op right`, both converted to their common type."""
         left, right = time_text(left, right), time_text(right, left)
         found = resolve_function(op, (left, right))
+        for whole, number, turned in ((left, right, op), (right, left, TURNED[op])):
+            if whole.type.is_integer and number.type.kind is Kind.DECIMAL:
+                wide = isinstance(found, Refusal) or found[1].params[0].physical is Physical.I128
+                if isinstance(found, Refusal) or (wide and number.type.physical is Physical.I64):
+                    return self.compare_whole(turned, whole, number, span)
         if isinstance(found, Refusal):
-            if left.type.is_integer and right.type.kind is Kind.DECIMAL:
-                return self.compare_whole(op, left, right, span)
-            if left.type.kind is Kind.DECIMAL and right.type.is_integer:
-                return self.compare_whole(TURNED[op], right, left, span)
             if found.code == "CQ0304":
                 raise too_wide(found, left, right)
             raise cannot_compare(left, right)
         return apply(found, (left, right), span)
 
     def compare_whole(self, op: str, whole: Expr, number: Expr, span: Span) -> Expr:
-        """An integer with a DECIMAL when no DECIMAL holds both: with the integers below and above it, exactly."""
-        below, above = (
-            folded(self.bind_cast(self.call(name, [number], span, ()), BIGINT, span)) for name in ("floor", "ceil")
-        )
+        """An integer with a DECIMAL when no DECIMAL holds both, or none of one word: with the integers below and above
+        it, exactly."""
+        below, above = (self.call(name, [number], span, ()) for name in ("floor", "ceil"))
+        if number.type.physical is Physical.I64:
+            below, above = (self.bind_cast(e, BIGINT, span) for e in (below, above))
+        below, above = folded(below), folded(above)
         match op:
             case "<" | ">=":
                 return self.compare(op, whole, above, span)

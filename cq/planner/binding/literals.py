@@ -77,7 +77,7 @@ NOT_BUILT = {
     "STRUCT": "use one column for each field",
     "JSON": "use VARCHAR, or one column for each field",
     "UUID": "use VARCHAR",
-    "HUGEINT": "use BIGINT, or DECIMAL(18,0)",
+    "HUGEINT": "use DECIMAL(38,0)",
 }
 # Types of other systems and what holds their values.
 ELSEWHERE = {
@@ -113,7 +113,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def bind_type(type_: ast.TypeName) -> DataType:
-    """The type a type name means. CQ0304 for a DECIMAL over 18 digits, CQ0501 for a type not built yet."""
+    """The type a type name means. CQ0304 for a DECIMAL over 38 digits, CQ0501 for a type not built yet."""
     if isinstance(type_, ast.ArrayType):
         return array(bind_type(type_.element))
     name = type_.name
@@ -167,7 +167,7 @@ def _decimal_type(type_: ast.SimpleType) -> DataType:
 
 
 def bind_number(text: str, span: Span, negative: bool = False) -> Literal:
-    """A number as written: INTEGER or BIGINT by size, DECIMAL with a point, DOUBLE with an exponent."""
+    """A number as written: INTEGER, BIGINT or DECIMAL by size, DECIMAL with a point, DOUBLE with an exponent."""
     sign = -1 if negative else 1
     if "e" in text.lower():
         value = float(text) * sign
@@ -177,22 +177,28 @@ def bind_number(text: str, span: Span, negative: bool = False) -> Literal:
     if "." in text:
         whole, _, fraction = text.partition(".")
         digits = (whole + fraction).lstrip("0")
-        precision = max(len(digits), len(fraction), 1)
-        if precision > MAX_DECIMAL_DIGITS:
-            raise compile_error(
-                "CQ0304",
-                f"{text} has {precision} digits, but a DECIMAL has at most {MAX_DECIMAL_DIGITS}",
-                span,
-                help=f"write fewer digits, or {text}e0 for a DOUBLE",
-            )
-        return Literal(decimal(precision, len(fraction)), False, sign * int(digits or "0"), span=span)
+        return _decimal_literal(
+            text, sign * int(digits or "0"), max(len(digits), len(fraction), 1), len(fraction), span
+        )
     return integer_literal(sign * int(text), span)
 
 
+def _decimal_literal(text: str, unscaled: int, precision: int, scale: int, span: Span) -> Literal:
+    """A DECIMAL constant. CQ0304 when it has too many digits."""
+    if precision > MAX_DECIMAL_DIGITS:
+        raise compile_error(
+            "CQ0304",
+            f"{text} has {precision} digits, but a DECIMAL has at most {MAX_DECIMAL_DIGITS}",
+            span,
+            help=f"write fewer digits, or {text}e0 for a DOUBLE",
+        )
+    return Literal(decimal(precision, scale), False, unscaled, span=span)
+
+
 def integer_literal(value: int, span: Span) -> Literal:
-    """INTEGER when it fits, else BIGINT."""
+    """INTEGER when it fits, else BIGINT, else DECIMAL, as in Spark."""
     if not INT64_MIN <= value <= INT64_MAX:
-        raise compile_error("CQ0104", f"{value} does not fit BIGINT", span, help=f"write {value}e0 for a DOUBLE")
+        return _decimal_literal(str(value), value, len(str(abs(value))), 0, span)
     low, high = integer_range(INTEGER)
     return Literal(INTEGER if low <= value <= high else BIGINT, False, value, span=span)
 

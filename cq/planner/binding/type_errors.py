@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from cq.errors import CompileError, Label, compile_error
 from cq.grammar import ast
 from cq.lang.casts import castable
 from cq.lang.expressions import Expr, Literal
 from cq.lang.functions import Refusal
 from cq.lang.types import BIGINT, VARCHAR, DataType, Kind
+from cq.lang.value_text import write_decimal
 from cq.planner.binding.literals import is_numeric_text
 
 ARITHMETIC_WORDS = {
@@ -51,7 +50,7 @@ def cannot_compare(left: Expr, right: Expr) -> CompileError:
 
 def too_wide(refusal: Refusal, left: Expr, right: Expr) -> CompileError:
     numbers = [e for e in (left, right) if isinstance(e, Literal) and e.type.kind is Kind.DECIMAL]
-    doubles = [f"write {Decimal(e.value).scaleb(-e.type.scale):f}e0, which is a DOUBLE" for e in numbers[:1] if e.value]
+    doubles = [f"write {write_decimal(e.value, e.type.scale)}e0, which is a DOUBLE" for e in numbers[:1] if e.value]
     return apart(refusal.code, refusal.message, left, right, *doubles, refusal.help)
 
 
@@ -74,7 +73,7 @@ def meeting_help(a: Expr, b: Expr) -> str:
         if text.type.kind is Kind.TIMESTAMP and other.type.is_numeric:
             return "write the time as TIMESTAMP '2024-01-31 10:00:00'"
     if a.type.is_numeric and b.type.is_numeric:
-        return "together they need a DECIMAL of more than 18 digits: CAST one of them to DOUBLE, or to fewer digits"
+        return "together they need a DECIMAL of more than 38 digits: CAST one of them to DOUBLE, or to fewer digits"
     targets = [t for s, t in ((b.type, a.type), (a.type, b.type)) if s != t and castable(s, t)]
     return f"CAST one of them to the type of the other: {' or '.join(map(str, targets))}" if targets else ""
 

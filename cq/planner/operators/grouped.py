@@ -63,7 +63,7 @@ class Grouped(LogicalNode):
 
     @property
     def fails_itself(self) -> bool:
-        return any(c.function.fails for c in self.aggregates)
+        return any(c.fails_itself for c in self.aggregates)
 
     def pull(self, expr: Expr) -> Pulled | None:
         keys = dict(enumerate(self.keys, self.first_key))

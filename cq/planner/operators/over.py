@@ -114,7 +114,7 @@ class Over(LogicalNode):
 
     @property
     def fails_itself(self) -> bool:
-        return any(c.function.fails for c in self.calls if isinstance(c, AggregateCall))
+        return any(c.fails_itself for c in self.calls if isinstance(c, AggregateCall))
 
     def pull(self, expr: Expr) -> Pulled | None:
         return ((0, expr),) if all(c < len(self.input.schema) for c in columns_of(expr)) else None

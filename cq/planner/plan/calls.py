@@ -38,9 +38,14 @@ class AggregateCall:
         return replace(self, args=tuple(change(a) for a in self.args), filter=condition)
 
     @property
+    def fails_itself(self) -> bool:
+        """Whether its result may not fit."""
+        return self.function.can_fail(self.signature)
+
+    @property
     def can_fail(self) -> bool:
         """Whether it may end in a data error: in its expressions, or when its result does not fit."""
-        return bool(self.function.fails) or any(can_fail(e) for e in self.expressions)
+        return self.fails_itself or any(can_fail(e) for e in self.expressions)
 
     @property
     def signature(self) -> Signature:

@@ -37,6 +37,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.values.characters",
     "cq.runtime.values.divisors",
     "cq.runtime.values.numerals",
+    "cq.runtime.values.decimals",
     "cq.runtime.values.building",
     "cq.runtime.values.digests",
     "cq.runtime.values.doubles",

@@ -120,4 +120,6 @@ def _value(host: Host, key: GroupKey, entry: int, table: int) -> Value:
         return host.read(place, length).decode(errors="replace")
     if key.type.is_float:
         return float(struct.unpack("<d", struct.pack("<q", word))[0])
+    if key.type.physical is Physical.I128:
+        return host.word(entry, key.word + 1) << 64 | word & (1 << 64) - 1
     return bool(word) if key.type.kind is Kind.BOOLEAN else word

@@ -66,8 +66,9 @@ def _fixed_word(storage: int, values: int, place: int) -> int:
         return ld_i64(values, place)
     if storage == I32:
         return ld_i32(values, place)
-    if storage == I128:  # up to 18 digits: the high word is the sign of the low one
-        return ld_i64(values, place * 2)
+    if storage == I128:  # of up to 18 digits the low word, as the high one is its sign
+        low = ld_i64(values, place * 2)
+        return low ^ wmul(ld_i64(values, place * 2 + 1) ^ low >> 63, HASH_FACTOR)
     if storage == BIT:
         return pick(ld_bit(values, place), 1, 0)
     if storage == I16:

@@ -84,7 +84,7 @@ class Storage(IntEnum):
     I64 = 4  # BIGINT, TIMESTAMP, INTERVAL
     F32 = 5
     F64 = 6
-    I128 = 7  # DECIMAL: the low word counts, the high word is its sign
+    I128 = 7  # DECIMAL: low word, high word, which of up to 18 digits is the sign of the low one
     UTF8 = 8  # 32-bit offsets
 
 
@@ -153,6 +153,7 @@ STATE_LATE_ROWS = _state.word()  # rows dropped as late by event-time operators,
 STATE_INSTANT = _state.word()  # closing time under way
 STATE_SCRATCH = _state.word()  # -> bytes that live for one step (cq/runtime/values/text.py), or 0
 STATE_RESULT = _state.word()  # where a library function leaves a second result
+STATE_RESULT_HIGH = _state.word()  # its high word, where it has two
 STATE_ERROR_NODE = _state.word()  # the rest of the failing position: in lanes other lanes' rows before it are delivered
 STATE_ERROR_START = _state.word()
 STATE_ERROR_ARRIVAL = _state.word()

@@ -1,6 +1,6 @@
 """128-bit integers as two words, hi (signed) and lo (unsigned bits): exact SUM and AVG, and decimals.
 
-All functions are exported; none is in a hot loop (sums accumulate with the ops `wadd` and `add128_hi`).
+None is in a hot loop (sums accumulate with the ops `wadd` and `add128_hi`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HIDDEN_BIT = 53  # bits of a double's significand, the one not stored included
 
 
 @native("i64(i64, i64, i64)")
-def _divide_step(hi: int, lo: int, d: int) -> int:
+def divide_step(hi: int, lo: int, d: int) -> int:
     """The unsigned quotient of (hi, lo) by d where hi < d, by two 64/32-bit steps on a normalised divisor.
 
     Knuth, TAOCP volume 2, 4.3.1, algorithm D with two digits of 32 bits.
@@ -67,12 +67,12 @@ def udivmod128(hi: int, lo: int, d: int) -> tuple[int, int, int]:
     """Quotient (two words) and rest of the unsigned (hi, lo) by the unsigned d, which is not 0."""
     q_hi = udiv(hi, d)
     rest = urem(hi, d)
-    q_lo = _divide_step(rest, lo, d)
+    q_lo = divide_step(rest, lo, d)
     return q_hi, q_lo, wsub(lo, wmul(q_lo, d))
 
 
 @native("f64(i64, i64, i64)")
-def _to_double(hi: int, lo: int, sticky: int) -> float:
+def to_double(hi: int, lo: int, sticky: int) -> float:
     """The double nearest to the unsigned (hi, lo) and a bit (sticky is not 0: a fraction is cut off); ties to even."""
     zeros = clz(hi)
     if hi == 0:
@@ -131,7 +131,7 @@ def avg_i128(hi: int, lo: int, count: int) -> float:
         high = shl(high, up) | shr_u(low, 64 - up)
         low = shl(low, up)
     q_hi, q_lo, rest = udivmod128(high, low, count)
-    made = _to_double(q_hi, q_lo, rest)
+    made = to_double(q_hi, q_lo, rest)
     scale = bits_f64(shl(1023 - up, HIDDEN_BIT - 1))  # 2**-up; exact, since the quotient is far from underflow
     made = made * scale
     if negative:
