@@ -13,7 +13,9 @@
     20, a, 1
 
 Sections: `stream NAME (columns) [WITH (options)]` and its rows in order of arrival; `query`; `rows [OUTPUT]`; `late N`
-(else none are); `error CODE [PLACE]`; `spark no: REASON` where Spark cannot say the same. Lines with # are comments.
+(else none are); `error CODE [PLACE]`; `spark no: REASON` where Spark cannot say the same; `duckdb` and the query as
+DuckDB takes it, where that is another text. Streams before the first case belong to every case that names them. Lines
+with # are comments.
 
 Values: NULL; numbers; true and false; NaN, Infinity; TIMESTAMP and INTERVAL as seconds; DATE as 2024-02-29; text bare,
 or in single quotes when it is empty, or has a comma, a quote, # or spaces at its ends, or could be NULL or a section.
@@ -30,10 +32,9 @@ from typing import Any
 
 from cq.lang.schema import Field
 from cq.lang.types import DataType, Kind
-from cq.lang.value_text import read_decimal, write_decimal
 
 _CELL = re.compile(r"\s*('(?:[^']|'')*'|[^,']*?)\s*(?:,|$)")
-_HEADS = {"case", "stream", "query", "rows", "late", "error", "spark"}
+_HEADS = {"case", "stream", "query", "rows", "late", "error", "spark", "duckdb"}
 _EPOCH = datetime.date(1970, 1, 1)
 _PLAIN = re.compile(r"[^\s,'#](?:[^,'#\n]*[^\s,'#])?")
 MICRO = 1_000_000
@@ -53,6 +54,7 @@ class SltCase:
     late: int = 0
     error: str = ""
     no_spark: str = ""
+    duckdb: str = ""
 
     @property
     def text(self) -> str:
@@ -72,7 +74,7 @@ def _with_memory(stream: str) -> str:
 
 def read_cases(path: Path) -> list[SltCase]:
     """The cases of a file."""
-    cases: list[SltCase] = []
+    cases = [SltCase(path.name, 0, "streams of all cases")]
     section, name = "", ""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if line.startswith("#") or not line.strip():
@@ -88,12 +90,19 @@ def read_cases(path: Path) -> list[SltCase]:
             cases[-1].data[name].append(line)
         elif section == "query":
             cases[-1].query += line + "\n"
+        elif section == "duckdb":
+            cases[-1].duckdb += line + "\n"
         elif section == "rows":
             cases[-1].rows[name].append(line)
         else:
             raise AssertionError(f"{path.name}:{number}: {line!r} belongs to no section")
         if section == "stream" and name not in cases[-1].data:
             _close_header(cases[-1], name)
+    shared, *cases = cases
+    for case in cases:
+        named = [n for n in shared.streams if re.search(rf"\b{n}\b", case.query)]
+        case.streams = {n: shared.streams[n] for n in named} | case.streams
+        case.data = {n: shared.data[n] for n in named} | case.data
     return cases
 
 
@@ -156,9 +165,7 @@ def read_value(text: str, type_: DataType) -> Any:
         case Kind.REAL | Kind.DOUBLE:
             return float(text)
         case Kind.DECIMAL:
-            value = read_decimal(text, type_.precision, type_.scale)
-            assert value is not None, f"{text} is no {type_}"
-            return value
+            return int(Decimal(text).scaleb(type_.scale))
         case Kind.TIMESTAMP | Kind.INTERVAL:
             return int(Decimal(text) * MICRO)
         case Kind.DATE:
@@ -184,7 +191,7 @@ def write_value(value: Any, type_: DataType) -> str:
         case Kind.REAL | Kind.DOUBLE:
             return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), repr(value))
         case Kind.DECIMAL:
-            return write_decimal(value, type_.scale)
+            return str(Decimal(value).scaleb(-type_.scale))
         case Kind.TIMESTAMP | Kind.INTERVAL:
             seconds, micros = divmod(abs(value), MICRO)
             fraction = f".{micros:06}".rstrip("0") if micros else ""
