@@ -26,6 +26,7 @@ BY_KEY, SEMI = "codegen.operators.join", "codegen.operators.semi_join"
 NOT_NULL = 'flow.scope.when(expr("not N", N=null))'
 PASSES = "flow.scope.when(passes)"
 SESSION, INTERVALS = "codegen.operators.session", "runtime.containers.intervals"
+SORT, RANKS = "codegen.operators.sort", "runtime.containers.ranks"
 
 
 def in_intervals(old: str, new: str, *more: tuple[str, str]) -> Mutant:
@@ -36,6 +37,11 @@ def in_intervals(old: str, new: str, *more: tuple[str, str]) -> Mutant:
 def in_order(old: str, new: str) -> Mutant:
     """A mutant of the order of sessions that the tests of their container should see."""
     return Mutant("cq.runtime.containers.order", old, new, ("test_intervals.py",), "interpreted or steps")
+
+
+def in_ranks(old: str, new: str) -> Mutant:
+    """A mutant of the container of sorted rows that its comparison with sorted lists should see."""
+    return Mutant(f"cq.{RANKS}", old, new, ("test_ranks.py",), "sorting or saved")
 
 
 MUTANTS = {
@@ -373,6 +379,30 @@ MUTANTS = {
     ),
     "a search begins behind a row that matches": seen_in_log(
         "ld_i64(record, RECORD_EXPIRY) >= since:", "ld_i64(record, RECORD_EXPIRY) > since:", "log_words"
+    ),
+    "of equal rows the last comes first": in_ranks(
+        "RANKED_ARRIVAL) < ld_i64(b, RANKED_ARRIVAL)", "RANKED_ARRIVAL) > ld_i64(b, RANKED_ARRIVAL)"
+    ),
+    "a text comes before what it begins with": in_ranks(
+        "order != 0 else first - second", "order != 0 else second - first"
+    ),
+    "rows before the offset leave": in_ranks("min_i64(ld_i64(ranks, RANKS_SKIP), rows)", "min_i64(0, rows)"),
+    "the worst row is not looked for when one leaves": in_ranks(
+        "        root = _merged(ranks, rest, number)", "        root = rest if rest != 0 else number"
+    ),
+    "a partition that stays leaves": in_ranks("            if closes <= instant:", "            if closes <= NEVER:"),
+    "partitions that were taken keep another order": in_ranks(
+        "return table_sort_births(ld_i64(ranks, RANKS_TABLE))", "return 1"
+    ),
+    "negative numbers are sorted by their bits": seen_by(
+        "sort", SORT, '"pick(W < 0, W ^ MOST, W)"', '"pick(W < 0, W, W)"'
+    ),
+    "NULLs stand where they stand by default": seen_by(
+        "sort", SORT, "(0, 1) if key.nulls_first else (1, 0)", "(1, 0) if key.descending else (0, 1)"
+    ),
+    "rows whose first word is that of the worst are dropped": seen_by("sort", SORT, '"W <= ld_i64', '"W < ld_i64'),
+    "what leaves is put in order anew when a port was full": seen_by(
+        "sort", SORT, '"LEFT == 0 and ranks_due(R, I) == 0"', '"LEFT >= 0 and ranks_due(R, I) == 0"'
     ),
     "both branches of a union take turns": seen_by(
         "sources",

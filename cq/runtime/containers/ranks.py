@@ -119,9 +119,13 @@ RANKED_ARRIVAL = _record.word()
 RANKED_FIRST = _record.word()  # ENTRY_FIRST of its partition, once it leaves
 RANKED_ORDER = _record.rest()  # the order words, then the row's
 
+_item = Struct("ITEM")
+ITEM_ORDER = _item.word()  # the first order word of a row that leaves
+ITEM_NUMBER = _item.word()  # the number of its record
+ITEM_WORDS = _item.size()
+
 KEY_WORD, KEY_TEXT, KEY_TEXT_DESCENDING = 0, 1, 2
 KIND_BITS = 2  # the low bits of a word of RANKS_KEYS
-ITEM_WORDS = 2
 ITEM_BYTES = ITEM_WORDS * 8
 FIRST_RECORDS = 64
 BLOCK_RUN = 8  # rows that are put in order one by one before runs are merged
@@ -409,7 +413,7 @@ def _collect(ranks: int, entry: int, count: int) -> int:
         _put_ranked(ranks, items, 0, number, first)
         behind = 1
         for n in range(rows):
-            record = _ranked(ranks, ld_i64(items, n * ITEM_WORDS + 1))
+            record = _ranked(ranks, ld_i64(items, n * ITEM_WORDS + ITEM_NUMBER))
             for side in range(2):
                 number = _ranked_link(record, side)
                 if number != 0:
@@ -418,7 +422,7 @@ def _collect(ranks: int, entry: int, count: int) -> int:
     _sort(ranks, items, rows)
     skipped = min_i64(ld_i64(ranks, RANKS_SKIP), rows)
     for n in range(skipped):
-        _free(ranks, ld_i64(items, n * ITEM_WORDS + 1))
+        _free(ranks, ld_i64(items, n * ITEM_WORDS + ITEM_NUMBER))
     if skipped > 0:
         for n in range(skipped, rows):
             copy(items + (n - skipped) * ITEM_BYTES, items + n * ITEM_BYTES, ITEM_BYTES)
@@ -430,18 +434,18 @@ def _put_ranked(ranks: int, items: int, n: int, number: int, first: int) -> None
     """Item n is this record, whose partition arrived at `first`."""
     record = _ranked(ranks, number)
     st_i64(record, RANKED_FIRST, first)
-    st_i64(items, n * ITEM_WORDS, ld_i64(record, RANKED_ORDER))
-    st_i64(items, n * ITEM_WORDS + 1, number)
+    st_i64(items, n * ITEM_WORDS + ITEM_ORDER, ld_i64(record, RANKED_ORDER))
+    st_i64(items, n * ITEM_WORDS + ITEM_NUMBER, number)
 
 
 @native("i64(i64, i64, i64)", inline=True)
 def _leaves_before(ranks: int, a: int, b: int) -> int:
     """Whether item a leaves before item b."""
-    x = ld_i64(a, 0)
-    y = ld_i64(b, 0)
+    x = ld_i64(a, ITEM_ORDER)
+    y = ld_i64(b, ITEM_ORDER)
     if x != y:
         return 1 if x < y else 0
-    return ranks_before(ranks, _ranked(ranks, ld_i64(a, 1)), _ranked(ranks, ld_i64(b, 1)))
+    return ranks_before(ranks, _ranked(ranks, ld_i64(a, ITEM_NUMBER)), _ranked(ranks, ld_i64(b, ITEM_NUMBER)))
 
 
 @native("void(i64, i64, i64)")
@@ -472,21 +476,21 @@ def _sort(ranks: int, items: int, count: int) -> None:
 def _insert_run(ranks: int, items: int, low: int, high: int) -> None:
     """Items low..high are in order."""
     for n in range(low + 1, high):
-        word = ld_i64(items, n * ITEM_WORDS)
-        number = ld_i64(items, n * ITEM_WORDS + 1)
+        word = ld_i64(items, n * ITEM_WORDS + ITEM_ORDER)
+        number = ld_i64(items, n * ITEM_WORDS + ITEM_NUMBER)
         own = _ranked(ranks, number)
         at = n
         while at > low:
-            above = ld_i64(items, (at - 1) * ITEM_WORDS)
+            above = ld_i64(items, (at - 1) * ITEM_WORDS + ITEM_ORDER)
             if above < word:
                 break
-            other = _ranked(ranks, ld_i64(items, (at - 1) * ITEM_WORDS + 1))
+            other = _ranked(ranks, ld_i64(items, (at - 1) * ITEM_WORDS + ITEM_NUMBER))
             if above == word and ranks_before(ranks, other, own) == 1:
                 break
             copy(items + at * ITEM_BYTES, items + (at - 1) * ITEM_BYTES, ITEM_BYTES)
             at -= 1
-        st_i64(items, at * ITEM_WORDS, word)
-        st_i64(items, at * ITEM_WORDS + 1, number)
+        st_i64(items, at * ITEM_WORDS + ITEM_ORDER, word)
+        st_i64(items, at * ITEM_WORDS + ITEM_NUMBER, number)
 
 
 @native("void(i64, i64, i64, i64, i64, i64)")
@@ -514,8 +518,8 @@ def ranks_first(ranks: int) -> int:
     items = ld_i64(ranks, RANKS_ITEMS)
     at = ld_i64(ranks, RANKS_AT)
     if ld_i64(ranks, RANKS_LEFT) > PREFETCHED:
-        prefetch(_ranked(ranks, ld_i64(items, (at + PREFETCHED) * ITEM_WORDS + 1)))
-    return _ranked(ranks, ld_i64(items, at * ITEM_WORDS + 1))
+        prefetch(_ranked(ranks, ld_i64(items, (at + PREFETCHED) * ITEM_WORDS + ITEM_NUMBER)))
+    return _ranked(ranks, ld_i64(items, at * ITEM_WORDS + ITEM_NUMBER))
 
 
 @native("i64(i64)", export=True)
@@ -523,7 +527,7 @@ def ranks_pop(ranks: int) -> int:
     """The record that leaves next has left."""
     at = ld_i64(ranks, RANKS_AT)
     left = ld_i64(ranks, RANKS_LEFT) - 1
-    _free(ranks, ld_i64(ld_i64(ranks, RANKS_ITEMS), at * ITEM_WORDS + 1))
+    _free(ranks, ld_i64(ld_i64(ranks, RANKS_ITEMS), at * ITEM_WORDS + ITEM_NUMBER))
     st_i64(ranks, RANKS_AT, at + 1)
     st_i64(ranks, RANKS_LEFT, left)
     if left == 0:
