@@ -14,7 +14,7 @@ from cq.grammar import ast
 from cq.lang.aggregates import all_aggregates, lookup, resolve
 from cq.lang.expressions import Expr, Literal
 from cq.lang.functions import Refusal
-from cq.lang.types import TIMESTAMP
+from cq.lang.types import BIGINT, TIMESTAMP
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.scope import Hole, Room
@@ -34,6 +34,7 @@ OVER_ONLY = {
     "lag", "lead", "row_number", "rank", "dense_rank", "first_value", "last_value", "nth_value", "ntile",
     "percent_rank", "cume_dist",
 }  # fmt: skip
+GROUPING_NAMES = {"grouping", "grouping_id"}
 RUNNING_FRAME = "ROWS UNBOUNDED PRECEDING"
 MAX_LAG = 10_000  # rows kept for each partition; more is a window, not a look back
 
@@ -45,6 +46,14 @@ class OverCall:
     call: Lag | AggregateCall
     partition: tuple[Expr, ...]
     order: Expr | None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingCall:
+    """`GROUPING(keys)`: which of them a grouping set leaves out; without keys of all."""
+
+    keys: tuple[Expr, ...]
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -60,6 +69,7 @@ class SelectCalls:
     group_window: ast.Call | None = None
     aggregates: list[AggregateCall] = field(default_factory=list)
     overs: list[OverCall] = field(default_factory=list)
+    groupings: list[GroupingCall] = field(default_factory=list)
 
     def bind_window_field(self, node: ast.ColumnRef) -> Expr | None:
         if self.group_window is None:
@@ -92,6 +102,8 @@ class SelectCalls:
                 node.span,
                 help=f"write {node.name.upper()}(…) OVER (PARTITION BY key ORDER BY ts)",
             )
+        if node.name in GROUPING_NAMES and binder.clause.aggregates:
+            return self.grouping(node, binder)
         if lookup(node.name) is None:
             return None
         if not binder.clause.aggregates:
@@ -104,6 +116,14 @@ class SelectCalls:
             )
         inside = binder.narrowed(Clause("the argument of an aggregate", advice="aggregate in a derived table first"))
         return self.remember(self.aggregate(node, inside))
+
+    def grouping(self, node: ast.Call, binder: ExprBinder) -> Expr:
+        """The hole for GROUPING(a, b) or GROUPING_ID(): a number whose bits say which keys the row is not of."""
+        inside = binder.narrowed(Clause("GROUPING", advice="it takes what GROUP BY names"))
+        call = GroupingCall(tuple(inside.positional(node, int(node.name == "grouping"))), node.span)
+        if call not in self.groupings:
+            self.groupings.append(call)
+        return Hole(BIGINT, False, Room.GROUPING, self.groupings.index(call), span=node.span)
 
     def window_bound(self, node: ast.Call) -> Expr:
         """TUMBLE_START(ts, i) and its like: a bound of the window that GROUP BY makes."""

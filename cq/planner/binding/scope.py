@@ -25,6 +25,7 @@ class Room(Enum):
     WINDOW = "window"  # index 0 start, 1 end, 2 time
     AGGREGATE = "aggregate"
     OVER = "over"
+    GROUPING = "grouping"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from typing import ParamSpec, TypeVar
 
 from cq.errors import CompileError, Findings, Span, compile_error, did_you_mean
 from cq.grammar import ast
-from cq.lang.expressions import Column, Expr
+from cq.lang.expressions import Column, Expr, Literal
 from cq.planner.binding.calls import WINDOW_NAMES, SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.grouping import Grouped, group_rows
+from cq.planner.binding.grouping import Grouped
+from cq.planner.binding.grouping_sets import group_by_sets, sets_of
 from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.over import add_overs
 from cq.planner.binding.scope import (
@@ -27,7 +28,7 @@ from cq.planner.binding.scope import (
     projection,
     visible_columns,
 )
-from cq.planner.binding.sets import distinct, first_of_each
+from cq.planner.binding.sets import call_of, distinct, first_of_each
 from cq.planner.binding.traits import check_columns
 from cq.planner.binding.windows import bind_window, check_built, group_window
 from cq.planner.operators import Filter, Project
@@ -38,6 +39,7 @@ DISTINCT_ON = Clause("DISTINCT ON", aggregates=True, windows=True)
 HAVING = Clause("HAVING", aggregates=True)
 QUALIFY = Clause("QUALIFY", aggregates=True, windows=True)
 WHERE = Clause("WHERE", advice="write the condition in HAVING, after GROUP BY")
+OF_GROUPS = (Room.AGGREGATE, Room.OVER, Room.GROUPING)  # what GROUP BY ALL is not by
 GROUP_BY = Clause("GROUP BY", advice="aggregate in a derived table first")
 
 P = ParamSpec("P")
@@ -80,7 +82,7 @@ class SelectBinder:
         items = list(self.items())
         check_columns(len(items), self.select.span)
         where = self.attempt(self.where)
-        group = self.group_keys(items)
+        sets = self.attempt(sets_of, self.select.group_by, lambda key: self.group_key(key, items))
         exprs = [i.bound or self.attempt(self.value, i) for i in items]
         exprs += self.distinct_keys(items)
         having = self.attempt(self.condition, self.select.having, HAVING)
@@ -89,9 +91,13 @@ class SelectBinder:
         bound = [e for e in exprs if e is not None]
         node = self.relation.node if where is None else Filter(self.relation.node, where, span=where.span)
         overs = self.calls.overs
-        if self.select.group_by or self.calls.aggregates:
+        if self.select.group_all:
+            sets = [tuple(e for e in bound[: len(items)] if not any(holes_of(e, room) for room in OF_GROUPS))]
+        if self.select.group_by or self.select.group_all or self.calls.aggregates:
+            assert sets is not None, "a GROUP BY that failed is reported"
             names = [(i.name, e) for i, e in zip(items, bound, strict=False)]
-            grouped = group_rows(node, self.relation, self.calls, group, names, self.select.span)
+            self.count_of_nothing(sets)
+            grouped = group_by_sets(node, self.relation, self.calls, sets, names, self.select.span)
             node = grouped.node
             if having is not None:
                 node = Filter(node, grouped.above(having), span=having.span)
@@ -219,17 +225,20 @@ class SelectBinder:
             return None
         return self.binder(clause, aliases=clause is not WHERE).condition(node, f"the condition of {clause.name}")
 
-    def group_keys(self, items: Sequence[Item]) -> list[Expr]:
-        """The expressions of GROUP BY but the call that makes windows; numbers and aliases looked up."""
-        keys = []
-        for node in self.select.group_by:
-            if node is self.calls.group_window:
-                continue
-            if isinstance(node, ast.NumberLiteral) and node.text.isdigit():
-                keys.append(self.attempt(self.ordinal, node, items, GROUP_BY))
-            else:
-                keys.append(self.attempt(self.binder(GROUP_BY, aliases=True).bind, node))
-        return [key for key in keys if key is not None]
+    def group_key(self, node: ast.Expr, items: Sequence[Item]) -> tuple[Expr, ...]:
+        """The key an expression of GROUP BY is, numbers and aliases looked up; none for the call that makes windows."""
+        if node is self.calls.group_window:
+            return ()
+        if isinstance(node, ast.NumberLiteral) and node.text.isdigit():
+            key = self.attempt(self.ordinal, node, items, GROUP_BY)
+        else:
+            key = self.attempt(self.binder(GROUP_BY, aliases=True).bind, node)
+        return () if key is None else (key,)
+
+    def count_of_nothing(self, sets: Sequence[tuple[Expr, ...]]) -> None:
+        """A set without keys, where nothing is aggregated, counts its rows: its one row has a column."""
+        if not self.calls.aggregates and not all(any(not isinstance(k, Literal) for k in keys) for keys in sets):
+            self.calls.aggregates.append(replace(call_of("count"), span=self.select.span))
 
     def ordinal(self, node: ast.NumberLiteral, items: Sequence[Item], clause: Clause) -> Expr:
         """`GROUP BY 2`: the second column of the select list."""
@@ -284,7 +293,9 @@ class SelectBinder:
         self.findings.raise_if_any()
 
     def refuse_ungrouped(self, having: Expr | None) -> None:
-        """A HAVING or a window without the GROUP BY it needs."""
+        """A HAVING, GROUPING or window without the GROUP BY it needs."""
+        for call in self.calls.groupings:
+            raise compile_error("CQ0405", "GROUPING needs a GROUP BY", call.span, help="write GROUP BY ROLLUP(a, b)")
         if having is not None:
             raise compile_error("CQ0405", "HAVING needs a GROUP BY", having.span, help="write the condition in WHERE")
         if self.relation.window is not None:
