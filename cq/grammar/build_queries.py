@@ -11,6 +11,7 @@ from cq.grammar.build_expressions import ExpressionBuilder
 from cq.grammar.lexer import Lexed, Token
 
 WINDOW_FUNCTIONS = frozenset(["tumble", "hop", "cumulate", "session"])
+GROUP_BY_ALL = "ALL"
 # names of arguments that are a table or its time column, as other systems call them
 TABLE_ARGUMENTS = frozenset(["data", "input", "table"])
 TIME_ARGUMENTS = frozenset(["timecol", "time_col", "timestamp_column", "time"])
@@ -57,8 +58,11 @@ class QueryBuilder(ExpressionBuilder):
     ) -> ast.Select:
         windows, qualify = rest or ((), None)
         kind, keys = quantifier or ("ALL", ())
+        group_all = group_by == GROUP_BY_ALL
+        groups = () if group_all else group_by or ()
+        distinct = kind == "DISTINCT"
         return ast.Select(
-            items, relations or (), where, group_by or (), having, windows, qualify, kind == "DISTINCT", keys, span=at
+            items, relations or (), where, groups, having, windows, qualify, distinct, keys, group_all, span=at
         )
 
     def select_items(self, at: Span, *items: Any) -> tuple[Any, ...]:
@@ -95,6 +99,21 @@ class QueryBuilder(ExpressionBuilder):
 
     def group_by(self, at: Span, *keys: Any) -> tuple[Any, ...]:
         return keys
+
+    def group_by_all(self, at: Span) -> str:
+        return GROUP_BY_ALL
+
+    def grouping_sets(self, at: Span, *items: Any) -> ast.GroupingSets:
+        return ast.GroupingSets("GROUPING SETS", items, span=at)
+
+    def rollup(self, at: Span, *items: Any) -> ast.GroupingSets:
+        return ast.GroupingSets("ROLLUP", items, span=at)
+
+    def cube(self, at: Span, *items: Any) -> ast.GroupingSets:
+        return ast.GroupingSets("CUBE", items, span=at)
+
+    def group_keys(self, at: Span, *keys: Any) -> ast.GroupKeys:
+        return ast.GroupKeys(keys, span=at)
 
     def having(self, at: Span, condition: Any) -> Any:
         return condition

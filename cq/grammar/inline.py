@@ -398,6 +398,16 @@ def select_item(node: ast.SelectItem | ast.Star) -> str:
             return expr(value) if alias is None else f"{expr(value)} AS {name(alias)}"
 
 
+def group_item(node: ast.GroupItem) -> str:
+    match node:
+        case ast.GroupKeys(keys):
+            return f"({exprs(keys)})"
+        case ast.GroupingSets(kind, items):
+            return f"{kind}{' ' if kind == 'GROUPING SETS' else ''}({', '.join(group_item(i) for i in items)})"
+        case _:
+            return expr(node)
+
+
 def named_window(node: ast.NamedWindow) -> str:
     return f"{name(node.name)} AS ({window(node.spec)})"
 
@@ -406,7 +416,8 @@ def clauses(node: ast.Select) -> list[str]:
     """The clauses after the select list, as far as they are there."""
     out = [f"FROM {', '.join(relation(r) for r in node.relations)}"] if node.relations else []
     out.extend([f"WHERE {expr(node.where)}"] if node.where is not None else [])
-    out.extend([f"GROUP BY {exprs(node.group_by)}"] if node.group_by else [])
+    out.extend([f"GROUP BY {', '.join(group_item(g) for g in node.group_by)}"] if node.group_by else [])
+    out.extend(["GROUP BY ALL"] if node.group_all else [])
     out.extend([f"HAVING {expr(node.having)}"] if node.having is not None else [])
     out.extend([f"WINDOW {', '.join(named_window(w) for w in node.windows)}"] if node.windows else [])
     out.extend([f"QUALIFY {expr(node.qualify)}"] if node.qualify is not None else [])

@@ -394,7 +394,9 @@ class Layout:
         if node.where is not None:
             self._condition(indent, "WHERE ", node.where)
         if node.group_by:
-            self._list(indent, "GROUP BY ", _items(node.group_by, (inline.expr(g) for g in node.group_by)))
+            self._list(indent, "GROUP BY ", _items(node.group_by, (inline.group_item(g) for g in node.group_by)))
+        if node.group_all:
+            self._row(indent, "GROUP BY ALL")
         if node.having is not None:
             self._condition(indent, "HAVING ", node.having)
         if node.windows:

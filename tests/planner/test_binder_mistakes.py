@@ -184,6 +184,13 @@ OVER_AND_JOINS = {
     "emit_changes": BID + PER_MIN + "SELECT * FROM per_min EMIT CHANGES;",
     "values_of_several_kinds": "VALUES (1, 2), (3);\nVALUES (1), ('a');\nVALUES (x), (COUNT(*));\nVALUES (1), (7 / 0);"
     "\nSELECT x;\nSELECT *;",
+    "grouping_sets": BID + "SELECT auction, GROUPING(price) FROM bid GROUP BY ROLLUP(auction, item);\n"
+    "SELECT GROUPING(auction) FROM bid;\nSELECT COUNT(*) AS n FROM bid GROUP BY CUBE(auction, price, item, amount), CUBE(ts, 1, 2);"
+    "\nSELECT auction + SUM(price) FROM bid GROUP BY ALL;\nSELECT rollup(price) FROM bid;",
+    "sets_with_and_without_a_window": BID
+    + PER_MIN
+    + "SELECT n FROM per_min GROUP BY GROUPING SETS ((window_start, window_end, n), n);",
+    "sets_without_end": LIVE + "SELECT k, SUM(v) FROM live GROUP BY ROLLUP(k);",
     "changes_of_a_star": BID + "SELECT * EXCLUDE (prize, item) FROM bid;\n"
     "SELECT * REPLACE (1 AS ite) FROM bid;\nSELECT b.* EXCEPT (item) REPLACE ('x' AS item) FROM bid AS b;\n"
     "SELECT * EXCLUDE (auction, price, amount, item, ts) FROM bid;",

@@ -185,7 +185,6 @@ REFUSED = {
     "subscripts": "SELECT SPLIT(text, ' ')[1] AS a FROM s",
     "DECIMAL beyond 38 digits": "SELECT CAST(x AS DECIMAL(40, 2)) AS d FROM s",
     "MATCH_RECOGNIZE": "SELECT * FROM s MATCH_RECOGNIZE (PATTERN (a))",
-    "GROUPING SETS": "SELECT COUNT(*) FROM s GROUP BY GROUPING SETS (k)",
 }  # fmt: skip
 
 

@@ -275,17 +275,26 @@ class Trees:
         depth = max(0, depth - 1)
         relations = self.some(self.relation, depth, most=2) if self.chance(0.8) else ()
         keys = self.exprs(depth) if self.chance(0.1) else ()
+        groups = self.some(self.group_item, depth)
         return ast.Select(
             self.some(self.item, depth),
             relations,
             self.maybe(self.expr, depth),
-            self.exprs(depth) if self.chance() else (),
+            groups if self.chance() else (),
             self.maybe(self.expr, depth, probability=0.1),
             self.some(lambda: ast.NamedWindow(self.name(), self.window(depth)), most=2) if self.chance(0.1) else (),
             self.maybe(self.expr, depth, probability=0.1),
             bool(keys) or self.chance(0.1),
             keys,
         )
+
+    def group_item(self, depth: int) -> Any:
+        if depth < 1 or self.chance(0.8):
+            return self.expr(depth)
+        kind = self.pick(["GROUPING SETS", "ROLLUP", "CUBE"])
+        items = self.some(self.group_item if kind == "GROUPING SETS" else self.expr, depth - 1)
+        together = ast.GroupKeys((self.expr(0), self.expr(0)) if self.chance() else ())
+        return ast.GroupingSets(kind, (*items, together) if self.chance() else items)
 
     def item(self, depth: int) -> Any:
         if self.chance(0.15):

@@ -453,18 +453,38 @@ class Star(Node):
 
 
 @node
+class GroupKeys(Node):
+    """`(keys)` in GROUPING SETS, ROLLUP or CUBE: none, or several that belong together."""
+
+    keys: tuple[Expr, ...]
+
+
+@node
+class GroupingSets(Node):
+    """`GROUPING SETS (items)`, `ROLLUP(items)`, `CUBE(items)` in GROUP BY."""
+
+    kind: Literal["GROUPING SETS", "ROLLUP", "CUBE"]
+    items: tuple[GroupItem, ...]
+
+
+GroupItem: TypeAlias = Expr | GroupKeys | GroupingSets
+
+
+@node
 class Select(Node):
-    """relations: the comma list of FROM, empty without FROM.  distinct is true for DISTINCT ON as well."""
+    """relations: the comma list of FROM, empty without FROM.  distinct is true for DISTINCT ON as well.  group_all:
+    `GROUP BY ALL`."""
 
     items: tuple[SelectItem | Star, ...]
     relations: tuple[Relation, ...] = ()
     where: Expr | None = None
-    group_by: tuple[Expr, ...] = ()
+    group_by: tuple[GroupItem, ...] = ()
     having: Expr | None = None
     windows: tuple[NamedWindow, ...] = ()
     qualify: Expr | None = None
     distinct: bool = False
     distinct_on: tuple[Expr, ...] = ()
+    group_all: bool = False
 
 
 @node

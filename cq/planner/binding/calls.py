@@ -35,6 +35,7 @@ WINDOW_FIELDS = {"window_start": 0, "window_end": 1, "window_time": 2}
 OVER_ONLY = {
     "lag", "lead", "row_number", "rank", "dense_rank", "nth_value", "ntile", "percent_rank", "cume_dist",
 }  # fmt: skip
+GROUPING_NAMES = {"grouping", "grouping_id"}
 RUNNING_FRAME = "ROWS UNBOUNDED PRECEDING"
 MAX_LAG = 10_000  # rows kept for each partition; more is a window, not a look back
 
@@ -65,6 +66,14 @@ class SubQuery(Protocol):
     def type(self) -> DataType: ...
 
 
+@dataclass(frozen=True, slots=True)
+class GroupingCall:
+    """`GROUPING(keys)`: which of them a grouping set leaves out; without keys of all."""
+
+    keys: tuple[Expr, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
 @dataclass(slots=True)
 class SelectCalls:
     """What the calls of one SELECT need: filled while its expressions are bound.
@@ -93,6 +102,8 @@ class SelectCalls:
         value = self.sub_query(node.query, binder)
         self.values.append(value)
         return Hole(value.type, True, Room.QUERY, len(self.values) - 1, span=node.span)
+
+    groupings: list[GroupingCall] = field(default_factory=list)
 
     def bind_window_field(self, node: ast.ColumnRef) -> Expr | None:
         if self.group_window is None:
@@ -125,6 +136,8 @@ class SelectCalls:
                 node.span,
                 help=f"write {node.name.upper()}(…) OVER (PARTITION BY key ORDER BY ts)",
             )
+        if node.name in GROUPING_NAMES and binder.clause.aggregates:
+            return self.grouping(node, binder)
         if lookup(node.name) is None:
             return None
         if not binder.clause.aggregates:
@@ -137,6 +150,14 @@ class SelectCalls:
             )
         inside = binder.narrowed(Clause("the argument of an aggregate", advice="aggregate in a derived table first"))
         return self.remember(self.aggregate(node, inside))
+
+    def grouping(self, node: ast.Call, binder: ExprBinder) -> Expr:
+        """The hole for GROUPING(a, b) or GROUPING_ID(): a number whose bits say which keys the row is not of."""
+        inside = binder.narrowed(Clause("GROUPING", advice="it takes what GROUP BY names"))
+        call = GroupingCall(tuple(inside.positional(node, int(node.name == "grouping"))), node.span)
+        if call not in self.groupings:
+            self.groupings.append(call)
+        return Hole(BIGINT, False, Room.GROUPING, self.groupings.index(call), span=node.span)
 
     def window_bound(self, node: ast.Call) -> Expr:
         """TUMBLE_START(ts, i) and its like: a bound of the window that GROUP BY makes."""

@@ -18,16 +18,22 @@ from cq.planner.plan.node import LogicalNode
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """An aggregate operator. places: where a value of the rows below is found in its rows."""
+    """An aggregate operator. places: where a value of the rows below is found in its rows.
+
+    groupings: the values of the GROUPING calls.
+    """
 
     node: LogicalNode
     places: dict[Expr, int]
     first_aggregate: int
+    groupings: tuple[Expr, ...] = ()
 
     def above(self, expr: Expr) -> Expr:
         """`expr` over the aggregate's rows. CQ0404 for a column that is neither grouped nor aggregated."""
         if isinstance(expr, Hole) and expr.room in {Room.OVER, Room.QUERY}:
             return expr
+        if isinstance(expr, Hole) and expr.room is Room.GROUPING:
+            return replace(self.groupings[expr.index], span=expr.span)
         if isinstance(expr, Hole):
             return self.column(expr.index + (self.first_aggregate if expr.room is Room.AGGREGATE else 0), expr.span)
         place = self.places.get(expr)

@@ -26,6 +26,7 @@ class Room(Enum):
     AGGREGATE = "aggregate"
     OVER = "over"
     QUERY = "query"
+    GROUPING = "grouping"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from typing import ParamSpec, TypeVar
 
 from cq.errors import CompileError, Findings, Span, compile_error, did_you_mean
 from cq.grammar import ast
-from cq.lang.expressions import Column, Expr, transform
+from cq.lang.expressions import Column, Expr, Literal, transform
 from cq.planner.binding.calls import WINDOW_NAMES, SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.grouping import Grouped, group_rows
+from cq.planner.binding.grouping import Grouped
+from cq.planner.binding.grouping_sets import group_by_sets, sets_of
 from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.over import add_overs
 from cq.planner.binding.scope import (
@@ -28,7 +29,7 @@ from cq.planner.binding.scope import (
     projection,
     visible_columns,
 )
-from cq.planner.binding.sets import distinct, first_of_each
+from cq.planner.binding.sets import call_of, distinct, first_of_each
 from cq.planner.binding.sorting import ORDER_BY, Limited, ordered
 from cq.planner.binding.subqueries import (
     Above,
@@ -52,6 +53,7 @@ DISTINCT_ON = Clause("DISTINCT ON", aggregates=True, windows=True)
 HAVING = Clause("HAVING", aggregates=True, queries=True)
 QUALIFY = Clause("QUALIFY", aggregates=True, windows=True)
 WHERE = Clause("WHERE", advice="write the condition in HAVING, after GROUP BY", queries=True)
+OF_GROUPS = (Room.AGGREGATE, Room.OVER, Room.GROUPING, Room.QUERY)  # what GROUP BY ALL is not by
 GROUP_BY = Clause("GROUP BY", advice="aggregate in a derived table first")
 
 P = ParamSpec("P")
@@ -122,24 +124,28 @@ class SelectBinder:
         items = list(self.items())
         check_columns(len(items), self.select.span)
         where = self.attempt(self.where)
-        group = self.group_keys(items)
+        sets = self.attempt(sets_of, self.select.group_by, lambda key: self.group_key(key, items))
         exprs = [i.bound or self.attempt(self.value, i) for i in items]
         exprs += self.distinct_keys(items)
         having = self.attempt(self.conditions, self.select.having, HAVING)
         qualify = self.attempt(self.condition, self.select.qualify, QUALIFY)
         order = [self.attempt(self.order_key, item, items, exprs) for item in self.order]
         self.findings.raise_if_any()
+        bound = [e for e in exprs if e is not None]
+        if self.select.group_all:
+            sets = [tuple(e for e in bound[: len(items)] if not any(holes_of(e, room) for room in OF_GROUPS))]
         if self.relation.window is not None:
-            if not self.groups_by_window(where, group):
+            if not self.groups_by_window(where, [k for keys in sets or () for k in keys]):
                 return self.in_windows(where)
             self.refuse_tests_of_windowed(where)
-        bound = [e for e in exprs if e is not None]
         keys = [k for k in order if k is not None]
         node = self.passing(self.relation.node, where, unchanged)
         overs, over_from = self.calls.overs, unchanged
-        if self.select.group_by or self.calls.aggregates:
+        if self.select.group_by or self.select.group_all or self.calls.aggregates:
+            assert sets is not None, "a GROUP BY that failed is reported"
             names = [(i.name, e) for i, e in zip(items, bound, strict=False)]
-            grouped = group_rows(node, self.relation, self.calls, group, names, self.select.span)
+            self.count_of_nothing(sets)
+            grouped = group_by_sets(node, self.relation, self.calls, sets, names, self.select.span)
             node, over_from = self.passing(grouped.node, having, grouped.above), grouped.above
             self.refuse_ungrouped_stars(items, grouped)
             raised = [self.attempt(grouped.above, e) for e in bound]
@@ -149,8 +155,8 @@ class SelectBinder:
             keys = [k for k in lifted if k is not None]
             qualify = grouped.above(qualify) if qualify is not None else None
             overs = [grouped.above_over(o) for o in overs]
-        elif having is not None:
-            raise compile_error("CQ0405", "HAVING needs a GROUP BY", having.span, help="write the condition in WHERE")
+        else:
+            self.refuse_ungrouped(having)
         node, above = add_overs(node, overs)
         if qualify is not None:
             node = Filter(node, above(qualify), span=qualify.span)
@@ -351,17 +357,20 @@ class SelectBinder:
             return None
         return self.binder(clause, aliases=clause is not WHERE).condition(node, f"the condition of {clause.name}")
 
-    def group_keys(self, items: Sequence[Item]) -> list[Expr]:
-        """The expressions of GROUP BY but the call that makes windows; numbers and aliases looked up."""
-        keys = []
-        for node in self.select.group_by:
-            if node is self.calls.group_window:
-                continue
-            if isinstance(node, ast.NumberLiteral) and node.text.isdigit():
-                keys.append(self.attempt(self.ordinal, node, items, GROUP_BY))
-            else:
-                keys.append(self.attempt(self.binder(GROUP_BY, aliases=True).bind, node))
-        return [key for key in keys if key is not None]
+    def group_key(self, node: ast.Expr, items: Sequence[Item]) -> tuple[Expr, ...]:
+        """The key an expression of GROUP BY is, numbers and aliases looked up; none for the call that makes windows."""
+        if node is self.calls.group_window:
+            return ()
+        if isinstance(node, ast.NumberLiteral) and node.text.isdigit():
+            key = self.attempt(self.ordinal, node, items, GROUP_BY)
+        else:
+            key = self.attempt(self.binder(GROUP_BY, aliases=True).bind, node)
+        return () if key is None else (key,)
+
+    def count_of_nothing(self, sets: Sequence[tuple[Expr, ...]]) -> None:
+        """A set without keys, where nothing is aggregated, counts its rows: its one row has a column."""
+        if not self.calls.aggregates and not all(any(not isinstance(k, Literal) for k in keys) for keys in sets):
+            self.calls.aggregates.append(replace(call_of("count"), span=self.select.span))
 
     def ordinal(self, node: ast.NumberLiteral, items: Sequence[Item], clause: Clause) -> Expr:
         """`GROUP BY 2`: the second column of the select list."""
@@ -436,6 +445,13 @@ class SelectBinder:
             )
             self.findings.add(error)
         self.findings.raise_if_any()
+
+    def refuse_ungrouped(self, having: Conditions | None) -> None:
+        """CQ0405 for a HAVING or GROUPING without the GROUP BY it needs."""
+        for call in self.calls.groupings:
+            raise compile_error("CQ0405", "GROUPING needs a GROUP BY", call.span, help="write GROUP BY ROLLUP(a, b)")
+        if having is not None:
+            raise compile_error("CQ0405", "HAVING needs a GROUP BY", having.span, help="write the condition in WHERE")
 
 
 def unchanged(expr: Expr) -> Expr:

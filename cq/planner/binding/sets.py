@@ -67,7 +67,7 @@ def _intersection(left: LogicalNode, right: LogicalNode, all_: bool, span: Span)
     """
     both = _beside(left, right, span)
     *columns, side = _columns(both)
-    calls = tuple(_call("count", filter=_test("=", side, which)) for which in (LEFT, RIGHT))
+    calls = tuple(call_of("count", filter=_test("=", side, which)) for which in (LEFT, RIGHT))
     counted = Over(both, tuple(columns), None, calls, ("left_rows", "right_rows"), span=span)
     *_, lefts, rights = _columns(counted)
     conditions = [_raised(mine, other, all_) for mine, other in ((lefts, rights), (rights, lefts))]
@@ -102,7 +102,7 @@ def _difference(name: str, left: LogicalNode, right: LogicalNode, all_: bool, sp
             help="select window_start and window_end of a window on both sides: its rows leave when it closes",
         )
     calls = SelectCalls({})
-    calls.aggregates.append(_call("max", side))
+    calls.aggregates.append(call_of("max", side))
     grouped = group_rows(both, relation_of(both, None, name), calls, columns, (), span)
     rightmost = grouped.column(grouped.first_aggregate, span)
     kept = Filter(grouped.node, _test("=", rightmost, LEFT), span=span)
@@ -119,7 +119,7 @@ def _beside(left: LogicalNode, right: LogicalNode, span: Span) -> LogicalNode:
 
 def _numbered(node: LogicalNode, keys: Sequence[Expr], span: Span) -> LogicalNode:
     """The rows with how many with equal keys there are up to each, as the last column."""
-    return Over(node, tuple(keys), None, (_call("count"),), ("number",), span=span)
+    return Over(node, tuple(keys), None, (call_of("count"),), ("number",), span=span)
 
 
 def _narrowed(node: LogicalNode, like: LogicalNode) -> LogicalNode:
@@ -137,7 +137,8 @@ def _test(op: str, left: Expr, right: Expr) -> Expr:
     return apply(found, (left, right), left.span)
 
 
-def _call(name: str, *args: Expr, filter: Expr | None = None) -> AggregateCall:
+def call_of(name: str, *args: Expr, filter: Expr | None = None) -> AggregateCall:
+    """A call of an aggregate that takes whole numbers."""
     found = resolve(name, [a.type for a in args])
     assert not isinstance(found, Refusal), "the aggregates of whole numbers"
     entry, signature = found
