@@ -25,6 +25,7 @@ JOIN, LOG, MATCHING = "codegen.operators.interval_join", "runtime.containers.log
 BY_KEY, SEMI = "codegen.operators.join", "codegen.operators.semi_join"
 NOT_NULL = 'flow.scope.when(expr("not N", N=null))'
 PASSES = "flow.scope.when(passes)"
+ASSIGN = "codegen.operators.assign_windows"
 SESSION, INTERVALS = "codegen.operators.session", "runtime.containers.intervals"
 SORT, RANKS = "codegen.operators.sort", "runtime.containers.ranks"
 
@@ -72,6 +73,30 @@ MUTANTS = {
         WINDOW,
         '                writer.code("st_i64(P, W, G)", P=state, W=panes.PANES_CURSOR, G=group)',
         '                writer.code("st_i64(P, W, G + 1)", P=state, W=panes.PANES_CURSOR, G=group)',
+    ),
+    "a pane of the next window is of the one that closes": seen_by(
+        "window_rows", WINDOW, '"ld_i64(R, W) < instant"', '"ld_i64(R, W) <= instant"'
+    ),
+    "a window that grows starts anew": seen_by("window_rows", WINDOW, '"panes_grows(P)"', '"panes_closed(P)"'),
+    "of windows that grow every other one leaves": seen_by(
+        "window_rows",
+        "runtime.containers.panes",
+        "ld_i64(panes, PANES_NEXT_END) + ld_i64(panes, PANES_SLIDE_US))",
+        "ld_i64(panes, PANES_NEXT_END) + 2 * ld_i64(panes, PANES_SLIDE_US))",
+    ),
+    "a row at the end of a window is in it": seen_by("window_rows", ASSIGN, '"T - LAST < SIZE"', '"T - LAST <= SIZE"'),
+    "so is one at the end of an overlapping window": seen_by(
+        "window_rows", ASSIGN, '"floordiv(SIZE - 1 - T + LAST, SLIDE)"', '"floordiv(SIZE - T + LAST, SLIDE)"'
+    ),
+    "the window that began last is forgotten": seen_by("window_rows", ASSIGN, '"B + 1", B=before', '"B", B=before'),
+    "the first of the windows that grow is left out": seen_by(
+        "window_rows", ASSIGN, '"LAST + (N + 1) * SLIDE"', '"LAST + (N + 2) * SLIDE"'
+    ),
+    "rows that are late are put into windows": seen_by(
+        "window_rows", ASSIGN, "with flow.on_time(node):", "with nullcontext():"
+    ),
+    "groups of rows in windows wait for the end of the input": seen_by(
+        "window_rows", ASSIGN, "    flow.stage.grids.append(", "    list[Grid]().append("
     ),
     "a distance equal to the gap ends a session": seen_by(
         "sessions", SESSION, "S <= TO and E >= SINCE", "S <= TO and E > SINCE"

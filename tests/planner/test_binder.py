@@ -30,6 +30,7 @@ from cq.planner.operators import (
     WindowAggregate,
     WindowKind,
 )
+from cq.planner.plan.node import rows_may_wait
 
 MINUTE = 60_000_000
 TUMBLE = "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
@@ -305,6 +306,36 @@ class TestWindows:
         (window,) = top(text).inputs
         assert isinstance(window, WindowAggregate)
         assert (window.window.kind, window.window.time) == (WindowKind.TUMBLE, TimeAttribute(1, shift_us=-1))
+
+    def test_rows_are_put_into_windows_behind_where_unless_it_reads_a_bound(self) -> None:
+        text = f"SELECT auction FROM {TUMBLE} WHERE "
+        assert nodes_of(text + "price > 1;") == ["scan", "filter", "assign_windows", "project"]
+        assert nodes_of(text + "ts < window_time;") == ["scan", "assign_windows", "filter", "project"]
+
+    def test_a_row_of_an_open_window_has_its_own_time_and_one_ahead_of_it(self) -> None:
+        rows = f"SELECT ts, window_end, window_time FROM {TUMBLE}"
+        own, end, last = TimeAttribute(0), *(TimeAttribute(c, s, 0, MINUTE - 1) for c, s in ((1, -1), (2, 0)))
+        assert top(rows + ";").schema.times == (own, end, last)
+        nested = f"SELECT window_time FROM TUMBLE(TABLE ({rows}), DESCRIPTOR(window_time), INTERVAL '1' HOUR);"
+        assert top(nested).schema.times == (TimeAttribute(0, 0, 0, 61 * MINUTE - 2),)
+
+    def test_rows_that_waited_for_the_end_of_their_window_have_no_other_time(self) -> None:
+        rows = f"SELECT ts, window_end, COUNT(*) OVER (ORDER BY {{}} ROWS UNBOUNDED PRECEDING) AS n FROM {TUMBLE};"
+        assert top(rows.format("window_end")).schema.times == (TimeAttribute(1, -1),)
+        assert [t.column for t in top(rows.format("ts")).schema.times] == [0, 1]
+        without_delay = rows.replace("TABLE bid", "TABLE live")
+        assert rows_may_wait(plan_of(without_delay.format("window_time")).nodes())
+        assert not rows_may_wait(plan_of(without_delay.format("ts")).nodes())
+
+    def test_a_pair_of_a_window_is_behind_by_what_its_window_was_ahead(self) -> None:
+        node = top(
+            f"SELECT a.ts, a.window_end FROM {TUMBLE} AS a JOIN {TUMBLE} AS b "
+            "USING (window_start, window_end, auction);"
+        )
+        (join,) = node.inputs
+        assert isinstance(join, IntervalJoin)
+        assert join.state.text == "left rows for 1 minute and right rows for 1 minute of event time"
+        assert node.schema.times == (TimeAttribute(0, 0, MINUTE - 1), TimeAttribute(1, -1, 0, MINUTE - 1))
 
     def test_unwindowed_groups_of_a_bounded_input_are_final_at_its_end(self) -> None:
         node = top("SELECT auction, SUM(price) AS s FROM bid GROUP BY auction;")

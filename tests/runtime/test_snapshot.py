@@ -52,6 +52,8 @@ QUERIES = {
     "sort of windows": STREAM + LATEST + "SELECT k, n, RANK() OVER (PARTITION BY window_end ORDER BY n) AS r FROM w;",
     "aggregate": STREAM + "SELECT k, COUNT(DISTINCT v) AS n, SUM(v) AS total FROM s GROUP BY k;",
 }
+CUMULATE = "CUMULATE(TABLE s, DESCRIPTOR(ts), INTERVAL '0.00002' SECOND, INTERVAL '0.0001' SECOND)"
+GROWING = STREAM + f"SELECT k, window_end, SUM(v) AS total FROM {CUMULATE} GROUP BY window_start, window_end, k;"
 MERGED = STREAM + f"SELECT k, COUNT(*) AS n, SUM(v) AS total {GROUPED}"
 Rows = list[tuple[object, ...]]
 COUNT = 240
@@ -193,9 +195,9 @@ def plans_of(text: str, monkeypatch) -> list[tuple[object, int]]:
 
 
 @pytest.mark.parametrize("interpreted", [True, False], ids=["interpreted", "compiled"])
-@pytest.mark.parametrize("name", [*QUERIES, *CHAINED, "merged"])
+@pytest.mark.parametrize("name", [*QUERIES, *CHAINED, "merged", "growing"])
 def test_a_snapshot_of_one_plan_goes_on_in_another(name, interpreted, monkeypatch):
-    text = {**QUERIES, **CHAINED, "merged": MERGED}[name]
+    text = {**QUERIES, **CHAINED, "merged": MERGED, "growing": GROWING}[name]
     plans = plans_of(text, monkeypatch)
     if interpreted:
         plans = [(job, 0) for job, _ in plans]

@@ -279,7 +279,7 @@ def _duration(name: str, node: ast.Node, binder: ExprBinder) -> int:
             + (" of days or less: months differ in length" if months else other),
             node.span,
             label="not a constant" if not other else str(value.type),
-            help=f"write it as {in_days(value)}" if months else "write it as INTERVAL '10' SECOND",
+            help=_by_calendar(value) if months else "write it as INTERVAL '10' SECOND",
         )
     if value.value <= 0 and name != "offset":
         raise compile_error(
@@ -290,6 +290,16 @@ def _duration(name: str, node: ast.Node, binder: ExprBinder) -> int:
         )
     length: int = value.value
     return length
+
+
+def _by_calendar(months: Expr) -> tuple[str, ...]:
+    """The ways to group by what an INTERVAL of months is: about as many days, or parts of the calendar."""
+    units = {1: "month", 3: "quarter", 12: "year"}
+    unit = units.get(months.value) if isinstance(months, Literal) and months.value is not None else None
+    days = f"write it as {in_days(months)}"
+    if unit is None:
+        return (days,)
+    return (days, f"or, of a bounded input, write FROM s and GROUP BY DATE_TRUNC('{unit}', ts) for calendar {unit}s")
 
 
 def _spark_interval(text: Literal) -> Literal:
