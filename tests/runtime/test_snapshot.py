@@ -45,6 +45,8 @@ QUERIES = {
     "interval left join": STREAM + f"SELECT a.k, b.k AS l, a.v FROM s AS a LEFT JOIN s AS b ON {NEAR} AND b.v > a.v;",
     "full join": STREAM
     + "SELECT a.k, a.v, b.v AS w, b.k AS l FROM s AS a FULL JOIN s AS b ON a.k = b.k AND b.v > a.v + 3;",
+    "semi join": STREAM + "SELECT k, v FROM s AS a WHERE EXISTS (SELECT 1 FROM s WHERE s.k = a.k AND s.v = a.v + 1);",
+    "anti join": STREAM + "SELECT k, v FROM s AS a WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.k = a.k AND s.v < a.v);",
     "aggregate": STREAM + "SELECT k, COUNT(DISTINCT v) AS n, SUM(v) AS total FROM s GROUP BY k;",
 }
 MERGED = STREAM + f"SELECT k, COUNT(*) AS n, SUM(v) AS total {GROUPED}"
