@@ -50,6 +50,8 @@ QUERIES = {
     + "SELECT k, t FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY v ORDER BY k DESC NULLS FIRST, t) <= 4;",
     "ranks": STREAM + "SELECT k, v, RANK() OVER (PARTITION BY k ORDER BY v) AS n FROM s;",
     "sort of windows": STREAM + LATEST + "SELECT k, n, RANK() OVER (PARTITION BY window_end ORDER BY n) AS r FROM w;",
+    "semi join": STREAM + "SELECT k, v FROM s AS a WHERE EXISTS (SELECT 1 FROM s WHERE s.k = a.k AND s.v = a.v + 1);",
+    "anti join": STREAM + "SELECT k, v FROM s AS a WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.k = a.k AND s.v < a.v);",
     "aggregate": STREAM + "SELECT k, COUNT(DISTINCT v) AS n, SUM(v) AS total FROM s GROUP BY k;",
 }
 CUMULATE = "CUMULATE(TABLE s, DESCRIPTOR(ts), INTERVAL '0.00002' SECOND, INTERVAL '0.0001' SECOND)"
