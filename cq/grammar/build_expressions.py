@@ -205,16 +205,18 @@ class ExpressionBuilder:
     def count_star(self, at: Span, name: Token) -> ast.Call:
         return ast.Call(name.value, star=True, span=at, name_span=self._span(name))
 
-    def call(self, at: Span, head: ast.Call, filter: Any, nulls: Any, over: Any) -> ast.Call:
-        if filter is None and nulls is None and over is None:
+    def call(self, at: Span, head: ast.Call, within: Any, filter: Any, nulls: Any, over: Any) -> ast.Call:
+        if within is None and filter is None and nulls is None and over is None:
             return head
         if nulls is not None and head.nulls is not None:
             raise compile_error("CQ0100", "the treatment of NULLs is given twice", at)
         window, place = over if over is not None else (None, head.over_span)
-        return replace(head, filter=filter, nulls=nulls or head.nulls, over=window, span=at, over_span=place)
+        return replace(
+            head, within=within or (), filter=filter, nulls=nulls or head.nulls, over=window, span=at, over_span=place
+        )
 
     def call_nulls_first(self, at: Span, head: ast.Call, nulls: Any, filter: Any, over: Any) -> ast.Call:
-        return self.call(at, head, filter, nulls, over)
+        return self.call(at, head, None, filter, nulls, over)
 
     def call_args(self, at: Span, *args: Any) -> tuple[Any, ...]:
         return args
@@ -230,6 +232,9 @@ class ExpressionBuilder:
 
     def select_all(self, at: Span) -> tuple[str, tuple[ast.Expr, ...]]:
         return "ALL", ()
+
+    def within_group(self, at: Span, items: Any) -> Any:
+        return items
 
     def filter(self, at: Span, condition: Any) -> Any:
         return condition

@@ -196,6 +196,8 @@ def call(node: ast.Call) -> str:
     if node.order_by:
         inside = f"{inside} {order_by(node.order_by)}".lstrip()
     text = f"{_function(node)}({inside})"
+    if node.within:
+        text += f" WITHIN GROUP ({order_by(node.within)})"
     if node.filter is not None:
         text += f" FILTER (WHERE {expr(node.filter)})"
     if node.nulls is not None:

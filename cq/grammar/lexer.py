@@ -83,6 +83,7 @@ ONLY_BEFORE: dict[str, frozenset[str]] = {
         "UNBOUNDED": "PRECEDING FOLLOWING",
         "UNNEST": "(",
         "WATERMARK": "FOR",
+        "WITHIN": "GROUP",
         **dict.fromkeys(["GROUPS", "RANGE"], "NUMBER PARAMETER INTERVAL BETWEEN UNBOUNDED CURRENT"),
         **dict.fromkeys(["CROSS", "FULL", "INNER", "LEFT", "RIGHT"], "JOIN OUTER ASOF SEMI ANTI"),
     }.items()

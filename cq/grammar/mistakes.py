@@ -29,7 +29,7 @@ _GROUPS = {
     **dict.fromkeys(["UNION", "EXCEPT", "INTERSECT"], "UNION"),
     **dict.fromkeys(["LIMIT", "OFFSET", "FETCH"], "LIMIT"),
     **dict.fromkeys(["ROWS", "RANGE", "GROUPS"], "ROWS"),
-    **dict.fromkeys(["FILTER", "OVER", "IGNORE", "RESPECT"], "OVER"),
+    **dict.fromkeys(["WITHIN", "FILTER", "OVER", "IGNORE", "RESPECT"], "OVER"),
 }
 _WORDS = {"NAME": "a name", "STRING": "a string", "NUMBER": "a number", "UNIT": "a unit of time", "$END": "`;`"}
 # Shown in this order: what is most probably missing comes first.

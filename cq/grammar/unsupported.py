@@ -103,11 +103,6 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases(
         "{} is not supported", "write WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)", "LEFT ANTI", "ANTI JOIN"
     ),
-    *_phrases(
-        "{} is not supported",
-        "remove it: no aggregate depends on an order; percentiles are not supported yet",
-        "WITHIN GROUP",
-    ),
     *_phrases("{} is not supported", "TIMESTAMP has no zone: convert to UTC before the stream", "AT TIME ZONE"),
     *_phrases(
         "{} is not an operator of cq",
@@ -182,7 +177,9 @@ FUNCTION_WAYS = "docs/language.md lists all functions; in Python: cq.lang.functi
 _BETWEEN = "subtract: a - b is an INTERVAL, and TIMESTAMPDIFF(SECOND, b, a) a number"
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
 _PATTERN = "write x LIKE 'a%', STARTS_WITH(x, 'a') or CONTAINS(x, 'a')"
-_COLLECTED = "aggregates that collect values are not supported yet; there are COUNT, SUM, AVG, MIN and MAX"
+_COLLECTED = (
+    "there are no arrays of values yet; STRING_AGG(text, ',') makes one text of them, MODE has the most frequent"
+)
 
 _TIME_OF = "write TO_TIMESTAMP(text, 'dd.MM.yyyy HH:mm'), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
 _BUCKET = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP BY window_start, or DATE_TRUNC('hour', ts)"
@@ -196,10 +193,8 @@ _LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE,
 ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["stdev", "std"], "write STDDEV(x)"),
     "var": "write VARIANCE(x)",
-    **dict.fromkeys(["median", "quantile", "quantile_cont", "quantile_disc", "percentile", "mode"], _COLLECTED),
-    **dict.fromkeys(["percentile_cont", "percentile_disc", "percentile_approx", "approx_percentile"], _COLLECTED),
-    **dict.fromkeys(["array_agg", "string_agg", "group_concat", "listagg", "list"], _COLLECTED),
-    **dict.fromkeys(["collect_list", "collect_set", "collect", "topk", "histogram"], _COLLECTED),
+    **dict.fromkeys(["percentile_approx", "approx_percentile"], "write QUANTILE_CONT(x, fraction), which is exact"),
+    **dict.fromkeys(["array_agg", "list", "collect_list", "collect_set", "collect", "topk", "histogram"], _COLLECTED),
     "earliest_by_offset": "write FIRST(x IGNORE NULLS)",
     "latest_by_offset": "write LAST(x IGNORE NULLS)",
     "total": "write SUM(x)",

@@ -38,7 +38,7 @@ class Fold:
     def value(self, state: Any) -> Any:
         """The result; a failure carries the call's span."""
         try:
-            return self.function.value(self.signature, state)
+            return self.function.value(self.signature, state, self.call.options)
         except Failure as failure:
             failure.span = self.call.span
             raise

@@ -88,7 +88,7 @@ def when(conditions: Sequence[str], value: str) -> str:
 def aggregate(call: AggregateCall, column: str, over: str = "", position: str = "") -> str:
     """The aggregate over the column that holds its argument. position: the text of a row's."""
     text = f"DISTINCT {column}" if call.distinct else column
-    return call.function.spark_text(call.signature, text, over, position)
+    return call.function.spark_text(call.signature, text, over, position, call.options)
 
 
 Lower = Callable[[Any, tuple[Rows, ...], Context], Lowered]

@@ -26,6 +26,7 @@ BY_KEY, SEMI = "codegen.operators.join", "codegen.operators.semi_join"
 NOT_NULL = 'flow.scope.when(expr("not N", N=null))'
 PASSES = "flow.scope.when(passes)"
 ASSIGN = "codegen.operators.assign_windows"
+PARTS = "codegen.state.aggregate_parts"
 SESSION, INTERVALS = "codegen.operators.session", "runtime.containers.intervals"
 SORT, RANKS = "codegen.operators.sort", "runtime.containers.ranks"
 
@@ -43,6 +44,11 @@ def in_order(old: str, new: str) -> Mutant:
 def in_ranks(old: str, new: str) -> Mutant:
     """A mutant of the container of sorted rows that its comparison with sorted lists should see."""
     return Mutant(f"cq.{RANKS}", old, new, ("test_ranks.py",), "sorting or saved")
+
+
+def in_lists(old: str, new: str) -> Mutant:
+    """A mutant of lists that the cases of aggregates should see."""
+    return seen_by("aggregates", "runtime.containers.lists", old, new)
 
 
 MUTANTS = {
@@ -135,9 +141,63 @@ MUTANTS = {
     ),
     "a text of two that are joined is the first": seen_by(
         "sessions",
-        "codegen.state.aggregate_parts",
-        "                self._exchange(scope, e, other, value)",
-        "                pass",
+        PARTS,
+        "self.swap(scope, e, other)\n            else:\n                self.add(scope, e, (value,))",
+        "pass\n            else:\n                self.add(scope, e, (value,))",
+    ),
+    "a text by position of two that are joined is the first": seen_by(
+        "aggregates",
+        PARTS,
+        "self.swap(scope, e, other)\n            else:\n                self.add(scope, e, values)",
+        "pass\n            else:\n                self.add(scope, e, values)",
+    ),
+    "points of two panes have their means by the first": seen_by(
+        "aggregates",
+        PARTS,
+        '"M + A * S", M=self.at_float(e, n), A=away',
+        '"M + 0.0 * A * S", M=self.at_float(e, n), A=away',
+    ),
+    "points of two panes lie about one mean": seen_by(
+        "aggregates", PARTS, '"P + Q + A * B * W"', '"P + Q + 0.0 * A * B * W"'
+    ),
+    "the points of a first pane without any stay none": seen_by(
+        "aggregates",
+        PARTS,
+        "            for n in range(self.words):\n                self.put(scope, e, self.at(other, n), n)\n"
+        '        with scope.when(expr("T != 0 and M != 0", T=theirs, M=mine)):\n'
+        '            many = scope.let(expr("M + T", M=mine, T=theirs), "many")\n            share',
+        '            pass\n        with scope.when(expr("T != 0 and M != 0", T=theirs, M=mine)):\n'
+        '            many = scope.let(expr("M + T", M=mine, T=theirs), "many")\n            share',
+    ),
+    "the first row is that of the last pane": seen_by("aggregates", PARTS, '"V < A", V=values', '"V > A", V=values'),
+    "the last row is that of the first pane": seen_by("aggregates", PARTS, '"V >= A"', '"V <= A"'),
+    "of equal extremes the last is taken": seen_by(
+        "aggregates", PARTS, '"BETTER or EQUAL and V < A"', '"BETTER or EQUAL and V > A"'
+    ),
+    "a separator precedes the first text": seen_by(
+        "aggregates", PARTS, "        with scope.when(self.is_there(e)):", '        with scope.when(expr("1 == 1")):'
+    ),
+    "values of a second pane are forgotten": in_lists("    size = ld_i64(other, LIST_USED)", "    size = 0"),
+    "a value behind those in order stays there": in_lists(
+        "            _put_in_place(items, n)", "            max(items, n)"
+    ),
+    "a run of values ends one early": in_lists("start + 2 * width, count))", "start + 2 * width, count - 1))"),
+    "values are in order in the other room": in_lists("    if source != items:", "    if source == 0:"),
+    "a value between two is the lower one": in_lists("    if below == above or", "    if below <= above or"),
+    "a fraction is reached one value too early": in_lists("max_i64(place - 1, 0)", "max_i64(place - 2, 0)"),
+    "of several most frequent values it is the greatest": in_lists(
+        "        if n + 1 - first > most:", "        if n + 1 - first >= most:"
+    ),
+    "negative doubles are in order of their bits": in_lists("pick(bits < 0, SIGN_FREE, 0)", "pick(bits < 0, 0, 0)"),
+    "a list that grows forgets its values": in_lists(
+        "    if used > 0:\n        copy(", "    if used > 99:\n        copy("
+    ),
+    "arrivals of rows that were picked keep the numbers of another plan": Mutant(
+        "cq.runtime.containers.table_saving",
+        "if left & 1 == 1 and ld_i64(entry, word) != NEVER:",
+        "if left & 1 == 2 and ld_i64(entry, word) != NEVER:",
+        ("test_snapshot.py",),
+        "by position of pieces and interpreted",
     ),
     "two rows of one event arrive together": seen_by(
         "sessions", "codegen.arrivals", "    if not _several_an_event(node.input):", "    if node.input:"

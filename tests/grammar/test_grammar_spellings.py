@@ -211,6 +211,8 @@ QUERIES = {
     "select a from t order by a asc, b desc nulls first": "SELECT a FROM t ORDER BY a, b DESC NULLS FIRST",
     "select a from t offset 5 rows limit 10": "SELECT a FROM t LIMIT 10 OFFSET 5",
     "select a from t offset 5 rows fetch next 10 rows only": "SELECT a FROM t LIMIT 10 OFFSET 5",
+    "select mode() within group (order by a) filter (where b) over w from t": "SELECT MODE() WITHIN GROUP (ORDER BY a) "
+    "FILTER (WHERE b) OVER w FROM t",
     "select a from t fetch first 10 rows only": "SELECT a FROM t LIMIT 10",
     "select a from t limit :n offset 5": "SELECT a FROM t LIMIT :n OFFSET 5",
     "select a from t emit on window close": "SELECT a FROM t EMIT FINAL",

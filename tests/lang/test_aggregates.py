@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from examples import Example, aggregate_examples, arguments_of, bound, comparable
+from examples import Example, aggregate_examples, arguments_of, bound, comparable, options_of
 
 from cq.errors import CODES
 from cq.lang import aggregates
@@ -58,13 +58,16 @@ def test_the_example_holds_on_the_reference(example: Example) -> None:
     assert entry is not None
     found, values = arguments_of(example)
     state = folded(entry, found, numbered(values))
+    options = options_of(example)
     if example.error:
         with pytest.raises(Failure) as caught:
-            entry.value(found, state)
+            entry.value(found, state, options)
         assert caught.value.code == example.error and example.error in entry.fails
         return
     (expected,) = bound(example.expected)
-    assert comparable(entry.value(found, state), found.returns) == comparable(evaluate(expected), expected.type)
+    assert comparable(entry.value(found, state, options), found.returns) == comparable(
+        evaluate(expected), expected.type
+    )
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=name_of)
@@ -115,18 +118,23 @@ def same(a: Any, b: Any) -> bool:
 @pytest.mark.parametrize(("entry", "signature"), CASES, ids=name_of)
 def test_partial_results_merge_to_the_whole(entry: Aggregate, signature: Signature) -> None:
     rng = random.Random(f"{entry.name}{signature}")
+    options = [0.25 for _ in entry.options]
+
+    def result(state: Any) -> Any:
+        return entry.value(signature, state, options)
+
     for _ in range(60):
         values = some_rows(rng, signature, rng.randint(0, 9))
         cut = rng.randint(0, len(values))
-        whole = entry.value(signature, folded(entry, signature, values))
+        whole = result(folded(entry, signature, values))
         left, right = folded(entry, signature, values[:cut]), folded(entry, signature, values[cut:])
         if entry.exact_merge(signature):
-            assert same(entry.value(signature, entry.merge(signature, left, right)), whole)
-            assert same(entry.value(signature, entry.merge(signature, right, left)), whole)
+            assert same(result(entry.merge(signature, left, right)), whole)
+            assert same(result(entry.merge(signature, right, left)), whole)
             rng.shuffle(values)
-            assert same(entry.value(signature, folded(entry, signature, values)), whole)
+            assert same(result(folded(entry, signature, values)), whole)
         for nothing in (entry.merge(signature, entry.zero, left), entry.merge(signature, left, entry.zero)):
-            assert same(entry.value(signature, nothing), entry.value(signature, left))
+            assert same(result(nothing), result(left))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +158,7 @@ def test_adding_again_changes_nothing_where_distinct_does_not(entry: Aggregate, 
 @pytest.mark.parametrize(("entry", "signature"), CASES, ids=name_of)
 def test_nothing_gives_null_or_zero(entry: Aggregate, signature: Signature) -> None:
     assert entry.empty(entry.zero)
-    assert entry.value(signature, entry.zero) == (0 if entry.never_null else None)
+    assert entry.value(signature, entry.zero, [0.5 for _ in entry.options]) == (0 if entry.never_null else None)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +190,8 @@ def test_types_of_results(name: str, type_: DataType, returns: DataType) -> None
         ("sum", [], "CQ0302"),
         ("min", [array(VARCHAR)], "CQ0302"),
         ("count", [BIGINT, BIGINT], "CQ0302"),
-        ("median", [BIGINT], "CQ0205"),
+        ("mode", [VARCHAR], "CQ0302"),
+        ("histogram", [BIGINT], "CQ0205"),
     ],
 )
 def test_what_is_not_taken_is_refused_with_a_code(name: str, types: list[DataType], code: str) -> None:

@@ -88,9 +88,9 @@ NAMES = {
 }
 
 TYPES = {
-    "functions_of_other_systems": BID + "SELECT age(ts, ts), median(price) FROM bid;",
+    "functions_of_other_systems": BID + "SELECT age(ts, ts), array_agg(price) FROM bid;",
     "windows_structs_and_sets_of_other_systems": BID
-    + "SELECT time_bucket(INTERVAL '1 minute', ts) AS bucket, mode(price), STRUCT(price)\n"
+    + "SELECT time_bucket(INTERVAL '1 minute', ts) AS bucket, histogram(price), STRUCT(price)\n"
     "FROM bid GROUP BY bucket, ROLLUP(auction);",
     "comparison_of_three": BID + "SELECT auction FROM bid WHERE 1 < price < 5;",
     "half_an_or": BID + "SELECT auction FROM bid WHERE item LIKE 'a%' OR 'b%';",

@@ -179,6 +179,12 @@ CHAINED = {
     # the pieces of a row have one time and one arrival number; in the heap where they wait they do not lie in order
     "pieces of a row wait together": STREAM + "SELECT v, piece, LAG(piece) OVER (PARTITION BY v ORDER BY ts) AS before"
     " FROM s, UNNEST(SPLIT(k, ' ')) AS u(piece);",
+    # a loop numbers them as pieces of their rows, a chain as rows of their own
+    "values by position of pieces": STREAM
+    + "CREATE VIEW p AS SELECT v, ts, piece FROM s, UNNEST(SPLIT(k, ' ')) AS u(piece);\n"
+    "SELECT v, window_end, FIRST(piece) AS f, LAST(piece) AS l, ARG_MIN(piece, v) AS a, MEDIAN(LENGTH(piece)) AS m"
+    " FROM HOP(TABLE p, DESCRIPTOR(ts), INTERVAL '0.00002' SECOND, INTERVAL '0.00006' SECOND)"
+    " GROUP BY v, window_start, window_end;",
     "windows over rows numbered by another key": STREAM
     + f"CREATE VIEW n AS SELECT k, v, ts, LAG(v) {PARTITION}) AS before FROM s;\n"
     "SELECT v, window_end, COUNT(*) AS n, SUM(before) AS total"

@@ -7,7 +7,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from examples import Example, aggregate_examples, arguments_of, bound, cast_examples, comparable, scalar_examples
+from examples import (
+    Example,
+    aggregate_examples,
+    arguments_of,
+    bound,
+    cast_examples,
+    comparable,
+    options_of,
+    scalar_examples,
+)
 from spark_agreement import column, physical
 from spark_fixture import spark, view_name  # noqa: F401
 
@@ -119,7 +128,7 @@ def aggregate_on_spark(session: Any, examples: Sequence[Example], over: str) -> 
         own = [f"{name}_{n}" for n in range(len(found.params))]
         present = [f"n < {len(rows)}"] if entry.keeps_null else [f"{c} is not null" for c in own]
         argument = when(present, packed(own)) if entry.packs(found) else own[0]
-        texts.append(f"{entry.spark_text(found, argument, over, POSITION)} as {name}")
+        texts.append(f"{entry.spark_text(found, argument, over, POSITION, options_of(example))} as {name}")
     view = view_name()
     to_spark(session, pa.table([*columns.values(), pa.array(range(height))], names=[*columns, "n"]), view)
     order = " order by n desc limit 1" if over else ""

@@ -18,7 +18,7 @@ from cq.grammar.parser import parse
 from cq.lang import aggregates, casts, functions
 from cq.lang.expressions import Expr
 from cq.lang.functions import Signature
-from cq.lang.types import BIGINT, BOOLEAN, NULL, DataType, Kind, common_type
+from cq.lang.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind, common_type
 from cq.planner.binding.binder import bind
 from cq.planner.operators import Project
 from cq.reference.evaluate import evaluate
@@ -76,6 +76,17 @@ def pieces(text: str) -> list[str]:
     return [v.strip() for v in out]
 
 
+def options_of(example: Example) -> list[Any]:
+    """The constants that the example's aggregate takes behind its arguments: `quantile_cont(0.5) over …`."""
+    entry, given = aggregates.lookup(example.owner), example.expression.partition(" over ")[0].partition("(")[2]
+    assert entry is not None
+    if not entry.options:
+        return []
+    texts = pieces(given[:-1]) if given else ["0.5"]  # of nothing any will do
+    casts = (f"CAST({t} AS {o.type})" for t, o in zip(texts, entry.options, strict=True))
+    return [evaluate(e) for e in bound(*casts)]
+
+
 def arguments_of(example: Example) -> tuple[Signature, list[tuple[Any, ...]]]:
     """How the aggregate is called over an example's rows, of the first types that take them all, and the arguments."""
     entry = aggregates.lookup(example.owner)
@@ -83,9 +94,9 @@ def arguments_of(example: Example) -> tuple[Signature, list[tuple[Any, ...]]]:
     texts = [pieces(v[1:-1]) if v.startswith("(") else [v] for v in values_of(example)]
     columns = [typed(column) for column in zip(*texts, strict=True)] or [(NULL, [])]
     if texts:
-        fitting = product(*((BIGINT, BOOLEAN) if t == NULL else (t,) for t, _ in columns))
+        fitting = product(*((BIGINT, BOOLEAN, VARCHAR) if t == NULL else (t,) for t, _ in columns))
     else:
-        fitting = iter(((BIGINT,), (BOOLEAN,), (BIGINT, BIGINT)))
+        fitting = iter(((BIGINT,), (BOOLEAN,), (BIGINT, BIGINT), (VARCHAR, VARCHAR)))
     found = next(s for types in fitting if (s := entry.signature(types)) is not None)
     return found, list(zip(*(values for _, values in columns), strict=True))
 

@@ -25,6 +25,7 @@ from cq.codegen.state.aggregate_parts import (
     FirstPresent,
     FloatTotal,
     Greatest,
+    Joined,
     Last,
     Least,
     Moments,
@@ -35,6 +36,7 @@ from cq.codegen.state.aggregate_parts import (
     SomeBits,
     Total,
     Trues,
+    Values,
     WideTotal,
 )
 from cq.codegen.state.hash_tables import load_field, load_fields
@@ -390,6 +392,45 @@ def _pick(kind: type[Pick]) -> Recipe:
 
 RECIPES["first"], RECIPES["last"], RECIPES["any_value"] = _pick(First), _pick(Last), _pick(FirstPresent)
 RECIPES["arg_min"], RECIPES["arg_max"] = _pick(AtLeast), _pick(AtGreatest)
+
+
+def _collected(template: str) -> Recipe:
+    """template: of the result, from the table T, the list L and the option F: a DOUBLE where the name says between."""
+
+    def collected_recipe(parts: Parts, call: AggregateCall) -> Result:
+        values = parts.take(Values(call.args, call.filter, call.distinct))
+        assert isinstance(values, Values)
+
+        def result(scope: Scope, e: Entry) -> Val:
+            where = {"T": e.table, "L": values.list(e), "F": call.options[0] if call.options else 0.5}
+            values.needs(scope, expr("list_sort(T, L)", T=e.table, L=where["L"]))
+            found = expr(template, **where)
+            between = template.startswith("list_between")
+            parts_ = (scope.let(found, "value"),) if between else values.value(scope, found)
+            null = scope.let(expr("U == 0", U=values.used(e)), "empty") if call.nullable else None
+            return Val(call.type, parts_, null)
+
+        return result
+
+    return collected_recipe
+
+
+RECIPES["median"] = RECIPES["quantile_cont"] = _collected("list_between(T, L, F)")
+RECIPES["quantile_disc"] = _collected("list_reaching(T, L, F)")
+RECIPES["mode"] = _collected("list_commonest(T, L)")
+
+
+@recipe("string_agg")
+def string_agg_recipe(parts: Parts, call: AggregateCall) -> Result:
+    joined = parts.take(Joined(call.args, call.filter, False))
+    assert isinstance(joined, Joined)
+
+    def result(scope: Scope, e: Entry) -> Val:
+        address = scope.let(expr("list_items(T, L)", T=e.table, L=joined.list(e)), "text")
+        null = scope.let(expr("not H", H=joined.is_there(e)), "empty") if call.nullable else None
+        return Val(call.type, (address, scope.let(joined.used(e), "length")), null)
+
+    return result
 
 
 def nothing(call: AggregateCall) -> Val:

@@ -250,7 +250,10 @@ class NamedArgument(Node):
 
 @node
 class Call(Node):
-    """A scalar, aggregate or window function. star: `COUNT(*)` (then no arguments).  over: a window, or one's name."""
+    """A scalar, aggregate or window function.
+
+    star: `COUNT(*)` (then no arguments).  within: of WITHIN GROUP (ORDER BY …).  over: a window, or one's name.
+    """
 
     name: str
     args: tuple[Expr | NamedArgument, ...] = ()
@@ -260,6 +263,7 @@ class Call(Node):
     nulls: Literal["IGNORE", "RESPECT"] | None = None
     filter: Expr | None = None
     over: WindowSpec | str | None = None
+    within: tuple[OrderItem, ...] = ()
     name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
     over_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 

@@ -16,6 +16,15 @@ from cq.lang.types import DataType
 State = Any  # an immutable Python value
 
 
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A constant behind the arguments of a call. fits: which values it may have.  what: that, for people."""
+
+    type: DataType
+    fits: Callable[[Any], bool]
+    what: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Aggregate:
     """One aggregate function.
@@ -24,7 +33,7 @@ class Aggregate:
     zero: the state of no rows.  add(signature, state, *values) -> state.  merge(signature, left, right) -> state.
     empty(state): whether no row was added, in which case the result is NULL unless `never_null`; or too few rows, where
     the entry says that it `may_be_null`.
-    result(signature, state) -> value; raises `cq.lang.functions.Failure` when it does not fit its type.
+    result(signature, state, *options) -> value; raises `cq.lang.functions.Failure` when it does not fit its type.
     exact_merge(signature): whether merge(add…, add…) equals adding one by one in any order, so that partial tables of
     several workers may be merged.
     remove(signature, state, *values): undoes `add` wherever `exact_merge`; None where nothing can (MIN, MAX).
@@ -33,10 +42,14 @@ class Aggregate:
     native: the kernel form in cq/codegen/state/aggregates.py.
     keeps_null: `add` sees NULL.
     by_position: it asks which row came first, so `add` is given the row's arrival before the values.
+    options: the constants behind the arguments.
+    within_group: its argument may stand in WITHIN GROUP (ORDER BY …).
+    merges: whether panes and sessions may be merged at all.
     spark: text with {0} for the argument (`1` for COUNT(*)) and {1} behind every aggregate for an OVER clause, or a
-    function of the signature and these two texts. Where it `packs` its arguments, {0} is a struct of them, a and b,
-    NULL for a row that is skipped, and {2} the row's position.
-    examples: `sum over 1, 2, null = 3`; `over nothing` for no rows; `corr over (1, 2), (2, 4) = 1e0` of two arguments.
+    function of the signature, these two texts and the options. Where it `packs` its arguments, {0} is a struct of them,
+    a and b, NULL for a row that is skipped, and {2} the row's position.
+    examples: `sum over 1, 2, null = 3`; `over nothing` for no rows; `corr over (1, 2), (2, 4) = 1e0` of two arguments;
+    `quantile_cont(0.5) over 1, 2 = 1.5e0` with options.
     """
 
     name: str
@@ -49,7 +62,7 @@ class Aggregate:
     result: Callable[[Signature, State], Any]
     exact_merge: Callable[[Signature], bool]
     doc: str
-    spark: str | Callable[[Signature, str, str], str]
+    spark: str | Callable[..., str]
     native: str
     remove: Callable[..., State] | None = None
     never_null: bool = False
@@ -57,6 +70,9 @@ class Aggregate:
     idempotent: bool = False
     keeps_null: bool = False
     by_position: bool = False
+    options: tuple[Option, ...] = ()
+    within_group: bool = False
+    merges: bool = True
     fails: tuple[str, ...] = ()
     exact: Callable[[Signature], bool] | None = None
     examples: tuple[str, ...] = ()
@@ -75,21 +91,23 @@ class Aggregate:
         """Whether some result of these types fails."""
         return bool(self.fails) and not (self.exact is not None and self.exact(signature))
 
-    def value(self, signature: Signature, state: State) -> Any:
+    def value(self, signature: Signature, state: State, options: Sequence[Any] = ()) -> Any:
         """The result of a state: NULL when nothing was added, unless it is never NULL."""
-        return None if self.empty(state) and not self.never_null else self.result(signature, state)
+        return None if self.empty(state) and not self.never_null else self.result(signature, state, *options)
 
     def packs(self, signature: Signature) -> bool:
         """Whether Spark has its arguments as one struct."""
         return len(signature.params) > 1 or self.by_position
 
-    def spark_text(self, signature: Signature, argument: str, over: str = "", position: str = "") -> str:
+    def spark_text(
+        self, signature: Signature, argument: str, over: str = "", position: str = "", options: Sequence[Any] = ()
+    ) -> str:
         """The call in Spark SQL, around the text of its argument: `1` for COUNT(*), `DISTINCT x` for one with DISTINCT.
 
         over: an OVER clause that makes it a window function, with a space before it.  position: of a row.
         """
         if callable(self.spark):
-            return self.spark(signature, argument, over)
+            return self.spark(signature, argument, over, *options)
         return self.spark.format(argument, over, position)
 
 

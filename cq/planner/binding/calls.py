@@ -6,16 +6,16 @@ operators that do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.aggregates import Aggregate, all_aggregates, lookup, resolve
 from cq.lang.expressions import Expr, IsNull, Literal, conjunction
 from cq.lang.functions import Refusal
-from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType
+from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, common_type
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.order_keys import distinct_keys, order_key
@@ -195,7 +195,10 @@ class SelectCalls:
                 node.order_by[0].span,
                 help="remove it; ARG_MIN(x, y) and ARG_MAX(x, y) give the x of the least and of the greatest y",
             )
+        node = _ordered_set(node)
         args = [settled(a) for a in inside.positional(node, 0)]
+        options = _options(node, args)
+        args = args[: len(args) - len(options)]
         found = resolve(node.name, [a.type for a in args])
         if isinstance(found, Refusal) or (not args and not node.star):
             known = lookup(node.name)
@@ -222,7 +225,9 @@ class SelectCalls:
             condition = _of_nulls(node, entry, inside, converted[0], condition)
         some = condition is not None or entry.may_be_null or any(a.nullable for a in converted)
         nullable = some and not entry.never_null
-        return AggregateCall(entry, converted, signature.returns, nullable, distinct, condition, span=node.span)
+        return AggregateCall(
+            entry, converted, signature.returns, nullable, distinct, condition, options, span=node.span
+        )
 
     # ------------------------------------------------------------------------------------------------------- OVER
 
@@ -311,10 +316,10 @@ class SelectCalls:
 
     def lag(self, node: ast.Call, inside: ExprBinder, spec: ast.WindowSpec) -> Lag:
         """LAG(x[, n[, default]]): the default becomes of x's type."""
-        if node.distinct or node.filter is not None or node.nulls == "IGNORE" or node.star:
+        if node.distinct or node.within or node.filter is not None or node.nulls == "IGNORE" or node.star:
             raise compile_error(
                 "CQ0501",
-                "LAG with DISTINCT, FILTER, * or IGNORE NULLS is not supported yet",
+                "LAG with DISTINCT, WITHIN GROUP, FILTER, * or IGNORE NULLS is not supported yet",
                 node.span,
                 help="filter the rows in a derived table first",
             )
@@ -335,6 +340,50 @@ class SelectCalls:
         default = values[1] if len(values) > 1 else None
         nullable = value.nullable or default is None or default.nullable
         return Lag(value, offset, default, value.type, nullable, span=node.span)
+
+
+def _ordered_set(node: ast.Call) -> ast.Call:
+    """The call with what WITHIN GROUP orders by as its first argument."""
+    if not node.within:
+        return node
+    entry, (first, *more) = lookup(node.name), node.within
+    if entry is None or not entry.within_group or more or len(node.args) != len(entry.options):
+        raise compile_error(
+            "CQ0501",
+            f"{node.name.upper()} does not take this WITHIN GROUP",
+            first.span,
+            help="supported: PERCENTILE_CONT(0.5), PERCENTILE_DISC(0.5) and MODE(), WITHIN GROUP (ORDER BY x)",
+        )
+    if first.descending:
+        raise compile_error(
+            "CQ0501",
+            "WITHIN GROUP with ORDER BY … DESC is not supported yet",
+            first.span,
+            help="order ascending, and take 1 minus the fraction",
+        )
+    return replace(node, args=(first.expr, *node.args), within=())
+
+
+def _options(node: ast.Call, args: Sequence[Expr]) -> tuple[Any, ...]:
+    """The values of the constants that the aggregate takes behind its arguments. CQ0302 for what is none."""
+    entry = lookup(node.name)
+    if entry is None or not entry.options:
+        return ()
+    values: list[Any] = []
+    for n, option in enumerate(entry.options):
+        place = len(args) - len(entry.options) + n
+        given = args[place] if place > 0 else None
+        fits = given is not None and common_type(given.type, option.type) == option.type
+        value = folded(convert(given, option.type)) if given is not None and fits else None
+        if not isinstance(value, Literal) or value.value is None or not option.fits(value.value):
+            raise compile_error(
+                "CQ0302",
+                f"{node.name.upper()} takes {option.what} behind its argument, as a constant",
+                node.span if given is None else given.span,
+                help=f"it is {entry.shape}",
+            )
+        values.append(value.value)
+    return tuple(values)
 
 
 def _of_nulls(node: ast.Call, entry: Aggregate, inside: ExprBinder, value: Expr, condition: Expr | None) -> Expr | None:
@@ -370,7 +419,8 @@ def misplaced_query(node: ast.InQuery | ast.Exists) -> CompileError:
 
 def refuse_arguments(node: ast.Call) -> None:
     """CQ0302 for what is written in the parentheses of a function that only counts."""
-    if node.args or node.star or node.distinct or node.order_by or node.filter is not None or node.nulls is not None:
+    written = (node.args, node.star, node.distinct, node.order_by, node.within, node.filter, node.nulls)
+    if any(written):
         raise compile_error(
             "CQ0302",
             f"{node.name.upper()} takes nothing",

@@ -430,10 +430,11 @@ class ExprBinder:
         short = SHORTHANDS.get(node.name)
         if short is None and lookup(node.name) is None:
             raise self.unknown_function(node)
-        if node.star or node.distinct or node.order_by or node.filter is not None or node.nulls is not None:
+        inside = node.star or node.distinct or node.order_by or node.within
+        if inside or node.filter is not None or node.nulls is not None:
             raise compile_error(
                 "CQ0302",
-                f"{node.name.upper()} is not an aggregate: it accepts no *, DISTINCT, ORDER BY, FILTER or NULLS",
+                f"{node.name.upper()} is not an aggregate: it takes no *, DISTINCT, ORDER BY, WITHIN, FILTER or NULLS",
                 node.span,
             )
         if short is not None:

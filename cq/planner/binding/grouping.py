@@ -110,7 +110,7 @@ def _in_window(
     if isinstance(window, SessionWindow):
         return _session(node, window, keys, calls.aggregates, items, span)
     if window.kind is not WindowKind.TUMBLE:
-        refuse_distinct(calls.aggregates, window.kind.name)
+        refuse_merging(calls.aggregates, window.kind.name)
     return _window_aggregate(node, window, keys, {}, calls.aggregates, items, span)
 
 
@@ -179,7 +179,7 @@ def _session(
     """Sessions of every group. PARTITION BY and GROUP BY name the same keys: a session is of one group."""
     if window.keys is not None and set(_distinct_keys(window.keys)) != set(keys):
         raise _other_groups(window, keys, node.schema.names)
-    refuse_distinct(aggregates, "SESSION")
+    refuse_merging(aggregates, "SESSION")
     key_names, names = _names(keys, aggregates, items)
     result = SessionAggregate(
         node, keys, tuple(aggregates), key_names, names, time=window.time, gap_us=window.gap_us, span=span
@@ -251,13 +251,13 @@ def _names(
     return tuple(key_names), tuple(names)
 
 
-def refuse_distinct(aggregates: Sequence[AggregateCall], window: str) -> None:
-    """CQ0502 for DISTINCT in windows whose sets would have to be merged."""
+def refuse_merging(aggregates: Sequence[AggregateCall], window: str) -> None:
+    """CQ0502 for DISTINCT, and for texts put together by position, in windows whose states would have to be merged."""
     for a in aggregates:
-        if a.distinct:
+        if a.distinct or not a.function.merges:
             raise compile_error(
                 "CQ0502",
-                f"{a.function.name.upper()}(DISTINCT …) in {window} is not supported yet",
+                f"{a.function.name.upper()}({'DISTINCT ' * a.distinct}…) in {window} is not supported yet",
                 a.span,
                 help="it works in TUMBLE",
             )

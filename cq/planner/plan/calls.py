@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from cq.errors import NOWHERE, Span
 from cq.lang.aggregates import Aggregate
@@ -17,7 +18,10 @@ Change = Callable[[Expr], Expr]
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
-    """An aggregate over a group: its rows where `filter` is TRUE, each distinct argument once if `distinct`."""
+    """An aggregate over a group: its rows where `filter` is TRUE, each distinct argument once if `distinct`.
+
+    options: the constants that the aggregate takes behind its arguments.
+    """
 
     function: Aggregate
     args: tuple[Expr, ...]
@@ -25,6 +29,7 @@ class AggregateCall:
     nullable: bool
     distinct: bool = False
     filter: Expr | None = None
+    options: tuple[Any, ...] = ()
     span: Span = field(default=NOWHERE, compare=False)
 
     @property
@@ -59,11 +64,11 @@ class AggregateCall:
 
     def parameters(self, text: Callable[[Expr], str]) -> str:
         """What it computes, without names and positions of columns."""
-        shown = ",".join(text(e) for e in self.args)
+        shown = ",".join((*(text(e) for e in self.args), *map(repr, self.options)))
         tail = f" filter {text(self.filter)}" if self.filter is not None else ""
         return f"{self.function.name}({'distinct ' * self.distinct}{shown}){tail}"
 
     def __str__(self) -> str:
-        inside = ", ".join(format_expr(a) for a in self.args) or "*"
+        inside = ", ".join((*(format_expr(a) for a in self.args), *map(str, self.options))) or "*"
         tail = f" FILTER (WHERE {format_expr(self.filter)})" if self.filter else ""
         return f"{self.function.name}({'DISTINCT ' if self.distinct else ''}{inside}){tail}"

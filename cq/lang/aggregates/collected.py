@@ -1,0 +1,252 @@
+"""Aggregates that keep all values of a group: MEDIAN, QUANTILE_CONT, QUANTILE_DISC, MODE, STRING_AGG.
+
+The state of the first four is a tree: () without values, (value,), or (earlier, later). Their results depend on which
+values there are and not on their order, so that merging is exact. -0.0 counts as 0.0, and NaN is the greatest number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cq.lang.aggregates.library import always
+from cq.lang.aggregates.registry import Aggregate, Option, register
+from cq.lang.functions.comparison import equals
+from cq.lang.functions.registry import Constants, Refusal, Signature
+from cq.lang.functions.spark_text import cast_to
+from cq.lang.types import BIGINT, DOUBLE, VARCHAR, DataType, Kind
+
+Tree = tuple[Any, ...]
+FRACTION = Option(DOUBLE, lambda value: 0.0 <= value <= 1.0, "a number from 0 to 1")
+
+
+def between(values: Sequence[float], fraction: float) -> float:
+    """The value at `fraction` of the way from the first to the last of n ascending values.
+
+    The way has n - 1 steps of equal length; between two values it is straight: with place = fraction * (n - 1) and
+    low = floor(place), (low + 1 - place) * values[low] + (place - low) * values[low + 1].
+    """
+    place = fraction * (len(values) - 1)
+    low = math.floor(place)
+    below, above = values[low], values[min(low + 1, len(values) - 1)]
+    if below == above or place == low:
+        return below
+    return (low + 1 - place) * below + (place - low) * above
+
+
+def reaching(values: Sequence[Any], fraction: float) -> Any:
+    """The first of n ascending values that is not before ceil(fraction * n)."""
+    return values[max(math.ceil(fraction * len(values)) - 1, 0)]
+
+
+def commonest(values: Sequence[Any]) -> Any:
+    """The value that is most often in an ascending list, of several the least."""
+    best, most, first = values[0], 0, 0
+    for n, value in enumerate(values):
+        first = first if equals(value, values[first]) else n
+        if n + 1 - first > most:
+            best, most = value, n + 1 - first
+    return best
+
+
+def _ascending(tree: Tree) -> list[Any]:
+    """The values of a tree: -0.0 as 0.0, NaN behind all numbers."""
+    found, left = [], [tree]
+    while left:
+        node = left.pop()
+        if len(node) == 1:
+            found.append(node[0] + 0.0 if isinstance(node[0], float) else node[0])
+        else:
+            left.extend(node)
+    return sorted(found, key=lambda value: (value != value, value))  # noqa: PLR0124 - only NaN differs from itself
+
+
+def _number(types: tuple[DataType, ...], _: Constants) -> Signature | None:
+    if len(types) != 1 or not (types[0].is_numeric or types[0].kind is Kind.NULL):
+        return None
+    return Signature((DOUBLE,), DOUBLE)
+
+
+def _word(types: tuple[DataType, ...], _: Constants) -> Signature | Refusal | None:
+    """What fits a word: neither VARCHAR nor a DECIMAL of more than 18 digits."""
+    if len(types) != 1 or types[0].kind is Kind.ARRAY:
+        return None
+    if types[0] == VARCHAR:
+        return Refusal(
+            "CQ0302",
+            "this aggregate of VARCHAR is not supported yet",
+            "count each text with GROUP BY text, then take ARG_MAX(text, n) of the counts; MIN and MAX take texts",
+        )
+    if types[0].physical is Physical.I128:
+        return Refusal(
+            "CQ0302",
+            f"this aggregate of {types[0]} is not supported yet: it takes 18 digits",
+            f"CAST the argument to DECIMAL(18, {min(types[0].scale, 18)}), or to DOUBLE",
+        )
+    t = BIGINT if types[0].kind is Kind.NULL else types[0]
+    return Signature((t,), t)
+
+
+def _spark_ascending(value: str) -> Callable[..., str]:
+    """The text around an ascending array v of all values, which holds none at least."""
+
+    def text(signature: Signature, argument: str, over: str, fraction: float = 0.5) -> str:
+        t = signature.params[0]
+        item = f"{argument} + 0D" if t.is_float else argument
+        picked = value.format(fraction=f"{fraction!r}D")
+        ascending = f"sort_array(collect_list({item}){over})"
+        whole = f"transform(array({ascending}), v -> case when size(v) > 0 then {picked} end)[0]"
+        return cast_to(whole, signature.returns, unless=DOUBLE) if t.is_float else whole
+
+    return text
+
+
+_PLACE = "({fraction} * (size(v) - 1))"
+_LOW = f"cast(floor({_PLACE}) as INT)"
+_NEXT = f"v[least({_LOW} + 1, size(v) - 1)]"
+_BETWEEN = (
+    f"case when v[{_LOW}] = {_NEXT} or {_PLACE} = {_LOW} then v[{_LOW}]"
+    f" else ({_LOW} + 1 - {_PLACE}) * v[{_LOW}] + ({_PLACE} - {_LOW}) * {_NEXT} end"
+)
+_REACHING = "v[greatest(cast(ceil({fraction} * size(v)) as INT) - 1, 0)]"
+
+
+def _register(
+    name: str, shape: str, doc: str, rule: Any, value: Callable[..., Any], spark: Any, examples: tuple[str, ...],
+    *aliases: str, options: tuple[Option, ...] = (),
+) -> None:  # fmt: skip
+    register(
+        Aggregate(
+            name=name,
+            shape=shape,
+            rule=rule,
+            zero=(),
+            add=lambda _, state, item: (state, (item,)),
+            merge=lambda _, a, b: (a, b),
+            empty=lambda state: not _ascending(state),
+            result=lambda _, state, *given: value(_ascending(state), *given),
+            exact_merge=always,
+            options=options,
+            within_group=name != "median",
+            doc=doc,
+            spark=spark,
+            native=name,
+            examples=(*examples, f"{name} over nothing = null"),
+        ),
+        *aliases,
+    )
+
+
+_register(
+    "median",
+    "median(number)",
+    "The middle of the non-null values as DOUBLE, between the two in the middle of an even number of them.",
+    _number,
+    lambda values: between(values, 0.5),
+    _spark_ascending(_BETWEEN),
+    ("median over 5, 1, null, 3 = 3e0", "median over 1, 4 = 2.5e0", "median over 7 = 7e0", "median over null = null"),
+)
+_register(
+    "quantile_cont",
+    "quantile_cont(number, fraction)",
+    "Also PERCENTILE_CONT(fraction) WITHIN GROUP (ORDER BY number).\n"
+    "The value as DOUBLE at a fraction of the way from the least to the greatest of the n non-null values: with\n"
+    "p = fraction * (n - 1) and i = floor(p), it is (i + 1 - p) * v[i] + (p - i) * v[i + 1].",
+    _number,
+    between,
+    _spark_ascending(_BETWEEN),
+    (
+        "quantile_cont(0.25) over 5, 1, null, 3 = 2e0",
+        "quantile_cont(1) over 1, 4 = 4e0",
+        "quantile_cont(0) over 7, 2 = 2e0",
+    ),
+    "percentile",
+    "percentile_cont",
+    options=(FRACTION,),
+)
+_register(
+    "quantile_disc",
+    "quantile_disc(x, fraction)",
+    "The least non-null value up to which, in ascending order, there is at least this fraction of all of them.\n"
+    "Also PERCENTILE_DISC(fraction) WITHIN GROUP (ORDER BY x).",
+    _word,
+    reaching,
+    _spark_ascending(_REACHING),
+    (
+        "quantile_disc(0.5) over 5, 1, null, 3 = 3",
+        "quantile_disc(0.5) over 1, 4 = 1",
+        "quantile_disc(0) over 7, 2 = 2",
+        "quantile_disc(1) over DATE '2024-01-01', DATE '2023-01-01' = DATE '2024-01-01'",
+    ),
+    "percentile_disc",
+    "quantile",
+    options=(FRACTION,),
+)
+_register(
+    "mode",
+    "mode(x)",
+    "The most frequent non-null value, of several the least. Also MODE() WITHIN GROUP (ORDER BY x).",
+    _word,
+    commonest,
+    lambda signature, argument, over: cast_to(
+        f"mode({argument}{' + 0D' if signature.params[0].is_float else ''}, true){over}",
+        signature.returns,
+        unless=None if signature.params[0].is_float else signature.returns,
+    ),
+    (
+        "mode over 2, 1, 2, null = 2",
+        "mode over 3, 1, 3, 1 = 1",
+        "mode over true, false, true = true",
+        "mode over null = null",
+    ),
+)
+
+
+def _texts(types: tuple[DataType, ...], _: Constants) -> Signature | None:
+    fits = len(types) == 2 and all(t.kind in {Kind.VARCHAR, Kind.NULL} for t in types)
+    return Signature((VARCHAR, VARCHAR), VARCHAR) if fits else None
+
+
+def _joined(_: Signature, tree: Tree) -> str:
+    """The texts of a tree from left to right, each after its separator but for the first."""
+    pieces: list[str] = []
+    left = [tree]
+    while left:
+        node = left.pop()
+        if len(node) == 1:
+            ((text, separator),) = node
+            pieces += [separator, text] if pieces else [text]
+        else:
+            left.extend(reversed(node))
+    return "".join(pieces)
+
+
+register(
+    Aggregate(
+        name="string_agg",
+        shape="string_agg(text, separator)",
+        rule=_texts,
+        zero=(),
+        add=lambda _, state, _arrival, text, separator: (state, ((text, separator),)),
+        merge=lambda _, a, b: (a, b) if a and b else a or b,
+        empty=lambda state: not state,
+        result=_joined,
+        exact_merge=lambda _: False,
+        by_position=True,
+        merges=False,
+        doc="The texts one after the other, by position, the separator before each but the first; NULL without any.",
+        spark="if(count({0}){1} = 0, null, array_join(transform(sort_array(collect_list(case when {0} is not null then"
+        " struct({2} as p, {0}.a as a, {0}.b as b) end){1}), (v, i) -> if(i = 0, v.a, concat(v.b, v.a))), ''))",
+        native="string_agg",
+        examples=(
+            "string_agg over ('b', '-'), (null, '-'), ('a', '-') = 'b-a'",
+            "string_agg over ('', '+'), ('', '+') = '+'",
+            "string_agg over ('a', null) = null",
+            "string_agg over nothing = null",
+        ),
+    ),
+    "listagg",
+    "group_concat",
+)
+LOADED = True

@@ -1,0 +1,241 @@
+"""Lists that entries own: all values of a group, or a text that grows.
+
+A list takes four words of an entry. The first two are a string whose bytes are the list's room, so that whatever
+copies, saves, moves and weighs the strings of a table does so with lists. The third says how many of these bytes are
+used, the fourth how many words of a list of words are in ascending order, from the first on; doubles are kept as words
+of the same order (`ordered_bits`).
+
+Sharing: none, as for tables.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import (
+    alloc,
+    bits_f64,
+    copy,
+    f64_ceil,
+    f64_floor,
+    f64_to_i64,
+    fill,
+    i64_to_f64,
+    ld_i64,
+    max_i64,
+    min_i64,
+    move,
+    pick,
+    release,
+    shr_u,
+    st_i64,
+)
+from cq.runtime.containers.strings import COMPACT_FROM_BYTES, table_arena, table_compact
+from cq.runtime.containers.table_words import TABLE_ARENA, TABLE_ARENA_USED, TABLE_GARBAGE
+from cq.runtime.layout.words import Struct, name_words
+
+_list = Struct("LIST")
+LIST_ROOM = _list.word()  # a string: its length, and where it is in the arena
+LIST_PLACE = _list.word()
+LIST_USED = _list.word()  # bytes
+LIST_ORDERED = _list.word()  # words in ascending order, from the first on
+LIST_WORDS = _list.size()
+
+FIRST_ROOM_BYTES = 64  # more than a string within an entry has
+MOST_ROOM_BYTES = 1 << 31  # of one list; the length of a string has 32 bits
+FEW_NEW = 8  # so many words behind those in order are put into their places one by one
+SIGN_FREE = (1 << 63) - 1
+
+name_words(globals())
+
+
+@native("i64(i64)", inline=True)
+def ordered_bits(bits: int) -> int:
+    """The bits of a double as a word of the same order, and the other way round; -0.0 is below 0.0, NaN above all."""
+    return bits ^ pick(bits < 0, SIGN_FREE, 0)
+
+
+@native("i64(i64, i64)", inline=True)
+def list_items(table: int, slot: int) -> int:
+    """The address of the first item, whose room is not empty; valid until the table changes. slot: of the list."""
+    return ld_i64(table, TABLE_ARENA) + ld_i64(slot, LIST_PLACE)
+
+
+@native("i64(i64, i64, i64)", export=True)
+def list_room(table: int, slot: int, extra: int) -> int:
+    """1 and `extra` more bytes fit; 0 without memory, or beyond the most a list may have."""
+    used = ld_i64(slot, LIST_USED)
+    room = ld_i64(slot, LIST_ROOM) & 4294967295
+    if used + extra <= room:
+        return 1
+    wanted = max(room * 2, FIRST_ROOM_BYTES)
+    while wanted < used + extra:
+        wanted *= 2
+    if wanted > MOST_ROOM_BYTES:
+        return 0
+    garbage = ld_i64(table, TABLE_GARBAGE)
+    wasteful = garbage > COMPACT_FROM_BYTES and garbage * 2 > ld_i64(table, TABLE_ARENA_USED)
+    if wasteful and table_compact(table) == 0:
+        return 0
+    if table_arena(table, wanted) == 0:
+        return 0
+    place = ld_i64(table, TABLE_ARENA_USED)
+    target = ld_i64(table, TABLE_ARENA) + place
+    if used > 0:
+        copy(target, list_items(table, slot), used)
+    fill(target + used, 0, wanted - used)  # what is saved of it is the same in every run
+    st_i64(table, TABLE_GARBAGE, ld_i64(table, TABLE_GARBAGE) + room)
+    st_i64(table, TABLE_ARENA_USED, place + wanted)
+    st_i64(slot, LIST_ROOM, wanted)
+    st_i64(slot, LIST_PLACE, place)
+    return 1
+
+
+@native("i64(i64, i64, i64)", export=True)
+def list_add(table: int, slot: int, word: int) -> int:
+    """1 and the list has one more word; 0 without memory."""
+    if list_room(table, slot, 8) == 0:
+        return 0
+    used = ld_i64(slot, LIST_USED)
+    st_i64(list_items(table, slot) + used, 0, word)
+    st_i64(slot, LIST_USED, used + 8)
+    return 1
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def list_append(table: int, slot: int, address: int, size: int) -> int:
+    """1 and the list has these bytes at its end, which are not in the table's arena; 0 without memory."""
+    if size == 0:
+        return 1
+    if list_room(table, slot, size) == 0:
+        return 0
+    used = ld_i64(slot, LIST_USED)
+    copy(list_items(table, slot) + used, address, size)
+    st_i64(slot, LIST_USED, used + size)
+    return 1
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def list_merge(table: int, slot: int, other_table: int, other: int) -> int:
+    """1 and the list has the other one's items at its end; 0 without memory. Both may be of one table."""
+    size = ld_i64(other, LIST_USED)
+    if size == 0:
+        return 1
+    if list_room(table, slot, size) == 0:
+        return 0
+    used = ld_i64(slot, LIST_USED)
+    copy(list_items(table, slot) + used, list_items(other_table, other), size)
+    st_i64(slot, LIST_USED, used + size)
+    return 1
+
+
+@native("i64(i64, i64)", export=True)
+def list_sort(table: int, slot: int) -> int:
+    """1 and the words of the list are in ascending order; 0 without memory."""
+    count = shr_u(ld_i64(slot, LIST_USED), 3)
+    ordered = ld_i64(slot, LIST_ORDERED)
+    if ordered == count:
+        return 1
+    items = list_items(table, slot)
+    if ordered > 0 and count - ordered <= FEW_NEW:
+        for n in range(ordered, count):
+            _put_in_place(items, n)
+    else:
+        spare = alloc(count * 8)
+        if spare == 0:
+            return 0
+        _merge_sort(items, spare, count)
+        release(spare)
+    st_i64(slot, LIST_ORDERED, count)
+    return 1
+
+
+@native("void(i64, i64)")
+def _put_in_place(items: int, count: int) -> None:
+    """The word behind `count` ones in order is among them."""
+    word = ld_i64(items, count)
+    low = 0
+    high = count
+    while low < high:
+        middle = (low + high) >> 1
+        if ld_i64(items, middle) <= word:
+            low = middle + 1
+        else:
+            high = middle
+    move(items + (low + 1) * 8, items + low * 8, (count - low) * 8)
+    st_i64(items, low, word)
+
+
+@native("void(i64, i64, i64)")
+def _merge_sort(items: int, spare: int, count: int) -> None:
+    """The words are in ascending order: runs of 1, 2, 4, … words merged from one room into the other."""
+    source = items
+    target = spare
+    width = 1
+    while width < count:
+        start = 0
+        while start < count:
+            _merge_runs(source, target, start, min_i64(start + width, count), min_i64(start + 2 * width, count))
+            start += 2 * width
+        source, target = target, source
+        width *= 2
+    if source != items:
+        copy(items, source, count * 8)
+
+
+@native("void(i64, i64, i64, i64, i64)")
+def _merge_runs(source: int, target: int, start: int, middle: int, end: int) -> None:
+    """The words from `start` to `end` of the target are those of the source, of which both runs are in order."""
+    left = start
+    right = middle
+    for n in range(start, end):
+        if left < middle and (right == end or ld_i64(source, left) <= ld_i64(source, right)):
+            st_i64(target, n, ld_i64(source, left))
+            left += 1
+        else:
+            st_i64(target, n, ld_i64(source, right))
+            right += 1
+
+
+@native("f64(i64, i64, f64)", export=True)
+def list_between(table: int, slot: int, fraction: float) -> float:
+    """`cq.lang.aggregates.collected.between` of a list of doubles in order; 0.0 of none."""
+    count = shr_u(ld_i64(slot, LIST_USED), 3)
+    if count == 0:
+        return 0.0
+    items = list_items(table, slot)
+    place = fraction * i64_to_f64(count - 1)
+    low = f64_to_i64(f64_floor(place))
+    below = bits_f64(ordered_bits(ld_i64(items, low)))
+    above = bits_f64(ordered_bits(ld_i64(items, min_i64(low + 1, count - 1))))
+    if below == above or place == i64_to_f64(low):
+        return below
+    return (i64_to_f64(low + 1) - place) * below + (place - i64_to_f64(low)) * above
+
+
+@native("i64(i64, i64, f64)", export=True)
+def list_reaching(table: int, slot: int, fraction: float) -> int:
+    """The first word, in order, up to which there is this fraction of the list; 0 of none."""
+    count = shr_u(ld_i64(slot, LIST_USED), 3)
+    if count == 0:
+        return 0
+    place = f64_to_i64(f64_ceil(fraction * i64_to_f64(count)))
+    return ld_i64(list_items(table, slot), max_i64(place - 1, 0))
+
+
+@native("i64(i64, i64)", export=True)
+def list_commonest(table: int, slot: int) -> int:
+    """The word that is most often in a list in order, of several the least; 0 of none."""
+    count = shr_u(ld_i64(slot, LIST_USED), 3)
+    if count == 0:
+        return 0
+    items = list_items(table, slot)
+    best = ld_i64(items, 0)
+    most = 0
+    first = 0
+    for n in range(count):
+        if ld_i64(items, n) != ld_i64(items, first):
+            first = n
+        if n + 1 - first > most:
+            most = n + 1 - first
+            best = ld_i64(items, n)
+    return best
