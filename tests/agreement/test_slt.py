@@ -70,12 +70,18 @@ def test_the_reference_gives_the_expected_rows(case_id: int) -> None:
 
 @pytest.mark.parametrize("case_id", RUNNING, ids=lambda n: IDS[n])
 def test_generated_code_interpreted_gives_the_same(case_id: int) -> None:
-    agree(case_id, [w for w in WAYS if w.interpreted])
+    agree(case_id, ways(case_id, interpreted=True))
 
 
 @pytest.mark.parametrize("case_id", RUNNING, ids=lambda n: IDS[n])
 def test_compiled_it_gives_the_same_whatever_the_threads_and_batches(case_id: int) -> None:
-    agree(case_id, [w for w in WAYS if not w.interpreted])
+    agree(case_id, ways(case_id, interpreted=False))
+
+
+def ways(case_id: int, interpreted: bool) -> list[Way]:
+    """All of them; of first queries, whose operators have cases of their own, the last."""
+    found = [w for w in WAYS if w.interpreted == interpreted]
+    return found[-1:] if CASES[case_id].file == "first_queries.slt" else found
 
 
 def agree(case_id: int, ways: list[Way]) -> None:

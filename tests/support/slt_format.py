@@ -32,6 +32,7 @@ from typing import Any
 
 from cq.lang.schema import Field
 from cq.lang.types import DataType, Kind
+from cq.lang.value_text import read_decimal, write_decimal
 
 _CELL = re.compile(r"\s*('(?:[^']|'')*'|[^,']*?)\s*(?:,|$)")
 _HEADS = {"case", "stream", "query", "rows", "late", "error", "spark", "duckdb"}
@@ -165,7 +166,9 @@ def read_value(text: str, type_: DataType) -> Any:
         case Kind.REAL | Kind.DOUBLE:
             return float(text)
         case Kind.DECIMAL:
-            return int(Decimal(text).scaleb(type_.scale))
+            value = read_decimal(text, type_.precision, type_.scale)
+            assert value is not None, f"{text} is no {type_}"
+            return value
         case Kind.TIMESTAMP | Kind.INTERVAL:
             return int(Decimal(text) * MICRO)
         case Kind.DATE:
@@ -191,7 +194,7 @@ def write_value(value: Any, type_: DataType) -> str:
         case Kind.REAL | Kind.DOUBLE:
             return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), repr(value))
         case Kind.DECIMAL:
-            return str(Decimal(value).scaleb(-type_.scale))
+            return write_decimal(value, type_.scale)
         case Kind.TIMESTAMP | Kind.INTERVAL:
             seconds, micros = divmod(abs(value), MICRO)
             fraction = f".{micros:06}".rstrip("0") if micros else ""

@@ -15,7 +15,7 @@ from cq.lang.aggregates.registry import Aggregate, Option, register
 from cq.lang.functions.comparison import equals
 from cq.lang.functions.registry import Constants, Refusal, Signature
 from cq.lang.functions.spark_text import cast_to
-from cq.lang.types import BIGINT, DOUBLE, VARCHAR, DataType, Kind
+from cq.lang.types import BIGINT, DOUBLE, VARCHAR, DataType, Kind, Physical
 
 Tree = tuple[Any, ...]
 FRACTION = Option(DOUBLE, lambda value: 0.0 <= value <= 1.0, "a number from 0 to 1")
