@@ -185,7 +185,8 @@ OVER_AND_JOINS = {
     "values_of_several_kinds": "VALUES (1, 2), (3);\nVALUES (1), ('a');\nVALUES (x), (COUNT(*));\nVALUES (1), (7 / 0);"
     "\nSELECT x;\nSELECT *;",
     "grouping_sets": BID + "SELECT auction, GROUPING(price) FROM bid GROUP BY ROLLUP(auction, item);\n"
-    "SELECT GROUPING(auction) FROM bid;\nSELECT COUNT(*) AS n FROM bid GROUP BY CUBE(auction, price, item, amount), CUBE(ts, 1, 2);"
+    "SELECT GROUPING(auction) FROM bid;\n"
+    "SELECT COUNT(*) AS n FROM bid GROUP BY CUBE(auction, price, item, amount), CUBE(ts, 1, 2);"
     "\nSELECT auction + SUM(price) FROM bid GROUP BY ALL;\nSELECT rollup(price) FROM bid;",
     "sets_with_and_without_a_window": BID
     + PER_MIN
