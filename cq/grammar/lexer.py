@@ -52,6 +52,7 @@ NILADIC = frozenset(["CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCAL
 ONLY_BEFORE: dict[str, frozenset[str]] = {
     word: frozenset(followers.split())
     for word, followers in {
+        "ANY": "(",
         "ASOF": "JOIN LEFT INNER",
         "CAST": "(",
         "CHECK": "(",
@@ -70,6 +71,7 @@ ONLY_BEFORE: dict[str, frozenset[str]] = {
         "PARTITION": "BY",
         "PRIMARY": "KEY",
         "RESPECT": "NULLS",
+        "SOME": "(",
         "SUBSTRING": "(",
         "TIME": "STRING ZONE",
         "TIMESTAMP": "STRING",
