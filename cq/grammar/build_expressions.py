@@ -116,6 +116,19 @@ class ExpressionBuilder:
         sign: Any = {"!=": "<>", "<=>": "IS NOT DISTINCT FROM"}.get(op.text, op.text)
         return ast.Binary(sign, left, right, span=at, op_span=self._span(op))
 
+    def compared_to_query(self, at: Span, operand: Any, op: Token, which: str, query: Any) -> ast.InQuery:
+        """`= ANY (query)` is IN, `<> ALL (query)` is NOT IN."""
+        if (op.text, which) in {("=", "ANY"), ("==", "ANY"), ("=", "SOME"), ("==", "SOME")}:
+            return ast.InQuery(operand, query, span=at)
+        if (op.text, which) in {("<>", "ALL"), ("!=", "ALL")}:
+            return ast.InQuery(operand, query, negated=True, span=at)
+        raise compile_error(
+            "CQ0501",
+            f"{op.text} {which} (SELECT …) is not supported",
+            self._span(op).to(at),
+            help="compare with one value: (SELECT MAX(y) FROM …), or MIN; there are = ANY and <> ALL",
+        )
+
     def between(self, at: Span, operand: Any, negated: Token | None, low: Any, high: Any) -> ast.Between:
         return ast.Between(operand, low, high, negated is not None, span=at)
 

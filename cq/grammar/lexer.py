@@ -52,6 +52,7 @@ NILADIC = frozenset(["CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCAL
 ONLY_BEFORE: dict[str, frozenset[str]] = {
     word: frozenset(followers.split())
     for word, followers in {
+        "ANY": "(",
         "ASOF": "JOIN LEFT INNER",
         "CAST": "(",
         "CHECK": "(",
@@ -74,6 +75,7 @@ ONLY_BEFORE: dict[str, frozenset[str]] = {
         "RESPECT": "NULLS",
         "ROLLUP": "(",
         "SETS": "(",
+        "SOME": "(",
         "SUBSTRING": "(",
         "TIME": "STRING ZONE",
         "TIMESTAMP": "STRING",

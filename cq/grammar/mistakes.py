@@ -333,7 +333,7 @@ def expected_words(expected: frozenset[str], expression_starts: frozenset[str], 
     if "CREATE" in left:
         return ["CREATE", "INSERT INTO", "SELECT", "SET", "WITH", "EXPLAIN"]
     if {"NUMBER", "STRING", "LPAR"} <= left:
-        left -= expression_starts | {"TABLE", "DESCRIPTOR", "ROWS", "ALL", "DISTINCT"}
+        left -= expression_starts | {"TABLE", "DESCRIPTOR", "ROWS", "ALL", "ANY", "SOME", "DISTINCT"}
         words.add("an expression")
     if {"NAME", "LATERAL", "UNNEST"} <= left:
         left -= {"NAME", "LATERAL", "UNNEST", "TABLE", "LPAR"}

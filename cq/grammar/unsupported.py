@@ -128,7 +128,7 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("{} is not an operator of cq", "write a / b: on integers it is the integer quotient", "DIV"),
     *_phrases(
         "{} (…) is not supported",
-        "write x IN (SELECT …), x > (SELECT MAX(y) FROM …) or MIN; of values x IN (1, 2, 3), x > GREATEST(1, 2, 3)",
+        "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)",
         "ANY (",
         "SOME (",
         "ALL (",

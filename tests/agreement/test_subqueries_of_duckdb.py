@@ -20,6 +20,7 @@ CONDITIONS = [
     "k IN (SELECT k FROM b)",
     "k + 3 IN (SELECT k FROM b WHERE w > 6)",
     "v NOT IN (SELECT w FROM b WHERE w > 5)",
+    "k = ANY (SELECT k FROM b WHERE k < 4) AND v <> ALL (SELECT w FROM b WHERE w > 5)",
     "v NOT IN (SELECT k FROM b)",
     "k NOT IN (SELECT k FROM b WHERE k > 3)",
     "k NOT IN (SELECT k FROM b WHERE k > 9)",

@@ -152,7 +152,7 @@ CASES: dict[str, list[str]] = {
         "SELECT a FROM t WINDOW TUMBLING (SIZE 1 MINUTE) GROUP BY a",
         "CREATE STREAM s (a MAP<INT, INT>)",
         "CREATE STREAM s (a TIMESTAMP WITH TIME ZONE)",
-        "SELECT a FROM t WHERE a = ANY (SELECT 1)",
+        "SELECT a FROM t WHERE a > ANY (SELECT 1)",
         "CREATE TRIGGER g AFTER UPDATE ON s BEGIN SELECT 1; END",
         "INSERT OVERWRITE t SELECT 1",
         "SELECT a FROM s JOIN (SELECT a FROM t) AS m FOR SYSTEM_TIME AS OF s.ts ON m.a = s.a",
