@@ -195,7 +195,7 @@ OVER_AND_JOINS = {
     "changes_of_a_star": BID + "SELECT * EXCLUDE (prize, item) FROM bid;\n"
     "SELECT * REPLACE (1 AS ite) FROM bid;\nSELECT b.* EXCEPT (item) REPLACE ('x' AS item) FROM bid AS b;\n"
     "SELECT * EXCLUDE (auction, price, amount, item, ts) FROM bid;",
-    "order_of_distinct_on": BID + "SELECT DISTINCT ON (auction) auction, price FROM bid ORDER BY price;",
+    "order_of_distinct": BID + "SELECT DISTINCT auction FROM bid ORDER BY price;",
     "except_without_end": LIVE + "SELECT k FROM live EXCEPT SELECT v FROM live WHERE v > 5;",
     "intersect_types": BID + "SELECT auction, item FROM bid INTERSECT ALL SELECT auction, price FROM bid;",
     "primary_key": "CREATE TABLE account (card VARCHAR PRIMARY KEY, balance BIGINT);",
@@ -292,9 +292,6 @@ SUB_QUERIES = {
     + SALE
     + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
     "WHERE auction IN (SELECT auction FROM sale) GROUP BY window_start;",
-    "over_behind_a_sub_query": BID
-    + SALE
-    + "SELECT LAG(price) OVER (ORDER BY ts) FROM bid WHERE auction IN (SELECT auction FROM sale);",
 }
 
 WINDOW_ARGUMENTS = {

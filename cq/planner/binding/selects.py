@@ -129,7 +129,7 @@ class SelectBinder:
         exprs += self.distinct_keys(items)
         having = self.attempt(self.conditions, self.select.having, HAVING)
         qualify = self.attempt(self.condition, self.select.qualify, QUALIFY)
-        order = [self.attempt(self.order_key, item, items, exprs) for item in self.order]
+        order = [self.attempt(self.order_key, item, items, exprs[: len(items)]) for item in self.order]
         self.findings.raise_if_any()
         bound = [e for e in exprs if e is not None]
         if self.select.group_all:
