@@ -16,6 +16,7 @@ from cq.lang.expressions import format_expr
 from cq.planner.binding.binder import bind
 from cq.planner.binding.catalog import Environment
 from cq.planner.physical import chain
+from cq.planner.physical import choose as choosing
 from cq.planner.physical.chain import cuts
 from cq.planner.physical.choose import ROUTED_FROM_NS, choose, lane_count, row_cost_ns
 from cq.planner.physical.printing import draw_stages, graph_text
@@ -164,6 +165,22 @@ def test_windows_that_merge_exactly_over_stateless_rows_are_filled_by_every_work
     assert ways(doubles) == [Way.LOOP]
     sets = placed(plan_of(f"SELECT COUNT(DISTINCT auction) AS n FROM {TUMBLE} GROUP BY window_end;"))
     assert ways(sets) == [Way.LOOP]
+
+
+def test_a_join_within_windows_runs_in_lanes_by_the_keys_that_rows_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "ROUTED_FROM_NS", 0)
+    text = f"SELECT a.price FROM {TUMBLE} AS a JOIN {TUMBLE} AS b USING (window_start, window_end, auction, bidder);"
+    part = placed(plan_of(text))
+    assert ways(part) == [Way.LANES], part.stages[0].reason
+    assert keys_of(part) == [["auction", "bidder"]]
+    by_window = placed(plan_of(text.replace(", auction, bidder", "")))
+    assert ways(by_window) == [Way.LOOP], by_window.stages[0].reason
+
+
+def test_groups_of_rows_in_windows_are_not_filled_apart() -> None:
+    rows = f"(SELECT window_start, window_end, auction FROM {TUMBLE})"
+    part = placed(plan_of(f"SELECT auction, COUNT(*) AS n FROM {rows} GROUP BY window_start, window_end, auction;"))
+    assert ways(part) == [Way.LOOP], part.stages[0].reason
 
 
 def test_parts_that_share_no_source_are_plans_of_their_own() -> None:

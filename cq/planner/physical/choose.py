@@ -240,25 +240,30 @@ class _Choice:
     def _branch(
         self, plan: LogicalPlan, nodes: Sequence[LogicalNode], components: Sequence[Component]
     ) -> Branch | None:
-        """These operators of a plan in lanes of their own, by the key they have in common; None where a row does not
-        show it."""
-        if not components:
-            return None
+        """These operators of a plan in lanes of their own, by the parts of the key they have in common that a row
+        shows; None where it shows none."""
         prefix = stateless_prefix(plan)
         read = {id(i) for n in nodes if id(n) not in prefix for i in n.inputs}
+        edges = [e for e in boundaries(plan) if id(e) in read]
+        components = [c for c in components if all(self._shown(e, c[id(e)]) for e in edges)]
+        if not components:
+            return None
         found: dict[int, list[LeafKey]] = {}
-        for edge in boundaries(plan):
-            if id(edge) in read:
-                down = leaf_key(edge, [c[id(edge)] for c in components])
-                if down is None or not all(self.routable(down.leaf.schema, e) for e in down.key):
-                    return None
-                found.setdefault(id(down.leaf), []).append(down)
+        for edge in edges:
+            down = leaf_key(edge, [c[id(edge)] for c in components])
+            assert down is not None, "a key of which every part is shown"
+            found.setdefault(id(down.leaf), []).append(down)
         leaves = self._stage("", plan, Way.LOOP, "").leaves
         keys = [one_key(found[id(n)]) if id(n) in found else None for n in leaves]
         if any(not k for k in keys if k is not None):
             return None
         tracer, states = Tracer(prefix), [n for n in nodes if n.keeps_state]
         return Branch(tuple(keys), {n.identity: lane_parts(n, tracer, components) for n in states})
+
+    def _shown(self, edge: LogicalNode, part: Expr) -> bool:
+        """Whether a row of the leaf below `edge` shows what this part of a key of it is."""
+        down = leaf_key(edge, [part])
+        return down is not None and all(self.routable(down.leaf.schema, e) for e in down.key)
 
 
 def reason_of(branches: Sequence[Branch], cost_ns: int) -> str:
