@@ -225,6 +225,5 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["datetime", "parse_timestamp", "to_timestamp_ltz", "stringtotimestamp"], _TIME_OF),
     "epoch": "write UNIX_SECONDS(ts)",
     **dict.fromkeys(["sum_if", "sumif"], "write SUM(x) FILTER (WHERE condition)"),
-    **dict.fromkeys(["approx_count_distinct", "approx_distinct"], "write COUNT(DISTINCT x)"),
     "unnest": _UNNESTED,
 }

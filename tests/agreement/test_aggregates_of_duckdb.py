@@ -62,3 +62,24 @@ def same(ours: object, theirs: object) -> bool:
     if isinstance(ours, float) and isinstance(theirs, float):
         return math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-12)
     return ours == theirs
+
+
+def test_aggregates_of_many_values_are_those_of_the_reference() -> None:
+    dice = random.Random(3)
+    count = 6000
+    given = pa.table(
+        {
+            "k": pa.array([dice.randrange(2) for _ in range(count)], pa.int64()),
+            "n": pa.array([dice.randrange(-5000, 5000) for _ in range(count)], pa.int64()),
+            "x": pa.array([dice.choice([None, dice.randrange(50)]) for _ in range(count)], pa.int64()),
+            "y": pa.array([dice.choice([None, dice.uniform(-1, 1)]) for _ in range(count)], pa.float64()),
+            "t": pa.array([f"text number {dice.randrange(3000)}" for _ in range(count)]),
+        }
+    )
+    counted = "APPROX_COUNT_DISTINCT(n) AS dn, APPROX_COUNT_DISTINCT(y) AS dy, APPROX_COUNT_DISTINCT(t) AS dt"
+    query = cq.sql(
+        f"{STREAM}SELECT k, MEDIAN(n) AS m, MEDIAN(y) AS my, MODE(x) AS often, STRING_AGG(t, ', ') AS t, {counted} "
+        "FROM s GROUP BY k;"
+    )
+    wanted = query.run(inputs={"s": given}, engine="reference")["result"].to_arrow()
+    assert query.run(inputs={"s": given}, threads=2)["result"].to_arrow().equals(wanted)

@@ -26,6 +26,7 @@ BY_KEY, SEMI = "codegen.operators.join", "codegen.operators.semi_join"
 NOT_NULL = 'flow.scope.when(expr("not N", N=null))'
 PASSES = "flow.scope.when(passes)"
 ASSIGN = "codegen.operators.assign_windows"
+SKETCHES = "runtime.containers.sketches"
 PARTS = "codegen.state.aggregate_parts"
 SESSION, INTERVALS = "codegen.operators.session", "runtime.containers.intervals"
 SORT, RANKS = "codegen.operators.sort", "runtime.containers.ranks"
@@ -189,6 +190,12 @@ MUTANTS = {
         "        if n + 1 - first > most:", "        if n + 1 - first >= most:"
     ),
     "negative doubles are in order of their bits": in_lists("pick(bits < 0, SIGN_FREE, 0)", "pick(bits < 0, 0, 0)"),
+    "registers of a second pane are forgotten": seen_by(
+        "aggregates", SKETCHES, "max_i64(ld_u8(mine, n), ld_u8(theirs, n))", "ld_u8(mine, n)"
+    ),
+    "a value seen before is another one": seen_by(
+        "aggregates", SKETCHES, "number = shr_u(mixed, 64 - REGISTER_BITS)", "number = (rank + ld_u8(slot, 0)) & 4095"
+    ),
     "a list that grows forgets its values": in_lists(
         "    if used > 0:\n        copy(", "    if used > 99:\n        copy("
     ),
@@ -197,7 +204,7 @@ MUTANTS = {
         "if left & 1 == 1 and ld_i64(entry, word) != NEVER:",
         "if left & 1 == 2 and ld_i64(entry, word) != NEVER:",
         ("test_snapshot.py",),
-        "by position of pieces and interpreted",
+        "by_position_goes_on",
     ),
     "two rows of one event arrive together": seen_by(
         "sessions", "codegen.arrivals", "    if not _several_an_event(node.input):", "    if node.input:"

@@ -152,7 +152,8 @@ def test_removing_undoes_adding_where_merging_is_exact(entry: Aggregate, signatu
 def test_adding_again_changes_nothing_where_distinct_does_not(entry: Aggregate, signature: Signature) -> None:
     rng = random.Random(3)
     values = some_rows(rng, signature, 20)
-    assert same(folded(entry, signature, [*values, *values]), folded(entry, signature, values))
+    twice = folded(entry, signature, [*values, *values])
+    assert same(entry.value(signature, twice), entry.value(signature, folded(entry, signature, values)))
 
 
 @pytest.mark.parametrize(("entry", "signature"), CASES, ids=name_of)
@@ -207,6 +208,13 @@ def test_the_mean_of_integers_is_rounded_once() -> None:
         got = entry.value(signature, folded(entry, signature, numbered((v,) for v in values)))
         exact = Fraction(sum(values), len(values))
         assert got == float(exact)
+
+
+@pytest.mark.parametrize("count", [30, 1000, 9000, 40000])
+def test_an_approximate_count_is_near(count: int) -> None:
+    entry, signature = aggregates.resolve("approx_count_distinct", [BIGINT])  # type: ignore[misc]
+    found = entry.value(signature, folded(entry, signature, numbered((n * 1000,) for n in range(count))))
+    assert abs(found - count) <= 0.05 * count
 
 
 def test_a_sum_may_leave_the_range_on_the_way() -> None:

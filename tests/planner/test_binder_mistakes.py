@@ -88,6 +88,9 @@ NAMES = {
 }
 
 TYPES = {
+    "inside_aggregates": BID
+    + "SELECT SUM(price IGNORE NULLS), CORR(DISTINCT price, auction), QUANTILE_CONT(price, 2),\n"
+    "  MODE() WITHIN GROUP (ORDER BY price DESC), MODE(item) FROM bid;",
     "functions_of_other_systems": BID + "SELECT age(ts, ts), array_agg(price) FROM bid;",
     "windows_structs_and_sets_of_other_systems": BID
     + "SELECT time_bucket(INTERVAL '1 minute', ts) AS bucket, histogram(price), STRUCT(price)\n"

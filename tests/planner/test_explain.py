@@ -19,7 +19,7 @@ from cq.planner.operators import Over, Scan, TemporalJoin, WindowAggregate
 from cq.planner.physical.choose import choose
 from cq.planner.physical.classify import classify
 from cq.planner.plan.logical import LogicalPlan
-from cq.planner.plan.node import OpClass
+from cq.planner.plan.node import OpClass, StateBound
 from cq.planner.rewriting.rewrite import rewrite
 
 TUMBLE = "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
@@ -97,6 +97,18 @@ def test_pictures_show_each_operator_in_its_stage_and_where_panes_go() -> None:
 
 
 class TestClasses:
+    def test_an_aggregate_that_keeps_all_values_says_so(self) -> None:
+        def state_of(query: str) -> StateBound:
+            (state,) = (n.state for n in plan_of(query).nodes() if n.keeps_state)
+            return state
+
+        grouped = f"FROM {TUMBLE} GROUP BY window_end;"
+        kept = "open windows x groups with all their values (1 pane each)"
+        assert state_of(f"SELECT MEDIAN(price) AS m {grouped}").text == kept
+        assert state_of(f"SELECT AVG(price) AS m {grouped}").text == "open windows x groups (1 pane each)"
+        running = state_of("SELECT STRING_AGG('a', ',') OVER (ROWS UNBOUNDED PRECEDING) AS t FROM bid;")
+        assert running.text == "one entry a partition, with all values of its rows" and not running.bounded
+
     def test_a_window_without_keys_is_stateful_and_may_merge(self) -> None:
         plan = plan_of(f"SELECT COUNT(*) AS n FROM {TUMBLE} GROUP BY window_end;")
         known = classify(plan)

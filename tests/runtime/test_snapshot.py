@@ -179,12 +179,6 @@ CHAINED = {
     # the pieces of a row have one time and one arrival number; in the heap where they wait they do not lie in order
     "pieces of a row wait together": STREAM + "SELECT v, piece, LAG(piece) OVER (PARTITION BY v ORDER BY ts) AS before"
     " FROM s, UNNEST(SPLIT(k, ' ')) AS u(piece);",
-    # a loop numbers them as pieces of their rows, a chain as rows of their own
-    "values by position of pieces": STREAM
-    + "CREATE VIEW p AS SELECT v, ts, piece FROM s, UNNEST(SPLIT(k, ' ')) AS u(piece);\n"
-    "SELECT v, window_end, FIRST(piece) AS f, LAST(piece) AS l, ARG_MIN(piece, v) AS a, MEDIAN(LENGTH(piece)) AS m"
-    " FROM HOP(TABLE p, DESCRIPTOR(ts), INTERVAL '0.00002' SECOND, INTERVAL '0.00006' SECOND)"
-    " GROUP BY v, window_start, window_end;",
     "windows over rows numbered by another key": STREAM
     + f"CREATE VIEW n AS SELECT k, v, ts, LAG(v) {PARTITION}) AS before FROM s;\n"
     "SELECT v, window_end, COUNT(*) AS n, SUM(before) AS total"
@@ -213,6 +207,24 @@ def test_a_snapshot_of_one_plan_goes_on_in_another(name, interpreted, monkeypatc
     for order in ((0, 1, 0), (1, 0, 1), (0, 1, 2), (2, 0, 1)):
         for batch_rows in (5, 64):
             assert run_plans([plans[n] for n in order], batch_rows, interpreted) == wanted, (order, batch_rows)
+
+
+PICKED = (
+    STREAM
+    + "CREATE VIEW p AS SELECT k, v, ts, piece FROM s, UNNEST(SPLIT(k, ' ')) AS u(piece);\n"
+    + f"CREATE VIEW n AS SELECT v, ts, piece, LAG(v) {PARTITION}) AS before FROM p;\n"
+    "SELECT v, window_end, FIRST(piece) AS f, LAST(piece) AS l, ARG_MIN(piece, before) AS a, MEDIAN(before) AS m"
+    " FROM HOP(TABLE n, DESCRIPTOR(ts), INTERVAL '0.00002' SECOND, INTERVAL '0.00004' SECOND)"
+    " GROUP BY v, window_start, window_end;"
+)
+
+
+def test_what_groups_keep_of_rows_by_position_goes_on_in_another_plan(monkeypatch):
+    """A loop numbers the pieces of a row below the row's number, a chain counts them."""
+    (loop, _), (chain, _), _ = plans_of(PICKED, monkeypatch)
+    wanted = run_plans([(loop, 0)] * 3, 1000, True)
+    for order in ((loop, chain, loop), (chain, loop, chain)):
+        assert run_plans([(job, 0) for job in order], 64, True) == wanted
 
 
 def test_a_move_without_memory_leaves_nothing_behind(monkeypatch):

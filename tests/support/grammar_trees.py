@@ -148,7 +148,8 @@ class Trees:
         args = tuple(self.argument(depth) for _ in range(self.random.randint(0, 3)))
         order_by = self.some(self.order_item, depth, most=2) if args and self.chance(0.2) else ()
         distinct = bool(args) and self.chance(0.2)
-        return ast.Call(name, args, False, distinct, order_by, nulls, filter, over)
+        within = self.some(self.order_item, depth, most=2) if self.chance(0.2) else ()
+        return ast.Call(name, args, False, distinct, order_by, nulls, filter, over, within)
 
     def argument(self, depth: int) -> Any:
         value = self.expr(depth)

@@ -440,6 +440,25 @@ class Values(Part):
         return (expr("W != 0", W=word) if type_.kind is Kind.BOOLEAN else word,)
 
 
+class Sketch(Values):
+    """About how many different arguments: cq/runtime/containers/sketches.py."""
+
+    names = ("SKETCH", "SKETCH_PLACE", "SKETCH_BYTES", "SKETCH_ORDERED")
+
+    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
+        (value,) = values
+        if value.type.physical is Physical.BYTES:
+            address, length = value.parts
+            word = expr("hash_bytes(A, N)", A=address, N=length)
+        else:
+            word = as_word(scope, value)
+        self.needs(scope, expr("sketch_add(T, L, W)", T=e.table, L=self.list(e), W=word))
+
+    def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
+        mine, theirs = self.list(e), self.list(other)
+        self.needs(scope, expr("sketch_merge(T, L, O, M)", T=e.table, L=mine, O=other.table, M=theirs))
+
+
 class Joined(Values):
     """A text made of texts, each after its separator but for the first."""
 

@@ -33,6 +33,7 @@ from cq.codegen.state.aggregate_parts import (
     Part,
     Pick,
     Points,
+    Sketch,
     SomeBits,
     Total,
     Trues,
@@ -431,6 +432,15 @@ def string_agg_recipe(parts: Parts, call: AggregateCall) -> Result:
         return Val(call.type, (address, scope.let(joined.used(e), "length")), null)
 
     return result
+
+
+@recipe("approx_count_distinct")
+def approx_count_distinct_recipe(parts: Parts, call: AggregateCall) -> Result:
+    sketch = parts.take(Sketch(call.args, call.filter, False))
+    assert isinstance(sketch, Sketch)
+    return lambda scope, e: Val(
+        call.type, (scope.let(expr("sketch_count(T, L)", T=e.table, L=sketch.list(e)), "count"),)
+    )
 
 
 def nothing(call: AggregateCall) -> Val:

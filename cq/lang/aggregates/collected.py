@@ -7,7 +7,7 @@ values there are and not on their order, so that merging is exact. -0.0 counts a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from cq.lang.aggregates.library import always
@@ -50,15 +50,20 @@ def commonest(values: Sequence[Any]) -> Any:
     return best
 
 
-def _ascending(tree: Tree) -> list[Any]:
-    """The values of a tree: -0.0 as 0.0, NaN behind all numbers."""
-    found, left = [], [tree]
+def leaves(tree: Tree) -> Iterator[Any]:
+    """The values of a tree, from left to right."""
+    left = [tree]
     while left:
         node = left.pop()
         if len(node) == 1:
-            found.append(node[0] + 0.0 if isinstance(node[0], float) else node[0])
+            yield node[0]
         else:
-            left.extend(node)
+            left.extend(reversed(node))
+
+
+def _ascending(tree: Tree) -> list[Any]:
+    """The values of a tree: -0.0 as 0.0, NaN behind all numbers."""
+    found = [value + 0.0 if isinstance(value, float) else value for value in leaves(tree)]
     return sorted(found, key=lambda value: (value != value, value))  # noqa: PLR0124 - only NaN differs from itself
 
 
@@ -127,6 +132,7 @@ def _register(
             empty=lambda state: not _ascending(state),
             result=lambda _, state, *given: value(_ascending(state), *given),
             exact_merge=always,
+            keeps_values=True,
             options=options,
             within_group=name != "median",
             doc=doc,
@@ -211,14 +217,8 @@ def _texts(types: tuple[DataType, ...], _: Constants) -> Signature | None:
 def _joined(_: Signature, tree: Tree) -> str:
     """The texts of a tree from left to right, each after its separator but for the first."""
     pieces: list[str] = []
-    left = [tree]
-    while left:
-        node = left.pop()
-        if len(node) == 1:
-            ((text, separator),) = node
-            pieces += [separator, text] if pieces else [text]
-        else:
-            left.extend(reversed(node))
+    for text, separator in leaves(tree):
+        pieces += [separator, text] if pieces else [text]
     return "".join(pieces)
 
 
@@ -235,6 +235,7 @@ register(
         exact_merge=lambda _: False,
         by_position=True,
         merges=False,
+        keeps_values=True,
         doc="The texts one after the other, by position, the separator before each but the first; NULL without any.",
         spark="if(count({0}){1} = 0, null, array_join(transform(sort_array(collect_list(case when {0} is not null then"
         " struct({2} as p, {0}.a as a, {0}.b as b) end){1}), (v, i) -> if(i = 0, v.a, concat(v.b, v.a))), ''))",

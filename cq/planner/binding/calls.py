@@ -359,7 +359,7 @@ def _ordered_set(node: ast.Call) -> ast.Call:
             "CQ0501",
             "WITHIN GROUP with ORDER BY … DESC is not supported yet",
             first.span,
-            help="order ascending, and take 1 minus the fraction",
+            help="order ascending: from the other end, PERCENTILE_CONT has the same value at 1 minus the fraction",
         )
     return replace(node, args=(first.expr, *node.args), within=())
 

@@ -34,7 +34,8 @@ class Aggregate(Grouped):
 
     @property
     def state(self) -> StateBound:
-        return StateBound("one entry a group")
+        values = ", with all its values" if any(a.keeps_values for a in self.aggregates) else ""
+        return StateBound(f"one entry a group{values}")
 
     def check(self) -> None:
         """Nothing more: it was checked when it was built."""

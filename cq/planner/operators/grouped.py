@@ -111,6 +111,11 @@ class Grouped(LogicalNode):
         return all(a.merges_exactly for a in self.aggregates)
 
     @property
+    def groups_kept(self) -> str:
+        """What there is of each group, for `state`."""
+        return "groups with all their values" if any(a.keeps_values for a in self.aggregates) else "groups"
+
+    @property
     def keeps_sets(self) -> bool:
         """Whether some aggregate is DISTINCT."""
         return any(a.distinct for a in self.aggregates)

@@ -164,7 +164,9 @@ class Over(LogicalNode):
 
     @property
     def state(self) -> StateBound:
-        return StateBound("one entry a partition", bounded=not self.partition)
+        values = any(isinstance(c, AggregateCall) and c.keeps_values for c in self.calls)
+        kept = "one entry a partition" + ", with all values of its rows" * values
+        return StateBound(kept, bounded=not (self.partition or values))
 
     @property
     def cost_ns(self) -> int:

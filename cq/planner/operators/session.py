@@ -56,7 +56,7 @@ class SessionAggregate(Windowed):
 
     @property
     def state(self) -> StateBound:
-        return StateBound("open sessions x groups")
+        return StateBound(f"open sessions x {self.groups_kept}")
 
     def check(self) -> None:
         assert self.time in self.input.schema.times, "a session over a column that is no event time"

@@ -144,7 +144,7 @@ class WindowAggregate(Windowed):
     def state(self) -> StateBound:
         panes = -(-self.window.size_us // self.window.pane_us) if self.window.pane_us else 1
         panes = min(panes, 2) if self.window.kind is WindowKind.CUMULATE else panes  # those that have ended are one
-        return StateBound(f"open windows x groups ({panes} pane{'s' if panes > 1 else ''} each)")
+        return StateBound(f"open windows x {self.groups_kept} ({panes} pane{'s' if panes > 1 else ''} each)")
 
     def check(self) -> None:
         window, below = self.window, self.input.schema

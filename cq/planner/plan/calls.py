@@ -58,6 +58,11 @@ class AggregateCall:
         return Signature(tuple(a.type for a in self.args), self.type)
 
     @property
+    def keeps_values(self) -> bool:
+        """Whether a group keeps all values of its rows, and not a few numbers."""
+        return self.function.keeps_values
+
+    @property
     def merges_exactly(self) -> bool:
         """Whether results over parts of a group can be merged into the result over the group, bit for bit."""
         return self.function.exact_merge(self.signature)
