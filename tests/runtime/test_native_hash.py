@@ -35,6 +35,7 @@ def columns(seed: int) -> dict[str, pa.Array]:
         "f32": some(pa.float32(), doubles),
         "f64": some(pa.float64(), doubles),
         "dec": some(pa.decimal128(10, 2), decimals),
+        "wide": some(pa.decimal128(38, 2), [Decimal("-123456789012345678901234567890.12"), Decimal(2**64), None]),
         "text": some(pa.string(), words),
         "textn": some(pa.string(), [*words, None]),
         "ts": some(pa.timestamp("us"), [0, 5, None]),

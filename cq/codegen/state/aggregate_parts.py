@@ -26,6 +26,7 @@ from cq.codegen.state.hash_tables import (
 from cq.codegen.values import Scope, Val, high_low, words_of_value
 from cq.codegen.writer import expr
 from cq.errors import NOWHERE
+from cq.lang.aggregates.sketches import TEXT_FACTOR
 from cq.lang.expressions import Expr
 from cq.lang.types import BIGINT, INT64_MAX, INT64_MIN, INTEGER, NAN_BITS, DataType, Kind, Physical, integer_range
 from cq.runtime.containers import lists
@@ -451,7 +452,10 @@ class Sketch(Values):
             address, length = value.parts
             word = expr("hash_bytes(A, N)", A=address, N=length)
         else:
-            word = as_word(scope, value)
+            word, *high = as_words(scope, value)
+            if high:  # nothing where one word says all
+                beyond = expr("H - (L >> 63)", H=high[0], L=word)
+                word = expr("L ^ wmul(B, FACTOR)", L=word, B=beyond, FACTOR=TEXT_FACTOR - (1 << 64))
         self.needs(scope, expr("sketch_add(T, L, W)", T=e.table, L=self.list(e), W=word))
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:

@@ -34,7 +34,9 @@ def _word(value: Any) -> int:
     if isinstance(value, float):
         (bits,) = struct.unpack("<q", struct.pack("<d", value + 0.0)) if value == value else (NAN_BITS,)  # noqa: PLR0124
         return int(bits) & MASK
-    return int(value) & MASK
+    low = int(value) & MASK
+    beyond = int(value) - (low - (low >> 63 << 64)) >> 64  # 0 where 64 bits say all
+    return low ^ beyond * TEXT_FACTOR & MASK
 
 
 def _text_hash(text: bytes) -> int:
