@@ -165,7 +165,6 @@ WINDOWS = {
 
 OVER_AND_JOINS = {
     "range_frame": BID + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
-    "whole_partition": BID + "SELECT SUM(price) OVER (PARTITION BY auction) FROM bid;",
     "sliding_frame": BID
     + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY ts ROWS BETWEEN 5 PRECEDING AND CURRENT ROW) FROM bid;",
     "ntile": BID + "SELECT NTILE(4) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
@@ -199,6 +198,7 @@ OVER_AND_JOINS = {
     "SELECT * REPLACE (1 AS ite) FROM bid;\nSELECT b.* EXCEPT (item) REPLACE ('x' AS item) FROM bid AS b;\n"
     "SELECT * EXCLUDE (auction, price, amount, item, ts) FROM bid;",
     "order_of_distinct": BID + "SELECT DISTINCT auction FROM bid ORDER BY price;",
+    "whole_partition_without_end": LIVE + "SELECT SUM(v) OVER (PARTITION BY k) AS n FROM live;",
     "except_without_end": LIVE + "SELECT k FROM live EXCEPT SELECT v FROM live WHERE v > 5;",
     "intersect_types": BID + "SELECT auction, item FROM bid INTERSECT ALL SELECT auction, price FROM bid;",
     "primary_key": "CREATE TABLE account (card VARCHAR PRIMARY KEY, balance BIGINT);",

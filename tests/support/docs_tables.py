@@ -175,7 +175,7 @@ REFUSED = {
     "values of several rows": "SELECT (SELECT y FROM r WHERE r.k = s.k) AS m FROM s",
     "other window functions": "SELECT NTILE(4) OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
     "sliding frames": "SELECT SUM(x) OVER (ORDER BY ts ROWS 5 PRECEDING) AS n FROM s",
-    "OVER without a frame": "SELECT SUM(x) OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
+    "OVER of peers": "SELECT SUM(x) OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
     "changelogs": "SELECT k FROM s EMIT CHANGES",
     "early results": "SELECT k FROM s EMIT EVERY INTERVAL '5' SECOND",
     "EXPLAIN PLACEMENT, CHANGELOG": "EXPLAIN PLACEMENT SELECT k FROM s",

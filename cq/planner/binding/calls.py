@@ -51,11 +51,15 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class OverCall:
-    """A call with its OVER. order: what rows are ordered by; without keys by arrival."""
+    """A call with its OVER. order: what rows are ordered by; without keys by arrival.
+
+    whole: it is about all rows of the partition, not those up to the row.
+    """
 
     call: Lag | AggregateCall | Rank
     partition: tuple[Expr, ...]
     order: tuple[OrderKey, ...]
+    whole: bool = False
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -243,6 +247,7 @@ class SelectCalls:
         spec = self.spec(over, node)
         inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=False, queries=False))
         call: Lag | AggregateCall | Rank
+        whole = False
         if node.name == "lag":
             call = self.lag(node, inside, spec)
         elif node.name == "row_number":
@@ -250,21 +255,26 @@ class SelectCalls:
         elif node.name in {"rank", "dense_rank"}:
             call = self.rank(node, spec)
         elif lookup(node.name) is not None:
-            check_running_frame(node, spec)
-            call = self.over_aggregate(node, inside)
+            whole = is_whole(spec)
+            if not whole:
+                check_running_frame(node, spec)
+            call = self.over_aggregate(node, inside, whole)
         else:
             raise _no_such_window_function(node)
         keys = (inside.bind(p) for p in spec.partition_by)
         partition = tuple(dict.fromkeys(k for k in keys if not isinstance(k, Literal)))  # constants divide nothing
-        result = OverCall(call, partition, order_of(spec, inside), span=node.span)
+        result = OverCall(call, partition, order_of(spec, inside), whole, span=node.span)
         if result not in self.overs:
             self.overs.append(result)
         return Hole(call.type, call.nullable, Room.OVER, self.overs.index(result), span=node.span)
 
-    def over_aggregate(self, node: ast.Call, inside: ExprBinder) -> AggregateCall:
-        if node.distinct:
+    def over_aggregate(self, node: ast.Call, inside: ExprBinder, whole: bool) -> AggregateCall:
+        if node.distinct and not whole:
             raise compile_error(
-                "CQ0501", "DISTINCT in OVER is not supported yet", node.span, help="COUNT(DISTINCT x) works in a window"
+                "CQ0501",
+                "DISTINCT in a running OVER is not supported yet",
+                node.span,
+                help="COUNT(DISTINCT x) works over a whole partition, OVER (PARTITION BY k), and in a window",
             )
         # its arguments may themselves hold aggregates of the group: holes, filled first
         return self.aggregate(node, inside)
@@ -441,17 +451,22 @@ def order_of(spec: ast.WindowSpec, inside: ExprBinder) -> tuple[OrderKey, ...]:
     return distinct_keys(order_key(item, inside.bind(item.expr)) for item in spec.order_by)
 
 
+def is_whole(spec: ast.WindowSpec) -> bool:
+    """Whether the frame is all rows of the partition, of which no order matters."""
+    frame, whole = spec.frame, ("UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING")
+    return not spec.order_by and (frame is None or (frame.start.kind, frame.end.kind) == whole)
+
+
 def check_running_frame(node: ast.Call, spec: ast.WindowSpec) -> None:
-    """Refuse every frame but the running one. Without a frame SQL means peers, or the whole partition: refused too."""
+    """Refuse every frame but the running one. Without a frame ORDER BY means peers too: refused."""
     frame = spec.frame
     if frame is None:
-        why = "up to the last row of equal order (RANGE)" if spec.order_by else "all rows of the partition"
         raise compile_error(
             "CQ0501",
-            f"{node.name.upper()} OVER without a frame means {why}, which is not supported yet",
+            f"{node.name.upper()} OVER without a frame means up to the last row of equal order (RANGE), which is not "
+            "supported yet",
             node.span,
-            help=f"for a running result write {RUNNING_FRAME} after "
-            + ("ORDER BY" if spec.order_by else "PARTITION BY"),
+            help=f"for a running result write {RUNNING_FRAME} after ORDER BY",
         )
     if (frame.unit, frame.start.kind, frame.end.kind) != ("ROWS", "UNBOUNDED PRECEDING", "CURRENT ROW"):
         raise compile_error(

@@ -1,20 +1,21 @@
 """OVER: one Over operator for each partition and order, below the projection that uses their columns.
 
-An order that is not the event time is that of a Sort below.
+An order that is not the event time is that of a Sort below. An aggregate of all rows of a partition is a join with the
+results of groups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from cq.errors import Span
-from cq.lang.expressions import Case, Column, Expr, Or, transform
+from cq.errors import Span, compile_error
+from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, Or, transform
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import BIGINT, BOOLEAN
-from cq.planner.binding.calls import OverCall, Rank
+from cq.lang.types import BIGINT, BOOLEAN, Physical
+from cq.planner.binding.calls import RUNNING_FRAME, OverCall, Rank
 from cq.planner.binding.scope import Hole, Room
 from cq.planner.binding.sorting import aggregate_call, compared, differ, integer, sorted_within
-from cq.planner.operators import Lag, OrderKey, Over
+from cq.planner.operators import Aggregate, Join, Lag, OrderKey, Over
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 
@@ -22,10 +23,14 @@ from cq.planner.plan.node import LogicalNode
 def add_overs(node: LogicalNode, overs: Sequence[OverCall]) -> tuple[LogicalNode, Callable[[Expr], Expr]]:
     """`node` with the columns of all OVER calls added, and what puts those columns into their holes."""
     columns: dict[int, Column] = {}
-    specs = dict.fromkeys((o.partition, o.order) for o in overs)
-    for partition, order in specs:
-        mine = [i for i, o in enumerate(overs) if (o.partition, o.order) == (partition, order)]
+    specs = dict.fromkeys((o.whole, o.partition, o.order) for o in overs)
+    for whole, partition, order in sorted(specs, key=lambda spec: spec[0]):  # a join loses event times: it comes last
+        mine = [i for i, o in enumerate(overs) if (o.whole, o.partition, o.order) == (whole, partition, order)]
         span = overs[mine[0]].span
+        if whole:
+            node = _beside_groups(node, partition, [overs[i].call for i in mine], span)
+            columns |= {i: _column(node, len(node.schema) - len(mine) + n) for n, i in enumerate(mine)}
+            continue
         time = _time_of(node, order)
         if order and time is None:
             node = sorted_within(node, partition, order, span)
@@ -50,6 +55,39 @@ def _over(
     calls: Sequence[Lag | AggregateCall], span: Span,
 ) -> Over:  # fmt: skip
     return Over(node, partition, time, tuple(calls), _names(node, [_name(c) for c in calls]), span=span)
+
+
+def _beside_groups(
+    node: LogicalNode, partition: tuple[Expr, ...], calls: Sequence[Lag | AggregateCall | Rank], span: Span
+) -> LogicalNode:
+    """Each row beside the results of its partition, the last columns. CQ0406 on an endless input."""
+    if not node.bounded:
+        raise compile_error(
+            "CQ0406",
+            "OVER of a whole partition would wait for the end of an unbounded input",
+            span,
+            help=(
+                f"for a running result write {RUNNING_FRAME} after PARTITION BY",
+                "or aggregate in a window: GROUP BY window_start, window_end",
+            ),
+        )
+    aggregates = tuple(c for c in calls if isinstance(c, AggregateCall))
+    assert len(aggregates) == len(calls), "only aggregates are about whole partitions"
+    keys = tuple(k for e in partition for k in _never_null(e))
+    names = _names(node, [*(f"key{n}" for n in range(1, len(keys) + 1)), *(_name(c) for c in aggregates)])
+    groups = Aggregate(node, keys, aggregates, names[: len(keys)], names[len(keys) :], span=span)
+    return Join(node, groups, keys, tuple(_column(groups, n) for n in range(len(keys))), span=span)
+
+
+def _never_null(key: Expr) -> tuple[Expr, ...]:
+    """Keys that are equal where this one is, NULL and NULL being equal: a join matches no NULL."""
+    if not key.nullable:
+        return (key,)
+    nothing = Literal(key.type, False, False if key.type == BOOLEAN else NOTHING[key.type.physical])
+    return Coalesce(key.type, False, (key, nothing)), IsNull(BOOLEAN, False, key)
+
+
+NOTHING = {Physical.I64: 0, Physical.I128: 0, Physical.F64: 0.0, Physical.BYTES: ""}
 
 
 def _ranked(
