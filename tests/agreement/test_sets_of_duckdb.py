@@ -30,6 +30,10 @@ QUERIES = [
     "SELECT k, t FROM a EXCEPT SELECT k, t FROM b WHERE k > 2",
     "SELECT t, v FROM a EXCEPT ALL SELECT t, v FROM b",
     "SELECT k FROM a EXCEPT ALL SELECT k FROM b UNION ALL SELECT k FROM b INTERSECT SELECT 3 AS k FROM a",
+    "SELECT k FROM a EXCEPT SELECT k FROM b WHERE k = 2 EXCEPT SELECT k FROM b WHERE k = 4",
+    "SELECT k FROM a INTERSECT ALL SELECT k FROM b INTERSECT ALL SELECT k FROM a WHERE k < 4",
+    "SELECT k FROM a EXCEPT (SELECT k FROM b EXCEPT SELECT k FROM b WHERE k = 1)",
+    "SELECT MAX(v) AS most FROM a GROUP BY ALL",
     "SELECT t FROM a UNION ALL (SELECT t FROM b EXCEPT SELECT t FROM a WHERE k > 2) EXCEPT ALL SELECT t FROM b",
 ]
 
@@ -55,3 +59,19 @@ def test_a_query_of_sets_gives_the_rows_of_duckdb(query: str) -> None:
             base.register(name, table)
         assert found == Counter(base.execute(query).fetchall())
     assert found
+
+
+def test_grouping_sets_beside_each_other_multiply_in_the_order_written() -> None:
+    text = """CREATE STREAM s (k BIGINT, v BIGINT, w VARCHAR) WITH (connector = 'memory');
+    SELECT k, v % 2 AS odd, w, COUNT(*) AS n, GROUPING_ID() AS g FROM s
+    GROUP BY w, GROUPING SETS ((k, odd), ()), CUBE(k) HAVING COUNT(*) > 0;"""
+    rows = [(1, 5, "m"), (2, 5, "n"), (1, 6, "m")]
+    run = cq.sql(text).run(inputs={"s": [dict(zip("kvw", row, strict=True)) for row in rows]}, engine="reference")
+    fine = [(1, 1, "m", 1, 0), (2, 1, "n", 1, 0), (1, 0, "m", 1, 0)]
+    found = [tuple(row.values()) for row in run["result"].to_arrow().to_pylist()]
+    assert found == [
+        *fine,
+        *fine,
+        *[(1, None, "m", 2, 1), (2, None, "n", 1, 1)],
+        *[(None, None, "m", 2, 3), (None, None, "n", 1, 3)],
+    ]
