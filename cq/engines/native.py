@@ -18,7 +18,7 @@ from cq.connectors.protocol import Clock, Place, SourceBatch, Times, Unreadable
 from cq.engines.protocol import Enough, RunOptions
 from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, SourceText, Span, compile_error
 from cq.lang import error_places
-from cq.lang.types import to_arrow
+from cq.lang.types import MAX_DECIMAL_DIGITS, to_arrow
 from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, NO_MEMORY_LIMIT
 from cq.runtime.engine.clock import Fault
 from cq.runtime.engine.engine import BATCH_ROWS, Engine
@@ -251,6 +251,8 @@ def _ways_out(code: ErrorCode, text: str) -> tuple[str, ...]:
         case ErrorCode.OVERFLOW:
             if any(time in text for time in ("DATE", "TIMESTAMP", "INTERVAL")):
                 return ("no type can hold this value: exclude such rows with WHERE or CASE",)
+            if f"DECIMAL({MAX_DECIMAL_DIGITS}," in text:
+                return ("no DECIMAL has more digits: cast the operands to DOUBLE",)
             return ("cast an operand to a wider type, or to DOUBLE",)
         case ErrorCode.DIVISION_BY_ZERO:
             return ("to get NULL instead, write a / NULLIF(b, 0) or TRY_DIVIDE(a, b)",)

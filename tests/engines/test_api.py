@@ -162,6 +162,7 @@ def test_errors_say_where() -> None:
         ("a % (b - b)", "to get NULL instead, write a / NULLIF"),
         ("TIMESTAMP_SECONDS(a)", "no type can hold this value"),
         ("a * a", "cast an operand to a wider type"),
+        ("CAST(a AS DECIMAL(38, 0)) * a * a", "no DECIMAL has more digits: cast the operands to DOUBLE"),
     ],
 )
 def test_way_out_of_a_data_error_fits_what_was_computed(expression: str, way: str) -> None:

@@ -45,6 +45,7 @@ from cq.lang.types import (
     round_to_real,
 )
 
+SPARK_TURNED_DIGITS = 34  # of a DECIMAL whose sign Spark turns exactly
 _WORD = integer_range(BIGINT)
 _HALF_WORD = integer_range(INTEGER)
 # the values a result of each kind may have; floats overflow to infinity
@@ -437,11 +438,25 @@ def div(signature: Signature, x: int, y: int) -> int:
     return within(BIGINT, truncated(x, y), f"{x} / {y}")
 
 
+def _spark_turned(name: str) -> Callable[[Signature, tuple[str, ...]], str]:
+    """Spark turns the sign of a DECIMAL in 34 digits; of one with more it is turned in the text."""
+
+    def text(signature: Signature, args: tuple[str, ...]) -> str:
+        (x,), returns = args, signature.returns
+        if returns.kind is not Kind.DECIMAL or returns.precision <= SPARK_TURNED_DIGITS:
+            return f"abs({x})" if name == "abs" else f"(- {x})"
+        positive = cast_to(f"replace(cast({x} as STRING), '-')", returns)
+        negative = x if name == "abs" else cast_to(f"concat('-', cast({x} as STRING))", returns)
+        return f"if({x} < 0, {positive}, {negative})"
+
+    return text
+
+
 @scalar(
     "negate",
     "- number, - INTERVAL",
     keeps_number(intervals=True),
-    spark="(- {0})",
+    spark=_spark_turned("negate"),
     native="negate",
     typed=True,
     fails=("CQ0705",),
@@ -464,7 +479,7 @@ def negate(signature: Signature, x: Any) -> Any:
     "abs",
     "abs(number)",
     keeps_number(),
-    spark="abs({0})",
+    spark=_spark_turned("abs"),
     native="abs",
     typed=True,
     fails=("CQ0705",),
