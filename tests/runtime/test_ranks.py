@@ -22,7 +22,15 @@ VALUE, PREFIX, TEXT, NUMBER = RANKED_ORDER, RANKED_ORDER + 1, RANKED_ORDER + 2, 
 RECORD_WORDS = NUMBER + 1
 ENTRY_WORDS = ENTRY_KEYS + 1 + r.RANK_WORDS
 KEYS = [(VALUE << KIND_BITS) + KEY_WORD, (PREFIX << KIND_BITS) + KEY_WORD, (TEXT << KIND_BITS) + KEY_TEXT_DESCENDING]
-TEXTS = [b"", b"a", b"ab", b"the same twelve bytes, then a", b"the same twelve bytes, then b", b"\xc3\xa4"]
+TEXTS = [
+    b"",
+    b"a",
+    b"ab",
+    b"the same twelve",
+    b"the same twelve bytes, then a",
+    b"the same twelve bytes, then b",
+    b"\xc3\xa4",
+]
 
 
 class Row(NamedTuple):
@@ -124,6 +132,18 @@ def test_what_leaves_is_what_sorting_would_give(keep: int, skip: int) -> None:
                 assert rows.next == instant
                 assert rows.leave(instant) == expected([x for x in came if x.closes == instant], instant, keep, skip)
             assert rows.next == NEVER and rows.leave(NEVER) == []
+        r.ranks_drop(rows.ranks)
+        memory.check_no_leaks()
+
+
+@pytest.mark.parametrize("most", [3, 2**40, 2**63 - 1])
+def test_many_rows_are_sorted_by_digits_and_equal_ones_among_themselves(most: int) -> None:
+    dice = random.Random(most)
+    came = [Row(NEVER, 0, dice.randrange(-most, most), dice.choice(TEXTS), n) for n in range(r.DIGITS + 50)]
+    with Memory() as memory:
+        rows = Rows(memory, -1)
+        assert all(map(rows.put, came))
+        assert rows.leave(NEVER) == expected(came, NEVER, -1, 0)
         r.ranks_drop(rows.ranks)
         memory.check_no_leaks()
 

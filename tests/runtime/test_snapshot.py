@@ -48,7 +48,6 @@ QUERIES = {
     "sort": STREAM + "SELECT k, v, t FROM s ORDER BY v DESC, k LIMIT 40 OFFSET 3;",
     "sort within": STREAM
     + "SELECT k, t FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY v ORDER BY k DESC NULLS FIRST, t) <= 4;",
-    "ranks": STREAM + "SELECT k, v, RANK() OVER (PARTITION BY k ORDER BY v) AS n FROM s;",
     "sort of windows": STREAM + LATEST + "SELECT k, n, RANK() OVER (PARTITION BY window_end ORDER BY n) AS r FROM w;",
     "semi join": STREAM + "SELECT k, v FROM s AS a WHERE EXISTS (SELECT 1 FROM s WHERE s.k = a.k AND s.v = a.v + 1);",
     "anti join": STREAM + "SELECT k, v FROM s AS a WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.k = a.k AND s.v < a.v);",

@@ -53,13 +53,11 @@ from cq.runtime.layout.words import Word, beside
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Where things are: `keys` in the entry of a partition; the order words, the columns and texts that are no columns
-    in a record. compared: what the order compares, as RANKS_KEYS has it.  order_words: how many there are."""
+    in a record. compared: what the order compares, as RANKS_KEYS has it."""
 
     keys: Keys
     fields: tuple[Field, ...]
     columns: int
-    texts: tuple[Field | None, ...]  # of each order key the text behind its order word
-    order_words: int
     compared: tuple[int, ...]
     shapes: tuple[TableShape, TableShape]
 
@@ -71,7 +69,7 @@ class Layout:
 
 def layout_of(node: Sort) -> Layout:
     keys = Keys.of([(k.type, k.nullable) for k in node.partition], name="PARTITION_KEY")
-    order_words = sum(_width(k) for k in node.order)
+    order_words = _leads(node.order) + sum(_width(k) for k in node.order)
     columns = [(f.type, f.nullable) for f in node.input.schema.fields]
     computed = [(k.expr.type, False) for k in node.order if _is_text(k) and not isinstance(k.expr, Column)]
     first = Word(ranks.RANKED_ORDER + order_words, "RANKED_VALUES")
@@ -82,7 +80,12 @@ def layout_of(node: Sort) -> Layout:
     entry = TableShape(keys.next_word + ranks.RANK_WORDS, keys.next_word - ENTRY_FIRST, string_words(keys.fields))
     record = TableShape(end, 0, string_words(fields))
     compared = tuple(_compared(node.order, texts))
-    return Layout(keys, fields, len(columns), tuple(texts), order_words, compared, (entry, record))
+    return Layout(keys, fields, len(columns), compared, (entry, record))
+
+
+def _leads(order: Sequence[OrderKey]) -> bool:
+    """Whether the order words begin with one that says nearly all, because the first key is NULL in some rows only."""
+    return order[0].expr.nullable
 
 
 def _width(key: OrderKey) -> int:
@@ -97,7 +100,7 @@ def _is_text(key: OrderKey) -> bool:
 def _compared(order: Sequence[OrderKey], texts: Sequence[Field | None]) -> list[int]:
     """The words of a record that are compared one after the other, with how."""
     found: list[int] = []
-    word = int(ranks.RANKED_ORDER)
+    word = ranks.RANKED_ORDER + _leads(order)
     for key, text in zip(order, texts, strict=True):
         for _ in range(_width(key)):
             found.append((word << KIND_BITS) + KEY_WORD)
@@ -165,6 +168,8 @@ def _keep(flow: Flow, node: Sort, row: Row) -> None:
 
     entry = layout.keys.probe(local, values, arrival, fresh)
     order = [word for key, value in zip(node.order, given, strict=True) for word in _order_words(scope, key, value)]
+    if _leads(node.order):
+        order.insert(0, _lead(scope, node.order[0], *order[:2]))
     if node.keep is None:
         _store(flow, node, layout, state, entry, row, given, order)
         return
@@ -208,6 +213,13 @@ def _order_words(scope: Scope, key: OrderKey, value: Val) -> list[ast.expr]:
     if key.descending:
         words = [scope.let(expr("W ^ -1", W=word), "rank") for word in words]
     return [*found, *words]
+
+
+def _lead(scope: Scope, key: OrderKey, null_rank: ast.expr, word: ast.expr) -> ast.expr:
+    """A word that orders rows as the first key does, but for values next to each other: NULL is at its end of all."""
+    least, most = -abi.NEVER - 1, abi.NEVER
+    null, at = (0, least) if key.nulls_first else (1, most)
+    return scope.let(expr("pick(R == N, AT, W >> 1)", R=null_rank, N=null, AT=at, W=word), "lead")
 
 
 def _store(
