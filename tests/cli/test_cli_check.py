@@ -53,6 +53,12 @@ def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.Captur
             "CQ0407",
             "b AS x JOIN b AS y USING (auction)",
         ),
+        (
+            "CREATE STREAM b WITH (connector = 'generator', workload = 'bids');"
+            "SELECT price FROM b WHERE auction IN (SELECT bidder FROM b)",
+            "CQ0407",
+            "auction IN (SELECT bidder FROM b)",
+        ),
         (BIDS + "SELECT x.id FROM bid AS x JOIN bid AS y ON TRUE", "CQ0410", "bid AS x JOIN bid AS y ON TRUE"),
         (BIDS + "SELECT x.id FROM bid AS x, bid AS y WHERE x.id < y.id", "CQ0410", "bid AS y"),
     ],

@@ -56,6 +56,19 @@ def test_lengths_of_time_are_drawn_in_the_units_people_use() -> None:
     assert "session gap 1 minute 30 seconds" in text and "time window_end - 1 microsecond, lag 1 microsecond" in text
 
 
+def test_what_sub_queries_keep_is_shown() -> None:
+    plan = plan_of("SELECT price FROM bid WHERE auction IN (SELECT bidder FROM bid WHERE price > 3);")
+    text = explain(plan)
+    assert "semi_join  with a match on auction = bidder" in text and "partitioned by (auction) = (bidder)" in text
+    assert "keeps left rows without a match, and the keys of the right side (grows)" in text
+    plan = plan_of("SELECT price FROM bid AS a WHERE NOT EXISTS (SELECT 1 FROM bid AS b WHERE b.price > a.price);")
+    text = explain(plan)
+    assert "semi_join  without a match on (price > price)" in text and "stateful" in text
+    assert "keeps left rows without a match, and all right rows (grows)" in text
+    text = explain(plan_of("SELECT price FROM bid WHERE price > (SELECT AVG(price) FROM bid);"))
+    assert "join  all pairs" in text and "stateful" in text
+
+
 def test_the_json_names_everything_the_tree_shows() -> None:
     facts = plan_facts(plan_of(f"SELECT auction, SUM(bidder) AS s FROM {TUMBLE} GROUP BY window_end, auction LIMIT 5;"))
     window = next(n for n in facts["nodes"] if n["operator"] == "window")

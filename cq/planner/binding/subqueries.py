@@ -42,7 +42,10 @@ from cq.planner.operators import Filter, Join, SemiJoin
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 
-INSIDE = Clause("a sub-query", advice="group in a derived table, and test its rows")
+INSIDE = Clause(
+    "a sub-query that names columns of the query around it", advice="group in a derived table, and test its rows"
+)
+SOUGHT = "the value that IN looks for"
 VALUE = Clause("a sub-query that is a value", aggregates=True)
 Above = Callable[[Expr], Expr]
 """What an expression over the FROM is over the rows that a condition is tested on: those of groups, in HAVING."""
@@ -240,7 +243,8 @@ def bind_match(node: ast.InQuery | ast.Exists, negated: bool, binder: ExprBinder
     on = [pairs.condition(a, "a condition of the sub-query") for a in about]
     width, counted = len(outer.node.schema), None
     if isinstance(node, ast.InQuery):
-        sought, given = binder.bind(node.operand), _given(inside, inner, query, queries)
+        sought = replace(binder, clause=replace(binder.clause, name=SOUGHT, queries=False)).bind(node.operand)
+        given = _given(inside, inner, query, queries)
         equal = pairs.compare("=", sought, _shifted(given, width), node.span)
         if negated and (sought.nullable or given.nullable):
             if about:
