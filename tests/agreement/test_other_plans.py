@@ -9,7 +9,7 @@ from test_chains import CASES, LOOP, STREAM, rows
 from wandering import plans_of, wander
 
 # random queries with several plans to go on in
-SEEDS = (64, 67, 69, 70, 71, 72, 84, 97, 100, 114)
+SEEDS = (64, 65, 74, 97, 100, 113, 121, 123, 131, 155)
 
 
 @pytest.mark.parametrize("name", [name for name, (_, _, ways) in CASES.items() if ways != [LOOP]])

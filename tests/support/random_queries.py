@@ -30,6 +30,9 @@ AGGREGATES_OF = {
 }  # fmt: skip
 
 
+BOUNDS = (("window_start", "window_start"), ("window_end", "window_end"), ("window_time", "window_time"))
+
+
 @dataclass(frozen=True)
 class Stream:
     """One source. time: what its event time is counted in; None without a watermark. NULLs stand where they may."""
@@ -120,6 +123,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def _outside_windows(relation: Relation) -> list[Field]:
+    """The columns that keep their names where the rows are put into windows."""
+    return [f for f in relation.fields if (f.name, f.name) not in BOUNDS]
+
+
 @dataclass
 class Generator:
     """Draws one query. wild: expressions that can fail are drawn too."""
@@ -136,9 +144,9 @@ class Generator:
         self.query = Query(streams, (), (), unit)
         for s in streams:
             self.relations.append(self._relation(self.query, s.name, Relation(s.name, (), ())))
-        steps = [self._project, self._window, self._window, self._window, self._session, self._attached, self._over,
-                 self._over, self._look_up, self._look_up, self._interval_join, self._interval_join, self._join,
-                 self._join, self._union, self._unnest, self._at_end]  # fmt: skip
+        steps = [self._project, self._window, self._window, self._window, self._window_rows, self._session,
+                 self._attached, self._over, self._over, self._look_up, self._look_up, self._interval_join,
+                 self._interval_join, self._join, self._join, self._union, self._unnest, self._at_end]  # fmt: skip
         wanted, tries = rng.choice([1, 2, 2, 3, 3, 4, 5]), 0
         while len(self.query.views) < wanted and tries < 60:
             tries += 1
@@ -277,39 +285,53 @@ class Generator:
         source, rng = self._choose(timed=True), self.rng
         if source is None:
             return None
-        time, hops = quoted(rng.choice(source.times)), rng.random() < 0.5
-        fields = [f for f in source.fields if f.name not in {"window_start", "window_end", "window_time"}]
-        expressions = self._expressions(("", fields))
-        if hops:
-            arguments = f"HOP(TABLE {source.name}, DESCRIPTOR({time}), {self._interval()}, {self._interval()}"
-        else:
-            arguments = f"TUMBLE(TABLE {source.name}, DESCRIPTOR({time}), {self._interval()}"
-        offset = f", {self._interval(-3, 9)}" if rng.random() < 0.2 else ""
+        kind = rng.choice(["TUMBLE", "TUMBLE", "HOP", "HOP", "CUMULATE"])
+        sets = kind == "TUMBLE"
+        function, expressions = self._function(kind, source), self._expressions(("", _outside_windows(source)))
         keys = self._keys(expressions)
-        bounds = [("window_start", "window_start"), ("window_end", "window_end"), ("window_time", "window_time")]
-        items = [*bounds[: rng.choice([2, 2, 3])], *((k, f"k{i}") for i, k in enumerate(keys))]
-        items += [(a, f"a{i}") for i, a in enumerate(self._aggregates(expressions, not hops))]
-        having = self._having(expressions, not hops)
-        select = Select(
-            tuple(items), f"{arguments}{offset})", self._where(expressions),
-            ("window_start", "window_end", *keys), having,
-        )  # fmt: skip
+        items = [*BOUNDS[: rng.choice([2, 2, 3])], *((k, f"k{i}") for i, k in enumerate(keys))]
+        items += [(a, f"a{i}") for i, a in enumerate(self._aggregates(expressions, sets))]
+        having = self._having(expressions, sets)
+        select = Select(tuple(items), function, self._where(expressions), ("window_start", "window_end", *keys), having)
         keyed = tuple(f"k{i}" for i in range(len(keys)))
         return View(self._next(), (select,)), Relation(
             self._next(), (), (), keys=keyed, windowed=True, depth=source.depth + 1
         )
 
+    def _function(self, kind: str, source: Relation) -> str:
+        """A window function over a relation."""
+        rng = self.rng
+        size = rng.randint(1, 8)
+        step = f"INTERVAL '{size}' {self.query.unit}, " if kind == "CUMULATE" else ""
+        size *= rng.randint(1, 4) if step else 1
+        slide = f"{self._interval()}, " if kind == "HOP" else step
+        offset = f", {self._interval(-3, 9)}" if rng.random() < 0.2 else ""
+        time = quoted(rng.choice(source.times))
+        return f"{kind}(TABLE {source.name}, DESCRIPTOR({time}), {slide}INTERVAL '{size}' {self.query.unit}{offset})"
+
+    def _window_rows(self) -> tuple[View, Relation] | None:
+        """Rows in their windows, not grouped."""
+        source, rng = self._choose(timed=True), self.rng
+        if source is None:
+            return None
+        rows = replace(source, fields=tuple(_outside_windows(source)), windowed=False)
+        items = [*self._items(rows), *BOUNDS[: rng.choice([2, 2, 3])]]
+        where = self._where(self._expressions(("", rows.fields)), 0.2)
+        if rng.random() < 0.2:
+            bound = f"window_end {rng.choice(['<', '>='])} {quoted(rng.choice(source.times))} + {self._interval()}"
+            where = f"({where}) AND {bound}" if where else bound
+        select = Select(tuple(items), self._function(rng.choice(["TUMBLE", "HOP", "CUMULATE"]), source), where)
+        return View(self._next(), (select,)), Relation(self._next(), (), (), windowed=True, depth=source.depth + 1)
+
     def _session(self) -> tuple[View, Relation] | None:
         source, rng = self._choose(timed=True), self.rng
         if source is None:
             return None
-        fields = [f for f in source.fields if f.name not in {"window_start", "window_end", "window_time"}]
-        expressions = self._expressions(("", fields))
+        expressions = self._expressions(("", _outside_windows(source)))
         keys = self._keys(expressions)
         by = f" PARTITION BY {', '.join(keys)}" if keys else ""
         time = quoted(rng.choice(source.times))
-        bounds = [("window_start", "window_start"), ("window_end", "window_end"), ("window_time", "window_time")]
-        items = [*bounds[: rng.choice([2, 3, 3])], *((k, f"k{i}") for i, k in enumerate(keys))]
+        items = [*BOUNDS[: rng.choice([2, 3, 3])], *((k, f"k{i}") for i, k in enumerate(keys))]
         items += [(a, f"a{i}") for i, a in enumerate(self._aggregates(expressions, distinct=False))]
         select = Select(
             tuple(items), f"SESSION(TABLE {source.name}{by}, DESCRIPTOR({time}), {self._interval(high=5)})",
