@@ -309,8 +309,8 @@ MUTANTS = {
     "an aggregate counts NULL": seen_by(
         "windows",
         "codegen.state.aggregates",
-        '                with scope.when(expr("not N", N=value.null)):\n                    put(present)',
-        '                with scope.when(expr("True or N", N=value.null)):\n                    put(present)',
+        '                with scope.when(expr("not N", N=null)):\n                    put(',
+        '                with scope.when(expr("True or N", N=null)):\n                    put(',
     ),
     "FILTER lets through what is NULL": seen_by(
         "windows",

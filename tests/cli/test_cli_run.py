@@ -247,9 +247,7 @@ def test_sums_of_other_systems_are_read(capfd: pytest.CaptureFixture[str]) -> No
     for name, value in (("a", "12.50"), ("b", "12345678901234567890.00")):
         column = pa.array([Decimal(value)], pa.decimal128(38, 2))
         pq.write_table(pa.table({"s": column}), f"{name}.parquet")
-    assert ref(capfd, "-q", "-c", "SELECT s FROM t", "t=a.parquet")[1] == "s\n12.50\n"
-    code, _, err = ref(capfd, "-q", "-c", "SELECT s FROM t", "t=b.parquet")
-    assert code == 1 and "CQ0702" in err and "DECIMAL(18,2)" in err
+        assert ref(capfd, "-q", "-c", "SELECT s FROM t", f"t={name}.parquet")[1] == f"s\n{value}\n"
 
 
 def test_a_small_run_loads_no_pandas() -> None:

@@ -197,6 +197,14 @@ OVER_AND_JOINS = {
     "changes_of_a_star": BID + "SELECT * EXCLUDE (prize, item) FROM bid;\n"
     "SELECT * REPLACE (1 AS ite) FROM bid;\nSELECT b.* EXCEPT (item) REPLACE ('x' AS item) FROM bid AS b;\n"
     "SELECT * EXCLUDE (auction, price, amount, item, ts) FROM bid;",
+    "sets_of_a_window_and_of_none": BID
+    + "SELECT COUNT(*) AS n FROM TUMBLE(bid, ts, INTERVAL '1' MINUTE) GROUP BY ROLLUP(window_start);\n"
+    "SELECT 1 AS one, COUNT(*) AS n FROM bid GROUP BY ROLLUP(one);",
+    "limit_of_a_correlated_query": BID
+    + SALE
+    + "SELECT auction FROM bid WHERE EXISTS (SELECT 1 FROM sale WHERE sale.auction = bid.auction LIMIT 0);\n"
+    "SELECT RANK() OVER (ORDER BY 1) AS n FROM bid;\n"
+    "SELECT COUNT(*) OVER (PARTITION BY SPLIT(item, ' ')) AS n FROM bid;",
     "order_of_distinct": BID + "SELECT DISTINCT auction FROM bid ORDER BY price;",
     "whole_partition_without_end": LIVE + "SELECT SUM(v) OVER (PARTITION BY k) AS n FROM live;",
     "except_without_end": LIVE + "SELECT k FROM live EXCEPT SELECT v FROM live WHERE v > 5;",

@@ -31,6 +31,7 @@ class Stream:
     event_time: Expr | None = None
     name: str = "s"
     inferred: bool = False
+    rows: None = None  # they are read
 
 
 def stream(columns: str | Sequence[Field], time: str = "", **options: str) -> Stream:

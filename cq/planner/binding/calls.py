@@ -263,7 +263,10 @@ class SelectCalls:
             raise _no_such_window_function(node)
         keys = (inside.bind(p) for p in spec.partition_by)
         partition = tuple(dict.fromkeys(k for k in keys if not isinstance(k, Literal)))  # constants divide nothing
-        result = OverCall(call, partition, order_of(spec, inside), whole, span=node.span)
+        order = order_of(spec, inside)
+        if isinstance(call, Rank) and not order:
+            raise unordered_rank(node)
+        result = OverCall(call, partition, order, whole, span=node.span)
         if result not in self.overs:
             self.overs.append(result)
         return Hole(call.type, call.nullable, Room.OVER, self.overs.index(result), span=node.span)
@@ -286,16 +289,9 @@ class SelectCalls:
         return self.aggregate(replace(node, name="count", star=True), inside)
 
     def rank(self, node: ast.Call, spec: ast.WindowSpec) -> Rank:
-        """RANK() or DENSE_RANK(), which need an order."""
+        """RANK() or DENSE_RANK()."""
         refuse_arguments(node)
         refuse_frame(node, spec)
-        if not spec.order_by:
-            raise compile_error(
-                "CQ0302",
-                f"{node.name.upper()} needs an ORDER BY in OVER: without one all rows are peers",
-                node.span,
-                help=f"write {node.name.upper()}() OVER (PARTITION BY … ORDER BY …)",
-            )
         return Rank(node.name == "dense_rank")
 
     def spec(self, over: ast.WindowSpec | str, node: ast.Call) -> ast.WindowSpec:
@@ -424,6 +420,16 @@ def misplaced_query(node: ast.InQuery | ast.Exists) -> CompileError:
         f"{what} must be a condition of its own: the whole of WHERE or HAVING, or joined by AND",
         node.span,
         help="elsewhere, join: a LEFT JOIN (SELECT k FROM b GROUP BY k) AS m ON m.k = a.k, and test m.k IS NOT NULL",
+    )
+
+
+def unordered_rank(node: ast.Call) -> CompileError:
+    """CQ0302 for a rank without an order."""
+    return compile_error(
+        "CQ0302",
+        f"{node.name.upper()} needs an ORDER BY in OVER: without one all rows are peers",
+        node.span,
+        help=f"write {node.name.upper()}() OVER (PARTITION BY … ORDER BY …)",
     )
 
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
-from cq.errors import Span, compile_error
+from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
 from cq.lang.types import BIGINT
 from cq.planner.binding.calls import GroupingCall, SelectCalls
 from cq.planner.binding.grouping import Grouped, group_rows
-from cq.planner.binding.scope import Relation, projection
+from cq.planner.binding.scope import Relation, Room, holes_of, projection
 from cq.planner.operators import UnionAll, Windowed
 from cq.planner.operators.window import FIRST_KEY
 from cq.planner.plan.node import LogicalNode
@@ -77,18 +77,14 @@ def group_by_sets(
     everything = tuple(dict.fromkeys(k for keys in sets for k in keys))
     for call in calls.groupings:
         _check_grouping(call, everything)
+    _check_sets(relation, calls, sets, span)
     made = [group_rows(node, relation, calls, keys, items, span) for keys in sets]
     bits = [[_grouping(call.keys or everything, keys) for call in calls.groupings] for keys in sets]
     if len(made) == 1:
         return replace(made[0], groupings=tuple(bits[0]))
     own = [FIRST_KEY * isinstance(g.node, Windowed) for g in made]
     if len(set(own)) > 1:
-        raise compile_error(
-            "CQ0502",
-            "some grouping sets are of a window and others are not",
-            span,
-            help="name the window before the sets: GROUP BY window_start, window_end, ROLLUP(k)",
-        )
+        raise _some_of_windows(span)
     first = own[0]
     keys = list(dict.fromkeys(e for g in made for e, place in g.places.items() if place >= first))
     branches = [_branch(g, first, keys, bit, span) for g, bit in zip(made, bits, strict=True)]
@@ -97,6 +93,28 @@ def group_by_sets(
     result = Grouped(UnionAll(tuple(branches), span=span), places, first + len(keys))
     width = len(result.node.schema) - len(calls.groupings)
     return replace(result, groupings=tuple(result.column(width + n, span) for n in range(len(calls.groupings))))
+
+
+def _check_sets(relation: Relation, calls: SelectCalls, sets: Sequence[Keys], span: Span) -> None:
+    """CQ0502 for sets that do not all name the window that makes them, and for constants, which no set leaves out."""
+    if len(sets) < 2:
+        return
+    named = {any(holes_of(k, Room.WINDOW) for k in keys) for keys in sets}
+    if relation.window is not None and calls.group_window is None and len(named) > 1:
+        raise _some_of_windows(span)
+    if any(isinstance(k, Literal) for keys in sets for k in keys):
+        raise compile_error(
+            "CQ0502", "a constant is no key of a grouping set", span, help="leave it out: it is the same in every row"
+        )
+
+
+def _some_of_windows(span: Span) -> CompileError:
+    return compile_error(
+        "CQ0502",
+        "some grouping sets are of a window and others are not",
+        span,
+        help="name the window before the sets: GROUP BY window_start, window_end, ROLLUP(k)",
+    )
 
 
 def _branch(grouped: Grouped, first: int, keys: Sequence[Expr], bits: Sequence[Expr], span: Span) -> LogicalNode:

@@ -24,16 +24,23 @@ def add_overs(node: LogicalNode, overs: Sequence[OverCall]) -> tuple[LogicalNode
     """`node` with the columns of all OVER calls added, and what puts those columns into their holes."""
     columns: dict[int, Column] = {}
     specs = dict.fromkeys((o.whole, o.partition, o.order) for o in overs)
-    for whole, partition, order in sorted(specs, key=lambda spec: spec[0]):  # a join loses event times: it comes last
+    by_arrival = [s for s in specs if not s[0] and (not s[2] or _time_of(node, s[2]) is not None)]
+    by_order = [s for s in specs if not s[0] and s not in by_arrival]
+    arrived, sorts, number = node, 0, None
+    for whole, partition, order in (*by_arrival, *by_order, *(s for s in specs if s[0])):
         mine = [i for i, o in enumerate(overs) if (o.whole, o.partition, o.order) == (whole, partition, order)]
         span = overs[mine[0]].span
         if whole:
-            node = _beside_groups(node, partition, [overs[i].call for i in mine], span)
+            node = _beside_groups(node, arrived, partition, [overs[i].call for i in mine], span)
             columns |= {i: _column(node, len(node.schema) - len(mine) + n) for n, i in enumerate(mine)}
             continue
         time = _time_of(node, order)
         if order and time is None:
-            node = sorted_within(node, partition, order, span)
+            if len(by_order) > 1 and number is None:
+                node = _over(node, (), None, [aggregate_call("count", (), span=span)], span)
+                number = OrderKey(_column(node, len(node.schema) - 1), False, True)
+            ties = (number,) if sorts and number is not None else ()  # an earlier sort has moved the rows
+            node, sorts = sorted_within(node, partition, (*order, *ties), span), sorts + 1
         plain = {i: c for i in mine if not isinstance(c := overs[i].call, Rank)}
         ranks = {i: c for i in mine if isinstance(c := overs[i].call, Rank)}
         first = second = len(node.schema)
@@ -41,6 +48,7 @@ def add_overs(node: LogicalNode, overs: Sequence[OverCall]) -> tuple[LogicalNode
             node, second = _ranked(node, partition, time, order, list(plain.values()), list(ranks.values()), span)
         else:
             node = _over(node, partition, time, list(plain.values()), span)
+        arrived = arrived if sorts else node
         columns |= {i: _column(node, first + n) for n, i in enumerate(plain)}
         columns |= {i: _column(node, second + n) for n, i in enumerate(ranks)}
 
@@ -58,9 +66,11 @@ def _over(
 
 
 def _beside_groups(
-    node: LogicalNode, partition: tuple[Expr, ...], calls: Sequence[Lag | AggregateCall | Rank], span: Span
-) -> LogicalNode:
-    """Each row beside the results of its partition, the last columns. CQ0406 on an endless input."""
+    node: LogicalNode, arrived: LogicalNode, partition: tuple[Expr, ...],
+    calls: Sequence[Lag | AggregateCall | Rank], span: Span,
+) -> LogicalNode:  # fmt: skip
+    """Each row beside the results of its partition, the last columns. arrived: the rows as they came, with the first
+    columns of `node`. CQ0406 on an endless input."""
     if not node.bounded:
         raise compile_error(
             "CQ0406",
@@ -75,12 +85,19 @@ def _beside_groups(
     assert len(aggregates) == len(calls), "only aggregates are about whole partitions"
     keys = tuple(k for e in partition for k in _never_null(e))
     names = _names(node, [*(f"key{n}" for n in range(1, len(keys) + 1)), *(_name(c) for c in aggregates)])
-    groups = Aggregate(node, keys, aggregates, names[: len(keys)], names[len(keys) :], span=span)
+    groups = Aggregate(arrived, keys, aggregates, names[: len(keys)], names[len(keys) :], span=span)
     return Join(node, groups, keys, tuple(_column(groups, n) for n in range(len(keys))), span=span)
 
 
 def _never_null(key: Expr) -> tuple[Expr, ...]:
     """Keys that are equal where this one is, NULL and NULL being equal: a join matches no NULL."""
+    if key.type.physical is Physical.LIST:
+        raise compile_error(
+            "CQ0501",
+            f"OVER of a whole partition by a value of type {key.type} is not supported yet",
+            key.span,
+            help="partition by an element, or by the text that was split",
+        )
     if not key.nullable:
         return (key,)
     nothing = Literal(key.type, False, False if key.type == BOOLEAN else NOTHING[key.type.physical])

@@ -193,8 +193,7 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
             ref.span,
             label="unknown qualifier",
             help=(
-                did_you_mean(ref.qualifier, relation.qualifiers)
-                or (f'write "{ref.name}" alone' if finds(relation, replace(ref, qualifier=None)) else ""),
+                did_you_mean(ref.qualifier, relation.qualifiers),
                 f"relations: {listing(sorted(relation.qualifiers))}",
             ),
         )

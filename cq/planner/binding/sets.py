@@ -152,6 +152,7 @@ def _alike(name: str, inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> t
     """The inputs with their columns converted to their common types, by position."""
     first = inputs[0]
     types = [f.type for f in first.schema.fields]
+    untyped = [_is_null(first, i) for i in range(len(types))]  # NULL in every row so far
     for node, span in zip(inputs[1:], spans[1:], strict=True):
         if len(node.schema) != len(types):
             raise compile_error(
@@ -162,7 +163,9 @@ def _alike(name: str, inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> t
                 help="select the same columns on both sides",
             )
         for i, f in enumerate(node.schema.fields):
-            common = _common(types[i], f.type, first, node, i)
+            if _is_null(node, i):
+                continue
+            common = f.type if untyped[i] else common_type(types[i], f.type)
             if common is None:
                 raise compile_error(
                     "CQ0307",
@@ -170,18 +173,12 @@ def _alike(name: str, inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> t
                     span,
                     help=f"CAST one of them: CAST({f.name} AS {types[i]})",
                 )
-            types[i] = common
+            types[i], untyped[i] = common, False
     return tuple(as_types(node, types) for node in inputs)
 
 
-def _common(a: DataType, b: DataType, left: LogicalNode, right: LogicalNode, column: int) -> DataType | None:
-    """The common type of two columns; one that is NULL throughout takes the other's."""
-    if _is_null(left, column):
-        return b
-    return a if _is_null(right, column) else common_type(a, b)
-
-
 def _is_null(node: LogicalNode, column: int) -> bool:
+    """Whether a column is the constant NULL: it takes the type of the others."""
     expr = node.exprs[column] if isinstance(node, Project) else None
     return isinstance(expr, Literal) and expr.value is None
 

@@ -30,6 +30,7 @@ from cq.lang.expressions import (
 from cq.lang.functions import Signature
 from cq.lang.types import BIGINT, BOOLEAN, DataType
 from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.join_mistakes import within
 from cq.planner.binding.join_times import Sides
@@ -135,6 +136,14 @@ def correlated(query: ast.Query, outer: Relation, queries: Queries) -> Inside | 
     about = [p for p in parts if any(_is_outer(ref, relation, outer) for ref in _references(p))]
     if not about:
         return None
+    counted = query.limit or query.offset
+    if counted is not None:
+        raise compile_error(
+            "CQ0502",
+            "LIMIT and OFFSET of a sub-query that depends on the row around it are not supported yet",
+            counted.span,
+            help="for one value of each group, write MAX(x), MIN(x) or ARG_MAX(x, key)",
+        )
     rest = all_of([p for p in parts if not any(p is a for a in about)])
     return Inside(select, with_windows(relation), rest, about, here)
 
@@ -243,7 +252,7 @@ def bind_match(node: ast.InQuery | ast.Exists, negated: bool, binder: ExprBinder
     on = [pairs.condition(a, "a condition of the sub-query") for a in about]
     width, counted = len(outer.node.schema), None
     if isinstance(node, ast.InQuery):
-        sought = replace(binder, clause=replace(binder.clause, name=SOUGHT, queries=False)).bind(node.operand)
+        sought = settled(replace(binder, clause=replace(binder.clause, name=SOUGHT, queries=False)).bind(node.operand))
         given = _given(inside, inner, query, queries)
         equal = pairs.compare("=", sought, _shifted(given, width), node.span)
         if negated and (sought.nullable or given.nullable):
@@ -355,9 +364,14 @@ def _one_row(query: ast.Query, outer: Relation, queries: Queries) -> Value:
     rows = queries.nested(query)
     if len(rows.schema) != 1:
         raise _several_columns(len(rows.schema), query)
-    if not one_row(rows, or_none=True):
+    if not (_limited_to_one(query) or one_row(rows, or_none=True)):
         raise _several_rows(query)
     return Value(rows, (), len(outer.node.schema), one_row(rows), None, query.span)
+
+
+def _limited_to_one(query: ast.Query) -> bool:
+    """Whether LIMIT leaves one row or none."""
+    return isinstance(query.limit, ast.NumberLiteral) and query.limit.text in {"0", "1"}
 
 
 def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> Value:
