@@ -52,7 +52,7 @@ MUTANTS = {
     ),
     "the hole stays where it was": Mutant(TABLE, "            hole = at\n", "            pass\n", TABLES),
     "a deleted string is no garbage": Mutant(
-        TABLE, "garbage += length if length > INLINE_STRING_BYTES else 0", "garbage += 0", TABLES, "deleted"
+        "cq.runtime.containers.strings", "garbage += length if length > INLINE_STRING_BYTES else 0", "garbage += 0", TABLES, "deleted"
     ),
     "the dead are never buried": Mutant(TABLE, "dead * 4 >= limit", "dead < 0", TABLES, "gone"),
     "the index points to where entries were before they moved": Mutant(

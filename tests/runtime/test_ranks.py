@@ -12,7 +12,10 @@ import pytest
 from cq.runtime.base.ops import ld_i64, st_i64
 from cq.runtime.base.simulation import Memory
 from cq.runtime.containers import ranks as r
-from cq.runtime.containers.ranks import KEY_TEXT_DESCENDING, KEY_WORD, KIND_BITS, RANKED_ORDER
+from cq.runtime.containers import ranks_saving as saving
+from cq.runtime.containers import ranks_words as w
+from cq.runtime.containers.ranks_sorting import DIGITS
+from cq.runtime.containers.ranks_words import KEY_TEXT_DESCENDING, KEY_WORD, KIND_BITS, RANKED_ORDER
 from cq.runtime.containers.strings import hash_word, string_address, string_length, string_store
 from cq.runtime.containers.table_words import ENTRY_KEYS, TABLE_COUNT, TABLE_ENTRIES, TABLE_STRIDE
 from cq.runtime.containers.tables import table_insert, table_settle
@@ -20,7 +23,7 @@ from cq.runtime.layout.abi import NEVER
 
 VALUE, PREFIX, TEXT, NUMBER = RANKED_ORDER, RANKED_ORDER + 1, RANKED_ORDER + 2, RANKED_ORDER + 4
 RECORD_WORDS = NUMBER + 1
-ENTRY_WORDS = ENTRY_KEYS + 1 + r.RANK_WORDS
+ENTRY_WORDS = ENTRY_KEYS + 1 + w.RANK_WORDS
 KEYS = [(VALUE << KIND_BITS) + KEY_WORD, (PREFIX << KIND_BITS) + KEY_WORD, (TEXT << KIND_BITS) + KEY_TEXT_DESCENDING]
 TEXTS = [
     b"",
@@ -59,7 +62,7 @@ class Rows:
         if record == 0:
             return False
         st_i64(record, VALUE, row.value)
-        st_i64(record, PREFIX, r.text_order(text, len(row.text)) ^ -1)
+        st_i64(record, PREFIX, w.text_order(text, len(row.text)) ^ -1)
         st_i64(record, NUMBER, row.number)
         if string_store(self.ranks, record, TEXT, text, len(row.text)) == 0:
             return False
@@ -67,36 +70,36 @@ class Rows:
         return True
 
     def open(self, row: Row) -> int:
-        made = table_insert(ld_i64(self.ranks, r.RANKS_TABLE), hash_word(row.key), row.number)
+        made = table_insert(ld_i64(self.ranks, w.RANKS_TABLE), hash_word(row.key), row.number)
         if made:
             st_i64(made, ENTRY_KEYS, row.key)
             r.ranks_open(self.ranks, made, row.closes)
         return made
 
     def entries(self) -> Iterator[int]:
-        table = ld_i64(self.ranks, r.RANKS_TABLE)
+        table = ld_i64(self.ranks, w.RANKS_TABLE)
         for n in range(1, ld_i64(table, TABLE_COUNT) + 1):
             yield ld_i64(table, TABLE_ENTRIES) + n * ld_i64(table, TABLE_STRIDE)
 
     def entry_of(self, key: int) -> int:
-        table_settle(ld_i64(self.ranks, r.RANKS_TABLE))
+        table_settle(ld_i64(self.ranks, w.RANKS_TABLE))
         return next((e for e in self.entries() if ld_i64(e, ENTRY_KEYS) == key), 0)
 
     def leave(self, instant: int) -> list[tuple[int, bytes]]:
         """The numbers and texts of what leaves, with the first arrival of its partition checked on the way."""
         assert r.ranks_due(self.ranks, instant) == 1
         found = []
-        while ld_i64(self.ranks, r.RANKS_LEFT) != 0:
+        while ld_i64(self.ranks, w.RANKS_LEFT) != 0:
             record = r.ranks_first(self.ranks)
             text = self.memory.read(string_address(self.ranks, record, TEXT), string_length(record, TEXT))
             found.append((ld_i64(record, NUMBER), text))
-            assert ld_i64(record, r.RANKED_FIRST) <= found[-1][0]
+            assert ld_i64(record, w.RANKED_FIRST) <= found[-1][0]
             r.ranks_pop(self.ranks)
         return found
 
     @property
     def next(self) -> int:
-        return ld_i64(self.ranks, r.RANKS_NEXT)
+        return ld_i64(self.ranks, w.RANKS_NEXT)
 
 
 def expected(rows: list[Row], instant: int, keep: int, skip: int) -> list[tuple[int, bytes]]:
@@ -139,7 +142,7 @@ def test_what_leaves_is_what_sorting_would_give(keep: int, skip: int) -> None:
 @pytest.mark.parametrize("most", [3, 2**40, 2**63 - 1])
 def test_many_rows_are_sorted_by_digits_and_equal_ones_among_themselves(most: int) -> None:
     dice = random.Random(most)
-    came = [Row(NEVER, 0, dice.randrange(-most, most), dice.choice(TEXTS), n) for n in range(r.DIGITS + 50)]
+    came = [Row(NEVER, 0, dice.randrange(-most, most), dice.choice(TEXTS), n) for n in range(DIGITS + 50)]
     with Memory() as memory:
         rows = Rows(memory, -1)
         assert all(map(rows.put, came))
@@ -167,15 +170,15 @@ def test_what_was_saved_goes_on_and_partitions_can_be_taken_apart(keep: int) -> 
     with Memory() as memory:
         rows = Rows(memory, keep)
         assert all(map(rows.put, came[:120]))
-        saved = memory.place(bytes(8 * r.ranks_saved_words(rows.ranks)), writable=True)
-        written = r.ranks_save(rows.ranks, saved)
+        saved = memory.place(bytes(8 * saving.ranks_saved_words(rows.ranks)), writable=True)
+        written = saving.ranks_save(rows.ranks, saved)
         again, parts = Rows(memory, keep), [Rows(memory, keep), Rows(memory, keep)]
-        assert r.ranks_load(again.ranks, saved) == written and again.next == rows.next
-        assert r.ranks_load(again.ranks, saved) == 0  # it has rows already
+        assert saving.ranks_load(again.ranks, saved) == written and again.next == rows.next
+        assert saving.ranks_load(again.ranks, saved) == 0  # it has rows already
         for entry in reversed(list(again.entries())):  # in another order than that of their arrival
-            assert r.ranks_take(parts[ld_i64(entry, ENTRY_KEYS) % 2].ranks, again.ranks, entry) == 1
+            assert saving.ranks_take(parts[ld_i64(entry, ENTRY_KEYS) % 2].ranks, again.ranks, entry) == 1
         for part in parts:
-            assert r.ranks_taken(part.ranks) == 1
+            assert saving.ranks_taken(part.ranks) == 1
         for row in came[120:]:
             assert again.put(row) and parts[row.key % 2].put(row)
         for instant in (10, 20, 30):
@@ -200,7 +203,7 @@ def test_without_memory_what_is_there_stays(fail_at: int) -> None:
                     break
                 there.append(row)
             if r.ranks_due(rows.ranks, NEVER) == 1:
-                assert ld_i64(rows.ranks, r.RANKS_LEFT) == len(there)
+                assert ld_i64(rows.ranks, w.RANKS_LEFT) == len(there)
             r.ranks_drop(rows.ranks)
         memory.check_no_leaks()
 
@@ -208,5 +211,5 @@ def test_without_memory_what_is_there_stays(fail_at: int) -> None:
 def test_the_first_word_of_a_text_orders_as_its_bytes() -> None:
     with Memory() as memory:
         texts = sorted({*TEXTS, b"b", b"\xff\xff", b"a\x00", b"12345678", b"123456789"})
-        words = [r.text_order(memory.place(t + bytes(8)), len(t)) for t in texts]
+        words = [w.text_order(memory.place(t + bytes(8)), len(t)) for t in texts]
         assert words == sorted(words) and words[0] == -(2**63)

@@ -42,8 +42,8 @@ from cq.lang.expressions import Column
 from cq.lang.types import INT64_MIN, Physical
 from cq.planner.operators import OrderKey, Sort
 from cq.planner.plan.node import LogicalNode
-from cq.runtime.containers import ranks
-from cq.runtime.containers.ranks import KEY_TEXT, KEY_TEXT_DESCENDING, KEY_WORD, KIND_BITS
+from cq.runtime.containers import ranks_words as ranks
+from cq.runtime.containers.ranks_words import KEY_TEXT, KEY_TEXT_DESCENDING, KEY_WORD, KIND_BITS
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi
 from cq.runtime.layout.job import Slot, TableShape

@@ -14,7 +14,7 @@ from cq.codegen.state.hash_tables import Births, Field, Keys, load_fields
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import Writer, expr
 from cq.planner.plan.node import LogicalNode
-from cq.runtime.containers import intervals, log_words, ranks
+from cq.runtime.containers import intervals, log_words, ranks_words
 from cq.runtime.flow.split import PARTITION_MASK
 from cq.runtime.layout.abi import ROUTING_LANE, ROUTING_ROUTE
 
@@ -138,7 +138,7 @@ def ranked_rows(name: str, keys: Keys) -> Held:
     """Rows by rank."""
 
     def move(mover: Mover) -> None:
-        table = mover.writer.let(expr("ld_i64(source, W)", W=ranks.RANKS_TABLE), "table")
+        table = mover.writer.let(expr("ld_i64(source, W)", W=ranks_words.RANKS_TABLE), "table")
         mover.each_entry(table, lambda e: mover.needs(expr("ranks_take(target, source, E)", E=e)), keys.fields)
 
     return Held(name, move)

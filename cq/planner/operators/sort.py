@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cq.lang.expressions import Column, Expr, columns_of, format_expr, remap
+from cq.lang.expressions import Expr, columns_of, format_expr, remap
 from cq.lang.schema import Schema, TimeAttribute
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import Change
@@ -93,10 +93,6 @@ class Sort(LogicalNode):
     @property
     def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:
         return (self.partition,)
-
-    @property
-    def key_columns(self) -> Mapping[int, Expr]:
-        return {k.index: k for k in self.partition if isinstance(k, Column)}
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
         for e in (*self.partition, *(k.expr for k in self.order)):

@@ -19,8 +19,6 @@ Compare = Callable[[Row, Row], int]
 class SortRows(RowOperator):
     """Rows with their key values, by closing time and partition; both in order of first arrival."""
 
-    timed = True
-
     def __init__(self, node: Sort, clock: Clock) -> None:
         super().__init__(node, clock)
         self._time = node.times[0] if node.times else None

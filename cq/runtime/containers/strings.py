@@ -138,6 +138,22 @@ def table_arena(table: int, extra: int) -> int:
     return 1
 
 
+@native("void(i64, i64)", inline=True)
+def strings_forget(table: int, entry: int) -> None:
+    """The strings of an entry are garbage, their words 0."""
+    strings = ld_i64(table, TABLE_STRINGS)
+    garbage = ld_i64(table, TABLE_GARBAGE)
+    word = 0
+    while strings != 0:
+        if strings & 1 == 1:
+            length = ld_i64(entry, word) & 4294967295
+            garbage += length if length > INLINE_STRING_BYTES else 0
+            st_i64(entry, word, 0)
+        strings = shr_u(strings, 1)
+        word += 1
+    st_i64(table, TABLE_GARBAGE, garbage)
+
+
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def string_store(table: int, entry: int, word: int, address: int, length: int) -> int:
     """Write a string into a slot, its old value forgotten; 1, or 0 without memory. The entry does not move.

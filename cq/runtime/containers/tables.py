@@ -46,7 +46,7 @@ from cq.runtime.base.ops import (
     zalloc,
 )
 from cq.runtime.containers.blocks import block_drop, block_new, block_resize
-from cq.runtime.containers.strings import INLINE_STRING_BYTES
+from cq.runtime.containers.strings import strings_forget
 from cq.runtime.containers.table_words import (
     ENTRY_FIRST,
     ENTRY_TAG,
@@ -411,17 +411,7 @@ def table_delete(table: int, entry: int) -> int:
             slot = (slot + 1) & mask
         table_unpoint(table, slot)
     st_i64(entry, ENTRY_TAG, 0)
-    strings = ld_i64(table, TABLE_STRINGS)
-    garbage = ld_i64(table, TABLE_GARBAGE)
-    word = 0
-    while strings != 0:
-        if strings & 1 == 1:
-            length = ld_i64(entry, word) & 4294967295
-            garbage += length if length > INLINE_STRING_BYTES else 0
-            st_i64(entry, word, 0)
-        strings = shr_u(strings, 1)
-        word += 1
-    st_i64(table, TABLE_GARBAGE, garbage)
+    strings_forget(table, entry)
     st_i64(table, TABLE_COUNT, ld_i64(table, TABLE_COUNT) - 1)
     st_i64(table, TABLE_DEAD, ld_i64(table, TABLE_DEAD) + 1)
     return 0

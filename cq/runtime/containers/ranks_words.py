@@ -1,0 +1,127 @@
+"""The words of ranks (ranks.py), and which of two records comes first."""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import (
+    compare,
+    ld_i64,
+    ld_u8,
+    ld_u32,
+    min_i64,
+    shl,
+    shr_u,
+    st_u32,
+)
+from cq.runtime.containers.strings import (
+    string_address,
+    string_length,
+)
+from cq.runtime.containers.table_words import (
+    TABLE_ENTRIES,
+    TABLE_STRIDE,
+    TABLE_WORDS,
+)
+from cq.runtime.layout.words import Struct, name_words
+
+_ranks = Struct("RANKS", after=TABLE_WORDS)
+# the earliest time at which a partition leaves, until all its rows have; NEVER when none does before the end
+RANKS_NEXT = _ranks.word()
+RANKS_AFTER = _ranks.word()  # what RANKS_NEXT is then
+RANKS_TABLE = _ranks.word()  # the partitions
+RANKS_HEAD = _ranks.word()  # the word of an entry with which the RANK words begin
+RANKS_KEEP = _ranks.word()  # rows of a partition; -1: all
+RANKS_SKIP = _ranks.word()  # the first rows of a partition, which do not leave
+RANKS_KEYS = _ranks.word()  # -> what the order compares, a word each: a word of the record, below it the kind
+RANKS_KEY_COUNT = _ranks.word()
+RANKS_FREE = _ranks.word()  # the number of a record to be used again, or 0; its left link leads to the next
+RANKS_FRESH = _ranks.word()  # the number of the record that is being filled
+RANKS_ARRIVALS = _ranks.word()  # records ever committed
+RANKS_ITEMS = _ranks.word()  # -> rows that leave, room for as many to sort them, and a word for each digit
+RANKS_CAPACITY = _ranks.word()  # rows RANKS_ITEMS has room for
+RANKS_AT = _ranks.word()  # the next of them
+RANKS_LEFT = _ranks.word()  # how many are left
+RANKS_WORDS = _ranks.lines()
+
+_rank = Struct("RANK")  # the last words of a partition's entry
+RANK_ROOT = _rank.word()  # the number of the first record of its chain, of the last one by order where few are kept
+RANK_COUNT = _rank.word()  # its records
+RANK_WORST = _rank.word()  # where as many are there as are kept: the first order word of the root
+RANK_CLOSES = _rank.word()  # when it leaves; NEVER: at the end
+RANK_WORDS = _rank.size()
+
+_record = Struct("RANKED")
+RANKED_LINKS = _record.word()  # numbers of two records of the same partition, or 0
+RANKED_ARRIVAL = _record.word()
+RANKED_FIRST = _record.word()  # ENTRY_FIRST of its partition, once it leaves
+RANKED_ORDER = _record.rest()  # the order words, then the row's
+
+_item = Struct("ITEM")
+ITEM_ORDER = _item.word()  # the first order word of a row that leaves
+ITEM_NUMBER = _item.word()  # the number of its record
+ITEM_WORDS = _item.size()
+
+KEY_WORD, KEY_TEXT, KEY_TEXT_DESCENDING = 0, 1, 2
+KIND_BITS = 2  # the low bits of a word of RANKS_KEYS
+ITEM_BYTES = ITEM_WORDS * 8
+LEAST = -9223372036854775807 - 1  # with its sign turned a word orders as one without a sign
+
+name_words(globals())
+
+
+@native("i64(i64, i64)", inline=True)
+def ranked(ranks: int, number: int) -> int:
+    """The record of this number."""
+    return ld_i64(ranks, TABLE_ENTRIES) + number * ld_i64(ranks, TABLE_STRIDE)
+
+
+@native("i64(i64, i64)", inline=True)
+def ranked_link(record: int, side: int) -> int:
+    return ld_u32(record + RANKED_LINKS * 8, side)
+
+
+@native("void(i64, i64, i64)", inline=True)
+def set_ranked_link(record: int, side: int, number: int) -> None:
+    st_u32(record + RANKED_LINKS * 8, side, number)
+
+
+@native("i64(i64, i64, i64)")
+def ranks_before(ranks: int, a: int, b: int) -> int:
+    """Whether record a leaves before record b of its partition."""
+    keys = ld_i64(ranks, RANKS_KEYS)
+    for n in range(ld_i64(ranks, RANKS_KEY_COUNT)):
+        key = ld_i64(keys, n)
+        kind = key & (shl(1, KIND_BITS) - 1)
+        word = shr_u(key, KIND_BITS)
+        if kind == KEY_WORD:
+            x = ld_i64(a, word)
+            y = ld_i64(b, word)
+            if x != y:
+                return 1 if x < y else 0
+        else:
+            order = _compare_texts(ranks, a, b, word)
+            if order != 0:
+                return 1 if (order < 0) == (kind == KEY_TEXT) else 0
+    return 1 if ld_i64(a, RANKED_ARRIVAL) < ld_i64(b, RANKED_ARRIVAL) else 0
+
+
+@native("i64(i64, i64, i64, i64)")
+def _compare_texts(ranks: int, a: int, b: int, word: int) -> int:
+    """Below 0 when the text of record a at this word comes before that of b, by bytes; 0 when they are equal."""
+    first = string_length(a, word)
+    second = string_length(b, word)
+    shared = min_i64(first, second)
+    order = compare(string_address(ranks, a, word), string_address(ranks, b, word), shared)
+    return order if order != 0 else first - second
+
+
+@native("i64(i64, i64)", export=True)
+def text_order(address: int, length: int) -> int:
+    """The order word of a text: its first eight bytes, 0 where it is shorter, as a number that compares as they do."""
+    word = 0
+    for n in range(8):
+        byte = 0
+        if n < length:
+            byte = ld_u8(address, n)
+        word = shl(word, 8) | byte
+    return word ^ LEAST
