@@ -29,7 +29,7 @@ ASSIGN = "codegen.operators.assign_windows"
 SKETCHES = "runtime.containers.sketches"
 PARTS = "codegen.state.aggregate_parts"
 SESSION, INTERVALS = "codegen.operators.session", "runtime.containers.intervals"
-SORT, RANKS = "codegen.operators.sort", "runtime.containers.ranks"
+SORT = "codegen.operators.sort"
 
 
 def in_intervals(old: str, new: str, *more: tuple[str, str]) -> Mutant:
@@ -42,9 +42,9 @@ def in_order(old: str, new: str) -> Mutant:
     return Mutant("cq.runtime.containers.order", old, new, ("test_intervals.py",), "interpreted or steps")
 
 
-def in_ranks(old: str, new: str) -> Mutant:
+def in_ranks(old: str, new: str, file: str = "ranks") -> Mutant:
     """A mutant of the container of sorted rows that its comparison with sorted lists should see."""
-    return Mutant(f"cq.{RANKS}", old, new, ("test_ranks.py",), "sorting or saved")
+    return Mutant(f"cq.runtime.containers.{file}", old, new, ("test_ranks.py",), "sorting or saved")
 
 
 def in_lists(old: str, new: str) -> Mutant:
@@ -473,10 +473,10 @@ MUTANTS = {
         "ld_i64(record, RECORD_EXPIRY) >= since:", "ld_i64(record, RECORD_EXPIRY) > since:", "log_words"
     ),
     "of equal rows the last comes first": in_ranks(
-        "RANKED_ARRIVAL) < ld_i64(b, RANKED_ARRIVAL)", "RANKED_ARRIVAL) > ld_i64(b, RANKED_ARRIVAL)"
+        "RANKED_ARRIVAL) < ld_i64(b, RANKED_ARRIVAL)", "RANKED_ARRIVAL) > ld_i64(b, RANKED_ARRIVAL)", "ranks_words"
     ),
     "a text comes before what it begins with": in_ranks(
-        "order != 0 else first - second", "order != 0 else second - first"
+        "order != 0 else first - second", "order != 0 else second - first", "ranks_words"
     ),
     "rows before the offset leave": in_ranks("min_i64(ld_i64(ranks, RANKS_SKIP), rows)", "min_i64(0, rows)"),
     "the worst row is not looked for when one leaves": in_ranks(
@@ -484,7 +484,7 @@ MUTANTS = {
     ),
     "a partition that stays leaves": in_ranks("            if closes <= instant:", "            if closes <= NEVER:"),
     "partitions that were taken keep another order": in_ranks(
-        "return table_sort_births(ld_i64(ranks, RANKS_TABLE))", "return 1"
+        "return table_sort_births(ld_i64(ranks, RANKS_TABLE))", "return 1", "ranks_saving"
     ),
     "negative numbers are sorted by their bits": seen_by(
         "sort", SORT, '"pick(W < 0, W ^ MOST, W)"', '"pick(W < 0, W, W)"'

@@ -13,8 +13,9 @@ from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, O
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import BIGINT, BOOLEAN, Physical
 from cq.planner.binding.calls import RUNNING_FRAME, OverCall, Rank
+from cq.planner.binding.made import aggregate_call, column, compared, differ, integer
 from cq.planner.binding.scope import Hole, Room
-from cq.planner.binding.sorting import aggregate_call, compared, differ, integer, sorted_within
+from cq.planner.binding.sorting import sorted_within
 from cq.planner.operators import Aggregate, Join, Lag, OrderKey, Over
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
@@ -32,13 +33,13 @@ def add_overs(node: LogicalNode, overs: Sequence[OverCall]) -> tuple[LogicalNode
         span = overs[mine[0]].span
         if whole:
             node = _beside_groups(node, arrived, partition, [overs[i].call for i in mine], span)
-            columns |= {i: _column(node, len(node.schema) - len(mine) + n) for n, i in enumerate(mine)}
+            columns |= {i: column(node, len(node.schema) - len(mine) + n) for n, i in enumerate(mine)}
             continue
         time = _time_of(node, order)
         if order and time is None:
-            if len(by_order) > 1 and number is None:
-                node = _over(node, (), None, [aggregate_call("count", (), span=span)], span)
-                number = OrderKey(_column(node, len(node.schema) - 1), False, True)
+            if number is None and len([s for s in specs if s[2]]) > 1:
+                node = _over(node, (), None, [aggregate_call("count", span=span)], span)
+                number = OrderKey(column(node, len(node.schema) - 1), False, True)
             ties = (number,) if sorts and number is not None else ()  # an earlier sort has moved the rows
             node, sorts = sorted_within(node, partition, (*order, *ties), span), sorts + 1
         plain = {i: c for i in mine if not isinstance(c := overs[i].call, Rank)}
@@ -49,8 +50,8 @@ def add_overs(node: LogicalNode, overs: Sequence[OverCall]) -> tuple[LogicalNode
         else:
             node = _over(node, partition, time, list(plain.values()), span)
         arrived = arrived if sorts else node
-        columns |= {i: _column(node, first + n) for n, i in enumerate(plain)}
-        columns |= {i: _column(node, second + n) for n, i in enumerate(ranks)}
+        columns |= {i: column(node, first + n) for n, i in enumerate(plain)}
+        columns |= {i: column(node, second + n) for n, i in enumerate(ranks)}
 
     def fill(expr: Expr) -> Expr:
         return transform(expr, lambda e: columns[e.index] if isinstance(e, Hole) and e.room is Room.OVER else e)
@@ -86,7 +87,7 @@ def _beside_groups(
     keys = tuple(k for e in partition for k in _never_null(e))
     names = _names(node, [*(f"key{n}" for n in range(1, len(keys) + 1)), *(_name(c) for c in aggregates)])
     groups = Aggregate(arrived, keys, aggregates, names[: len(keys)], names[len(keys) :], span=span)
-    return Join(node, groups, keys, tuple(_column(groups, n) for n in range(len(keys))), span=span)
+    return Join(node, groups, keys, tuple(column(groups, n) for n in range(len(keys))), span=span)
 
 
 def _never_null(key: Expr) -> tuple[Expr, ...]:
@@ -100,11 +101,11 @@ def _never_null(key: Expr) -> tuple[Expr, ...]:
         )
     if not key.nullable:
         return (key,)
-    nothing = Literal(key.type, False, False if key.type == BOOLEAN else NOTHING[key.type.physical])
-    return Coalesce(key.type, False, (key, nothing)), IsNull(BOOLEAN, False, key)
+    filler = Literal(key.type, False, False if key.type == BOOLEAN else FILLERS[key.type.physical])
+    return Coalesce(key.type, False, (key, filler)), IsNull(BOOLEAN, False, key)
 
 
-NOTHING = {Physical.I64: 0, Physical.I128: 0, Physical.F64: 0.0, Physical.BYTES: ""}
+FILLERS = {Physical.I64: 0, Physical.I128: 0, Physical.F64: 0.0, Physical.BYTES: ""}
 
 
 def _ranked(
@@ -118,19 +119,14 @@ def _ranked(
     """
     numbered = len(node.schema) + len(plain)
     before = tuple(Lag(k.expr, 1, None, k.expr.type, True, span=span) for k in order)
-    node = _over(node, partition, time, [*plain, aggregate_call("count", (), span=span), *before], span)
-    number = _column(node, numbered)
+    node = _over(node, partition, time, [*plain, aggregate_call("count", span=span), *before], span)
+    number = column(node, numbered)
     parts = [compared("=", number, integer(1), span)]
-    parts += [differ(k.expr, _column(node, numbered + 1 + n), span) for n, k in enumerate(order)]
+    parts += [differ(k.expr, column(node, numbered + 1 + n), span) for n, k in enumerate(order)]
     begins = Or(BOOLEAN, False, tuple(parts), span=span)
-    last = aggregate_call("max", (Case(BIGINT, False, ((begins, number),), integer(0), span=span),), span=span)
-    calls = [aggregate_call("count", (), begins, span=span) if r.dense else last for r in ranks]
+    last = aggregate_call("max", Case(BIGINT, False, ((begins, number),), integer(0), span=span), span=span)
+    calls = [aggregate_call("count", condition=begins, span=span) if r.dense else last for r in ranks]
     return _over(node, partition, None, calls, span), len(node.schema)
-
-
-def _column(node: LogicalNode, index: int) -> Column:
-    f = node.schema.fields[index]
-    return Column(f.type, f.nullable, index, f.name)
 
 
 def _names(node: LogicalNode, wanted: Sequence[str]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.grouping import Grouped
 from cq.planner.binding.grouping_sets import group_by_sets, sets_of
+from cq.planner.binding.made import aggregate_call, columns
 from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.over import add_overs
 from cq.planner.binding.scope import (
@@ -27,9 +28,8 @@ from cq.planner.binding.scope import (
     holes_of,
     listing,
     projection,
-    visible_columns,
 )
-from cq.planner.binding.sets import call_of, distinct, first_of_each
+from cq.planner.binding.sets import distinct, first_of_each
 from cq.planner.binding.sorting import ORDER_BY, Limited, ordered
 from cq.planner.binding.subqueries import (
     Above,
@@ -200,13 +200,12 @@ class SelectBinder:
         if self.select.distinct_on:
             chosen = ordered(Limited(node), keys, self.order).node if keys else node
             wide = Project(chosen, tuple(exprs), (*names, *(f"key{n}" for n in range(width, len(exprs)))), span=span)
-            columns = [c.expr for c in visible_columns(wide, None)]
-            rows = projection(first_of_each(wide, columns[width:], span), columns[:width], names, span)
+            every = columns(wide)
+            rows = projection(first_of_each(wide, every[width:], span), every[:width], names, span)
             return Limited(rows, self.limit, self.offset)
         if self.select.distinct:
             rows = distinct(projection(node, exprs, names, span), span)
-            shown = [c.expr for c in visible_columns(rows, None)]
-            keys = [self.selected(k, exprs, shown) for k in keys]
+            keys = [self.selected(k, exprs, columns(rows)) for k in keys]
             return self.in_order(rows, keys)
         sorted_rows = self.in_order(node, keys)
         return replace(sorted_rows, node=projection(sorted_rows.node, exprs, names, span))
@@ -370,7 +369,7 @@ class SelectBinder:
     def count_of_nothing(self, sets: Sequence[tuple[Expr, ...]]) -> None:
         """A set without keys, where nothing is aggregated, counts its rows: its one row has a column."""
         if not self.calls.aggregates and not all(any(not isinstance(k, Literal) for k in keys) for keys in sets):
-            self.calls.aggregates.append(replace(call_of("count"), span=self.select.span))
+            self.calls.aggregates.append(aggregate_call("count", span=self.select.span))
 
     def ordinal(self, node: ast.NumberLiteral, items: Sequence[Item], clause: Clause) -> Expr:
         """`GROUP BY 2`: the second column of the select list."""

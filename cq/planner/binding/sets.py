@@ -10,35 +10,31 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cq.errors import Span, compile_error
-from cq.lang.aggregates import resolve
-from cq.lang.expressions import Case, Column, Expr, Literal, conjunction
-from cq.lang.functions import Refusal
-from cq.lang.types import BIGINT, BOOLEAN, DataType, common_type
+from cq.lang.expressions import Case, Expr, Literal, conjunction
+from cq.lang.types import BOOLEAN, DataType, common_type
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import convert
-from cq.planner.binding.expressions import apply, resolve_function
 from cq.planner.binding.grouping import group_rows
+from cq.planner.binding.made import aggregate_call, columns, compared, integer
 from cq.planner.binding.scope import projection, relation_of
 from cq.planner.binding.traits import window_bound
 from cq.planner.operators import Filter, Over, Project, UnionAll
 from cq.planner.operators.window import WINDOW_END, WINDOW_START
-from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 
-LEFT, RIGHT = (Literal(BIGINT, False, side) for side in (0, 1))
-ONE = Literal(BIGINT, False, 1)
+LEFT, RIGHT = integer(0), integer(1)
 
 
 def first_of_each(node: LogicalNode, keys: Sequence[Expr], span: Span) -> LogicalNode:
     """The first row by position of those with equal keys."""
     numbered = _numbered(node, keys, span)
-    number = _columns(numbered)[-1]
-    return _narrowed(Filter(numbered, _test("=", number, ONE), span=span), node)
+    number = columns(numbered)[-1]
+    return _narrowed(Filter(numbered, compared("=", number, integer(1), span), span=span), node)
 
 
 def distinct(node: LogicalNode, span: Span) -> LogicalNode:
     """The first of equal rows."""
-    return first_of_each(node, _columns(node), span)
+    return first_of_each(node, columns(node), span)
 
 
 def combined(op: str, all_: bool, inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> LogicalNode:
@@ -66,21 +62,21 @@ def _intersection(left: LogicalNode, right: LogicalNode, all_: bool, span: Span)
     So a row leaves when the row of the other side that it needs is there.
     """
     both = _beside(left, right, span)
-    *columns, side = _columns(both)
-    calls = tuple(call_of("count", filter=_test("=", side, which)) for which in (LEFT, RIGHT))
-    counted = Over(both, tuple(columns), None, calls, ("left_rows", "right_rows"), span=span)
-    *_, lefts, rights = _columns(counted)
-    conditions = [_raised(mine, other, all_) for mine, other in ((lefts, rights), (rights, lefts))]
-    of_left = _test("=", side, LEFT)
+    *values, side = columns(both)
+    calls = tuple(aggregate_call("count", condition=compared("=", side, which, span)) for which in (LEFT, RIGHT))
+    counted = Over(both, tuple(values), None, calls, ("left_rows", "right_rows"), span=span)
+    *_, lefts, rights = columns(counted)
+    conditions = [_raised(mine, other, all_, span) for mine, other in ((lefts, rights), (rights, lefts))]
+    of_left = compared("=", side, LEFT, span)
     grown = Case(BOOLEAN, False, ((of_left, conditions[0]),), conditions[1])
     return _narrowed(Filter(counted, grown, span=span), left)
 
 
-def _raised(mine: Expr, other: Expr, all_: bool) -> Expr:
+def _raised(mine: Expr, other: Expr, all_: bool, span: Span) -> Expr:
     """Whether the row that is counted in `mine` has raised the smaller count (to 1)."""
     if all_:
-        return _test("<=", mine, other)
-    return conjunction((_test("=", mine, ONE), _test(">=", other, ONE)))
+        return compared("<=", mine, other, span)
+    return conjunction((compared("=", mine, integer(1), span), compared(">=", other, integer(1), span)))
 
 
 def _difference(name: str, left: LogicalNode, right: LogicalNode, all_: bool, span: Span) -> LogicalNode:
@@ -90,9 +86,9 @@ def _difference(name: str, left: LogicalNode, right: LogicalNode, all_: bool, sp
     """
     width = len(left.schema)
     if all_:
-        left, right = (_numbered(side, _columns(side), span) for side in (left, right))
+        left, right = (_numbered(side, columns(side), span) for side in (left, right))
     both = _beside(left, right, span)
-    *columns, side = _columns(both)
+    *values, side = columns(both)
     bounds = {window_bound(both, c) for c in range(width)}
     if not both.bounded and not {WINDOW_START, WINDOW_END} <= bounds:
         raise compile_error(
@@ -102,47 +98,29 @@ def _difference(name: str, left: LogicalNode, right: LogicalNode, all_: bool, sp
             help="select window_start and window_end of a window on both sides: its rows leave when it closes",
         )
     calls = SelectCalls({})
-    calls.aggregates.append(call_of("max", side))
-    grouped = group_rows(both, relation_of(both, None, name), calls, columns, (), span)
+    calls.aggregates.append(aggregate_call("max", side))
+    grouped = group_rows(both, relation_of(both, None, name), calls, values, (), span)
     rightmost = grouped.column(grouped.first_aggregate, span)
-    kept = Filter(grouped.node, _test("=", rightmost, LEFT), span=span)
-    return projection(kept, [grouped.above(c) for c in columns[:width]], left.schema.names[:width], span)
+    kept = Filter(grouped.node, compared("=", rightmost, LEFT, span), span=span)
+    return projection(kept, [grouped.above(c) for c in values[:width]], left.schema.names[:width], span)
 
 
 def _beside(left: LogicalNode, right: LogicalNode, span: Span) -> LogicalNode:
     """The rows of both sides, with the side they are of as the last column."""
     sides = []
     for node, side in ((left, LEFT), (right, RIGHT)):
-        sides.append(projection(node, [*_columns(node), side], [*left.schema.names, "side"], span))
+        sides.append(projection(node, [*columns(node), side], [*left.schema.names, "side"], span))
     return UnionAll(tuple(sides), span=span)
 
 
 def _numbered(node: LogicalNode, keys: Sequence[Expr], span: Span) -> LogicalNode:
     """The rows with how many with equal keys there are up to each, as the last column."""
-    return Over(node, tuple(keys), None, (call_of("count"),), ("number",), span=span)
+    return Over(node, tuple(keys), None, (aggregate_call("count", span=span),), ("number",), span=span)
 
 
 def _narrowed(node: LogicalNode, like: LogicalNode) -> LogicalNode:
     """`node` with the first columns only: those of `like`."""
-    return projection(node, _columns(node)[: len(like.schema)], like.schema.names, node.span)
-
-
-def _columns(node: LogicalNode) -> list[Expr]:
-    return [Column(f.type, f.nullable, i, f.name) for i, f in enumerate(node.schema.fields)]
-
-
-def _test(op: str, left: Expr, right: Expr) -> Expr:
-    found = resolve_function(op, (left, right))
-    assert not isinstance(found, Refusal), "whole numbers compare"
-    return apply(found, (left, right), left.span)
-
-
-def call_of(name: str, *args: Expr, filter: Expr | None = None) -> AggregateCall:
-    """A call of an aggregate that takes whole numbers."""
-    found = resolve(name, [a.type for a in args])
-    assert not isinstance(found, Refusal), "the aggregates of whole numbers"
-    entry, signature = found
-    return AggregateCall(entry, args, signature.returns, not entry.never_null and filter is not None, filter=filter)
+    return projection(node, columns(node)[: len(like.schema)], like.schema.names, node.span)
 
 
 # ------------------------------------------------------------------------------------------------------------- columns
@@ -189,5 +167,5 @@ def as_types(node: LogicalNode, types: list[DataType]) -> LogicalNode:
         exprs: tuple[Expr, ...] = tuple(convert(e, t) for e, t in zip(node.exprs, types, strict=True))
         return node if exprs == node.exprs else replace(node, exprs=exprs)
     return projection(
-        node, [convert(c, t) for c, t in zip(_columns(node), types, strict=True)], node.schema.names, node.span
+        node, [convert(c, t) for c, t in zip(columns(node), types, strict=True)], node.schema.names, node.span
     )

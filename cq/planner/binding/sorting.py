@@ -7,20 +7,15 @@ from dataclasses import dataclass
 
 from cq.errors import NOWHERE, Span, compile_error
 from cq.grammar import ast
-from cq.lang.aggregates import resolve
-from cq.lang.expressions import Column, Expr, Literal, conjunction
-from cq.lang.functions import Refusal
+from cq.lang.expressions import Column, Expr, conjunction
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import BIGINT
-from cq.planner.binding.calls import SelectCalls
-from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.expressions import Clause
+from cq.planner.binding.made import aggregate_call, column, compared, integer
 from cq.planner.binding.order_keys import distinct_keys
-from cq.planner.binding.scope import NOTHING
 from cq.planner.binding.traits import Origin, origin
 from cq.planner.operators import Filter, OrderKey, Over, Project, Sort, WindowAggregate, Windowed, WindowKind
 from cq.planner.operators.pruning import only
 from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
-from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 
 ORDER_BY = Clause("ORDER BY", aggregates=True, windows=True)
@@ -146,8 +141,8 @@ def counted(rows: Limited, span: Span, all_of_it: bool) -> Limited:
     if not rows.offset and limit is None:
         return rows
     node, width = rows.node, len(rows.node.schema)
-    over = Over(node, (), None, (aggregate_call("count", (), span=span),), ("row_number",), span=span)
-    number = Column(BIGINT, False, width, "row_number", span=span)
+    over = Over(node, (), None, (aggregate_call("count", span=span),), ("row_number",), span=span)
+    number = column(over, width)
     bounds = [compared(">", number, integer(rows.offset), span)] if rows.offset else []
     if limit is not None:
         bounds.append(compared("<=", number, integer(min(rows.offset + limit, MOST_ROWS)), span))
@@ -156,32 +151,3 @@ def counted(rows: Limited, span: Span, all_of_it: bool) -> Limited:
 
 
 MOST_ROWS = 2**63 - 1
-
-
-def integer(value: int) -> Literal:
-    return Literal(BIGINT, False, value)
-
-
-def compared(op: str, left: Expr, right: Expr, span: Span) -> Expr:
-    """`left op right`, of one type."""
-    return _plain().compare(op, left, right, span)
-
-
-def differ(left: Expr, right: Expr, span: Span) -> Expr:
-    """`left IS DISTINCT FROM right`, of one type."""
-    binder = _plain()
-    return binder.negated(binder.not_distinct(left, right, span), span)
-
-
-def _plain() -> ExprBinder:
-    return ExprBinder(NOTHING, {}, Clause("ORDER BY"), SelectCalls({}))
-
-
-def aggregate_call(
-    name: str, args: tuple[Expr, ...], condition: Expr | None = None, span: Span = NOWHERE
-) -> AggregateCall:
-    """An aggregate that is never NULL over rows of which `condition`, if there is one, selects some."""
-    found = resolve(name, [a.type for a in args])
-    assert not isinstance(found, Refusal), f"no aggregate {name} of these arguments"
-    entry, signature = found
-    return AggregateCall(entry, args, signature.returns, False, filter=condition, span=span)

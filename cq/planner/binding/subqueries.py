@@ -36,7 +36,8 @@ from cq.planner.binding.join_mistakes import within
 from cq.planner.binding.join_times import Sides
 from cq.planner.binding.joins import keyed
 from cq.planner.binding.literals import ParameterValue
-from cq.planner.binding.scope import NOTHING, Hole, Relation, Room, finds, relation_of, shifted
+from cq.planner.binding.made import compared, integer, negated
+from cq.planner.binding.scope import Hole, Relation, Room, finds, relation_of, shifted
 from cq.planner.binding.traits import one_row
 from cq.planner.binding.windows import with_windows
 from cq.planner.operators import Filter, Join, SemiJoin
@@ -207,22 +208,14 @@ class Match:
         """The rows that no NULL of NOT IN takes: nothing passes one that is given; one that is sought, only nothing."""
         width = len(node.schema)
         rows, values = (Column(BIGINT, False, width + i, n) for i, n in enumerate(("rows", "values")))
-        none = self._same(rows, Literal(BIGINT, False, 0))
-        known: Expr = self._same(rows, values)
+        none = compared("=", rows, integer(0), self.span)
+        known = compared("=", rows, values, self.span)
         sought = above(counted.sought)
         if sought.nullable:
-            there = _none_calls().negated(IsNull(BOOLEAN, False, sought, span=self.span), self.span)
+            there = negated(IsNull(BOOLEAN, False, sought, span=self.span), self.span)
             known = Or(BOOLEAN, False, (none, conjunction([there, known])), span=self.span)
         beside = Join(node, counted.rows, (), (), span=self.span)
         return Filter(beside, known, span=self.span)
-
-    def _same(self, a: Expr, b: Expr) -> Expr:
-        return _none_calls().compare("=", a, b, self.span)
-
-
-def _none_calls() -> ExprBinder:
-    """Makes expressions of expressions."""
-    return ExprBinder(NOTHING, {}, INSIDE, SelectCalls({}))
 
 
 def _lifted(e: Expr, width: int, new_width: int, above: Above) -> Expr:
