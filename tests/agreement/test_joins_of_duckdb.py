@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-import random
-from collections import Counter
-
-import pyarrow as pa
 import pytest
+from duckdb_agreement import A_AND_B, a_and_b, agreed_rows
 
-import cq
-
-duckdb = pytest.importorskip("duckdb")
-
-STREAMS = """
-CREATE STREAM a (k BIGINT, t VARCHAR, v BIGINT) WITH (connector = 'memory');
-CREATE STREAM b (k BIGINT, t VARCHAR, w DOUBLE) WITH (connector = 'memory');
-"""
 QUERIES = [
     "SELECT * FROM a JOIN b USING (k)",
     "SELECT * FROM a NATURAL FULL JOIN b",
@@ -31,25 +20,6 @@ QUERIES = [
 ]
 
 
-def tables() -> dict[str, pa.Table]:
-    dice = random.Random(8)
-    keys, texts = [None, 1, 2, 3, 4, 5], [None, "", "x", "y", "a text of more than twelve bytes"]
-    made = {}
-    for name, value, kind in (("a", "v", pa.int64()), ("b", "w", pa.float64())):
-        columns = {"k": pa.array([dice.choice(keys) for _ in range(40)], pa.int64())}
-        columns["t"] = pa.array([dice.choice(texts) for _ in range(40)])
-        columns[value] = pa.array([dice.randrange(9) for _ in range(40)], kind)
-        made[name] = pa.table(columns)
-    return made
-
-
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_join_gives_the_rows_of_duckdb(query: str) -> None:
-    given = tables()
-    run = cq.sql(STREAMS + query + ";").run(inputs=given, engine="reference")
-    found = Counter(map(tuple, (row.values() for row in run["result"].to_arrow().to_pylist())))
-    with duckdb.connect() as base:
-        for name, table in given.items():
-            base.register(name, table)
-        assert found == Counter(base.execute(query).fetchall())
-    assert found.total() > 3
+    assert agreed_rows(A_AND_B, query, a_and_b(seed=8)).total() > 3

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 
 import pyarrow as pa
 import pytest
+from duckdb_agreement import agreed_rows
 
 import cq
-
-duckdb = pytest.importorskip("duckdb")
 
 STREAMS = """
 CREATE STREAM a (k BIGINT, t VARCHAR, v DOUBLE) WITH (connector = 'memory');
@@ -51,14 +49,7 @@ def tables() -> dict[str, pa.Table]:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_query_of_sets_gives_the_rows_of_duckdb(query: str) -> None:
-    given = tables()
-    run = cq.sql(STREAMS + query + ";").run(inputs=given, engine="reference")
-    found = Counter(map(tuple, (row.values() for row in run["result"].to_arrow().to_pylist())))
-    with duckdb.connect() as base:
-        for name, table in given.items():
-            base.register(name, table)
-        assert found == Counter(base.execute(query).fetchall())
-    assert found
+    assert agreed_rows(STREAMS, query, tables())
 
 
 def test_grouping_sets_beside_each_other_multiply_in_the_order_written() -> None:

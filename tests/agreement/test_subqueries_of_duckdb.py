@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-import random
-from collections import Counter
-
-import pyarrow as pa
 import pytest
+from duckdb_agreement import A_AND_B, a_and_b, agreed_rows
 
-import cq
-
-duckdb = pytest.importorskip("duckdb")
-
-STREAMS = """
-CREATE STREAM a (k BIGINT, t VARCHAR, v BIGINT) WITH (connector = 'memory');
-CREATE STREAM b (k BIGINT, t VARCHAR, w DOUBLE) WITH (connector = 'memory');
-"""
 CONDITIONS = [
     "k IN (SELECT k FROM b)",
     "k + 3 IN (SELECT k FROM b WHERE w > 6)",
@@ -54,24 +43,6 @@ QUERIES = [
 ]
 
 
-def tables() -> dict[str, pa.Table]:
-    dice = random.Random(9)
-    keys, texts = [None, 1, 2, 3, 4, 5], [None, "", "x", "y", "a text of more than twelve bytes"]
-    made = {}
-    for name, value, kind in (("a", "v", pa.int64()), ("b", "w", pa.float64())):
-        columns = {"k": pa.array([dice.choice(keys) for _ in range(40)], pa.int64())}
-        columns["t"] = pa.array([dice.choice(texts) for _ in range(40)])
-        columns[value] = pa.array([dice.randrange(9) for _ in range(40)], kind)
-        made[name] = pa.table(columns)
-    return made
-
-
 @pytest.mark.parametrize("query", [*(f"SELECT * FROM a WHERE {c}" for c in CONDITIONS), *QUERIES])
 def test_a_sub_query_gives_the_rows_of_duckdb(query: str) -> None:
-    given = tables()
-    run = cq.sql(STREAMS + query + ";").run(inputs=given, engine="reference")
-    found = Counter(map(tuple, (row.values() for row in run["result"].to_arrow().to_pylist())))
-    with duckdb.connect() as base:
-        for name, table in given.items():
-            base.register(name, table)
-        assert found == Counter(base.execute(query).fetchall())
+    agreed_rows(A_AND_B, query, a_and_b(seed=9))

@@ -1,0 +1,43 @@
+"""What DuckDB gives for a query, beside what the reference gives."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pytest
+
+import cq
+
+duckdb = pytest.importorskip("duckdb")
+
+A_AND_B = """
+CREATE STREAM a (k BIGINT, t VARCHAR, v BIGINT) WITH (connector = 'memory');
+CREATE STREAM b (k BIGINT, t VARCHAR, w DOUBLE) WITH (connector = 'memory');
+"""
+
+
+def a_and_b(seed: int) -> dict[str, pa.Table]:
+    """Rows of both streams, with NULLs and many equal keys."""
+    dice = random.Random(seed)
+    keys, texts = [None, 1, 2, 3, 4, 5], [None, "", "x", "y", "a text of more than twelve bytes"]
+    made = {}
+    for name, value, kind in (("a", "v", pa.int64()), ("b", "w", pa.float64())):
+        columns = {"k": pa.array([dice.choice(keys) for _ in range(40)], pa.int64())}
+        columns["t"] = pa.array([dice.choice(texts) for _ in range(40)])
+        columns[value] = pa.array([dice.randrange(9) for _ in range(40)], kind)
+        made[name] = pa.table(columns)
+    return made
+
+
+def agreed_rows(streams: str, query: str, given: Mapping[str, pa.Table]) -> Counter[tuple[object, ...]]:
+    """The rows that both give, in any order; an AssertionError where they give others."""
+    run = cq.sql(streams + query + ";").run(inputs=given, engine="reference")
+    found = Counter(map(tuple, (row.values() for row in run["result"].to_arrow().to_pylist())))
+    with duckdb.connect() as base:
+        for name, table in given.items():
+            base.register(name, table)
+        assert found == Counter(base.execute(query).fetchall())
+    return found
