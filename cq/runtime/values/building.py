@@ -116,11 +116,14 @@ def text_blank(state: int, count: int) -> int:
 @native("i64(i64, i64, i64, i64, i64, i64, i64)", export=True)
 def text_pad(state: int, text: int, length: int, count: int, padding: int, padding_length: int, before: int) -> int:
     """The text cut or padded, on the left where `before` is 1, to so many code points."""
-    missing = count - text_length(text, length)
+    had = text_length(text, length)
+    missing = 0
+    if count > had:
+        missing = count - had
     kept = length
     whole = 0
     rest = 0
-    if missing <= 0 or padding_length == 0:
+    if missing == 0 or padding_length == 0:
         kept = text_forward(text, length, 0, count)
     else:
         letters = text_length(padding, padding_length)
