@@ -375,6 +375,14 @@ ret i64 %v""",
 }
 
 
+def result_type(signature: Signature) -> str:
+    """What a function of this signature returns; numba returns several results of one kind as an array, so all do."""
+    kinds = [IR_TYPES[kind] for kind in signature.results]
+    if len(kinds) <= 1:
+        return kinds[0] if kinds else "void"
+    return f"[{len(kinds)} x {kinds[0]}]" if len(set(kinds)) == 1 else "{ " + ", ".join(kinds) + " }"
+
+
 def symbol(op: str) -> str:
     """The name of an op inside a module under compilation; it is inlined and never reaches object code."""
     return f"cqop_{op}"

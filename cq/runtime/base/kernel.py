@@ -2,12 +2,13 @@
 
 `library()` is the runtime library: the native functions of `LIBRARY`, one object a module (`modules.py`).
 `compile_stage` makes the object of one generated stage; it calls the library by symbol. Objects come with the package
-or from the object cache, and only what neither has is compiled, which imports numba. `interpret.py` runs the same
-sources as Python over the simulated memory.
+or from the object cache, and only what neither has is compiled. `interpret.py` runs the same sources as Python over
+the simulated memory.
 """
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import json
 import re
@@ -16,18 +17,31 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from pathlib import Path
-from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cq.runtime.base import intrinsics, ops
 from cq.runtime.base.interpret import LIBRARY, load_modules, stage_constants, stage_scope
 from cq.runtime.base.link import Engine, Target, link, portable, undefined_symbols
-from cq.runtime.base.modules import SHIPPED, Dependencies, borrowed, inline_texts, key_of, shipped
+from cq.runtime.base.modules import (
+    NUMBA,
+    SHIPPED,
+    Dependencies,
+    borrowed,
+    inline_texts,
+    key_of,
+    shipped,
+    source_of,
+    translator_name,
+)  # fmt: skip
 from cq.runtime.base.native import Native, natives_of, registered
 from cq.runtime.base.notices import QUERY, RUNTIME, tell
 from cq.runtime.base.objects import ObjectCache, ObjectCode, default_directory
+from cq.runtime.base.restricted import Callee
 from cq.runtime.base.signatures import Signature
+from cq.runtime.base.translator import translate
+
+if TYPE_CHECKING:
+    from cq.runtime.base.by_numba import ByNumba
 
 _CTYPES: dict[str, Any] = {"i64": ctypes.c_int64, "f64": ctypes.c_double, "void": None}
 
@@ -37,37 +51,35 @@ _CTYPES: dict[str, Any] = {"i64": ctypes.c_int64, "f64": ctypes.c_double, "void"
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One function to compile: its code without asserts, its type, its symbol, and what its global names mean."""
+    """One function to compile: its source, its type, its symbol, and what its global names mean."""
 
-    code: CodeType
+    tree: ast.FunctionDef
+    path: str
     signature: Signature
     symbol: str
     scope: Mapping[str, Any]
 
 
 @cache
-def _module_code(module: str) -> dict[str, CodeType]:
-    """Code of the top-level functions of a module, compiled anew without asserts."""
-    path = sys.modules[module].__file__
-    assert path is not None
-    return _functions(Path(path).read_text(encoding="utf-8"), path)
+def _module_functions(module: str) -> dict[str, ast.FunctionDef]:
+    """The top-level functions of a module."""
+    return _functions(source_of(module))
 
 
-def _functions(source: str, path: str) -> dict[str, CodeType]:
-    compiled = compile(source, path, "exec", optimize=1)
-    return {code.co_name: code for code in compiled.co_consts if isinstance(code, CodeType)}
+def _functions(source: str) -> dict[str, ast.FunctionDef]:
+    return {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
 
 
 def _unit(entry: Native) -> Unit:
-    function = entry.function
-    code = _module_code(function.__module__)[entry.name]
-    return Unit(code, entry.signature, entry.symbol, function.__globals__)
+    module, scope = entry.function.__module__, entry.function.__globals__
+    path = sys.modules[module].__file__
+    return Unit(_module_functions(module)[entry.name], str(path), entry.signature, entry.symbol, scope)
 
 
 # -- compiling -------------------------------------------------------------------------------------------------------
 
 
-# builtins that are ops when compiled, on two i64; numba's own would draw in code that is compiled on its own each time
+# builtins that are ops when compiled, on two i64
 _BUILTIN_OPS = {"min": min, "max": max}
 
 
@@ -79,38 +91,32 @@ def _op_name(value: object) -> str | None:
     return name if name in ops.OPS and getattr(ops, name) is value else None
 
 
-class _Translator:
-    """Turns units into LLVM assembly; made only when something is missing from the cache, since it imports numba."""
-
-    def __init__(self) -> None:
-        from cq.runtime.base.frontend import Callee, Frontend
-
-        self._callee = Callee
-        self._frontend = Frontend()
-
-    def text(self, unit: Unit, own: Mapping[str, Unit]) -> str:
-        """The unit as a module. own: the functions of the same generated source, which scopes do not hold."""
-        callees: dict[str, Any] = {}
-        constants: dict[str, int | float] = {}
-        for name in unit.code.co_names:
-            value = unit.scope.get(name, _BUILTIN_OPS.get(name))
-            if name in own:
-                callees[name] = self._callee(own[name].symbol, own[name].signature)
-            elif (op := _op_name(value)) is not None:
-                callees[name] = self._callee(intrinsics.symbol(op), Signature.parse(ops.OPS[op]))
-            elif (entry := registered(value)) is not None:
-                callees[name] = self._callee(entry.symbol, entry.signature)
-            elif isinstance(value, int):
-                assert ops.MIN64 <= value <= ops.MAX64, f"{name} does not fit 64 bits"
-                constants[name] = int(value)  # an enum member becomes its number
-            elif isinstance(value, float):
-                constants[name] = value
-        return self._frontend.translate(unit.code, unit.signature, unit.symbol, callees, constants)
+def _text(unit: Unit, own: Mapping[str, Unit]) -> str:
+    """The unit as LLVM assembly. own: the functions of the same generated source, which scopes do not hold."""
+    callees: dict[str, Callee] = {}
+    constants: dict[str, int | float] = {}
+    for name in {node.id for node in ast.walk(unit.tree) if isinstance(node, ast.Name)}:
+        value = unit.scope.get(name, _BUILTIN_OPS.get(name))
+        if name in own:
+            callees[name] = Callee(own[name].symbol, own[name].signature)
+        elif (op := _op_name(value)) is not None:
+            callees[name] = Callee(intrinsics.symbol(op), Signature.parse(ops.OPS[op]))
+        elif (entry := registered(value)) is not None:
+            callees[name] = Callee(entry.symbol, entry.signature)
+        elif isinstance(value, int):
+            constants[name] = int(value)  # an enum member becomes its number
+        elif isinstance(value, float):
+            constants[name] = value
+    made = _numba().translate if translator_name() == NUMBA else translate
+    return made(unit.tree, unit.signature, unit.symbol, callees, constants)
 
 
 @lru_cache(maxsize=1)
-def _translator() -> _Translator:
-    return _Translator()
+def _numba() -> ByNumba:
+    """The translation by numba, which takes a while to import."""
+    from cq.runtime.base.by_numba import ByNumba
+
+    return ByNumba()
 
 
 def _object(
@@ -126,7 +132,7 @@ def _compile_natives(natives: list[Native], called: list[Native], key: str) -> O
     """The object of native functions that refer to each other; `called` can be called from outside."""
     symbols = [n.symbol for n in natives]
     assert len(set(symbols)) == len(symbols), "two native functions have one name"
-    texts = {n.symbol: _translator().text(_unit(n), {}) for n in natives}
+    texts = {n.symbol: _text(_unit(n), {}) for n in natives}
     entries = {n.name: n.symbol for n in called}
     return _object(key, list(texts.values()), entries, {n.symbol: texts[n.symbol] for n in natives if n.inline})
 
@@ -154,7 +160,7 @@ class _ModuleCompiler:
 
     def _text(self, entry: Native) -> str:
         if entry.symbol not in self._texts:
-            self._texts[entry.symbol] = _translator().text(_unit(entry), {})
+            self._texts[entry.symbol] = _text(_unit(entry), {})
         return self._texts[entry.symbol]
 
 
@@ -305,11 +311,13 @@ class Stage:
 def compile_stage(source: str, signatures: Mapping[str, str], entries: Iterable[str]) -> Stage:
     """The functions of a generated source as loaded native code.
 
-    signatures: of every function in the source.  entries: those that are called by address.
+    signatures: of every function in the source.  entries: those that are called by address. Sources that differ only in
+    comments, which say where a block comes from, are one stage.
     """
     runtime = library()
     callable_names = sorted(entries)
-    key = key_of("stage", runtime.key, source, sorted(signatures.items()), callable_names)
+    code = _COMMENT.sub("", source)
+    key = key_of("stage", translator_name(), runtime.key, code, sorted(signatures.items()), callable_names)
     with _LOADING:
         if key not in _stages:
             path = object_cache().source_path(key)
@@ -322,20 +330,21 @@ def compile_stage(source: str, signatures: Mapping[str, str], entries: Iterable[
 
 
 _stages: dict[str, Stage] = {}
+_COMMENT = re.compile(r"[ \t]*#[^\n]*")  # generated sources hold no texts in which a # could stand
 
 
 def _compile_source(source: str, path: str, signatures: Mapping[str, str], entries: list[str], key: str) -> ObjectCode:
     scope = {**stage_scope(signatures), **stage_constants(source)}
-    codes = _functions(source, path)
-    assert codes.keys() == signatures.keys(), "every function of a generated source has a signature"
+    trees = _functions(source)
+    assert trees.keys() == signatures.keys(), "every function of a generated source has a signature"
     own = {
-        name: Unit(code, Signature.parse(signatures[name]), f"cqst_{key[:16]}_{name}", scope)
-        for name, code in codes.items()
+        name: Unit(tree, path, Signature.parse(signatures[name]), f"cqst_{key[:16]}_{name}", scope)
+        for name, tree in trees.items()
     }
     texts: list[str] = []
     for unit in own.values():
         tell(QUERY, len(texts), len(own))
-        texts.append(_translator().text(unit, own))
+        texts.append(_text(unit, own))
     texts += _copied(texts, library().inline_texts)
     return _object(key, texts, {name: own[name].symbol for name in entries}, {})
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,20 +28,19 @@ from cq.runtime.base.native import Native, natives_of, registered
 from cq.runtime.base.objects import SUFFIX, BadContainer, ObjectCode
 from cq.version import VERSION
 
-_MAKERS = (
-    "ops",
-    "intrinsics",
-    "signatures",
-    "native",
-    "frontend",
-    "link",
-    "modules",
-    "kernel",
-)  # whose sources decide the object code
+NUMBA, DIRECT = "numba", "direct"  # who translates native functions
+_MAKERS = ("ops", "intrinsics", "signatures", "native", "restricted", "link", "modules", "kernel")  # and a translator:
+_TRANSLATORS = {DIRECT: "translator", NUMBA: "by_numba"}  # these sources decide the object code
 
 SHIPPED = Path(__file__).parent.parent / "objects"  # where the build of a wheel leaves objects
 
 log = logging.getLogger("cq.runtime")
+
+
+@lru_cache(maxsize=1)
+def translator_name() -> str:
+    """Who translates in this process: `direct`, unless the environment variable CQ_TRANSLATOR says `numba`."""
+    return NUMBA if os.environ.get("CQ_TRANSLATOR") == NUMBA else DIRECT
 
 
 # -- keys ------------------------------------------------------------------------------------------------------------
@@ -51,14 +51,17 @@ def _makers(target: Target | None = None) -> tuple[str, ...]:
     """What every object depends on: our translation, the tools, the machine it is for.
 
     Code for this machine is made anew when any tool changes. Shipped code is not: who loads it needs the LLVM that
-    reads its assembly, and neither the Python nor the numba it was made by.
+    reads its assembly, and not the Python it was made by.
     """
     here = Path(__file__).parent
-    sources = [hashlib.sha256((here / f"{name}.py").read_bytes()).hexdigest() for name in _MAKERS]
+    makers = (*_MAKERS, _TRANSLATORS[translator_name()])
+    sources = [hashlib.sha256((here / f"{name}.py").read_bytes()).hexdigest() for name in makers]
     system = (VERSION, platform.system(), platform.machine(), *identity(target))
     if target is not None:
         return (*sources, "llvm", *(str(part) for part in llvm_version_info), *system)
-    tools = (metadata.version("numba"), llvmlite.__version__, sys.version, sys.implementation.name)
+    tools = [llvmlite.__version__, sys.version, sys.implementation.name]
+    if translator_name() == NUMBA:
+        tools.append(metadata.version("numba"))
     return (*sources, *tools, *system)
 
 

@@ -1,13 +1,12 @@
-"""numba as a translator: a native function becomes LLVM assembly that calls ops and other functions by symbol.
+"""numba as a translator: what `translator.py` does, by somebody else's hand.
 
-Imported only when something has to be compiled. Of numba's pipeline only the passes are used that turn bytecode into
-typed LLVM code; every callee is a declared symbol, so a function is translated once, on its own, whoever calls it, and
-all optimisation happens when `kernel.py` has linked the parts. That keeps compile time linear and small (about 10 to
-30 ms a function; with callees inlined by numba the same code took several times as long).
+Imported only where CQ_TRANSLATOR says so. Of numba's pipeline only the passes are used that turn bytecode into typed
+LLVM code; every callee is a declared symbol. It takes 10 to 30 ms a function.
 """
 
 from __future__ import annotations
 
+import ast
 import dis
 import gc
 import math
@@ -15,7 +14,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -36,7 +34,8 @@ from numba.core.typing import signature as numba_signature
 from numba.core.typing.templates import AbstractTemplate
 from numba.core.untyped_passes import FixupArgs
 
-from cq.runtime.base.intrinsics import IR_TYPES, RAISES
+from cq.runtime.base.intrinsics import IR_TYPES, RAISES, result_type
+from cq.runtime.base.restricted import Callee, TranslationError
 from cq.runtime.base.signatures import Signature
 
 types: Any = numba_types  # its members are made at run time
@@ -131,18 +130,6 @@ class _Lowering(BaseNativeLowering):  # type: ignore[misc]
 _PASSES = (_TranslateByteCode, FixupArgs, _Prepare, NopythonTypeInference, _Lowering, NoPythonBackend)
 
 
-class TranslationError(Exception):
-    """A native function is outside the restricted Python; always a mistake of ours."""
-
-
-@dataclass(frozen=True, slots=True)
-class Callee:
-    """A symbol that translated code may call, and its signature."""
-
-    symbol: str
-    signature: Signature
-
-
 class _Pipeline(CompilerBase):  # type: ignore[misc]
     def define_pipelines(self) -> list[PassManager]:
         manager = PassManager("cq")
@@ -163,7 +150,7 @@ class _Text(codegen.CPUCodeLibrary):  # type: ignore[misc]
             raise TranslationError(f"{self.name} uses {library.name}, which is not an op")
 
 
-class Frontend:
+class ByNumba:
     """Translates functions; holds the symbols it has declared to numba."""
 
     def __init__(self) -> None:
@@ -175,7 +162,7 @@ class Frontend:
 
     def translate(
         self,
-        code: CodeType,
+        tree: ast.FunctionDef,
         signature: Signature,
         symbol: str,
         callees: Mapping[str, Callee],
@@ -183,8 +170,9 @@ class Frontend:
     ) -> str:
         """A module in LLVM assembly that defines `symbol` with a plain C signature.
 
-        callees, constants: what the global names of `code` mean; builtins of the restricted Python are added.
+        callees, constants: what the global names of the function mean; builtins of the restricted Python are added.
         """
+        code = _code(tree)
         where = f"{code.co_filename}:{code.co_firstlineno} {code.co_name}"
         scope = {name: self._known(name, callees, constants, where) for name in _global_names(code)}
         function = FunctionType(code, scope, code.co_name)
@@ -264,6 +252,13 @@ class Frontend:
         return stub
 
 
+def _code(tree: ast.FunctionDef) -> CodeType:
+    """A function compiled without asserts and decorators."""
+    bare = ast.FunctionDef(tree.name, tree.args, tree.body, [], None, None, lineno=tree.lineno, col_offset=0)
+    module = compile(ast.Module([bare], []), "<native>", "exec", optimize=1)
+    return next(code for code in module.co_consts if isinstance(code, CodeType))
+
+
 class _Symbol:
     """Stands for a callee in the globals of a function under translation."""
 
@@ -293,7 +288,7 @@ def _plain_c(text: str, inner: str, signature: Signature, symbol: str) -> str:
     text = re.sub(rf'^@".*?NumbaEnv.*$\n?|^declare .*@"{re.escape(symbol)}"\(.*$\n?', "", text, flags=re.M)
     arguments = ", ".join(f"{IR_TYPES[kind]} %{n}" for n, kind in enumerate(signature.arguments))
     passed = "".join(f", {IR_TYPES[kind]} %{n}" for n, kind in enumerate(signature.arguments))
-    result = _ir_result(signature)
+    result = result_type(signature)
     slot = result if signature.results else "ptr"
     final = f"%v = load {result}, ptr %r\n  ret {result} %v" if signature.results else "ret void"
     return f"""{text}
@@ -313,10 +308,3 @@ returns:
   {final}
 }}
 """
-
-
-def _ir_result(signature: Signature) -> str:
-    kinds = [IR_TYPES[kind] for kind in signature.results]
-    if len(kinds) <= 1:
-        return kinds[0] if kinds else "void"
-    return f"[{len(kinds)} x {kinds[0]}]" if len(set(kinds)) == 1 else "{ " + ", ".join(kinds) + " }"
