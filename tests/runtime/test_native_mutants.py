@@ -10,6 +10,7 @@ TABLES = ("test_tables.py",)
 SAVING = ("test_saving.py",)
 TABLE = "cq.runtime.containers.tables"
 STRINGS = "cq.runtime.containers.strings"
+STRINGS = "cq.runtime.containers.strings"
 
 
 def moved(module: str, old: str, new: str, query: str) -> Mutant:
@@ -52,7 +53,7 @@ MUTANTS = {
     ),
     "the hole stays where it was": Mutant(TABLE, "            hole = at\n", "            pass\n", TABLES),
     "a deleted string is no garbage": Mutant(
-        "cq.runtime.containers.strings", "garbage += length if length > INLINE_STRING_BYTES else 0", "garbage += 0", TABLES, "deleted"
+        STRINGS, "garbage += length if length > INLINE_STRING_BYTES else 0", "garbage += 0", TABLES, "deleted"
     ),
     "the dead are never buried": Mutant(TABLE, "dead * 4 >= limit", "dead < 0", TABLES, "gone"),
     "the index points to where entries were before they moved": Mutant(
