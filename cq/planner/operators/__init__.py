@@ -3,6 +3,7 @@
 from cq.planner.operators.aggregate import Aggregate
 from cq.planner.operators.assign_windows import AssignWindows
 from cq.planner.operators.filter import Filter
+from cq.planner.operators.frames import Frame, Frames
 from cq.planner.operators.interval_join import IntervalJoin
 from cq.planner.operators.join import Join
 from cq.planner.operators.over import Lag, Over
@@ -20,6 +21,8 @@ __all__ = [
     "Aggregate",
     "AssignWindows",
     "Filter",
+    "Frame",
+    "Frames",
     "IntervalJoin",
     "Join",
     "Lag",
