@@ -70,7 +70,7 @@ def when_due(flow: Flow, node: LogicalNode, input: LogicalNode, time: TimeAttrib
 def keep_record(
     flow: Flow, slot: Slot, input: LogicalNode, at: ast.expr, row: Row, serial: ast.expr | None = None
 ) -> None:  # fmt: skip
-    """A row of `input` waits in the buffer of the slot until `at`. serial: of its own where that of the event is not."""
+    """A row of `input` waits in the buffer of the slot until `at`. serial: its own, where it is not of this event."""
     scope, writer = flow.scope, flow.writer
     fields, _ = layout_of(input)
     values = [row.column(i) for i in range(len(fields))]

@@ -112,7 +112,7 @@ def close_frames(stage: StagePlan, node: LogicalNode) -> None:
 
 
 def _take(flow: Flow, row: Row, node: Frames, serial: ast.expr | None = None) -> None:
-    """The row is the last of its partition. It leaves, or waits until its frame is over. serial: of a row that waited."""
+    """The row is the last of its partition; it leaves, or waits until its frame is over. serial: if not the event's."""
     scope, writer, stage = flow.scope, flow.writer, flow.stage
     at = _At.of(flow, row, node, make=True)
     made = ast.Name(writer.let(expr("record_new(F)", F=at.frames), "record"), ast.Load())
@@ -195,9 +195,8 @@ def _answer(flow: Flow, row: Row, node: Frames, at: _At, place: ast.expr) -> Non
     """Move the frame to a row, read the results, hand the row on. place: its time, or the rows before it."""
     scope, writer, parts, frame = flow.scope, flow.writer, at.layout.parts, node.frame
     behind = at.word(words.FRAME_NEXT)
-    within = expr(
-        "N != 0 and P <= END", N=behind, P=_place(at, node, words.FRAME_NEXT), END=_far(flow, place, frame.end)
-    )
+    end = _far(flow, node, place, frame.end)
+    within = expr("N != 0 and P <= END", N=behind, P=_place(at, node, words.FRAME_NEXT), END=end)
     with writer.while_(within), scope.block():
         parts.merge(scope, at.back, at.record(flow, behind))
         writer.code("frame_take(F, E)", F=at.frames, E=at.entry)
@@ -206,7 +205,7 @@ def _answer(flow: Flow, row: Row, node: Frames, at: _At, place: ast.expr) -> Non
     if frame.start is None:
         source = at.back
     else:
-        _drop(flow, node, at, _far(flow, place, frame.start))
+        _drop(flow, node, at, _far(flow, node, place, frame.start))
         source = _together(flow, at)
     writer.code("frame_forget(F, E, N)", F=at.frames, E=at.entry, N=at.word(words.FRAME_DROPPED))
     values = parts.values(scope, source)
@@ -221,10 +220,12 @@ def _place(at: _At, node: Frames, place: int) -> ast.expr:
     return expr("ld_i64(R, W)", R=record, W=at.layout.time)
 
 
-def _far(flow: Flow, place: ast.expr, offset: int) -> ast.expr:
-    """A bound of the frame; of a time at the ends of all time that is where it ends."""
+def _far(flow: Flow, node: Frames, place: ast.expr, offset: int) -> ast.expr:
+    """A bound of the frame; beyond the ends of all time it is there."""
     if offset == 0:
         return place
+    if not node.frame.by_time:
+        return flow.scope.let(expr("wadd(P, O)", P=place, O=offset), "bound")
     least, most = (INT64_MIN - offset, INT64_MAX) if offset < 0 else (INT64_MIN, INT64_MAX - offset)
     beyond, limit = ("P < L", INT64_MIN) if offset < 0 else ("P > L", INT64_MAX)
     known = expr(beyond, P=place, L=least if offset < 0 else most)

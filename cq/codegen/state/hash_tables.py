@@ -179,7 +179,7 @@ def store_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, value:
 
 
 def outlives(scope: Scope, value: Val) -> Val:
-    """A text of an entry, copied to bytes that live for the step; the entry may change. Other values are as they are."""
+    """A text of an entry, copied to bytes that live for the step: the entry may change. Other values as they are."""
     if value.type.physical is not Physical.BYTES:
         return value
     address, length = value.parts

@@ -18,7 +18,7 @@ from cq.lang.functions import Refusal
 from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, common_type
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.frames import RUNNING_FRAME, Bounds, frame_of, is_whole, within
+from cq.planner.binding.frames import Bounds, frame_of, is_whole, within
 from cq.planner.binding.order_keys import distinct_keys, order_key
 from cq.planner.binding.scope import Hole, Room
 from cq.planner.operators import Lag, OrderKey
@@ -467,6 +467,6 @@ def _no_such_window_function(node: ast.Call) -> Exception:
         node.span,
         help=(
             "" if known else did_you_mean(node.name, {"lag", "row_number", "rank", "dense_rank", *all_aggregates()}),
-            f"supported: LAG(x, n, default), ROW_NUMBER(), RANK(), DENSE_RANK(), and aggregates with {RUNNING_FRAME}",
+            "supported: LAG(x, n, default), ROW_NUMBER(), RANK(), DENSE_RANK(), and aggregates",
         ),
     )

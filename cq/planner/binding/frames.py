@@ -40,7 +40,10 @@ class Bounds:
                 "a frame of rows that come later is not supported yet",
                 self.span,
                 label="ends behind the row",
-                help="end it at the CURRENT ROW",
+                help=(
+                    "end it at the CURRENT ROW",
+                    "or join the rows with those that come later: b.ts BETWEEN a.ts AND a.ts + INTERVAL '1' MINUTE",
+                ),
             )
         if not self.rows and time is None:
             raise compile_error(
@@ -48,7 +51,10 @@ class Bounds:
                 "RANGE is supported over the event time only",
                 self.span,
                 label="not in the order of the event time",
-                help=("order by the event time, ascending, and by nothing else", "or count rows: ROWS 5 PRECEDING"),
+                help=(
+                    "order by the event time, ascending, and by nothing else",
+                    f"or count rows: {RUNNING_FRAME}, ROWS 5 PRECEDING",
+                ),
             )
         return Frame(self.start, self.end, not self.rows)
 

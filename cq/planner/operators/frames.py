@@ -57,7 +57,7 @@ class Frames(OverCalls):
 
     @property
     def behind_us(self) -> int | None:
-        """How far the watermark is behind the row's time, at least, when the row leaves; None where it leaves at once."""
+        """How far the watermark is past the row's time when the row leaves; None where it leaves at once."""
         if not self.frame.by_time or self.frame.end < 0:
             return None
         assert self.order is not None

@@ -74,7 +74,7 @@ class Partition:
     def __init__(self, frame: Frame, folds: Sequence[Fold]) -> None:
         self.rows = 0
         self._frame, self._folds = frame, folds
-        self._waiting: deque[tuple[int, int, Row]] = deque()
+        self._waiting: deque[tuple[int, States]] = deque()
         self._places: deque[int] = deque()
         self._zero = tuple(f.zero for f in folds)
         self._front: list[States] = []
@@ -83,7 +83,7 @@ class Partition:
 
     def add(self, place: int, row: Row) -> None:
         """One more row, the last by place."""
-        self._waiting.append((place, self.rows, row))
+        self._waiting.append((place, tuple([f.add(f.zero, row, self.rows) for f in self._folds])))
         self.rows += 1
 
     def values(self, place: int) -> Row:
@@ -96,8 +96,7 @@ class Partition:
         states = self._merged(self._front[-1], self._back) if self._front else self._back
         return tuple([f.value(s) for f, s in zip(self._folds, states, strict=True)])
 
-    def _enter(self, place: int, number: int, row: Row) -> None:
-        state = tuple([f.add(f.zero, row, number) for f in self._folds])
+    def _enter(self, place: int, state: States) -> None:
         self._back = self._merged(self._back, state)
         if self._frame.start is not None:
             self._places.append(place)

@@ -1,16 +1,16 @@
 """Frames: the rows of each partition that a frame may still need, in order, and which of them are in the frame.
 
-A row is a record of a pool (records.py); what it holds beside its links is up to the kernel. The rows of a partition are
-a list in both directions. Its entry in the table of partitions ends with the FRAME words: places in that list, each with
-the number of rows before it. A place behind the last row has no record yet: it gets the next one that is added.
+A row is a record of a pool (records.py); what it holds beside its links is up to the kernel. The rows of a partition
+are a list in both directions. Its entry in the table of partitions ends with the FRAME words: places in that list, each
+with the number of rows before it. A place behind the last row has no record yet: it gets the next one that is added.
 
             FRAME_FIRST    FRAME_START    FRAME_MIDDLE    FRAME_NEXT    FRAME_LAST
     forgotten │   kept      │   front     │    back       │   waiting     │
                             └──────── the frame ──────────┘
 
 Both ends of a frame only move on. `frame_add` puts the record just filled behind the last, `frame_take` the first row
-that waits into the frame, `frame_drop` the first of the frame out of it; `frame_forget` frees rows. The kernel keeps two
-stacks in the records: those of the front hold what the frame has from there to FRAME_MIDDLE, the back is one state in the
+that waits into the frame, `frame_drop` the first of the frame out of it; `frame_forget` frees rows. The kernel keeps
+two stacks: a record of the front holds what the frame has from there to FRAME_MIDDLE, the back is one state in the
 entry. Where the front is empty and a row is to leave, the back becomes the front.
 Record 1 is never a row: there the kernel puts results together.
 
