@@ -86,7 +86,7 @@ def consume_over(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         return
     with flow.on_time(node):
         if flow.stage.waits:
-            when_due(flow, node, node.input, node.order, row, partial(_take, node=node))
+            when_due(flow, node, 0, row, partial(_take, node=node))
         else:
             _take(flow, row, node)
 
@@ -96,7 +96,7 @@ def close_over(stage: StagePlan, node: LogicalNode) -> None:
     """With a delay: a function that takes the rows the watermark has reached."""
     assert isinstance(node, Over)
     if node.order is not None and stage.waits:
-        close_buffer(stage, node, node.input, partial(_take, node=node))
+        close_buffer(stage, node, 0, partial(_take, node=node))
 
 
 def over_table(flow: Flow, node: Over) -> tuple[TableLocals, Layout]:
