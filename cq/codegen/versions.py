@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow
 from cq.codegen.matching import assign_all, where_not_null
-from cq.codegen.operators.over import table_slot
 from cq.codegen.state.hash_tables import (
     Field,
     Keys,
@@ -45,7 +44,7 @@ def layout_of(node: Joined) -> Layout:
 
 
 def _table(flow: Flow, node: Joined, layout: Layout) -> TableLocals:
-    slot = table_slot(flow.stage, node, "versions", layout.shape)
+    slot = flow.stage.table_slot(node, "versions", layout.shape)
     local = flow.tables.get(slot.offset)
     if local is None:
         table = expr("ld_i64(state, W)", W=slot.offset)
