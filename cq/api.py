@@ -54,7 +54,8 @@ def load(path: str | os.PathLike[str], *, restrict: _Paths | None = None, **vari
 def sql(text: str, *, restrict: _Paths | None = None, **inputs: Any) -> Query:
     """Return the query of a text; its mistakes are raised when it is checked, explained or run.
 
-    restrict: as of `load`.  inputs: what its streams read: paths, Arrow, pandas or polars tables, lists of dicts, readers. They are kept, not
+    restrict: as of `load`.
+    inputs: what its streams read: paths, Arrow, pandas or polars tables, lists of dicts, readers. They are kept, not
     copied; a reader serves one run. A stream that has an input needs no CREATE STREAM. Paths start at the working
     directory.
     """

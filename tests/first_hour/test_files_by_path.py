@@ -50,10 +50,8 @@ def test_window_over_a_file_says_how_to_declare_its_time(capfd: pytest.CaptureFi
     _, _, err = ref(capfd, "SELECT COUNT(*) AS n FROM " + window.format("'trips.csv'"))
     way = next(line for line in err.splitlines() if "CREATE STREAM trips" in line)
     declaration = way.removeprefix("  = help: ").partition(";")[0]
-    assert ref(capfd, "-q", f"{declaration}; SELECT COUNT(*) AS n FROM {window.format('trips')}")[:2] == (
-        0,
-        "n\n2\n1\n",
-    )
+    declared = f"{declaration}; SELECT COUNT(*) AS n FROM {window.format('trips')}"
+    assert ref(capfd, "-q", declared) == (0, "n\n2\n1\n", "")
 
 
 def test_path_without_quotes_is_told_to_be_quoted(capfd: pytest.CaptureFixture[str]) -> None:

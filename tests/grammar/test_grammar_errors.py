@@ -67,7 +67,7 @@ CASES: dict[str, list[str]] = {
         "SELECT a.b.c FROM t",
         "SELECT {'x': a, 'y': b} FROM t",
         "SELECT a FROM t WHERE b = {{ least }}",
-        "SELECT a FROM t WHERE b ~ '^x'",
+        "SELECT a FROM t WHERE b ~* '^x'",
         "SELECT a << 2, b FROM t",
         "SELECT a ^ 3 FROM t",
     ],

@@ -181,9 +181,9 @@ class InQuery(Node):
 
 @node
 class Like(Node):
-    """`operand [NOT] LIKE pattern [ESCAPE escape]`."""
+    """`operand [NOT] LIKE pattern [ESCAPE escape]`; `RLIKE` for a regular expression."""
 
-    op: Literal["LIKE", "ILIKE"]
+    op: Literal["LIKE", "ILIKE", "RLIKE"]
     operand: Expr
     pattern: Expr
     escape: Expr | None = None
