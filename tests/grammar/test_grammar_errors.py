@@ -52,7 +52,7 @@ CASES: dict[str, list[str]] = {
         "SELECT a AS end FROM t",
         "CREATE STREAM s (a INT, group VARCHAR)",
         "SELECT a AS 'total' FROM t",
-        "SELECT a FROM 'rates.csv'",
+        "SELECT a FROM rates.csv",
         "SELECT a FROM t WHERE b = “x”",
         "SELECT a FROM t WHERE b = ‘x’",
     ],
