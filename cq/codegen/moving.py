@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from cq.codegen.state.hash_tables import lane_hash
 from cq.codegen.state.moving import HOLDS, Held, Mover
 from cq.codegen.values import Constants, Scope, Sites, Val
-from cq.codegen.waiting import waiting_input, waiting_rows
+from cq.codegen.waiting import waiting_ports, waiting_rows
 from cq.codegen.writer import Writer
 from cq.planner.physical import stages as planned
 from cq.planner.plan.node import LogicalNode
@@ -29,11 +29,10 @@ ARGUMENTS = ("source", "target", "constants", "routing")
 def held_by(node: LogicalNode, waits: bool) -> Iterator[Held]:
     """What the slots of an operator with state hold."""
     yield from HOLDS[node.operator](node)
-    input = waiting_input(node, waits)
-    if input is not None:
-        keys = node.input_keys
+    keys = node.input_keys
+    for port in waiting_ports(node, waits):
         assert keys is not None, "rows wait in an operator without state"
-        yield waiting_rows(input, keys[node.inputs.index(input)])
+        yield waiting_rows(node, port, keys[port])
 
 
 def write_moving(spec: planned.Stage, slots: Sequence[Slot], globals_: Iterable[str]) -> Moving:

@@ -70,7 +70,7 @@ def held_frames(node: LogicalNode) -> tuple[Held, ...]:
     """The rows of each partition, and those whose frame is open."""
     assert isinstance(node, Frames)
     held = (frame_rows("rows", layout_of(node).keys),)
-    return (*held, waiting_rows(node.input, node.partition, INSIDE)) if node.closes else held
+    return (*held, waiting_rows(node, 0, node.partition, INSIDE)) if node.closes else held
 
 
 def _copies_text(node: LogicalNode) -> bool:
@@ -83,7 +83,7 @@ def _copies_text(node: LogicalNode) -> bool:
 def frames_due(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
     """When the first of the open frames is over."""
     assert isinstance(node, Frames)
-    return (due_word(slot_of(stage, node, node.input, INSIDE)),) if node.closes else ()
+    return (due_word(slot_of(stage, node, 0, INSIDE)),) if node.closes else ()
 
 
 @consumes("frames", copies_text=_copies_text)
@@ -95,7 +95,7 @@ def consume_frames(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         return
     with flow.on_time(node):
         if flow.stage.waits:
-            when_due(flow, node, node.input, node.order, row, partial(_take, node=node))
+            when_due(flow, node, 0, row, partial(_take, node=node))
         else:
             _take(flow, row, node)
 
@@ -106,9 +106,9 @@ def close_frames(stage: StagePlan, node: LogicalNode) -> None:
     assert isinstance(node, Frames)
     if node.order is not None and stage.waits:
         released = ast.Name("arrival", ast.Load())
-        close_buffer(stage, node, node.input, partial(_take, node=node, serial=released))
+        close_buffer(stage, node, 0, partial(_take, node=node, serial=released))
     if node.closes:
-        close_buffer(stage, node, node.input, partial(_leave, node=node), INSIDE)
+        close_buffer(stage, node, 0, partial(_leave, node=node), INSIDE)
 
 
 def _take(flow: Flow, row: Row, node: Frames, serial: ast.expr | None = None) -> None:
@@ -130,7 +130,7 @@ def _take(flow: Flow, row: Row, node: Frames, serial: ast.expr | None = None) ->
         _answer(flow, row, node, at, time if node.frame.by_time else number)
         return
     due = scope.let(expr("T + B", T=time, B=node.behind_us), "due")
-    keep_record(flow, slot_of(stage, node, node.input, INSIDE), node.input, due, row, serial)
+    keep_record(flow, slot_of(stage, node, 0, INSIDE), node.input, due, row, serial)
 
 
 def _leave(flow: Flow, row: Row, node: Frames) -> None:
