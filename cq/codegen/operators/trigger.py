@@ -16,7 +16,7 @@ from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
 from cq.codegen.matching import assign_all, where_not_null
-from cq.codegen.operators.over import outlives, table_slot
+from cq.codegen.operators.over import outlives
 from cq.codegen.state.hash_tables import Births, TableLocals
 from cq.codegen.state.keyed_rows import Layout, write_initial_rows
 from cq.codegen.state.moving import Held, entries, holds
@@ -54,7 +54,7 @@ def _tables(flow: Flow, node: Trigger) -> list[TableLocals]:
     found = []
     for number, table in enumerate(node.tables):
         layout = Layout.of(table)
-        slot = table_slot(flow.stage, node, f"table{number}", layout.shape)
+        slot = flow.stage.table_slot(node, f"table{number}", layout.shape)
         local = flow.tables.get(slot.offset)
         if local is None:
             address = expr("ld_i64(state, W)", W=slot.offset)

@@ -166,7 +166,9 @@ def filled(declared: Declared, node: ast.Insert, parameters: Parameters) -> Decl
             row[column] = constant_of(value, table.fields[column], parameters).value
         reason = _refuses(table, row, taken)
         if reason:
-            raise compile_error("CQ0306", f"the table cannot begin with this row: {reason}", written.span, help="change it")
+            raise compile_error(
+                "CQ0306", f"the table cannot begin with this row: {reason}", written.span, help="change it"
+            )
         taken.add(tuple(row[c] for c in table.key))
         rows.append(tuple(row))
     return replace(declared, table=replace(table, rows=tuple(rows)))

@@ -11,7 +11,7 @@ from cq.spark.position import Lowered, Rows
 @lowers("trigger")
 def lower_trigger(node: Trigger, inputs: tuple[Rows, ...], context: Context) -> Lowered:
     raise compile_error(
-        "CQ0501",
+        "CQ0901",
         "triggers do not run on Spark yet: a transaction sees those before it",
         node.span,
         help="run it with --engine native or --engine reference, and compare these: cq diff --against reference",
