@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType
 
-from cq.codegen.expressions import integers, numbers, rounding, text, text_building, times, wide_casts
+from cq.codegen.expressions import integers, numbers, regular, rounding, text, text_building, times, wide_casts
 from cq.codegen.expressions.casts import cast_form
 from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.forms import ARRAY_WAYS, FORMS, NO_ARRAYS, PURE, Strict
@@ -32,6 +32,7 @@ _REGISTERED = (
     numbers,
     rounding,
     text,
+    regular,
     text_building,
     times,
     wide_casts,

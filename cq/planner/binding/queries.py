@@ -45,6 +45,10 @@ class Names(Protocol):
         """The stream or view of that name."""
         ...
 
+    def file(self, path: str, span: Span) -> Relation:
+        """The file of that path, as a stream."""
+        ...
+
     def constant_rows(self, fields: tuple[Field, ...], rows: tuple[tuple[Any, ...], ...], span: Span) -> LogicalNode:
         """A source of rows that the text says."""
         ...
@@ -209,13 +213,15 @@ class QueryBinder:
 
     def table(self, node: ast.TableRef) -> Relation:
         span = node.name_span if node.name_span != NOWHERE else node.span
-        relation = self.named(node.name, span)
+        relation = self.named(node.name, span, node.is_path)
         if node.alias is None:
             return replace(relation, span=span)
         title = relation.title
         return replace(renamed(relation, node.alias, node.columns, span), title=title, span=span)
 
-    def named(self, name: str, span: Span) -> Relation:
+    def named(self, name: str, span: Span, is_path: bool) -> Relation:
+        if is_path:
+            return self.names.file(name, span)
         found = self.ctes.get(name)
         return found if found is not None else self.names.lookup(name, span)
 
@@ -308,7 +314,7 @@ class QueryBinder:
         table, arguments = split_table_arguments(node)
         if isinstance(table.source, str):
             span = table.name_span if table.name_span != NOWHERE else table.span
-            relation = replace(self.named(table.source, span), span=span)
+            relation = replace(self.named(table.source, span, table.is_path), span=span)
         else:
             relation = relation_of(self.nested(table.source), None, "the query", table.span)
         binder = ExprBinder(relation, self.parameters, Clause("a window"), SelectCalls({}))

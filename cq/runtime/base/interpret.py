@@ -43,6 +43,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.values.doubles",
     "cq.runtime.values.times",
     "cq.runtime.values.patterns",
+    "cq.runtime.values.regular",
     "cq.lang.calendar",  # registered by cq.runtime.values.times
     "cq.runtime.queues.ring",
     "cq.runtime.queues.pool",
@@ -70,6 +71,7 @@ GENERATORS: tuple[str, ...] = (
     "cq.runtime.generators.traffic",
     "cq.runtime.generators.reports",
     "cq.runtime.generators.lines",
+    "cq.runtime.generators.auctions",
 )
 
 # those that read formats of files, likewise
