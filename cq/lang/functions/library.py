@@ -2,6 +2,7 @@
 
 from cq.lang.functions import (
     arithmetic,
+    arrays,
     comparison,
     conditional,
     integers,
@@ -17,6 +18,7 @@ from cq.lang.functions import (
 
 LOADED = (
     arithmetic,
+    arrays,
     comparison,
     conditional,
     integers,

@@ -16,6 +16,7 @@ from cq.lang.aggregates import Aggregate, all_aggregates, lookup, resolve
 from cq.lang.expressions import Expr, IsNull, Literal, conjunction
 from cq.lang.functions import Refusal
 from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, common_type
+from cq.planner.binding.array_keys import demand_plain_key
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.order_keys import distinct_keys, order_key
@@ -225,6 +226,8 @@ class SelectCalls:
                 node.span,
                 help="leave DISTINCT out, or group by the arguments in a derived table and aggregate that",
             )
+        if distinct:
+            demand_plain_key(converted[0])
         if node.nulls is not None:
             condition = _of_nulls(node, entry, inside, converted[0], condition)
         some = condition is not None or entry.may_be_null or any(a.nullable for a in converted)
