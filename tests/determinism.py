@@ -84,14 +84,14 @@ def disagreements(found: Sequence[Run]) -> list[Run]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("queries", nargs="*", help="names without .cq; all of queries/ when left out")
+    parser.add_argument("queries", nargs="*", help="names without .cq, as nexmark/q5; all of queries/ when left out")
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--small-rows", type=int, default=SMALL_ROWS)
     options = parser.parse_args()
-    chosen = [QUERIES / f"{name}.cq" for name in options.queries] or sorted(QUERIES.glob("*.cq"))
+    chosen = [QUERIES / f"{name}.cq" for name in options.queries] or sorted(QUERIES.rglob("*.cq"))
     different = 0
     for path in chosen:
-        print(f"{path.stem}", flush=True)
+        print(path.relative_to(QUERIES).with_suffix(""), flush=True)
         found = []
         for r in runs(path, options.rows, options.small_rows):
             found.append(r)

@@ -42,12 +42,12 @@ def shipped(tree: Path) -> Iterator[str]:
     """The hashes of the shipped queries over generated rows."""
     import cq
 
-    for path in sorted((tree / "queries").glob("*.cq")):
+    for path in sorted((tree / "queries").rglob("*.cq")):
         text = re.sub(r"rows = \d+", f"rows = {ROWS}", path.read_text(encoding="utf-8"))
         for threads in (0, 2):
             result = cq.sql(text).run(threads=threads)
             hashes = {name: result.stats.hashes[name] for name in sorted(o for o in result)}
-            yield f"{path.name} -j {threads} {hashes}"
+            yield f"{path.relative_to(tree / 'queries')} -j {threads} {hashes}"
 
 
 def ran(prepared: Prepared, way: Way) -> Outcome | str:

@@ -11,6 +11,8 @@ from cq.workloads import bids, sentences
 from cq.workloads.export import FORMATS, write
 from cq.workloads.linear_road import history, stream
 from cq.workloads.linear_road.profiles import PROFILES
+from cq.workloads.nexmark import streams as nexmark
+from cq.workloads.nexmark.events import MAX_DISORDER
 from cq.workloads.registry import MAX_INTERVAL_US, MAX_ROWS, SEED, Parameter, Workload
 
 __all__ = ["FORMATS", "WORKLOADS", "Parameter", "Workload", "workload_named", "write"]
@@ -18,6 +20,11 @@ __all__ = ["FORMATS", "WORKLOADS", "Parameter", "Workload", "workload_named", "w
 _ROWS = Parameter(int, 1_000_000, "how many rows", 0, MAX_ROWS)
 _THETA = Parameter(float, 0.0, "skew: P(rank) is proportional to rank^-theta; 0 is uniform", 0, 4)
 _EXPRESSWAYS = Parameter(float, 1.0, "L; a half is one direction of the last expressway", 0.5, 1000, step=0.5)
+_NEXMARK = {
+    "seed": SEED,
+    "rate": Parameter(int, 10_000, "events a second; of 50 one is a person, 3 are auctions, 46 bids", 1, 10**6),
+    "disorder": Parameter(int, 1, "events that change places with each other; 1: none do", 1, MAX_DISORDER),
+}
 
 _ALL = (
     Workload(
@@ -78,6 +85,38 @@ _ALL = (
             "nulls": Parameter(float, 0.0, "share of NULLs in bidder, price and channel", 0, 1),
         },
         bids.bids,
+    ),
+    Workload(
+        "nexmark_person",
+        "who sells and bids in NEXMark's auction house; one seed for the three streams",
+        nexmark.PERSON_SCHEMA,
+        {"rows": Parameter(int, 20_000, _ROWS.doc, 0, MAX_ROWS), **_NEXMARK},
+        nexmark.persons,
+    ),
+    Workload(
+        "nexmark_auction",
+        "what is for sale in NEXMark's auction house, and until when",
+        nexmark.AUCTION_SCHEMA,
+        {"rows": Parameter(int, 60_000, _ROWS.doc, 0, MAX_ROWS), **_NEXMARK},
+        nexmark.auctions,
+    ),
+    Workload(
+        "nexmark_bid",
+        "who offers how much for it; half of the bids are for one hot auction",
+        nexmark.BID_SCHEMA,
+        {
+            "rows": Parameter(int, 920_000, _ROWS.doc, 0, MAX_ROWS),
+            **_NEXMARK,
+            "flink_bidders": Parameter(bool, False, "bidders are 1000 too high, as Flink's generator has them"),
+        },
+        nexmark.bids,
+    ),
+    Workload(
+        "nexmark_side",
+        "the table that NEXMark's bids are looked up in",
+        nexmark.SIDE_SCHEMA,
+        {"rows": Parameter(int, 10_000, _ROWS.doc, 0, MAX_ROWS)},
+        nexmark.side_input,
     ),
 )
 

@@ -51,6 +51,11 @@ def mix_columns(*columns: int | Ints) -> Bits:
     return h
 
 
+def mix_more(hashes: Bits, value: int) -> Bits:
+    """Each hash mixed with one more value."""
+    return _splitmix64_rows(hashes ^ np.uint64(value))
+
+
 def _splitmix64_rows(x: Bits) -> Bits:
     z = x + np.uint64(_STEP)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(_FIRST)

@@ -15,12 +15,12 @@ from urllib.parse import unquote
 
 import pytest
 from docs_pages import FILES, PAGES, ROOT, Block, all_blocks, bench, blocks, results_of, written_anew
+from paths import SHIPPED
 
 from cq.cli import execute
 from cq.cli.reading import formatted_text
 from cq.errors import CqError
 
-QUERIES = sorted((ROOT / "queries").glob("*.cq"))
 SETUP = "python3 -m venv .venv && .venv/bin/pip install -q "
 SMALL_ROWS = 2_000
 LANGUAGES = {"sql", "sh", "python", *FILES, "text", "mermaid", ""}
@@ -130,7 +130,7 @@ def test_programs_run(block: Block, tmp_path: Path) -> None:
 def place(tmp_path: Path) -> Path:
     """A directory with small queries and a `cq` on the path."""
     shutil.copytree(ROOT / "queries", tmp_path / "queries")
-    for query in (tmp_path / "queries").glob("*.cq"):
+    for query in (tmp_path / "queries").rglob("*.cq"):
         small = re.sub(r"\brows = \d+", f"rows = {SMALL_ROWS}", query.read_text(encoding="utf-8"))
         query.write_text(small, encoding="utf-8")
     command = tmp_path / "bin" / "cq"
@@ -237,14 +237,14 @@ def test_set_up_command_runs_as_written_in_a_fresh_copy(mark: str, tmp_path: Pat
 # -------------------------------------------------------------------------------------------------------- queries
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=lambda q: q.stem)
+@pytest.mark.parametrize("query", SHIPPED, ids=lambda q: q.stem)
 def test_shipped_query_is_formatted_and_asks_one_question(query: Path) -> None:
     text = query.read_text(encoding="utf-8")
-    assert formatted_text(text, query.name) == text, f"cq fmt queries/{query.name}"
+    assert formatted_text(text, query.name) == text, f"cq fmt {query.relative_to(ROOT)}"
     assert re.match(r"-- [A-Z].*\?( \(.*\))?\n", text), "the first line is the question"
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=lambda q: q.stem)
+@pytest.mark.parametrize("query", SHIPPED, ids=lambda q: q.stem)
 def test_shipped_query_passes_check_strictly(query: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert execute(["check", "--strict", str(query)]) == 0
     out, err = capfd.readouterr()

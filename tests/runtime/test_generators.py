@@ -182,6 +182,17 @@ def test_sentences_are_the_same(parameters):
         assert check("sentences", rows=rows, **{"vocabulary": 3000, **parameters}) == rows
 
 
+@pytest.mark.parametrize("name", ["nexmark_person", "nexmark_auction", "nexmark_bid"])
+@pytest.mark.parametrize("parameters", [{}, {"seed": BIG, "rate": 1, "disorder": 952}, {"rate": 10**6, "disorder": 7}])
+def test_streams_of_nexmark_are_the_same(name, parameters):
+    for rows in (0, 1, 16_385):
+        assert check(name, rows=rows, **parameters) == rows
+
+
+def test_bidders_of_flink_are_the_same():
+    check("nexmark_bid", rows=100, flink_bidders=True)
+
+
 # -- who uses them ---------------------------------------------------------------------------------------------------
 
 

@@ -71,6 +71,7 @@ GENERATORS: tuple[str, ...] = (
     "cq.runtime.generators.traffic",
     "cq.runtime.generators.reports",
     "cq.runtime.generators.lines",
+    "cq.runtime.generators.auctions",
 )
 
 # those that read formats of files, likewise

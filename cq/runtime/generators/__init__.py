@@ -10,12 +10,20 @@ import importlib
 
 from cq.workloads.registry import Build
 
-TWINS = ("bids", "linear_road", "sentences")  # each a module here, with the function `generate`
+TWINS = {  # module here and function, by the name of the workload
+    "bids": ("bids", "generate"),
+    "linear_road": ("linear_road", "generate"),
+    "nexmark_auction": ("nexmark", "auctions"),
+    "nexmark_bid": ("nexmark", "bids"),
+    "nexmark_person": ("nexmark", "persons"),
+    "sentences": ("sentences", "generate"),
+}
 
 
 def twin(name: str) -> Build | None:
     """What makes the rows of this workload natively; None where only the definition does."""
     if name not in TWINS:
         return None
-    build: Build = importlib.import_module(f"{__name__}.{name}").generate
+    module, function = TWINS[name]
+    build: Build = getattr(importlib.import_module(f"{__name__}.{module}"), function)
     return build

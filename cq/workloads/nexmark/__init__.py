@@ -1,0 +1,1 @@
+"""The three streams of NEXMark, an auction house: persons, auctions and bids."""
