@@ -125,8 +125,7 @@ def decimal(precision: int, scale: int) -> DataType:
 
 
 def array(element: DataType) -> DataType:
-    """An array of `element`; of NULL the empty one, before a context gives it a type."""
-    assert element.kind in ELEMENTS or element.kind is Kind.NULL, f"{element} ARRAY"
+    """An array of `element`, which in a query is of one of ELEMENTS; of NULL the empty one, before a context types it."""
     return DataType(Kind.ARRAY, element=element)
 
 

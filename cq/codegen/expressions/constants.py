@@ -8,8 +8,8 @@ import struct
 from cq.codegen.values import Scope, Val, null_of, words_of_value
 from cq.codegen.writer import expr
 from cq.connectors.physical_rows import array_of
-from cq.lang.expressions import Literal
-from cq.lang.types import BOOLEAN, VARCHAR, Kind, Physical
+from cq.lang.expressions import Literal, Value
+from cq.lang.types import BOOLEAN, VARCHAR, DataType, Kind, Physical
 from cq.runtime.flow.lists import array_of_lists
 
 
@@ -26,7 +26,7 @@ def literal(scope: Scope, e: Literal) -> Val:
     parts: tuple[ast.expr, ...]
     match e.type.physical:
         case Physical.BYTES if e.type.kind is Kind.ARRAY:
-            content = array_of_lists(array_of([e.value], e.type))[0].as_py()
+            content = array_bytes(e.value, e.type)
             address = hoist(_table_address(scope, f"array {e.type} {e.value!r}", content), "k")
             parts = (_name(address), ast.Constant(len(content)))
         case Physical.BYTES:
@@ -62,6 +62,12 @@ def constant_table(scope: Scope, name: str, content: bytes) -> ast.expr:
         address = scope.writer.hoist(_table_address(scope, name, content), "k")
         scope.prologue[key] = Val(VARCHAR, (_name(address), ast.Constant(len(content))))
     return scope.prologue[key].parts[0]
+
+
+def array_bytes(value: tuple[Value, ...], type_: DataType) -> bytes:
+    """An array as kernels hold it."""
+    content: bytes = array_of_lists(array_of([value], type_))[0].as_py()
+    return content
 
 
 def _table_address(scope: Scope, name: str, content: bytes) -> ast.expr:
