@@ -21,6 +21,7 @@ KEYWORD_PRODUCTIONS = frozenset(
         "nulls_place",
         "truth",
         "like_op",
+        "regex_op",
         "some_or_all",
         "trim_side",
         "typed_kind",

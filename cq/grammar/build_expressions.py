@@ -149,6 +149,9 @@ class ExpressionBuilder:
     def like(self, at: Span, operand: Any, negated: Token | None, op: Any, pattern: Any, escape: Any) -> ast.Like:
         return ast.Like(op, operand, pattern, escape, negated is not None, span=at)
 
+    def rlike(self, at: Span, operand: Any, negated: Token | None, op: Any, pattern: Any) -> ast.Like:
+        return ast.Like("RLIKE", operand, pattern, None, (negated is not None) != (op == "!~"), span=at)
+
     def minus(self, at: Span, operand: Any) -> ast.Unary:
         return ast.Unary("-", operand, span=at)
 

@@ -74,6 +74,7 @@ ONLY_BEFORE: dict[str, frozenset[str]] = {
         "PRIMARY": "KEY",
         "RESPECT": "NULLS",
         "ROLLUP": "(",
+        **dict.fromkeys(["RLIKE", "REGEXP"], "STRING"),
         "SETS": "(",
         "SOME": "(",
         "SUBSTRING": "(",
@@ -108,7 +109,7 @@ _TOKEN = re.compile(
     | (?P<quoted>"[^"\n]*(?:""[^"\n]*)*"|`[^`\n]*(?:``[^`\n]*)*`)
     | (?P<open_quote>['"`])
     | (?P<number>(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
-    | (?P<sign>::|\|\||<>|<=>|<=|>=|=>|!=|==|\[\s*\]|[-+*/%=<>(),.;\[\]])
+    | (?P<sign>::|\|\||<>|<=>|<=|>=|=>|!=|!~|~|==|\[\s*\]|[-+*/%=<>(),.;\[\]])
     | (?P<parameter>:[^\W\d]\w*)
     | (?P<word>[^\W\d]\w*)""",
     re.VERBOSE,
@@ -132,7 +133,6 @@ _SIGN_HELP = {
     "&&": "write AND",
     "&": "join conditions with AND; of bits, write BITAND(x, y)",
     "|": "join conditions with OR, strings with ||; of bits, write BITOR(x, y)",
-    "~": "for patterns write x LIKE 'a%', STARTS_WITH(x, 'a') or CONTAINS(x, 'a'); of bits, write BITNOT(x)",
     "?": "parameters have names: write :name, and set it with --var name=value",
     "$": "parameters are written :name",
     "@": "parameters are written :name",

@@ -106,8 +106,8 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("{} is not supported", "TIMESTAMP has no zone: convert to UTC before the stream", "AT TIME ZONE"),
     *_phrases(
         "{} is not an operator of cq",
-        "write x LIKE 'a%', STARTS_WITH(x, 'a') or CONTAINS(x, 'a')",
-        *("RLIKE", "REGEXP", "SIMILAR TO", "GLOB", "STARTS WITH"),
+        "write x LIKE 'a%', x RLIKE '(?i)^a' or STARTS_WITH(x, 'a')",
+        *("SIMILAR TO", "GLOB", "STARTS WITH", "~ *", "!~ *"),
     ),
     *_phrases("{} is not an operator of cq", "write x IS NULL", "ISNULL"),
     *_phrases("{} is not an operator of cq", "write x IS NOT NULL", "NOTNULL"),
@@ -176,7 +176,6 @@ CLAUSES: tuple[Phrase, ...] = (
 FUNCTION_WAYS = "docs/language.md lists all functions; in Python: cq.lang.functions.all_names()"
 _BETWEEN = "subtract: a - b is an INTERVAL, and TIMESTAMPDIFF(SECOND, b, a) a number"
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
-_PATTERN = "write x LIKE 'a%', STARTS_WITH(x, 'a') or CONTAINS(x, 'a')"
 _COLLECTED = (
     "no aggregate makes an array yet; STRING_AGG(text, ',') makes a text of the values, MODE has the most frequent"
 )
@@ -219,7 +218,12 @@ ELSEWHERE: dict[str, str] = {
     "current_watermark": "no expression reads the watermark; late rows go by it: see docs/language.md, late rows",
     **dict.fromkeys(["timestamp_diff", "age"], _BETWEEN),
     **dict.fromkeys(["format_datetime", "format_timestamp"], "write DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm')"),
-    **dict.fromkeys(["regexp_matches", "regexp_like", "regexp_extract", "regexp_replace"], _PATTERN),
+    "regexp_instr": "where it matches, write LENGTH(REGEXP_EXTRACT(x, '(?s)^(.*?)pattern', 1)) + 1",
+    **dict.fromkeys(
+        ["regexp_split_to_table", "regexp_split_to_array"],
+        "replace, then split: SPLIT(REGEXP_REPLACE(x, 'p', ','), ',')",
+    ),
+    "regexp_extract_all": "write REGEXP_EXTRACT(x, 'p', 0) for the first, REGEXP_COUNT(x, 'p') for how many there are",
     **dict.fromkeys(["datetime", "parse_timestamp", "to_timestamp_ltz", "stringtotimestamp"], _TIME_OF),
     "epoch": "write UNIX_SECONDS(ts)",
     **dict.fromkeys(["sum_if", "sumif"], "write SUM(x) FILTER (WHERE condition)"),

@@ -125,7 +125,7 @@ def decimal(precision: int, scale: int) -> DataType:
 
 
 def array(element: DataType) -> DataType:
-    """An array of `element`, which in a query is of one of ELEMENTS; of NULL the empty one, before a context types it."""
+    """An array of `element`, in queries one of ELEMENTS; of NULL the empty one, before a context gives it a type."""
     return DataType(Kind.ARRAY, element=element)
 
 

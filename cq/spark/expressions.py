@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final
 
@@ -70,7 +70,8 @@ class Expressions:
                 return self.literal(expr)
             case Call(function=f, args=args):
                 demand_constants(expr)
-                shown = [self.text(a, columns) for a in args]
+                given = [_for_spark(a, f.spark_literals.get(i)) for i, a in enumerate(args)]
+                shown = [self.text(a, columns) for a in given]
                 return self.once(shown, lambda texts: f.spark_text(expr.signature, texts))
             case Cast(arg=arg, type=type_, try_=soft):
                 shown = [self.text(arg, columns)]
@@ -138,6 +139,14 @@ class Expressions:
         for i in sorted(bound, reverse=True):
             out = f"transform(array({texts[i]}), {names[i]} -> {out})[0]"
         return out
+
+
+def _for_spark(argument: Expr, made: Callable[[str], str] | None) -> Expr:
+    """The argument, a literal with the value that Spark is to see where `made` makes one."""
+    if made is None:
+        return argument
+    assert isinstance(argument, Literal), "a literal of Spark that is none"
+    return replace(argument, value=made(argument.value))
 
 
 def demand_constants(expr: Call) -> None:

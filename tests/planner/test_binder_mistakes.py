@@ -41,6 +41,7 @@ def endless(streams: str) -> str:
 
 LIVE_BID, LIVE_SALE = endless(BID), endless(SALE)
 JOIN = LIVE_BID + LIVE_SALE + "SELECT bid.price FROM bid\nJOIN sale ON bid.auction < sale.auction\n  AND "
+ASOF = BID + SALE + "SELECT price FROM bid\nASOF JOIN sale ON bid.auction = sale.auction AND "
 ENDLESS = LIVE_SALE.replace("sale (", "bid (price DOUBLE, ") + SALE
 
 # The twelve mistakes every SQL user makes.
@@ -220,7 +221,7 @@ JOINS = {
     "join_bound_in_months": JOIN + "sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '2' MONTH;",
     "join_bound_in_years_before": JOIN + "sale.ts >= bid.ts - INTERVAL '1' YEAR AND sale.ts <= bid.ts;",
     "join_bound_of_a_column": JOIN + "sale.ts BETWEEN bid.ts AND bid.ts + sale.wait * INTERVAL '1' SECOND;",
-    "join_bound_on_a_difference": JOIN + "sale.ts - bid.ts <= INTERVAL '5' SECOND;",
+    "join_bound_on_a_difference": JOIN + "sale.ts - bid.ts <= sale.wait * INTERVAL '1' SECOND;",
     "join_bound_on_another_time": JOIN + "sale.paid BETWEEN bid.ts AND bid.ts + INTERVAL '5' SECOND;",
     "join_bound_on_a_computed_time": JOIN + "sale.ts <= DATE_TRUNC('hour', bid.ts) AND sale.ts >= bid.ts;",
     "join_without_upper_bound": JOIN + "sale.ts >= bid.ts;",
@@ -236,7 +237,12 @@ JOINS = {
     "full_join_without_end": ENDLESS + "SELECT price FROM bid AS b FULL JOIN sale AS s ON b.auction = s.auction;",
     "cross_join": LIVE_BID + LIVE_SALE + "SELECT price FROM bid CROSS JOIN sale;",
     "natural_join": BID + SALE + "CREATE VIEW v AS SELECT paid FROM sale;\nSELECT price FROM bid NATURAL LEFT JOIN v;",
-    "asof_join": BID + SALE + "SELECT price FROM bid ASOF LEFT JOIN sale ON bid.auction = sale.auction;",
+    "asof_without_times": BID + SALE + "SELECT price FROM bid ASOF LEFT JOIN sale ON bid.auction = sale.auction;",
+    "asof_by_another_time": ASOF + "bid.ts >= sale.paid;",
+    "asof_by_a_number": ASOF + "bid.price >= sale.wait;",
+    "asof_both_ways": ASOF + "bid.ts - INTERVAL '5' SECOND <= sale.ts AND sale.ts <= bid.ts + INTERVAL '1' SECOND;",
+    "asof_ahead": ASOF + "bid.ts <= sale.ts;",
+    "asof_with_more_conditions": ASOF + "bid.ts >= sale.ts AND bid.price > sale.wait;",
     "comma_join": LIVE_BID
     + LIVE_SALE
     + "SELECT price FROM bid, sale WHERE bid.auction < sale.auction AND sale.wait = 3;",

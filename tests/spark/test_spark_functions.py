@@ -41,9 +41,9 @@ def lifted(expr: Expr, literals: list[Literal]) -> Expr:
     """`expr` with its literals moved into columns, which `literals` collects: nothing is folded before it runs."""
 
     def change(e: Expr) -> Expr:
-        if isinstance(e, Call) and e.function.name in CONSTANT_ARGUMENTS:
-            place = CONSTANT_ARGUMENTS[e.function.name]
-            args = [literals[a.index] if i == place and isinstance(a, Column) else a for i, a in enumerate(e.args)]
+        if isinstance(e, Call):
+            places = {CONSTANT_ARGUMENTS.get(e.function.name), *e.function.spark_literals}
+            args = [literals[a.index] if i in places and isinstance(a, Column) else a for i, a in enumerate(e.args)]
             return e.with_children(args)
         if not isinstance(e, Literal) or e.type.kind in {Kind.NULL, Kind.ARRAY}:
             return e

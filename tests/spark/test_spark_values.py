@@ -10,6 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from random_regexes import calls as calls_of_regex
+from random_regexes import pattern as random_regex
+from random_regexes import text as random_regex_text
 from spark_agreement import column, physical
 from spark_fixture import spark, view_name  # noqa: F401
 from time_patterns import BEYOND, MOMENTS, READ, TEXTS, WRITTEN, reading, writing
@@ -194,6 +197,22 @@ def test_times_are_read_and_written_by_patterns_alike(spark):  # noqa: F811
         f"{expr.args[1].value!r} {row}: reference {evaluate(expr, row)!r}, Spark {y!r}"
         for (expr, _, _), mine, got in zip(jobs, rows, batch.results(spark), strict=True)
         for row, y in zip(mine, got, strict=True)
+        if not exactly(evaluate(expr, row), y)
+    ]
+    assert not wrong
+
+
+def test_regular_expressions_find_the_same(spark):  # noqa: F811
+    rng = random.Random(3)
+    exprs = [e for _ in range(60) for e in calls_of_regex(random_regex(rng))]
+    rows = [(random_regex_text(rng).replace("💡", "é"),) for _ in range(40)]  # Java takes an emoji for two characters
+    batch = Batch()
+    for expr in exprs:
+        batch.add(expr, [VARCHAR], rows)
+    wrong = [
+        f"{expr.function.name}{row} by {expr.args[1].value!r}: reference {evaluate(expr, row)!r}, Spark {y!r}"
+        for expr, got in zip(exprs, batch.results(spark), strict=True)
+        for row, y in zip(rows, got, strict=True)
         if not exactly(evaluate(expr, row), y)
     ]
     assert not wrong

@@ -13,7 +13,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType
 
-from cq.codegen.expressions import arrays, integers, numbers, rounding, text, text_building, times, wide_casts
+from cq.codegen.expressions import (
+    arrays,
+    integers,
+    numbers,
+    regular,
+    rounding,
+    text,
+    text_building,
+    times,
+    wide_casts,
+)
 from cq.codegen.expressions.casts import cast_form
 from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.forms import FORMS, PURE, Strict
@@ -32,6 +42,7 @@ _REGISTERED = (
     numbers,
     rounding,
     text,
+    regular,
     text_building,
     times,
     wide_casts,

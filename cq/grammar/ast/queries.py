@@ -181,9 +181,9 @@ class InQuery(Node):
 
 @node
 class Like(Node):
-    """`operand [NOT] LIKE pattern [ESCAPE escape]`."""
+    """`operand [NOT] LIKE pattern [ESCAPE escape]`; `RLIKE` for a regular expression."""
 
-    op: Literal["LIKE", "ILIKE"]
+    op: Literal["LIKE", "ILIKE", "RLIKE"]
     operand: Expr
     pattern: Expr
     escape: Expr | None = None
@@ -343,12 +343,13 @@ class NamedWindow(Node):
 
 @node
 class TableRef(Node):
-    """A stream, table or view by name. as_of: the time of `FOR SYSTEM_TIME AS OF`."""
+    """A stream, table or view by name. as_of: the time of `FOR SYSTEM_TIME AS OF`.  is_path: the name is a file's."""
 
     name: str
     alias: str | None = None
     columns: tuple[str, ...] = ()
     as_of: Expr | None = None
+    is_path: bool = False
     name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
     alias_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
@@ -366,10 +367,14 @@ class DerivedTable(Node):
 
 @node
 class TableArgument(Node):
-    """`TABLE s [PARTITION BY …]` among the arguments of a TableFunction. source: a name or a query."""
+    """`TABLE s [PARTITION BY …]` among the arguments of a TableFunction.
+
+    source: a name or a query.  is_path: the name is a file's.
+    """
 
     source: str | Query
     partition_by: tuple[Expr, ...] = ()
+    is_path: bool = False
     name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 

@@ -13,8 +13,8 @@ CAST are expressions of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from inspect import cleandoc
 from typing import Any, TypeVar
 
@@ -74,6 +74,7 @@ class Scalar:
     use only integers, doubles, booleans, and of `math` what cq/codegen/expressions/inlining.py has an op for).
     may_be_null: whether the result can be NULL for non-null arguments.  never_null: it never is.
     spark: text with {0}, {1}, … for the arguments, or a function of the signature and their texts.
+    spark_literals: arguments that are literals, by place, and what makes Spark's of their values.
     exact: types for which no value fails although `fails` is not empty (DOUBLE + DOUBLE).
     examples: `expression = value` in SQL text, e.g. "abs(-3) = 3"; `error CQ0705` for a value there is none for.
     """
@@ -92,6 +93,7 @@ class Scalar:
     fails: tuple[str, ...] = ()
     exact: Callable[[Signature], bool] | None = None
     examples: tuple[str, ...] = ()
+    spark_literals: Mapping[int, Callable[[str], str]] = field(default_factory=dict)
 
     @property
     def registry_key(self) -> str:
@@ -161,6 +163,7 @@ def scalar(
     fails: Sequence[str] = (),
     exact: Callable[[Signature], bool] | None = None,
     aliases: Sequence[str] = (),
+    spark_literals: Mapping[int, Callable[[str], str]] | None = None,
 ) -> Callable[[Body], Body]:
     """Register the decorated function as the body of an entry; its docstring is the entry's."""
 
@@ -180,6 +183,7 @@ def scalar(
             fails=tuple(fails),
             exact=exact,
             examples=tuple(examples),
+            spark_literals=spark_literals or {},
         )
         register(entry, *aliases)
         return body

@@ -26,6 +26,8 @@ from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
 
+_DECLARING = ast.CreateRelation | ast.CreateSink | ast.CreateView
+
 
 @dataclass(frozen=True, slots=True)
 class Explained:
@@ -56,7 +58,8 @@ class BoundScript:
 
 def bind(script: ast.Script, environment: Environment | None = None) -> BoundScript:
     """The plan of a whole file. Raises one CompileError with every mistake of the file."""
-    binding = Binding(Catalog(environment or Environment()))
+    declared = frozenset(s.name for s in script.statements if isinstance(s, _DECLARING))
+    binding = Binding(Catalog(environment or Environment(), declared))
     findings = Findings()
     for statement in script.statements:
         try:

@@ -314,6 +314,8 @@ class ExprBinder:
     def like(self, node: ast.Like) -> Expr:
         parts = [node.operand, node.pattern, *([node.escape] if node.escape is not None else [])]
         args = [self.bind(p) for p in parts]
+        if node.op == "RLIKE":
+            return self.maybe_negated(self.call("regexp_like", args, node.span, parts), node)
         if node.op == "ILIKE":
             args[:2] = [self.call("lower", [a], p.span, [p]) for a, p in zip(args[:2], parts[:2], strict=True)]
         return self.maybe_negated(self.call("like", args, node.span, parts), node)

@@ -199,6 +199,65 @@ def _translated(binder: Binder, node: ast.Call) -> list[Expr]:
     return [value, Literal(VARCHAR, False, letters, span=pattern.span)]
 
 
+# -- patterns ---------------------------------------------------------------------------------------------------------
+
+
+@shorthand("regexp_like", "regexp_matches", "regexp_contains", "rlike", "regexp", "regexp_count")
+def _regexp(binder: Binder, node: ast.Call) -> Expr:
+    """REGEXP_LIKE(x, pattern, 'i'): REGEXP_LIKE(x, '(?i)pattern')."""
+    args = binder.positional(node, 2)
+    return binder.call(node.name, _flagged(node, args, 2, "ims"), node.span, node.args, node.name_span)
+
+
+@shorthand("regexp_replace")
+def _regexp_replace(binder: Binder, node: ast.Call) -> Expr:
+    """REGEXP_REPLACE(x, pattern, text, 'gi'): the flags in the pattern; g is so anyway."""
+    args = binder.positional(node, 3)
+    return binder.call(node.name, _flagged(node, args, 3, "gims"), node.span, node.args, node.name_span)
+
+
+@shorthand("regexp_full_match")
+def _regexp_full_match(binder: Binder, node: ast.Call) -> Expr:
+    r"""REGEXP_FULL_MATCH(x, pattern): REGEXP_LIKE(x, '\A(?:pattern)\z')."""
+    text, pattern, *flags = binder.positional(node, 2)
+    whole = _changed(pattern, r"\A(?:{})\z")
+    args = _flagged(node, [text, whole, *flags], 2, "ims")
+    return binder.call("regexp_like", args, node.span, node.args, node.name_span)
+
+
+@shorthand("regexp_substr")
+def _regexp_substr(binder: Binder, node: ast.Call) -> Expr:
+    """REGEXP_SUBSTR(x, pattern): NULLIF(REGEXP_EXTRACT(x, pattern, 0), '')."""
+    args = [*binder.exactly(node, 2), Literal(INTEGER, False, 0, span=node.span)]
+    part = binder.call("regexp_extract", args, node.span, [*node.args, node], node.name_span)
+    empty = binder.compare("=", part, Literal(VARCHAR, False, "", span=node.span), node.span)
+    return binder.conditional([empty], [Literal(VARCHAR, True, None), part], node.span)
+
+
+def _flagged(node: ast.Call, args: list[Expr], place: int, letters: str) -> list[Expr]:
+    """The arguments with the flags that stand at `place`, of these letters, at the head of the pattern."""
+    if len(args) <= place:
+        return args
+    flags = args[place]
+    known = isinstance(flags, Literal) and isinstance(flags.value, str) and set(flags.value) <= set(letters)
+    if not known or len(args) > place + 1:
+        raise compile_error(
+            "CQ0302", f"{node.name.upper()} takes flags out of {', '.join(letters)}, as one literal", flags.span,
+            help="i: letters in any case; s: . takes line feeds; m: ^ and $ at every line"
+            + ("; g is so anyway: every match is replaced" if "g" in letters else ""),
+        )  # fmt: skip
+    assert isinstance(flags, Literal)
+    inner = "".join(sorted(set(flags.value) - {"g"}))
+    return [args[0], _changed(args[1], f"(?{inner}){{}}") if inner else args[1], *args[2:place]]
+
+
+def _changed(pattern: Expr, form: str) -> Expr:
+    """The pattern, if it is a literal, in this form."""
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        return pattern
+    return Literal(VARCHAR, False, form.replace("{}", pattern.value), span=pattern.span)
+
+
 # -- times by unit ----------------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """The operators of the logical plan: one file each, under the name their reference, codegen and Spark files share."""
 
 from cq.planner.operators.aggregate import Aggregate
+from cq.planner.operators.asof_join import AsofJoin
 from cq.planner.operators.assign_windows import AssignWindows
 from cq.planner.operators.filter import Filter
 from cq.planner.operators.interval_join import IntervalJoin
@@ -18,6 +19,7 @@ from cq.planner.operators.window import Window, WindowAggregate, Windowed, Windo
 
 __all__ = [
     "Aggregate",
+    "AsofJoin",
     "AssignWindows",
     "Filter",
     "IntervalJoin",
