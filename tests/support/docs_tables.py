@@ -152,9 +152,19 @@ CREATE STREAM r (k BIGINT, y BIGINT, ts TIMESTAMP, WATERMARK FOR ts);
 CREATE SINK o;
 """
 IN_WINDOWS = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
+KEYED = "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT); "
 REFUSED = {
-    "keyed tables": "CREATE TABLE account (k BIGINT PRIMARY KEY, x BIGINT)",
-    "triggers": "CREATE TRIGGER t AFTER INSERT ON s BEGIN ATOMIC UPDATE a SET x = 1; END",
+    "files that fill keyed tables": "CREATE TABLE a (k BIGINT PRIMARY KEY) WITH (connector = 'file', path = 'a.csv')",
+    "several rows in a trigger": KEYED + "CREATE TRIGGER t AFTER INSERT ON s UPDATE a SET n = 1 WHERE n > 2",
+    "two tables in a query of a trigger": KEYED + "CREATE TRIGGER t AFTER INSERT ON s SELECT 1 FROM a, a AS b",
+    "aggregates in a trigger": KEYED + "CREATE TRIGGER t AFTER INSERT ON s SELECT MAX(n) FROM a WHERE k = 1",
+    "IN (SELECT …) in a trigger": KEYED
+    + "CREATE TRIGGER t AFTER INSERT ON s WHEN (x IN (SELECT k FROM a)) DELETE FROM a WHERE k = new.k",
+    "UPDATE … FROM": KEYED + "CREATE TRIGGER t AFTER INSERT ON s UPDATE a SET n = b.n FROM a AS b WHERE a.k = new.k",
+    "writing into a sink from a trigger": KEYED + "CREATE TRIGGER t AFTER INSERT ON s INSERT INTO o SELECT new.k",
+    "tables of endless streams, as a whole": KEYED
+    + "CREATE STREAM g (auction BIGINT) WITH (connector = 'generator', workload = 'bids'); "
+    "CREATE TRIGGER t AFTER INSERT ON g INSERT INTO a VALUES (new.auction, 1); SELECT * FROM a",
     "checks of a stream": "CREATE STREAM q (x BIGINT CHECK (x > 0))",
     "defaults of a stream": "CREATE STREAM q (x BIGINT DEFAULT 0)",
     "idle sources": "CREATE STREAM q (ts TIMESTAMP, WATERMARK FOR ts IDLE TIMEOUT INTERVAL '5' SECOND)",
