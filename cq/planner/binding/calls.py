@@ -84,11 +84,13 @@ class SelectCalls:
     """What the calls of one SELECT need: filled while its expressions are bound.
 
     window: whether the FROM or the GROUP BY makes windows; group_window: the call in GROUP BY that does.
+    of_nothing: whether there is a group that may have no rows, whose aggregates are NULL.
     """
 
     named_windows: Mapping[str, ast.WindowSpec]
     window: bool = False
     group_window: ast.Call | None = None
+    of_nothing: bool = False
     aggregates: list[AggregateCall] = field(default_factory=list)
     overs: list[OverCall] = field(default_factory=list)
     values: list[SubQuery] = field(default_factory=list)
@@ -186,6 +188,8 @@ class SelectCalls:
 
     def remember(self, call: AggregateCall) -> Expr:
         """The hole for an aggregate; equal aggregates share one."""
+        if self.of_nothing and not call.function.never_null:
+            call = replace(call, nullable=True)
         if call not in self.aggregates:
             self.aggregates.append(call)
         return Hole(call.type, call.nullable, Room.AGGREGATE, self.aggregates.index(call), span=call.span)
