@@ -218,8 +218,10 @@ OVER_AND_JOINS = {
     "limit_of_a_correlated_query": BID
     + SALE
     + "SELECT auction FROM bid WHERE EXISTS (SELECT 1 FROM sale WHERE sale.auction = bid.auction LIMIT 0);\n"
-    "SELECT RANK() OVER (ORDER BY 1) AS n FROM bid;\n"
-    "SELECT COUNT(*) OVER (PARTITION BY SPLIT(item, ' ')) AS n FROM bid;",
+    "SELECT RANK() OVER (ORDER BY 1) AS n FROM bid;",
+    "arrays_of_doubles_as_keys": BID + "SELECT COUNT(*) OVER (PARTITION BY [price / 2e0]) AS n FROM bid;",
+    "arrays_compared": BID + "SELECT auction FROM bid WHERE SPLIT(item, ' ') < ['b'];",
+    "array_of_arrays": BID + "SELECT [[price]] AS a, [1, 'a'] AS b FROM bid;",
     "order_of_distinct": BID + "SELECT DISTINCT auction FROM bid ORDER BY price;",
     "whole_partition_without_end": LIVE + "SELECT SUM(v) OVER (PARTITION BY k) AS n FROM live;",
     "except_without_end": LIVE + "SELECT k FROM live EXCEPT SELECT v FROM live WHERE v > 5;",
