@@ -228,9 +228,7 @@ def _at_the_end(
             ),
         )
     keys = _distinct_keys(group)
-    # without keys there is one row even of nothing, and its aggregates are NULL
-    aggregates = [replace(a, nullable=a.nullable or not (keys or a.function.never_null)) for a in calls.aggregates]
-    constant = group and not keys
+    aggregates, constant = list(calls.aggregates), group and not keys
     if constant:
         aggregates.append(aggregate_call("count", span=span))
     key_names, aggregate_names = _names(keys, aggregates, items)
