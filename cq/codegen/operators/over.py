@@ -11,7 +11,16 @@ from cq.codegen.flow import Flow, StagePlan, closes, consumes
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.aggregate_parts import Entry
 from cq.codegen.state.aggregates import Parts
-from cq.codegen.state.hash_tables import Field, Keys, TableLocals, load_field, store_field, string_words, words_of
+from cq.codegen.state.hash_tables import (
+    Field,
+    Keys,
+    TableLocals,
+    load_field,
+    outlives,
+    store_field,
+    string_words,
+    words_of,
+)
 from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.values import Row, Val
 from cq.codegen.waiting import close_buffer, when_due
@@ -21,7 +30,7 @@ from cq.planner.operators import Lag, Over
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers.table_words import ENTRY_FIRST
-from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.job import TableShape
 from cq.runtime.layout.words import Word, beside
 
 
@@ -86,7 +95,7 @@ def consume_over(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         return
     with flow.on_time(node):
         if flow.stage.waits:
-            when_due(flow, node, node.input, node.order, row, partial(_take, node=node))
+            when_due(flow, node, 0, row, partial(_take, node=node))
         else:
             _take(flow, row, node)
 
@@ -96,13 +105,13 @@ def close_over(stage: StagePlan, node: LogicalNode) -> None:
     """With a delay: a function that takes the rows the watermark has reached."""
     assert isinstance(node, Over)
     if node.order is not None and stage.waits:
-        close_buffer(stage, node, node.input, partial(_take, node=node))
+        close_buffer(stage, node, 0, partial(_take, node=node))
 
 
 def over_table(flow: Flow, node: Over) -> tuple[TableLocals, Layout]:
     """The node's table in locals of the function, and where things are in its entries."""
     layout = layout_of(node)
-    slot = table_slot(flow.stage, node, "partitions", layout.shape)
+    slot = flow.stage.table_slot(node, "partitions", layout.shape)
     local = flow.tables.get(slot.offset)
     if local is None:
         table = expr("ld_i64(state, W)", W=slot.offset)
@@ -145,7 +154,7 @@ def _lag(flow: Flow, ring: LagRing, entry: Entry, row: Row) -> Val:
     with scope.when(expr("S >= N", S=seen, N=call.offset)):
         nulls = scope.let(expr("ld_i64(A, W)", A=at, W=held.null_word), "nulls")
         old = load_field(scope, held, at, entry.table, nulls)
-        copied = _outlives(flow, old)
+        copied = outlives(scope, old)
         scope.assign(result, copied if result.null is not None else Val(call.type, copied.parts))
     if call.default is not None:
         with scope.otherwise():
@@ -157,26 +166,8 @@ def _lag(flow: Flow, ring: LagRing, entry: Entry, row: Row) -> Val:
     return result
 
 
-def _outlives(flow: Flow, value: Val) -> Val:
-    """A string about to be overwritten in its entry is copied to bytes that live for the step."""
-    if value.type.physical is not Physical.BYTES:
-        return value
-    scope = flow.scope
-    address, length = value.parts
-    kept = scope.let(expr("step_bytes(state, L)", L=length), "kept")
-    with scope.when(expr("K == 0", K=kept)):
-        flow.no_memory("text of a step")
-    flow.writer.code("copy(K, A, L)", K=kept, A=address, L=length)
-    return Val(value.type, (kept, length), value.null)
-
-
 @holds("over")
 def held_over(node: LogicalNode) -> tuple[Held, ...]:
     """An entry for each partition."""
     assert isinstance(node, Over)
     return (entries("partitions", layout_of(node).keys),)
-
-
-def table_slot(stage: StagePlan, node: LogicalNode, name: str, shape: TableShape) -> Slot:
-    """The state word of a node's table."""
-    return stage.slot(node, name, lambda offset: Slot(name, offset, "table", node.identity, shapes=(shape,)))

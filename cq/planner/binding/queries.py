@@ -11,6 +11,7 @@ from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal, conjuncts
 from cq.lang.schema import Field
+from cq.planner.binding.asof_joins import asof_join
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.constants import bind_values
 from cq.planner.binding.expressions import Clause, ExprBinder
@@ -18,7 +19,6 @@ from cq.planner.binding.fan_out import check_copies
 from cq.planner.binding.join_mistakes import (
     bounds_in_where,
     lacks_bounds,
-    refused_asof,
     refused_unnest,
 )
 from cq.planner.binding.join_times import Sides, bounds_of
@@ -231,11 +231,11 @@ class QueryBinder:
             return temporal_join(node, left, self.table(replace(right, as_of=None)), right.as_of, self.parameters)
         if isinstance(right, ast.Unnest) and node.kind in {"CROSS", "INNER"} and _always(node.on) and not node.using:
             return unnest(right, left, self.parameters)
-        if node.asof:
-            raise refused_asof(node)
         if isinstance(right, ast.Unnest):
             raise refused_unnest(node)
         other = with_windows(self.relation(right))
+        if node.asof:
+            return asof_join(node, left, other, self.parameters)
         if node.natural:
             node = by_common_names(node, left, other)
         return stream_join(node, left, other, self.parameters)
