@@ -145,7 +145,7 @@ def _lag(flow: Flow, ring: LagRing, entry: Entry, row: Row) -> Val:
     with scope.when(expr("S >= N", S=seen, N=call.offset)):
         nulls = scope.let(expr("ld_i64(A, W)", A=at, W=held.null_word), "nulls")
         old = load_field(scope, held, at, entry.table, nulls)
-        copied = _outlives(flow, old)
+        copied = outlives(flow, old)
         scope.assign(result, copied if result.null is not None else Val(call.type, copied.parts))
     if call.default is not None:
         with scope.otherwise():
@@ -157,7 +157,7 @@ def _lag(flow: Flow, ring: LagRing, entry: Entry, row: Row) -> Val:
     return result
 
 
-def _outlives(flow: Flow, value: Val) -> Val:
+def outlives(flow: Flow, value: Val) -> Val:
     """A string about to be overwritten in its entry is copied to bytes that live for the step."""
     if value.type.physical is not Physical.BYTES:
         return value

@@ -84,11 +84,13 @@ class Catalog:
     """All names of a file, in the order in which its statements give them.
 
     declared: every name that some statement gives.  files: those that FROM names by their paths.
+    made: what makes the relation of a table or trigger when it is first read.
     """
 
     environment: Environment
     declared: frozenset[str] = frozenset()
     relations: dict[str, Relation] = field(default_factory=dict)
+    made: dict[str, Callable[[Span], Relation]] = field(default_factory=dict)
     files: dict[str, Relation] = field(default_factory=dict)
     sinks: dict[str, SinkDecl] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
@@ -101,6 +103,8 @@ class Catalog:
         """The stream or view of that name. CQ0201 when there is none."""
         if name in self.broken:
             raise Silent(Diagnostic("CQ0201", f'"{name}" could not be bound', span))
+        if name in self.made and name not in self.relations:
+            self.relations[name] = self.made[name](span)
         found = self.relations.get(name)
         if found is not None:
             return found
@@ -113,7 +117,7 @@ class Catalog:
             raise compile_error(
                 "CQ0201", f'"{name}" is a sink, which cannot be read', span, help="read what is written to it"
             )
-        known = {*self.relations, *self.environment.inputs}
+        known = {*self.relations, *self.made, *self.environment.inputs}
         raise compile_error(
             "CQ0201",
             f'unknown stream, table or view "{name}"',
@@ -184,7 +188,7 @@ class Catalog:
 
     def check_free(self, name: str, span: Span) -> None:
         """CQ0202 when the name is taken."""
-        if name in self.relations or name in self.sinks or name in self.broken:
+        if name in self.relations or name in self.made or name in self.sinks or name in self.broken:
             raise compile_error("CQ0202", f'"{name}" is defined twice', span, help="choose another name")
 
     def create_stream(self, node: ast.CreateRelation) -> None:
@@ -228,7 +232,7 @@ class StreamBinder:
 
     def bind(self) -> Relation:
         node, environment = self.node, self.catalog.environment
-        self.refuse_tables()
+        self.refuse_constraints()
         check_unique([(c.name, c.name_span) for c in node.columns])
         written = written_options(node.options, environment.parameters)
         places = {o.key: o for o in node.options}
@@ -335,16 +339,16 @@ class StreamBinder:
     def binder(self, relation: Relation, where: str) -> ExprBinder:
         return ExprBinder(relation, self.catalog.environment.parameters, Clause(where), SelectCalls({}))
 
-    def refuse_tables(self) -> None:
-        """CQ0501 for tables with state, and for what a stream's columns cannot have yet."""
+    def refuse_constraints(self) -> None:
+        """CQ0501 for what a stream's columns cannot have."""
         for e in self.node.elements:
             keyed = isinstance(e, ast.PrimaryKey) or (isinstance(e, ast.ColumnDef) and e.primary_key)
             if keyed:
                 raise compile_error(
                     "CQ0501",
-                    "tables with a PRIMARY KEY are not supported yet",
+                    "a stream has no PRIMARY KEY: every row of it counts",
                     e.span,
-                    help="a keyed window result can be looked up: JOIN v FOR SYSTEM_TIME AS OF s.ts",
+                    help="leave it out, or write CREATE TABLE: its rows are written by triggers",
                 )
             if isinstance(e, ast.Check) or (isinstance(e, ast.ColumnDef) and e.checks):
                 raise compile_error(

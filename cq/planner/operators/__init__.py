@@ -13,6 +13,7 @@ from cq.planner.operators.semi_join import SemiJoin
 from cq.planner.operators.session import SessionAggregate
 from cq.planner.operators.sort import OrderKey, Sort
 from cq.planner.operators.temporal_join import TemporalJoin
+from cq.planner.operators.trigger import Trigger
 from cq.planner.operators.union import UnionAll
 from cq.planner.operators.unnest import Unnest
 from cq.planner.operators.window import Window, WindowAggregate, Windowed, WindowKind
@@ -33,6 +34,7 @@ __all__ = [
     "SessionAggregate",
     "Sort",
     "TemporalJoin",
+    "Trigger",
     "UnionAll",
     "Unnest",
     "Window",
