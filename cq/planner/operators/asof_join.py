@@ -36,7 +36,7 @@ class AsofJoin(Joined):
 
     left_input = LEFT
     right_input = RIGHT
-    closes = False
+    closes = True
     emits_at_end = False
     uses_time = True
     fan_out = 1
