@@ -166,9 +166,22 @@ WINDOWS = {
 }
 
 OVER_AND_JOINS = {
-    "range_frame": BID + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
-    "sliding_frame": BID
-    + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY ts ROWS BETWEEN 5 PRECEDING AND CURRENT ROW) FROM bid;",
+    "range_frame": BID + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY price) FROM bid;",
+    "frame_of_later_rows": BID
+    + "SELECT SUM(price) OVER (ORDER BY ts ROWS BETWEEN 5 PRECEDING AND 1 FOLLOWING) FROM bid;",
+    "frames": BID
+    + "".join(
+        f"CREATE VIEW v{n} AS SELECT {call}(price) OVER (ORDER BY ts {frame}) AS x FROM bid;\n"
+        for n, (call, frame) in enumerate(
+            [
+                ("SUM", "GROUPS 2 PRECEDING"),
+                ("SUM", "ROWS BETWEEN CURRENT ROW AND 1 PRECEDING"),
+                ("SUM", "ROWS 1.5 PRECEDING"),
+                ("SUM", "RANGE INTERVAL '1' MONTH PRECEDING"),
+                ("MEDIAN", "ROWS 9 PRECEDING"),
+            ]
+        )
+    ),
     "ntile": BID + "SELECT NTILE(4) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
     "rank_without_order": BID + "SELECT RANK() OVER (PARTITION BY auction) FROM bid;",
     "row_number_of_something": BID + "SELECT ROW_NUMBER(price) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
@@ -261,7 +274,9 @@ JOINS = {
     "asof_by_another_time": ASOF + "bid.ts >= sale.paid;",
     "asof_by_a_number": ASOF + "bid.price >= sale.wait;",
     "asof_both_ways": ASOF + "bid.ts - INTERVAL '5' SECOND <= sale.ts AND sale.ts <= bid.ts + INTERVAL '1' SECOND;",
-    "asof_ahead": ASOF + "bid.ts <= sale.ts;",
+    "asof_ahead_without_end": LIVE_BID
+    + LIVE_SALE
+    + "SELECT price FROM bid\nASOF JOIN sale ON bid.auction = sale.auction AND bid.ts <= sale.ts;",
     "asof_with_more_conditions": ASOF + "bid.ts >= sale.ts AND bid.price > sale.wait;",
     "comma_join": LIVE_BID
     + LIVE_SALE
@@ -327,6 +342,10 @@ SUB_QUERIES = {
     "not_in_without_end": LIVE_BID + SALE + "SELECT price FROM bid WHERE auction NOT IN (SELECT auction FROM sale);",
     "value_without_end": LIVE_BID + SALE + "SELECT price FROM bid WHERE auction > (SELECT AVG(wait) FROM sale);",
     "value_in_an_aggregate": BID + SALE + "SELECT SUM(price - (SELECT AVG(wait) FROM sale)) AS s FROM bid;",
+    "outer_name_in_an_aggregate": BID
+    + SALE
+    + "SELECT price, (SELECT MAX(wait + b.price) FROM sale AS s WHERE s.auction = b.auction) AS m FROM bid AS b\n"
+    "WHERE EXISTS (SELECT 1 FROM sale AS s WHERE wait IN (SELECT wait FROM sale AS t WHERE t.auction = b.auction));",
     "sub_query_before_a_window": BID
     + SALE
     + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"

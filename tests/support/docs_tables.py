@@ -182,13 +182,15 @@ REFUSED = {
     "distinct counts in HOP": "SELECT COUNT(DISTINCT x) FROM HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE, "
     "INTERVAL '5' MINUTE) GROUP BY window_start, window_end",
     "order inside an aggregate": f"SELECT MIN(x ORDER BY k) {IN_WINDOWS} GROUP BY window_start",
-    "the next row by ASOF": "SELECT x FROM s ASOF JOIN r ON s.k = r.k AND s.ts <= r.ts",
     "ASOF joins with more conditions": "SELECT x FROM s ASOF JOIN r ON s.k = r.k AND s.ts >= r.ts AND s.x > r.y",
     "IN and EXISTS inside OR": "SELECT x FROM s WHERE x > 1 OR k IN (SELECT k FROM r)",
     "values of several rows": "SELECT (SELECT y FROM r WHERE r.k = s.k) AS m FROM s",
     "other window functions": "SELECT NTILE(4) OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
-    "sliding frames": "SELECT SUM(x) OVER (ORDER BY ts ROWS 5 PRECEDING) AS n FROM s",
-    "OVER of peers": "SELECT SUM(x) OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
+    "frames of rows that come later": "SELECT SUM(x) OVER (ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS n "
+    "FROM s",
+    "RANGE over another order": "SELECT SUM(x) OVER (PARTITION BY k ORDER BY x) AS n FROM s",
+    "GROUPS": "SELECT SUM(x) OVER (ORDER BY ts GROUPS 2 PRECEDING) AS n FROM s",
+    "all values of a frame": "SELECT MEDIAN(x) OVER (ORDER BY ts ROWS 5 PRECEDING) AS n FROM s",
     "changelogs": "SELECT k FROM s EMIT CHANGES",
     "early results": "SELECT k FROM s EMIT EVERY INTERVAL '5' SECOND",
     "EXPLAIN PLACEMENT, CHANGELOG": "EXPLAIN PLACEMENT SELECT k FROM s",
