@@ -28,6 +28,7 @@ from cq.planner.binding.scope import (
     holes_of,
     listing,
     projection,
+    with_nulls,
 )
 from cq.planner.binding.sets import distinct, first_of_each
 from cq.planner.binding.sorting import ORDER_BY, Limited, ordered
@@ -106,6 +107,8 @@ class SelectBinder:
 
     def __post_init__(self) -> None:
         windows = {w.name: w.spec for w in self.select.windows}
+        if any(isinstance(item, ast.GroupingSets) for item in self.select.group_by):
+            self.relation = with_nulls(self.relation)
         self.calls = SelectCalls(windows, self.relation.window is not None, sub_query=self.sub_query)
         self.aliases = {i.alias: i.expr for i in self.select.items if isinstance(i, ast.SelectItem) and i.alias}
 
@@ -125,6 +128,7 @@ class SelectBinder:
         check_columns(len(items), self.select.span)
         where = self.attempt(self.where)
         sets = self.attempt(sets_of, self.select.group_by, lambda key: self.group_key(key, items))
+        self.calls.of_nothing = self.has_group_of_nothing(where, sets or ())
         exprs = [i.bound or self.attempt(self.value, i) for i in items]
         exprs += self.distinct_keys(items, exprs)
         having = self.attempt(self.conditions, self.select.having, HAVING)
@@ -230,6 +234,12 @@ class SelectBinder:
         if where is not None and where.read_a_window:
             return False
         return self.calls.group_window is not None or any(holes_of(e, Room.WINDOW) for e in group)
+
+    def has_group_of_nothing(self, where: Conditions | None, sets: Sequence[tuple[Expr, ...]]) -> bool:
+        """Whether there may be a row of no rows: a group without keys, or perhaps without, that no window makes."""
+        if self.relation.window is not None and self.groups_by_window(where, [k for keys in sets for k in keys]):
+            return False
+        return self.select.group_all or any(all(isinstance(k, Literal) for k in keys) for keys in sets)
 
     def in_windows(self, where: Conditions | None) -> Limited:
         """This SELECT over rows that are in their windows already; WHERE comes before that unless it reads a bound."""
