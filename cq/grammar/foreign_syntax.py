@@ -160,11 +160,8 @@ def _word_of_others(fault: Fault) -> Diagnostic | None:
 
 
 def _list_of_others(fault: Fault) -> Diagnostic | None:
-    """`[1, 2]` and `IN ()`."""
+    """`IN ()`."""
     word, before = fault.word(fault.position), fault.word(fault.position - 1)
-    if word == "[" and "NUMBER" in fault.expected:
-        help = "SPLIT('a,b', ',') makes an array of text"
-        return Diagnostic("CQ0501", "an array constant is not supported yet", fault.here, help=(help,))
     if (word, before, fault.word(fault.position - 2)) == (")", "(", "IN"):
         return Diagnostic(
             "CQ0100", "IN takes at least one value", fault.here, "none", ("x IN () is always FALSE: write FALSE",)

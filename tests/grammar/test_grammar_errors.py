@@ -106,7 +106,7 @@ CASES: dict[str, list[str]] = {
         "SELECT a FROM t // all of them",
         "SELECT a INTO o FROM t",
         "SELECT SUM(a) FILTER WHERE a > 3 FROM t",
-        "SELECT [1, 2] AS a FROM t",
+        "SELECT [1, 2 AS a FROM t",
         "SELECT a FROM t WHERE a IN ()",
         "/* all /* of */ them */ SELECT a FROM t",
     ],

@@ -166,9 +166,22 @@ WINDOWS = {
 }
 
 OVER_AND_JOINS = {
-    "range_frame": BID + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
-    "sliding_frame": BID
-    + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY ts ROWS BETWEEN 5 PRECEDING AND CURRENT ROW) FROM bid;",
+    "range_frame": BID + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY price) FROM bid;",
+    "frame_of_later_rows": BID
+    + "SELECT SUM(price) OVER (ORDER BY ts ROWS BETWEEN 5 PRECEDING AND 1 FOLLOWING) FROM bid;",
+    "frames": BID
+    + "".join(
+        f"CREATE VIEW v{n} AS SELECT {call}(price) OVER (ORDER BY ts {frame}) AS x FROM bid;\n"
+        for n, (call, frame) in enumerate(
+            [
+                ("SUM", "GROUPS 2 PRECEDING"),
+                ("SUM", "ROWS BETWEEN CURRENT ROW AND 1 PRECEDING"),
+                ("SUM", "ROWS 1.5 PRECEDING"),
+                ("SUM", "RANGE INTERVAL '1' MONTH PRECEDING"),
+                ("MEDIAN", "ROWS 9 PRECEDING"),
+            ]
+        )
+    ),
     "ntile": BID + "SELECT NTILE(4) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
     "rank_without_order": BID + "SELECT RANK() OVER (PARTITION BY auction) FROM bid;",
     "row_number_of_something": BID + "SELECT ROW_NUMBER(price) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
@@ -205,8 +218,10 @@ OVER_AND_JOINS = {
     "limit_of_a_correlated_query": BID
     + SALE
     + "SELECT auction FROM bid WHERE EXISTS (SELECT 1 FROM sale WHERE sale.auction = bid.auction LIMIT 0);\n"
-    "SELECT RANK() OVER (ORDER BY 1) AS n FROM bid;\n"
-    "SELECT COUNT(*) OVER (PARTITION BY SPLIT(item, ' ')) AS n FROM bid;",
+    "SELECT RANK() OVER (ORDER BY 1) AS n FROM bid;",
+    "arrays_of_doubles_as_keys": BID + "SELECT COUNT(*) OVER (PARTITION BY [price / 2e0]) AS n FROM bid;",
+    "arrays_compared": BID + "SELECT auction FROM bid WHERE SPLIT(item, ' ') < ['b'];",
+    "array_of_arrays": BID + "SELECT [[price]] AS a, [1, 'a'] AS b FROM bid;",
     "order_of_distinct": BID + "SELECT DISTINCT auction FROM bid ORDER BY price;",
     "whole_partition_without_end": LIVE + "SELECT SUM(v) OVER (PARTITION BY k) AS n FROM live;",
     "except_without_end": LIVE + "SELECT k FROM live EXCEPT SELECT v FROM live WHERE v > 5;",

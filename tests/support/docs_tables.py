@@ -32,6 +32,7 @@ TOPICS = {
     "text": "Text",
     "text_building": "Text made of texts",
     "text_bytes": "Text as numbers and bytes",
+    "arrays": "Arrays",
     "regular": "Regular expressions",
     "time": "Time",
     "time_making": "Time: made, named, compared",
@@ -135,7 +136,7 @@ def type_names() -> str:
     body = [(code(first), ", ".join(code(n) for n in others)) for first, *others in names.values()]
     at = list(names).index(VARCHAR)
     body.insert(at, (code("DECIMAL(p, s)"), ", ".join(code(n) for n in ("NUMERIC", "DEC"))))
-    body.append((code("T ARRAY"), code("ARRAY<T>") + "; made by SPLIT, taken apart by UNNEST"))
+    body.append((code("T ARRAY"), code("ARRAY<T>") + "; also `T[]`"))
     return rows("type | also written", body)
 
 
@@ -171,7 +172,6 @@ REFUSED = {
     "writing into a stream": "INSERT INTO s SELECT * FROM s",
     "upserts": "INSERT INTO o SELECT k FROM s ON CONFLICT DO NOTHING",
     "two INSERTs into one sink": "INSERT INTO o SELECT k FROM s; INSERT INTO o SELECT k FROM r",
-    "arrays in VALUES": "VALUES (SPLIT('a b', ' '))",
     "look-ups at the times of joins": "CREATE VIEW j AS SELECT s.k AS k, s.ts AS ts FROM s JOIN r ON s.k = r.k AND "
     "r.ts BETWEEN s.ts AND s.ts + INTERVAL '1' MINUTE; CREATE VIEW w AS SELECT window_end, k, COUNT(*) AS n FROM "
     "TUMBLE(TABLE r, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_end, k; "
@@ -186,15 +186,18 @@ REFUSED = {
     "IN and EXISTS inside OR": "SELECT x FROM s WHERE x > 1 OR k IN (SELECT k FROM r)",
     "values of several rows": "SELECT (SELECT y FROM r WHERE r.k = s.k) AS m FROM s",
     "other window functions": "SELECT NTILE(4) OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
-    "sliding frames": "SELECT SUM(x) OVER (ORDER BY ts ROWS 5 PRECEDING) AS n FROM s",
-    "OVER of peers": "SELECT SUM(x) OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
+    "frames of rows that come later": "SELECT SUM(x) OVER (ORDER BY ts ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS n "
+    "FROM s",
+    "RANGE over another order": "SELECT SUM(x) OVER (PARTITION BY k ORDER BY x) AS n FROM s",
+    "GROUPS": "SELECT SUM(x) OVER (ORDER BY ts GROUPS 2 PRECEDING) AS n FROM s",
+    "all values of a frame": "SELECT MEDIAN(x) OVER (ORDER BY ts ROWS 5 PRECEDING) AS n FROM s",
     "changelogs": "SELECT k FROM s EMIT CHANGES",
     "early results": "SELECT k FROM s EMIT EVERY INTERVAL '5' SECOND",
     "EXPLAIN PLACEMENT, CHANGELOG": "EXPLAIN PLACEMENT SELECT k FROM s",
     "the clock": "SELECT NOW() AS t FROM s",
     "random values": "SELECT RANDOM() AS t FROM s",
-    "array constants": "SELECT ARRAY[1, 2] AS a FROM s",
-    "subscripts": "SELECT SPLIT(text, ' ')[1] AS a FROM s",
+    "arrays of arrays": "SELECT ARRAY[ARRAY[1], ARRAY[2]] AS a FROM s",
+    "arrays of REAL or DOUBLE as keys": "SELECT DISTINCT [x / 2e0] AS a FROM s",
     "DECIMAL beyond 38 digits": "SELECT CAST(x AS DECIMAL(40, 2)) AS d FROM s",
     "MATCH_RECOGNIZE": "SELECT * FROM s MATCH_RECOGNIZE (PATTERN (a))",
 }  # fmt: skip

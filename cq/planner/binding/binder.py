@@ -13,6 +13,7 @@ from cq.errors import NOWHERE, CompileError, Diagnostic, Findings, Span, compile
 from cq.grammar import ast
 from cq.lang.casts import castable
 from cq.lang.types import DataType, common_type
+from cq.planner.binding.array_keys import demand_plain_keys
 from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
 from cq.planner.binding.literals import bind_parameter
 from cq.planner.binding.queries import BoundQuery, QueryBinder
@@ -72,8 +73,10 @@ def bind(script: ast.Script, environment: Environment | None = None) -> BoundScr
     findings.raise_if_any()
     binding.catalog.check_given()
     assert not binding.failed, "a statement failed without a report"
+    plan = LogicalPlan(tuple(binding.outputs))
+    demand_plain_keys(plan)
     return BoundScript(
-        identified(LogicalPlan(tuple(binding.outputs))),
+        identified(plan),
         binding.settings,
         script.description,
         tuple(binding.explains),
