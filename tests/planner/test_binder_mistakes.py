@@ -274,7 +274,9 @@ JOINS = {
     "asof_by_another_time": ASOF + "bid.ts >= sale.paid;",
     "asof_by_a_number": ASOF + "bid.price >= sale.wait;",
     "asof_both_ways": ASOF + "bid.ts - INTERVAL '5' SECOND <= sale.ts AND sale.ts <= bid.ts + INTERVAL '1' SECOND;",
-    "asof_ahead": ASOF + "bid.ts <= sale.ts;",
+    "asof_ahead_without_end": LIVE_BID
+    + LIVE_SALE
+    + "SELECT price FROM bid\nASOF JOIN sale ON bid.auction = sale.auction AND bid.ts <= sale.ts;",
     "asof_with_more_conditions": ASOF + "bid.ts >= sale.ts AND bid.price > sale.wait;",
     "comma_join": LIVE_BID
     + LIVE_SALE
