@@ -32,6 +32,7 @@ TOPICS = {
     "text": "Text",
     "text_building": "Text made of texts",
     "text_bytes": "Text as numbers and bytes",
+    "json_text": "JSON in texts",
     "regular": "Regular expressions",
     "time": "Time",
     "time_making": "Time: made, named, compared",

@@ -13,7 +13,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType
 
-from cq.codegen.expressions import integers, numbers, regular, rounding, text, text_building, times, wide_casts
+from cq.codegen.expressions import (
+    integers,
+    json_text,
+    numbers,
+    regular,
+    rounding,
+    text,
+    text_building,
+    times,
+    wide_casts,
+)
 from cq.codegen.expressions.casts import cast_form
 from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.forms import ARRAY_WAYS, FORMS, NO_ARRAYS, PURE, Strict
@@ -29,6 +39,7 @@ Choice = tuple[ast.expr | None, Callable[[], None]]  # a condition, and what wri
 
 _REGISTERED = (
     integers,
+    json_text,
     numbers,
     rounding,
     text,
