@@ -11,7 +11,7 @@ import html
 import os
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -37,26 +37,29 @@ from cq.errors import CompileError, CqError, Diagnostic, UsageError, did_you_mea
 from cq.planner.binding.settings import MEMORY_LIMIT, setting_value, takes
 
 HTML_ROWS = 20  # of a result in a notebook
+_Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-def load(path: str | os.PathLike[str], **variables: Any) -> Query:
+def load(path: str | os.PathLike[str], *, restrict: _Paths | None = None, **variables: Any) -> Query:
     """Return the query in a file; it is read now, compiled when it is checked, explained or run.
 
     variables: values of its parameters (`:name`). Relative paths in the text start at the file's directory.
+    restrict: the directories whose files its text may name, for the query of a stranger; left out, all the user may.
     Raises UsageError when the file cannot be read, CompileError when it is too long or not UTF-8.
     """
     file = Path(path)
-    return Query(read_text(file), str(path), file.parent, variables=variables)
+    return Query(read_text(file), str(path), file.parent, variables=variables, restrict=restrict)
 
 
-def sql(text: str, **inputs: Any) -> Query:
+def sql(text: str, *, restrict: _Paths | None = None, **inputs: Any) -> Query:
     """Return the query of a text; its mistakes are raised when it is checked, explained or run.
 
+    restrict: as of `load`.
     inputs: what its streams read: paths, Arrow, pandas or polars tables, lists of dicts, readers. They are kept, not
     copied; a reader serves one run. A stream that has an input needs no CREATE STREAM. Paths start at the working
     directory.
     """
-    return Query(text, "<python>", Path(), inputs=inputs)
+    return Query(text, "<python>", Path(), inputs=inputs, restrict=restrict)
 
 
 def run(query: str | os.PathLike[str] | Query, inputs: Mapping[str, Any] | None = None, **options: Any) -> Result:
@@ -124,8 +127,10 @@ class Query:
         *,
         inputs: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
+        restrict: _Paths | None = None,
     ) -> None:
         self.text, self.name = text, name
+        self._restrict = [restrict] if isinstance(restrict, str | os.PathLike) else restrict
         self._directory = (directory or Path()).absolute()
         self._inputs, self._variables = dict(inputs or {}), dict(variables or {})
         self._compiled: Compiled | None = None  # by the last call
@@ -136,7 +141,8 @@ class Query:
         settings: override what the text SETs. Raises CompileError with every mistake of the text, UsageError where an
         input cannot be found or read.
         """
-        access = Access(self._directory, (self._directory, Path.cwd()))
+        roots = None if self._restrict is None else tuple(Path(d).absolute() for d in self._restrict)
+        access = Access(self._directory, roots)
         stem = Path(self.name).stem if self.name != "<python>" else "query"
         given = Inputs(access, {**self._inputs, **(inputs or {})}, dead_letters=stem)
         compiled = compile(self.text, self.name, self._variables, given, settings)
@@ -153,6 +159,7 @@ class Query:
             self._directory,
             inputs=self._inputs,
             variables={**self._variables, **variables},
+            restrict=self._restrict,
         )
 
     def check(self, inputs: Mapping[str, Any] | None = None) -> tuple[Diagnostic, ...]:

@@ -53,6 +53,7 @@ CODES: dict[str, str] = {
     "CQ0408": "a join lacks an equality, or a bound on its event times, that it needs",
     "CQ0409": "duplicate column names in the output",
     "CQ0410": "a join tests each row of one side with each row of the other",
+    "CQ0411": "a trigger names no row of a table by its key",
     # 05xx: not built
     "CQ0501": "this statement or clause is not supported yet",
     "CQ0502": "this combination of supported parts is not supported yet",

@@ -1,4 +1,4 @@
-"""The long random test: `python -m tests.random_soak --cases 100000 --plans 5000 --spark 1000`.
+"""The long random test: `python -m tests.random_soak --cases 100000 --plans 5000 --spark 1000 --duckdb 20000`.
 
 Half of the cases run compiled plans with many trials each, half interpret the generated code of a plan of their own.
 Work goes out in chunks of seeds, each in a process of its own, `--jobs` at a time; a crash or a hang is told with its
@@ -17,11 +17,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "support"))  # the tests import each other by name, as under pytest
 
-from random_chunk import Found, run_chunk, spark_chunk
+from random_chunk import Found, duckdb_chunk, run_chunk, spark_chunk
 
 ROOT = Path(__file__).parent.parent
-PLANS_A_CHUNK = {"compiled": 50, "interpreted": 200, "spark": 50}
-FIRST_SEED = {"interpreted": 10_000_000, "compiled": 20_000_000, "spark": 30_000_000}
+PLANS_A_CHUNK = {"compiled": 50, "interpreted": 200, "spark": 50, "duckdb": 1000}
+FIRST_SEED = {"interpreted": 10_000_000, "compiled": 20_000_000, "spark": 30_000_000, "duckdb": 40_000_000}
 CHUNK_TIMEOUT_S = 3_600
 
 
@@ -35,11 +35,12 @@ class Chunk:
     trials: int
 
 
-def chunks_of(cases: int, plans: int, spark: int, seed: int) -> list[Chunk]:
+def chunks_of(cases: int, plans: int, spark: int, duckdb: int, seed: int) -> list[Chunk]:
     """The work of the whole command."""
     compiled_cases = cases // 2
     trials = max(1, -(-compiled_cases // max(1, plans)))
-    wanted = {"compiled": (plans, trials), "interpreted": (cases - compiled_cases, 1), "spark": (spark, 1)}
+    wanted = {"compiled": (plans, trials), "interpreted": (cases - compiled_cases, 1), "spark": (spark, 1),
+              "duckdb": (-(-duckdb // 2), 2)}  # fmt: skip
     out = []
     for kind, (count, each) in wanted.items():
         size = PLANS_A_CHUNK[kind]
@@ -52,6 +53,8 @@ def run(chunk: Chunk) -> Found:
     seeds = range(chunk.first, chunk.first + chunk.plans)
     if chunk.kind == "spark":
         return spark_chunk(seeds)
+    if chunk.kind == "duckdb":
+        return duckdb_chunk(seeds, chunk.trials)
     return run_chunk(seeds, chunk.trials, chunk.kind == "interpreted")
 
 
@@ -95,6 +98,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=100_000)
     parser.add_argument("--plans", type=int, default=5_000, help="compiled plans")
     parser.add_argument("--spark", type=int, default=1_000, help="plans run on Spark")
+    parser.add_argument("--duckdb", type=int, default=20_000, help="cases run on DuckDB")
     parser.add_argument("--seed", type=int, default=0, help="where the seeds begin")
     parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
     parser.add_argument("--state", type=Path, default=Path("random_soak.jsonl"), help="what is done so far")
@@ -105,7 +109,7 @@ def main() -> int:
         return 0
     lines = [json.loads(x) for x in options.state.read_text().splitlines()] if options.state.exists() else []
     finished = {json.dumps(line["chunk"]) for line in lines}
-    left = [c for c in chunks_of(options.cases, options.plans, options.spark, options.seed)
+    left = [c for c in chunks_of(options.cases, options.plans, options.spark, options.duckdb, options.seed)
             if json.dumps(asdict(c)) not in finished]  # fmt: skip
     with ThreadPoolExecutor(options.jobs) as pool, options.state.open("a", encoding="utf-8") as state:
         for line in pool.map(in_process, left):

@@ -56,8 +56,8 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             guess = did_you_mean(args[0], COMMANDS)
-            if not guess and args[0].endswith(".cq"):
-                guess = f"to run a query: cq run {args[0]}"
+            if not guess and (args[0].endswith(".cq") or " " in args[0]):
+                guess = "to run a query: cq run " + (args[0] if args[0].endswith(".cq") else "'SELECT …'")
             raise click.UsageError(f'there is no command "{args[0]}"' + (f"; {guess}" if guess else ""), context)
         return super().resolve_command(context, args)
 
@@ -81,7 +81,7 @@ def cli(context: click.Context, debug: bool, version: bool) -> None:
     \b
     cq run query.cq                     run a query file
     cq run query.cq txn=today.parquet   read stream txn from a file
-    cq run -c 'SELECT …' t=data.csv     run a query given as text
+    cq run "SELECT * FROM 'data.csv'"   run a query given as text
     """
     if version:
         from importlib.metadata import version as installed

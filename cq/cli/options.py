@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,14 +14,16 @@ import click
 from cq.compiler.passes import MAX_TEXT_BYTES, Compiled, compile, read_text, variable
 from cq.connectors.access import STDIN, Access
 from cq.connectors.inputs import Inputs
-from cq.errors import CompileError, Diagnostic, UsageError
+from cq.connectors.options import SOURCE_OPTIONS
+from cq.errors import CompileError, Diagnostic, UsageError, did_you_mean
 from cq.planner.binding.settings import setting_value, takes
 
 F = TypeVar("F", bound=Callable[..., Any])
+_BEGINNING = re.compile(r"\s*(/\*|\(|(SELECT|WITH|FROM|VALUES|CREATE|INSERT|EXPLAIN|SET)\s)", re.IGNORECASE)
 
 
 def query_options(command: F) -> F:
-    """QUERY [STREAM=PATH …], -c, --var, -s and what the query may touch."""
+    """QUERY [STREAM=PATH …], -c, --var, -s, -w and what the query may touch."""
     for decorate in reversed(
         (
             click.argument("arguments", nargs=-1, metavar="[QUERY] [STREAM=PATH]..."),
@@ -29,8 +32,15 @@ def query_options(command: F) -> F:
             click.option(
                 "-s", "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change a setting, as SET does."
             ),
-            click.option("--allow-path", multiple=True, metavar="DIR", help="Allow the query to use files in DIR."),
-            click.option("--allow-special", is_flag=True, help="Allow streams to read pipes and devices."),
+            click.option(
+                "-w",
+                "--with",
+                "options",
+                multiple=True,
+                metavar="[STREAM.]OPTION=VALUE",
+                help="Set an option of one input, or of all, as WITH does: -w delimiter=';'.",
+            ),
+            click.option("--restrict", multiple=True, metavar="DIR", help="Let the query use files in DIR only."),
         )
     ):
         command = decorate(command)
@@ -42,24 +52,27 @@ def compiled_query(
     text: str | None,
     variables: Sequence[str],
     settings: Sequence[str],
-    allow_path: Sequence[str],
-    allow_special: bool,
+    options: Sequence[str],
+    restrict: Sequence[str],
 ) -> Compiled:
     """The query of a command line, bound."""
     if sum(a == STDIN or a.endswith(f"={STDIN}") for a in arguments) > 1:
         raise _usage("standard input can only be read once", "write the other input to a file")
     bindings = list(arguments)
     path: Path | None = None
+    name = "<command>"
     if text is None:
         if not bindings:
-            raise _usage("no query given", "name a query file, or use -c 'SELECT …'")
+            raise _usage("no query given", "name a query file, or write the query: cq run 'SELECT …'")
         first = bindings.pop(0)
-        if "=" in first and not os.path.exists(first):
-            raise _usage(f'"{first}" comes before the query', "put the query file first")
-        text, path = (stdin_text(), None) if first == STDIN else (read_text(Path(first)), Path(first))
-        name = "<stdin>" if path is None else first
-    else:
-        name = "<command>"
+        if first == STDIN:
+            text, name = stdin_text(), "<stdin>"
+        elif is_query_text(first):
+            text = first
+        elif "=" in first and not os.path.exists(first):
+            raise _usage(f'"{first}" comes before the query', "put the query first")
+        else:
+            text, path, name = read_text(Path(first)), Path(first), first
     given: dict[str, str] = {}
     for stream, where in (_pair(b, "a stream", "STREAM=PATH") for b in bindings):
         if stream in given:
@@ -68,17 +81,37 @@ def compiled_query(
             )
         given[stream] = where
     base = path.parent if path is not None else Path()
-    roots = (base, Path.cwd(), *(Path(p) for p in allow_path))
-    access = Access(base.absolute(), tuple(r.absolute() for r in roots), allow_special)
-    inputs = Inputs(access, given, dead_letters=path.stem if path is not None else "query")
+    access = Access(base.absolute(), tuple(Path(d).absolute() for d in restrict) or None)
+    letters = path.stem if path is not None else "query"
+    inputs = Inputs(access, given, letters, _input_options(options))
     values = {k: variable(v) for k, v in (_pair(x, "--var", "NAME=VALUE") for x in variables)}
     numbers = {k: _setting(k, v) for k, v in (_pair(x, "-s", "NAME=VALUE") for x in settings)}
     return compile(text, name, values, inputs, numbers)
 
 
+def is_query_text(argument: str) -> bool:
+    """Whether an argument is no file but the text of a query: it begins as one, and has more than a word."""
+    return _BEGINNING.match(argument) is not None and not os.path.exists(argument)
+
+
+def _input_options(given: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Options by stream, those of every stream under ""; CQ0207 for one that no input has."""
+    known = {key for connector in ("file", "stdin") for key in SOURCE_OPTIONS[connector]} - {"path"}
+    found: dict[str, dict[str, str]] = {}
+    for key, value in (_pair(g, "-w", "[STREAM.]OPTION=VALUE") for g in given):
+        stream, _, option = key.rpartition(".")
+        if option not in known:
+            ways = (did_you_mean(option, known), f"options: {', '.join(sorted(known))}")
+            raise UsageError(
+                Diagnostic("CQ0207", f'inputs have no option "{option}"', help=tuple(w for w in ways if w))
+            )
+        found.setdefault(stream, {})[option] = value
+    return found
+
+
 def _pair(text: str, what: str, shape: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or not name or not (value or what == "--var"):  # the empty text is a value, and no path
+    if not equals or not name or not (value or what != "a stream"):  # the empty text is a value, and no path
         help = "a path with = in it goes after the first =" if what == "a stream" else f"write {what} {shape}"
         raise _usage(f'{what} is written {shape}, not "{text}"', help)
     return name, value

@@ -51,7 +51,7 @@ def run(
     quiet: bool,
     **query: Any,
 ) -> int:
-    """Run QUERY, or the text of -c.
+    """Run QUERY: a file, - for standard input, or the text itself.
 
     Streams are read from the files that the query names, or from the paths given here (- is standard input). Results
     without a sink are written to standard output: as CSV to a pipe or file, as a table to a terminal. Of a bounded

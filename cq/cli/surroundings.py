@@ -176,7 +176,7 @@ def warmup(queries: Sequence[str], threads: int | None, variables: Sequence[str]
     say(f"the runtime is compiled ({time.perf_counter() - began:.1f} s)")
     for query in queries:
         began = time.perf_counter()
-        compiled = compiled_query([query], None, variables, (), (), False)
+        compiled = compiled_query([query], None, variables, (), (), ())
         with compiling_shown():
             for job in compiled.for_workers(compiled.workers(threads)).after("emit"):
                 for stage in job.stages:

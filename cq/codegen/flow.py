@@ -24,7 +24,7 @@ from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import sources_of
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.job import Grid, GroupKey, Groups, Met, PortSpec, Slot
+from cq.runtime.layout.job import Grid, GroupKey, Groups, Met, PortSpec, Slot, TableShape
 from cq.runtime.layout.words import Word
 
 
@@ -88,6 +88,10 @@ class StagePlan:
             self.slots.append(made)
             self._slot_of[key] = made
         return self._slot_of[key]
+
+    def table_slot(self, node: LogicalNode, name: str, shape: TableShape) -> Slot:
+        """The state word of a node's table."""
+        return self.slot(node, name, lambda offset: Slot(name, offset, "table", node.identity, shapes=(shape,)))
 
     def scratch_words(self, count: int, name: str) -> int:
         """The first of `count` words of the state that hold nothing from one step to the next: they are no slots."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cq.codegen.expressions.forms import ARRAY_WAYS, NO_ARRAYS
 from cq.codegen.ports import storage
 from cq.codegen.scan import COMPUTED_TIME, times_name
 from cq.codegen.stage import WrittenStage, write_stage
 from cq.errors import Span, compile_error
 from cq.lang.event_time import column_time
-from cq.lang.types import Kind
 from cq.planner.physical.stages import PhysicalPlan
 from cq.planner.plan.identity import contents
 from cq.planner.plan.source import SourceDef
@@ -27,7 +25,7 @@ MAX_COLUMNS = 400
 def demand_narrow(columns: int, what: str, span: Span) -> None:
     """CQ0802 for more columns than one kernel can be compiled for."""
     if columns > MAX_COLUMNS:
-        help = ("name the columns you need instead of *", ARRAY_WAYS[-1])
+        help = ("name the columns you need instead of *", "or run it in plain Python: --engine reference")
         raise compile_error("CQ0802", f"{what} has {columns} columns, more than {MAX_COLUMNS}", span, help=help)
 
 
@@ -65,10 +63,6 @@ def source_spec(source: SourceDef, port: int, written: WrittenStage) -> SourceSp
             time = EventTime(places.setdefault(column.column, len(places)), column.unit_us)
     fields = [source.fields[i] for i in places if i != COMPUTED_TIME]
     demand_narrow(len(fields), f'what is read of stream "{source.name}"', source.span)
-    array = next((f for f in fields if f.type.kind is Kind.ARRAY), None)
-    if array is not None:
-        cause = f'column "{array.name}" of stream "{source.name}" is {array.type}, and {NO_ARRAYS}'
-        raise compile_error("CQ0501", cause, source.span, help=("leave the column out", ARRAY_WAYS[-1]))
     columns = tuple(ColumnSpec(f.name, storage(f.type), f.nullable) for f in fields)
     if time is not None and time.entry is not None:
         columns = (ColumnSpec(_free_name("event time", source), Storage.I64, False), *columns)

@@ -19,7 +19,7 @@ from cq.codegen.state.hash_tables import lane_hash, load_fields
 from cq.codegen.state.moving import HOLDS, Held, Mover
 from cq.codegen.values import Constants, Scope, Sites, Val
 from cq.codegen.waiting import layout_of as waiting_layout
-from cq.codegen.waiting import waiting_input
+from cq.codegen.waiting import name_of, waiting_ports
 from cq.codegen.writer import Writer, expr
 from cq.lang.expressions import Expr
 from cq.planner.physical import stages as planned
@@ -31,11 +31,11 @@ from cq.runtime.layout.job import Moving, Slot
 ARGUMENTS = ("source", "target", "constants", "routing")
 
 
-def _waiting_rows(node: LogicalNode, input: LogicalNode, key: tuple[Expr, ...]) -> Held:
+def _waiting_rows(node: LogicalNode, port: int, key: tuple[Expr, ...]) -> Held:
     """Rows of an input that wait for the watermark."""
 
     def move(mover: Mover) -> None:
-        fields, shape = waiting_layout(input)
+        fields, shape = waiting_layout(node.inputs[port])
         scope, number = mover.scope, mover.writer.fresh("n")
         count = mover.writer.let(expr("ld_i64(source, W)", W=waiting.BUFFER_COUNT), "count")
         records = mover.writer.let(expr("ld_i64(source, W)", W=waiting.BUFFER_RECORDS), "records")
@@ -48,17 +48,16 @@ def _waiting_rows(node: LogicalNode, input: LogicalNode, key: tuple[Expr, ...]) 
 
             mover.if_mine(values, lambda: mover.needs(expr("buffer_take(target, source, R)", R=record)))
 
-    return Held("waiting", move)
+    return Held(name_of(node, port), move)
 
 
 def held_by(node: LogicalNode, waits: bool) -> Iterator[Held]:
     """What the slots of an operator with state hold."""
     yield from HOLDS[node.operator](node)
-    input = waiting_input(node, waits)
-    if input is not None:
-        keys = node.input_keys
+    keys = node.input_keys
+    for port in waiting_ports(node, waits):
         assert keys is not None, "rows wait in an operator without state"
-        yield _waiting_rows(node, input, keys[node.inputs.index(input)])
+        yield _waiting_rows(node, port, keys[port])
 
 
 def write_moving(spec: planned.Stage, slots: Sequence[Slot], globals_: Iterable[str]) -> Moving:

@@ -30,6 +30,7 @@ _STORAGE = {
     Kind.DOUBLE: Storage.F64,
     Kind.DECIMAL: Storage.I128,
     Kind.VARCHAR: Storage.UTF8,
+    Kind.ARRAY: Storage.UTF8,  # bytes that are no text
     Kind.NULL: Storage.BIT,
 }
 _STORE = {

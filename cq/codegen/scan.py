@@ -12,7 +12,7 @@ from cq.codegen.gather import take_gathered
 from cq.codegen.ports import Position, storage
 from cq.codegen.state.hash_tables import lane_hash
 from cq.codegen.values import Constants, Row, Scope, Sites, Val
-from cq.codegen.waiting import due_word, slot_of, waiting_input
+from cq.codegen.waiting import due_word, slot_of, waiting_ports
 from cq.codegen.writer import Writer, expr, word_at
 from cq.lang.event_time import is_computed
 from cq.lang.expressions import Call, Cast, Expr, walk
@@ -132,8 +132,8 @@ def due_words(stage: StagePlan, inputs: Sequence[LogicalNode]) -> list[DueWord]:
     """
     nodes = {id(n): n for i in inputs for n in reachable(stage, i)}
     nodes |= {id(n): n for n in stage.plan.nodes() if any(t is not None and t.waited_for for t in n.waits_on)}
-    kept = [(n, waiting_input(n, stage.waits)) for n in nodes.values()]
-    waiting = [due_word(slot_of(stage, n, input)) for n, input in kept if input is not None]
+    kept = [(n, port) for n in nodes.values() for port in waiting_ports(n, stage.waits)]
+    waiting = [due_word(slot_of(stage, n, port)) for n, port in kept]
     asked = {**DUE_BY_DATA, **(DUE_ON_GRID if stage.instants else {})}
     return [*waiting, *(due for n in stage.plan.nodes() if n.operator in asked for due in asked[n.operator](stage, n))]
 

@@ -9,7 +9,6 @@ from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StagePlan, 
 from cq.codegen.state.hash_tables import Field, lay_out, load_fields, store_nulls, store_words, string_words
 from cq.codegen.values import Row
 from cq.codegen.writer import expr
-from cq.lang.schema import TimeAttribute
 from cq.lang.types import Physical
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import waiting
@@ -28,19 +27,21 @@ def layout_of(input: LogicalNode) -> tuple[tuple[Field, ...], TableShape]:
     return fields, TableShape(end, 0, string_words(fields))
 
 
-def waiting_input(node: LogicalNode, waiting: bool) -> LogicalNode | None:
-    """The input whose rows wait in the operator until the watermark is there; None when it keeps none back."""
-    timed = [i for i, time in zip(node.inputs, node.waits_on, strict=True) if time is not None]
-    assert len(timed) <= 1, "rows of two inputs wait in one operator"
-    return timed[0] if waiting and timed else None
+def waiting_ports(node: LogicalNode, waiting: bool) -> tuple[int, ...]:
+    """The ports at which rows wait until the watermark is there; none where rows never come before it."""
+    return tuple(port for port, time in enumerate(node.waits_on) if waiting and time is not None)
 
 
-def slot_of(stage: StagePlan, node: LogicalNode, input: LogicalNode) -> Slot:
-    """The state word of the node's waiting rows."""
-    _, shape = layout_of(input)
-    return stage.slot(
-        node, "waiting", lambda offset: Slot("waiting", offset, "waiting", node.identity, shapes=(shape,))
-    )
+def name_of(node: LogicalNode, port: int) -> str:
+    """The name of the slot of the rows that wait at a port."""
+    several = len(waiting_ports(node, True)) > 1
+    return f"waiting{port}" if several else "waiting"
+
+
+def slot_of(stage: StagePlan, node: LogicalNode, port: int) -> Slot:
+    """The state word of the rows that wait at a port."""
+    name, (_, shape) = name_of(node, port), layout_of(node.inputs[port])
+    return stage.slot(node, name, lambda offset: Slot(name, offset, "waiting", node.identity, shapes=(shape,)))
 
 
 def due_word(slot: Slot) -> DueWord:
@@ -52,18 +53,46 @@ Take = Callable[[Flow, Row], None]
 """Writes what an operator does with a row whose time has come."""
 
 
-def when_due(flow: Flow, node: LogicalNode, input: LogicalNode, time: TimeAttribute, row: Row, take: Take) -> None:
+def when_due(flow: Flow, node: LogicalNode, port: int, row: Row, take: Take) -> None:
     """Take the row now when the watermark is there already, else keep it until then."""
-    scope = flow.scope
-    stage = flow.stage
-    at = row.column(time.column).it
-    shift_us = time.shift_us + time.lag_us
-    if shift_us:
-        at = scope.let(expr("T + S", T=at, S=shift_us), "t")
-    with scope.when(expr("T <= ld_i64(state, W)", T=at, W=stage.watermark_word())):
+    watermark = expr("ld_i64(state, W)", W=flow.stage.watermark_word())
+    _when(flow, node, port, row, watermark, take)
+
+
+def when_over(flow: Flow, node: LogicalNode, port: int, row: Row, take: Take) -> None:
+    """Take the row now when the instant for which it would wait is over, else keep it until then."""
+    _when(flow, node, port, row, over(flow), take)
+
+
+def over(flow: Flow) -> ast.expr:
+    """Every instant up to it is over: the watermark, or what is just before the instant that is served."""
+    watermark = expr("ld_i64(state, W)", W=flow.stage.watermark_word())
+    return expr("min(W, I - 1)", W=watermark, I=flow.position.instant)
+
+
+def _when(flow: Flow, node: LogicalNode, port: int, row: Row, reached: ast.expr, take: Take) -> None:
+    scope, at = flow.scope, _due(flow, node, port, row)
+    with scope.when(expr("T <= R", T=at, R=reached)):
         take(flow, row)
     with scope.otherwise():
-        keep_record(flow, slot_of(flow.stage, node, input), input, at, row)
+        _keep(flow, node, port, at, row)
+
+
+def keep_row(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
+    """The row waits for the watermark: it cannot be there yet."""
+    _keep(flow, node, port, _due(flow, node, port, row), row)
+
+
+def _due(flow: Flow, node: LogicalNode, port: int, row: Row) -> ast.expr:
+    """The watermark for which a row waits."""
+    time = node.waits_on[port]
+    assert time is not None, "a row that waits for nothing"
+    at, shift_us = row.column(time.column).it, time.shift_us + time.lag_us
+    return flow.scope.let(expr("T + S", T=at, S=shift_us), "t") if shift_us else at
+
+
+def _keep(flow: Flow, node: LogicalNode, port: int, at: ast.expr, row: Row) -> None:
+    keep_record(flow, slot_of(flow.stage, node, port), node.inputs[port], at, row)
 
 
 def keep_record(flow: Flow, slot: Slot, input: LogicalNode, at: ast.expr, row: Row) -> None:
@@ -89,10 +118,10 @@ def keep_record(flow: Flow, slot: Slot, input: LogicalNode, at: ast.expr, row: R
     writer.code("st_i64(R, W, S)\nbuffer_commit(B, T)", R=record, W=SERIAL_WORD, S=flow.serial, B=buffer, T=at)
 
 
-def close_buffer(stage: StagePlan, node: LogicalNode, input: LogicalNode, take: Take) -> None:
-    """Write a function that takes the rows whose time has come, in order."""
-    slot = slot_of(stage, node, input)
-    fields, _ = layout_of(input)
+def close_buffer(stage: StagePlan, node: LogicalNode, port: int, take: Take) -> None:
+    """Write a function that takes the rows of a port whose time has come, in order."""
+    slot = slot_of(stage, node, port)
+    fields, _ = layout_of(node.inputs[port])
     name = f"release_{slot.offset}"
     stage.closers.append(Closer(name, due_word(slot).next_end, stage.order[id(node)]))
     event = closing(stage, node, ast.Name("instant", ast.Load()), ast.Constant(0))
@@ -100,8 +129,8 @@ def close_buffer(stage: StagePlan, node: LogicalNode, input: LogicalNode, take: 
         writer, scope = flow.writer, flow.scope
         buffer = writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "buffer")
         with writer.while_(expr("ld_i64(B, W) == instant", B=buffer, W=waiting.BUFFER_NEXT)), scope.block():
-            for port in flow.ports.values():
-                with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
+            for out in flow.ports.values():
+                with scope.when(expr("R >= ld_i64(P, W)", R=out.rows, P=out.place, W=abi.PORT_LIMIT)):
                     flow.leave(ast.Constant(abi.MORE))
             record = writer.let(expr("ld_i64(B, W)", B=buffer, W=waiting.BUFFER_RECORDS), "record")
             place, table = ast.Name(record, ast.Load()), ast.Name(buffer, ast.Load())

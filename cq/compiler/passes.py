@@ -71,7 +71,8 @@ def _bind(request: Request, script: Script) -> BoundScript:
     from cq.planner.binding.binder import bind
     from cq.planner.binding.catalog import Environment
 
-    environment = Environment(request.variables, request.inputs.options(), lambda n, o: _infer(request.inputs, n, o))
+    inputs = request.inputs
+    environment = Environment(request.variables, inputs.options(), inputs.extra, lambda n, o: _infer(inputs, n, o))
     from cq.planner.plan.verify import verify
 
     try:

@@ -1,8 +1,8 @@
-"""Which files a query may touch, how they are opened (regular files under allowed directories, by descriptor), and who
-writes which.
+"""Which files a query may touch, how they are opened, and who writes which.
 
-Paths typed on the command line or given from Python are the user's own word and are not confined; paths in the text of
-a query are: to the directory of the query file, the working directory and what `--allow-path` adds.
+A query may read and write what its user may. `--restrict` confines the paths in the text of a query, as one from a
+stranger: to regular files in some directories. Paths typed on the command line or given from Python are the user's own
+word and never confined.
 """
 
 from __future__ import annotations
@@ -25,18 +25,15 @@ PART = ".part"  # the end of the name of a file that is not whole yet
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """base: where relative paths start.  roots: directories files must lie in; None allows every path.
-
-    special: whether devices, pipes and sockets may be opened as files.
-    """
+    """base: where relative paths start.  roots: directories files must lie in, with neither pipes nor devices among
+    them; None allows everything."""
 
     base: Path
     roots: tuple[Path, ...] | None = None
-    special: bool = False
 
     def trusted(self) -> Access:
         """The same for a path the user typed: relative to the working directory, anywhere."""
-        return Access(Path.cwd(), None, self.special)
+        return Access(Path.cwd())
 
     def resolve(self, path: str) -> Path:
         """The real path behind `path`, links followed; refused when it lies outside the roots."""
@@ -46,7 +43,7 @@ class Access:
                 Diagnostic(
                     "CQ0601",
                     f'"{path}" is outside the directories that this query may use',
-                    help=("move it next to the query file, or allow its directory: --allow-path DIR",),
+                    help=(f"allow its directory as well: --restrict {os.path.dirname(real)}",),
                 )
             )
         return real
@@ -76,8 +73,9 @@ class Access:
         """`path` opened for reading: a regular file inside the roots, or a UsageError that says why not."""
         real = self.resolve(path)
         try:
-            # O_NONBLOCK: opening a pipe nobody writes to must not wait for ever; it means nothing to a regular file
-            descriptor = os.open(real, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            # a confined query must not wait for ever at a pipe that nobody writes to; others wait for who writes it
+            waits = 0 if self.roots is None else os.O_NONBLOCK
+            descriptor = os.open(real, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | waits)
         except OSError as e:
             raise self._cannot_open(path, e) from None
         try:
@@ -94,14 +92,9 @@ class Access:
             raise UsageError(
                 Diagnostic("CQ0601", f'"{path}" is a directory', help=(f"name its files: {path.rstrip('/')}/*.csv",))
             )
-        if not stat.S_ISREG(status.st_mode) and not self.special:
-            raise UsageError(
-                Diagnostic(
-                    "CQ0601",
-                    f'"{path}" is not a regular file but a {_kind(status.st_mode)}',
-                    help=("pass it as standard input: stream=-", "or allow such files: --allow-special"),
-                )
-            )
+        if not stat.S_ISREG(status.st_mode) and self.roots is not None:
+            cause = f'"{path}" is not a regular file but a {_kind(status.st_mode)}, which a confined query may not use'
+            raise UsageError(Diagnostic("CQ0601", cause, help=("pass it as standard input: stream=-",)))
 
     def _check_place(self, descriptor: int) -> None:
         """A link swapped in between resolving and opening shows in where the descriptor really is."""

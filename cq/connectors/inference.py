@@ -106,7 +106,8 @@ def _csv_schema(file: Reads, name: str, options: Mapping[str, str]) -> pa.Schema
     other = other_delimiter(names, csv_options) if csv_options.header and "delimiter" not in options else None
     if other:
         cause = f"its first line has one column with {other} in its name"
-        raise damaged(name, cause, f"say delimiter = '{other}'", "declare the column if that is its name")
+        way = f"say delimiter = '{other}' in WITH, or to cq run: -w delimiter='{other}'"
+        raise damaged(name, cause, way, "declare the column if that is its name")
     body = text[first.end :].lstrip(b"\r\n") if csv_options.header else text
     if not body:
         return pa.schema([(n, pa.string()) for n in names])

@@ -18,11 +18,13 @@ class Inputs:
     """given: stream -> a path, `-`, or an object in memory; overrides the connector of the declaration.
 
     access: for paths in the text of the query.  dead_letters: the start of the default name for files of bad rows.
+    extra: options that were given besides, by stream, those for every stream under "".
     """
 
     access: Access
     given: Mapping[str, Any] = field(default_factory=dict)
     dead_letters: str = "query"
+    extra: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def options(self) -> dict[str, dict[str, str]]:
         """What was given as options of a WITH clause, for the binder."""

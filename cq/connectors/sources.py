@@ -10,7 +10,7 @@ import pyarrow as pa
 from cq.connectors.access import STDIN, identity
 from cq.connectors.bad_rows import BadRows
 from cq.connectors.event_times import timed
-from cq.connectors.files import Files, ending_format
+from cq.connectors.files import Files
 from cq.connectors.generator import read_generator
 from cq.connectors.inputs import Inputs, is_path
 from cq.connectors.memory import read_constants, read_memory
@@ -43,7 +43,7 @@ def open_source(
         return PiecedSource(stream.name, read_constants(stream.rows, stream.name, rules), bad)
     path, access = inputs.path_of(stream)
     if path is not None:
-        files = Files(path, _settings(options, path, stream.name in inputs.given), rules, access, natives)
+        files = Files(path, options, rules, access, natives)
         return PiecedSource(stream.name, files.pieces(), bad, files, idle=rules.nothing())
     given = inputs.given.get(stream.name)
     if given is not None and not is_path(given):
@@ -64,20 +64,13 @@ def open_source(
             )
 
 
-def _settings(options: dict[str, str], path: str, is_given: bool) -> dict[str, str]:
-    """A path given for this run says its format and packing by its ending; those declared hold when it says none."""
-    if is_given and ending_format(path):
-        return {k: v for k, v in options.items() if k not in {"format", "compression"}}
-    return options
-
-
 def _dead_letter_path(stream: Declared, inputs: Inputs, reserved: frozenset[tuple[int, int]]) -> Path | None:
     options = dict(stream.options)
     if option(options, "on_error") != "dead_letter":
         return None
     written = options.get("bad_rows")
     default = Path.cwd() / f"{inputs.dead_letters}.{stream.name}.bad.jsonl"
-    path = inputs.access.resolve(written) if written else default
+    path = inputs.access.resolve(written or str(default))
     if identity(path) in inputs.reserved([stream]) | reserved:
         raise UsageError(
             Diagnostic("CQ0605", f'"{path.name}" is read by this query, so bad rows cannot be written to it')

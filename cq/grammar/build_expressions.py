@@ -74,6 +74,9 @@ class ExpressionBuilder:
     def array(self, at: Span, _: Token, *items: Any) -> ast.ArrayLiteral:
         return ast.ArrayLiteral(tuple(i for i in items if i is not None), span=at)
 
+    def bare_array(self, at: Span, *items: Any) -> ast.ArrayLiteral:
+        return ast.ArrayLiteral(items, span=at)
+
     def empty_array(self, at: Span, *_: Token) -> ast.ArrayLiteral:
         return ast.ArrayLiteral((), span=at)
 

@@ -214,6 +214,9 @@ class QueryBuilder(ExpressionBuilder):
     def table_ref(self, at: Span, name: Token, alias: dict[str, Any] | None) -> ast.TableRef:
         return ast.TableRef(name.value, span=at, name_span=self._span(name), **alias or {})
 
+    def file_ref(self, at: Span, path: Token, alias: dict[str, Any] | None) -> ast.TableRef:
+        return replace(self.table_ref(at, path, alias), is_path=True)
+
     def table_as_of(self, at: Span, name: Token, as_of: Any, alias: dict[str, Any] | None) -> ast.TableRef:
         return ast.TableRef(name.value, as_of=as_of, span=at, name_span=self._span(name), **alias or {})
 
@@ -244,12 +247,17 @@ class QueryBuilder(ExpressionBuilder):
     def table_argument(self, at: Span, name: Token, partition: Any) -> ast.TableArgument:
         return self._table_argument(at, name.value, partition, self._span(name))
 
+    def file_argument(self, at: Span, path: Token, partition: Any) -> ast.TableArgument:
+        return self._table_argument(at, path.value, partition, self._span(path), is_path=True)
+
     def query_argument(self, at: Span, query: Any, partition: Any) -> ast.TableArgument:
         return self._table_argument(at, query, partition, at)
 
-    def _table_argument(self, at: Span, source: str | ast.Query, partition: Any, place: Span) -> ast.TableArgument:
+    def _table_argument(
+        self, at: Span, source: str | ast.Query, partition: Any, place: Span, is_path: bool = False
+    ) -> ast.TableArgument:
         keys, is_open = partition or ((), False)
-        node = ast.TableArgument(source, keys, span=at, name_span=place)
+        node = ast.TableArgument(source, keys, is_path, span=at, name_span=place)
         if is_open:
             self._open_partitions[id(node)] = node
         return node

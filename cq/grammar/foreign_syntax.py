@@ -7,6 +7,8 @@ from collections.abc import Callable
 from cq.errors import Diagnostic, Label
 from cq.grammar.fault import COMPARING, Fault
 
+_ENDINGS = ("CSV", "TSV", "TXT", "JSON", "JSONL", "NDJSON", "PARQUET", "ARROW", "GZ", "ZST")
+
 
 def _turned_comparison(fault: Fault) -> Diagnostic | None:
     """`=<`, `=>` and `><`: the two signs the other way round, or another system's."""
@@ -93,6 +95,9 @@ def _name_of_a_catalog(fault: Fault) -> Diagnostic | None:
     while fault.word(last + 1) == ".":
         last += 2
     help = f"there is no catalog: write {fault.lexed.tokens[last].text}" if last < fault.end else "write the name alone"
+    if last < fault.end and fault.word(last) in _ENDINGS:
+        path = "".join(t.text for t in fault.lexed.tokens[fault.position - 1 : last + 1])
+        help = f"the path of a file stands in quotes: '{path}'"
     message = "the name of a stream, view or sink has one part"
     return Diagnostic("CQ0100", message, fault.here, "one too many", (help,), (Label(fault.span(fault.before), ""),))
 
@@ -155,11 +160,8 @@ def _word_of_others(fault: Fault) -> Diagnostic | None:
 
 
 def _list_of_others(fault: Fault) -> Diagnostic | None:
-    """`[1, 2]` and `IN ()`."""
+    """`IN ()`."""
     word, before = fault.word(fault.position), fault.word(fault.position - 1)
-    if word == "[" and "NUMBER" in fault.expected:
-        help = "SPLIT('a,b', ',') makes an array of text"
-        return Diagnostic("CQ0501", "an array constant is not supported yet", fault.here, help=(help,))
     if (word, before, fault.word(fault.position - 2)) == (")", "(", "IN"):
         return Diagnostic(
             "CQ0100", "IN takes at least one value", fault.here, "none", ("x IN () is always FALSE: write FALSE",)

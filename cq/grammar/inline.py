@@ -230,8 +230,8 @@ def argument(node: ast.Argument | ast.NamedArgument) -> str:
     match node:
         case ast.NamedArgument(key, value):
             return f"{key.upper() if is_plain(key) else quoted(key)} => {argument(value)}"
-        case ast.TableArgument(source, keys):
-            table = f"TABLE {name(source) if isinstance(source, str) else f'({query(source)})'}"
+        case ast.TableArgument(source, keys, is_path):
+            table = f"TABLE {table_name(source, is_path) if isinstance(source, str) else f'({query(source)})'}"
             if not keys:
                 return table
             return f"{table} PARTITION BY {expr(keys[0]) if len(keys) == 1 else f'({exprs(keys)})'}"
@@ -280,9 +280,9 @@ def _bound(bound: ast.FrameBound) -> str:
 
 def relation(node: ast.Relation) -> str:
     match node:
-        case ast.TableRef(table, _, _, as_of):
+        case ast.TableRef(table, _, _, as_of, is_path):
             time = f" FOR SYSTEM_TIME AS OF {expr(as_of, ADDITIVE)}" if as_of is not None else ""
-            return f"{name(table)}{time}{alias(node)}"
+            return f"{table_name(table, is_path)}{time}{alias(node)}"
         case ast.DerivedTable(inner, lateral=lateral):
             return f"{_lateral(lateral)}({query(inner)}){alias(node)}"
         case ast.TableFunction(function, args, lateral=lateral):
@@ -293,6 +293,10 @@ def relation(node: ast.Relation) -> str:
             return f"{_lateral(lateral)}UNNEST({exprs(arrays)}){with_ordinality}{alias(node)}"
         case ast.Join(left=left):
             return f"{relation(left)} {join_words(node)} {join_right(node)}{join_condition(node)}"
+
+
+def table_name(table: str, is_path: bool) -> str:
+    return string(table) if is_path else name(table)
 
 
 def _lateral(lateral: bool) -> str:

@@ -246,9 +246,6 @@ def _string_as_name(fault: Fault) -> Diagnostic | None:
         return None
     if not _leads_on(fault, fault.position, "NAME") or (fault.before is not None and fault.before.word == "NAME"):
         return None
-    if fault.before is not None and fault.before.word in ("FROM", "JOIN"):
-        help = f"CREATE TABLE t WITH (connector = 'file', path = {token.text}), then FROM t"
-        return Diagnostic("CQ0100", "a file cannot be read by its path", fault.here, help=(help,))
     help = f'write names in double quotes: "{token.value}"'
     return Diagnostic("CQ0100", "expected a name, not a string", fault.here, "a string", (help,))
 
@@ -336,8 +333,8 @@ def expected_words(expected: frozenset[str], expression_starts: frozenset[str], 
         left -= expression_starts | {"TABLE", "DESCRIPTOR", "ROWS", "ALL", "ANY", "SOME", "DISTINCT"}
         words.add("an expression")
     if {"NAME", "LATERAL", "UNNEST"} <= left:
-        left -= {"NAME", "LATERAL", "UNNEST", "TABLE", "LPAR"}
-        words.add("a stream, table or view")
+        left -= {"NAME", "STRING", "LATERAL", "UNNEST", "TABLE", "LPAR"}
+        words.add("a stream, table, view or file")
     if "ARRAY_OF" in left:
         left -= {"ARRAY_OF", "NAME", "INTERVAL"}
         words.add("a type")

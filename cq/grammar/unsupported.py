@@ -176,15 +176,14 @@ FUNCTION_WAYS = "docs/language.md lists all functions; in Python: cq.lang.functi
 _BETWEEN = "subtract: a - b is an INTERVAL, and TIMESTAMPDIFF(SECOND, b, a) a number"
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
 _COLLECTED = (
-    "there are no arrays of values yet; STRING_AGG(text, ',') makes one text of them, MODE has the most frequent"
+    "no aggregate makes an array yet; STRING_AGG(text, ',') makes a text of the values, MODE has the most frequent"
 )
 
 _TIME_OF = "write TO_TIMESTAMP(text, 'dd.MM.yyyy HH:mm'), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
 _BUCKET = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP BY window_start, or DATE_TRUNC('hour', ts)"
 _FIELDS = "there are no structs and maps yet: give each field a column of its own"
 _JSON = "take values out: x ->> 'a', JSON_VALUE(x, '$.a.b[0]'); or give each field a column of its own"
-_ARRAYS = "create arrays with SPLIT and expand them with UNNEST: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)"
-_UNNESTED = "use it in FROM: FROM s, UNNEST(SPLIT(s.text, ' ')) AS u(word)"
+_UNNESTED = "use UNNEST in FROM: FROM s, UNNEST(s.items) AS u(item)"
 _LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE, REPLACE, UPPER, HEX, MD5 and SHA256"
 
 # Functions of other systems by name, and what does the same here.
@@ -203,7 +202,6 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["json_query", "json_extract"], "write GET_JSON_OBJECT(x, '$.a'): the text of what is there"),
     "json_exists": "write GET_JSON_OBJECT(x, '$.a') IS NOT NULL",
     **dict.fromkeys(["from_json", "to_json", "extractjsonfield", "parse_json", "json_object", "json_tuple"], _JSON),
-    **dict.fromkeys(["array", "array_length", "cardinality", "element_at", "array_contains", "size"], _ARRAYS),
     **dict.fromkeys(["explode", "posexplode", "explode_outer", "flatten"], _UNNESTED),
     "is_null": "write x IS NULL",
     "is_not_null": "write x IS NOT NULL",

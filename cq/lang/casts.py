@@ -8,6 +8,7 @@ there is no counterpart (TRY_CAST makes that NULL). In short:
     to BOOLEAN          numbers: is it not 0 (NaN is not); text: t true y yes 1, f false n no 0
     to VARCHAR          Spark's text: `1.0E21`, `2024-02-29 10:00:00.5`, `true`
     DATE <-> TIMESTAMP  midnight; the day
+    array to array      each element; TRY_CAST makes those without a counterpart NULL
     text to times       `cq.lang.value_text`; white space around is ignored
 """
 
@@ -41,9 +42,13 @@ def castable(source: DataType, target: DataType) -> bool:
     """Whether CAST goes from one type to the other at all; single values may still fail."""
     if source == target or Kind.NULL in {source.kind, target.kind}:
         return True
+    if source.element is not None and target.element is not None:
+        return castable(source.element, target.element)
+    if Kind.ARRAY in {source.kind, target.kind}:
+        return False
     plain, times = {Kind.BOOLEAN}, {Kind.DATE, Kind.TIMESTAMP}
     if target.kind is Kind.VARCHAR:
-        return source.kind is not Kind.ARRAY
+        return True
     if source.kind is Kind.VARCHAR:
         return target.is_numeric or target.kind in plain | times
     if source.kind in times or target.kind in times:
@@ -51,11 +56,13 @@ def castable(source: DataType, target: DataType) -> bool:
     return all(t.is_numeric or t.kind in plain for t in (source, target))
 
 
-def caster(source: DataType, target: DataType) -> Caster:
-    """The conversion of non-null values from `source` to `target`."""
+def caster(source: DataType, target: DataType, soft: bool = False) -> Caster:
+    """The conversion of non-null values from `source` to `target`. soft: elements that have none become NULL."""
     assert castable(source, target), f"no cast from {source} to {target}"
     if source == target or source.kind is Kind.NULL:
         return lambda value: value
+    if source.element is not None and target.element is not None:
+        return _to_array(caster(source.element, target.element), soft)
     if target.kind is Kind.VARCHAR:
         return writer(source)
     if source.kind is Kind.VARCHAR:
@@ -73,6 +80,18 @@ def caster(source: DataType, target: DataType) -> Caster:
             return lambda value: value // DAY_US
         case _:
             return _date_to_timestamp
+
+
+def _to_array(convert: Caster, soft: bool) -> Caster:
+    def element(value: Any) -> Any:
+        try:
+            return None if value is None else convert(value)
+        except Failure:
+            if soft:
+                return None
+            raise
+
+    return lambda value: tuple(map(element, value))
 
 
 def refuse(value: Any, source: DataType, target: DataType) -> Failure:

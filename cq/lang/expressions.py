@@ -55,14 +55,20 @@ class Literal(Expr):
     value: Value
 
     def _bits(self) -> object:
-        value = struct.pack("<d", self.value) if isinstance(self.value, float) else self.value
-        return self.type, self.nullable, value
+        return self.type, self.nullable, _bits(self.value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Literal) and self._bits() == other._bits()
 
     def __hash__(self) -> int:
         return hash(self._bits())
+
+
+def _bits(value: Value) -> Value:
+    """What tells a constant from others."""
+    if isinstance(value, tuple):
+        return tuple(map(_bits, value))
+    return struct.pack("<d", value) if isinstance(value, float) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +239,8 @@ def can_fail(expr: Expr) -> bool:
 
 def cast_can_fail(source: DataType, target: DataType) -> bool:
     """Whether some value of `source` has no counterpart in `target`."""
+    if source.element is not None and target.element is not None:
+        return cast_can_fail(source.element, target.element)
     if source == target or source.kind is Kind.NULL or target.kind is Kind.VARCHAR:
         return False
     if source.is_integer and target.is_integer:
@@ -264,6 +272,9 @@ def format_literal(value: Value, type_: DataType) -> str:
             return f"INTERVAL '{value}' MONTH"
         case Kind.DATE | Kind.TIMESTAMP:
             return f"{type_} '{value}'"
+        case Kind.ARRAY:
+            assert type_.element is not None
+            return f"ARRAY[{', '.join(format_literal(v, type_.element) for v in value)}]"
         case _:
             return repr(value)
 

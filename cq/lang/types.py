@@ -40,14 +40,13 @@ class Kind(Enum):
 
 
 class Physical(Enum):
-    """How a kernel holds a value: one word, two words (low, high), one double, (pointer, length), or a list that only
-    UNNEST consumes."""
+    """How a kernel holds a value: one word, two words (low, high), one double, or (pointer, length): the bytes of a
+    text, or of an array as cq/runtime/values/arrays.py lays it out."""
 
     I64 = "i64"
     I128 = "i128"
     F64 = "f64"
     BYTES = "bytes"
-    LIST = "list"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +75,8 @@ class DataType:
                 return Physical.F64
             case Kind.DECIMAL if self.precision > WORD_DIGITS:
                 return Physical.I128
-            case Kind.VARCHAR:
+            case Kind.VARCHAR | Kind.ARRAY:
                 return Physical.BYTES
-            case Kind.ARRAY:
-                return Physical.LIST
             case _:
                 return Physical.I64
 
@@ -100,6 +97,8 @@ class DataType:
         return self.kind in {Kind.INTERVAL, Kind.INTERVAL_MONTH}
 
 
+# what an array may hold
+ELEMENTS = frozenset(Kind) - {Kind.NULL, Kind.INTERVAL, Kind.INTERVAL_MONTH, Kind.ARRAY}
 INTEGER_BITS = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64}
 # decimal digits that hold every value of an integer type, as Spark counts them
 INTEGER_DIGITS = {Kind.TINYINT: 3, Kind.SMALLINT: 5, Kind.INTEGER: 10, Kind.BIGINT: 20}
@@ -126,7 +125,7 @@ def decimal(precision: int, scale: int) -> DataType:
 
 
 def array(element: DataType) -> DataType:
-    """An array of `element`."""
+    """An array of `element`, in queries one of ELEMENTS; of NULL the empty one, before a context gives it a type."""
     return DataType(Kind.ARRAY, element=element)
 
 
@@ -160,7 +159,7 @@ def common_type(a: DataType, b: DataType) -> DataType | None:
     if a.kind is Kind.ARRAY and b.kind is Kind.ARRAY:
         assert a.element and b.element
         element = common_type(a.element, b.element)
-        return array(element) if element else None
+        return array(element) if element and element.kind in ELEMENTS | {Kind.NULL} else None
     return None
 
 
@@ -228,7 +227,7 @@ def from_arrow(type_: pa.DataType) -> DataType | None:
         return INTERVAL
     if t.is_list(type_) or t.is_large_list(type_):
         element = from_arrow(type_.value_type)
-        return array(element) if element else None
+        return array(element) if element and element.kind in ELEMENTS else None
     names = {
         "bool": BOOLEAN,
         "int8": TINYINT,

@@ -34,7 +34,7 @@ def evaluator(expr: Expr) -> Evaluator:
         case Call():
             return _call(expr)
         case Cast(arg=arg, type=type_, try_=soft):
-            return _cast(evaluator(arg), caster(arg.type, type_), soft, expr.span)
+            return _cast(evaluator(arg), caster(arg.type, type_, soft), soft, expr.span)
         case And(args=args):
             return _and([evaluator(a) for a in args])
         case Or(args=args):

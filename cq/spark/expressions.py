@@ -176,6 +176,9 @@ def cast_text(text: str, source: DataType, target: DataType, soft: bool) -> str:
     cast = "try_cast" if soft else "cast"
     if source == target:
         return text
+    if source.element is not None and target.element is not None:
+        element = cast_text("e", source.element, target.element, soft) if source.element.kind is not Kind.NULL else "e"
+        return f"cast(transform({text}, e -> {element}) as {name})"
     if source.kind is Kind.VARCHAR:
         return _from_text(text, target, cast)
     if source.kind is Kind.INTERVAL and target.kind is Kind.VARCHAR:

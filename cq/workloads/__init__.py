@@ -7,7 +7,7 @@ connector and `cq gen` look workloads up with `workload_named`.
 from __future__ import annotations
 
 from cq.errors import Diagnostic, UsageError, did_you_mean
-from cq.workloads import bids, sentences
+from cq.workloads import bids, sentences, tpch
 from cq.workloads.export import FORMATS, write
 from cq.workloads.linear_road import history, stream
 from cq.workloads.linear_road.profiles import PROFILES
@@ -25,6 +25,7 @@ _NEXMARK = {
     "rate": Parameter(int, 10_000, "events a second; of 50 one is a person, 3 are auctions, 46 bids", 1, 10**6),
     "disorder": Parameter(int, 1, "events that change places with each other; 1: none do", 1, MAX_DISORDER),
 }
+_ORDERS = Parameter(int, 15_000, "orders of the whole database, which decide the keys; 1,500,000 are scale 1", 1, 10**9)
 
 _ALL = (
     Workload(
@@ -117,6 +118,55 @@ _ALL = (
         nexmark.SIDE_SCHEMA,
         {"rows": Parameter(int, 10_000, _ROWS.doc, 0, MAX_ROWS)},
         nexmark.side_input,
+    ),
+    Workload(
+        "tpch_lineitem",
+        "TPC-H: what was ordered, four lines an order",
+        tpch.LINEITEM,
+        {"rows": Parameter(int, 60_000, _ROWS.doc, 0, MAX_ROWS), "seed": SEED, "orders": _ORDERS},
+        tpch.lineitem,
+    ),
+    Workload(
+        "tpch_orders",
+        "TPC-H: who ordered when",
+        tpch.ORDERS,
+        {"rows": Parameter(int, 15_000, _ROWS.doc, 0, MAX_ROWS), "seed": SEED, "orders": _ORDERS},
+        tpch.orders,
+    ),
+    Workload(
+        "tpch_customer",
+        "TPC-H: a customer for ten orders",
+        tpch.CUSTOMER,
+        {"rows": Parameter(int, 1_500, _ROWS.doc, 0, MAX_ROWS), "seed": SEED},
+        tpch.customer,
+    ),
+    Workload(
+        "tpch_supplier",
+        "TPC-H: a supplier for 150 orders",
+        tpch.SUPPLIER,
+        {"rows": Parameter(int, 100, _ROWS.doc, 0, MAX_ROWS), "seed": SEED},
+        tpch.supplier,
+    ),
+    Workload(
+        "tpch_part",
+        "TPC-H: two parts for fifteen orders",
+        tpch.PART,
+        {"rows": Parameter(int, 2_000, _ROWS.doc, 0, MAX_ROWS), "seed": SEED},
+        tpch.part,
+    ),
+    Workload(
+        "tpch_nation",
+        "TPC-H: the 25 nations",
+        tpch.NATION,
+        {"rows": Parameter(int, 25, _ROWS.doc, 0, MAX_ROWS), "seed": SEED},
+        tpch.nation,
+    ),
+    Workload(
+        "tpch_region",
+        "TPC-H: the five regions",
+        tpch.REGION,
+        {"rows": Parameter(int, 5, _ROWS.doc, 0, MAX_ROWS), "seed": SEED},
+        tpch.region,
     ),
 )
 

@@ -82,6 +82,11 @@ def below(draws: Ints, bound: int, shift: int = 0) -> Ints:
     return (((draws >> (32 - shift)) & 0x7FFFFFFF) * bound) >> 31
 
 
+def under(hashes: Bits, bound: int | Ints) -> Ints:
+    """Uniform integers 0 … bound−1 from the upper half of each 64-bit hash."""
+    return ((hashes >> np.uint64(33)).view(np.int64) * bound) >> 31
+
+
 def unit(draws: Ints) -> Floats:
     """Uniform doubles in [0, 1), multiples of 2^-53."""
     return (draws >> 10).astype(np.float64) * 2.0**-53

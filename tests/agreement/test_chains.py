@@ -343,6 +343,7 @@ def test_a_key_that_may_be_null_on_one_side_only_meets_its_equals_in_one_lane() 
         "SELECT k, COUNT(*) AS n FROM (SELECT k, j, COUNT(*) AS c FROM s GROUP BY k, j) AS g GROUP BY k;",
         "SELECT a.k, b.k AS l, n FROM s AS a FULL JOIN (SELECT k, COUNT(*) AS n FROM s GROUP BY k) AS b"
         " ON a.k = b.k AND j > n;",
+        "SELECT k, COUNT(*) OVER (PARTITION BY j) AS n, SUM(k) OVER (PARTITION BY TRY_CAST(k AS TINYINT)) AS t FROM s;",
     ],
 )
 def test_what_groups_begin_at_the_end_keeps_its_order_with_several_workers(query: str) -> None:

@@ -414,7 +414,7 @@ MUTANTS = {
     "a left row that no match can come for stays": seen_by(
         "interval_join", JOIN, '"pick(X > OVER, 1, 0)"', '"pick(X + 9000000 > OVER, 1, 0)"'
     ),
-    "an instant is over before its rows have come": seen_by("interval_join", JOIN, '"min(W, I - 1)"', '"min(W, I)"'),
+    "an instant is over before its rows have come": seen_by("interval_join", BUFFER, '"min(W, I - 1)"', '"min(W, I)"'),
     "a row overtakes what a full port has stopped": seen_by(
         "interval_join", "codegen.scan", '"ld_i64(state, W) != NEVER", W=', '"ld_i64(state, W) == NEVER - NEVER", W='
     ),

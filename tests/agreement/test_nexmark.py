@@ -12,6 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from paths import QUERIES
+from spark_agreement import assert_agree
+from spark_fixture import spark  # noqa: F401
 
 from cq.compiler.passes import Compiled, compile
 from cq.connectors.access import Access
@@ -235,6 +237,33 @@ def test_a_query_gives_what_plain_python_computes(name: str) -> None:
     expected = EXPECTED[name]()
     assert expected and Counter(found) == Counter(expected)
     assert hashes(name, "native", RunOptions(2, 7)) == hashes(name, "reference")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in ("q4", "q5") else pytest.mark.long) for n in EXPECTED]
+)
+def test_a_query_gives_the_same_on_spark(name: str, spark: object) -> None:  # noqa: F811
+    assert_agree(compiled(name).plan, {s.name: list(stream(s.name)) for s in compiled(name).sources})
+
+
+# DuckDB knows none of the windows, has no DATE_FORMAT, and divides integers as doubles.
+@pytest.mark.parametrize("name", ["q0", "q2", "q3", "q9", "q13", "q18", "q19", "q20", "q21", "q22"])
+def test_a_query_gives_the_rows_of_duckdb(name: str) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    text = (FOLDER / f"{name}.cq").read_text(encoding="utf-8")
+    *views, select = re.sub(r"CREATE (STREAM|TABLE) .*?;\n", "", text, flags=re.DOTALL).rstrip(";\n").split(";\n")
+    with duckdb.connect() as base:
+        for source in ROWS:
+            base.register(source, table(source))
+        for view in views:
+            base.execute(view)
+        found = base.sql(select).to_arrow_table()
+    times = [n for n, f in enumerate(found.schema) if pa.types.is_timestamp(f.type)]
+    for n in times:
+        found = found.set_column(n, found.schema.names[n], found.column(n).cast("int64"))
+    rows = zip(*(c.to_pylist() for c in found.columns), strict=True)
+    assert Counter(rows) == Counter(EXPECTED[name]())
 
 
 def test_every_query_of_the_folder_is_here() -> None:

@@ -9,7 +9,7 @@ from test_chains import CASES, LOOP, STREAM, rows
 from wandering import plans_of, wander
 
 # random queries with several plans to go on in
-SEEDS = (64, 65, 74, 97, 100, 113, 121, 123, 131, 155)
+SEEDS = (16, 17, 48, 59, 65, 71, 72, 74, 79, 88)
 
 
 @pytest.mark.parametrize("name", [name for name, (_, _, ways) in CASES.items() if ways != [LOOP]])

@@ -16,7 +16,7 @@ from spark_fixture import spark  # noqa: F401
 pytestmark = pytest.mark.timeout(3_600)  # a chunk takes a minute, and longer the busier the machine is
 
 COMPILED = [Chunk("compiled", 1_000_000 + 20 * n, 10, 14) for n in range(3)]  # 30 plans, 420 cases
-INTERPRETED = [Chunk("interpreted", 130 * n, 65, 1) for n in range(3)]  # 195 plans
+INTERPRETED = [Chunk("interpreted", 130 * n, 55, 1) for n in range(3)]  # 165 plans
 SPARK_PLANS = 30
 
 

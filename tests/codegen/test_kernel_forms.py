@@ -17,7 +17,6 @@ from expression_kernels import Kernels, Stopped
 from time_patterns import MOMENTS, READ, TEXTS, WRITTEN, reading, writing
 
 from cq.codegen.expressions.forms import FORMS, PURE
-from cq.errors import CompileError
 from cq.lang.casts import castable
 from cq.lang.expressions import Call, Cast, Column, Expr, Literal, format_expr
 from cq.lang.functions import Failure, Scalar, Signature, all_scalars
@@ -36,6 +35,7 @@ from cq.lang.types import (
     VARCHAR,
     DataType,
     Kind,
+    array,
     decimal,
     integer_range,
     round_to_real,
@@ -47,7 +47,7 @@ from cq.runtime.base.simulation import memory
 SEED = 20_26
 TYPES = (
     BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, decimal(7, 2), decimal(18, 0), decimal(18, 18),
-    decimal(12, 4), VARCHAR, DATE, TIMESTAMP, INTERVAL, INTERVAL_MONTH,
+    decimal(12, 4), VARCHAR, DATE, TIMESTAMP, INTERVAL, INTERVAL_MONTH, array(BIGINT), array(VARCHAR), array(DOUBLE),
 )  # fmt: skip
 WIDE = (decimal(38, 10), decimal(38, 0), decimal(25, 25))
 ROWS = 60
@@ -128,6 +128,9 @@ def random_value(r: random.Random, type_: DataType) -> Any:
             return random_float(r)
         case Kind.VARCHAR:
             return random_text(r)
+        case Kind.ARRAY:
+            assert type_.element is not None
+            return tuple(random_value(r, type_.element) for _ in range(r.randint(0, 4)))
         case Kind.DECIMAL:
             low, high = -(10**type_.precision) + 1, 10**type_.precision - 1
         case Kind.DATE | Kind.INTERVAL_MONTH:
@@ -178,9 +181,8 @@ def signatures(
 def scalar_calls() -> list[Expr]:
     calls: list[Expr] = []
     for entry in all_scalars().values():
-        if entry.native != "split":
-            for found, args in signatures(entry):
-                calls.append(Call(found.returns, entry.nullable([a.nullable for a in args]), entry, args))
+        for found, args in signatures(entry):
+            calls.append(Call(found.returns, entry.nullable([a.nullable for a in args]), entry, args))
     return calls
 
 
@@ -216,9 +218,7 @@ def wide_expressions() -> list[Expr]:
 
 
 EXAMPLES = [*scalar_examples(), *cast_examples()]
-EXAMPLE_EXPRESSIONS = [
-    e for text in EXAMPLES if not text.expression.startswith("split(") for e in bound(text.expression)
-]
+EXAMPLE_EXPRESSIONS = [e for text in EXAMPLES for e in bound(text.expression)]
 NULLABLE_EXPRESSIONS = [*scalar_calls(), *casts(), *likes()]
 RANDOM_EXPRESSIONS = [e if n % 3 else without_null(e) for n, e in enumerate(NULLABLE_EXPRESSIONS)]
 
@@ -234,7 +234,7 @@ def bits(value: Any) -> Any:
     """What is compared: every bit of a double, but all NaNs are the same."""
     if isinstance(value, float):
         return "nan" if math.isnan(value) else struct.pack("<d", value)
-    return value
+    return tuple(map(bits, value)) if isinstance(value, tuple) else value
 
 
 def rows_for(e: Expr, number: int) -> list[tuple[Any, ...]]:
@@ -305,18 +305,9 @@ def function(name: str, *types: DataType) -> Expr:
     return Call(found.returns, True, entry, tuple(column(t, i) for i, t in enumerate(types)))
 
 
-def test_every_entry_but_split_has_a_kernel_form() -> None:
-
+def test_every_entry_has_a_kernel_form() -> None:
     named = {e.native for e in all_scalars().values() if e.native}
-    assert named == {n for n in (*FORMS, *PURE) if not n.startswith("cast_")} | {"split"}
-
-
-def test_an_array_outside_of_unnest_is_refused_with_its_place() -> None:
-    (split,) = bound("split('a,b', ',')")
-    with pytest.raises(CompileError) as caught:
-        Kernels([split])
-    assert caught.value.code == "CQ0501"
-    assert caught.value.span.line == 2
+    assert named == {n for n in (*FORMS, *PURE) if not n.startswith("cast_")}
 
 
 def test_every_character_changes_case_as_in_python_wherever_a_sigma_stands() -> None:

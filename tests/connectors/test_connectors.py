@@ -298,7 +298,7 @@ def test_query_text_cannot_leave_its_directories(tmp_path: Path) -> None:
     for path in ("../out/t.csv", str(outside / "t.csv"), "link.csv", "/etc/passwd"):
         with pytest.raises(UsageError) as refused:
             access.open(path)
-        assert refused.value.code == "CQ0601" and "--allow-path" in refused.value.hint
+        assert refused.value.code == "CQ0601" and "--restrict" in refused.value.hint
     with Access(inside, (inside, outside)).open("link.csv") as file:
         assert file.read() == b"id\n1\n"
 

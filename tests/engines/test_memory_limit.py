@@ -64,7 +64,7 @@ def test_the_text_the_command_line_and_the_call_are_asked_in_turn(
     rows = tmp_path / "t.csv"
     rows.write_text("k\n" + "\n".join(map(str, range(200_000))))
     text = "CREATE STREAM t (k BIGINT) WITH (connector = 'file', format = 'csv');" + GROUPS
-    command = ["run", "-q", "-j", "0", "-c", text, f"t={rows}", "-s", "batch_rows=1000", "--allow-path", str(tmp_path)]
+    command = ["run", "-q", "-j", "0", "-c", text, f"t={rows}", "-s", "batch_rows=1000"]
     assert execute([*command, "-s", "memory_limit=1MB"]) == 2
     assert "more than the memory limit of 1MB" in capfd.readouterr().err
     assert execute([*command, "-s", "memory_limit=1GB"]) == 0

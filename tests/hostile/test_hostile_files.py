@@ -15,7 +15,9 @@ import pytest
 from connectors_fixture import Seen, read, stream
 
 from cq.connectors import packed
+from cq.connectors.access import Access
 from cq.connectors.protocol import RECORD_BYTES
+from cq.errors import UsageError
 
 DAMAGE = Path(__file__).parent / "damage.py"
 TABLE = pa.table({
@@ -131,14 +133,16 @@ def test_missing_file_names_its_neighbour(tmp_path: Path) -> None:
     assert code(seen) == "CQ0601" and seen.error is not None and 'did you mean "bids.csv"?' in seen.error.first.help
 
 
-def test_directory_device_pipe_and_socket_are_not_opened(tmp_path: Path) -> None:
+def test_confined_query_opens_no_directory_device_pipe_or_socket(tmp_path: Path) -> None:
+    confined = Access(tmp_path, (tmp_path, Path("/dev")))
     (tmp_path / "d.csv").mkdir()
     os.mkfifo(tmp_path / "p.csv")
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(str(tmp_path / "s.csv"))
-        for name in ("d.csv", "p.csv", "s.csv"):
-            assert code(read(stream("id bigint", path=name), directory=tmp_path)) == "CQ0601", name
-    assert code(read(stream("id bigint", path="/dev/zero", format="csv"))) == "CQ0601"
+        for name in ("d.csv", "p.csv", "s.csv", "/dev/zero"):
+            with pytest.raises(UsageError) as refused:
+                confined.open(name)
+            assert refused.value.code == "CQ0601", name
 
 
 def test_pattern_without_a_match_is_an_error(tmp_path: Path) -> None:

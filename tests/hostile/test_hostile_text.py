@@ -124,19 +124,22 @@ def test_text_that_is_hardly_text_gives_no_internal_error(text: str) -> None:
         assert error.code != "CQ0999" and "\x1b" not in str(error) and "\0" not in str(error)
 
 
-def test_paths_in_a_query_are_confined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_in_the_query_of_a_stranger_are_confined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work = tmp_path / "work"
     work.mkdir()
     monkeypatch.chdir(work)
     (tmp_path / "secret.csv").write_text("id\n1\n")
     for path in ("../secret.csv", str(tmp_path / "secret.csv"), "/proc/self/environ", "x/../../secret.csv"):
-        q = cq.sql(f"CREATE STREAM s (id BIGINT) WITH (path = '{path}', format = 'csv'); SELECT id FROM s")
+        text = f"CREATE STREAM s (id BIGINT) WITH (path = '{path}', format = 'csv'); SELECT id FROM s"
+        q = cq.sql(text, restrict=work)
         with pytest.raises(cq.UsageError) as refused:
             q.run(engine="reference")
         assert refused.value.code == "CQ0601", path
+        with pytest.raises(cq.CqError, match="outside the directories"):
+            cq.sql(f"SELECT * FROM '{path}'", restrict=work).check()
         sink = f"CREATE SINK o WITH (path = '{path}', format = 'csv'); INSERT INTO o SELECT id FROM t"
         with pytest.raises(cq.UsageError):
-            cq.sql(sink, t=ROWS).run(engine="reference")
+            cq.sql(sink, t=ROWS, restrict=".").run(engine="reference")
     assert (tmp_path / "secret.csv").read_text() == "id\n1\n"
 
 
@@ -149,7 +152,9 @@ def test_dead_letters_and_patterns_are_confined(tmp_path: Path, monkeypatch: pyt
     options = "path = 'b.csv', on_error = 'dead_letter', bad_rows = '../out.jsonl'"
     for text in (options, "path = '../*.csv'"):
         with pytest.raises(cq.UsageError):
-            cq.sql(f"CREATE STREAM s (id BIGINT) WITH ({text}); SELECT id FROM s").run(engine="reference")
+            cq.sql(f"CREATE STREAM s (id BIGINT) WITH ({text}); SELECT id FROM s", restrict=work).run(
+                engine="reference"
+            )
     assert not (tmp_path / "out.jsonl").exists()
 
 

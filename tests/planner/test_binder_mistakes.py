@@ -21,6 +21,7 @@ BID = """CREATE STREAM bid (auction BIGINT, price DOUBLE, amount DECIMAL(12,2), 
   WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector = 'file', path = 'bid.csv');
 """
 PLAIN = "CREATE STREAM s (k BIGINT, v BIGINT, ts TIMESTAMP) WITH (connector = 'file', path = 's.csv');\n"
+ACCOUNT = BID + "CREATE TABLE account (card VARCHAR PRIMARY KEY, n BIGINT NOT NULL DEFAULT 0 CHECK (n >= 0));\n"
 LIVE = """CREATE STREAM live (k BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts)
 WITH (connector = 'generator', workload = 'bids');
 """
@@ -41,6 +42,7 @@ def endless(streams: str) -> str:
 
 LIVE_BID, LIVE_SALE = endless(BID), endless(SALE)
 JOIN = LIVE_BID + LIVE_SALE + "SELECT bid.price FROM bid\nJOIN sale ON bid.auction < sale.auction\n  AND "
+ASOF = BID + SALE + "SELECT price FROM bid\nASOF JOIN sale ON bid.auction = sale.auction AND "
 ENDLESS = LIVE_SALE.replace("sale (", "bid (price DOUBLE, ") + SALE
 
 # The twelve mistakes every SQL user makes.
@@ -56,7 +58,7 @@ TWELVE = {
     + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUET) GROUP BY window_start;",
     "unknown_option": "CREATE STREAM s (k BIGINT) WITH (connector = 'file', pth = 's.csv');",
     "missing_file": "CREATE STREAM s WITH (connector = 'file', path = 'no/such/file.csv');\nSELECT * FROM s;",
-    "unsupported_statement": BID + "CREATE TRIGGER pay AFTER INSERT ON bid BEGIN ATOMIC DELETE FROM t; END;",
+    "unsupported_statement": BID + "EXPLAIN PLACEMENT SELECT auction FROM bid;",
     "open_string": BID + "SELECT auction FROM bid WHERE item = 'pen;",
     "order_by_unbounded": LIVE + "SELECT k, v FROM live ORDER BY v;",
 }
@@ -203,13 +205,34 @@ OVER_AND_JOINS = {
     "limit_of_a_correlated_query": BID
     + SALE
     + "SELECT auction FROM bid WHERE EXISTS (SELECT 1 FROM sale WHERE sale.auction = bid.auction LIMIT 0);\n"
-    "SELECT RANK() OVER (ORDER BY 1) AS n FROM bid;\n"
-    "SELECT COUNT(*) OVER (PARTITION BY SPLIT(item, ' ')) AS n FROM bid;",
+    "SELECT RANK() OVER (ORDER BY 1) AS n FROM bid;",
+    "arrays_of_doubles_as_keys": BID + "SELECT COUNT(*) OVER (PARTITION BY [price / 2e0]) AS n FROM bid;",
+    "arrays_compared": BID + "SELECT auction FROM bid WHERE SPLIT(item, ' ') < ['b'];",
+    "array_of_arrays": BID + "SELECT [[price]] AS a, [1, 'a'] AS b FROM bid;",
     "order_of_distinct": BID + "SELECT DISTINCT auction FROM bid ORDER BY price;",
     "whole_partition_without_end": LIVE + "SELECT SUM(v) OVER (PARTITION BY k) AS n FROM live;",
     "except_without_end": LIVE + "SELECT k FROM live EXCEPT SELECT v FROM live WHERE v > 5;",
     "intersect_types": BID + "SELECT auction, item FROM bid INTERSECT ALL SELECT auction, price FROM bid;",
-    "primary_key": "CREATE TABLE account (card VARCHAR PRIMARY KEY, balance BIGINT);",
+    "trigger_without_key": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid\nUPDATE account SET n = n + 1 WHERE n > new.price;",
+    "trigger_part_of_key": BID + "CREATE TABLE a (x BIGINT, y BIGINT, PRIMARY KEY (x, y));\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM a WHERE x = new.auction;",
+    "trigger_table": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM acount WHERE card = new.item;",
+    "trigger_column": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET m = 1 WHERE card = item;",
+    "trigger_sets_key": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET card = 'x' WHERE card = item;",
+    "trigger_type": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET n = new.item WHERE card = item;",
+    "trigger_outputs": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN\n"
+    "  SELECT new.item, price; SELECT new.item, new.item; END;",
+    "trigger_group_by": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid SELECT card, n FROM account GROUP BY card;",
+    "trigger_after_query": ACCOUNT + "SELECT * FROM account;\n"
+    "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;",
+    "trigger_when": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "WHEN ((SELECT n FROM account WHERE card = item) > 3) DELETE FROM account WHERE card = item;",
+    "table_row": "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT CHECK (n > 0));\nINSERT INTO a VALUES (1, 2), (2, 0);",
+    "table_key": "CREATE TABLE a (k BIGINT, n BIGINT, PRIMARY KEY (kk));",
+    "table_float_key": "CREATE TABLE a (k DOUBLE PRIMARY KEY, n BIGINT);",
+    "primary_key": "CREATE STREAM account (card VARCHAR PRIMARY KEY, balance BIGINT);",
     "random": BID + "SELECT random() FROM bid;",
     "clock": BID + "SELECT auction FROM bid WHERE ts > NOW();",
 }
@@ -218,7 +241,7 @@ JOINS = {
     "join_bound_in_months": JOIN + "sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '2' MONTH;",
     "join_bound_in_years_before": JOIN + "sale.ts >= bid.ts - INTERVAL '1' YEAR AND sale.ts <= bid.ts;",
     "join_bound_of_a_column": JOIN + "sale.ts BETWEEN bid.ts AND bid.ts + sale.wait * INTERVAL '1' SECOND;",
-    "join_bound_on_a_difference": JOIN + "sale.ts - bid.ts <= INTERVAL '5' SECOND;",
+    "join_bound_on_a_difference": JOIN + "sale.ts - bid.ts <= sale.wait * INTERVAL '1' SECOND;",
     "join_bound_on_another_time": JOIN + "sale.paid BETWEEN bid.ts AND bid.ts + INTERVAL '5' SECOND;",
     "join_bound_on_a_computed_time": JOIN + "sale.ts <= DATE_TRUNC('hour', bid.ts) AND sale.ts >= bid.ts;",
     "join_without_upper_bound": JOIN + "sale.ts >= bid.ts;",
@@ -234,7 +257,12 @@ JOINS = {
     "full_join_without_end": ENDLESS + "SELECT price FROM bid AS b FULL JOIN sale AS s ON b.auction = s.auction;",
     "cross_join": LIVE_BID + LIVE_SALE + "SELECT price FROM bid CROSS JOIN sale;",
     "natural_join": BID + SALE + "CREATE VIEW v AS SELECT paid FROM sale;\nSELECT price FROM bid NATURAL LEFT JOIN v;",
-    "asof_join": BID + SALE + "SELECT price FROM bid ASOF LEFT JOIN sale ON bid.auction = sale.auction;",
+    "asof_without_times": BID + SALE + "SELECT price FROM bid ASOF LEFT JOIN sale ON bid.auction = sale.auction;",
+    "asof_by_another_time": ASOF + "bid.ts >= sale.paid;",
+    "asof_by_a_number": ASOF + "bid.price >= sale.wait;",
+    "asof_both_ways": ASOF + "bid.ts - INTERVAL '5' SECOND <= sale.ts AND sale.ts <= bid.ts + INTERVAL '1' SECOND;",
+    "asof_ahead": ASOF + "bid.ts <= sale.ts;",
+    "asof_with_more_conditions": ASOF + "bid.ts >= sale.ts AND bid.price > sale.wait;",
     "comma_join": LIVE_BID
     + LIVE_SALE
     + "SELECT price FROM bid, sale WHERE bid.auction < sale.auction AND sale.wait = 3;",

@@ -32,6 +32,15 @@ GROUPED = f"FROM {TUMBLE} GROUP BY window_start, window_end, k;"
 LATEST = f"CREATE VIEW w AS SELECT window_start, window_end, k, COUNT(DISTINCT v) AS n {GROUPED}\n"
 JOIN = "LEFT JOIN w FOR SYSTEM_TIME AS OF s.ts ON s.k = w.k;"
 NEAR = "a.k = b.k AND b.ts BETWEEN a.ts + INTERVAL '0.000003' SECOND AND a.ts + INTERVAL '0.00002' SECOND"
+TABLES = """CREATE TABLE seen (k VARCHAR PRIMARY KEY, n BIGINT NOT NULL, last VARCHAR);
+INSERT INTO seen VALUES ('a key that is there from the beginning', 3, NULL);
+CREATE TRIGGER count AFTER INSERT ON s BEGIN
+  IF EXISTS (SELECT 1 FROM seen WHERE k = new.k AND n > 5) THEN DELETE FROM seen WHERE k = new.k; END IF;
+  INSERT INTO seen VALUES (COALESCE(new.k, ''), 1, new.k)
+    ON CONFLICT DO UPDATE SET n = n + 1, last = excluded.last || CAST(n AS VARCHAR);
+  SELECT k, n, last FROM seen WHERE k = new.k;
+END;
+"""
 QUERIES = {
     "window": STREAM + f"SELECT k, COUNT(DISTINCT v) AS n, MIN(k) AS m {GROUPED}",
     "window of sets": STREAM
@@ -51,6 +60,8 @@ QUERIES = {
     "sort of windows": STREAM + LATEST + "SELECT k, n, RANK() OVER (PARTITION BY window_end ORDER BY n) AS r FROM w;",
     "semi join": STREAM + "SELECT k, v FROM s AS a WHERE EXISTS (SELECT 1 FROM s WHERE s.k = a.k AND s.v = a.v + 1);",
     "anti join": STREAM + "SELECT k, v FROM s AS a WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.k = a.k AND s.v < a.v);",
+    "trigger": STREAM + TABLES + "SELECT * FROM count;",
+    "trigger, its tables": STREAM + TABLES + "SELECT * FROM seen;",
     "aggregate": STREAM + "SELECT k, COUNT(DISTINCT v) AS n, SUM(v) AS total FROM s GROUP BY k;",
 }
 CUMULATE = "CUMULATE(TABLE s, DESCRIPTOR(ts), INTERVAL '0.00002' SECOND, INTERVAL '0.0001' SECOND)"
@@ -130,7 +141,7 @@ def test_lanes_go_on_with_another_number_of_workers(name, batch_rows, monkeypatc
     monkeypatch.setattr(choose, "ROUTED_FROM_NS", 0)
     alone = run_in_steps(job_of(QUERIES[name], 1), (1, 1, 1), 1000)
     job = job_of(QUERIES[name], 4)
-    assert job.stages[-1].way is Way.LANES or name in {"aggregate", "sort"}
+    assert job.stages[-1].way is Way.LANES or name in {"aggregate", "sort", "trigger", "trigger, its tables"}
     for workers in ((1, 4, 1), (4, 1, 2), (0, 3, 0)):
         assert run_in_steps(job, workers, batch_rows) == alone
 

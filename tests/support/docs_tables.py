@@ -33,6 +33,7 @@ TOPICS = {
     "text_building": "Text made of texts",
     "text_bytes": "Text as numbers and bytes",
     "json_text": "JSON in texts",
+    "arrays": "Arrays",
     "regular": "Regular expressions",
     "time": "Time",
     "time_making": "Time: made, named, compared",
@@ -136,7 +137,7 @@ def type_names() -> str:
     body = [(code(first), ", ".join(code(n) for n in others)) for first, *others in names.values()]
     at = list(names).index(VARCHAR)
     body.insert(at, (code("DECIMAL(p, s)"), ", ".join(code(n) for n in ("NUMERIC", "DEC"))))
-    body.append((code("T ARRAY"), code("ARRAY<T>") + "; made by SPLIT, taken apart by UNNEST"))
+    body.append((code("T ARRAY"), code("ARRAY<T>") + "; also `T[]`"))
     return rows("type | also written", body)
 
 
@@ -153,16 +154,25 @@ CREATE STREAM r (k BIGINT, y BIGINT, ts TIMESTAMP, WATERMARK FOR ts);
 CREATE SINK o;
 """
 IN_WINDOWS = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
+KEYED = "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT); "
 REFUSED = {
-    "keyed tables": "CREATE TABLE account (k BIGINT PRIMARY KEY, x BIGINT)",
-    "triggers": "CREATE TRIGGER t AFTER INSERT ON s BEGIN ATOMIC UPDATE a SET x = 1; END",
+    "files that fill keyed tables": "CREATE TABLE a (k BIGINT PRIMARY KEY) WITH (connector = 'file', path = 'a.csv')",
+    "several rows in a trigger": KEYED + "CREATE TRIGGER t AFTER INSERT ON s UPDATE a SET n = 1 WHERE n > 2",
+    "two tables in a query of a trigger": KEYED + "CREATE TRIGGER t AFTER INSERT ON s SELECT 1 FROM a, a AS b",
+    "aggregates in a trigger": KEYED + "CREATE TRIGGER t AFTER INSERT ON s SELECT MAX(n) FROM a WHERE k = 1",
+    "IN (SELECT …) in a trigger": KEYED
+    + "CREATE TRIGGER t AFTER INSERT ON s WHEN (x IN (SELECT k FROM a)) DELETE FROM a WHERE k = new.k",
+    "UPDATE … FROM": KEYED + "CREATE TRIGGER t AFTER INSERT ON s UPDATE a SET n = b.n FROM a AS b WHERE a.k = new.k",
+    "writing into a sink from a trigger": KEYED + "CREATE TRIGGER t AFTER INSERT ON s INSERT INTO o SELECT new.k",
+    "tables of endless streams, as a whole": KEYED
+    + "CREATE STREAM g (auction BIGINT) WITH (connector = 'generator', workload = 'bids'); "
+    "CREATE TRIGGER t AFTER INSERT ON g INSERT INTO a VALUES (new.auction, 1); SELECT * FROM a",
     "checks of a stream": "CREATE STREAM q (x BIGINT CHECK (x > 0))",
     "defaults of a stream": "CREATE STREAM q (x BIGINT DEFAULT 0)",
     "idle sources": "CREATE STREAM q (ts TIMESTAMP, WATERMARK FOR ts IDLE TIMEOUT INTERVAL '5' SECOND)",
     "writing into a stream": "INSERT INTO s SELECT * FROM s",
     "upserts": "INSERT INTO o SELECT k FROM s ON CONFLICT DO NOTHING",
     "two INSERTs into one sink": "INSERT INTO o SELECT k FROM s; INSERT INTO o SELECT k FROM r",
-    "arrays in VALUES": "VALUES (SPLIT('a b', ' '))",
     "look-ups at the times of joins": "CREATE VIEW j AS SELECT s.k AS k, s.ts AS ts FROM s JOIN r ON s.k = r.k AND "
     "r.ts BETWEEN s.ts AND s.ts + INTERVAL '1' MINUTE; CREATE VIEW w AS SELECT window_end, k, COUNT(*) AS n FROM "
     "TUMBLE(TABLE r, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_end, k; "
@@ -172,7 +182,8 @@ REFUSED = {
     "distinct counts in HOP": "SELECT COUNT(DISTINCT x) FROM HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE, "
     "INTERVAL '5' MINUTE) GROUP BY window_start, window_end",
     "order inside an aggregate": f"SELECT MIN(x ORDER BY k) {IN_WINDOWS} GROUP BY window_start",
-    "ASOF joins": "SELECT x FROM s ASOF JOIN r ON s.k = r.k AND s.ts >= r.ts",
+    "the next row by ASOF": "SELECT x FROM s ASOF JOIN r ON s.k = r.k AND s.ts <= r.ts",
+    "ASOF joins with more conditions": "SELECT x FROM s ASOF JOIN r ON s.k = r.k AND s.ts >= r.ts AND s.x > r.y",
     "IN and EXISTS inside OR": "SELECT x FROM s WHERE x > 1 OR k IN (SELECT k FROM r)",
     "values of several rows": "SELECT (SELECT y FROM r WHERE r.k = s.k) AS m FROM s",
     "other window functions": "SELECT NTILE(4) OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
@@ -183,8 +194,8 @@ REFUSED = {
     "EXPLAIN PLACEMENT, CHANGELOG": "EXPLAIN PLACEMENT SELECT k FROM s",
     "the clock": "SELECT NOW() AS t FROM s",
     "random values": "SELECT RANDOM() AS t FROM s",
-    "array constants": "SELECT ARRAY[1, 2] AS a FROM s",
-    "subscripts": "SELECT SPLIT(text, ' ')[1] AS a FROM s",
+    "arrays of arrays": "SELECT ARRAY[ARRAY[1], ARRAY[2]] AS a FROM s",
+    "arrays of REAL or DOUBLE as keys": "SELECT DISTINCT [x / 2e0] AS a FROM s",
     "DECIMAL beyond 38 digits": "SELECT CAST(x AS DECIMAL(40, 2)) AS d FROM s",
     "MATCH_RECOGNIZE": "SELECT * FROM s MATCH_RECOGNIZE (PATTERN (a))",
 }  # fmt: skip

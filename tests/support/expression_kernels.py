@@ -15,14 +15,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+
+from cq.codegen.expressions.constants import array_bytes
 from cq.codegen.expressions.emit import emit
 from cq.codegen.values import Constants, Row, Scope, Sites, Val, words_of_value
 from cq.codegen.writer import Writer, expr
+from cq.connectors.physical_rows import values_of
 from cq.lang.expressions import Column, Expr, walk
-from cq.lang.types import DataType, Kind, Physical
+from cq.lang.types import DataType, Kind, Physical, to_arrow
 from cq.runtime.base import kernel
 from cq.runtime.base.interpret import interpret_stage, stage_scope
 from cq.runtime.base.simulation import Memory
+from cq.runtime.flow.lists import lists_of_array
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ERROR_CODES, ErrorCode
 from cq.runtime.values.text import step_drop, step_reset
@@ -131,6 +136,9 @@ class Kernels:
         type_ = self.exprs[number].type
         if null:
             return None
+        if type_.kind is Kind.ARRAY:
+            lists = lists_of_array(pa.array([read(first, second)], pa.binary()), to_arrow(type_))
+            return values_of(lists, type_)[0]
         if type_.physical is Physical.BYTES:
             return read(first, second).decode() if second else ""
         if type_.physical is Physical.F64:
@@ -166,7 +174,7 @@ def _packed(types: Sequence[DataType], values: Sequence[Any], place: Callable[[b
         elif type_.physical is Physical.F64:
             words += struct.pack("<qdq", 0, value, 0)
         elif type_.physical is Physical.BYTES:
-            content = value.encode()
+            content = array_bytes(value, type_) if type_.kind is Kind.ARRAY else value.encode()
             placed.append(place(content))
             words += struct.pack("<3q", 0, placed[-1], len(content))
         elif type_.physical is Physical.I128:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
+from random_shared import shared_query, shared_tables, third_opinion
 from random_trial import Plan, Refused, as_slt, difference, told
 
 from cq.errors import CompileError
@@ -72,6 +73,25 @@ def _module_hash(plan: Plan, interpreted: bool) -> str:
     jobs = plan.prepared.compiled.for_workers(0 if interpreted else 2).after("emit")
     stages = [stage for job in jobs for stage in job.stages]
     return hashlib.sha256(repr([(s.module, s.constants) for s in stages]).encode()).hexdigest()
+
+
+def duckdb_chunk(seeds: Iterable[int], trials: int) -> Found:
+    """`trials` trials of the shared query of every seed on DuckDB: the reference's rows as a multiset."""
+    import duckdb
+
+    found = Found()
+    with duckdb.connect() as base:
+        for seed in seeds:
+            query = shared_query(seed)
+            for number in range(trials):
+                tables = shared_tables(query, seed * 1000 + number)
+                said = _said(lambda q=query, t=tables: third_opinion(base, q, t))  # type: ignore[misc]
+                found.counts["refused by duckdb" if said is None else "duckdb cases"] += 1
+                if said:
+                    given = {name: table.to_pylist() for name, table in tables.items()}
+                    found.mismatches.append(f"seed {seed}, rows {number}: {said}\n{query.text()}\n{given}")
+                    break
+    return found
 
 
 def spark_chunk(seeds: Iterable[int]) -> Found:

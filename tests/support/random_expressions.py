@@ -34,10 +34,11 @@ from cq.lang.types import (
 )
 
 DECIMALS = (decimal(9, 2), decimal(4, 0), decimal(12, 4))
+WIDE = (decimal(20, 4), decimal(38, 6))
 SAMPLED = (BOOLEAN, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, decimal(9, 2), VARCHAR, DATE, TIMESTAMP, INTERVAL,
            INTERVAL_MONTH)  # fmt: skip
-COLUMN_TYPES = (BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, BIGINT, REAL, DOUBLE, DOUBLE, *DECIMALS, VARCHAR, VARCHAR,
-                DATE, TIMESTAMP)  # fmt: skip
+COLUMN_TYPES = (BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, BIGINT, REAL, DOUBLE, DOUBLE, *DECIMALS, *WIDE, VARCHAR,
+                VARCHAR, DATE, TIMESTAMP)  # fmt: skip
 INFIX = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">="}
 COMPARED = ("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
 TRUNCATED = {entry: unit for unit, entry in TRUNC_UNITS.items()}
@@ -67,12 +68,39 @@ def _near(types: tuple[DataType, ...], signature: Signature) -> bool:
     return sum(a != b for a, b in zip(types, signature.params, strict=True)) <= 1
 
 
+@dataclass(frozen=True)
+class Vocabulary:
+    """What expressions are made of. functions, aggregates: names, all where empty.
+
+    shared: only what another engine computes to the last bit: no casts, no REAL, no NaN, no -0.0, no huge DOUBLE.
+    """
+
+    types: tuple[DataType, ...]
+    functions: frozenset[str] = frozenset()
+    aggregates: tuple[str, ...] = ()
+    shared: bool = False
+
+    def kind(self, rng: random.Random) -> Kind:
+        """A kind that a column can have."""
+        return rng.choice(self.types).kind
+
+    def has(self, *kinds: Kind) -> bool:
+        """Whether expressions of all these kinds are drawn."""
+        return not self.shared or all(any(t.kind is k for t in self.types) for k in kinds)
+
+
+EVERYTHING = Vocabulary(COLUMN_TYPES)
+
+
 @cache
-def entries_of(kind: Kind, fallible: bool) -> tuple[tuple[Scalar, tuple[tuple[DataType, ...], ...]], ...]:
+def entries_of(
+    kind: Kind, fallible: bool, vocabulary: Vocabulary
+) -> tuple[tuple[Scalar, tuple[tuple[DataType, ...], ...]], ...]:
     """By entry, the argument types for a result of this kind."""
     by_entry: dict[str, list[tuple[DataType, ...]]] = {}
     for entry, types, can_fail in signatures().get(kind, ()):
-        if fallible or not can_fail:
+        known = entry.name in vocabulary.functions if vocabulary.functions else fallible or not can_fail
+        if known and vocabulary.has(*(t.kind for t in types)):
             by_entry.setdefault(entry.name, []).append(types)
     return tuple((all_scalars()[name], tuple(types)) for name, types in sorted(by_entry.items()))
 
@@ -84,10 +112,11 @@ class Expressions:
     rng: random.Random
     columns: Sequence[tuple[str, DataType]]
     wild: bool = False
+    vocabulary: Vocabulary = EVERYTHING
 
     def any(self, depth: int) -> str:
         """An expression of a random type that a column can have."""
-        return self.of(self.rng.choice(COLUMN_TYPES).kind, depth)
+        return self.of(self.vocabulary.kind(self.rng), depth)
 
     def condition(self, depth: int = 2) -> str:
         return self.of(Kind.BOOLEAN, depth)
@@ -96,6 +125,13 @@ class Expressions:
         """A column, of this kind if one is asked for."""
         fitting = [text for text, t in self.columns if kind is None or t.kind is kind]
         return self.rng.choice(fitting) if fitting else None
+
+    def argument(self, kind: Kind | None = None) -> str:
+        """A column, or else a small expression."""
+        column = self.column(kind)
+        if column is not None and self.rng.random() < 0.7:
+            return column
+        return self.of(kind, 1) if kind is not None else self.any(1)
 
     def of(self, kind: Kind, depth: int) -> str:
         """An expression of a kind, with at most `depth` calls above each other."""
@@ -118,16 +154,16 @@ class Expressions:
             return f"COALESCE({self.of(kind, depth - 1)}, {self.of(kind, depth - 1)})"
         if roll < 0.25:
             return f"NULLIF({self.of(kind, depth - 1)}, {self.of(kind, depth - 1)})"
-        if roll < 0.35:
+        if roll < 0.35 and not self.vocabulary.shared:
             return self._cast(kind, depth)
         return self._call(kind, depth)
 
     def _call(self, kind: Kind, depth: int) -> str:
         rng = self.rng
-        if kind in {Kind.DOUBLE, Kind.DECIMAL} and rng.random() < 0.1:
+        if kind in {Kind.DOUBLE, Kind.DECIMAL} and rng.random() < 0.1 and not self.vocabulary.shared:
             digits = f", {rng.choice([0, 1, 2, -1])}" if rng.random() < 0.7 else ""
             return f"ROUND({self.of(kind, depth - 1)}{digits})"
-        choices = entries_of(kind, self.wild)
+        choices = entries_of(kind, self.wild, self.vocabulary)
         if not choices:
             return self.literal(kind)
         entry, forms = rng.choice(choices)
@@ -148,7 +184,7 @@ class Expressions:
         """A column of another kind, cast; a literal when none can be."""
         targets = [t for t in COLUMN_TYPES if t.kind is kind]
         sources = [text for text, t in self.columns if targets and castable(t, targets[0])]
-        if not sources:
+        if not sources or self.vocabulary.shared:
             return self.literal(kind)
         return f"TRY_CAST({self.rng.choice(sources)} AS {self.rng.choice(targets)})"
 
@@ -161,21 +197,21 @@ class Expressions:
             case 2:
                 return f"(NOT {self.condition(depth - 1)})"
             case 3:
-                kind = rng.choice(COLUMN_TYPES).kind
+                kind = self.vocabulary.kind(rng)
                 return f"({self.of(kind, depth - 1)} IS {rng.choice(['', 'NOT '])}NULL)"
             case 4:
-                kind = rng.choice(COLUMN_TYPES).kind
+                kind = self.vocabulary.kind(rng)
                 values = ", ".join(self.literal(kind) for _ in range(rng.randint(1, 4)))
                 return f"({self.of(kind, depth - 1)} {rng.choice(['', 'NOT '])}IN ({values}))"
             case 5:
-                kind = rng.choice(COLUMN_TYPES).kind
+                kind = self.vocabulary.kind(rng)
                 bounds = f"{self.of(kind, depth - 1)} AND {self.of(kind, depth - 1)}"
                 return f"({self.of(kind, depth - 1)} {rng.choice(['', 'NOT '])}BETWEEN {bounds})"
             case 6:
                 pattern = rng.choice(PATTERNS).replace("'", "''")
                 return f"({self.of(Kind.VARCHAR, depth - 1)} {rng.choice(['', 'NOT '])}LIKE '{pattern}')"
             case _:
-                kind = rng.choice(COLUMN_TYPES).kind
+                kind = self.vocabulary.kind(rng)
                 other = Kind.DECIMAL if kind is Kind.BIGINT and rng.random() < 0.2 else kind
                 sides = (kind, other) if rng.random() < 0.5 else (other, kind)
                 left, right = (self.of(side, depth - 1) for side in sides)
@@ -197,6 +233,8 @@ class Expressions:
             case Kind.REAL:
                 return f"CAST({sign}{number}.5e0 AS REAL)"
             case Kind.DOUBLE:
+                if self.vocabulary.shared:
+                    return f"{sign}{number}.25e0"
                 plain = (f"{sign}{number}.25e0", f"{sign}{number}e-1", "0e0", "-0e0")
                 return rng.choice([*plain, "1e300", "CAST('NaN' AS DOUBLE)"])
             case Kind.DECIMAL:

@@ -8,7 +8,8 @@ from typing import Any
 
 from cases import Row
 from random_expressions import random_text
-from random_queries import UNITS, Query, Stream
+from random_queries import UNITS
+from random_statements import Query, Stream
 
 from cq.lang.types import DataType, Kind, integer_range, round_to_real
 

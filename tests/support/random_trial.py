@@ -8,8 +8,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from cases import Prepared, Row, Way, spread_out, watched
-from random_queries import Query, pruned, random_query
+from random_queries import random_query
 from random_rows import random_inputs
+from random_statements import Query, View, pruned
 from slt_format import write_row
 
 from cq.errors import CompileError
@@ -158,19 +159,24 @@ def _fewer_parts(trial: Trial) -> list[Trial]:
     for number, view in enumerate(trial.query.views):
 
         def put(selects: tuple[object, ...], number: int = number, view: object = view) -> None:
-            views = list(trial.query.views)
-            views[number] = replace(view, selects=selects)  # type: ignore[type-var]
-            out.append(_with(trial, replace(trial.query, views=tuple(views))))
+            out.append(_with_view(trial, number, replace(view, selects=selects)))  # type: ignore[type-var]
 
+        if view.tail:
+            out.append(_with_view(trial, number, replace(view, tail="")))
         for i, select in enumerate(view.selects):
             others = (*view.selects[:i], *view.selects[i + 1 :])
             if others:
-                put(others)
+                sets = view.sets and (*view.sets[: max(i - 1, 0)], *view.sets[max(i, 1) :])
+                out.append(_with_view(trial, number, replace(view, selects=others, sets=sets)))
             edit: Callable[[object], None] = lambda s, i=i, v=view: put((*v.selects[:i], s, *v.selects[i + 1 :]))  # noqa: E731
             if select.where:
                 edit(replace(select, where=""))
             if select.having:
                 edit(replace(select, having=""))
+            if select.qualify:
+                edit(replace(select, qualify=""))
+            if select.first:
+                edit(replace(select, first=""))
             if len(view.selects) == 1:
                 for k in range(len(select.items)):
                     edit(replace(select, items=(*select.items[:k], *select.items[k + 1 :])))
@@ -178,6 +184,11 @@ def _fewer_parts(trial: Trial) -> list[Trial]:
                     kept = tuple(g for g in select.group if g != key)
                     edit(replace(select, group=kept, items=tuple(i for i in select.items if i[0] != key)))
     return out
+
+
+def _with_view(trial: Trial, number: int, view: View) -> Trial:
+    views = trial.query.views
+    return _with(trial, replace(trial.query, views=(*views[:number], view, *views[number + 1 :])))
 
 
 def _with(trial: Trial, query: Query) -> Trial:

@@ -19,6 +19,7 @@ with # are comments.
 
 Values: NULL; numbers; true and false; NaN, Infinity; TIMESTAMP and INTERVAL as seconds; DATE as 2024-02-29; text bare,
 or in single quotes when it is empty, or has a comma, a quote, # or spaces at its ends, or could be NULL or a section.
+Arrays as [1 2 NULL], where a text with a space or a bracket is quoted too.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from cq.lang.schema import Field
 from cq.lang.types import DataType, Kind
 from cq.lang.value_text import read_decimal, write_decimal
 
-_CELL = re.compile(r"\s*('(?:[^']|'')*'|[^,']*?)\s*(?:,|$)")
+_CELL = re.compile(r"\s*('(?:[^']|'')*'|\[(?:'(?:[^']|'')*'|[^]'])*\]|[^,']*?)\s*(?:,|$)")
+_ELEMENT = re.compile(r"'(?:[^']|'')*'|[^\s']+")
 _HEADS = {"case", "stream", "query", "rows", "late", "error", "spark", "duckdb"}
 _EPOCH = datetime.date(1970, 1, 1)
 _PLAIN = re.compile(r"[^\s,'#](?:[^,'#\n]*[^\s,'#])?")
@@ -173,6 +175,9 @@ def read_value(text: str, type_: DataType) -> Any:
             return int(Decimal(text) * MICRO)
         case Kind.DATE:
             return (datetime.date.fromisoformat(text) - _EPOCH).days
+        case Kind.ARRAY:
+            assert type_.element is not None and text[0] + text[-1] == "[]", f"{text} is no {type_}"
+            return tuple(read_value(t, type_.element) for t in _ELEMENT.findall(text[1:-1]))
         case _:
             return int(text)
 
@@ -204,6 +209,7 @@ def write_value(value: Any, type_: DataType) -> str:
             return (_EPOCH + datetime.timedelta(days=value)).isoformat() if within else f"day {value}"
         case Kind.ARRAY:
             assert type_.element is not None
-            return "[" + " ".join(write_value(v, type_.element) for v in value) + "]"
+            texts = [write_value(v, type_.element) for v in value]
+            return "[" + " ".join(f"'{x}'" if re.search(r"^[^'].*[] []|^[]\[]", x) else x for x in texts) + "]"
         case _:
             return str(value)

@@ -1,8 +1,10 @@
-"""The registry of workloads, word-count sentences, bids, NEXMark, and exports."""
+"""The registry of workloads, word-count sentences, bids, NEXMark, TPC-H, and exports."""
 
 import hashlib
 import os
 from collections import Counter
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +24,7 @@ SMALL = {
     "nexmark_auction": {"rows": 1_000},
     "nexmark_bid": {"rows": 1_000},
     "nexmark_side": {"rows": 1_000},
+    **{name: {"rows": 500} for name in WORKLOADS if name.startswith("tpch_")},
 }
 
 
@@ -300,6 +303,40 @@ def test_disorder_changes_places_in_groups_only():
         assert one == other
 
 
+# --- TPC-H --------------------------------------------------------------------------------------------------------
+
+
+def test_orders_sum_up_their_lines():
+    lines, orders = table("tpch_lineitem", rows=2_800), table("tpch_orders", rows=700).to_pylist()
+    of_order = {}
+    for line in lines.to_pylist():
+        of_order.setdefault(line["l_orderkey"], []).append(line)
+    assert [o["o_orderkey"] for o in orders] == list(of_order)
+    assert {o["o_orderkey"] % 32 for o in orders} == set(range(1, 9))
+    for order in orders:
+        those = of_order[order["o_orderkey"]]
+        assert [line["l_linenumber"] for line in those] == list(range(1, len(those) + 1))
+        cents = [round(x["l_extendedprice"] * (1 - x["l_discount"]) * (1 + x["l_tax"]), 2) for x in those]
+        assert abs(sum(cents) - order["o_totalprice"]) <= Decimal("0.01") * len(those)
+        status = {line["l_linestatus"] for line in those}
+        assert order["o_orderstatus"] == (status.pop() if len(status) == 1 else "P")
+        for line in those:
+            assert order["o_orderdate"] < line["l_shipdate"] < line["l_receiptdate"]
+            assert (line["l_linestatus"] == "O") == (line["l_shipdate"] > date(1995, 6, 17))
+            assert (line["l_returnflag"] == "N") == (line["l_receiptdate"] > date(1995, 6, 17))
+
+
+def test_keys_of_tpch_meet():
+    part = dict(zip(*(table("tpch_part")[c].to_pylist() for c in ("p_partkey", "p_retailprice")), strict=True))
+    lines, orders = table("tpch_lineitem", rows=5_000).to_pylist(), table("tpch_orders", rows=5_000)
+    assert all(x["l_extendedprice"] == x["l_quantity"] * part[x["l_partkey"]] for x in lines)
+    assert {x["l_suppkey"] for x in lines} == set(range(1, 101))
+    who = set(orders["o_custkey"].to_pylist())
+    assert who < set(range(1, 1_501)) and all(key % 3 for key in who) and len(who) > 900
+    assert table("tpch_nation", rows=40).num_rows == 25 and table("tpch_region").num_rows == 5
+    assert min(table("tpch_customer")["c_acctbal"].to_pylist()) < 0
+
+
 # --- golden -------------------------------------------------------------------------------------------------------
 
 
@@ -312,6 +349,10 @@ def test_disorder_changes_places_in_groups_only():
         ("bids", {}, "073715e47c51b322"),
         ("bids", {"theta": 0.5, "scatter": True, "delay_us": 900, "nulls": 0.05, "seed": 7}, "48972c9f5c0abdf1"),
         ("linear_road_history", {"vehicles": 145, "expressways": 2.5}, "a6056f6e22066f2e"),
+        ("tpch_lineitem", {}, "2df629c9daf88e2c"),
+        ("tpch_orders", {"seed": 2, "orders": 1_500}, "0f58c773dc3d69d2"),
+        ("tpch_customer", {}, "c463565499f5a051"),
+        ("tpch_part", {"seed": 3}, "6fe453f8c2bbd48d"),
         ("nexmark_person", {}, "cd6123a3ac25aa44"),
         ("nexmark_auction", {"seed": 2, "disorder": 7}, "de1acdbcfb6710d6"),
         ("nexmark_bid", {}, "49f2412737f7af94"),

@@ -7,8 +7,10 @@ import struct
 
 from cq.codegen.values import Scope, Val, null_of, words_of_value
 from cq.codegen.writer import expr
-from cq.lang.expressions import Literal
-from cq.lang.types import BOOLEAN, VARCHAR, Kind, Physical
+from cq.connectors.physical_rows import array_of
+from cq.lang.expressions import Literal, Value
+from cq.lang.types import BOOLEAN, VARCHAR, DataType, Kind, Physical
+from cq.runtime.flow.lists import array_of_lists
 
 
 def literal(scope: Scope, e: Literal) -> Val:
@@ -23,6 +25,10 @@ def literal(scope: Scope, e: Literal) -> Val:
     hoist = scope.writer.hoist
     parts: tuple[ast.expr, ...]
     match e.type.physical:
+        case Physical.BYTES if e.type.kind is Kind.ARRAY:
+            content = array_bytes(e.value, e.type)
+            address = hoist(_table_address(scope, f"array {e.type} {e.value!r}", content), "k")
+            parts = (_name(address), ast.Constant(len(content)))
         case Physical.BYTES:
             place = scope.constants.text(e.value)
             address = hoist(expr("wadd(constants, ld_i64(constants, PLACE))", PLACE=place), "k")
@@ -53,10 +59,20 @@ def constant_table(scope: Scope, name: str, content: bytes) -> ast.expr:
     """The address of bytes in the table."""
     key = ("table", name)
     if key not in scope.prologue:
-        place = scope.constants.table(name, content)
-        address = scope.writer.hoist(expr("wadd(constants, ld_i64(constants, PLACE))", PLACE=place), "k")
+        address = scope.writer.hoist(_table_address(scope, name, content), "k")
         scope.prologue[key] = Val(VARCHAR, (_name(address), ast.Constant(len(content))))
     return scope.prologue[key].parts[0]
+
+
+def array_bytes(value: tuple[Value, ...], type_: DataType) -> bytes:
+    """An array as kernels hold it."""
+    content: bytes = array_of_lists(array_of([value], type_))[0].as_py()
+    return content
+
+
+def _table_address(scope: Scope, name: str, content: bytes) -> ast.expr:
+    place = scope.constants.table(name, content)
+    return expr("wadd(constants, ld_i64(constants, PLACE))", PLACE=place)
 
 
 def _float_bits(value: float) -> int:

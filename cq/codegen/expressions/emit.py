@@ -14,6 +14,7 @@ from functools import partial
 from types import FunctionType
 
 from cq.codegen.expressions import (
+    arrays,
     integers,
     json_text,
     numbers,
@@ -26,18 +27,18 @@ from cq.codegen.expressions import (
 )
 from cq.codegen.expressions.casts import cast_form
 from cq.codegen.expressions.constants import literal
-from cq.codegen.expressions.forms import ARRAY_WAYS, FORMS, NO_ARRAYS, PURE, Strict
+from cq.codegen.expressions.forms import FORMS, PURE, Strict
 from cq.codegen.expressions.inlining import copied
 from cq.codegen.values import Row, Scope, Val, any_null, is_true
 from cq.codegen.writer import expr
-from cq.errors import compile_error
 from cq.lang.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, IsNull, Literal, Or
-from cq.lang.types import BOOLEAN, DataType, Kind, Physical
+from cq.lang.types import BOOLEAN, DataType, Kind
 
 NESTED_CHOICES = 16  # branches of a CASE in each other's else: more would nest too deep for Python
 Choice = tuple[ast.expr | None, Callable[[], None]]  # a condition, and what writes the value it stands for
 
 _REGISTERED = (
+    arrays,
     integers,
     json_text,
     numbers,
@@ -52,8 +53,6 @@ _REGISTERED = (
 
 def emit(scope: Scope, row: Row, e: Expr) -> Val:
     """Write what computes `e` for the row; the locals that hold it."""
-    if e.type.physical is Physical.LIST:
-        raise compile_error("CQ0501", NO_ARRAYS, e.span, label=str(e.type), help=ARRAY_WAYS)
     match e:
         case Column(index=index):
             return row.column(index)

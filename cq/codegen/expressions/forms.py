@@ -43,9 +43,6 @@ PureForm = Callable[[Scope, Strict], ast.expr]
 FORMS: dict[str, Form] = {}
 PURE: dict[str, PureForm] = {}
 
-NO_ARRAYS = "an array stands only in UNNEST(SPLIT(text, separator))"
-ARRAY_WAYS = ("UNNEST(SPLIT(…)) returns a row for each element", "or run it in plain Python: --engine reference")
-
 
 def form(name: str) -> Callable[[Form], Form]:
     """Register the writer of a kernel form."""
@@ -75,14 +72,14 @@ def pure(name: str) -> Callable[[PureForm], PureForm]:
 def give_text(scope: Scope, call: Strict, made: ast.expr) -> None:
     """The result is the text a library function made: its address, 0 without memory; its length is in the state."""
     address = scope.let(made, "text")
-    _no_memory(scope, call, expr("A == 0", A=address))
+    no_memory(scope, call, expr("A == 0", A=address))
     call.give(scope, address, scope.let(expr("ld_i64(state, W)", W=abi.STATE_RESULT), "size"))
 
 
 def result_of(scope: Scope, call: Strict, status: ast.expr, why: ErrorCode) -> ast.expr:
     """The value a library function left in the state. `status` is its answer: an ErrorCode; it fails as `why`."""
     answer = scope.let(status, "status")
-    _no_memory(scope, call, expr("S == CODE", S=answer, CODE=ErrorCode.NO_MEMORY))
+    no_memory(scope, call, expr("S == CODE", S=answer, CODE=ErrorCode.NO_MEMORY))
     with scope.when(expr("S != 0", S=answer)):
         scope.fail(why, call.text, call.span)
     return stored(call.type)
@@ -101,6 +98,7 @@ def stored_parts(scope: Scope, type_: DataType) -> tuple[ast.expr, ...]:
     return tuple(scope.let(expr("ld_i64(state, W)", W=w)) for w in (abi.STATE_RESULT, abi.STATE_RESULT_HIGH))
 
 
-def _no_memory(scope: Scope, call: Strict, condition: ast.expr) -> None:
+def no_memory(scope: Scope, call: Strict, condition: ast.expr) -> None:
+    """Stop for want of memory where the condition holds."""
     with scope.when(condition):
         scope.fail(ErrorCode.NO_MEMORY, call.text, call.span)

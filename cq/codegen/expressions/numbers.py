@@ -200,7 +200,9 @@ def compare(scope: Scope, a: Val, b: Val, name: str) -> ast.expr:
     match a.type.physical:
         case Physical.BYTES:
             if name in {"equal", "not_equal"}:
-                same = expr("LA == LB and mem_eq(A, B, LA)", A=a.parts[0], LA=a.parts[1], B=b.parts[0], LB=b.parts[1])
+                floats = a.type.element is not None and a.type.element.is_float
+                bytes_ = "(LA == 0 or same_floats(A, B) != 0)" if floats else "mem_eq(A, B, LA)"  # NULL has length 0
+                same = expr(f"LA == LB and {bytes_}", A=a.parts[0], LA=a.parts[1], B=b.parts[0], LB=b.parts[1])
                 return same if name == "equal" else expr("not SAME", SAME=same)
             order = scope.let(_text_order(a, b))
             return expr(f"ORDER {sign} 0", ORDER=order)

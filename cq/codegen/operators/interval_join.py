@@ -25,6 +25,7 @@ from cq.codegen.prefetch import prefetch
 from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.state.moving import Held, holds, log_entries
 from cq.codegen.values import Row, Val, null_of
+from cq.codegen.waiting import over
 from cq.codegen.writer import expr
 from cq.lang.schema import TimeAttribute
 from cq.planner.operators import IntervalJoin
@@ -106,7 +107,7 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
                 T=time, LOWER=_lower(partner), SIZE=other.record_bytes,
             )  # fmt: skip
             writer.set(reference, since)
-        writer.set(kept, expr("pick(X > OVER, 1, 0)", X=expiry, OVER=_over(flow)))
+        writer.set(kept, expr("pick(X > OVER, 1, 0)", X=expiry, OVER=over(flow)))
     if node.left_outer and port == LEFT:
         _meet_or_leave(flow, node, reference, time, values, matched, kept)
     else:
@@ -115,12 +116,6 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
         place = mine.keys.probe(own, [Val(k.type, k.parts) for k in keys], flow.serial, lambda e: None)
         waits = expr("1 - M", M=matched) if node.left_outer and port == LEFT else ast.Constant(0)
         mine.keep(flow, node, place, expiry, waits, values)
-
-
-def _over(flow: Flow) -> ast.expr:
-    """Every instant up to it is over: the watermark, or what is just before the instant that is served."""
-    watermark = expr("ld_i64(state, W)", W=flow.stage.watermark_word())
-    return expr("min(W, I - 1)", W=watermark, I=flow.position.instant)
 
 
 def _next_record(

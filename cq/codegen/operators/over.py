@@ -21,7 +21,7 @@ from cq.planner.operators import Lag, Over
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers.table_words import ENTRY_FIRST
-from cq.runtime.layout.job import Slot, TableShape
+from cq.runtime.layout.job import TableShape
 from cq.runtime.layout.words import Word, beside
 
 
@@ -86,7 +86,7 @@ def consume_over(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         return
     with flow.on_time(node):
         if flow.stage.waits:
-            when_due(flow, node, node.input, node.order, row, partial(_take, node=node))
+            when_due(flow, node, 0, row, partial(_take, node=node))
         else:
             _take(flow, row, node)
 
@@ -96,13 +96,13 @@ def close_over(stage: StagePlan, node: LogicalNode) -> None:
     """With a delay: a function that takes the rows the watermark has reached."""
     assert isinstance(node, Over)
     if node.order is not None and stage.waits:
-        close_buffer(stage, node, node.input, partial(_take, node=node))
+        close_buffer(stage, node, 0, partial(_take, node=node))
 
 
 def over_table(flow: Flow, node: Over) -> tuple[TableLocals, Layout]:
     """The node's table in locals of the function, and where things are in its entries."""
     layout = layout_of(node)
-    slot = table_slot(flow.stage, node, "partitions", layout.shape)
+    slot = flow.stage.table_slot(node, "partitions", layout.shape)
     local = flow.tables.get(slot.offset)
     if local is None:
         table = expr("ld_i64(state, W)", W=slot.offset)
@@ -145,7 +145,7 @@ def _lag(flow: Flow, ring: LagRing, entry: Entry, row: Row) -> Val:
     with scope.when(expr("S >= N", S=seen, N=call.offset)):
         nulls = scope.let(expr("ld_i64(A, W)", A=at, W=held.null_word), "nulls")
         old = load_field(scope, held, at, entry.table, nulls)
-        copied = _outlives(flow, old)
+        copied = outlives(flow, old)
         scope.assign(result, copied if result.null is not None else Val(call.type, copied.parts))
     if call.default is not None:
         with scope.otherwise():
@@ -157,7 +157,7 @@ def _lag(flow: Flow, ring: LagRing, entry: Entry, row: Row) -> Val:
     return result
 
 
-def _outlives(flow: Flow, value: Val) -> Val:
+def outlives(flow: Flow, value: Val) -> Val:
     """A string about to be overwritten in its entry is copied to bytes that live for the step."""
     if value.type.physical is not Physical.BYTES:
         return value
@@ -175,8 +175,3 @@ def held_over(node: LogicalNode) -> tuple[Held, ...]:
     """An entry for each partition."""
     assert isinstance(node, Over)
     return (entries("partitions", layout_of(node).keys),)
-
-
-def table_slot(stage: StagePlan, node: LogicalNode, name: str, shape: TableShape) -> Slot:
-    """The state word of a node's table."""
-    return stage.slot(node, name, lambda offset: Slot(name, offset, "table", node.identity, shapes=(shape,)))

@@ -12,7 +12,6 @@ from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
 from cq.codegen.keeping import LEFT, RIGHT, Side, write_unmatched
 from cq.codegen.matching import where_not_null, where_passes
-from cq.codegen.operators.over import table_slot
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.hash_tables import Keys, TableLocals, load_fields, string_words
 from cq.codegen.state.moving import Held, entries, holds, log_entries
@@ -59,7 +58,7 @@ def _table(flow: Flow, node: SemiJoin) -> TableLocals:
     """The keys of right rows, in locals of the function."""
     keys = known_keys(node)
     shape = TableShape(keys.next_word, keys.next_word - ENTRY_FIRST, string_words(keys.fields))
-    slot = table_slot(flow.stage, node, "right", shape)
+    slot = flow.stage.table_slot(node, "right", shape)
     if slot.offset not in flow.tables:
         table = TableLocals.fixed(flow.scope, shape.entry_words, expr("ld_i64(state, W)", W=slot.offset))
         flow.tables[slot.offset] = table

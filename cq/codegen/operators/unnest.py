@@ -1,19 +1,18 @@
-"""unnest: a loop over the pieces of SPLIT, the only array kernels know."""
+"""unnest: a loop over the elements of an array; of SPLIT over the pieces of the text, of which no array is made."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from cq.codegen.expressions.arrays import each_element
 from cq.codegen.expressions.emit import emit
-from cq.codegen.expressions.forms import ARRAY_WAYS, NO_ARRAYS
 from cq.codegen.flow import Flow, StagePlan, consumes
 from cq.codegen.operators.over import over_table
 from cq.codegen.state.hash_tables import text_key
 from cq.codegen.values import Row, Val, any_null
 from cq.codegen.writer import expr
-from cq.errors import compile_error
 from cq.lang.expressions import Call, Column, Expr, substitute
 from cq.lang.types import BIGINT, VARCHAR
 from cq.planner.operators import Filter, Over, Project, Unnest
@@ -23,18 +22,30 @@ from cq.runtime.layout.words import Word
 
 @consumes("unnest", copies_text=False)
 def consume_unnest(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """Every piece between separators, empty ones too; an empty separator gives the characters."""
+    """Nothing for NULL."""
     assert isinstance(node, Unnest)
     array = node.array
-    if not (isinstance(array, Call) and array.function.name == "split"):
-        raise compile_error("CQ0501", NO_ARRAYS, array.span, label=str(array.type), help=ARRAY_WAYS)
-    text, separator = (emit(flow.scope, row, a) for a in array.args)
-    null = any_null([text, separator])
-    if null is None:
-        _pieces(flow, node, row, text, separator)
+    if isinstance(array, Call) and array.function.name == "split":
+        split = [emit(flow.scope, row, a) for a in array.args]
+        _unless(flow, any_null(split), partial(_pieces, flow, node, row, *split))
     else:
-        with flow.scope.when(expr("not N", N=null)):
-            _pieces(flow, node, row, text, separator)
+        value = emit(flow.scope, row, array)
+        _unless(flow, value.null, partial(_elements, flow, node, row, value))
+
+
+def _unless(flow: Flow, null: ast.expr | None, write: Callable[[], None]) -> None:
+    if null is None:
+        write()
+        return
+    with flow.scope.when(expr("not N", N=null)):
+        write()
+
+
+def _elements(flow: Flow, node: Unnest, row: Row, array: Val) -> None:
+    """Hand on one element after the other."""
+    with each_element(flow.scope, array) as (place, one):
+        number = Val(BIGINT, (expr("P + 1", P=place),))
+        flow.deliver(node, row.with_added(len(node.input.schema), [one, number]))
 
 
 # pieces found before the first of them is handed on, so that what they need can be fetched meanwhile
@@ -42,7 +53,9 @@ PIECES_AHEAD = Word(16, "PIECES_AHEAD")
 
 
 def _pieces(flow: Flow, node: Unnest, row: Row, text: Val, separator: Val) -> None:
-    """Find some pieces and prefetch for them, then hand them on; and again to the end of the text."""
+    """Every piece between separators, empty ones too; an empty separator gives the whole text.
+
+    Find some pieces and prefetch for them, then hand them on; and again to the end of the text."""
     scope, writer, width = flow.scope, flow.writer, len(node.input.schema)
     at, number = (writer.let(ast.Constant(0), hint) for hint in ("at", "number"))
     keyed = list(followers(flow.stage, node))

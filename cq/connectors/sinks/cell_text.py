@@ -1,7 +1,8 @@
 """Columns of results as columns of text, all values at once: what CSV, JSON and the terminal show.
 
 NULL stays NULL. Numbers are the shortest text that reads back as the same value; a DOUBLE always shows that it is one
-(1.0, 1e+20); times drop zeros at the end of the fraction; an INTERVAL of days or less is what CAST makes of it.
+(1.0, 1e+20); times drop zeros at the end of the fraction; an INTERVAL of days or less is what CAST makes of it;
+an array is what it is in JSON.
 """
 
 from __future__ import annotations
@@ -33,9 +34,8 @@ def column_text(column: pa.Array) -> pa.Array:
         return _intervals(column)
     if t.is_null(kind):
         return pa.nulls(len(column), pa.string())
-    if t.is_nested(kind):
-        texts = [None if v is None else json.dumps(v, default=str, ensure_ascii=False) for v in column.to_pylist()]
-        return pa.array(texts, pa.string())
+    if t.is_list(kind):
+        return _lists(column)
     return column.cast(pa.string())
 
 
@@ -127,9 +127,9 @@ def json_rows(batch: pa.RecordBatch) -> bytes:
 def json_texts(column: pa.Array) -> pa.Array:
     """The values of a column as JSON."""
     kind = column.type
-    if t.is_list(kind):
-        return _json_lists(column)
     texts = column_text(column)
+    if t.is_list(kind):
+        return texts.fill_null("null")
     if t.is_floating(kind):
         finite = pc.invert(pc.match_substring(texts, "n"))
         texts = pc.if_else(finite, texts, _between_quotes(texts))
@@ -149,8 +149,9 @@ def _escaped(texts: pa.Array) -> pa.Array:
     return pa.array([json.dumps(text, ensure_ascii=False) for text in texts.to_pylist()], pa.string())
 
 
-def _json_lists(column: pa.Array) -> pa.Array:
+def _lists(column: pa.Array) -> pa.Array:
+    """Arrays as JSON writes them."""
     elements, ends = json_texts(column.values).to_pylist(), column.offsets.to_pylist()
     valid = column.is_valid().to_pylist()
     lists = zip(valid, ends, ends[1:], strict=False)
-    return pa.array([f"[{', '.join(elements[a:b])}]" if there else "null" for there, a, b in lists], pa.string())
+    return pa.array([f"[{', '.join(elements[a:b])}]" if there else None for there, a, b in lists], pa.string())

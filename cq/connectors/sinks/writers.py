@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -72,6 +74,8 @@ def open_sink(
             path = STDIN
         case _:
             path = options["path"]
+            if access.resolve(path) == Path(os.devnull):
+                return Discard()
     kind = format_for(path, options.get("format", ""))
     if kind not in FORMATS:
         help = ("formats: " + ", ".join(FORMATS),)

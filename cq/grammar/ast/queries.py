@@ -344,12 +344,13 @@ class NamedWindow(Node):
 
 @node
 class TableRef(Node):
-    """A stream, table or view by name. as_of: the time of `FOR SYSTEM_TIME AS OF`."""
+    """A stream, table or view by name. as_of: the time of `FOR SYSTEM_TIME AS OF`.  is_path: the name is a file's."""
 
     name: str
     alias: str | None = None
     columns: tuple[str, ...] = ()
     as_of: Expr | None = None
+    is_path: bool = False
     name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
     alias_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
@@ -367,10 +368,14 @@ class DerivedTable(Node):
 
 @node
 class TableArgument(Node):
-    """`TABLE s [PARTITION BY …]` among the arguments of a TableFunction. source: a name or a query."""
+    """`TABLE s [PARTITION BY …]` among the arguments of a TableFunction.
+
+    source: a name or a query.  is_path: the name is a file's.
+    """
 
     source: str | Query
     partition_by: tuple[Expr, ...] = ()
+    is_path: bool = False
     name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 

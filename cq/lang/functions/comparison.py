@@ -1,6 +1,7 @@
 """Comparisons and NOT. Both sides have one type; FALSE < TRUE; text compares by its UTF-8 bytes.
 
-NaN equals NaN and is greater than every number; -0.0 equals 0.0. IS [NOT] DISTINCT FROM and BETWEEN are made of these.
+NaN equals NaN and is greater than every number; -0.0 equals 0.0. Arrays are only equal or not. IS [NOT] DISTINCT FROM
+and BETWEEN are made of these.
 """
 
 from __future__ import annotations
@@ -15,7 +16,11 @@ from cq.lang.types import BOOLEAN
 
 
 def equals(x: Any, y: Any) -> bool:
-    """x = y, where NaN equals NaN."""
+    """x = y, where NaN equals NaN; elements of arrays so too, and their NULLs are equal."""
+    if isinstance(x, tuple):
+        return len(x) == len(y) and all(
+            a is b or (None not in (a, b) and equals(a, b)) for a, b in zip(x, y, strict=True)
+        )
     return bool(x == y or (x != x and y != y))  # noqa: PLR0124 - only NaN differs from itself
 
 
@@ -30,7 +35,7 @@ _NAN = "CAST('NaN' AS DOUBLE)"
 @scalar(
     "=",
     "x = y, of one type",
-    compared("="),
+    compared("=", arrays=True),
     spark="({0} = {1})",
     native="equal",
     typed=True,
@@ -41,6 +46,8 @@ _NAN = "CAST('NaN' AS DOUBLE)"
         "(0e0 = -0e0) = true",
         "(1 = null) = null",
         "('a' = 'a ') = false",
+        "(ARRAY[1, null] = ARRAY[1, null]) = true",
+        "(ARRAY['a', 'b'] = ARRAY['ab']) = false",
         "(DATE '2024-01-01' = TIMESTAMP '2024-01-01 00:00:00') = true",
     ],
 )
@@ -52,7 +59,7 @@ def equal(_: Signature, x: Any, y: Any) -> bool:
 @scalar(
     "<>",
     "x <> y, of one type",
-    compared("<>"),
+    compared("<>", arrays=True),
     spark="({0} <> {1})",
     native="not_equal",
     typed=True,

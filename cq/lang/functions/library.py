@@ -2,6 +2,7 @@
 
 from cq.lang.functions import (
     arithmetic,
+    arrays,
     comparison,
     conditional,
     integers,
@@ -19,6 +20,7 @@ from cq.lang.functions import (
 
 LOADED = (
     arithmetic,
+    arrays,
     comparison,
     conditional,
     integers,

@@ -105,24 +105,24 @@ def common_of(what: str, types: tuple[DataType, ...], constants: Constants) -> D
 
 
 def same_type(
-    what: str, returns: Callable[[DataType], DataType], least: int = 2, most: int | None = None
+    what: str, returns: Callable[[DataType], DataType], least: int = 2, most: int | None = None, arrays: bool = False
 ) -> SignatureRule:
-    """Arguments that all convert to one type, but arrays; between `least` and `most` of them."""
+    """Arguments that all convert to one type, which may be an array if `arrays`; between `least` and `most` of them."""
 
     def rule(types: tuple[DataType, ...], constants: Constants) -> Signature | Refusal | None:
         if len(types) < least or (most is not None and len(types) > most):
             return None
         common = common_of(what, types, constants)
-        if isinstance(common, Refusal) or common is None or common.kind is Kind.ARRAY:
+        if isinstance(common, Refusal) or common is None or (common.kind is Kind.ARRAY and not arrays):
             return common if isinstance(common, Refusal) else None
         return Signature((common,) * len(types), returns(common))
 
     return rule
 
 
-def compared(what: str) -> SignatureRule:
+def compared(what: str, arrays: bool = False) -> SignatureRule:
     """Two arguments of one comparable type; the result is BOOLEAN."""
-    return same_type(what, lambda _: BOOLEAN, 2, 2)
+    return same_type(what, lambda _: BOOLEAN, 2, 2, arrays)
 
 
 def as_text(least: int) -> SignatureRule:

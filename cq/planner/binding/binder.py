@@ -13,17 +13,22 @@ from cq.errors import NOWHERE, CompileError, Diagnostic, Findings, Span, compile
 from cq.grammar import ast
 from cq.lang.casts import castable
 from cq.lang.types import DataType, common_type
+from cq.planner.binding.array_keys import demand_plain_keys
 from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
 from cq.planner.binding.literals import bind_parameter
 from cq.planner.binding.queries import BoundQuery, QueryBinder
 from cq.planner.binding.scope import relation_of, renamed, visible_columns
 from cq.planner.binding.sets import as_types
 from cq.planner.binding.settings import SETTING_ALIASES, SETTINGS, WORDS, setting_value, takes
+from cq.planner.binding.tables import is_keyed
+from cq.planner.binding.transactions import Transactions
 from cq.planner.operators import Project, Scan
 from cq.planner.plan.identity import identified
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
+
+_DECLARING = ast.CreateRelation | ast.CreateSink | ast.CreateView | ast.CreateTrigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,8 @@ class BoundScript:
 
 def bind(script: ast.Script, environment: Environment | None = None) -> BoundScript:
     """The plan of a whole file. Raises one CompileError with every mistake of the file."""
-    binding = Binding(Catalog(environment or Environment()))
+    declared = frozenset(s.name for s in script.statements if isinstance(s, _DECLARING))
+    binding = Binding(Catalog(environment or Environment(), declared))
     findings = Findings()
     for statement in script.statements:
         try:
@@ -67,8 +73,10 @@ def bind(script: ast.Script, environment: Environment | None = None) -> BoundScr
     findings.raise_if_any()
     binding.catalog.check_given()
     assert not binding.failed, "a statement failed without a report"
+    plan = LogicalPlan(tuple(binding.outputs))
+    demand_plain_keys(plan)
     return BoundScript(
-        identified(LogicalPlan(tuple(binding.outputs))),
+        identified(plan),
         binding.settings,
         script.description,
         tuple(binding.explains),
@@ -89,6 +97,10 @@ class Binding:
     views: dict[str, tuple[LogicalNode, Span]] = field(default_factory=dict)
     failed: bool = False
     renames: list[Diagnostic] = field(default_factory=list)
+    transactions: Transactions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.transactions = Transactions(self.catalog)
 
     @property
     def queries(self) -> QueryBinder:
@@ -97,12 +109,16 @@ class Binding:
     def statement(self, node: ast.Statement) -> None:
         """Take one statement in."""
         match node:
+            case ast.CreateRelation(kind="TABLE") if is_keyed(node):
+                self.transactions.create_table(node)
             case ast.CreateRelation():
                 self.catalog.create_stream(node)
             case ast.CreateSink():
                 self.catalog.create_sink(node)
             case ast.CreateView():
                 self.create_view(node)
+            case ast.Insert(target=name) if name in self.transactions.tables:
+                self.transactions.fill(node)
             case ast.Insert():
                 self.outputs.append(self.insert(node))
             case ast.Query():
@@ -112,12 +128,7 @@ class Binding:
             case ast.Explain():
                 self.explain(node)
             case ast.CreateTrigger():
-                raise compile_error(
-                    "CQ0501",
-                    "triggers are not supported yet",
-                    node.name_span,
-                    help="views, windows and temporal look-ups are; state lives in their operators",
-                )
+                self.transactions.create_trigger(node)
 
     def create_view(self, node: ast.CreateView) -> None:
         """Bind the view once; all who read it share the node."""
@@ -276,7 +287,7 @@ class Binding:
         plans = [LogicalPlan(tuple(self.outputs)), *(e.plan for e in self.explains)]
         used = {id(n) for p in plans for n in p.nodes()}
         unused = [(name, span) for name, (node, span) in self.views.items() if id(node) not in used]
-        return self.renames + [
+        return [*self.renames, *self.transactions.unread()] + [
             Diagnostic(
                 "CQ0201", f'view "{name}" is never used', span, severity="warning", help=("use it, or remove it",)
             )

@@ -16,6 +16,7 @@ from cq.lang.aggregates import Aggregate, all_aggregates, lookup, resolve
 from cq.lang.expressions import Expr, IsNull, Literal, conjunction
 from cq.lang.functions import Refusal
 from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, common_type
+from cq.planner.binding.array_keys import demand_plain_key
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.order_keys import distinct_keys, order_key
@@ -83,11 +84,13 @@ class SelectCalls:
     """What the calls of one SELECT need: filled while its expressions are bound.
 
     window: whether the FROM or the GROUP BY makes windows; group_window: the call in GROUP BY that does.
+    of_nothing: whether there is a group that may have no rows, whose aggregates are NULL.
     """
 
     named_windows: Mapping[str, ast.WindowSpec]
     window: bool = False
     group_window: ast.Call | None = None
+    of_nothing: bool = False
     aggregates: list[AggregateCall] = field(default_factory=list)
     overs: list[OverCall] = field(default_factory=list)
     values: list[SubQuery] = field(default_factory=list)
@@ -185,6 +188,8 @@ class SelectCalls:
 
     def remember(self, call: AggregateCall) -> Expr:
         """The hole for an aggregate; equal aggregates share one."""
+        if self.of_nothing and not call.function.never_null:
+            call = replace(call, nullable=True)
         if call not in self.aggregates:
             self.aggregates.append(call)
         return Hole(call.type, call.nullable, Room.AGGREGATE, self.aggregates.index(call), span=call.span)
@@ -225,6 +230,8 @@ class SelectCalls:
                 node.span,
                 help="leave DISTINCT out, or group by the arguments in a derived table and aggregate that",
             )
+        if distinct:
+            demand_plain_key(converted[0])
         if node.nulls is not None:
             condition = _of_nulls(node, entry, inside, converted[0], condition)
         some = condition is not None or entry.may_be_null or any(a.nullable for a in converted)

@@ -25,6 +25,7 @@ from cq.lang.schema import Field
 from cq.lang.types import BIGINT, NULL, TIMESTAMP, DataType, Kind
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.file_names import file_options, names_file, stream_name
 from cq.planner.binding.literals import ParameterValue, bind_parameter, bind_type
 from cq.planner.binding.scope import NOTHING, Relation, Visible, columns_named, listing, relation_of, visible_columns
 from cq.planner.binding.traits import check_size
@@ -34,6 +35,7 @@ from cq.planner.plan.logical import SinkDef
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
 
+CONSTANTS = "values"
 Options = Mapping[str, str]
 Infer = Callable[[str, Options], tuple[Field, ...]]
 """(stream, options) -> the columns its connector delivers; raises a CqError when it cannot tell."""
@@ -55,11 +57,13 @@ class Environment:
     """What a query is given from outside its text.
 
     parameters: values for `:name`.  inputs: options that replace those of a stream's WITH, or stand for a stream the
-    text does not declare (`bid=path`, a table in memory).  infer: asks a connector for columns that are not declared.
+    text does not declare (`bid=path`, a table in memory).  extra: further options by stream, those under "" for every
+    stream whose connector has them.  infer: asks a connector for columns that are not declared.
     """
 
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
     inputs: Mapping[str, Options] = field(default_factory=dict)
+    extra: Mapping[str, Options] = field(default_factory=dict)
     infer: Infer = infer_nothing
 
 
@@ -77,10 +81,17 @@ class Silent(CompileError):
 
 @dataclass(slots=True)
 class Catalog:
-    """All names of a file, in the order in which its statements give them."""
+    """All names of a file, in the order in which its statements give them.
+
+    declared: every name that some statement gives.  files: those that FROM names by their paths.
+    made: what makes the relation of a table or trigger when it is first read.
+    """
 
     environment: Environment
+    declared: frozenset[str] = frozenset()
     relations: dict[str, Relation] = field(default_factory=dict)
+    made: dict[str, Callable[[Span], Relation]] = field(default_factory=dict)
+    files: dict[str, Relation] = field(default_factory=dict)
     sinks: dict[str, SinkDecl] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     sources: int = 0
@@ -92,17 +103,21 @@ class Catalog:
         """The stream or view of that name. CQ0201 when there is none."""
         if name in self.broken:
             raise Silent(Diagnostic("CQ0201", f'"{name}" could not be bound', span))
+        if name in self.made and name not in self.relations:
+            self.relations[name] = self.made[name](span)
         found = self.relations.get(name)
         if found is not None:
             return found
         if name in self.environment.inputs:
             self.relations[name] = self.implicit(name, span)
             return self.relations[name]
+        if names_file(name) and name not in self.sinks:
+            return self.file(name, span)
         if name in self.sinks:
             raise compile_error(
                 "CQ0201", f'"{name}" is a sink, which cannot be read', span, help="read what is written to it"
             )
-        known = {*self.relations, *self.environment.inputs}
+        known = {*self.relations, *self.made, *self.environment.inputs}
         raise compile_error(
             "CQ0201",
             f'unknown stream, table or view "{name}"',
@@ -122,13 +137,29 @@ class Catalog:
                 what = (
                     "is a view, which computes its rows" if name in self.relations else "is not a stream of the query"
                 )
-                help = (did_you_mean(name, self.streams), f"streams: {listing(self.streams)}")
-                cause = f'an input is given for "{name}", which {what}'
-                raise UsageError(Diagnostic("CQ0201", cause, help=tuple(h for h in help if h)))
+                raise self.no_stream(f'an input is given for "{name}", which {what}', name)
+        for name in self.environment.extra:
+            if name and name not in self.streams:
+                raise self.no_stream(f'options are given for "{name}", which is not a stream of the query', name)
+
+    def no_stream(self, cause: str, name: str) -> UsageError:
+        help = (did_you_mean(name, self.streams), f"streams: {listing(self.streams)}")
+        return UsageError(Diagnostic("CQ0201", cause, help=tuple(h for h in help if h)))
+
+    def file(self, path: str, span: Span) -> Relation:
+        """The stream of a file that FROM names by its path, one for each path: columns inferred, no watermark."""
+        if path not in self.files:
+            taken = {CONSTANTS, *self.streams, *self.declared, *self.environment.inputs}
+            name = stream_name(path, taken)
+            options = source_options(name, file_options(path), replace(self.environment, inputs={}), span, {})
+            self.files[path] = self.undeclared(name, options, span)
+        return self.files[path]
 
     def implicit(self, name: str, span: Span) -> Relation:
         """A stream the text does not declare but the caller gives: no watermark, columns inferred."""
-        options = source_options(name, {}, self.environment, span, {})
+        return self.undeclared(name, source_options(name, {}, self.environment, span, {}), span)
+
+    def undeclared(self, name: str, options: Options, span: Span) -> Relation:
         fields = infer_fields(self.environment, name, options, span)
         pairs, bounded = as_pairs(options), is_bounded(options)
         return self.add_source(SourceDef(name, fields, pairs, bounded=bounded, inferred=True, span=span))
@@ -141,8 +172,10 @@ class Catalog:
 
     def constant_rows(self, fields: tuple[Field, ...], rows: tuple[tuple[Any, ...], ...], span: Span) -> LogicalNode:
         """A source of rows that the text says, by position behind the sources before it."""
-        self.constants += 1
-        name = "values" if self.constants == 1 else f"values {self.constants}"  # no stream is called so
+        name = ""
+        while not name or name in {*self.declared, *self.environment.inputs}:
+            self.constants += 1
+            name = CONSTANTS if self.constants == 1 else f"{CONSTANTS} {self.constants}"
         source = SourceDef(name, fields, as_pairs({"connector": "memory"}), position=self.sources, rows=rows, span=span)
         self.sources += 1
         return Scan(source, span=span)
@@ -155,7 +188,7 @@ class Catalog:
 
     def check_free(self, name: str, span: Span) -> None:
         """CQ0202 when the name is taken."""
-        if name in self.relations or name in self.sinks or name in self.broken:
+        if name in self.relations or name in self.made or name in self.sinks or name in self.broken:
             raise compile_error("CQ0202", f'"{name}" is defined twice', span, help="choose another name")
 
     def create_stream(self, node: ast.CreateRelation) -> None:
@@ -199,7 +232,7 @@ class StreamBinder:
 
     def bind(self) -> Relation:
         node, environment = self.node, self.catalog.environment
-        self.refuse_tables()
+        self.refuse_constraints()
         check_unique([(c.name, c.name_span) for c in node.columns])
         written = written_options(node.options, environment.parameters)
         places = {o.key: o for o in node.options}
@@ -306,16 +339,16 @@ class StreamBinder:
     def binder(self, relation: Relation, where: str) -> ExprBinder:
         return ExprBinder(relation, self.catalog.environment.parameters, Clause(where), SelectCalls({}))
 
-    def refuse_tables(self) -> None:
-        """CQ0501 for tables with state, and for what a stream's columns cannot have yet."""
+    def refuse_constraints(self) -> None:
+        """CQ0501 for what a stream's columns cannot have."""
         for e in self.node.elements:
             keyed = isinstance(e, ast.PrimaryKey) or (isinstance(e, ast.ColumnDef) and e.primary_key)
             if keyed:
                 raise compile_error(
                     "CQ0501",
-                    "tables with a PRIMARY KEY are not supported yet",
+                    "a stream has no PRIMARY KEY: every row of it counts",
                     e.span,
-                    help="a keyed window result can be looked up: JOIN v FOR SYSTEM_TIME AS OF s.ts",
+                    help="leave it out, or write CREATE TABLE: its rows are written by triggers",
                 )
             if isinstance(e, ast.Check) or (isinstance(e, ast.ColumnDef) and e.checks):
                 raise compile_error(
@@ -403,8 +436,16 @@ def source_options(
     """The options of a stream, those of the environment over those of the text, all checked."""
     given = dict(environment.inputs.get(name, {}))
     options = {**(_still_said(written, given) if given else written), **given}
+    known = SOURCE_OPTIONS.get(connector_of(options, "memory"), {})
+    options |= {key: value for key, value in environment.extra.get("", {}).items() if key in known}
+    options |= environment.extra.get(name, {})
     check_options(options, places.values(), SOURCE_OPTIONS, span, "memory")
     return options
+
+
+def connector_of(options: Options, default: str) -> str:
+    """The connector as written, else the one that the options show."""
+    return options.get("connector", "file" if "path" in options else default).lower()
 
 
 def _still_said(written: Options, given: Options) -> dict[str, str]:
@@ -437,8 +478,7 @@ def check_options(
     CQ0207 and CQ0208 for options it does not take.
     """
     written = {o.key: o for o in places}
-    options.setdefault("connector", "file" if "path" in options else default)
-    connector = options["connector"] = options["connector"].lower()
+    connector = options["connector"] = connector_of(options, default)
     if connector not in known:
         at = written.get("connector")
         raise compile_error(

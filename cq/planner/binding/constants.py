@@ -9,7 +9,6 @@ from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
 from cq.lang.functions import Failure
 from cq.lang.schema import Field
-from cq.lang.types import Kind
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
@@ -48,13 +47,6 @@ def _column(binder: ExprBinder, number: int, values: tuple[Expr, ...]) -> list[L
 
 def _value(expr: Expr) -> Literal:
     """The value of a constant expression. Its data error is one of the text, at its place."""
-    if expr.type.kind is Kind.ARRAY:
-        raise compile_error(
-            "CQ0501",
-            "arrays in VALUES are not supported yet",
-            expr.span,
-            help="write a text: FROM (VALUES ('a,b')) AS t(x), UNNEST(SPLIT(t.x, ',')) AS u(y)",
-        )
     try:
         return constant(expr)
     except Failure as failure:

@@ -15,6 +15,7 @@ from cq.lang.types import (
     VARCHAR,
     DataType,
     Kind,
+    array,
     common_type,
     decimal,
     integer_range,
@@ -51,7 +52,9 @@ def _converted(literal: Literal, type_: DataType) -> int | float | None:
 
 
 def settled(expr: Expr) -> Expr:
-    """A bare NULL as an INTEGER, where nothing else gives it a type; anything else unchanged."""
+    """A bare NULL as an INTEGER, where nothing else gives it a type, and so an empty array; others unchanged."""
+    if expr.type == array(NULL):
+        return convert(expr, array(INTEGER))
     return convert(expr, INTEGER) if expr.type == NULL else expr
 
 

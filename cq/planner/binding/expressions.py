@@ -120,6 +120,11 @@ class ExprBinder:
                 return self.cast(node)
             case ast.Extract():
                 return self.extract(node)
+            case ast.ArrayLiteral():
+                return self.call("array", [self.bind(i) for i in node.items], node.span, node.items)
+            case ast.Subscript():
+                operands = (node.operand, node.index)
+                return self.call("element_at", each(self.bind, operands), node.span, operands)
             case ast.Parameter():
                 return self.parameter(node)
             case ast.ScalarQuery() | ast.InQuery() | ast.Exists():

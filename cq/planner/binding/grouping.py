@@ -227,10 +227,8 @@ def _at_the_end(
             ),
         )
     keys = _distinct_keys(group)
-    # without keys there is one row even of nothing, and its aggregates are NULL
-    aggregates = [replace(a, nullable=a.nullable or not (keys or a.function.never_null)) for a in calls.aggregates]
-    key_names, aggregate_names = _names(keys, aggregates, items)
-    result = Aggregate(node, keys, tuple(aggregates), key_names, aggregate_names, span=span)
+    key_names, aggregate_names = _names(keys, calls.aggregates, items)
+    result = Aggregate(node, keys, tuple(calls.aggregates), key_names, aggregate_names, span=span)
     return Grouped(result, {k: i for i, k in enumerate(keys)}, len(keys))
 
 

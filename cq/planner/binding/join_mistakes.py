@@ -19,7 +19,6 @@ from cq.planner.binding.windows import no_event_time
 
 LONGEST_SHOWN, LONGEST_SIDE = 120, 40  # characters of a join, and of one of its sides, that a help line writes out
 SOME, WIDE = "INTERVAL '5' SECOND", "INTERVAL '1' HOUR"
-LOOK_UP = "[LEFT] JOIN v FOR SYSTEM_TIME AS OF s.ts ON its group keys"
 _MONTHS = {"add_months", "subtract_months"}
 _JOIN = "a join of endless inputs without an equality of its sides"
 
@@ -97,16 +96,6 @@ def refused_unnest(node: ast.Join) -> CompileError:
         f"{node.kind} JOIN with UNNEST is not supported yet",
         keyword_span(node),
         help="write CROSS JOIN UNNEST(…): a row whose array is empty is left out",
-    )
-
-
-def refused_asof(node: ast.Join) -> CompileError:
-    """CQ0501 for ASOF JOIN."""
-    return compile_error(
-        "CQ0501",
-        "ASOF JOIN is not supported yet",
-        keyword_span(node),
-        help=f"to look up the latest row of a windowed view v, write {LOOK_UP}",
     )
 
 
@@ -326,7 +315,7 @@ def _unfit(part: Call, sides: Sides) -> CompileError | None:
 def _difference(part: Expr, sides: Sides) -> CompileError:
     return compile_error(
         "CQ0408",
-        "the bounds of a join compare the event times themselves, not their difference",
+        "the bounds of a join compare the event times themselves, or their difference with a constant interval",
         part.span,
         help=f"write {within(sides)}",
     )

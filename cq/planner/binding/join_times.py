@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cq.errors import NOWHERE, Span
 from cq.lang.expressions import Call, Column, Expr, Literal, columns_of
@@ -73,9 +73,10 @@ def bounds_of(part: Expr, sides: Sides) -> Bounds | None:
     """The bounds that a comparison of two event times sets; None for any other condition."""
     match part:
         case Call(function=f, args=(a, b)) if f.name in FLIPPED:
-            x, y = instant_of(a, sides), instant_of(b, sides)
-            if x is None or y is None or x.right == y.right:
+            compared = _instants(a, b, sides) or _moved_over(a, b, sides)
+            if compared is None or compared[0].right == compared[1].right:
                 return None
+            x, y = compared
             sign, mine, other = (f.name, x, y) if x.right else (FLIPPED[f.name], y, x)
         case _:
             return None
@@ -84,6 +85,28 @@ def bounds_of(part: Expr, sides: Sides) -> Bounds | None:
     least = distance + (sign == ">") if sign in {">", ">=", "="} else -UNBOUNDED_US
     greatest = distance - (sign == "<") if sign in {"<", "<=", "="} else UNBOUNDED_US
     return Bounds((other.time, mine.time), least, greatest, part.span)
+
+
+def _instants(a: Expr, b: Expr, sides: Sides) -> tuple[Instant, Instant] | None:
+    """Two event times; None where one of the expressions is none."""
+    x, y = instant_of(a, sides), instant_of(b, sides)
+    return (x, y) if x is not None and y is not None else None
+
+
+def _moved_over(a: Expr, b: Expr, sides: Sides) -> tuple[Instant, Instant] | None:
+    """What is compared where one side is the difference of two event times, and the other a constant.
+
+    x - y < c is x < y + c, and c < x - y is y + c < x.
+    """
+    for difference, constant in ((a, b), (b, a)):
+        match difference:
+            case Call(function=f, args=(x, y)) if f.name == "-":
+                found, by_us = _instants(x, y, sides), constant_us(constant)
+                if found is not None and by_us is not None:
+                    first, second = found
+                    second = replace(second, offset_us=second.offset_us + by_us)
+                    return (first, second) if difference is a else (second, first)
+    return None
 
 
 def instant_of(e: Expr, sides: Sides) -> Instant | None:

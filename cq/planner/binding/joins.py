@@ -123,21 +123,27 @@ def condition(
     """The condition of ON, or that of USING."""
     binder = ExprBinder(both, parameters, ON, SelectCalls({}))
     if node.using:
-        sides = []
-        for name in node.using:
-            a = one_named(left.columns, name, node.using_span)
-            b = one_named(both.columns[len(left.columns) :], name, node.using_span)
-            if a is None or b is None:
-                raise compile_error(
-                    "CQ0203",
-                    f'"{name}" in USING is not a column of {(right if a else left).title}',
-                    node.using_span,
-                    help="write ON l.x = r.y where the names differ",
-                )
-            sides.append(binder.compare("=", a.expr, b.expr, node.using_span))
-        return conjunction(sides)
+        pairs = named_by_using(node, both, left, right)
+        return conjunction([binder.compare("=", a, b, node.using_span) for a, b in pairs])
     assert node.on is not None, "a join without a condition"
     return binder.condition(node.on, "the condition of ON")
+
+
+def named_by_using(node: ast.Join, both: Relation, left: Relation, right: Relation) -> list[tuple[Expr, Expr]]:
+    """The columns of the left and of the right side that USING names. CQ0203 for one that a side does not have."""
+    found = []
+    for name in node.using:
+        a = one_named(left.columns, name, node.using_span)
+        b = one_named(both.columns[len(left.columns) :], name, node.using_span)
+        if a is None or b is None:
+            raise compile_error(
+                "CQ0203",
+                f'"{name}" in USING is not a column of {(right if a else left).title}',
+                node.using_span,
+                help="write ON l.x = r.y where the names differ",
+            )
+        found.append((a.expr, b.expr))
+    return found
 
 
 def equated(part: Expr, width: int) -> tuple[Expr, Expr] | None:

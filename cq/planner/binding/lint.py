@@ -115,9 +115,9 @@ def _unread(script: ast.Script) -> Iterator[Diagnostic]:
 def _names_read(nodes: Iterable[object]) -> Iterator[str]:
     for node in _within(nodes):
         if isinstance(node, ast.TableRef):
-            yield node.name
-        elif isinstance(node, ast.TableArgument) and isinstance(node.source, str):
-            yield node.source
+            yield from () if node.is_path else (node.name,)
+        elif isinstance(node, ast.TableArgument):
+            yield from (node.source,) if isinstance(node.source, str) and not node.is_path else ()
         elif isinstance(node, ast.TableFunction):  # TUMBLE(s, …): a bare name is parsed as a column
             yield from (a.name for a in node.args if isinstance(a, ast.ColumnRef))
             named = (a.value for a in node.args if isinstance(a, ast.NamedArgument))

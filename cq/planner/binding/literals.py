@@ -10,11 +10,13 @@ from fractions import Fraction
 from cq.errors import Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
+from cq.lang.functions.arrays import no_element
 from cq.lang.types import (
     BIGINT,
     BOOLEAN,
     DATE,
     DOUBLE,
+    ELEMENTS,
     INT64_MAX,
     INT64_MIN,
     INTEGER,
@@ -115,7 +117,11 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 def bind_type(type_: ast.TypeName) -> DataType:
     """The type a type name means. CQ0304 for a DECIMAL over 38 digits, CQ0501 for a type not built yet."""
     if isinstance(type_, ast.ArrayType):
-        return array(bind_type(type_.element))
+        element = bind_type(type_.element)
+        if element.kind not in ELEMENTS:
+            refusal = no_element(element)
+            raise compile_error(refusal.code, refusal.message, type_.span, help=refusal.help)
+        return array(element)
     name = type_.name
     if name in DECIMAL_NAMES:
         return _decimal_type(type_)

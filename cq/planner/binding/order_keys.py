@@ -21,7 +21,7 @@ def order_key(item: ast.OrderItem, expr: Expr) -> OrderKey:
             f"ORDER BY a value of type {expr.type} is not supported yet",
             item.expr.span,
             label=str(expr.type),
-            help="order by an element, or by the text that was split",
+            help="order by an element, a[1], or by CARDINALITY(a)",
         )
     return OrderKey(expr, item.descending, not item.descending if item.nulls_first is None else item.nulls_first)
 

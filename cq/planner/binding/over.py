@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from cq.errors import Span, compile_error
 from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, Or, transform
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import BIGINT, BOOLEAN, Physical
+from cq.lang.types import BIGINT, BOOLEAN, Kind, Physical
 from cq.planner.binding.calls import RUNNING_FRAME, OverCall, Rank
 from cq.planner.binding.made import aggregate_call, column, compared, differ, integer
 from cq.planner.binding.scope import Hole, Room
@@ -92,16 +92,10 @@ def _beside_groups(
 
 def _never_null(key: Expr) -> tuple[Expr, ...]:
     """Keys that are equal where this one is, NULL and NULL being equal: a join matches no NULL."""
-    if key.type.physical is Physical.LIST:
-        raise compile_error(
-            "CQ0501",
-            f"OVER of a whole partition by a value of type {key.type} is not supported yet",
-            key.span,
-            help="partition by an element, or by the text that was split",
-        )
     if not key.nullable:
         return (key,)
-    filler = Literal(key.type, False, False if key.type == BOOLEAN else FILLERS[key.type.physical])
+    other = {Kind.BOOLEAN: False, Kind.ARRAY: ()}.get(key.type.kind, FILLERS[key.type.physical])
+    filler = Literal(key.type, False, other)
     return Coalesce(key.type, False, (key, filler)), IsNull(BOOLEAN, False, key)
 
 

@@ -11,6 +11,7 @@ from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal, conjuncts
 from cq.lang.schema import Field
+from cq.planner.binding.asof_joins import asof_join
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.constants import bind_values
 from cq.planner.binding.expressions import Clause, ExprBinder
@@ -18,7 +19,6 @@ from cq.planner.binding.fan_out import check_copies
 from cq.planner.binding.join_mistakes import (
     bounds_in_where,
     lacks_bounds,
-    refused_asof,
     refused_unnest,
 )
 from cq.planner.binding.join_times import Sides, bounds_of
@@ -43,6 +43,10 @@ class Names(Protocol):
 
     def lookup(self, name: str, span: Span) -> Relation:
         """The stream or view of that name."""
+        ...
+
+    def file(self, path: str, span: Span) -> Relation:
+        """The file of that path, as a stream."""
         ...
 
     def constant_rows(self, fields: tuple[Field, ...], rows: tuple[tuple[Any, ...], ...], span: Span) -> LogicalNode:
@@ -209,13 +213,15 @@ class QueryBinder:
 
     def table(self, node: ast.TableRef) -> Relation:
         span = node.name_span if node.name_span != NOWHERE else node.span
-        relation = self.named(node.name, span)
+        relation = self.named(node.name, span, node.is_path)
         if node.alias is None:
             return replace(relation, span=span)
         title = relation.title
         return replace(renamed(relation, node.alias, node.columns, span), title=title, span=span)
 
-    def named(self, name: str, span: Span) -> Relation:
+    def named(self, name: str, span: Span, is_path: bool) -> Relation:
+        if is_path:
+            return self.names.file(name, span)
         found = self.ctes.get(name)
         return found if found is not None else self.names.lookup(name, span)
 
@@ -225,11 +231,11 @@ class QueryBinder:
             return temporal_join(node, left, self.table(replace(right, as_of=None)), right.as_of, self.parameters)
         if isinstance(right, ast.Unnest) and node.kind in {"CROSS", "INNER"} and _always(node.on) and not node.using:
             return unnest(right, left, self.parameters)
-        if node.asof:
-            raise refused_asof(node)
         if isinstance(right, ast.Unnest):
             raise refused_unnest(node)
         other = with_windows(self.relation(right))
+        if node.asof:
+            return asof_join(node, left, other, self.parameters)
         if node.natural:
             node = by_common_names(node, left, other)
         return stream_join(node, left, other, self.parameters)
@@ -308,7 +314,7 @@ class QueryBinder:
         table, arguments = split_table_arguments(node)
         if isinstance(table.source, str):
             span = table.name_span if table.name_span != NOWHERE else table.span
-            relation = replace(self.named(table.source, span), span=span)
+            relation = replace(self.named(table.source, span, table.is_path), span=span)
         else:
             relation = relation_of(self.nested(table.source), None, "the query", table.span)
         binder = ExprBinder(relation, self.parameters, Clause("a window"), SelectCalls({}))

@@ -107,6 +107,14 @@ def projection(node: LogicalNode, exprs: Sequence[Expr], names: Sequence[str], s
     return Project(node, tuple(exprs), tuple(names), span=span)
 
 
+def with_nulls(relation: Relation) -> Relation:
+    """The relation; each of its columns may be NULL, as a key is in the rows of a set that leaves it out."""
+    columns = (
+        replace(c, expr=replace(c.expr, nullable=True)) if isinstance(c.expr, Column) else c for c in relation.columns
+    )
+    return replace(relation, columns=tuple(columns))
+
+
 def renamed(relation: Relation, alias: str, names: Sequence[str], span: Span) -> Relation:
     """The relation under another name, its columns renamed where `names` are given."""
     shown = [c for c in relation.columns if not c.hidden]

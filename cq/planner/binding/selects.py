@@ -28,6 +28,7 @@ from cq.planner.binding.scope import (
     holes_of,
     listing,
     projection,
+    with_nulls,
 )
 from cq.planner.binding.sets import distinct, first_of_each
 from cq.planner.binding.sorting import ORDER_BY, Limited, ordered
@@ -106,6 +107,8 @@ class SelectBinder:
 
     def __post_init__(self) -> None:
         windows = {w.name: w.spec for w in self.select.windows}
+        if any(isinstance(item, ast.GroupingSets) for item in self.select.group_by):
+            self.relation = with_nulls(self.relation)
         self.calls = SelectCalls(windows, self.relation.window is not None, sub_query=self.sub_query)
         self.aliases = {i.alias: i.expr for i in self.select.items if isinstance(i, ast.SelectItem) and i.alias}
 
@@ -125,8 +128,9 @@ class SelectBinder:
         check_columns(len(items), self.select.span)
         where = self.attempt(self.where)
         sets = self.attempt(sets_of, self.select.group_by, lambda key: self.group_key(key, items))
+        self.calls.of_nothing = self.has_group_of_nothing(where, sets or ())
         exprs = [i.bound or self.attempt(self.value, i) for i in items]
-        exprs += self.distinct_keys(items)
+        exprs += self.distinct_keys(items, exprs)
         having = self.attempt(self.conditions, self.select.having, HAVING)
         qualify = self.attempt(self.condition, self.select.qualify, QUALIFY)
         order = [self.attempt(self.order_key, item, items, exprs[: len(items)]) for item in self.order]
@@ -231,6 +235,12 @@ class SelectBinder:
             return False
         return self.calls.group_window is not None or any(holes_of(e, Room.WINDOW) for e in group)
 
+    def has_group_of_nothing(self, where: Conditions | None, sets: Sequence[tuple[Expr, ...]]) -> bool:
+        """Whether there may be a row of no rows: a group without keys, or perhaps without, that no window makes."""
+        if self.relation.window is not None and self.groups_by_window(where, [k for keys in sets for k in keys]):
+            return False
+        return self.select.group_all or any(all(isinstance(k, Literal) for k in keys) for keys in sets)
+
     def in_windows(self, where: Conditions | None) -> Limited:
         """This SELECT over rows that are in their windows already; WHERE comes before that unless it reads a bound."""
         relation, select = self.relation, self.select
@@ -315,14 +325,9 @@ class SelectBinder:
         assert item.expr is not None
         return settled(self.binder(SELECT_LIST).bind(item.expr))
 
-    def distinct_keys(self, items: Sequence[Item]) -> list[Expr | None]:
-        """The expressions of DISTINCT ON; numbers and aliases looked up."""
-        return [self.attempt(self.distinct_key, node, items) for node in self.select.distinct_on]
-
-    def distinct_key(self, node: ast.Expr, items: Sequence[Item]) -> Expr:
-        if isinstance(node, ast.NumberLiteral) and node.text.isdigit():
-            return self.ordinal(node, items, DISTINCT_ON)
-        return settled(self.binder(DISTINCT_ON, aliases=True).bind(node))
+    def distinct_keys(self, items: Sequence[Item], exprs: Sequence[Expr | None]) -> list[Expr | None]:
+        """The expressions of DISTINCT ON: columns of the result as ORDER BY names them, or others over the FROM."""
+        return [self.attempt(self.result_key, node, DISTINCT_ON, items, exprs) for node in self.select.distinct_on]
 
     def where(self) -> Conditions | None:
         conditions = self.conditions(self.select.where, WHERE)
@@ -361,7 +366,7 @@ class SelectBinder:
         if node is self.calls.group_window:
             return ()
         if isinstance(node, ast.NumberLiteral) and node.text.isdigit():
-            key = self.attempt(self.ordinal, node, items, GROUP_BY)
+            key = self.attempt(self.ordinal, node, items)
         else:
             key = self.attempt(self.binder(GROUP_BY, aliases=True).bind, node)
         return () if key is None else (key,)
@@ -371,20 +376,26 @@ class SelectBinder:
         if not self.calls.aggregates and not all(any(not isinstance(k, Literal) for k in keys) for keys in sets):
             self.calls.aggregates.append(aggregate_call("count", span=self.select.span))
 
-    def ordinal(self, node: ast.NumberLiteral, items: Sequence[Item], clause: Clause) -> Expr:
+    def ordinal(self, node: ast.NumberLiteral, items: Sequence[Item]) -> Expr:
         """`GROUP BY 2`: the second column of the select list."""
         item = items[place_of(node, len(items))]
         if item.bound is not None:
             return item.bound
         assert item.expr is not None
-        return self.binder(clause).bind(item.expr)
+        return self.binder(GROUP_BY).bind(item.expr)
 
     def order_key(self, item: ast.OrderItem, items: Sequence[Item], exprs: Sequence[Expr | None]) -> OrderKey | None:
-        """An item of ORDER BY: a column of the result by its name or number, else an expression over the FROM."""
-        node = item.expr
+        """The key that an item of ORDER BY is."""
+        expr = self.result_key(item.expr, ORDER_BY, items, exprs)
+        return order_key(item, replace(expr, span=item.expr.span)) if expr is not None else None
+
+    def result_key(
+        self, node: ast.Expr, clause: Clause, items: Sequence[Item], exprs: Sequence[Expr | None]
+    ) -> Expr | None:
+        """A column of the result by its name or number, else an expression over the FROM."""
         if isinstance(node, ast.NumberLiteral) and node.text.isdigit():
-            expr = exprs[place_of(node, len(items))]
-        elif isinstance(node, ast.ColumnRef) and node.qualifier is None and any(i.name == node.name for i in items):
+            return exprs[place_of(node, len(items))]
+        if isinstance(node, ast.ColumnRef) and node.qualifier is None and any(i.name == node.name for i in items):
             named = [e for i, e in zip(items, exprs, strict=True) if i.name == node.name]
             if any(e != named[0] for e in named):
                 raise compile_error(
@@ -394,10 +405,8 @@ class SelectBinder:
                     label=f"{len(named)} columns of the result have this name",
                     help="give the columns aliases, or order by their number",
                 )
-            expr = named[0]
-        else:
-            expr = self.binder(ORDER_BY, aliases=True).bind(node)
-        return order_key(item, replace(expr, span=node.span)) if expr is not None else None
+            return named[0]
+        return settled(self.binder(clause, aliases=True).bind(node))
 
     def make_group_window(self) -> None:
         """`GROUP BY TUMBLE(ts, i)`: the windows of the FROM."""

@@ -20,15 +20,9 @@ ARITHMETIC_WORDS = {
     "||": "concatenate {0} and {1}",
 }
 
-_REFUSALS: dict[type[ast.Node], tuple[str, str]] = {
-    ast.ArrayLiteral: ("an array constant", "SPLIT('a,b', ',') makes an array of text"),
-    ast.Subscript: ("an array subscript", "UNNEST(SPLIT(…)) returns a row for each element"),
-}
-
 
 def refused(node: ast.Node) -> CompileError:
-    what, way = _REFUSALS.get(type(node), (type(node).__name__, ""))
-    return compile_error("CQ0501", f"{what} is not supported yet", node.span, help=way)
+    return compile_error("CQ0501", f"{type(node).__name__} is not supported yet", node.span)
 
 
 def condition_help(node: ast.Expr) -> str:
@@ -72,6 +66,8 @@ def meeting_help(a: Expr, b: Expr) -> str:
             return "write the number as an interval, such as INTERVAL '5' SECOND"
         if text.type.kind is Kind.TIMESTAMP and other.type.is_numeric:
             return "write the time as TIMESTAMP '2024-01-31 10:00:00'"
+    if a.type.kind is Kind.ARRAY and b.type.kind is Kind.ARRAY:
+        return "arrays are only equal or not: compare their elements, a[1] < b[1], or CARDINALITY(a) with another"
     if a.type.is_numeric and b.type.is_numeric:
         return "together they need a DECIMAL of more than 38 digits: CAST one of them to DOUBLE, or to fewer digits"
     targets = [t for s, t in ((b.type, a.type), (a.type, b.type)) if s != t and castable(s, t)]

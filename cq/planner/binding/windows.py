@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from cq.errors import CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
+from cq.grammar.inline import string
 from cq.lang.expressions import Column, Expr, Literal, transform
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import TIMESTAMP, Kind
@@ -20,6 +21,7 @@ from cq.planner.operators.joined import UntimedJoin
 from cq.planner.operators.window import WINDOW_COLUMNS
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import topological
+from cq.planner.plan.source import SourceDef
 
 # Panes that one row of a hopping window may touch: state and work grow with it, and `docs/limits` names it.
 MAX_PANES = 10_000
@@ -363,10 +365,7 @@ def no_event_time(relation: Relation, name: str, span: Span, is_time: bool, what
             f'{what} needs a watermark, but stream "{missing.name}" declares none',
             span,
             label="not an event time",
-            help=(
-                f"add to CREATE STREAM {missing.name}: WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND",
-                "cq schema FILE prints the CREATE STREAM of a file",
-            ),
+            help=(_declaring_time(missing, column), "cq schema FILE prints the CREATE STREAM of a file"),
         )
     joins = [n for n in topological([relation.node]) if isinstance(n, UntimedJoin)]
     joined = any(isinstance(n, Join) for n in joins)
@@ -386,6 +385,15 @@ def no_event_time(relation: Relation, name: str, span: Span, is_time: bool, what
             "select the time column unchanged in the inner query (for windows: window_end or window_time)",
         ),
     )
+
+
+def _declaring_time(source: SourceDef, column: str) -> str:
+    """How to give a stream an event time. One that the text does not declare is declared first, without columns."""
+    mark = f"WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND"
+    path = dict(source.options).get("path")
+    if not source.inferred or path is None:
+        return f"add to CREATE STREAM {source.name}: {mark}"
+    return f"CREATE STREAM {source.name} ({mark}) WITH (path = {string(path)}); then read FROM {source.name}"
 
 
 def _named(args: Sequence[ast.Node], known: set[str], call: WindowCall) -> dict[str, ast.NamedArgument]:

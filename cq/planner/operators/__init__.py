@@ -1,6 +1,7 @@
 """The operators of the logical plan: one file each, under the name their reference, codegen and Spark files share."""
 
 from cq.planner.operators.aggregate import Aggregate
+from cq.planner.operators.asof_join import AsofJoin
 from cq.planner.operators.assign_windows import AssignWindows
 from cq.planner.operators.filter import Filter
 from cq.planner.operators.interval_join import IntervalJoin
@@ -12,12 +13,14 @@ from cq.planner.operators.semi_join import SemiJoin
 from cq.planner.operators.session import SessionAggregate
 from cq.planner.operators.sort import OrderKey, Sort
 from cq.planner.operators.temporal_join import TemporalJoin
+from cq.planner.operators.trigger import Trigger
 from cq.planner.operators.union import UnionAll
 from cq.planner.operators.unnest import Unnest
 from cq.planner.operators.window import Window, WindowAggregate, Windowed, WindowKind
 
 __all__ = [
     "Aggregate",
+    "AsofJoin",
     "AssignWindows",
     "Filter",
     "IntervalJoin",
@@ -31,6 +34,7 @@ __all__ = [
     "SessionAggregate",
     "Sort",
     "TemporalJoin",
+    "Trigger",
     "UnionAll",
     "Unnest",
     "Window",

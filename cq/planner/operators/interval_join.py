@@ -8,7 +8,7 @@ from typing import Any
 from cq.lang.expressions import Expr
 from cq.lang.schema import Schema, TimeAttribute
 from cq.lang.value_text import write_duration
-from cq.planner.operators.joined import Joined
+from cq.planner.operators.joined import Joined, held
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
 from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator
 
@@ -43,14 +43,10 @@ class IntervalJoin(Joined):
         self._set_schema(Schema(self.columns(), self._times()))
 
     def _times(self) -> tuple[TimeAttribute, ...]:
-        """A row leaves when it has found the later of the two, so the earlier one lags by what it may have waited.
-
-        It waits for its own time. Another time of it is behind that by its lag at most, and by what its own time is
-        ahead: see TimeAttribute, whose law holds for sources and windows, and here for what comes out.
-        """
+        """A row leaves when it has found the later of the two, so the earlier one lags by what it may have waited."""
         width = len(self.left.schema)
-        left = [_waited(t, self.left_time, self.left_expiry_us + self.left_outer) for t in self.left.schema.times]
-        right = [_waited(t, self.right_time, self.right_expiry_us) for t in self.right.schema.times]
+        left = [held(t, self.left_time, self.left_expiry_us + self.left_outer) for t in self.left.schema.times]
+        right = [held(t, self.right_time, self.right_expiry_us) for t in self.right.schema.times]
         moved = [replace(t, column=t.column + width) for t in right]
         return tuple(left if self.left_outer else left + moved)
 
@@ -127,10 +123,3 @@ def _kept(time: TimeAttribute, expiry_us: int) -> str:
     """How long after its own moment a row is kept, in words: one of a window until that is over."""
     left_us = time.ahead_us + 1 if time.ahead_us else 0
     return write_duration(max(0, expiry_us) + left_us)
-
-
-def _waited(time: TimeAttribute, own: TimeAttribute, expiry_us: int) -> TimeAttribute:
-    """A time of a row that may wait until the watermark is so far behind its own time."""
-    if time.column == own.column:
-        return replace(time, lag_us=max(time.lag_us, expiry_us))
-    return replace(time, lag_us=time.lag_us + own.ahead_us + max(expiry_us, 0))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from cq.lang.expressions import Column, Expr, columns_of, format_expr, remap
-from cq.lang.schema import Field
+from cq.lang.schema import Field, TimeAttribute
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
@@ -129,6 +129,17 @@ class Joined(LogicalNode):
         if self.residual is not None:
             on.append(format_expr(self.residual, (*left, *right)))
         return " AND ".join(on)
+
+
+def held(time: TimeAttribute, own: TimeAttribute, behind_us: int) -> TimeAttribute:
+    """A time of a row that may wait until the watermark is so far past its own time.
+
+    Another time of it is behind that by its lag at most, and by what its own time is ahead: see TimeAttribute, whose
+    law holds for sources and windows, and here for what comes out.
+    """
+    if time.column == own.column:
+        return replace(time, lag_us=max(time.lag_us, behind_us))
+    return replace(time, lag_us=time.lag_us + own.ahead_us + max(behind_us, 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from cq.lang.expressions import Call, Expr, columns_of, format_expr, remap
+from cq.lang.expressions import Call, Expr, Literal, columns_of, format_expr, remap
 from cq.lang.schema import Field, Schema
 from cq.lang.types import BIGINT, Kind
 from cq.planner.operators.pruning import unless_same
@@ -75,4 +75,10 @@ class Unnest(Stateless):
 
 def _holds_no_null(array: Expr) -> bool:
     """Whether no element can be NULL: pieces of a text are texts."""
-    return isinstance(array, Call) and array.function.name == "split"
+    if isinstance(array, Literal):
+        return None not in (array.value or ())
+    return isinstance(array, Call) and (array.function.name == "split" or _lists_no_null(array))
+
+
+def _lists_no_null(array: Call) -> bool:
+    return array.function.name == "array" and not any(e.nullable for e in array.args)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cq.lang.expressions import Case, Expr
+from cq.lang.expressions import Case, Column, Expr, transform
 from cq.planner.physical.together import RowsOf
 from cq.planner.plan.logical import at_leaf
 from cq.planner.plan.node import LogicalNode
@@ -40,10 +40,18 @@ def one_key(keys: Sequence[LeafKey]) -> tuple[Expr, ...]:
     for k in keys:
         if k.condition is None or cases.setdefault(k.condition, k.key) != k.key:
             return ()
-    return tuple(_by_case(list(cases), [key[n] for key in cases.values()]) for n in range(len(first.key)))
+    return tuple(_by_case(first.leaf, list(cases), [key[n] for key in cases.values()]) for n in range(len(first.key)))
 
 
-def _by_case(conditions: Sequence[Expr], parts: Sequence[Expr]) -> Expr:
-    """The part of the key that belongs to the condition that is TRUE. One of them is."""
-    branches = tuple(zip(conditions[:-1], parts[:-1], strict=True))
-    return Case(parts[0].type, any(p.nullable for p in parts), branches, parts[-1])
+def _by_case(leaf: LogicalNode, conditions: Sequence[Expr], parts: Sequence[Expr]) -> Expr:
+    """The part of the key that belongs to the condition that is TRUE. One of them is.
+
+    A column that is never NULL in the rows of one operator may be in those of others, which the leaf has too.
+    """
+
+    def loose(e: Expr) -> Expr:
+        return replace(e, nullable=leaf.schema.fields[e.index].nullable) if isinstance(e, Column) else e
+
+    *values, default = (transform(p, loose) for p in parts)
+    branches = tuple(zip(conditions[:-1], values, strict=True))
+    return Case(parts[0].type, any(p.nullable for p in parts), branches, default)

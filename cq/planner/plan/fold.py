@@ -5,17 +5,15 @@ from __future__ import annotations
 from cq.lang.casts import caster
 from cq.lang.expressions import And, Call, Case, Cast, Coalesce, Expr, IsNull, Literal, Or, Value, can_fail, transform
 from cq.lang.functions import Failure, Signature
-from cq.lang.types import Kind
 
 
 def fold(expr: Expr) -> Expr:
     """One node over constants as its value; the node itself when it has other inputs, or when computing it fails.
 
-    A failure stays where it is: whether it happens depends on whether a row ever gets there. SPLIT stays too: kernels
-    know arrays only as its pieces.
+    A failure stays where it is: whether it happens depends on whether a row ever gets there.
     """
     match expr:
-        case Call(type=t, args=args) if t.kind is not Kind.ARRAY and all(isinstance(a, Literal) for a in args):
+        case Call(args=args) if all(isinstance(a, Literal) for a in args):
             return _call(expr)
         case Cast(arg=Literal(value=v)):
             return _cast(expr, v)
@@ -51,7 +49,7 @@ def _cast(expr: Cast, value: Value) -> Expr:
     if value is None:
         return Literal(expr.type, True, None, span=expr.span)
     try:
-        result = caster(expr.arg.type, expr.type)(value)
+        result = caster(expr.arg.type, expr.type, expr.try_)(value)
     except Failure:
         return Literal(expr.type, True, None, span=expr.span) if expr.try_ else expr
     return Literal(expr.type, False, result, span=expr.span)
@@ -110,7 +108,7 @@ def folded(expr: Expr) -> Expr:
 
 
 def constant(expr: Expr) -> Literal:
-    """The value of an expression without columns and arrays. Raises the Failure that computing it ends in, placed."""
+    """The value of an expression without columns. Raises the Failure that computing it ends in, placed."""
     at = found = folded(expr)
     if isinstance(found, Literal):
         return found

@@ -30,7 +30,6 @@ from cq.lang.expressions import (
     substitute,
     walk,
 )
-from cq.lang.types import Kind
 from cq.planner.operators import Filter, Over, Project, Sort, UnionAll, Unnest, WindowAggregate
 from cq.planner.operators.pruning import prune
 from cq.planner.operators.window import FIRST_KEY
@@ -228,13 +227,15 @@ def project_over_project(node: LogicalNode, uses: Uses) -> LogicalNode | None:
 
 @rule(Phase.PUSHDOWN)
 def unnest_below_project(node: LogicalNode, _: Uses) -> LogicalNode | None:
-    """Unnest(a, Project(e, x)) = Project(e + the element, Unnest(a[e], x)) if each e is a column or an array.
+    """Unnest(a, Project(e, x)) = Project(e + the element, Unnest(a[e], x)) if each e is a column or SPLIT.
 
-    Reading a column once for each element costs nothing; an array cannot fail. Kernels know no array that is a column.
+    Reading a column once for each element costs nothing; SPLIT cannot fail, and UNNEST of it makes no array.
     """
     match node:
         case Unnest(input=Project(input=below, exprs=inner, names=names, time_column=at), array=array):
-            if any(not isinstance(e, Column) and e.type.kind is not Kind.ARRAY for e in inner):
+            if any(
+                not isinstance(e, Column) and not (isinstance(e, Call) and e.function.name == "split") for e in inner
+            ):
                 return None
             made = replace(node, input=below, array=replace(substitute(array, inner), span=array.span))
             first = len(below.schema)

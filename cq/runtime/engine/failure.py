@@ -5,12 +5,16 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
+from cq.connectors.physical_rows import values_of
 from cq.lang.expressions import Value
-from cq.lang.types import DataType, Kind, Physical
+from cq.lang.types import DataType, Kind, Physical, to_arrow
 from cq.runtime.base.host import Host
 from cq.runtime.containers.strings import INLINE_STRING_BYTES
 from cq.runtime.containers.table_words import TABLE_ARENA
 from cq.runtime.engine import stage as s
+from cq.runtime.flow.lists import lists_of_array
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.job import GroupKey, Groups, Job, Met
 
@@ -117,7 +121,11 @@ def _value(host: Host, key: GroupKey, entry: int, table: int) -> Value:
         place = entry + 8 * key.word + 4
         if length > INLINE_STRING_BYTES:
             place = host.word(table, TABLE_ARENA) + host.word(entry, key.word + 1)
-        return host.read(place, length).decode(errors="replace")
+        content = host.read(place, length)
+        if key.type.kind is Kind.ARRAY:
+            lists = lists_of_array(pa.array([content], pa.binary()), to_arrow(key.type))
+            return values_of(lists, key.type)[0]
+        return content.decode(errors="replace")
     if key.type.is_float:
         return float(struct.unpack("<d", struct.pack("<q", word))[0])
     if key.type.physical is Physical.I128:

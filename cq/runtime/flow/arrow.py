@@ -14,6 +14,7 @@ import pyarrow as pa
 from cq.runtime.base.host import CompiledHost, Host, InterpretedHost
 from cq.runtime.containers.state import made, words
 from cq.runtime.flow.batch import ARROW_WORDS, LOAN_ARRAY
+from cq.runtime.flow.lists import array_of_lists, lists_of_array
 from cq.runtime.flow.parcel import PARCEL_PORT
 from cq.runtime.layout.abi import (
     OUT_DATA,
@@ -50,7 +51,10 @@ def plain_schema(columns: Sequence[ColumnSpec]) -> pa.Schema:
 
 
 def lend(host: Host, batch: pa.RecordBatch, storages: int) -> int:
-    """A loan that shows the batch. storages: -> one word a column, the layouts the batch has."""
+    """A loan that shows the batch, its lists as arrays. storages: -> one word a column, the layouts the batch has."""
+    if any(pa.types.is_list(c.type) for c in batch.columns):
+        columns = [array_of_lists(c) if pa.types.is_list(c.type) else c for c in batch.columns]
+        batch = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
     loan = made(host.function("loan_new")(batch.num_columns), "loan")
     array = loan + LOAN_ARRAY * 8
     if isinstance(host, InterpretedHost):
@@ -84,7 +88,12 @@ def _padded(buffer: pa.Buffer) -> bytes:
 
 
 def adopt(host: Host, parcel: int, columns: Sequence[ColumnSpec], schema: pa.Schema) -> pa.RecordBatch:
-    """The rows of a parcel as a record batch, which owns the parcel from now on."""
+    """The rows of a parcel as a record batch, which owns the parcel from now on; of arrays it has copies, as lists."""
+    if any(pa.types.is_list(f.type) for f in schema):
+        packed = adopt(host, parcel, columns, _with_arrays(schema))
+        pairs = zip(packed.columns, schema.types, strict=True)
+        lists = [lists_of_array(c, type_) if pa.types.is_list(type_) else c for c, type_ in pairs]
+        return pa.RecordBatch.from_arrays(lists, schema=schema)
     if isinstance(host, CompiledHost):
         array = host.function("parcel_export")(parcel, host.address("parcel_arrow_release"))
         return pa.RecordBatch._import_from_c(array, schema)
@@ -99,6 +108,11 @@ def adopt(host: Host, parcel: int, columns: Sequence[ColumnSpec], schema: pa.Sch
     if not arrays:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _with_arrays(schema: pa.Schema) -> pa.Schema:
+    """The schema as kernels fill it: arrays are `binary`."""
+    return pa.schema([f.with_type(pa.binary()) if pa.types.is_list(f.type) else f for f in schema])
 
 
 def _copied_column(host: Host, out: int, column: ColumnSpec, type_: pa.DataType, rows: int) -> pa.Array:

@@ -19,6 +19,7 @@ from cq.workloads.bids import FIRST_ID, channel_names, price_table
 from cq.workloads.nexmark import events as ev
 from cq.workloads.nexmark import streams as nx
 from cq.workloads.nexmark import texts as tx
+from cq.workloads.texts import WORDS
 
 # Bytes that a text of a column takes at most, where it is not the word of a list.
 _MOST = {"emailaddress": 16, "creditcard": 20, "itemname": nx.ITEM_MOST, "description": nx.DESCRIPTION_MOST, "url": 80}
@@ -76,7 +77,7 @@ class _Stream:
         self.set({
             a.EVENTS_SEED: seed, a.EVENTS_RATE: rate, a.EVENTS_PERIOD: arrivals.period,
             a.EVENTS_NUMBERS: numbers.ctypes.data, a.EVENTS_COUNT: len(numbers), a.EVENTS_PRICES: prices.ctypes.data,
-            a.EVENTS_CHARACTERS: tx.WORDS.ctypes.data, a.EVENTS_COLUMNS: self._columns.ctypes.data,
+            a.EVENTS_CHARACTERS: WORDS.ctypes.data, a.EVENTS_COLUMNS: self._columns.ctypes.data,
         })  # fmt: skip
 
     def set(self, words: Mapping[int, int]) -> None:

@@ -23,11 +23,11 @@ def lower_temporal_join(node: TemporalJoin, inputs: tuple[Rows, ...], context: C
     keys = [f"_k{i}" for i in range(len(node.left_keys))]
     named = ", ".join(keys)
     left_rows = context.step(
-        "left", released(left, node.left_time, f"{_keyed(node.left_keys, left, context)} as _l, _u", context)
+        "left", released(left, node.left_time, f"{keyed(node.left_keys, left, context)} as _l, _u", context)
     )
     right_rows = context.step(
         "right",
-        f"select {_keyed(node.right_keys, right, context)} as _r,\n"
+        f"select {keyed(node.right_keys, right, context)} as _r,\n"
         f"         {event_time(node.right.schema.times[0], right.columns)} as _u, _w, _s, _o\n"
         f"  from {right.name}{right.on_time}",
     )
@@ -49,7 +49,7 @@ def lower_temporal_join(node: TemporalJoin, inputs: tuple[Rows, ...], context: C
     return Lowered(f"select {select_list(columns)},\n         _w, _s, _o\n  from {matched}{kept}")
 
 
-def _keyed(keys: Sequence[Expr], rows: Rows, context: Context) -> str:
+def keyed(keys: Sequence[Expr], rows: Rows, context: Context) -> str:
     """The keys as columns, and the row as one value."""
     shown = [f"{context.text(k, rows.columns)} as _k{i}" for i, k in enumerate(keys)]
     return ", ".join((*shown, f"struct({', '.join(rows.columns)})"))

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from cq.workloads.bids import FIRST_ID, START_US
-from cq.workloads.draws import Bits, Ints, mix_columns
+from cq.workloads.draws import Bits, Ints, under
 
 ROUND = 50  # events
 PERSON, AUCTION, BID = range(1), range(1, 4), range(4, ROUND)  # places in a round
@@ -50,11 +50,6 @@ def arrivals(places: range, disorder: int) -> Arrivals:
     return Arrivals(event[(place >= places.start) & (place < places.stop)], period)
 
 
-def draw(field: int, seed: int, event: Ints) -> Bits:
-    """64 random bits for one field of every event."""
-    return mix_columns(field, seed, event)
-
-
 def time_us(event: Ints, rate: int) -> Ints:
     """When events happen, in whole milliseconds; `rate` of them a second."""
     return START_US + event * 1000 // rate * MS
@@ -71,11 +66,6 @@ def last_auction(event: Ints) -> Ints:
     return event // ROUND * AUCTIONS_A_ROUND + opened
 
 
-def below(drawn: Bits, bound: int | Ints) -> Ints:
-    """Uniform integers 0 … bound−1 from the upper half of each draw."""
-    return ((drawn >> np.uint64(33)).view(np.int64) * bound) >> 31
-
-
 def hot(newest: Ints) -> Ints:
     """The hot one at the moment."""
     return newest // HOT_EVERY * HOT_EVERY
@@ -85,11 +75,11 @@ def any_person(drawn: Bits, event: Ints) -> Ints:
     """The id of someone active, or of someone to come."""
     known = last_person(event) + 1
     active = np.minimum(known, ACTIVE_PERSONS)
-    return FIRST_ID + known - active + below(drawn, active + AHEAD)
+    return FIRST_ID + known - active + under(drawn, active + AHEAD)
 
 
 def any_auction(drawn: Bits, event: Ints) -> Ints:
     """The id of an auction that may be open, or is to come."""
     newest = last_auction(event)
     oldest = np.maximum(newest - ACTIVE_AUCTIONS, 0)
-    return FIRST_ID + oldest + below(drawn, newest - oldest + 1 + AHEAD)
+    return FIRST_ID + oldest + under(drawn, newest - oldest + 1 + AHEAD)

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from cq.workloads.batches import BATCH_ROWS
 from cq.workloads.bids import COLD_CHANNELS, FIRST_ID, HOT_CHANNELS, PRICE_STEPS, channel_names, price_table
-from cq.workloads.draws import Bits, Ints
+from cq.workloads.draws import Bits, Ints, mix_columns, under
 from cq.workloads.nexmark import events as ev
 from cq.workloads.nexmark import texts as tx
+from cq.workloads.texts import always, digits, joined, letters, words
 
 _TEXT, _NUMBER, _TIME = pa.string(), pa.int64(), pa.timestamp("us")
 
@@ -57,21 +58,21 @@ def persons(rows: int = 20_000, seed: int = 1, rate: int = 10_000, disorder: int
     """
 
     def make(event: Ints) -> list[pa.Array]:
-        mailbox, host = ev.draw(MAILBOX, seed, event), ev.draw(HOST, seed, event)
+        mailbox, host = mix_columns(MAILBOX, seed, event), mix_columns(HOST, seed, event)
         return [
             pa.array(FIRST_ID + ev.last_person(event)),
-            _one_of(tx.person_names(), ev.draw(NAME, seed, event)),
-            tx.joined(
-                tx.letters(mailbox, _length(mailbox, MAILBOX_MOST), MAILBOX_MOST),
-                tx.always("@", len(event)),
-                tx.letters(host, _length(host, HOST_MOST), HOST_MOST),
-                tx.always(".com", len(event)),
+            _one_of(tx.person_names(), mix_columns(NAME, seed, event)),
+            joined(
+                letters(mailbox, _length(mailbox, MAILBOX_MOST), MAILBOX_MOST),
+                always("@", len(event)),
+                letters(host, _length(host, HOST_MOST), HOST_MOST),
+                always(".com", len(event)),
             ),
-            tx.joined(tx.digits(ev.draw(CARD, seed, event), CARD_GROUPS, CARD_WIDTH)),
-            _one_of(pa.array(tx.CITIES), ev.draw(CITY, seed, event)),
-            _one_of(pa.array(tx.STATES), ev.draw(STATE, seed, event)),
+            joined(digits(mix_columns(CARD, seed, event), CARD_GROUPS, CARD_WIDTH)),
+            _one_of(pa.array(tx.CITIES), mix_columns(CITY, seed, event)),
+            _one_of(pa.array(tx.STATES), mix_columns(STATE, seed, event)),
             _time(ev.time_us(event, rate)),
-            _extra(ev.draw(PERSON_EXTRA, seed, event), EXTRA_PERSON),
+            _extra(mix_columns(PERSON_EXTRA, seed, event), EXTRA_PERSON),
         ]
 
     return _batches(make, PERSON_SCHEMA, ev.arrivals(ev.PERSON, disorder), rows)
@@ -85,21 +86,21 @@ def auctions(rows: int = 60_000, seed: int = 1, rate: int = 10_000, disorder: in
     longest_ms = life_ms(rate)
 
     def make(event: Ints) -> list[pa.Array]:
-        item, description = ev.draw(ITEM, seed, event), ev.draw(DESCRIPTION, seed, event)
-        seller, begins = ev.draw(SELLER, seed, event), ev.time_us(event, rate)
-        initial = _price(ev.draw(INITIAL, seed, event))
+        item, description = mix_columns(ITEM, seed, event), mix_columns(DESCRIPTION, seed, event)
+        seller, begins = mix_columns(SELLER, seed, event), ev.time_us(event, rate)
+        initial = _price(mix_columns(INITIAL, seed, event))
         common = seller & np.uint64(3) != 0
         return [
             pa.array(FIRST_ID + ev.last_auction(event)),
-            tx.joined(tx.words(item, _length(item, ITEM_MOST), ITEM_MOST)),
-            tx.joined(tx.words(description, _length(description, DESCRIPTION_MOST), DESCRIPTION_MOST)),
+            joined(words(item, _length(item, ITEM_MOST), ITEM_MOST)),
+            joined(words(description, _length(description, DESCRIPTION_MOST), DESCRIPTION_MOST)),
             pa.array(initial),
-            pa.array(initial + _price(ev.draw(RESERVE, seed, event))),
+            pa.array(initial + _price(mix_columns(RESERVE, seed, event))),
             _time(begins),
-            _time(begins + (1 + ev.below(ev.draw(EXPIRES, seed, event), longest_ms)) * ev.MS),
+            _time(begins + (1 + under(mix_columns(EXPIRES, seed, event), longest_ms)) * ev.MS),
             pa.array(np.where(common, FIRST_ID + ev.hot(ev.last_person(event)), ev.any_person(seller, event))),
-            pa.array(FIRST_CATEGORY + ev.below(ev.draw(CATEGORY, seed, event), CATEGORIES)),
-            _extra(ev.draw(AUCTION_EXTRA, seed, event), EXTRA_AUCTION),
+            pa.array(FIRST_CATEGORY + under(mix_columns(CATEGORY, seed, event), CATEGORIES)),
+            _extra(mix_columns(AUCTION_EXTRA, seed, event), EXTRA_AUCTION),
         ]
 
     return _batches(make, AUCTION_SCHEMA, ev.arrivals(ev.AUCTION, disorder), rows)
@@ -115,10 +116,10 @@ def bids(
     channels, urls, higher = channel_names(), tx.urls(seed), FIRST_ID * flink_bidders
 
     def make(event: Ints) -> list[pa.Array]:
-        auction, bidder = ev.draw(AUCTION, seed, event), ev.draw(BIDDER, seed, event)
-        channel = ev.draw(CHANNEL, seed, event)
+        auction, bidder = mix_columns(AUCTION, seed, event), mix_columns(BIDDER, seed, event)
+        channel = mix_columns(CHANNEL, seed, event)
         common = FIRST_ID + ev.hot(ev.last_auction(event))
-        cold = len(HOT_CHANNELS) + ev.below(channel, COLD_CHANNELS)
+        cold = len(HOT_CHANNELS) + under(channel, COLD_CHANNELS)
         number = np.where(channel & np.uint64(1), cold, ((channel >> np.uint64(1)) & np.uint64(3)).view(np.int64))
         buyer = np.where(
             bidder & np.uint64(3) != 0,
@@ -128,11 +129,11 @@ def bids(
         return [
             pa.array(np.where(auction & np.uint64(1), common, ev.any_auction(auction, event))),
             pa.array(buyer + higher),
-            pa.array(_price(ev.draw(PRICE, seed, event))),
+            pa.array(_price(mix_columns(PRICE, seed, event))),
             channels.take(pa.array(number)),
             urls.take(pa.array(number)),
             _time(ev.time_us(event, rate)),
-            _extra(ev.draw(BID_EXTRA, seed, event), EXTRA_BID),
+            _extra(mix_columns(BID_EXTRA, seed, event), EXTRA_BID),
         ]
 
     return _batches(make, BID_SCHEMA, ev.arrivals(ev.BID, disorder), rows)
@@ -158,7 +159,7 @@ def _time(us: Ints) -> pa.Array:
 
 
 def _one_of(choices: pa.StringArray, drawn: Bits) -> pa.Array:
-    return choices.take(pa.array(ev.below(drawn, len(choices))))
+    return choices.take(pa.array(under(drawn, len(choices))))
 
 
 def life_ms(rate: int) -> int:
@@ -168,7 +169,7 @@ def life_ms(rate: int) -> int:
 
 def _length(drawn: Bits, most: int) -> Ints:
     """How long a random text is: less than `most`."""
-    return SHORTEST + ev.below(drawn, most - SHORTEST)
+    return SHORTEST + under(drawn, most - SHORTEST)
 
 
 def extra_span(average: int) -> tuple[int, int]:
@@ -178,7 +179,7 @@ def extra_span(average: int) -> tuple[int, int]:
 
 def _extra(drawn: Bits, average: int) -> pa.StringArray:
     shortest, lengths = extra_span(average)
-    return tx.joined(tx.letters(drawn, shortest + ev.below(drawn, lengths), shortest + lengths - 1))
+    return joined(letters(drawn, shortest + under(drawn, lengths), shortest + lengths - 1))
 
 
 def _price(drawn: Bits) -> Ints:

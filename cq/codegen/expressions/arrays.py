@@ -1,0 +1,221 @@
+"""Arrays in kernels: how elements are read and written, and the kernel forms of the functions of arrays.
+
+cq/runtime/values/arrays.py says how an array lies in its bytes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from cq.codegen.expressions.casts import cast_form
+from cq.codegen.expressions.forms import FORMS, PURE, Strict, form, give_text, no_memory
+from cq.codegen.values import Scope, Val
+from cq.codegen.writer import expr
+from cq.lang.expressions import Cast, Column
+from cq.lang.types import DataType, Kind, Physical
+from cq.runtime.layout import abi
+from cq.runtime.layout.words import Word
+from cq.runtime.values import arrays
+
+_ORDERS = {
+    Physical.I64: Word(arrays.WORD, "WORD"),
+    Physical.I128: Word(arrays.WIDE, "WIDE"),
+    Physical.F64: Word(arrays.FLOAT, "FLOAT"),
+    Physical.BYTES: Word(arrays.TEXT, "TEXT"),
+}
+
+
+def element_type(type_: DataType) -> DataType:
+    """The type of an array's elements."""
+    assert type_.element is not None, f"{type_} is no array"
+    return type_.element
+
+
+def order_of(type_: DataType) -> Word:
+    """How the elements of an array are compared, as natives are told."""
+    return _ORDERS[element_type(type_).physical]
+
+
+def _width(element: DataType) -> int:
+    return 2 if element.physical is Physical.I128 else 1
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def count_of(scope: Scope, array: Val) -> ast.expr:
+    """How many elements an array that is not NULL has."""
+    return scope.let(expr("ld_i64(A, 0)", A=array.parts[0]), "count")
+
+
+def element(scope: Scope, array: Val, count: ast.expr, place: ast.expr) -> Val:
+    """The element at a place, from 0, that the array has."""
+    type_, address = element_type(array.type), array.parts[0]
+    flag = expr("ld_u8(A, 8 + C * WIDTH + P) != 0", A=address, C=count, WIDTH=8 * _width(type_), P=place)
+    null = scope.let(flag, "element_null")
+    if type_.physical is Physical.BYTES:
+        start = scope.let(expr("text_start(A, P)", A=address, P=place), "start")
+        text = expr("A + array_bytes(C, 1) + S", A=address, C=count, S=start)
+        size = expr("ld_i64(A, 1 + P) - S", A=address, P=place, S=start)
+        return Val(type_, (scope.let(text, "element"), scope.let(size, "size")), null)
+    if type_.physical is Physical.I128:
+        low, high = (expr("ld_i64(A, N + P * 2)", A=address, N=n, P=place) for n in (1, 2))
+        return Val(type_, (scope.let(low, "low"), scope.let(high, "high")), null)
+    load = "ld_f64(A, 1 + P)" if type_.is_float else "ld_i64(A, 1 + P)"
+    word = expr(f"{load} != 0" if type_.kind is Kind.BOOLEAN else load, A=address, P=place)
+    return Val(type_, (scope.let(word, "element"),), null)
+
+
+@contextmanager
+def each_element(scope: Scope, array: Val) -> Iterator[tuple[ast.expr, Val]]:
+    """Inside, one element after the other, with its place from 0."""
+    count = count_of(scope, array)
+    turn = scope.writer.fresh("p")
+    place = ast.Name(turn, ast.Load())
+    with scope.writer.for_(turn, 0, count), scope.block():
+        yield place, element(scope, array, count, place)
+
+
+# -- making -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Making:
+    """An array of so many elements that is being made. Texts are gathered as (address, length) until all are there."""
+
+    scope: Scope
+    call: Strict
+    type: DataType
+    count: ast.expr
+    address: ast.expr
+    size: ast.expr
+
+    @staticmethod
+    def of(scope: Scope, call: Strict, type_: DataType, count: ast.expr) -> Making:
+        """type_: of the elements."""
+        if type_.physical is Physical.BYTES:
+            room = expr("C * WORDS * 8", C=count, WORDS=Word(arrays.ITEM_WORDS, "ITEM_WORDS"))
+            address = scope.let(expr("step_bytes(state, R)", R=room), "items")
+        else:
+            address = scope.let(expr("array_new(state, C, W)", C=count, W=_width(type_)), "array")
+        no_memory(scope, call, expr("A == 0", A=address))
+        size = scope.let(expr("ld_i64(state, W)", W=abi.STATE_RESULT), "size")
+        return Making(scope, call, type_, count, address, size)
+
+    def put(self, place: ast.expr, value: Val) -> None:
+        """The element at a place, which none was put at."""
+        code, words = self.scope.writer.code, list(value.parts)
+        if self.type.physical is Physical.BYTES:
+            if value.null is not None:
+                words[1] = expr("pick(N, -1, L)", N=value.null, L=words[1])
+            for n, word in enumerate(words):
+                code("st_i64(A, P * 2 + N, W)", A=self.address, P=place, N=n, W=word)
+            return
+        if self.type.is_float:
+            words = [expr("f64_bits(X)", X=value.it)]
+        elif self.type.kind is Kind.BOOLEAN:
+            words = [expr("pick(X, 1, 0)", X=value.it)]
+        width = _width(self.type)
+        for n, word in enumerate(words):
+            kept = word if value.null is None else expr("pick(N, 0, W)", N=value.null, W=word)
+            code("st_i64(A, P * WIDTH + N, W)", A=self.address, P=place, WIDTH=width, N=1 + n, W=kept)
+        if value.null is not None:
+            flag = expr("pick(N, 1, 0)", N=value.null)
+            code("st_u8(A, 8 + C * W + P, F)", A=self.address, C=self.count, W=8 * width, P=place, F=flag)
+
+    def finish(self) -> tuple[ast.expr, ast.expr]:
+        """Address and length of the array."""
+        if self.type.physical is not Physical.BYTES:
+            return self.address, self.size
+        made = expr("array_of_texts(state, A, C)", A=self.address, C=self.count)
+        address = self.scope.let(made, "array")
+        no_memory(self.scope, self.call, expr("A == 0", A=address))
+        return address, self.scope.let(expr("ld_i64(state, W)", W=abi.STATE_RESULT), "size")
+
+
+def array_of_values(scope: Scope, call: Strict, type_: DataType, values: tuple[Val, ...]) -> tuple[ast.expr, ast.expr]:
+    """Address and length of the array of these values."""
+    making = Making.of(scope, call, type_, ast.Constant(len(values)))
+    for place, value in enumerate(values):
+        making.put(ast.Constant(place), value)
+    return making.finish()
+
+
+@form("array")
+def _array(scope: Scope, call: Strict) -> None:
+    call.give(scope, *array_of_values(scope, call, element_type(call.type), call.args))
+
+
+@form("split")
+def _split(scope: Scope, call: Strict) -> None:
+    (text, length), (separator, size) = (v.parts for v in call.args)
+    made = expr("split_array(state, T, L, S, LS)", T=text, L=length, S=separator, LS=size)
+    give_text(scope, call, made)
+
+
+@form("cast_array_array")
+def _cast(scope: Scope, call: Strict) -> None:
+    """Element by element, where the elements do not lie the same in both."""
+    assert isinstance(call.node, Cast)
+    (array,) = call.args
+    source, target = element_type(array.type), element_type(call.type)
+    if cast_form(replace(call.node, arg=Column(source, True, 0), type=target)) in {"cast_same", "cast_widened"}:
+        call.give(scope, *array.parts)
+        return
+    making = Making.of(scope, call, target, count_of(scope, array))
+    with each_element(scope, array) as (place, one):
+        making.put(place, _cast_element(scope, call, target, one))
+    call.give(scope, *making.finish())
+
+
+def _cast_element(scope: Scope, call: Strict, target: DataType, one: Val) -> Val:
+    assert isinstance(call.node, Cast)
+    cast = replace(call.node, type=target, arg=Column(one.type, True, 0))
+    result = scope.variables(target, True, "cast")
+    step = Strict(cast, (one,), result, f"the value cannot be cast to {target}")
+    name = cast_form(cast)
+    assert one.null is not None
+    with scope.when(expr("not N", N=one.null)):
+        if name in PURE:
+            step.give(scope, PURE[name](scope, step))
+        else:
+            FORMS[name](scope, step)
+    return result
+
+
+# -- what is in an array ----------------------------------------------------------------------------------------------
+
+
+@form("array_element")
+def _element(scope: Scope, call: Strict) -> None:
+    array, number = call.args
+    place = scope.let(expr("array_place(A, N)", A=array.parts[0], N=number.it), "place")
+    with scope.when(expr("P >= 0", P=place)):
+        found = element(scope, array, count_of(scope, array), place)
+        scope.assign(call.result, found)
+
+
+@form("cardinality")
+def _cardinality(scope: Scope, call: Strict) -> None:
+    call.give(scope, count_of(scope, call.args[0]))
+
+
+def _find(scope: Scope, call: Strict) -> ast.expr:
+    """The number of the first element that equals the second argument; 0 where none does."""
+    array, wanted = call.args
+    other, _ = array_of_values(scope, call, wanted.type, (wanted,))
+    how = order_of(array.type)
+    return scope.let(expr("array_find(A, O, HOW)", A=array.parts[0], O=other, HOW=how), "number")
+
+
+@form("array_contains")
+def _contains(scope: Scope, call: Strict) -> None:
+    call.give(scope, scope.let(expr("N > 0", N=_find(scope, call)), "there"))
+
+
+@form("array_position")
+def _position(scope: Scope, call: Strict) -> None:
+    call.give(scope, _find(scope, call))

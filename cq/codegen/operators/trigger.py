@@ -1,0 +1,490 @@
+"""trigger: the serial loop. A transaction works on copies of the rows it names; accepted, it writes them back.
+
+What a program reads is found once and is then in locals, so that a rejection has nothing to undo. Two accesses of one
+table may name the same row: whichever is read later takes over what the other one holds (`_Accessed.live`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+from cq.codegen.expressions.constants import literal
+from cq.codegen.expressions.emit import emit
+from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
+from cq.codegen.matching import assign_all, where_not_null
+from cq.codegen.operators.over import outlives
+from cq.codegen.state.hash_tables import Births, TableLocals
+from cq.codegen.state.keyed_rows import Layout, write_initial_rows
+from cq.codegen.state.moving import Held, entries, holds
+from cq.codegen.values import Row, Scope, Val, is_true, null_of
+from cq.codegen.writer import expr
+from cq.lang.expressions import Expr, Literal
+from cq.lang.schema import Field
+from cq.lang.types import BIGINT, BOOLEAN, VARCHAR, Physical
+from cq.planner.operators import Trigger
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.transactions import (
+    FAILURES,
+    Access,
+    Choose,
+    Delete,
+    Emit,
+    Insert,
+    KeyedTable,
+    Program,
+    Read,
+    Reject,
+    Step,
+    Update,
+    every,
+)
+from cq.runtime.layout import abi
+from cq.runtime.layout.abi import ERROR_CODES, ErrorCode
+from cq.runtime.layout.job import Slot
+
+REJECTED, ACCEPTED = 2, 1  # what a program has come to; 0 while it has not, or where its WHEN is not TRUE
+
+
+def _tables(flow: Flow, node: Trigger) -> list[TableLocals]:
+    """The tables in locals of the function."""
+    found = []
+    for number, table in enumerate(node.tables):
+        layout = Layout.of(table)
+        slot = flow.stage.table_slot(node, f"table{number}", layout.shape)
+        local = flow.tables.get(slot.offset)
+        if local is None:
+            address = expr("ld_i64(state, W)", W=slot.offset)
+            local = flow.tables[slot.offset] = TableLocals.fixed(flow.scope, layout.shape.entry_words, address)
+            flow.stale.append(local.reload)
+        found.append(local)
+    return found
+
+
+def _prepare(flow: Flow, node: Trigger, tables: Sequence[TableLocals]) -> None:
+    """The rows that tables begin with are in them, before the first event and at the end."""
+    if not any(t.rows for t in node.tables):
+        return
+    ready = flow.stage.slot(node, "ready", lambda offset: Slot("ready", offset, node=node.identity))
+    with flow.scope.when(expr("ld_i64(state, W) == 0", W=ready.offset)):
+        for table, local in zip(node.tables, tables, strict=True):
+            if table.rows:
+                write_initial_rows(flow.scope, table, Layout.of(table), local)
+        flow.writer.code("st_i64(state, W, 1)", W=ready.offset)
+
+
+@holds("trigger")
+def held_trigger(node: LogicalNode) -> tuple[Held, ...]:
+    """The rows of the tables."""
+    assert isinstance(node, Trigger)
+    return tuple(entries(f"table{n}", Layout.of(t).keys) for n, t in enumerate(node.tables))
+
+
+def _copies_text(node: LogicalNode) -> bool:
+    """Texts of rows are copied: writing to a table may move them."""
+    assert isinstance(node, Trigger)
+    return any(f.type.physical is Physical.BYTES for t in node.tables for f in t.fields)
+
+
+@consumes("trigger", copies_text=_copies_text)
+def consume_trigger(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
+    """The programs one after the other, then what they have emitted."""
+    assert isinstance(node, Trigger)
+    tables = _tables(flow, node)
+    _prepare(flow, node, tables)
+    made: list[_Made] = []
+    for number, program in enumerate(node.programs):
+        made += _Transaction(flow, node, program, tables, row).write(number)
+    if not node.contents:
+        _deliver(flow, node, row, made)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A row that a program may have made: whether it has, which it is, the reason, its columns from the first on."""
+
+    there: ast.expr
+    which: int
+    reason: Val
+    first: int
+    values: tuple[Val, ...]
+
+
+def _deliver(flow: Flow, node: Trigger, row: Row, made: Sequence[_Made]) -> None:
+    """Hand on what there is, in order, from one place: what reads it is written once."""
+    scope, writer = flow.scope, flow.writer
+    columns = [f for p in node.programs for f in p.outputs]
+    turn = writer.fresh("made")
+    with writer.for_(turn, 0, len(made)), scope.block():
+        there = writer.let(ast.Constant(False), "there")
+        which = scope.variables(BIGINT, False, "which")
+        reason = scope.variables(VARCHAR, True, "reason")
+        outputs = [scope.variables(f.type, True, "output") for f in columns]
+        for number, m in enumerate(made):
+            with scope.when(expr("T == N and THERE", T=turn, N=number, THERE=m.there)):
+                writer.set(there, True)
+                scope.assign(which, Val(BIGINT, (ast.Constant(m.which),)))
+                scope.assign(reason, m.reason)
+                assign_all(flow, outputs[m.first : m.first + len(m.values)], m.values)
+        with scope.when(expr("THERE", THERE=there)):
+            flow.deliver(node, row.with_added(node.width, [which, reason, *outputs]))
+
+
+@dataclass(slots=True)
+class _Accessed:
+    """The locals of an access. live: whether they are the row of its key, as the transaction has left it.
+
+    entry: of the table, 0 where it has no such row.  dirty: whether the row is another than there.
+    """
+
+    access: Access
+    table: KeyedTable
+    live: str
+    found: str
+    entry: str
+    dirty: str
+    key: list[Val]
+    others: list[Val]
+
+    @staticmethod
+    def declare(scope: Scope, access: Access, table: KeyedTable) -> _Accessed:
+        let = scope.writer.let
+        flags = (let(ast.Constant(0), "live"), let(ast.Constant(False), "found"))
+        words = (let(ast.Constant(0), "entry"), let(ast.Constant(0), "dirty"))
+        key = [scope.variables(table.fields[c].type, False, "key") for c in table.key]
+        others = [scope.variables(table.fields[c].type, True, "column") for c in table.others]
+        return _Accessed(access, table, *flags, *words, key, others)
+
+    def columns(self, scope: Scope) -> list[Callable[[], Val]]:
+        """`found` and the columns, as expressions find them in the frame."""
+
+        def of_key(value: Val) -> Val:
+            return Val(value.type, value.parts, scope.let(expr("not F", F=self.found), "missing"))
+
+        key = dict(zip(self.table.key, self.key, strict=True))
+        others = dict(zip(self.table.others, self.others, strict=True))
+        found = Val(BOOLEAN, (ast.Name(self.found, ast.Load()),))
+        columns = range(len(self.table.fields))
+        return [
+            lambda: found,
+            *(partial(of_key, key[c]) if c in key else partial(others.__getitem__, c) for c in columns),
+        ]
+
+    def column(self, number: int) -> Val:
+        """The variables of a column that is no part of the key."""
+        return self.others[self.table.others.index(number)]
+
+
+@dataclass(slots=True)
+class _Transaction:
+    """Writes one program; see the module."""
+
+    flow: Flow
+    node: Trigger
+    program: Program
+    tables: Sequence[TableLocals]
+    row: Row
+    accessed: dict[int, _Accessed] = field(default_factory=dict)
+    emitted: list[_Made] = field(default_factory=list)
+    frames: list[Row] = field(default_factory=list)  # kept, for values at hand are known by the row they are of
+    outcome: str = ""
+    reason: Val = field(default_factory=lambda: null_of(VARCHAR))
+
+    @property
+    def scope(self) -> Scope:
+        return self.flow.scope
+
+    def write(self, number: int) -> list[_Made]:
+        """The program, and what it may have made, in order."""
+        writer, scope = self.flow.writer, self.scope
+        self.outcome = writer.let(ast.Constant(0), "outcome")
+        self.reason = scope.variables(VARCHAR, True, "reason")
+        for step in every(self.program.steps):
+            if isinstance(step, Read) and step.access not in self.accessed:
+                access = self.node.accesses[step.access]
+                self.accessed[step.access] = _Accessed.declare(scope, access, self.node.tables[access.table])
+        first = sum(len(p.outputs) for p in self.node.programs[:number])
+        for step in every(self.program.steps):
+            if isinstance(step, Emit):
+                there = ast.Name(writer.let(ast.Constant(False), "emitted"), ast.Load())
+                values = tuple(scope.variables(v.type, True, "output") for v in step.values)
+                self.emitted.append(_Made(there, 2 * number, null_of(VARCHAR), first, values))
+        emits = iter(self.emitted)
+        with writer.while_(True), scope.block(), self.rejecting():
+            if self.program.when is not None:
+                fires = is_true(emit(scope, self.frame(), self.program.when))
+                writer.code("if not F:\n    break", F=fires)
+            self.steps(self.program.steps, emits)
+            writer.set(self.outcome, ACCEPTED)
+            writer.code("break")
+        with scope.when(expr("O == DONE", O=self.outcome, DONE=ACCEPTED)):
+            self.commit()
+        accepted = expr("O == DONE", O=self.outcome, DONE=ACCEPTED)
+        rejected = expr("O == DONE", O=self.outcome, DONE=REJECTED)
+        made = [
+            _Made(expr("A and B", A=accepted, B=m.there), m.which, m.reason, m.first, m.values) for m in self.emitted
+        ]  # fmt: skip
+        return [*made, _Made(rejected, 2 * number + 1, self.reason, 0, ())]
+
+    # -- ways out
+
+    @contextmanager
+    def rejecting(self) -> Iterator[None]:
+        """Inside, an expression that fails rejects the event. Without memory the run ends, as everywhere."""
+        before = self.scope.fail_with
+
+        def fail(code: ErrorCode, site: int) -> None:
+            if code is ErrorCode.NO_MEMORY:
+                before(code, site)
+            else:
+                self.reject(FAILURES[ERROR_CODES[code]])
+
+        self.scope.fail_with = fail
+        yield
+        self.scope.fail_with = before
+
+    def reject(self, reason: str) -> None:
+        """Leave the program: the event is rejected."""
+        self.leave(literal(self.scope, Literal(VARCHAR, False, reason)))
+
+    def leave(self, reason: Val) -> None:
+        self.scope.assign(self.reason, reason)
+        self.flow.writer.set(self.outcome, REJECTED)
+        self.flow.writer.code("break")
+
+    # -- steps
+
+    def frame(self) -> Row:
+        """The frame as it is now."""
+        make: list[Callable[[], Val]] = [partial(self.row.column, c) for c in range(self.node.width)]
+        for number, access in enumerate(self.node.accesses):
+            if number in self.accessed:
+                make += self.accessed[number].columns(self.scope)
+            else:
+                width = 1 + len(self.node.tables[access.table].fields)
+                make += [partial(_never, self.node, access)] * width
+        self.frames.append(Row(self.scope, make))
+        return self.frames[-1]
+
+    def steps(self, steps: Sequence[Step], emits: Iterator[_Made]) -> None:
+        for step in steps:
+            with self.scope.block():
+                self.step(step, emits)
+
+    def step(self, step: Step, emits: Iterator[_Made]) -> None:
+        scope = self.scope
+        match step:
+            case Read(access=number):
+                self.read(self.accessed[number])
+            case Update():
+                self.update(step)
+            case Insert():
+                self.insert(step, emits)
+            case Delete(access=number, condition=condition):
+                at = self.accessed[number]
+                with scope.when(expr("F", F=at.found)), self.where(condition):
+                    self.flow.writer.set(at.found, False)
+                    self.flow.writer.set(at.dirty, 1)
+                    assign_all(self.flow, at.others, [null_of(v.type) for v in at.others])
+            case Choose():
+                met = is_true(emit(scope, self.frame(), step.condition))
+                with scope.when(met):
+                    self.steps(step.then, emits)
+                with scope.otherwise():
+                    self.steps(step.otherwise, emits)
+            case Reject(reason=reason):
+                with scope.when(ast.Constant(True)):  # a block, behind which more may stand
+                    self.leave(emit(scope, self.frame(), reason))
+            case Emit(values=values, condition=condition):
+                made = next(emits)
+                with self.where(condition):
+                    frame = self.frame()
+                    assign_all(self.flow, made.values, [emit(scope, frame, v) for v in values])
+                    assert isinstance(made.there, ast.Name)
+                    self.flow.writer.set(made.there.id, True)
+
+    @contextmanager
+    def where(self, condition: Expr | None) -> Iterator[None]:
+        """Inside, the condition is TRUE, if there is one."""
+        if condition is None:
+            yield
+            return
+        with self.scope.when(is_true(emit(self.scope, self.frame(), condition))):
+            yield
+
+    def read(self, at: _Accessed) -> None:
+        """The row of the access's key is in its locals, if it is not there already."""
+        scope, writer = self.scope, self.flow.writer
+        local = self.tables[at.access.table]
+        layout = Layout.of(at.table)
+        with scope.when(expr("L == 0", L=at.live)):
+            frame = self.frame()
+            key = [emit(scope, frame, k) for k in at.access.key]
+            writer.set(at.found, False)
+            writer.set(at.entry, 0)
+            assign_all(self.flow, at.others, [null_of(v.type) for v in at.others])
+            with where_not_null(self.flow, key) as known:
+                assign_all(self.flow, at.key, known)
+                writer.set(at.live, 1)
+                writer.set(at.entry, layout.keys.find(local, at.key))
+                with scope.when(expr("E != 0", E=at.entry)):
+                    writer.set(at.found, True)
+                    values = layout.load(scope, at.table, expr("E", E=at.entry), local.address)
+                    kept = [outlives(self.flow, values[c]) for c in at.table.others]
+                    assign_all(self.flow, at.others, kept)
+                for other in self.accessed.values():
+                    if other is not at and other.access.table == at.access.table:
+                        self.take_over(at, other)
+
+    def take_over(self, at: _Accessed, other: _Accessed) -> None:
+        """If the other access is live and of the same key, what it holds is here now."""
+        writer = self.flow.writer
+        same: ast.expr = expr("L == 1", L=other.live)
+        for a, b in zip(at.key, other.key, strict=True):
+            same = expr("S and T", S=same, T=_equal(a, b))
+        with self.scope.when(same):
+            for mine, theirs in ((at.found, other.found), (at.entry, other.entry), (at.dirty, other.dirty)):
+                writer.set(mine, theirs)
+            assign_all(self.flow, at.others, other.others)
+            writer.set(other.live, 0)
+            writer.set(other.dirty, 0)
+
+    def update(self, step: Update) -> None:
+        at = self.accessed[step.access]
+        with self.scope.when(expr("F", F=at.found)), self.where(step.condition):
+            frame = self.frame()
+            values = [emit(self.scope, frame, v) for v in step.values]
+            self.put(at, dict(zip(step.columns, values, strict=True)))
+
+    def insert(self, step: Insert, emits: Iterator[_Made]) -> None:
+        scope = self.scope
+        at = self.accessed[step.access]
+        frame = self.frame()
+        values = [emit(scope, frame, v) for v in step.values]
+        with scope.when(expr("not F", F=at.found)):
+            self.put(at, dict(enumerate(values)))
+        if step.conflict is None:
+            with scope.otherwise():
+                self.reject(at.table.duplicate())
+        elif step.conflict:
+            with scope.otherwise():
+                self.steps(step.conflict, emits)
+
+    def put(self, at: _Accessed, values: dict[int, Val]) -> None:
+        """The columns have these values, if the row may be in the table."""
+        scope, writer = self.scope, self.flow.writer
+        for column in sorted(values):
+            null = values[column].null
+            if null is not None and not at.table.fields[column].nullable:
+                with scope.when(null):
+                    self.reject(at.table.missing(column))
+        new = {c: v for c, v in values.items() if c not in at.table.key}
+        held = {c: scope.variables(v.type, True, "new") for c, v in new.items()}
+        assign_all(self.flow, list(held.values()), list(new.values()))
+        assign_all(self.flow, [at.column(c) for c in held], list(held.values()))
+        writer.set(at.found, True)
+        writer.set(at.dirty, 1)
+        row = Row(scope, at.columns(scope)[1:])
+        self.frames.append(row)
+        for condition in at.table.conditions:
+            met = emit(scope, row, condition.expr)
+            broken = expr("not M", M=met.it) if met.null is None else expr("not N and not M", N=met.null, M=met.it)
+            with scope.when(broken):
+                self.reject(at.table.broken(condition))
+
+    # -- the end
+
+    def commit(self) -> None:
+        """What the accesses hold is in the tables: first rows that are there, then those that go, then new ones."""
+        steps = list(every(self.program.steps))
+        for at in self.accessed.values():
+            with self.scope.when(expr("D == 1 and F and E != 0", D=at.dirty, F=at.found, E=at.entry)):
+                local = self.tables[at.access.table]
+                Layout.of(at.table).store(self.scope, expr("E", E=at.entry), local.address, at.others)
+        deleted = {s.access for s in steps if isinstance(s, Delete)}
+        if any(n in deleted for n in self.accessed):
+            for at in self.accessed.values():
+                self.remove(at)
+        if any(isinstance(s, Insert) for s in steps):
+            for at in self.accessed.values():
+                self.make(at)
+
+    def remove(self, at: _Accessed) -> None:
+        """Delete the entry, if the row is gone."""
+        scope, writer, local = self.scope, self.flow.writer, self.tables[at.access.table]
+        with scope.when(expr("D == 1 and not F and E != 0", D=at.dirty, F=at.found, E=at.entry)):
+            with scope.when(expr("table_make_dense(T) == 0", T=local.table)):
+                self.flow.no_memory("rows of a table")
+            local.reload()
+            entry = Layout.of(at.table).keys.find(local, at.key)
+            writer.code("table_delete(T, E)", T=local.table, E=entry)
+
+    def make(self, at: _Accessed) -> None:
+        """Make an entry, if the row is new."""
+        local = self.tables[at.access.table]
+        layout = Layout.of(at.table)
+        with self.scope.when(expr("D == 1 and F and E == 0", D=at.dirty, F=at.found, E=at.entry)):
+            entry = layout.keys.probe(local, at.key, self.flow.serial, lambda _: None)
+            layout.store(self.scope, entry, local.address, at.others)
+
+
+def _never(node: Trigger, access: Access) -> Val:
+    raise AssertionError(f"a program reads {node.tables[access.table].name} for another one")
+
+
+def _equal(a: Val, b: Val) -> ast.expr:
+    """Whether two values of one type that are not NULL are equal; no DOUBLEs."""
+    if a.type.physical is Physical.BYTES:
+        return expr(
+            "N == M and mem_eq(A, B, N)", N=a.parts[1], M=b.parts[1], A=a.parts[0], B=b.parts[0]
+        )  # fmt: skip
+    same = [expr("X == Y", X=x, Y=y) for x, y in zip(a.parts, b.parts, strict=True)]
+    return same[0] if len(same) == 1 else ast.BoolOp(ast.And(), list(same))
+
+
+@finishes("trigger")
+def finish_trigger(stage: StagePlan, node: LogicalNode) -> None:
+    """With `contents`: a function that emits the rows of all tables, table by table."""
+    assert isinstance(node, Trigger)
+    if not node.contents:
+        return
+    cursor = stage.slot(node, "cursor", lambda offset: Slot("cursor", offset, node=node.identity))
+    event = closing(stage, node, ast.Constant(abi.NEVER), ast.Constant(0))
+    with function(stage, f"finish_{cursor.offset}", FINISHER_ARGUMENTS, node, event) as flow:
+        tables = _tables(flow, node)
+        flow.writer.code("arrival = 0")
+        _prepare(flow, node, tables)
+        before = flow.writer.let(ast.Constant(0), "before")
+        for number, table in enumerate(node.tables):
+            _emit_rows(flow, node, number, table, tables[number], cursor, before)
+        flow.leave(ast.Constant(abi.DONE))
+
+
+def _emit_rows(
+    flow: Flow, node: Trigger, number: int, table: KeyedTable, local: TableLocals, cursor: Slot, before: str
+) -> None:
+    """The rows of one table. before: how many rows of the tables before it there are."""
+    scope, writer = flow.scope, flow.writer
+    writer.code("table_settle(T)", T=local.table)
+    births = Births.of(writer, local.table)
+    first = writer.let(expr("max(ld_i64(state, W) - B, 0)", W=cursor.offset, B=before), "from_")
+    turn = writer.fresh("row")
+    with writer.for_(turn, first, births.count), scope.block():
+        writer.code("arrival = B + N", B=before, N=turn)
+        for port in flow.ports.values():
+            with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
+                writer.code("st_i64(state, W, arrival)", W=cursor.offset)
+                flow.leave(ast.Constant(abi.MORE))
+        entry = scope.let(births.entry(turn), "entry")
+        values = Layout.of(table).load(scope, table, entry, local.address)
+        shown = [v for n, t in enumerate(node.tables) for v in (values if n == number else map(_null, t.fields))]
+        flow.deliver(node, row_of(scope, [Val(BIGINT, (ast.Constant(number),)), *shown]))
+    writer.code("B = B + N", B=before, N=births.count)
+    writer.code("st_i64(state, W, max(ld_i64(state, W), B))", W=cursor.offset, B=before)
+
+
+def _null(f: Field) -> Val:
+    return null_of(f.type)

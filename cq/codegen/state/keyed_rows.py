@@ -1,0 +1,133 @@
+"""Keyed tables in generated code: where their columns are in an entry, and the rows they begin with."""
+
+from __future__ import annotations
+
+import ast
+import struct
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cq.codegen.state.hash_tables import (
+    Field,
+    Keys,
+    TableLocals,
+    lay_out,
+    load_fields,
+    store_field,
+    store_nulls,
+    string_words,
+)
+from cq.codegen.values import Scope, Val, words_of_value
+from cq.codegen.writer import expr
+from cq.lang.types import DataType, Kind, Physical
+from cq.planner.plan.transactions import KeyedTable
+from cq.runtime.containers.table_words import ENTRY_FIRST
+from cq.runtime.layout.job import TableShape
+
+WORD = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """An entry: the key, then the other columns, then their null words."""
+
+    keys: Keys
+    fields: tuple[Field, ...]
+    shape: TableShape
+
+    @staticmethod
+    def of(table: KeyedTable) -> Layout:
+        keys = Keys.of([(table.fields[c].type, False) for c in table.key], ordered=False, name="KEY")
+        others = [table.fields[c] for c in table.others]
+        fields, end = lay_out([(f.type, f.nullable) for f in others], keys.next_word)
+        strings = (*string_words(keys.fields), *string_words(fields))
+        return Layout(keys, fields, TableShape(end, keys.next_word - ENTRY_FIRST, strings))
+
+    def store(self, scope: Scope, entry: ast.expr, table: ast.expr, values: list[Val]) -> None:
+        """Write the columns that are no key into an entry."""
+        for f, value in zip(self.fields, values, strict=True):
+            store_field(scope, f, entry, table, value)
+        store_nulls(scope, self.fields, entry, values)
+
+    def load(self, scope: Scope, table: KeyedTable, entry: ast.expr, address: ast.expr) -> list[Val]:
+        """All columns of the table, from an entry."""
+        key = load_fields(scope, self.keys.fields, entry, address)
+        others = load_fields(scope, self.fields, entry, address)
+        by_column = dict(zip((*table.key, *table.others), (*key, *others), strict=True))
+        return [by_column[c] for c in range(len(table.fields))]
+
+
+def write_initial_rows(scope: Scope, table: KeyedTable, layout: Layout, local: TableLocals) -> None:
+    """Write a loop that makes the entries of the rows a table begins with; the table is empty."""
+    writer = scope.writer
+    offset = scope.constants.table(f"rows of {table.name}", packed_rows(table))
+    rows = writer.let(expr("wadd(constants, ld_i64(constants, PLACE))", PLACE=offset), "rows")
+    number = writer.fresh("row")
+    size = WORD * sum(_words(f.type) for f in table.fields)
+    with writer.for_(number, 0, len(table.rows)), scope.block():
+        record = scope.let(expr("R + N * SIZE", R=rows, N=number, SIZE=size), "record")
+        values = _unpacked(scope, table, rows, record)
+        key = [Val(values[c].type, values[c].parts) for c in table.key]
+        entry = layout.keys.probe(local, key, ast.Constant(0), lambda _: None)
+        layout.store(scope, entry, local.address, [values[c] for c in table.others])
+
+
+@lru_cache(maxsize=64)
+def packed_rows(table: KeyedTable) -> bytes:
+    """The rows a table begins with: for each column a word that is 1 for NULL, then its words; of a text where it is
+    behind all rows, and its length."""
+    texts = bytearray()
+    words: list[int] = []
+    start = WORD * sum(_words(f.type) for f in table.fields) * len(table.rows)
+    for row in table.rows:
+        for f, value in zip(table.fields, row, strict=True):
+            words.append(value is None)
+            words += _value_words(f.type, value, start + len(texts))
+            if f.type.physical is Physical.BYTES and value is not None:
+                texts += value.encode()
+    return b"".join((w & (2**64 - 1)).to_bytes(WORD, "little") for w in words) + bytes(texts)
+
+
+def _words(type_: DataType) -> int:
+    return 1 + (2 if type_.physical in {Physical.BYTES, Physical.I128} else 1)
+
+
+def _value_words(type_: DataType, value: object, offset: int) -> list[int]:
+    if value is None:
+        return [0] * (_words(type_) - 1)
+    match type_.physical:
+        case Physical.BYTES:
+            assert isinstance(value, str)
+            return [offset, len(value.encode())]
+        case Physical.I128:
+            assert isinstance(value, int)
+            return list(words_of_value(value))
+        case Physical.F64:
+            assert isinstance(value, float)
+            return [int.from_bytes(struct.pack("<d", value), "little")]
+    assert isinstance(value, int)
+    return [int(value)]
+
+
+def _unpacked(scope: Scope, table: KeyedTable, rows: str, record: ast.expr) -> list[Val]:
+    values = []
+    word = 0
+    for f in table.fields:
+        null = scope.let(expr("ld_i64(R, W) != 0", R=record, W=word), "null")
+        first = expr("ld_i64(R, W)", R=record, W=word + 1)
+        second = expr("ld_i64(R, W)", R=record, W=word + 2)
+        parts: tuple[ast.expr, ...]
+        match f.type.physical:
+            case Physical.BYTES:
+                parts = (scope.let(expr("wadd(R, A)", R=rows, A=first), "text"), scope.let(second, "length"))
+            case Physical.I128:
+                parts = (scope.let(first, "low"), scope.let(second, "high"))
+            case Physical.F64:
+                parts = (scope.let(expr("ld_f64(R, W)", R=record, W=word + 1), "number"),)
+            case _ if f.type.kind is Kind.BOOLEAN:
+                parts = (scope.let(expr("A != 0", A=first), "truth"),)
+            case _:
+                parts = (scope.let(first, "value"),)
+        values.append(Val(f.type, parts, null))
+        word += _words(f.type)
+    return values

@@ -1,0 +1,94 @@
+"""The latest right row of each key, for joins that give a left row one partner: a table, an entry for each key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from cq.codegen.expressions.emit import emit
+from cq.codegen.flow import Flow
+from cq.codegen.matching import assign_all, where_not_null
+from cq.codegen.state.hash_tables import (
+    Field,
+    Keys,
+    TableLocals,
+    lay_out,
+    load_fields,
+    store_field,
+    store_nulls,
+    string_words,
+)
+from cq.codegen.values import Row
+from cq.codegen.writer import expr
+from cq.planner.operators.joined import Joined
+from cq.runtime.containers.table_words import ENTRY_FIRST
+from cq.runtime.layout.job import TableShape
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """An entry: the key, then the right columns, then their null words."""
+
+    keys: Keys
+    fields: tuple[Field, ...]
+    shape: TableShape
+
+
+def layout_of(node: Joined) -> Layout:
+    keys = Keys.of([(k.type, False) for k in node.right_keys], ordered=False, name="VERSION_KEY")
+    columns = [(f.type, f.nullable) for f in node.right.schema.fields]
+    fields, end = lay_out(columns, keys.next_word, "VERSION_VALUE")
+    strings = (*string_words(keys.fields), *string_words(fields))
+    return Layout(keys, fields, TableShape(end, keys.next_word - ENTRY_FIRST, strings))
+
+
+def _table(flow: Flow, node: Joined, layout: Layout) -> TableLocals:
+    slot = flow.stage.table_slot(node, "versions", layout.shape)
+    local = flow.tables.get(slot.offset)
+    if local is None:
+        table = expr("ld_i64(state, W)", W=slot.offset)
+        local = flow.tables[slot.offset] = TableLocals.fixed(flow.scope, layout.shape.entry_words, table)
+        flow.stale.append(local.reload)
+    return local
+
+
+def replace_version(flow: Flow, node: Joined, row: Row) -> None:
+    """The right row becomes its key's latest; a NULL in the key matches nothing and is not kept."""
+    scope, layout = flow.scope, layout_of(node)
+    local = _table(flow, node, layout)
+    keys = [emit(scope, row, k) for k in node.right_keys]
+    with where_not_null(flow, keys) as known:
+        entry = layout.keys.probe(local, known, flow.serial, lambda e: None)
+        values = [row.column(i) for i in range(len(layout.fields))]
+        for f, value in zip(layout.fields, values, strict=True):
+            store_field(scope, f, entry, local.address, value)
+        store_nulls(scope, layout.fields, entry, values)
+
+
+Matches = Callable[[Row], AbstractContextManager[None]]
+"""(a left row beside its key's latest right row) -> inside, they match."""
+
+
+def look_up_version(flow: Flow, node: Joined, row: Row, matches: Matches) -> None:
+    """The left row beside its key's latest right row, or beside NULLs, or not at all."""
+    scope, layout = flow.scope, layout_of(node)
+    local = _table(flow, node, layout)
+    keys = [emit(scope, row, k) for k in node.left_keys]
+    entry = flow.writer.let(expr("0"), "match")
+    with where_not_null(flow, keys) as known:
+        flow.writer.set(entry, layout.keys.find(local, known))
+    width = len(node.left.schema)
+    right = (
+        [scope.variables(f.type, True, f"right{n}_") for n, f in enumerate(layout.fields)] if node.left_outer else []
+    )
+    with scope.when(expr("E != 0", E=entry)):
+        values = load_fields(scope, layout.fields, expr("E", E=entry), local.address)
+        joined = row.with_added(width, values)
+        with matches(joined):
+            if node.left_outer:
+                assign_all(flow, right, values)
+            else:
+                flow.deliver(node, joined)
+    if node.left_outer:
+        flow.deliver(node, row.with_added(width, right))

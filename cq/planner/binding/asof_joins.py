@@ -1,0 +1,187 @@
+"""`a ASOF [LEFT] JOIN b ON a.k = b.k AND a.ts >= b.ts`: for each left row the latest right row of its key.
+
+Beside equalities of the sides the condition has one comparison of their event times, which may also stand in
+MATCH_CONDITION or be about the last column of USING, and perhaps a limit to how far apart they are. A condition about
+one side alone says which rows of it can match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from cq.errors import CompileError, compile_error
+from cq.grammar import ast
+from cq.lang.expressions import Call, Case, Column, Expr, Literal, columns_of, conjuncts, remap, walk
+from cq.lang.types import BOOLEAN, Kind
+from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.join_mistakes import condition_span, excluding_bounds, time_name
+from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Bounds, Sides, bounds_of
+from cq.planner.binding.joins import condition, joined_relation, keyed, named_by_using, side_by_side
+from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.scope import Relation
+from cq.planner.binding.windows import no_event_time
+from cq.planner.operators import AsofJoin
+
+FARTHEST_US = 1 << 60  # beyond every difference of two times; sums of it and a time stay within 64 bits
+MATCH = Clause("MATCH_CONDITION", advice="aggregate in a view first")
+
+
+def asof_join(node: ast.Join, left: Relation, right: Relation, parameters: Mapping[str, ParameterValue]) -> Relation:
+    """The join of each left row with the latest right row."""
+    sides = Sides(left, right)
+    match, others = _conditions(node, sides, parameters)
+    bounds, rest = _bounded(node, match, others, sides)
+    if bounds.lower_us > bounds.upper_us:
+        raise excluding_bounds(sides, bounds)
+    left_keys, right_keys, rest = keyed(rest, sides.width)
+    for part in rest:
+        mine, theirs = _of_one_side(part, sides)
+        left_keys.append(mine)
+        right_keys.append(theirs)
+    assert bounds.times is not None, "bounds of no times"
+    left_time, right_time = bounds.times
+    joined = AsofJoin(
+        left.node, right.node, tuple(left_keys), tuple(right_keys), None, node.kind == "LEFT",
+        left_time=left_time, right_time=right_time, upper_us=_in_reach(bounds.upper_us),
+        lower_us=_in_reach(bounds.lower_us) if _looks_ahead(bounds) else None, span=node.span,
+    )  # fmt: skip
+    return joined_relation(joined, node, left, right)
+
+
+def _conditions(
+    node: ast.Join, sides: Sides, parameters: Mapping[str, ParameterValue]
+) -> tuple[Expr | None, list[Expr]]:
+    """The comparison of the event times, where it has a place of its own; and the other conditions."""
+    both = side_by_side(sides.left, sides.right, sides.width)
+    binder = ExprBinder(both, parameters, MATCH, SelectCalls({}))
+    if node.match is None and node.using:
+        *keys, (a, b) = named_by_using(node, both, sides.left, sides.right)
+        equal = [binder.compare("=", x, y, node.using_span) for x, y in keys]
+        return binder.compare(">=", a, b, node.using_span), equal
+    match = binder.condition(node.match, "MATCH_CONDITION") if node.match is not None else None
+    if node.on is None and not node.using:
+        return match, []
+    return match, [*conjuncts(condition(node, both, sides.left, sides.right, parameters))]
+
+
+def _bounded(node: ast.Join, match: Expr | None, others: Sequence[Expr], sides: Sides) -> tuple[Bounds, list[Expr]]:
+    """What is said of the two event times that the join goes by, and the conditions about anything else."""
+    parts = [*others] if match is None else [match, *others]
+    found = [(part, bounds_of(part, sides)) for part in parts]
+    open_ended = [(part, b) for part, b in found if b is not None and _looks_back(b) != _looks_ahead(b)]
+    candidates = open_ended if match is None else [(p, b) for p, b in open_ended if p is match]
+    if not candidates:
+        raise _without_times(node, sides, [match] if match is not None else others)
+    clearest = min(_indirectness(p) for p, _ in candidates)
+    meant = [b for p, b in candidates if _indirectness(p) == clearest]
+    if any(_looks_back(b) != _looks_back(meant[0]) for b in meant):
+        raise _both_ways(sides, meant)
+    if _looks_ahead(meant[0]):
+        raise _ahead(sides, meant[0])
+    bounds, rest = Bounds(), []
+    for part, said in found:
+        if said is not None and said.times == meant[0].times:
+            bounds = bounds.and_(said)
+        else:
+            rest.append(part)
+    return bounds, rest
+
+
+def _indirectness(comparison: Expr) -> int:
+    """How a comparison of two times is written: of the columns alone, of times moved by a constant, or of their
+    difference. One written more directly than the others is what the join goes by."""
+    assert isinstance(comparison, Call), "a comparison"
+    of_columns = all(isinstance(a, Column) for a in comparison.args)
+    return 0 if of_columns else 1 + any(a.type.is_interval for a in comparison.args)
+
+
+def _in_reach(distance_us: int) -> int:
+    """The distance, or one in its direction that no two times have either."""
+    return max(-FARTHEST_US, min(distance_us, FARTHEST_US))
+
+
+def _looks_back(bounds: Bounds) -> bool:
+    """Whether a comparison says how late the right row may be at most."""
+    return bounds.upper_us < UNBOUNDED_US
+
+
+def _looks_ahead(bounds: Bounds) -> bool:
+    """Whether a comparison says how early the right row may be at least."""
+    return bounds.lower_us > -UNBOUNDED_US
+
+
+def _of_one_side(part: Expr, sides: Sides) -> tuple[Expr, Expr]:
+    """A condition about one side as an equality of keys: TRUE, or NULL, which matches nothing, with TRUE."""
+    if sides.meet_in(part):
+        raise _of_both_sides(part, sides)
+    true = Literal(BOOLEAN, False, True)
+    columns = columns_of(part)
+    of_right = bool(columns) and min(columns) >= sides.width
+    mine = remap(part, {c: c - sides.width for c in columns}) if of_right else part
+    holds = Case(BOOLEAN, True, ((mine, true),), Literal(BOOLEAN, True, None), span=part.span)
+    return (true, holds) if of_right else (holds, true)
+
+
+# ----------------------------------------------------------------------------------------------------------- mistakes
+
+
+def _comparison(sides: Sides) -> str:
+    return f"{time_name(sides.left)} >= {time_name(sides.right)}"
+
+
+def _without_times(node: ast.Join, sides: Sides, parts: Sequence[Expr]) -> CompileError:
+    """Why no condition compares the event times of the sides."""
+    signs = FLIPPED.keys() - {"="}
+    compared = [p for p in parts if isinstance(p, Call) and p.function.name in signs and sides.meet_in(p)]
+    for e in (e for p in compared for e in walk(p)):
+        if isinstance(e, Column) and e.type.kind is Kind.TIMESTAMP:
+            relation, place = sides.of(e.index)
+            if relation.node.schema.time_of(place) is None:
+                return no_event_time(relation, e.name, e.span, True, "ASOF JOIN")
+    for side in (sides.left, sides.right):
+        if not side.node.schema.times:
+            times = [f.name for f in side.node.schema.fields if f.type.kind is Kind.TIMESTAMP]
+            return no_event_time(side, times[0] if times else "ts", side.span, True, "ASOF JOIN")
+    span = compared[0].span if compared else condition_span(node) if node.match is None else node.match.span
+    way = f"write {_comparison(sides)}" if compared or node.match is not None else f"add AND {_comparison(sides)}"
+    return compile_error("CQ0408", "ASOF JOIN must compare the event times of its sides", span, help=way)
+
+
+def _both_ways(sides: Sides, meant: Sequence[Bounds]) -> CompileError:
+    """CQ0408 where several comparisons could be the one that the join goes by."""
+    first, last = (b.span for b in (meant[0], meant[-1]))
+    return compile_error(
+        "CQ0408",
+        "it is not clear which of these comparisons ASOF JOIN goes by",
+        first.to(last),
+        help=f"put that one in MATCH_CONDITION: ASOF JOIN … MATCH_CONDITION ({_comparison(sides)}) ON …",
+    )
+
+
+def _ahead(sides: Sides, bounds: Bounds) -> CompileError:
+    """CQ0501 for the earliest right row from a time on."""
+    left, right = time_name(sides.left), time_name(sides.right)
+    return compile_error(
+        "CQ0501",
+        "ASOF JOIN for the next right row is not supported yet: it finds the latest up to now",
+        bounds.span,
+        help=f"write {_comparison(sides)}, or, for all that follow within a time, "
+        f"JOIN … ON … AND {right} BETWEEN {left} AND {left} + INTERVAL '5' SECOND",
+    )
+
+
+def _of_both_sides(part: Expr, sides: Sides) -> CompileError:
+    """CQ0408 for a further condition that a pair of rows must fulfil."""
+    left, right = time_name(sides.left), time_name(sides.right)
+    return compile_error(
+        "CQ0408",
+        "ASOF JOIN finds its row by equalities and one comparison of event times: it takes no other condition about "
+        "both sides",
+        part.span,
+        help=(
+            "to test it on the row that is found, move it to WHERE",
+            f"to look among all rows of a time, write JOIN … ON … AND {right} BETWEEN {left} - INTERVAL '5' SECOND "
+            f"AND {left}",
+        ),
+    )

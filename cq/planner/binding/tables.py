@@ -1,0 +1,200 @@
+"""Tables with a primary key: what CREATE TABLE declares, and the rows that INSERT gives them before any event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cq.errors import NOWHERE, Span, compile_error, did_you_mean, each
+from cq.grammar import ast
+from cq.grammar.printer import print_expr
+from cq.lang.expressions import Column, Expr, Literal, substitute
+from cq.lang.functions import Failure
+from cq.lang.schema import Field
+from cq.lang.types import Kind
+from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.scope import NOTHING, Relation, Visible, listing
+from cq.planner.plan.fold import constant, folded
+from cq.planner.plan.transactions import Condition, KeyedTable
+
+Parameters = Mapping[str, ParameterValue]
+LOADING = "CREATE TRIGGER load AFTER INSERT ON s INSERT INTO {0} VALUES (new.a, …)"
+
+
+def is_keyed(node: ast.CreateRelation) -> bool:
+    """Whether the statement declares a primary key."""
+    return any(isinstance(e, ast.PrimaryKey) or (isinstance(e, ast.ColumnDef) and e.primary_key) for e in node.elements)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A table and the values of its columns that INSERT leaves out."""
+
+    table: KeyedTable
+    defaults: tuple[Expr, ...]
+
+
+def bind_table(node: ast.CreateRelation, parameters: Parameters) -> Declared:
+    """The table that a CREATE TABLE with a primary key declares."""
+    if node.options:
+        raise compile_error(
+            "CQ0501",
+            f'the table "{node.name}" has a PRIMARY KEY, and reading its rows from a connector is not supported yet',
+            node.options[0].span,
+            help=f"declare the file as a stream s without a key: {LOADING.format(node.name)}",
+        )
+    for e in node.elements:
+        if isinstance(e, ast.Watermark) or (isinstance(e, ast.ColumnDef) and e.computed is not None):
+            raise compile_error(
+                "CQ0501", "watermarks and computed columns of a keyed table are not supported", e.span,
+                help="compute the column in the trigger that writes it, or in the query that reads it",
+            )  # fmt: skip
+    columns = node.columns
+    key = _key(node)
+    fields = tuple(replace(f, nullable=f.nullable and n not in key) for n, f in enumerate(_fields(columns)))
+    for n in key:
+        if fields[n].type.is_float:
+            raise compile_error(
+                "CQ0501", f"a key of type {fields[n].type} is not supported", columns[n].span,
+                help="declare it DECIMAL or BIGINT",
+            )  # fmt: skip
+    relation = table_relation(node.name, fields)
+    binder = ExprBinder(relation, parameters, Clause("a CHECK"), SelectCalls({}))
+    checks = [c for e in node.elements for c in _checks(e)]
+    conditions = tuple(each(lambda c: Condition(folded(binder.condition(c, "a CHECK")), print_expr(c)), checks))
+    table = KeyedTable(node.name, fields, key, conditions, span=node.name_span)
+    return Declared(table, tuple(each(lambda pair: _default(*pair, parameters), zip(columns, fields, strict=True))))
+
+
+def _fields(columns: tuple[ast.ColumnDef, ...]) -> tuple[Field, ...]:
+    from cq.planner.binding.catalog import check_unique, declared_fields
+
+    check_unique([(c.name, c.name_span) for c in columns])
+    fields = declared_fields(columns)
+    for c, f in zip(columns, fields, strict=True):
+        if f.type.kind is Kind.ARRAY:
+            raise compile_error(
+                "CQ0501", "arrays in a keyed table are not supported yet", c.span, help="a row for each"
+            )
+    return fields
+
+
+def _key(node: ast.CreateRelation) -> tuple[int, ...]:
+    """The columns of the primary key."""
+    names = [c.name for c in node.columns]
+    found = [(e, e.columns) for e in node.elements if isinstance(e, ast.PrimaryKey)]
+    found += [(c, (c.name,)) for c in node.columns if c.primary_key]  # type: ignore[misc]  # both are elements
+    (first, key), *more = found
+    if more:
+        raise compile_error(
+            "CQ0202", "a table has one PRIMARY KEY", more[0][0].span, help="write PRIMARY KEY (a, b) for two columns"
+        )
+    for name in key:
+        if name not in names:
+            raise compile_error(
+                "CQ0203", f'unknown column "{name}" in the key of "{node.name}"', first.span,
+                help=f"{did_you_mean(name, names)} columns: {listing(names)}".strip(),
+            )  # fmt: skip
+    return tuple(names.index(name) for name in key)
+
+
+def _checks(element: ast.TableElement) -> tuple[ast.Expr, ...]:
+    if isinstance(element, ast.Check):
+        return (element.condition,)
+    return element.checks if isinstance(element, ast.ColumnDef) else ()
+
+
+def _default(column: ast.ColumnDef, field: Field, parameters: Parameters) -> Expr:
+    if column.default is None:
+        return Literal(field.type, True, None, span=column.span)
+    return constant_of(column.default, field, parameters)
+
+
+def constant_of(node: ast.Expr, field: Field, parameters: Parameters) -> Literal:
+    """The value of a constant expression in a column. CQ0306 where it has none."""
+    binder = ExprBinder(NOTHING, parameters, Clause("a constant"), SelectCalls({}))
+    try:
+        return constant(stored(binder, binder.bind(node), field))
+    except Failure as failure:
+        raise compile_error("CQ0306", failure.message, failure.span if failure.span != NOWHERE else node.span) from None
+
+
+def stored(binder: ExprBinder, value: Expr, field: Field) -> Expr:
+    """The value as the column holds it. CQ0307 where it cannot."""
+    if value.type == field.type:
+        return value
+    both_texts = (value.type.kind is Kind.VARCHAR) == (field.type.kind is Kind.VARCHAR)
+    if isinstance(value, Literal) or value.type.kind is Kind.NULL or both_texts:
+        return binder.bind_cast(value, field.type, value.span)
+    raise compile_error(
+        "CQ0307", f'column "{field.name}" is {field.type}, and this is {value.type}', value.span, label=str(value.type),
+        help=f"write CAST(… AS {field.type})",
+    )  # fmt: skip
+
+
+def table_relation(name: str, fields: tuple[Field, ...], start: int = 0, qualifier: str | None = None) -> Relation:
+    """The columns of a table from a position on."""
+    columns = (Column(f.type, f.nullable, start + n, f.name) for n, f in enumerate(fields))
+    shown = (Visible(f.name, qualifier or name, c) for f, c in zip(fields, columns, strict=True))
+    return replace(NOTHING, columns=tuple(shown), title=f'table "{name}"')
+
+
+def filled(declared: Declared, node: ast.Insert, parameters: Parameters) -> Declared:
+    """The table with the rows of an INSERT of constants, which no event has caused."""
+    table = declared.table
+    if node.conflict is not None or not isinstance(node.query.body, ast.Values):
+        raise compile_error(
+            "CQ0501",
+            f'the rows that "{table.name}" begins with are VALUES',
+            node.span,
+            help=f"rows of a stream come by a trigger: {LOADING.format(table.name)}",
+        )
+    rows = list(table.rows)
+    taken = {tuple(row[c] for c in table.key) for row in rows}
+    order = places_of(table, node.columns, node.span)
+    for written in node.query.body.rows:
+        if len(written.values) != len(order):
+            raise compile_error(
+                "CQ0307", f"{len(written.values)} values for {len(order)} columns", written.span,
+                help=f"columns: {listing(table.fields[c].name for c in order)}",
+            )  # fmt: skip
+        row: list[Any] = [d.value if isinstance(d, Literal) else None for d in declared.defaults]
+        for column, value in zip(order, written.values, strict=True):
+            row[column] = constant_of(value, table.fields[column], parameters).value
+        reason = _refuses(table, row, taken)
+        if reason:
+            raise compile_error(
+                "CQ0306", f"the table cannot begin with this row: {reason}", written.span, help="change it"
+            )
+        taken.add(tuple(row[c] for c in table.key))
+        rows.append(tuple(row))
+    return replace(declared, table=replace(table, rows=tuple(rows)))
+
+
+def places_of(table: KeyedTable, names: tuple[str, ...], span: Span) -> list[int]:
+    """The columns that INSERT names, all of them where it names none. CQ0203 for unknown ones."""
+    known = [f.name for f in table.fields]
+    for name in names:
+        if name not in known:
+            raise compile_error(
+                "CQ0203", f'unknown column "{name}" in table "{table.name}"', span,
+                help=f"{did_you_mean(name, known)} columns: {listing(known)}".strip(),
+            )  # fmt: skip
+    return [known.index(n) for n in names or known]
+
+
+def _refuses(table: KeyedTable, row: list[Any], taken: set[tuple[Any, ...]]) -> str:
+    """Why the row cannot be in the table; nothing if it can."""
+    for n, (f, value) in enumerate(zip(table.fields, row, strict=True)):
+        if value is None and not f.nullable:
+            return table.missing(n)
+    if tuple(row[c] for c in table.key) in taken:
+        return table.duplicate()
+    values = [Literal(f.type, v is None, v) for f, v in zip(table.fields, row, strict=True)]
+    for condition in table.conditions:
+        if constant(substitute(condition.expr, values)).value is False:
+            return table.broken(condition)
+    return ""

@@ -1,0 +1,538 @@
+"""CREATE TRIGGER: its body as the steps of a transaction.
+
+Every trigger is bound over a frame of its own (cq/planner/plan/transactions.py): the columns of its stream, then those
+of the rows that its statements name. `transactions.py` joins the triggers that share tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from cq.errors import NOWHERE, Diagnostic, Span, compile_error, did_you_mean
+from cq.grammar import ast
+from cq.lang.expressions import (
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    Expr,
+    Literal,
+    columns_of,
+    conjunction,
+    conjuncts,
+    remap,
+)
+from cq.lang.schema import Field
+from cq.lang.types import BOOLEAN, VARCHAR, common_type
+from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.catalog import Silent
+from cq.planner.binding.conversion import convert, settled
+from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.scope import Relation, Visible, listing, projection, visible_columns
+from cq.planner.binding.tables import Declared, places_of, stored
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.transactions import (
+    Access,
+    Choose,
+    Delete,
+    Emit,
+    Insert,
+    Program,
+    Read,
+    Reject,
+    Step,
+    Update,
+    places,
+)
+
+BODY = Clause("a trigger", advice="keep the aggregate in a table: UPDATE t SET n = n + 1 WHERE k = new.k")
+BY_KEY = "the row that a trigger reads or writes is named by its key"
+MORE_ROWS = "a statement for each row, or a row for each in the stream"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundTrigger:
+    """A trigger over a frame of its own. tables: by name, those it uses; accesses count them.
+
+    outputs of the program: none where the body selects nothing; then the events it accepts are its rows.
+    """
+
+    program: Program
+    accesses: tuple[Access, ...]
+    tables: tuple[str, ...]
+    stream: LogicalNode
+    relation: str
+    span: Span
+
+
+class Names(Protocol):
+    """What a trigger may name beside its event."""
+
+    @property
+    def parameters(self) -> Mapping[str, ParameterValue]: ...
+
+    @property
+    def tables(self) -> Mapping[str, Declared]: ...
+
+    def is_broken(self, table: str) -> bool: ...
+
+    def is_sink(self, name: str) -> bool: ...
+
+
+def bind_trigger(node: ast.CreateTrigger, stream: Relation, names: Names) -> BoundTrigger:
+    """The trigger's program. CQ0411 where the row of a table is not named by its key."""
+    shown = [c for c in stream.columns if not c.hidden]
+    rows = projection(stream.node, [c.expr for c in shown], [c.name for c in shown], node.relation_span)
+    body = BodyBinder(node, rows, names)
+    program = body.program()
+    return BoundTrigger(program, tuple(body.accesses), tuple(body.used), rows, node.relation, node.name_span)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An access and where it begins in the frame. bound: where it began while expressions over it were bound."""
+
+    access: int
+    start: int
+    bound: int
+
+    def over(self, expr: Expr) -> Expr:
+        """An expression that was bound over it."""
+        if self.start == self.bound:
+            return expr
+        return remap(expr, {c: c - self.bound + self.start if c >= self.bound else c for c in columns_of(expr)})
+
+
+@dataclass(slots=True)
+class TriggerCalls(SelectCalls):
+    """Sub-queries in a trigger: values and existence of the row with a key."""
+
+    body: BodyBinder = field(kw_only=True)
+
+    def bind_query(self, node: ast.ScalarQuery | ast.InQuery | ast.Exists, binder: ExprBinder) -> Expr:
+        if isinstance(node, ast.InQuery):
+            raise compile_error(
+                "CQ0501", "IN (SELECT …) in a trigger is not supported yet", node.span,
+                help="write EXISTS (SELECT 1 FROM t WHERE t.key = …)",
+            )  # fmt: skip
+        return self.body.sub_query(node, binder)
+
+
+@dataclass(slots=True)
+class BodyBinder:
+    """Binds one trigger. pending: reads that what is being bound needs before it."""
+
+    node: ast.CreateTrigger
+    stream: LogicalNode
+    names: Names
+    accesses: list[Access] = field(default_factory=list)
+    used: list[str] = field(default_factory=list)
+    pending: list[Step] = field(default_factory=list)
+    outputs: tuple[Field, ...] | None = None
+    end: int = 0
+
+    @property
+    def declared(self) -> Mapping[str, Declared]:
+        return self.names.tables
+
+    def program(self) -> Program:
+        self.end = len(self.stream.schema)
+        when = None
+        if self.node.when is not None:
+            when = self.binder(self.event()).condition(self.node.when, "the condition of WHEN")
+            if self.pending:
+                raise compile_error(
+                    "CQ0502", "WHEN sees the event, not tables", self.node.when.span,
+                    help="test it in the body: IF condition THEN … END IF",
+                )  # fmt: skip
+        steps = self.steps(self.node.body)
+        if self.outputs is None:
+            steps = (*steps, Emit(()))
+        return Program(self.node.name, when, steps, self.outputs or ())
+
+    # ------------------------------------------------------------------------------------------------------- scopes
+
+    def event(self) -> Relation:
+        """The columns of the event, by its name, `new`, the stream's name, or none. All may be NULL: of triggers on
+        several streams an event has the columns of one."""
+        names = [n for n in (self.node.row, "new", self.node.relation) if n is not None]
+        columns = []
+        for v in visible_columns(self.stream, None):
+            expr = replace(v.expr, nullable=True)
+            columns += [replace(v, expr=expr, qualifier=n) for n in dict.fromkeys(names)]
+        return Relation(self.stream, tuple(columns), f'the event of "{self.node.relation}"')
+
+    def binder(self, relation: Relation) -> ExprBinder:
+        return ExprBinder(relation, self.names.parameters, BODY, TriggerCalls({}, body=self))
+
+    def beside(self, table: str, alias: str | None, start: int, outer: Relation) -> Relation:
+        """The columns of a table's row, which come first, beside those known outside."""
+        fields = self.declared[table].table.fields
+        own = []
+        for n, f in enumerate(fields):
+            own.append(Visible(f.name, alias or table, Column(f.type, True, start + 1 + n, f.name)))
+        names = {f.name for f in fields}
+        others = (replace(c, needs_qualifier=c.needs_qualifier or c.name in names) for c in outer.columns)
+        kept = tuple(c for c in others if c.qualifier != (alias or table))
+        return Relation(self.stream, (*own, *kept), f'table "{table}"')
+
+    def table(self, name: str, span: Span) -> str:
+        if self.names.is_broken(name):
+            raise Silent(Diagnostic("CQ0201", f'"{name}" could not be bound', span))
+        if name not in self.declared and self.names.is_sink(name):
+            raise compile_error(
+                "CQ0501", f'writing into "{name}" from a trigger is not supported yet', span, label="no keyed table",
+                help=f"SELECT the row in the trigger, and write INSERT INTO {name} SELECT … FROM {self.node.name}",
+            )  # fmt: skip
+        if name not in self.declared:
+            raise compile_error(
+                "CQ0201", f'there is no table "{name}" with a primary key', span, label="no such table",
+                help=did_you_mean(name, self.declared) or f"declare it: CREATE TABLE {name} (k BIGINT PRIMARY KEY, …)",
+            )  # fmt: skip
+        return name
+
+    # ----------------------------------------------------------------------------------------------------- accesses
+
+    def fresh(self, table: str) -> int:
+        """A new access of the table, its key still to be set."""
+        if table not in self.used:
+            self.used.append(table)
+        self.accesses.append(Access(self.used.index(table), ()))
+        start, self.end = self.end, self.end + 1 + len(self.declared[table].table.fields)
+        return start
+
+    def settle(self, start: int, table: str, key: tuple[Expr, ...]) -> Placed:
+        """The access made last but for those of sub-queries has this key and is read.
+
+        Where an earlier one is the same row, whatever the tables hold, it is that one.
+        """
+        number = next(n for n, at in enumerate(self.starts()) if at == start)
+        access = Access(self.used.index(table), key)
+        if number == len(self.accesses) - 1 and all(c < len(self.stream.schema) for c in columns_of(*key)):
+            for n, other in enumerate(self.accesses[:-1]):
+                if other == access:
+                    at = self.starts()[n]
+                    self.accesses.pop()
+                    self.end = start
+                    self.pending.append(Read(n))
+                    return Placed(n, at, start)
+        self.accesses[number] = access
+        self.pending.append(Read(number))
+        return Placed(number, start, start)
+
+    def starts(self) -> tuple[int, ...]:
+        """Where the accesses begin in the frame."""
+        return places(len(self.stream.schema), [self.declared[n].table for n in self.used], self.accesses)
+
+    def row(
+        self, table: str, alias: str | None, where: ast.Expr | None, outer: Relation, span: Span, *values: ast.Expr
+    ) -> Row:
+        """The row that a WHERE names, the rest of the condition, and values beside it."""
+        start = self.fresh(table)
+        binder = self.binder(self.beside(table, alias, start, outer))
+        made = [settled(binder.bind(v)) for v in values]
+        condition = binder.condition(where, "the condition of WHERE") if where is not None else None
+        key, rest = self.keyed(table, start, condition, where.span if where is not None else span)
+        placed = self.settle(start, table, key)
+        rest = None if rest is None else placed.over(rest)
+        return Row(placed.access, placed.start, tuple(map(placed.over, made)), rest)
+
+    def keyed(self, table: str, start: int, condition: Expr | None, span: Span) -> tuple[tuple[Expr, ...], Expr | None]:
+        """The key that a condition gives, and what else it demands."""
+        declared = self.declared[table].table
+        found: dict[int, Expr] = {}
+        rest = []
+        own = range(start, start + 1 + len(declared.fields))
+        for part in conjuncts(condition) if condition is not None else ():
+            column, value = _equality(part, own)
+            at = column - start - 1
+            if value is not None and at in declared.key and at not in found:
+                found[at] = value
+            else:
+                rest.append(part)
+        if len(found) < len(declared.key):
+            names = [declared.fields[c].name for c in declared.key if c not in found]
+            raise compile_error(
+                "CQ0411",
+                f'no value is given for {" and ".join(names)}, the key of "{table}"',
+                span,
+                label=BY_KEY,
+                help=(f"write WHERE {names[0]} = new.column", f"several rows: {MORE_ROWS}"),
+            )
+        return tuple(found[c] for c in declared.key), conjunction(rest) if rest else None
+
+    def sub_query(self, node: ast.ScalarQuery | ast.Exists, binder: ExprBinder) -> Expr:
+        """A value of the row with a key, NULL where there is none; or whether there is one."""
+        select, table, alias = self.read(node.query)
+        exists = isinstance(node, ast.Exists)
+        items = () if exists else tuple(i.expr for i in select.items if isinstance(i, ast.SelectItem))
+        if not exists and (len(items) != 1 or len(select.items) != 1):
+            raise compile_error("CQ0502", "a sub-query that is a value selects one column", node.span, help="name it")
+        row = self.row(table, alias, select.where, binder.relation, node.span, *items)
+        there: Expr = Column(BOOLEAN, False, row.start, "found")
+        if row.condition is not None:
+            there = conjunction((there, row.condition))
+        if exists:
+            return there
+        (value,) = row.values
+        if row.condition is None and isinstance(value, Column) and value.index > row.start:
+            return value
+        return Case(value.type, True, ((there, value),), Literal(value.type, True, None), span=node.span)
+
+    def read(self, query: ast.Query) -> tuple[ast.Select, str, str | None]:
+        """The SELECT, its table and alias. CQ0502 for a query that is more than the row of a table with a key."""
+        select = plain(query)
+        match select.relations:
+            case (ast.TableRef(as_of=None, columns=()) as ref,):
+                return select, self.table(ref.name, ref.name_span), ref.alias
+        raise compile_error(
+            "CQ0502", "a query in a trigger reads one row of one table", query.span,
+            help="read another table in a sub-query of its own: (SELECT x FROM t WHERE t.key = …)",
+        )  # fmt: skip
+
+    # --------------------------------------------------------------------------------------------------- statements
+
+    def steps(self, body: Sequence[ast.TriggerStatement]) -> tuple[Step, ...]:
+        made: list[Step] = []
+        for statement in body:
+            own = self.statement(statement)
+            made += [*self.taken(), *own]
+        return tuple(made)
+
+    def taken(self) -> tuple[Step, ...]:
+        """The reads that what was bound needs."""
+        reads, self.pending = tuple(self.pending), []
+        return reads
+
+    def statement(self, node: ast.TriggerStatement) -> tuple[Step, ...]:
+        match node:
+            case ast.Update():
+                return self.update(node)
+            case ast.Insert():
+                return self.insert(node)
+            case ast.Delete():
+                table = self.table(node.table, node.table_span)
+                row = self.row(table, node.alias, node.where, self.event(), node.span)
+                return (Delete(row.access, row.condition),)
+            case ast.If():
+                return (self.choose(node.branches, node.otherwise),)
+            case ast.Signal():
+                return (self.signal(node),)
+            case ast.Query():
+                return (self.select(node),)
+
+    def update(self, node: ast.Update) -> tuple[Step, ...]:
+        if node.relations:
+            raise compile_error(
+                "CQ0501", "UPDATE … FROM in a trigger is not supported yet", node.relations[0].span,
+                help="read the other row in a sub-query: SET x = (SELECT y FROM t WHERE t.key = …)",
+            )  # fmt: skip
+        table = self.table(node.table, node.table_span)
+        row = self.row(
+            table, node.alias, node.where, self.event(), node.span, *(a.value for a in node.assignments)
+        )  # fmt: skip
+        columns, values = self.assigned(table, node.assignments, row.values)
+        return (Update(row.access, columns, values, row.condition),)
+
+    def assigned(
+        self, table: str, assignments: Sequence[ast.Assignment], values: Sequence[Expr]
+    ) -> tuple[tuple[int, ...], tuple[Expr, ...]]:
+        """The columns and their new values. CQ0502 for a column of the key."""
+        declared = self.declared[table].table
+        columns: list[int] = []
+        binder = self.binder(self.event())
+        made = []
+        for a, value in zip(assignments, values, strict=True):
+            span = a.column_span if a.column_span != NOWHERE else a.span
+            (column,) = places_of(declared, (a.column,), span)
+            if column in declared.key:
+                raise compile_error(
+                    "CQ0502", f"{a.column} is part of the key, which does not change", span,
+                    help="DELETE the row, and INSERT another one",
+                )  # fmt: skip
+            if column in columns:
+                raise compile_error("CQ0202", f'"{a.column}" is set twice', span, help="leave one of them out")
+            columns.append(column)
+            made.append(stored(binder, value, declared.fields[column]))
+        return tuple(columns), tuple(made)
+
+    def insert(self, node: ast.Insert) -> tuple[Step, ...]:
+        """A row for each of VALUES, or the one of a SELECT without FROM."""
+        place = node.target_span if node.target_span != NOWHERE else node.span
+        table = self.table(node.target, place)
+        body = node.query.body
+        if isinstance(body, ast.Values):
+            rows = [r.values for r in body.rows]
+        else:
+            select = plain(node.query)
+            if select.relations or select.where is not None:
+                raise compile_error(
+                    "CQ0502", "INSERT … SELECT FROM in a trigger is not supported yet", node.query.span,
+                    help="read the values in sub-queries: VALUES ((SELECT x FROM t WHERE t.key = …))",
+                )  # fmt: skip
+            rows = [tuple(i.expr for i in select.items if isinstance(i, ast.SelectItem))]
+        steps: list[Step] = []
+        for row in rows:
+            own = self.insert_row(node, table, row)
+            steps += [*self.taken(), own]
+        return tuple(steps)
+
+    def insert_row(self, node: ast.Insert, table: str, written: Sequence[ast.Expr]) -> Step:
+        declared = self.declared[table]
+        fields = declared.table.fields
+        order = places_of(declared.table, node.columns, node.span)
+        if len(written) != len(order):
+            raise compile_error(
+                "CQ0307", f"{len(written)} values for {len(order)} columns", node.span,
+                help=f"columns: {listing(fields[c].name for c in order)}",
+            )  # fmt: skip
+        binder = self.binder(self.event())
+        values: list[Expr] = list(declared.defaults)
+        for column, value in zip(order, written, strict=True):
+            values[column] = stored(binder, binder.bind(value), fields[column])
+        start = self.fresh(table)
+        placed = self.settle(start, table, tuple(values[c] for c in declared.table.key))
+        return Insert(placed.access, tuple(values), self.conflict(node, table, placed, values))
+
+    def conflict(self, node: ast.Insert, table: str, placed: Placed, values: Sequence[Expr]) -> tuple[Step, ...] | None:
+        """What happens instead of an INSERT whose key is there."""
+        said = node.conflict
+        if said is None:
+            return None
+        declared = self.declared[table].table
+        key = {declared.fields[c].name for c in declared.key}
+        if said.columns and set(said.columns) != key:
+            raise compile_error(
+                "CQ0502", f'ON CONFLICT names other columns than the key of "{table}"', said.span,
+                help=f"write ON CONFLICT ({', '.join(sorted(key))})",
+            )  # fmt: skip
+        if not said.assignments:
+            return ()
+        row = self.beside(table, None, placed.start, self.event())
+        excluded = tuple(
+            Visible(f.name, "excluded", e, needs_qualifier=True) for f, e in zip(declared.fields, values, strict=True)
+        )
+        before, self.pending = self.pending, []
+        binder = self.binder(replace(row, columns=(*row.columns, *excluded)))
+        made = [settled(binder.bind(a.value)) for a in said.assignments]
+        columns, new = self.assigned(table, said.assignments, made)
+        met = None if said.where is None else binder.condition(said.where, "the condition of WHERE")
+        reads, self.pending = tuple(self.pending), before
+        return (*reads, Update(placed.access, columns, new, met))
+
+    def choose(self, branches: Sequence[ast.IfBranch], otherwise: Sequence[ast.TriggerStatement]) -> Step:
+        first, *more = branches
+        condition = self.binder(self.event()).condition(first.condition, "the condition of IF")
+        before, self.pending = self.pending, []
+        then = self.steps(first.body)
+        if more:
+            inner = self.choose(more, otherwise)
+            other: tuple[Step, ...] = (*self.taken(), inner)
+        else:
+            other = self.steps(otherwise)
+        self.pending = before
+        return Choose(condition, then, other)
+
+    def signal(self, node: ast.Signal) -> Step:
+        """The message, or where there is none or it is NULL the state."""
+        state = Literal(VARCHAR, False, f"SQLSTATE {node.sqlstate}")
+        if node.message is None:
+            return Reject(state)
+        binder = self.binder(self.event())
+        message = binder.bind_cast(settled(binder.bind(node.message)), VARCHAR, node.message.span)
+        return Reject(Coalesce(VARCHAR, False, (message, state), span=node.span) if message.nullable else message)
+
+    def select(self, node: ast.Query) -> Step:
+        """A SELECT: a row of the trigger's output."""
+        select = plain(node)
+        items = []
+        for item in select.items:
+            if not isinstance(item, ast.SelectItem):
+                raise compile_error(
+                    "CQ0502", "* in a trigger is not supported", item.span, help="name the columns: new.a, t.b"
+                )
+            items.append(item)
+        exprs = tuple(i.expr for i in items)
+        if select.relations:
+            _, table, alias = self.read(node)
+            row = self.row(table, alias, select.where, self.event(), node.span, *exprs)
+            there: Expr = Column(BOOLEAN, False, row.start, "found")
+            condition: Expr | None = there if row.condition is None else conjunction((there, row.condition))
+            values = row.values
+        else:
+            binder = self.binder(self.event())
+            values = tuple(settled(binder.bind(e)) for e in exprs)
+            condition = None if select.where is None else binder.condition(select.where, "the condition of WHERE")
+        return Emit(self.output(values, items, node.span), condition)
+
+    def output(self, values: Sequence[Expr], items: Sequence[ast.SelectItem], span: Span) -> tuple[Expr, ...]:
+        """The values as the trigger's columns: the first SELECT says their names and types."""
+        if self.outputs is None:
+            names = [_name(item, n) for n, item in enumerate(items, 1)]
+            self.outputs = tuple(Field(n, v.type, True) for n, v in zip(names, values, strict=True))
+            twice = next((n for n in names if names.count(n) > 1), None)
+            if twice is not None:
+                raise compile_error(
+                    "CQ0409", f'two columns of the trigger are named "{twice}"', span, help="give one of them an alias"
+                )
+            return tuple(values)
+        types = [f.type for f in self.outputs]
+        fits = len(types) == len(values) and all(
+            common_type(v.type, t) == t for v, t in zip(values, types, strict=True)
+        )
+        if not fits:
+            raise compile_error(
+                "CQ0307",
+                f"this SELECT gives other columns than the first one of trigger {self.node.name}",
+                span,
+                help=f"the first one gives {', '.join(map(str, types))}: CAST the values to these types",
+            )
+        return tuple(convert(v, t) for v, t in zip(values, types, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row that a statement names: its access, where that begins in the frame, values of the statement, and what its
+    WHERE demands beyond the key."""
+
+    access: int
+    start: int
+    values: tuple[Expr, ...]
+    condition: Expr | None
+
+
+def plain(query: ast.Query) -> ast.Select:
+    """The SELECT of a query that has only items, FROM and WHERE. CQ0502 for any other."""
+    select = query.body
+    more: list[ast.Node] = [
+        *query.ctes,
+        *query.order_by,
+        *(p for p in (query.limit, query.offset, query.emit) if p is not None),
+    ]
+    if isinstance(select, ast.Select):
+        more += [*select.group_by, *select.windows, *(p for p in (select.having, select.qualify) if p is not None)]
+    if not isinstance(select, ast.Select) or more or select.distinct or select.group_all:
+        at = more[0].span if more else query.span
+        raise compile_error(
+            "CQ0502", "a query in a trigger has SELECT, FROM and WHERE", at,
+            help="the rows of a trigger are a relation of its name: group and order them in a query of its own",
+        )  # fmt: skip
+    return select
+
+
+def _equality(part: Expr, own: range) -> tuple[int, Expr | None]:
+    """(column, value) where a condition says that a column of these is a value of others; else (-1, None)."""
+    if isinstance(part, Call) and part.function.name == "=":
+        for side, other in (part.args, part.args[::-1]):
+            if isinstance(side, Column) and side.index in own and not columns_of(other) & set(own):
+                return side.index, other
+    return -1, None
+
+
+def _name(item: ast.SelectItem, number: int) -> str:
+    if item.alias is not None:
+        return item.alias
+    return item.expr.name if isinstance(item.expr, ast.ColumnRef) else f"col{number}"

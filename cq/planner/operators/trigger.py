@@ -1,0 +1,188 @@
+"""Trigger: transactions on keyed tables, an event after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from cq.lang.expressions import Expr, columns_of
+from cq.lang.schema import Field, Schema, TimeAttribute
+from cq.lang.types import BIGINT, VARCHAR
+from cq.planner.operators.pruning import unless_same
+from cq.planner.plan.calls import Change
+from cq.planner.plan.costs import LOOK_UP_NS
+from cq.planner.plan.node import (
+    Fields,
+    Inputs,
+    LogicalNode,
+    OpClass,
+    OutputKind,
+    Pruned,
+    Pulled,
+    StateBound,
+    Text,
+    operator,
+)
+from cq.planner.plan.transactions import (
+    Access,
+    Emit,
+    KeyedTable,
+    Program,
+    every,
+    frame,
+    moved,
+    own_expressions,
+    placeless,
+)
+
+
+@operator("trigger")
+@dataclass(frozen=True, slots=True)
+class Trigger(LogicalNode):
+    """Each event, in order of arrival, goes through the programs in their order, each a transaction of its own.
+
+    A row of the output is the event, then which: 2p for a row that program p emits, 2p + 1 for an event that it
+    rejects; the reason of a rejection; and the columns of all programs' rows, those of other programs NULL. An event
+    leaves its rejections and rows in the order of the programs and their steps. With `contents` the rows are those of
+    the tables instead, when the input has ended: which table, and the columns of all tables.
+
+    Transactions see each other's effects in order of arrival and none of a rejected one. Late events count.
+    """
+
+    input: LogicalNode
+    tables: tuple[KeyedTable, ...]
+    accesses: tuple[Access, ...]
+    programs: tuple[Program, ...]
+    contents: bool = False
+
+    op_class = OpClass.STATEFUL
+    source = None
+    fails_itself = False
+    closes = False
+    may_drop = True
+    uses_time = False
+    groups = None
+    merges_exactly = False
+    merge_pays = False
+    output_kind = OutputKind.APPEND
+
+    def __post_init__(self) -> None:
+        which = Field("which", BIGINT, False)
+        if self.contents:
+            kept = (replace(f, nullable=True) for t in self.tables for f in t.fields)
+            self._set_schema(Schema((which, *kept)))
+            return
+        made = (replace(f, nullable=True) for p in self.programs for f in p.outputs)
+        own = (which, Field("reason", VARCHAR, True), *made)
+        self._set_schema(Schema((*self.input.schema.fields, *own), self.input.schema.times))
+
+    @property
+    def width(self) -> int:
+        """How many columns an event has."""
+        return len(self.input.schema)
+
+    @property
+    def frame(self) -> Fields:
+        """The columns that expressions are over."""
+        return frame(self.input.schema.fields, self.tables, self.accesses)
+
+    def over(self, inputs: Inputs) -> Fields:
+        return self.frame
+
+    @property
+    def inputs(self) -> tuple[LogicalNode, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
+        (input,) = inputs
+        return replace(self, input=input)
+
+    @property
+    def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:
+        return ((),)
+
+    def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
+        for access in self.accesses:
+            yield from ((e, (0,)) for e in access.key)
+        for program in self.programs:
+            if program.when is not None:
+                yield program.when, (0,)
+            for step in every(program.steps):
+                yield from ((e, (0,)) for e in own_expressions(step))
+
+    def map_expressions(self, change: Change) -> LogicalNode:
+        accesses = tuple(replace(a, key=tuple(map(change, a.key))) for a in self.accesses)
+        return replace(self, accesses=accesses, programs=tuple(p.map(change) for p in self.programs))
+
+    def pull(self, expr: Expr) -> Pulled | None:
+        within = all(c < self.width for c in columns_of(expr))
+        return ((0, expr),) if within and not self.contents else None
+
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        shown = set() if self.contents else needed
+        used = columns_of(*(e for e, _ in self.expressions()))
+        return ({c for c in shown | used if c < self.width},)
+
+    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
+        ((below, places),) = inputs
+        by = len(below.schema) - self.width
+        changed = self.map_expressions(lambda e: moved(e, self.width, places, by))
+        new = unless_same(self, changed.with_inputs((below,)))
+        if self.contents:
+            return Pruned(new, {c: c for c in range(len(self.schema))})
+        return Pruned(new, {**places, **{c: c + by for c in range(self.width, len(self.schema))}})
+
+    def holds_back(self, port: int) -> bool:
+        return self.contents
+
+    @property
+    def waits_on(self) -> tuple[TimeAttribute | None, ...]:
+        """Events are taken as they come."""
+        return (None,)
+
+    @property
+    def emits_at_end(self) -> bool:
+        return self.contents
+
+    @property
+    def fan_out(self) -> int:
+        """The rows that one event causes: a rejection, or what the steps of a program emit."""
+        if self.contents:
+            return 0
+        emitted = (sum(isinstance(s, Emit) for s in every(p.steps)) for p in self.programs)
+        return sum(max(1, n) for n in emitted)
+
+    @property
+    def state(self) -> StateBound:
+        names = ", ".join(t.name for t in self.tables)
+        if not names:
+            return StateBound("nothing")
+        return StateBound(f"the rows of {names}", bounded=False, way="DELETE the rows that are needed no longer")
+
+    @property
+    def cost_ns(self) -> int:
+        return LOOK_UP_NS * max(1, len(self.accesses))
+
+    def check(self) -> None:
+        assert all(0 <= a.table < len(self.tables) for a in self.accesses), "an access to a missing table"
+        assert not self.contents or self.input.bounded, "the contents of tables that never end"
+
+    def parameters(self, text: Text) -> tuple[object, ...]:
+        def told(e: Expr) -> str:
+            return text((0,), placeless(e, self.width))
+
+        tables = ((t.name, tuple((f.name, str(f.type)) for f in t.fields), t.key, t.rows) for t in self.tables)
+        keys = tuple((a.table, *map(told, a.key)) for a in self.accesses)
+        steps = tuple(
+            (type(s).__name__, *(told(e) for e in own_expressions(s))) for p in self.programs for s in every(p.steps)
+        )
+        when = tuple("" if p.when is None else told(p.when) for p in self.programs)
+        return (*tables, keys, when, steps, self.contents)
+
+    def meaning(self, column: int, text: Text) -> str:
+        return f"column {column - (0 if self.contents else self.width)}"
+
+    def describe(self) -> str:
+        names = ", ".join(p.name for p in self.programs)
+        on = ", ".join(t.name for t in self.tables)
+        return f"{names}{' on ' + on if on else ''}{', contents' if self.contents else ''}"

@@ -1,0 +1,241 @@
+"""Transactions: what a trigger does to keyed tables for one event, as steps over typed expressions.
+
+The expressions of a transaction are over its *frame*: the columns of the event, then for each access whether its row
+exists and the columns of the row, NULL where it does not. `Read` brings a row into the frame as earlier steps of the
+transaction left it. An event is accepted, and all that its steps wrote is in the tables, or it is rejected with a
+reason, and nothing is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from cq.errors import NOWHERE, Span
+from cq.lang.expressions import Column, Expr, Literal, columns_of, remap, transform
+from cq.lang.schema import Field
+from cq.lang.types import BOOLEAN
+from cq.planner.plan.calls import Change
+
+FAILURES = {
+    "CQ0705": "a number is out of range",
+    "CQ0706": "division by zero",
+    "CQ0707": "a value cannot be cast",
+    "CQ0708": "a function has no value for its arguments",
+    "CQ0802": "a value is too large",
+}
+"""The reason of an event that an expression of its transaction rejects, by the code that ends a query elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What holds for every row of a table unless it is NULL. expr: over the columns of the table."""
+
+    expr: Expr
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedTable:
+    """A table whose rows have a primary key. key: its columns, none of them NULL.  rows: what it begins with."""
+
+    name: str
+    fields: tuple[Field, ...]
+    key: tuple[int, ...]
+    conditions: tuple[Condition, ...] = ()
+    rows: tuple[tuple[Any, ...], ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """The columns that are no part of the key."""
+        return tuple(c for c in range(len(self.fields)) if c not in self.key)
+
+    def duplicate(self) -> str:
+        """The reason of an INSERT whose key is there."""
+        return f"{self.name} has a row with this key"
+
+    def missing(self, column: int) -> str:
+        """The reason where a column that cannot be NULL would be."""
+        return f"{self.name}.{self.fields[column].name} cannot be NULL"
+
+    def broken(self, condition: Condition) -> str:
+        """The reason where a row would not meet a condition."""
+        return f"CHECK ({condition.text}) of {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The row of a table with this key. key: over the frame; a NULL in it finds no row."""
+
+    table: int
+    key: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The row of the access, as the transaction left it, is in the frame."""
+
+    access: int
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """If the row exists and the condition, if any, is TRUE, its columns have these values, all computed before."""
+
+    access: int
+    columns: tuple[int, ...]
+    values: tuple[Expr, ...]
+    condition: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """If there is no row, it is this one; else the event is rejected, or with `conflict` those steps are taken."""
+
+    access: int
+    values: tuple[Expr, ...]
+    conflict: tuple[Step, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """If the row exists and the condition, if any, is TRUE, there is none."""
+
+    access: int
+    condition: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """The steps of one side."""
+
+    condition: Expr
+    then: tuple[Step, ...]
+    otherwise: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """The event is rejected with this reason, a VARCHAR."""
+
+    reason: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """If the condition, if any, is TRUE, an accepted event causes a row of these values."""
+
+    values: tuple[Expr, ...]
+    condition: Expr | None = None
+
+
+Step: TypeAlias = Read | Update | Insert | Delete | Choose | Reject | Emit
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A trigger: what happens for an event for which `when`, if any, is TRUE.
+
+    outputs: the columns of the rows it emits.
+    """
+
+    name: str
+    when: Expr | None
+    steps: tuple[Step, ...]
+    outputs: tuple[Field, ...]
+
+    def map(self, change: Change) -> Program:
+        """The program with `change` applied to its expressions."""
+        when = None if self.when is None else change(self.when)
+        return replace(self, when=when, steps=mapped(self.steps, change))
+
+
+def frame(event: Sequence[Field], tables: Sequence[KeyedTable], accesses: Sequence[Access]) -> tuple[Field, ...]:
+    """The columns of the frame."""
+    fields = list(event)
+    for access in accesses:
+        fields.append(Field("found", BOOLEAN, False))
+        fields += (replace(f, nullable=True) for f in tables[access.table].fields)
+    return tuple(fields)
+
+
+def places(event: int, tables: Sequence[KeyedTable], accesses: Sequence[Access]) -> tuple[int, ...]:
+    """Where each access begins in the frame of an event of so many columns."""
+    starts = []
+    for access in accesses:
+        starts.append(event)
+        event += 1 + len(tables[access.table].fields)
+    return tuple(starts)
+
+
+def every(steps: Sequence[Step]) -> Iterator[Step]:
+    """The steps and those inside them, in the order in which they stand."""
+    for step in steps:
+        yield step
+        match step:
+            case Choose(then=then, otherwise=otherwise):
+                yield from every(then)
+                yield from every(otherwise)
+            case Insert(conflict=conflict) if conflict is not None:
+                yield from every(conflict)
+
+
+def own_expressions(step: Step) -> tuple[Expr, ...]:
+    """The expressions of a step, without those of the steps inside it."""
+    match step:
+        case Update(values=values, condition=condition) | Emit(values=values, condition=condition):
+            return values if condition is None else (condition, *values)
+        case Insert(values=values):
+            return values
+        case Delete(condition=condition):
+            return () if condition is None else (condition,)
+        case Choose(condition=met):
+            return (met,)
+        case Reject(reason=reason):
+            return (reason,)
+        case _:
+            return ()
+
+
+def mapped(steps: Sequence[Step], change: Change) -> tuple[Step, ...]:
+    """The steps with `change` applied to their expressions."""
+
+    def maybe(e: Expr | None) -> Expr | None:
+        return None if e is None else change(e)
+
+    def one(step: Step) -> Step:
+        match step:
+            case Update(values=values, condition=condition) | Emit(values=values, condition=condition):
+                return replace(step, values=tuple(map(change, values)), condition=maybe(condition))
+            case Insert(values=values, conflict=conflict):
+                inside = None if conflict is None else mapped(conflict, change)
+                return replace(step, values=tuple(map(change, values)), conflict=inside)
+            case Delete(condition=condition):
+                return replace(step, condition=maybe(condition))
+            case Choose(condition=met, then=then, otherwise=otherwise):
+                return Choose(change(met), mapped(then, change), mapped(otherwise, change))
+            case Reject(reason=reason):
+                return Reject(change(reason))
+            case _:
+                return step
+
+    return tuple(map(one, steps))
+
+
+def moved(expr: Expr, width: int, positions: Mapping[int, int], by: int) -> Expr:
+    """An expression over a frame whose event has other columns: `width` before, and `by` more or fewer now."""
+    beyond = {c: c + by for c in columns_of(expr) if c >= width}
+    return remap(expr, {**positions, **beyond})
+
+
+def placeless(expr: Expr, width: int) -> Expr:
+    """The expression with what comes from accesses as constants that say which: a text that positions do not change."""
+
+    def change(e: Expr) -> Expr:
+        if isinstance(e, Column) and e.index >= width:
+            return Literal(e.type, False, f"access {e.index - width}")
+        return e
+
+    return transform(expr, change)

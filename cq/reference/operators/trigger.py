@@ -1,0 +1,216 @@
+"""Trigger: the serial loop over events, each program a transaction that leaves all of its writes or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cq.lang.functions import Failure
+from cq.planner.operators import Trigger
+from cq.planner.plan.transactions import (
+    FAILURES,
+    Choose,
+    Delete,
+    Emit,
+    Insert,
+    KeyedTable,
+    Read,
+    Reject,
+    Step,
+    Update,
+    places,
+)
+from cq.reference.evaluate import Row, evaluator, keys_of, rows_of
+from cq.reference.operator import Clock, RowOperator, nulls, runs
+
+
+class Rejected(Exception):
+    """The event leaves no trace; the message is the reason."""
+
+
+class Transaction:
+    """One program at work on one event: its frame, what it wrote by table and key (None: no row), what it emits."""
+
+    def __init__(self, frame: list[Any], width: int) -> None:
+        self.frame: Any = frame + [None] * (width - len(frame))  # a list, which expressions read as they do a row
+        self.writes: dict[tuple[int, Row], Row | None] = {}
+        self.emitted: list[Row] = []
+
+
+Run = Callable[[Transaction], None]
+
+
+@runs("trigger")
+class TriggerRows(RowOperator):
+    """The tables as dictionaries from key to row."""
+
+    def __init__(self, node: Trigger, clock: Clock) -> None:
+        super().__init__(node, clock)
+        self._node = node
+        self._width = len(node.frame)
+        self._starts = places(node.width, node.tables, node.accesses)
+        self._tables: list[dict[Row, Row]] = [_initial(t) for t in node.tables]
+        self._keys = [keys_of(a.key) for a in node.accesses]
+        self._made = sum(len(p.outputs) for p in node.programs)
+        self._whens = [None if p.when is None else evaluator(p.when) for p in node.programs]
+        self._steps = [self._all(p.steps) for p in node.programs]
+
+    def on_row(self, port: int, row: Row) -> None:
+        before = 0
+        for number, program in enumerate(self._node.programs):
+            for which, reason, made in self._transact(number, row):
+                beside = (*nulls(before), *made, *nulls(self._made - before - len(made)))
+                self.out.append((*row, which, reason, *beside))
+            before += len(program.outputs)
+        if self._node.contents:
+            self.out.clear()
+
+    def _transact(self, number: int, row: Row) -> list[tuple[int, str | None, Row]]:
+        """(which, reason, columns) of what the program gives for the event."""
+        transaction = Transaction(list(row), self._width)
+        when = self._whens[number]
+        try:
+            if when is not None and not when(transaction.frame):
+                return []
+            self._steps[number](transaction)
+        except Failure as failure:
+            return [(2 * number + 1, FAILURES[failure.code], ())]
+        except Rejected as rejected:
+            return [(2 * number + 1, str(rejected), ())]
+        for (table, key), written in transaction.writes.items():
+            if written is None:
+                self._tables[table].pop(key, None)
+            else:
+                self._tables[table][key] = written
+        return [(2 * number, None, made) for made in transaction.emitted]
+
+    def on_end(self) -> None:
+        if not self._node.contents:
+            return
+        before, width = 0, len(self._node.schema) - 1
+        for number, (table, rows) in enumerate(zip(self._node.tables, self._tables, strict=True)):
+            for kept in rows.values():
+                self.out.append((number, *nulls(before), *kept, *nulls(width - before - len(kept))))
+            before += len(table.fields)
+
+    # -- steps
+
+    def _all(self, steps: Sequence[Step]) -> Run:
+        runs = [self._one(s) for s in steps]
+
+        def run(transaction: Transaction) -> None:
+            for each in runs:
+                each(transaction)
+
+        return run
+
+    def _one(self, step: Step) -> Run:
+        match step:
+            case Read():
+                return lambda t: self._read(step.access, t)
+            case Update():
+                return self._update(step)
+            case Insert():
+                return self._insert(step)
+            case Delete():
+                return self._delete(step)
+            case Choose():
+                met, then, otherwise = evaluator(step.condition), self._all(step.then), self._all(step.otherwise)
+                return lambda t: then(t) if met(t.frame) else otherwise(t)
+            case Reject():
+                return _reject(step)
+            case Emit():
+                return _emit(step)
+
+    def _read(self, access: int, transaction: Transaction) -> None:
+        number = self._node.accesses[access].table
+        key = self._keys[access](transaction.frame)
+        start = self._starts[access]
+        kept = transaction.writes[number, key] if (number, key) in transaction.writes else self._tables[number].get(key)
+        table = self._node.tables[number]
+        values = nulls(len(table.fields)) if kept is None or None in key else kept
+        transaction.frame[start : start + 1 + len(values)] = [values is kept, *values]
+
+    def _update(self, step: Update) -> Run:
+        start, table = self._place(step.access)
+        met = evaluator(step.condition) if step.condition is not None else None
+        values = rows_of(step.values)
+
+        def run(t: Transaction) -> None:
+            if not t.frame[start] or (met is not None and not met(t.frame)):
+                return
+            new = t.frame[start + 1 : start + 1 + len(table.fields)]
+            for column, value in zip(step.columns, values(t.frame), strict=True):
+                new[column] = value
+            self._write(step.access, t, new)
+
+        return run
+
+    def _insert(self, step: Insert) -> Run:
+        start, table = self._place(step.access)
+        values = rows_of(step.values)
+        conflict = self._all(step.conflict) if step.conflict is not None else None
+
+        def run(t: Transaction) -> None:
+            new = list(values(t.frame))
+            if not t.frame[start]:
+                self._write(step.access, t, new)
+            elif conflict is None:
+                raise Rejected(table.duplicate())
+            else:
+                conflict(t)
+
+        return run
+
+    def _delete(self, step: Delete) -> Run:
+        start, table = self._place(step.access)
+        met = evaluator(step.condition) if step.condition is not None else None
+
+        def run(t: Transaction) -> None:
+            if t.frame[start] and (met is None or met(t.frame)):
+                t.writes[self._node.accesses[step.access].table, self._key(step.access, t)] = None
+                t.frame[start : start + 1 + len(table.fields)] = [False, *nulls(len(table.fields))]
+
+        return run
+
+    def _place(self, access: int) -> tuple[int, KeyedTable]:
+        return self._starts[access], self._node.tables[self._node.accesses[access].table]
+
+    def _key(self, access: int, transaction: Transaction) -> Row:
+        return self._keys[access](transaction.frame)
+
+    def _write(self, access: int, transaction: Transaction, new: list[Any]) -> None:
+        """The row is the access's, if it may be in the table."""
+        start, table = self._place(access)
+        for column, (field, value) in enumerate(zip(table.fields, new, strict=True)):
+            if value is None and not field.nullable:
+                raise Rejected(table.missing(column))
+        for condition in table.conditions:
+            if evaluator(condition.expr)(tuple(new)) is False:
+                raise Rejected(table.broken(condition))
+        transaction.writes[self._node.accesses[access].table, self._key(access, transaction)] = tuple(new)
+        transaction.frame[start : start + 1 + len(new)] = [True, *new]
+
+
+def _initial(table: KeyedTable) -> dict[Row, Row]:
+    return {tuple(row[c] for c in table.key): row for row in table.rows}
+
+
+def _reject(step: Reject) -> Run:
+    reason = evaluator(step.reason)
+
+    def run(t: Transaction) -> None:
+        raise Rejected(reason(t.frame) or "")
+
+    return run
+
+
+def _emit(step: Emit) -> Run:
+    met = evaluator(step.condition) if step.condition is not None else None
+    values = rows_of(step.values)
+
+    def run(t: Transaction) -> None:
+        if met is None or met(t.frame):
+            t.emitted.append(tuple(values(t.frame)))
+
+    return run

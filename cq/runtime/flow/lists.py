@@ -1,0 +1,180 @@
+"""Lists of Arrow as the arrays of kernels, and arrays as lists: whole columns, with numpy.
+
+cq/runtime/values/arrays.py says how an array lies in its bytes. A column of them crosses as `binary`, which is laid out
+as text is. An element's word follows from its Arrow type alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.types as t
+
+WORD_DIGITS = 18  # of a decimal that takes one word
+MOST_BYTES = 2**31 - 1  # of a column: its offsets have 32 bits
+
+Words = npt.NDArray[np.int64]
+
+
+def array_of_lists(column: pa.ListArray) -> pa.Array:
+    """A column of lists as `binary`: each value is the array of its list. ArrowCapacityError where it is too large."""
+    elements = column.flatten()
+    texts = t.is_string(elements.type)
+    if texts:
+        missing, elements = elements.is_null(), elements.fill_null("")
+    else:
+        missing = elements.is_null()
+    valid = _bools(column.is_valid())
+    counts = column.value_lengths().fill_null(0).to_numpy().astype(np.int64)
+    shape = _Shape(counts, 1 if texts else _width(elements.type))
+    ends = np.zeros(1, np.int64)
+    if texts:
+        ends = np.frombuffer(elements.buffers()[1], np.int32)[elements.offset :][: len(elements) + 1].astype(np.int64)
+        shape.add_texts(ends)
+    words = np.zeros(shape.total, np.int64)
+    words[shape.starts[:-1]] = counts
+    if texts:
+        words[shape.places] = ends[1:] - np.repeat(ends[shape.firsts[:-1]], counts)
+    else:
+        for n, part in enumerate(_words(elements)):
+            words[shape.places + n] = part
+    data = words.view(np.uint8)
+    data[shape.flags] = _bools(missing)
+    if texts and ends[-1] > ends[0]:
+        content = np.frombuffer(elements.buffers()[2], np.uint8)
+        data[shape.text_places(ends)] = content[ends[0] : ends[-1]]
+    offsets = shape.starts * 8
+    if offsets[-1] > MOST_BYTES:
+        raise pa.ArrowCapacityError("a batch of arrays takes more than 2 GiB")
+    return pa.Array.from_buffers(
+        pa.binary(), len(column), [_bitmap(valid), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
+    )
+
+
+def lists_of_array(column: pa.BinaryArray, type_: pa.ListType) -> pa.Array:
+    """The column of lists that `array_of_lists` makes these values of."""
+    rows = len(column)
+    valid = _bools(column.is_valid())
+    _, offset_buffer, content = column.buffers()
+    bounds = np.frombuffer(offset_buffer, np.int32)[column.offset :][: rows + 1] if rows else np.zeros(1, np.int32)
+    data = np.frombuffer(content, np.uint8)[: bounds[-1]] if bounds[-1] else np.zeros(0, np.uint8)
+    words = data.view(np.int64)
+    counts = np.zeros(rows, np.int64)
+    there = valid & (bounds[1:] > bounds[:-1])
+    counts[there] = words[bounds[:-1][there] >> 3]
+    texts = t.is_string(type_.value_type)
+    shape = _Shape(counts, 1 if texts else _width(type_.value_type), bounds.astype(np.int64) >> 3)
+    missing = data[shape.flags].astype(bool)
+    if texts:
+        elements = _texts(shape, words, data, missing)
+    else:
+        elements = _elements([words[shape.places + n] for n in range(shape.width)], type_.value_type, missing)
+    lengths = pa.py_buffer(shape.firsts.astype(np.int32))
+    return pa.Array.from_buffers(type_, rows, [_bitmap(valid), lengths], children=[elements])
+
+
+class _Shape:
+    """Where in the words of a column of arrays their parts lie.
+
+    starts: of each array, and the end.  firsts: the number of each array's first element among all, and their number.
+    places, flags: of each element its (first) word, and the byte that says whether it is NULL.
+    """
+
+    def __init__(self, counts: Words, width: int, starts: Words | None = None) -> None:
+        self.counts, self.width = counts, width
+        self.firsts = _sums(counts)
+        if starts is None:
+            starts = _sums(1 + counts * width + (counts + 7 >> 3))  # a NULL is an empty array too: nobody reads it
+        self._lay(starts)
+
+    def _lay(self, starts: Words) -> None:
+        self.starts = starts
+        own = np.repeat(starts[:-1], self.counts)
+        local = np.arange(self.firsts[-1]) - np.repeat(self.firsts[:-1], self.counts)
+        self.places = own + 1 + local * self.width
+        self.flags = (own + 1 + np.repeat(self.counts, self.counts) * self.width) * 8 + local
+
+    @property
+    def total(self) -> int:
+        return int(self.starts[-1])
+
+    def add_texts(self, ends: Words) -> None:
+        """Room for texts behind the elements. ends: of each element's text among all, after the start of the first."""
+        sizes = np.diff(ends[self.firsts])
+        self._lay(_sums(np.diff(self.starts) + (sizes + 7 >> 3)))
+
+    def text_places(self, ends: Words) -> Words:
+        """The byte at which each byte of the texts lies."""
+        sizes = np.diff(ends[self.firsts])
+        begin = (self.starts[:-1] + 1 + self.counts + (self.counts + 7 >> 3)) * 8
+        return np.repeat(begin - _sums(sizes)[:-1], sizes) + np.arange(sizes.sum())
+
+
+def _texts(shape: _Shape, words: Words, data: npt.NDArray[np.uint8], missing: npt.NDArray[np.bool_]) -> pa.Array:
+    ends = words[shape.places]  # each from the begin of its array's texts
+    lasts = shape.firsts[1:] - 1
+    sizes = np.zeros(len(shape.counts), np.int64)
+    filled = shape.counts > 0
+    sizes[filled] = ends[lasts[filled]]
+    befores = _sums(sizes)
+    offsets = np.concatenate([np.zeros(1, np.int64), ends + np.repeat(befores[:-1], shape.counts)])
+    content = data[shape.text_places(offsets)]
+    parts = [_bitmap(~missing), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(content)]
+    return pa.Array.from_buffers(pa.string(), len(missing), parts)
+
+
+def _width(type_: pa.DataType) -> int:
+    """How many words an element takes."""
+    return 2 if t.is_decimal(type_) and type_.precision > WORD_DIGITS else 1
+
+
+def _words(elements: pa.Array) -> list[Words]:
+    """The words of the elements, each of them for all; those of NULLs are 0."""
+    kind = elements.type
+    if t.is_decimal(kind):
+        if len(elements) == 0:
+            return [np.zeros(0, np.int64)] * _width(kind)
+        both = np.frombuffer(elements.buffers()[1], np.int64)[2 * elements.offset :][: 2 * len(elements)]
+        there = _bools(elements.is_valid())
+        return [np.where(there, both[n::2], 0) for n in range(_width(kind))]
+    if t.is_boolean(kind):
+        return [_bools(elements.fill_null(False)).astype(np.int64)]
+    if t.is_floating(kind):
+        doubles = elements.cast(pa.float64()).fill_null(0.0).to_numpy()
+        return [np.ascontiguousarray(doubles).view(np.int64)]
+    if t.is_temporal(kind):
+        elements = elements.cast(pa.int32() if t.is_date32(kind) else pa.int64())
+    return [elements.fill_null(0).to_numpy().astype(np.int64)]
+
+
+def _elements(parts: list[Words], type_: pa.DataType, missing: npt.NDArray[np.bool_]) -> pa.Array:
+    """The elements that have these words."""
+    valid = _bitmap(~missing)
+    low = parts[0]
+    content: Any
+    if t.is_decimal(type_):
+        content = np.stack([low, parts[1] if len(parts) > 1 else low >> 63], axis=1).ravel()
+    elif t.is_boolean(type_):
+        content = np.packbits(low.astype(bool), bitorder="little")
+    elif t.is_floating(type_):
+        content = low.view(np.float64).astype(np.float32 if t.is_float32(type_) else np.float64)
+    else:
+        content = low.astype(f"i{type_.bit_width // 8}")
+    return pa.Array.from_buffers(type_, len(low), [valid, pa.py_buffer(np.ascontiguousarray(content))])
+
+
+def _sums(sizes: Words) -> Words:
+    """The sums of the first 0, 1, … sizes."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+
+
+def _bools(column: pa.BooleanArray) -> npt.NDArray[np.bool_]:
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _bitmap(valid: npt.NDArray[np.bool_]) -> pa.Buffer | None:
+    """The bits of Arrow's validity; none where all are valid."""
+    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))

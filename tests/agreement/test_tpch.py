@@ -1,0 +1,76 @@
+"""The queries of queries/tpch/ give over Parquet what DuckDB gives, natively in the order of the reference."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from paths import QUERIES
+from spark_fixture import spark  # noqa: F401
+
+import cq
+from cq.workloads import WORKLOADS, write
+
+duckdb = pytest.importorskip("duckdb")
+
+FOLDER = QUERIES / "tpch"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.cq"))
+ORDERS = 1_500
+ROWS = {
+    "lineitem": 4 * ORDERS, "orders": ORDERS, "customer": ORDERS // 10, "supplier": ORDERS // 150,
+    "part": ORDERS * 2 // 15, "nation": 25, "region": 5,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """Every table as a Parquet file."""
+    place = tmp_path_factory.mktemp("tpch")
+    for name, rows in ROWS.items():
+        size = {"orders": ORDERS} if "orders" in WORKLOADS[f"tpch_{name}"].parameters else {}
+        write(WORKLOADS[f"tpch_{name}"], place / f"{name}.parquet", rows=rows, **size)
+    return {name: place / f"{name}.parquet" for name in ROWS}
+
+
+def loaded(name: str, files: Mapping[str, Path]) -> tuple[cq.Query, dict[str, Path], str]:
+    """The query, the files it reads, and its SELECT."""
+    text = (FOLDER / f"{name}.cq").read_text(encoding="utf-8")
+    streams = re.findall(r"^CREATE STREAM (\w+)", text, re.MULTILINE)
+    return cq.sql(text), {stream: files[stream] for stream in streams}, text[text.index("\nSELECT") :]
+
+
+def same(ours: object, theirs: object) -> bool:
+    """DuckDB divides decimals as doubles."""
+    if isinstance(theirs, float):
+        assert isinstance(ours, Decimal | float)
+        return math.isclose(float(ours), theirs, rel_tol=1e-6)
+    return ours == theirs
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_query_gives_what_duckdb_gives(name: str, files: Mapping[str, Path]) -> None:
+    query, inputs, select = loaded(name, files)
+    result = query.run(inputs=inputs, engine="reference")
+    found = [tuple(row.values()) for row in result["result"].to_arrow().to_pylist()]
+    with duckdb.connect() as base:
+        for stream, path in inputs.items():
+            base.execute(f"CREATE VIEW {stream} AS FROM '{path}'")
+        expected = base.execute(select).fetchall()
+    assert found and found[0][-1] is not None
+    assert len(found) == len(expected)
+    assert all(map(same, ours, theirs) for ours, theirs in zip(found, expected, strict=True))
+    native = query.run(inputs=inputs, threads=2, batch_rows=4096)
+    assert native.stats.hashes == result.stats.hashes
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n == "q14" else pytest.mark.long) for n in NAMES]
+)  # fmt: skip
+def test_a_query_gives_what_spark_gives(name: str, files: Mapping[str, Path], spark: object) -> None:  # noqa: F811
+    query, inputs, _ = loaded(name, files)
+    cq.diff(query, inputs=inputs, against="spark").raise_if_different()

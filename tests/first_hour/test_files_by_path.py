@@ -1,0 +1,103 @@
+"""Files named by their paths, and queries typed as text: nothing is declared first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import cq, ref
+
+import cq as api
+from cq.connectors.access import Access
+from cq.connectors.inputs import Inputs
+from cq.errors import CqError
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("SELECT id, zip FROM 'trips.csv' WHERE fare > 1", "id,zip\n1,00501\n2,10001\n"),
+        ('SELECT id FROM "trips.csv" WHERE zip IS NULL', "id\n3\n"),
+        ("SELECT trips.id FROM 'trips.csv' ORDER BY ts LIMIT 1", "id\n2\n"),
+        ("SELECT COUNT(*) AS n, SUM(fare) AS fares FROM 'day/*.csv.gz'", "n,fares\n6,14.0\n"),
+        (
+            "SELECT p.name, t.zip FROM 'people.jsonl' p JOIN 'trips.csv' AS t USING (id)",
+            "name,zip\nAnn,00501\n,10001\n",
+        ),
+        ("SELECT a.id FROM 'trips.csv' a JOIN 'trips.csv' b ON a.id = b.id + 1", "id\n2\n3\n"),
+        ("/* a comment */ select 1 AS one", "one\n1\n"),
+    ],
+)
+def test_file_is_read_by_its_path(capfd: pytest.CaptureFixture[str], text: str, rows: str) -> None:
+    assert ref(capfd, text, "-q") == (0, rows, "")
+
+
+def test_options_of_an_input_are_given_beside_the_query(capfd: pytest.CaptureFixture[str]) -> None:
+    code, _, err = ref(capfd, "SELECT * FROM 'semi.csv'")
+    assert code == 1 and "-w delimiter=';'" in err
+    for arguments in (
+        ("SELECT * FROM 'semi.csv'", "-w", "delimiter=;"),
+        ("SELECT * FROM s", "s=semi.csv", "-w", "s.delimiter=;"),
+        ("CREATE STREAM s (id BIGINT, v VARCHAR) WITH (path = 'semi.csv'); SELECT * FROM s", "-w", "s.delimiter=;"),
+    ):
+        assert ref(capfd, "-q", *arguments) == (0, "id,v\n1,x\n2,y\n", "")
+    assert 'did you mean "delimiter"?' in ref(capfd, "SELECT 1", "-w", "delimeter=;")[2]
+    assert 'did you mean "trips"?' in ref(capfd, "SELECT * FROM 'trips.csv'", "-w", "trip.delimiter=;")[2]
+
+
+def test_window_over_a_file_says_how_to_declare_its_time(capfd: pytest.CaptureFixture[str]) -> None:
+    window = "TUMBLE(TABLE {}, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end"
+    _, _, err = ref(capfd, "SELECT COUNT(*) AS n FROM " + window.format("'trips.csv'"))
+    way = next(line for line in err.splitlines() if "CREATE STREAM trips" in line)
+    declaration = way.removeprefix("  = help: ").partition(";")[0]
+    declared = f"{declaration}; SELECT COUNT(*) AS n FROM {window.format('trips')}"
+    assert ref(capfd, "-q", declared) == (0, "n\n2\n1\n", "")
+
+
+def test_path_without_quotes_is_told_to_be_quoted(capfd: pytest.CaptureFixture[str]) -> None:
+    code, _, err = ref(capfd, "SELECT * FROM trips.csv")
+    assert code == 1 and "the path of a file stands in quotes: 'trips.csv'" in err
+
+
+def test_file_beside_a_stream_of_its_name_is_another_stream(capfd: pytest.CaptureFixture[str]) -> None:
+    text = "CREATE STREAM trips (id BIGINT) WITH (path = 'people.jsonl'); SELECT COUNT(*) AS n FROM "
+    both = text + "(SELECT id FROM 'trips.csv' UNION ALL SELECT id FROM trips)"
+    assert ref(capfd, "-q", both)[1] == "n\n5\n"
+    text = 'CREATE STREAM "values" (id BIGINT) WITH (path = \'trips.csv\'); SELECT id FROM "values" UNION ALL SELECT 9'
+    assert ref(capfd, "-q", text)[1] == "id\n1\n2\n3\n9\n"
+
+
+def test_query_may_read_and_write_what_its_user_may_unless_it_is_confined(
+    capfd: pytest.CaptureFixture[str], place: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    away = tmp_path_factory.mktemp("away")
+    text = f"CREATE SINK o WITH (path = '{away}/o.csv'); INSERT INTO o SELECT id FROM '{place}/trips.csv'"
+    (place / "q.cq").write_text(text)
+    code, _, err = ref(capfd, "q.cq", "--restrict", str(place))
+    assert code == 2 and f"--restrict {away}" in err
+    assert ref(capfd, "q.cq", "--restrict", str(place), "--restrict", str(away))[0] == 0
+    assert ref(capfd, "q.cq")[0] == 0 and (away / "o.csv").read_text() == "id\n1\n2\n3\n"
+    with pytest.raises(CqError, match="outside the directories"):
+        api.load("q.cq", restrict=away).check()
+    assert api.load("q.cq", restrict=[away, place]).check() == ()
+
+
+def test_null_device_takes_every_format_and_other_devices_none(capfd: pytest.CaptureFixture[str]) -> None:
+    for format_ in ((), ("-f", "parquet")):
+        assert ref(capfd, "-q", "SELECT * FROM 'trips.csv'", "-o", "/dev/null", *format_) == (0, "", "")
+    assert "not a regular file" in ref(capfd, "SELECT 1", "-o", "/dev/full", "-f", "csv")[2]
+
+
+def test_paths_keep_their_quotes_when_a_query_is_formatted(capfd: pytest.CaptureFixture[str], place: Path) -> None:
+    (place / "f.cq").write_text(
+        "select * from 'a b.csv' x join tumble(table 'c.csv', descriptor(ts), 5) y on x.k = y.k"
+    )
+    assert cq(capfd, "fmt", "f.cq")[0] == 0
+    assert "FROM 'a b.csv' AS x" in (place / "f.cq").read_text() and "TABLE 'c.csv'" in (place / "f.cq").read_text()
+
+
+def test_shared_binding_of_a_path_is_one_stream() -> None:
+    from cq.compiler.passes import compile
+
+    text = "SELECT a.id FROM 'trips.csv' a JOIN 'trips.csv' b ON a.id = b.id"
+    assert [s.name for s in compile(text, inputs=Inputs(Access(Path.cwd()))).streams] == ["trips"]

@@ -1,0 +1,79 @@
+"""Random calls of aggregates, of groups and with OVER: every entry of the registry by the types it takes."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from functools import cache
+
+from random_expressions import SAMPLED, Expressions
+
+from cq.lang.aggregates import Aggregate, all_aggregates
+from cq.lang.types import Kind
+
+OFTEN = ("count", "count", "sum", "sum", "avg", "min", "max")
+# of small numbers, where their spread has enough digits on every engine
+SPREAD = ("var_", "stddev_", "covar_", "corr", "regr_")
+RUNNING = ("ROWS UNBOUNDED PRECEDING", "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW")
+DIRECTIONS = ("", "", " DESC", " NULLS LAST", " ASC NULLS FIRST", " DESC NULLS FIRST", " DESC NULLS LAST")
+
+
+@cache
+def kinds_of(entry: Aggregate) -> tuple[tuple[Kind, ...], ...]:
+    """The kinds of arguments that an aggregate is given."""
+    if entry.name.startswith(SPREAD):
+        return tuple(
+            (Kind.SMALLINT,) * n for n in (1, 2) if entry.signature([t for t in SAMPLED if t.kind is Kind.SMALLINT] * n)
+        )
+    found = [
+        tuple(t.kind for t in types)
+        for count in (1, 2)
+        for types in itertools.product(SAMPLED, repeat=count)
+        if entry.signature(types) is not None
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def aggregate(e: Expressions, distinct: bool) -> str:
+    """A call over the columns of `e`. distinct: with DISTINCT, too."""
+    rng = e.rng
+    condition = f" FILTER (WHERE {e.condition(1)})" if rng.random() < 0.2 else ""
+    names = e.vocabulary.aggregates or (OFTEN if rng.random() < 0.6 else tuple(all_aggregates()))
+    name = rng.choice(names)
+    if name == "count" and rng.random() < 0.5:
+        return f"COUNT(*){condition}"
+    entry = all_aggregates()[name]
+    fitting = [k for k in kinds_of(entry) if e.vocabulary.has(*k)]
+    arguments = [e.argument(kind) for kind in rng.choice(fitting)]
+    arguments += [_option(name, rng) for _ in entry.options]
+    several = (
+        not entry.by_position and len(arguments) == 1 and distinct and rng.random() < (0.5 if name == "count" else 0.2)
+    )
+    nulls = " IGNORE NULLS" if entry.keeps_null and rng.random() < 0.4 else ""
+    return f"{name.upper()}({'DISTINCT ' if several else ''}{', '.join(arguments)}){condition}{nulls}"
+
+
+def _option(name: str, rng: random.Random) -> str:
+    """A constant behind the arguments: what separates texts, or a fraction."""
+    if name == "string_agg":
+        return rng.choice(["','", "''", "' and '"])
+    return rng.choice(["0", "0.5", "0.25", "0.9", "1"])
+
+
+def lag(e: Expressions) -> str:
+    """LAG over the columns of `e`."""
+    rng = e.rng
+    kind = e.vocabulary.kind(rng)
+    offset = rng.choice(["", ", 1", ", 2", ", 3", ", 9"])
+    default = f", {e.of(kind, 1)}" if offset and rng.random() < 0.5 else ""
+    return f"LAG({e.argument(kind)}{offset}{default})"
+
+
+def order_keys(e: Expressions, most: int = 3) -> list[str]:
+    """What ORDER BY sorts by: columns and expressions, each in a direction, NULL first or last."""
+    rng, keys = e.rng, []
+    for _ in range(rng.randint(1, most)):
+        column = e.column()
+        key = column if column is not None and rng.random() < 0.75 else e.any(1)
+        keys.append(key + rng.choice(DIRECTIONS))
+    return list(dict.fromkeys(keys))

@@ -1,0 +1,338 @@
+"""Steps of random queries about whole inputs: orders and ranks, sets, groups of several sets, sub-queries, products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from random_calls import DIRECTIONS, RUNNING, aggregate, lag, order_keys
+from random_drawing import Draft, Drawing, Relation
+from random_expressions import Expressions
+from random_statements import Select, View, quoted
+
+from cq.lang.schema import Field
+from cq.lang.types import Kind
+
+MOST_PRODUCT = 2  # streams whose rows are multiplied without an equality
+SETS = ("UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL")
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+
+
+def _made(d: Drawing, depth: int, *selects: Select, sets: tuple[str, ...] = (), tail: str = "", **more: bool) -> Draft:
+    name = d.next()
+    return View(name, selects, sets, tail), Relation(name, (), (), depth=depth + 1, **more)
+
+
+def _limit(d: Drawing) -> str:
+    """LIMIT, OFFSET or FETCH, or nothing."""
+    count, start = d.rng.choice([0, 1, 2, 5, 30]), d.rng.choice([0, 1, 3, 40])
+    forms = [f"LIMIT {count}", f"LIMIT {count}", f"LIMIT {count} OFFSET {start}", f"OFFSET {start}"]
+    return d.rng.choice([*forms, f"FETCH FIRST {count} ROWS ONLY"])
+
+
+def _all_columns(d: Drawing, fields: Sequence[Field]) -> list[str]:
+    """An order by all columns: rows that are equal in it are alike."""
+    keys = [quoted(f.name) + d.rng.choice(DIRECTIONS) for f in fields]
+    d.rng.shuffle(keys)
+    return keys
+
+
+def _order(d: Drawing, source: Relation, most: int = 2) -> list[str]:
+    """What OVER sorts by."""
+    total = _all_columns(d, source.fields) if d.vocabulary.shared else []
+    return [
+        *(order_keys(d.expressions(("", source.fields)), most) if not total or d.rng.random() < 0.3 else []),
+        *total,
+    ]
+
+
+def ordered(d: Drawing) -> Draft | None:
+    """ORDER BY columns of the result or of FROM, or their numbers, mostly with a LIMIT; also a LIMIT alone."""
+    source, rng = d.choose(), d.rng
+    if source is None:
+        return None
+    items = d.items(source)
+    select = Select(tuple(items), source.name, d.where(d.expressions(("", source.fields))))
+    keys = order_keys(d.expressions(("", source.fields)))
+    if rng.random() < 0.5:
+        keys[0] = str(rng.randint(1, len(items))) + rng.choice(DIRECTIONS)
+    if d.vocabulary.shared:
+        keys = [str(n + 1) + rng.choice(DIRECTIONS) for n in rng.sample(range(len(items)), len(items))]
+    order = f"ORDER BY {', '.join(keys)}" if rng.random() < 0.85 or d.vocabulary.shared else ""
+    limit = _limit(d) if not order or rng.random() < 0.6 else ""
+    return _made(d, source.depth, select, tail=f"{order} {limit}".strip())
+
+
+def ranked(d: Drawing) -> Draft | None:
+    """OVER in any order: numbers, ranks, LAG and running aggregates, mostly with a condition on one of them."""
+    source, rng = d.choose(), d.rng
+    if source is None:
+        return None
+    e = d.expressions(("", source.fields))
+    items = d.items(source)
+    partition, sorted_by = d.keys(e), _order(d, source)
+    for i in range(rng.randint(1, 3)):
+        same = rng.random() < 0.6 or d.vocabulary.shared  # rows that change places do so in every order of theirs
+        keys, order = (partition, sorted_by) if same else (d.keys(e), _order(d, source))
+        by = f"PARTITION BY {', '.join(keys)} " if keys else ""
+        call = rng.choice(["ROW_NUMBER()", "ROW_NUMBER()", "RANK()", "DENSE_RANK()", lag(e), ""])
+        frame = "" if call else f" {rng.choice(RUNNING)}"
+        items.append((f"{call or aggregate(e, False)} OVER ({by}ORDER BY {', '.join(order)}{frame})", f"o{i}"))
+    qualify = ""
+    numbers = [(text, alias) for text, alias in items if text.startswith(("ROW_NUMBER", "RANK", "DENSE_RANK"))]
+    if numbers and rng.random() < 0.6:
+        text, alias = rng.choice(numbers)
+        bound = rng.choice(["= 1", "<= 1", "<= 2", "< 4", "BETWEEN 1 AND 3", "> 1", "= 2", "<> 1"])
+        qualify = f"{rng.choice([text, alias])} {bound}"
+    where = d.where(e)
+    return _made(d, source.depth, Select(tuple(items), source.name, where, qualify=qualify))
+
+
+def beside_whole(d: Drawing) -> Draft | None:
+    """Aggregates of whole partitions beside their rows."""
+    source, rng = d.choose(), d.rng
+    if source is None:
+        return None
+    e = d.expressions(("", source.fields))
+    items = d.items(source)
+    for i in range(rng.randint(1, 3)):
+        keys = d.keys(e)
+        items.append((f"{aggregate(e, True)} OVER ({'PARTITION BY ' if keys else ''}{', '.join(keys)})", f"w{i}"))
+    text = items[-1][0]
+    qualify = f"{text} IS {rng.choice(['', 'NOT '])}NULL" if rng.random() < 0.2 else ""
+    return _made(d, source.depth, Select(tuple(items), source.name, d.where(e), qualify=qualify))
+
+
+def distinct(d: Drawing) -> Draft | None:
+    """SELECT DISTINCT, or DISTINCT ON, which takes the first by an ORDER BY."""
+    source, rng = d.choose(), d.rng
+    if source is None:
+        return None
+    e = d.expressions(("", source.fields))
+    items, where = d.items(source, keep_time=0.3), d.where(e)
+    keys = d.keys(e)
+    if not keys or rng.random() < 0.6:
+        return _made(d, source.depth, Select(tuple(items), source.name, where, first="DISTINCT"))
+    order = [*keys, *_order(d, source)] if rng.random() < 0.5 or d.vocabulary.shared else []
+    tail = f"ORDER BY {', '.join(dict.fromkeys(order))}" if order else ""
+    select = Select(tuple(items), source.name, where, first=f"DISTINCT ON ({', '.join(keys)})")
+    return _made(d, source.depth, select, tail=tail)
+
+
+def combined(d: Drawing) -> Draft | None:
+    """Two or three relations put together by UNION, INTERSECT or EXCEPT, with or without ALL; of few columns, so that
+    rows are equal."""
+    rng = d.rng
+    parts = [p for p in (d.choose() for _ in range(rng.choice([2, 2, 3]))) if p is not None]
+    if len(parts) < 2:
+        return None
+    kinds = [rng.choice(parts[0].fields).type.kind for _ in range(rng.choice([1, 1, 2]))]
+    timed = all(p.times for p in parts) and rng.random() < 0.4
+    selects = []
+    for p in parts:
+        e = d.expressions(("", p.fields))
+        items = [(e.argument(k), f"c{i}") for i, k in enumerate(kinds)]
+        if timed:
+            items.append((quoted(rng.choice(p.times)), "t"))
+        selects.append(Select(tuple(items), p.name, d.where(e)))
+    words = tuple(rng.choice(SETS) for _ in selects[1:])
+    numbers = range(1, len(selects[0].items) + 1) if d.vocabulary.shared else [1]
+    order = ", ".join(f"{n}{rng.choice(DIRECTIONS)}" for n in numbers)
+    tail = f"ORDER BY {order} {_limit(d)}" if rng.random() < 0.2 else ""
+    return _made(d, max(p.depth for p in parts), *selects, sets=words, tail=tail)
+
+
+def grouped_sets(d: Drawing) -> Draft | None:
+    """Groups by ROLLUP, CUBE, GROUPING SETS, or by all that is not aggregated."""
+    source, rng = d.choose(), d.rng
+    if source is None:
+        return None
+    e = d.expressions(("", source.fields))
+    keys = list(dict.fromkeys(k for _ in range(2) for k in d.keys(e)))[:3]
+    if not keys:
+        return None
+    items = [(k, f"k{i}") for i, k in enumerate(keys)]
+    items += [(a, f"a{i}") for i, a in enumerate(d.aggregates(e, distinct=True))]
+    listed = ", ".join(keys)
+    sets = [f"({', '.join(rng.sample(keys, rng.randint(0, len(keys))))})" for _ in range(rng.randint(1, 3))]
+    groups = [(f"ROLLUP({listed})",), (f"CUBE({listed})",), (f"GROUPING SETS ({listed}, {', '.join(sets)})",),
+              (keys[0], f"CUBE({listed})"), (f"GROUPING SETS ({listed})", f"ROLLUP({keys[-1]})")]  # fmt: skip
+    if not d.vocabulary.shared:  # where ALL is of constants alone, others make one group of no rows
+        groups.append(("ALL",))
+    group = rng.choice(groups)
+    if group != ("ALL",):
+        items.append((f"GROUPING({listed})", "g"))
+    having = d.having(e, distinct=True)
+    return _made(d, source.depth, Select(tuple(items), source.name, d.where(e), group, having), ended=True)
+
+
+def values(d: Drawing) -> Draft | None:
+    """Rows that stand in the text, as VALUES or as a SELECT without FROM."""
+    rng = d.rng
+    kinds = [d.vocabulary.kind(rng) for _ in range(rng.randint(1, 3))]
+    constants = d.expressions()
+    if rng.random() < 0.25:
+        items = tuple((constants.of(k, 1), f"c{i}") for i, k in enumerate(kinds))
+        return _made(d, 0, Select(items, "", constants.condition(1) if rng.random() < 0.2 else ""))
+    rows = [f"({', '.join(_constant(constants, k) for k in kinds)})" for _ in range(rng.choice([1, 2, 3, 6]))]
+    names = [f"c{i}" for i in range(len(kinds))]
+    rest = f"(VALUES {', '.join(rows)}) AS t({', '.join(names)})"
+    return _made(d, 0, Select(tuple((n, n) for n in names), rest))
+
+
+def _constant(e: Expressions, kind: Kind) -> str:
+    return "NULL" if e.rng.random() < 0.1 else e.literal(kind)
+
+
+def tested(d: Drawing) -> Draft | None:
+    """Rows that pass conditions on other queries: IN, EXISTS, each with NOT, and comparisons with one value."""
+    source, rng = d.choose(), d.rng
+    if source is None:
+        return None
+    outer = d.expressions(("o.", source.fields))
+    conditions = [_condition(d, outer) for _ in range(rng.choice([1, 1, 1, 2]))]
+    if rng.random() < 0.3:
+        conditions.append(outer.condition(1))
+    rng.shuffle(conditions)
+    select = Select(tuple(d.items(source, "o.")), f"{source.name} AS o", " AND ".join(conditions))
+    return _made(d, source.depth, select)
+
+
+def _condition(d: Drawing, outer: Expressions) -> str:
+    inner, rng = d.choose(), d.rng
+    assert inner is not None
+    e = d.expressions(("i.", inner.fields))
+    kind = d.vocabulary.kind(rng) if rng.random() < 0.4 else rng.choice(inner.fields).type.kind
+    where = [e.condition(1)] if rng.random() < 0.3 else []
+    related = _related(d, outer, e)
+    word = rng.choice(["", "NOT "])
+    match rng.randrange(5):
+        case 0 | 1:
+            where += related if rng.random() < 0.4 else []
+            found = f"SELECT {e.argument(kind)} FROM {inner.name} AS i{_where(where)}"
+            form = rng.choice([f"{word}IN", "= ANY", "<> ALL"])
+            return f"{outer.argument(kind)} {form} ({found})"
+        case 2 | 3:
+            where += related if rng.random() < 0.85 else []
+            return f"{word}EXISTS (SELECT {rng.choice(['1', '*'])} FROM {inner.name} AS i{_where(where)})"
+        case _:
+            return f"{outer.argument(kind)} {rng.choice(COMPARISONS)} {_value(d, outer, kind)}"
+
+
+def _related(d: Drawing, outer: Expressions, inner: Expressions) -> list[str]:
+    """Conditions that name columns of both: an equality, and sometimes others."""
+    out = []
+    for _ in range(d.rng.choice([1, 1, 2])):
+        kind = d.rng.choice(inner.columns)[1].kind
+        out.append(f"{inner.argument(kind)} {d.rng.choice(['=', '=', '=', *COMPARISONS])} {outer.argument(kind)}")
+    return out
+
+
+def _where(conditions: list[str]) -> str:
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+def _value(d: Drawing, outer: Expressions, kind: Kind | None) -> str:
+    """An aggregate of another query, of all its rows or of those equal to the row outside."""
+    inner, rng = d.choose(), d.rng
+    assert inner is not None
+    e = d.expressions(("i.", inner.fields))
+    where = [e.condition(1)] if rng.random() < 0.3 else []
+    if rng.random() < 0.6:
+        key = rng.choice(inner.fields).type.kind
+        where.append(f"{e.argument(key)} = {outer.argument(key)}")
+    call = rng.choice(["MIN", "MAX"])
+    text = aggregate(e, True) if kind is None else f"{call}({e.argument(kind)})"
+    return f"(SELECT {text} FROM {inner.name} AS i{_where(where)})"
+
+
+def with_values(d: Drawing) -> Draft | None:
+    """Columns that are the one value of another query."""
+    source, rng = d.choose(), d.rng
+    if source is None:
+        return None
+    outer = d.expressions(("o.", source.fields))
+    items = d.items(source, "o.")
+    items += [(_value(d, outer, None), f"q{i}") for i in range(rng.choice([1, 1, 2]))]
+    return _made(d, source.depth, Select(tuple(items), f"{source.name} AS o", d.where(outer)))
+
+
+def product(d: Drawing) -> Draft | None:
+    """CROSS JOIN, or a join by another condition than an equality; of relations with few rows."""
+    left, right, rng = d.choose(), d.choose(), d.rng
+    if left is None or right is None or left.power + right.power > MOST_PRODUCT:
+        return None
+    sides = (d.expressions(("l.", left.fields)), d.expressions(("r.", right.fields)))
+    both = d.expressions(("l.", left.fields), ("r.", right.fields))
+    items = d.items(left, "l.", 0.5)
+    items += [(rng.choice([f"r.{quoted(f.name)}" for f in right.fields]), f"r{i}") for i in range(rng.randint(1, 2))]
+    kind = rng.choice(left.fields).type.kind
+    compared = f"{sides[0].argument(kind)} {rng.choice(COMPARISONS[1:])} {sides[1].argument(kind)}"
+    joins = [("CROSS JOIN", ""), ("JOIN", compared), ("LEFT JOIN", compared), ("RIGHT JOIN", compared),
+             ("FULL JOIN", compared), ("LEFT JOIN", both.condition(1))]  # fmt: skip
+    word, on = rng.choice(joins)
+    rest = f"{left.name} AS l {word} {right.name} AS r{on and ' ON '}{on}"
+    return _made(d, max(left.depth, right.depth), Select(tuple(items), rest, d.where(both)))
+
+
+def project(d: Drawing) -> Draft | None:
+    source = d.choose()
+    if source is None:
+        return None
+    where = d.where(d.expressions(("", source.fields)), 0.6)
+    select = Select(tuple(d.items(source)), source.name, where)
+    windowed = source.windowed and any(a == "window_start" for _, a in select.items)
+    return View(d.next(), (select,)), Relation(d.next(), (), (), windowed=windowed, depth=source.depth + 1)
+
+
+def joined(d: Drawing) -> Draft | None:
+    """[LEFT|RIGHT|FULL] JOIN of two relations by keys, also of groups at the end of the input."""
+    left, right, rng = d.choose(), d.choose(), d.rng
+    groups = [r for r in d.relations if r.ended and r.depth < 4]
+    if groups and rng.random() < 0.5:
+        left, right = rng.choice(groups), rng.choice([right, *groups])
+    if left is None or right is None:
+        return None
+    sides = (d.expressions(("l.", left.fields)), d.expressions(("r.", right.fields)))
+    both = d.expressions(("l.", left.fields), ("r.", right.fields))
+    on = []
+    for _ in range(rng.choice([1, 1, 1, 2])):
+        kind = rng.choice(
+            [f.type.kind for f in left.fields] if rng.random() < 0.8 else [t.kind for t in d.vocabulary.types]
+        )
+        on.append(" = ".join(side.argument(kind) for side in sides))
+    if rng.random() < 0.25:
+        on.append(both.condition(1))
+    rng.shuffle(on)
+    items = d.items(left, "l.", 0.5)
+    for i in range(rng.randint(1, 3)):
+        items.append((rng.choice([f"r.{quoted(f.name)}" for f in right.fields]), f"r{i}"))
+    condition, where = " AND ".join(on), d.where(both, 0.15)
+    if rng.random() < 0.2:
+        rest = f"{left.name} AS l, {right.name} AS r"
+        where = f"{condition} AND ({where})" if where else condition
+    else:
+        kind = rng.choice(["", "", "LEFT ", "RIGHT ", "FULL "])
+        rest = f"{left.name} AS l {kind}JOIN {right.name} AS r ON {condition}"
+    ended = left.ended or right.ended
+    depth = max(left.depth, right.depth) + 1
+    return View(d.next(), (Select(tuple(items), rest, where),)), Relation(d.next(), (), (), ended=ended, depth=depth)
+
+
+def at_end(d: Drawing) -> Draft | None:
+    """An aggregate over all rows of the input."""
+    source = d.choose()
+    if source is None or d.rng.random() < 0.5:
+        return None
+    expressions = d.expressions(("", source.fields))
+    keys = d.keys(expressions)
+    items = [(k, f"k{i}") for i, k in enumerate(keys)]
+    items += [(a, f"a{i}") for i, a in enumerate(d.aggregates(expressions, distinct=True))]
+    select = Select(
+        tuple(items), source.name, d.where(expressions), tuple(keys),
+        d.having(expressions, distinct=True) if keys else "",
+    )  # fmt: skip
+    return View(d.next(), (select,)), Relation(d.next(), (), (), ended=True, depth=source.depth + 1)
+
+
+RESULTS = (project, joined, joined, at_end, ordered, ordered, ranked, ranked, beside_whole, distinct, combined,
+           combined, grouped_sets, values, tested, tested, with_values, product)  # fmt: skip
