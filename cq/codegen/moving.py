@@ -13,42 +13,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from cq.codegen.expressions.emit import emit
-from cq.codegen.flow import row_of
-from cq.codegen.state.hash_tables import lane_hash, load_fields
+from cq.codegen.state.hash_tables import lane_hash
 from cq.codegen.state.moving import HOLDS, Held, Mover
 from cq.codegen.values import Constants, Scope, Sites, Val
-from cq.codegen.waiting import layout_of as waiting_layout
-from cq.codegen.waiting import name_of, waiting_ports
-from cq.codegen.writer import Writer, expr
-from cq.lang.expressions import Expr
+from cq.codegen.waiting import waiting_ports, waiting_rows
+from cq.codegen.writer import Writer
 from cq.planner.physical import stages as planned
 from cq.planner.plan.node import LogicalNode
-from cq.runtime.containers import waiting
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.job import Moving, Slot
 
 ARGUMENTS = ("source", "target", "constants", "routing")
-
-
-def _waiting_rows(node: LogicalNode, port: int, key: tuple[Expr, ...]) -> Held:
-    """Rows of an input that wait for the watermark."""
-
-    def move(mover: Mover) -> None:
-        fields, shape = waiting_layout(node.inputs[port])
-        scope, number = mover.scope, mover.writer.fresh("n")
-        count = mover.writer.let(expr("ld_i64(source, W)", W=waiting.BUFFER_COUNT), "count")
-        records = mover.writer.let(expr("ld_i64(source, W)", W=waiting.BUFFER_RECORDS), "records")
-        with mover.writer.for_(number, 0, count), scope.block():
-            record = scope.let(expr("R + N * SIZE", R=records, N=number, SIZE=shape.entry_words * 8), "record")
-
-            def values() -> list[Val]:
-                row = row_of(scope, load_fields(scope, fields, record, expr("source")))
-                return [emit(scope, row, k) for k in key]
-
-            mover.if_mine(values, lambda: mover.needs(expr("buffer_take(target, source, R)", R=record)))
-
-    return Held(name_of(node, port), move)
 
 
 def held_by(node: LogicalNode, waits: bool) -> Iterator[Held]:
@@ -57,7 +32,7 @@ def held_by(node: LogicalNode, waits: bool) -> Iterator[Held]:
     keys = node.input_keys
     for port in waiting_ports(node, waits):
         assert keys is not None, "rows wait in an operator without state"
-        yield _waiting_rows(node, port, keys[port])
+        yield waiting_rows(node, port, keys[port])
 
 
 def write_moving(spec: planned.Stage, slots: Sequence[Slot], globals_: Iterable[str]) -> Moving:

@@ -130,7 +130,7 @@ def due_words(stage: StagePlan, inputs: Sequence[LogicalNode]) -> list[DueWord]:
     Of waiting rows those of the inputs, and those of times that lag behind the watermark or are ahead of it: any other
     row that is made at an instant has that very time, so it never waits.
     """
-    nodes = {id(n): n for i in inputs for n in reachable(stage, i)}
+    nodes = {id(n): n for i in inputs for at in reachable(stage, i) for n in (at, *_readers(stage, at))}
     nodes |= {id(n): n for n in stage.plan.nodes() if any(t is not None and t.waited_for for t in n.waits_on)}
     kept = [(n, port) for n in nodes.values() for port in waiting_ports(n, stage.waits)]
     waiting = [due_word(slot_of(stage, n, port)) for n, port in kept]
@@ -387,6 +387,11 @@ def bounded_fan_out(stage: StagePlan, node: LogicalNode) -> int | None:
         most *= max(1, ways) * (n.fan_out or 1)
     outputs = [len(stage.outputs.get(id(n), ())) for n in reachable(stage, node)]
     return most if sum(outputs) else 1
+
+
+def _readers(stage: StagePlan, node: LogicalNode) -> list[LogicalNode]:
+    """The nodes that take the rows of `node`, and those that keep them for later."""
+    return [reader for reader, _ in stage.readers.get(id(node), ())]
 
 
 def reachable(stage: StagePlan, node: LogicalNode) -> list[LogicalNode]:

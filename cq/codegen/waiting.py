@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StagePlan, closing, function, row_of
 from cq.codegen.state.hash_tables import Field, lay_out, load_fields, store_nulls, store_words, string_words
-from cq.codegen.values import Row
+from cq.codegen.state.moving import Held, Mover
+from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
+from cq.lang.expressions import Expr
 from cq.lang.types import Physical
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import waiting
@@ -38,9 +41,9 @@ def name_of(node: LogicalNode, port: int) -> str:
     return f"waiting{port}" if several else "waiting"
 
 
-def slot_of(stage: StagePlan, node: LogicalNode, port: int) -> Slot:
-    """The state word of the rows that wait at a port."""
-    name, (_, shape) = name_of(node, port), layout_of(node.inputs[port])
+def slot_of(stage: StagePlan, node: LogicalNode, port: int, name: str = "") -> Slot:
+    """The state word of the rows that wait at a port. name: of those that wait for something else than their time."""
+    name, (_, shape) = name or name_of(node, port), layout_of(node.inputs[port])
     return stage.slot(node, name, lambda offset: Slot(name, offset, "waiting", node.identity, shapes=(shape,)))
 
 
@@ -95,8 +98,10 @@ def _keep(flow: Flow, node: LogicalNode, port: int, at: ast.expr, row: Row) -> N
     keep_record(flow, slot_of(flow.stage, node, port), node.inputs[port], at, row)
 
 
-def keep_record(flow: Flow, slot: Slot, input: LogicalNode, at: ast.expr, row: Row) -> None:
-    """A row of `input` waits in the buffer of the slot until `at`."""
+def keep_record(
+    flow: Flow, slot: Slot, input: LogicalNode, at: ast.expr, row: Row, serial: ast.expr | None = None
+) -> None:  # fmt: skip
+    """A row of `input` waits in the buffer of the slot until `at`. serial: its own, where it is not of this event."""
     scope, writer = flow.scope, flow.writer
     fields, _ = layout_of(input)
     values = [row.column(i) for i in range(len(fields))]
@@ -115,17 +120,19 @@ def keep_record(flow: Flow, slot: Slot, input: LogicalNode, at: ast.expr, row: R
         else:
             store_words(scope, record, f, value)
     store_nulls(scope, fields, record, values)
-    writer.code("st_i64(R, W, S)\nbuffer_commit(B, T)", R=record, W=SERIAL_WORD, S=flow.serial, B=buffer, T=at)
+    writer.code(
+        "st_i64(R, W, S)\nbuffer_commit(B, T)", R=record, W=SERIAL_WORD, S=serial or flow.serial, B=buffer, T=at
+    )
 
 
-def close_buffer(stage: StagePlan, node: LogicalNode, port: int, take: Take) -> None:
-    """Write a function that takes the rows of a port whose time has come, in order."""
-    slot = slot_of(stage, node, port)
+def close_buffer(stage: StagePlan, node: LogicalNode, port: int, take: Take, name: str = "") -> None:
+    """Write a function that takes the rows of a port whose time has come, in order. name: as in `slot_of`."""
+    slot = slot_of(stage, node, port, name)
     fields, _ = layout_of(node.inputs[port])
-    name = f"release_{slot.offset}"
-    stage.closers.append(Closer(name, due_word(slot).next_end, stage.order[id(node)]))
+    function_name = f"release_{slot.offset}"
+    stage.closers.append(Closer(function_name, due_word(slot).next_end, stage.order[id(node)]))
     event = closing(stage, node, ast.Name("instant", ast.Load()), ast.Constant(0))
-    with function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:
+    with function(stage, function_name, CLOSER_ARGUMENTS, node, event) as flow:
         writer, scope = flow.writer, flow.scope
         buffer = writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "buffer")
         with writer.while_(expr("ld_i64(B, W) == instant", B=buffer, W=waiting.BUFFER_NEXT)), scope.block():
@@ -138,3 +145,23 @@ def close_buffer(stage: StagePlan, node: LogicalNode, port: int, take: Take) -> 
             take(flow, row_of(scope, load_fields(scope, fields, place, table)))
             writer.code("buffer_pop(B)", B=buffer)
         flow.leave(ast.Constant(abi.DONE))
+
+
+def waiting_rows(node: LogicalNode, port: int, key: tuple[Expr, ...], name: str = "") -> Held:
+    """Rows of an input that wait. name: as in `slot_of`."""
+
+    def move(mover: Mover) -> None:
+        fields, shape = layout_of(node.inputs[port])
+        scope, number = mover.scope, mover.writer.fresh("n")
+        count = mover.writer.let(expr("ld_i64(source, W)", W=waiting.BUFFER_COUNT), "count")
+        records = mover.writer.let(expr("ld_i64(source, W)", W=waiting.BUFFER_RECORDS), "records")
+        with mover.writer.for_(number, 0, count), scope.block():
+            record = scope.let(expr("R + N * SIZE", R=records, N=number, SIZE=shape.entry_words * 8), "record")
+
+            def values() -> list[Val]:
+                row = row_of(scope, load_fields(scope, fields, record, expr("source")))
+                return [emit(scope, row, k) for k in key]
+
+            mover.if_mine(values, lambda: mover.needs(expr("buffer_take(target, source, R)", R=record)))
+
+    return Held(name or name_of(node, port), move)

@@ -166,9 +166,22 @@ WINDOWS = {
 }
 
 OVER_AND_JOINS = {
-    "range_frame": BID + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
-    "sliding_frame": BID
-    + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY ts ROWS BETWEEN 5 PRECEDING AND CURRENT ROW) FROM bid;",
+    "range_frame": BID + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY price) FROM bid;",
+    "frame_of_later_rows": BID
+    + "SELECT SUM(price) OVER (ORDER BY ts ROWS BETWEEN 5 PRECEDING AND 1 FOLLOWING) FROM bid;",
+    "frames": BID
+    + "".join(
+        f"CREATE VIEW v{n} AS SELECT {call}(price) OVER (ORDER BY ts {frame}) AS x FROM bid;\n"
+        for n, (call, frame) in enumerate(
+            [
+                ("SUM", "GROUPS 2 PRECEDING"),
+                ("SUM", "ROWS BETWEEN CURRENT ROW AND 1 PRECEDING"),
+                ("SUM", "ROWS 1.5 PRECEDING"),
+                ("SUM", "RANGE INTERVAL '1' MONTH PRECEDING"),
+                ("MEDIAN", "ROWS 9 PRECEDING"),
+            ]
+        )
+    ),
     "ntile": BID + "SELECT NTILE(4) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
     "rank_without_order": BID + "SELECT RANK() OVER (PARTITION BY auction) FROM bid;",
     "row_number_of_something": BID + "SELECT ROW_NUMBER(price) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",

@@ -16,6 +16,7 @@ from cq.runtime.containers import ranks_saving as saving
 from cq.runtime.containers import ranks_words as w
 from cq.runtime.containers.ranks_sorting import DIGITS
 from cq.runtime.containers.ranks_words import KEY_TEXT_DESCENDING, KEY_WORD, KIND_BITS, RANKED_ORDER
+from cq.runtime.containers.records import record_new
 from cq.runtime.containers.strings import hash_word, string_address, string_length, string_store
 from cq.runtime.containers.table_words import ENTRY_KEYS, TABLE_COUNT, TABLE_ENTRIES, TABLE_STRIDE
 from cq.runtime.containers.tables import table_insert, table_settle
@@ -58,7 +59,7 @@ class Rows:
         """Whether there was memory for it."""
         text = self.memory.place(row.text + bytes(8))
         entry = self.entry_of(row.key) or self.open(row)
-        record = r.ranks_record(self.ranks) if entry else 0
+        record = record_new(self.ranks) if entry else 0
         if record == 0:
             return False
         st_i64(record, VALUE, row.value)

@@ -168,17 +168,34 @@ class Generator(Drawing):
         for i in range(rng.randint(1, 3)):
             keys = ", ".join(self.keys(expressions))
             parts = [f"PARTITION BY {keys}"] if keys else []
-            if source.times and rng.random() < 0.7:
+            timed = bool(source.times) and rng.random() < 0.7
+            if timed:
                 parts.append(f"ORDER BY {quoted(rng.choice(source.times))}")
             if rng.random() < 0.45:
                 call = lag(expressions)
             else:
                 call = aggregate(expressions, distinct=False)
-                parts.append(rng.choice(RUNNING))
+                parts.append(self._frame(timed))
             items.append((f"{call} OVER ({' '.join(parts)})", f"o{i}"))
         select = Select(tuple(items), source.name, self.where(expressions))
         windowed = source.windowed and any(a == "window_start" for _, a in select.items)
         return View(self.next(), (select,)), Relation(self.next(), (), (), windowed=windowed, depth=source.depth + 1)
+
+    def _frame(self, timed: bool) -> str:
+        """A frame of rows up to the row, or where they are in order of time a range of time; none is a range, too."""
+        rng = self.rng
+        if timed and rng.random() < 0.4:
+            a, b = (f"INTERVAL '{rng.randint(0, 4)}' {self.query.unit}" for _ in range(2))
+            return rng.choice([
+                "", f"RANGE {a} PRECEDING", f"RANGE BETWEEN {a} PRECEDING AND {b} FOLLOWING",
+                f"RANGE BETWEEN UNBOUNDED PRECEDING AND {b} PRECEDING",
+                f"RANGE BETWEEN {a} PRECEDING AND {b} PRECEDING",
+            ])  # fmt: skip
+        first, last = sorted((rng.randint(0, 5), rng.randint(0, 5)), reverse=True)
+        return rng.choice([
+            *RUNNING, f"ROWS {first} PRECEDING", f"ROWS BETWEEN {first} PRECEDING AND {last} PRECEDING",
+            f"ROWS BETWEEN UNBOUNDED PRECEDING AND {last} PRECEDING",
+        ])  # fmt: skip
 
     def _look_up(self) -> Draft | None:
         """[LEFT] JOIN a keyed window result FOR SYSTEM_TIME AS OF."""

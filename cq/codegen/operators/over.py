@@ -11,7 +11,16 @@ from cq.codegen.flow import Flow, StagePlan, closes, consumes
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.aggregate_parts import Entry
 from cq.codegen.state.aggregates import Parts
-from cq.codegen.state.hash_tables import Field, Keys, TableLocals, load_field, store_field, string_words, words_of
+from cq.codegen.state.hash_tables import (
+    Field,
+    Keys,
+    TableLocals,
+    load_field,
+    outlives,
+    store_field,
+    string_words,
+    words_of,
+)
 from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.values import Row, Val
 from cq.codegen.waiting import close_buffer, when_due
@@ -145,7 +154,7 @@ def _lag(flow: Flow, ring: LagRing, entry: Entry, row: Row) -> Val:
     with scope.when(expr("S >= N", S=seen, N=call.offset)):
         nulls = scope.let(expr("ld_i64(A, W)", A=at, W=held.null_word), "nulls")
         old = load_field(scope, held, at, entry.table, nulls)
-        copied = outlives(flow, old)
+        copied = outlives(scope, old)
         scope.assign(result, copied if result.null is not None else Val(call.type, copied.parts))
     if call.default is not None:
         with scope.otherwise():
@@ -155,19 +164,6 @@ def _lag(flow: Flow, ring: LagRing, entry: Entry, row: Row) -> Val:
     store_field(scope, held, at, entry.table, value)
     writer.code("st_i64(E, W, S + 1)", E=entry.address, W=ring.word, S=seen)
     return result
-
-
-def outlives(flow: Flow, value: Val) -> Val:
-    """A string about to be overwritten in its entry is copied to bytes that live for the step."""
-    if value.type.physical is not Physical.BYTES:
-        return value
-    scope = flow.scope
-    address, length = value.parts
-    kept = scope.let(expr("step_bytes(state, L)", L=length), "kept")
-    with scope.when(expr("K == 0", K=kept)):
-        flow.no_memory("text of a step")
-    flow.writer.code("copy(K, A, L)", K=kept, A=address, L=length)
-    return Val(value.type, (kept, length), value.null)
 
 
 @holds("over")

@@ -228,7 +228,7 @@ def _store(
 ) -> None:  # fmt: skip
     """A record with the row and its order words is one of the partition's."""
     scope, writer = flow.scope, flow.writer
-    record = ast.Name(writer.let(expr("ranks_record(R)", R=state), "record"), ast.Load())
+    record = ast.Name(writer.let(expr("record_new(R)", R=state), "record"), ast.Load())
     with scope.when(expr("R == 0", R=record)):
         flow.no_memory("rows that are sorted")
     for n, word in enumerate(order):

@@ -16,8 +16,7 @@ from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
 from cq.codegen.matching import assign_all, where_not_null
-from cq.codegen.operators.over import outlives
-from cq.codegen.state.hash_tables import Births, TableLocals
+from cq.codegen.state.hash_tables import Births, TableLocals, outlives
 from cq.codegen.state.keyed_rows import Layout, write_initial_rows
 from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.values import Row, Scope, Val, is_true, null_of
@@ -333,7 +332,7 @@ class _Transaction:
                 with scope.when(expr("E != 0", E=at.entry)):
                     writer.set(at.found, True)
                     values = layout.load(scope, at.table, expr("E", E=at.entry), local.address)
-                    kept = [outlives(self.flow, values[c]) for c in at.table.others]
+                    kept = [outlives(self.scope, values[c]) for c in at.table.others]
                     assign_all(self.flow, at.others, kept)
                 for other in self.accessed.values():
                     if other is not at and other.access.table == at.access.table:

@@ -18,6 +18,7 @@ from cq.codegen.state.hash_tables import (
     lay_out,
     load_field,
     load_fields,
+    outlives,
     store_field,
     store_nulls,
     string_words,
@@ -39,10 +40,11 @@ _LOWEST_BITS = -0x0010000000000000  # bits of minus infinity
 
 @dataclass(slots=True)
 class Entry:
-    """An entry in generated code: its address, and its table's for strings."""
+    """An entry in generated code: its address, and its table's for strings. keeps: nobody may change it."""
 
     address: ast.expr
     table: ast.expr
+    keeps: bool = False
 
     def shares_table(self, other: Entry) -> bool:
         """Whether both are entries of one table."""
@@ -90,8 +92,18 @@ class Part:
         raise AssertionError
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
-        """Count in what another entry holds, whose rows come after this one's."""
+        """Count in what another entry holds, whose rows come after this one's. Without `keeps` that may change."""
         raise AssertionError
+
+    def clear(self, scope: Scope, e: Entry) -> None:
+        """Make an entry one of no rows; texts stay until others take their places."""
+        texts = {n for word in self.strings for n in (word, word + 1)}
+        for n in range(self.words):
+            if self.word + n not in texts:
+                scope.writer.code(
+                    "st_i64(E, W, 0)", E=e.address, W=beside(self._word(0), n, f"AND{n}") if n else self._word(0)
+                )
+        self.start(scope, e)
 
     def swap(self, scope: Scope, e: Entry, other: Entry) -> None:
         """Two entries of one table exchange their words: bytes of text cannot be copied within it."""
@@ -369,13 +381,13 @@ class Best(Part):
             self.add(scope, e, (value,))
             return
         with scope.when(expr("HAS != 0", HAS=self.at(other, 2))):
-            if e.shares_table(other):
+            if e.shares_table(other) and not other.keeps:
                 held = load_field(scope, self.field, e.address, e.table, None)
                 better = compare(scope, value, held, self.name)
                 with scope.when(expr("HAS == 0 or BETTER", HAS=self.at(e, 2), BETTER=better)):
                     self.swap(scope, e, other)
             else:
-                self.add(scope, e, (value,))
+                self.add(scope, e, (outlives(scope, value) if e.shares_table(other) else value,))
 
 
 def _stored_range(type_: DataType) -> tuple[int, int]:
@@ -541,11 +553,11 @@ class Pick(Part):
         with scope.when(expr("A != NEVER", A=arrival, NEVER=abi.NEVER)):
             row = load_fields(scope, self.fields, other.address, other.table)
             values = [Val(BIGINT, (arrival,)), *row]
-            if self.strings and e.shares_table(other):
+            if self.strings and e.shares_table(other) and not other.keeps:
                 with scope.when(self._takes(scope, e, values)):
                     self.swap(scope, e, other)
             else:
-                self.add(scope, e, values)
+                self.add(scope, e, [outlives(scope, v) for v in values] if e.shares_table(other) else values)
 
 
 class FirstPresent(Pick):

@@ -55,16 +55,20 @@ Result = Callable[[Scope, Entry], Val]
 
 @dataclass(slots=True)
 class Parts:
-    """The parts of several calls, each kept once, and how to read each call's result from them."""
+    """The parts of several calls, each kept once, and how to read each call's result from them.
+
+    of_none: whether results over no rows are read, too.
+    """
 
     first_word: int
     owner: str  # of their words, for their names
+    of_none: bool = False
     parts: list[Part] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
 
     @staticmethod
-    def of(calls: Sequence[AggregateCall], first_word: int, owner: str = "GROUP") -> Parts:
-        made = Parts(first_word, owner)
+    def of(calls: Sequence[AggregateCall], first_word: int, owner: str = "GROUP", of_none: bool = False) -> Parts:
+        made = Parts(first_word, owner, of_none)
         for call in calls:
             made.results.append(RECIPES[call.function.native](made, call))
         return made
@@ -94,6 +98,11 @@ class Parts:
         """Make a fresh entry one of no rows."""
         for part in self.parts:
             part.start(scope, e)
+
+    def clear(self, scope: Scope, e: Entry) -> None:
+        """Make an entry one of no rows again."""
+        for part in self.parts:
+            part.clear(scope, e)
 
     def add(
         self, scope: Scope, e: Entry, row: Row, arrival: ast.expr,
@@ -172,8 +181,8 @@ def _count(parts: Parts, call: AggregateCall) -> Part:
 
 
 def _emptiness(parts: Parts, call: AggregateCall) -> Callable[[Scope, Entry], ast.expr | None]:
-    """Whether no argument was added; None where a group always has one."""
-    if call.filter is None and not any(a.nullable for a in call.args):
+    """Whether no argument was added; None where there always is one."""
+    if call.filter is None and not parts.of_none and not any(a.nullable for a in call.args):
         return lambda scope, e: None
     count = _count(parts, call)
     return lambda scope, e: scope.let(expr("C == 0", C=count.at(e)), "empty")

@@ -178,6 +178,18 @@ def store_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, value:
         store_words(scope, entry, f, value)
 
 
+def outlives(scope: Scope, value: Val) -> Val:
+    """A text of an entry, copied to bytes that live for the step: the entry may change. Other values as they are."""
+    if value.type.physical is not Physical.BYTES:
+        return value
+    address, length = value.parts
+    kept = scope.let(expr("step_bytes(state, L)", L=length), "kept")
+    with scope.when(expr("K == 0", K=kept)):
+        scope.fail(ErrorCode.NO_MEMORY, "text of a step", NOWHERE)
+    scope.writer.code("copy(K, A, L)", K=kept, A=address, L=length)
+    return Val(value.type, (kept, length), value.null)
+
+
 @dataclass(slots=True)
 class TableLocals:
     """A table's words in locals of the function being written."""

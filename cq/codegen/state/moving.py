@@ -14,7 +14,7 @@ from cq.codegen.state.hash_tables import Births, Field, Keys, load_fields
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import Writer, expr
 from cq.planner.plan.node import LogicalNode
-from cq.runtime.containers import intervals, log_words, ranks_words
+from cq.runtime.containers import frames, intervals, log_words, ranks_words
 from cq.runtime.flow.split import PARTITION_MASK
 from cq.runtime.layout.abi import ROUTING_LANE, ROUTING_ROUTE
 
@@ -130,6 +130,16 @@ def log_entries(name: str, keys: Keys) -> Held:
     def move(mover: Mover) -> None:
         table = mover.writer.let(expr("ld_i64(source, W)", W=log_words.LOG_TABLE), "table")
         mover.each_entry(table, lambda e: mover.needs(expr("log_take(target, source, E)", E=e)), keys.fields)
+
+    return Held(name, move)
+
+
+def frame_rows(name: str, keys: Keys) -> Held:
+    """Rows of frames."""
+
+    def move(mover: Mover) -> None:
+        table = mover.writer.let(expr("ld_i64(source, W)", W=frames.FRAMES_TABLE), "table")
+        mover.each_entry(table, lambda e: mover.needs(expr("frames_take(target, source, E)", E=e)), keys.fields)
 
     return Held(name, move)
 

@@ -46,6 +46,7 @@ class Aggregate:
     within_group: its argument may stand in WITHIN GROUP (ORDER BY …).
     merges: whether panes and sessions may be merged at all.
     keeps_values: a group keeps all its values.
+    slides: it can be of the rows of a frame: its state takes a few words.
     spark: text with {0} for the argument (`1` for COUNT(*)) and {1} behind every aggregate for an OVER clause, or a
     function of the signature, these two texts and the options. Where it `packs` its arguments, {0} is a struct of them,
     a and b, NULL for a row that is skipped, and {2} the row's position.
@@ -75,6 +76,7 @@ class Aggregate:
     within_group: bool = False
     merges: bool = True
     keeps_values: bool = False
+    slides: bool = True
     fails: tuple[str, ...] = ()
     exact: Callable[[Signature], bool] | None = None
     examples: tuple[str, ...] = ()

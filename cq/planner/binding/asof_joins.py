@@ -18,7 +18,7 @@ from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.join_mistakes import condition_span, excluding_bounds, time_name
 from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Bounds, Sides, bounds_of
 from cq.planner.binding.joins import condition, joined_relation, keyed, named_by_using, side_by_side
-from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation
 from cq.planner.binding.windows import no_event_time
 from cq.planner.operators import AsofJoin

@@ -19,6 +19,7 @@ from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, common_type
 from cq.planner.binding.array_keys import demand_plain_key
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.frames import Bounds, frame_of, is_whole, within
 from cq.planner.binding.order_keys import distinct_keys, order_key
 from cq.planner.binding.scope import Hole, Room
 from cq.planner.operators import Lag, OrderKey
@@ -37,7 +38,6 @@ OVER_ONLY = {
     "lag", "lead", "row_number", "rank", "dense_rank", "nth_value", "ntile", "percent_rank", "cume_dist",
 }  # fmt: skip
 GROUPING_NAMES = {"grouping", "grouping_id"}
-RUNNING_FRAME = "ROWS UNBOUNDED PRECEDING"
 MAX_LAG = 10_000  # rows kept for each partition; more is a window, not a look back
 
 
@@ -54,13 +54,14 @@ class Rank:
 class OverCall:
     """A call with its OVER. order: what rows are ordered by; without keys by arrival.
 
-    whole: it is about all rows of the partition, not those up to the row.
+    whole: it is about all rows of the partition.  frame: those around the row; None: those up to it.
     """
 
     call: Lag | AggregateCall | Rank
     partition: tuple[Expr, ...]
     order: tuple[OrderKey, ...]
     whole: bool = False
+    frame: Bounds | None = None
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -254,7 +255,7 @@ class SelectCalls:
         spec = self.spec(over, node)
         inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=False, queries=False))
         call: Lag | AggregateCall | Rank
-        whole = False
+        whole, frame = False, None
         if node.name == "lag":
             call = self.lag(node, inside, spec)
         elif node.name == "row_number":
@@ -263,9 +264,8 @@ class SelectCalls:
             call = self.rank(node, spec)
         elif lookup(node.name) is not None:
             whole = is_whole(spec)
-            if not whole:
-                check_running_frame(node, spec)
-            call = self.over_aggregate(node, inside, whole)
+            frame = None if whole else frame_of(node, spec, inside)
+            call = self.over_aggregate(node, inside, whole, frame)
         else:
             raise _no_such_window_function(node)
         keys = (inside.bind(p) for p in spec.partition_by)
@@ -273,12 +273,14 @@ class SelectCalls:
         order = order_of(spec, inside)
         if isinstance(call, Rank) and not order:
             raise unordered_rank(node)
-        result = OverCall(call, partition, order, whole, span=node.span)
+        result = OverCall(call, partition, order, whole, frame, span=node.span)
         if result not in self.overs:
             self.overs.append(result)
         return Hole(call.type, call.nullable, Room.OVER, self.overs.index(result), span=node.span)
 
-    def over_aggregate(self, node: ast.Call, inside: ExprBinder, whole: bool) -> AggregateCall:
+    def over_aggregate(
+        self, node: ast.Call, inside: ExprBinder, whole: bool, frame: Bounds | None
+    ) -> AggregateCall:  # fmt: skip
         if node.distinct and not whole:
             raise compile_error(
                 "CQ0501",
@@ -286,8 +288,8 @@ class SelectCalls:
                 node.span,
                 help="COUNT(DISTINCT x) works over a whole partition, OVER (PARTITION BY k), and in a window",
             )
-        # its arguments may themselves hold aggregates of the group: holes, filled first
-        return self.aggregate(node, inside)
+        call = self.aggregate(node, inside)  # its arguments may hold aggregates of the group: holes, filled first
+        return call if frame is None else within(call, frame)
 
     def row_number(self, node: ast.Call, inside: ExprBinder, spec: ast.WindowSpec) -> AggregateCall:
         """ROW_NUMBER() is COUNT(*) of the rows up to this one: equal ones are numbered as they arrive."""
@@ -464,33 +466,6 @@ def order_of(spec: ast.WindowSpec, inside: ExprBinder) -> tuple[OrderKey, ...]:
     return distinct_keys(order_key(item, inside.bind(item.expr)) for item in spec.order_by)
 
 
-def is_whole(spec: ast.WindowSpec) -> bool:
-    """Whether the frame is all rows of the partition, of which no order matters."""
-    frame, whole = spec.frame, ("UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING")
-    return not spec.order_by and (frame is None or (frame.start.kind, frame.end.kind) == whole)
-
-
-def check_running_frame(node: ast.Call, spec: ast.WindowSpec) -> None:
-    """Refuse every frame but the running one. Without a frame ORDER BY means peers too: refused."""
-    frame = spec.frame
-    if frame is None:
-        raise compile_error(
-            "CQ0501",
-            f"{node.name.upper()} OVER without a frame means up to the last row of equal order (RANGE), which is not "
-            "supported yet",
-            node.span,
-            help=f"for a running result write {RUNNING_FRAME} after ORDER BY",
-        )
-    if (frame.unit, frame.start.kind, frame.end.kind) != ("ROWS", "UNBOUNDED PRECEDING", "CURRENT ROW"):
-        raise compile_error(
-            "CQ0501",
-            "this frame is not supported yet",
-            frame.span,
-            label="not the running frame",
-            help=f"supported: {RUNNING_FRAME}",
-        )
-
-
 def _no_such_window_function(node: ast.Call) -> Exception:
     known = node.name in OVER_ONLY
     return compile_error(
@@ -499,6 +474,6 @@ def _no_such_window_function(node: ast.Call) -> Exception:
         node.span,
         help=(
             "" if known else did_you_mean(node.name, {"lag", "row_number", "rank", "dense_rank", *all_aggregates()}),
-            f"supported: LAG(x, n, default), ROW_NUMBER(), RANK(), DENSE_RANK(), and aggregates with {RUNNING_FRAME}",
+            "supported: LAG(x, n, default), ROW_NUMBER(), RANK(), DENSE_RANK(), and aggregates",
         ),
     )

@@ -12,11 +12,12 @@ from cq.errors import Span, compile_error
 from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, Or, transform
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import BIGINT, BOOLEAN, Kind, Physical
-from cq.planner.binding.calls import RUNNING_FRAME, OverCall, Rank
+from cq.planner.binding.calls import OverCall, Rank
+from cq.planner.binding.frames import RUNNING_FRAME, Bounds
 from cq.planner.binding.made import aggregate_call, column, compared, differ, integer
 from cq.planner.binding.scope import Hole, Room
 from cq.planner.binding.sorting import sorted_within
-from cq.planner.operators import Aggregate, Join, Lag, OrderKey, Over
+from cq.planner.operators import Aggregate, Frames, Join, Lag, OrderKey, Over
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 
@@ -24,12 +25,14 @@ from cq.planner.plan.node import LogicalNode
 def add_overs(node: LogicalNode, overs: Sequence[OverCall]) -> tuple[LogicalNode, Callable[[Expr], Expr]]:
     """`node` with the columns of all OVER calls added, and what puts those columns into their holes."""
     columns: dict[int, Column] = {}
-    specs = dict.fromkeys((o.whole, o.partition, o.order) for o in overs)
+    specs = dict.fromkeys((o.whole, o.partition, o.order, o.frame) for o in overs)
     by_arrival = [s for s in specs if not s[0] and (not s[2] or _time_of(node, s[2]) is not None)]
+    by_arrival.sort(key=lambda s: s[3] is not None and not s[3].rows)  # rows wait for a range to end
     by_order = [s for s in specs if not s[0] and s not in by_arrival]
     arrived, sorts, number = node, 0, None
-    for whole, partition, order in (*by_arrival, *by_order, *(s for s in specs if s[0])):
-        mine = [i for i, o in enumerate(overs) if (o.whole, o.partition, o.order) == (whole, partition, order)]
+    for spec in (*by_arrival, *by_order, *(s for s in specs if s[0])):
+        whole, partition, order, bounds = spec
+        mine = [i for i, o in enumerate(overs) if (o.whole, o.partition, o.order, o.frame) == spec]
         span = overs[mine[0]].span
         if whole:
             node = _beside_groups(node, arrived, partition, [overs[i].call for i in mine], span)
@@ -45,7 +48,9 @@ def add_overs(node: LogicalNode, overs: Sequence[OverCall]) -> tuple[LogicalNode
         plain = {i: c for i in mine if not isinstance(c := overs[i].call, Rank)}
         ranks = {i: c for i in mine if isinstance(c := overs[i].call, Rank)}
         first = second = len(node.schema)
-        if ranks:
+        if bounds is not None:
+            node = _framed(node, partition, time, bounds, [overs[i].call for i in mine], span)
+        elif ranks:
             node, second = _ranked(node, partition, time, order, list(plain.values()), list(ranks.values()), span)
         else:
             node = _over(node, partition, time, list(plain.values()), span)
@@ -64,6 +69,16 @@ def _over(
     calls: Sequence[Lag | AggregateCall], span: Span,
 ) -> Over:  # fmt: skip
     return Over(node, partition, time, tuple(calls), _names(node, [_name(c) for c in calls]), span=span)
+
+
+def _framed(
+    node: LogicalNode, partition: tuple[Expr, ...], time: TimeAttribute | None, bounds: Bounds,
+    calls: Sequence[Lag | AggregateCall | Rank], span: Span,
+) -> Frames:  # fmt: skip
+    """Each row beside aggregates of the rows around it. They come in order where that is not of the event time."""
+    aggregates = tuple(c for c in calls if isinstance(c, AggregateCall))
+    names = _names(node, [_name(c) for c in aggregates])
+    return Frames(node, partition, time, aggregates, names, frame=bounds.frame(time), span=span)
 
 
 def _beside_groups(

@@ -35,8 +35,8 @@ from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.join_mistakes import within
 from cq.planner.binding.join_times import Sides
 from cq.planner.binding.joins import keyed
-from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.made import compared, integer, negated
+from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Hole, Relation, Room, finds, relation_of, shifted
 from cq.planner.binding.traits import one_row
 from cq.planner.binding.windows import with_windows

@@ -14,8 +14,8 @@ from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, Literal, columns_of, conjunction, remap
 from cq.lang.types import BIGINT
 from cq.planner.binding.catalog import Catalog
-from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.made import column, compared, integer
+from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, relation_of
 from cq.planner.binding.tables import Declared, bind_table, filled
 from cq.planner.binding.triggers import BoundTrigger, bind_trigger

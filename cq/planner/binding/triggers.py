@@ -30,7 +30,7 @@ from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.catalog import Silent
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, Visible, listing, projection, visible_columns
 from cq.planner.binding.tables import Declared, places_of, stored
 from cq.planner.plan.node import LogicalNode

@@ -58,13 +58,12 @@ class Lag:
         return f"lag({format_expr(self.arg)}, {self.offset})"
 
 
-@operator("over")
 @dataclass(frozen=True, slots=True)
-class Over(LogicalNode):
-    """Each input row with one more column a call: LAG, or an aggregate of the partition's rows up to this one.
+class OverCalls(LogicalNode):
+    """Each input row with one more column a call, which is about rows of its partition: what Over and Frames share.
 
     Rows are taken in arrival order, or by (time, position) when `order` is given: then late rows are dropped, and where
-    the input has a delay a row leaves at the instant the watermark reaches its time; without a delay at once. A time
+    the input has a delay a row is taken at the instant the watermark reaches its time; without a delay at once. A time
     that lags behind the watermark is reached that much later.
     """
 
@@ -76,8 +75,6 @@ class Over(LogicalNode):
 
     op_class = OpClass.PARTITIONED
     source = None
-    closes = False
-    emits_at_end = False
     fan_out = 1
     may_drop = False
     merges_exactly = False
@@ -88,9 +85,12 @@ class Over(LogicalNode):
     def __post_init__(self) -> None:
         assert self.calls and len(self.calls) == len(self.names)
         added = [Field(n, c.type, c.nullable) for n, c in zip(self.names, self.calls, strict=True)]
+        self._set_schema(Schema((*self.input.schema.fields, *added), self._times()))
+
+    def _times(self) -> tuple[TimeAttribute, ...]:
+        """The event times of the rows that leave."""
         times = self.input.schema.times
-        times = times if self.order is None else waited(times, self.order)
-        self._set_schema(Schema((*self.input.schema.fields, *added), times))
+        return times if self.order is None else waited(times, self.order)
 
     @property
     def inputs(self) -> tuple[LogicalNode, ...]:
@@ -151,9 +151,6 @@ class Over(LogicalNode):
         added = {first + old: len(below.node.schema) + n for n, old in enumerate(kept)}
         return Pruned(unless_same(self, new), {**places, **added})
 
-    def holds_back(self, port: int) -> bool:
-        return False
-
     @property
     def waits_on(self) -> tuple[TimeAttribute | None, ...]:
         return (self.order,)
@@ -161,12 +158,6 @@ class Over(LogicalNode):
     @property
     def uses_time(self) -> bool:
         return self.order is not None
-
-    @property
-    def state(self) -> StateBound:
-        values = any(isinstance(c, AggregateCall) and c.keeps_values for c in self.calls)
-        kept = "one entry a partition" + ", with all values of its rows" * values
-        return StateBound(kept, bounded=not (self.partition or values))
 
     @property
     def cost_ns(self) -> int:
@@ -190,4 +181,28 @@ class Over(LogicalNode):
         names = self.input.schema.names
         by = ", ".join(format_expr(k, names) for k in self.partition)
         order = f" order by {names[self.order.column]}" if self.order else ""
-        return f"{', '.join(str(c) for c in self.calls)} over ({'partition by ' + by if by else ''}{order})"
+        return (
+            f"{', '.join(str(c) for c in self.calls)} over ({'partition by ' + by if by else ''}{order}{self._frame()})"
+        )
+
+    def _frame(self) -> str:
+        """Which rows the calls are about, for people; empty where it is those up to the row."""
+        return ""
+
+
+@operator("over")
+@dataclass(frozen=True, slots=True)
+class Over(OverCalls):
+    """OverCalls of LAG, or of aggregates of the partition's rows up to this one."""
+
+    closes = False
+    emits_at_end = False
+
+    def holds_back(self, port: int) -> bool:
+        return False
+
+    @property
+    def state(self) -> StateBound:
+        values = any(isinstance(c, AggregateCall) and c.keeps_values for c in self.calls)
+        kept = "one entry a partition" + ", with all values of its rows" * values
+        return StateBound(kept, bounded=not (self.partition or values))

@@ -26,7 +26,6 @@ from cq.runtime.base.native import native
 from cq.runtime.base.ops import (
     alloc,
     copy,
-    fill,
     ld_i64,
     min_i64,
     prefetch,
@@ -34,7 +33,7 @@ from cq.runtime.base.ops import (
     st_i64,
     zalloc,
 )
-from cq.runtime.containers.blocks import block_drop, block_new, block_resize
+from cq.runtime.containers.blocks import block_drop, block_resize
 from cq.runtime.containers.ranks_sorting import DIGITS, put_ranked, ranks_sort
 from cq.runtime.containers.ranks_words import (
     ITEM_BYTES,
@@ -46,14 +45,11 @@ from cq.runtime.containers.ranks_words import (
     RANK_WORDS,
     RANK_WORST,
     RANKED_ARRIVAL,
-    RANKED_LINKS,
     RANKED_ORDER,
     RANKS_AFTER,
     RANKS_ARRIVALS,
     RANKS_AT,
     RANKS_CAPACITY,
-    RANKS_FREE,
-    RANKS_FRESH,
     RANKS_HEAD,
     RANKS_ITEMS,
     RANKS_KEEP,
@@ -64,26 +60,27 @@ from cq.runtime.containers.ranks_words import (
     RANKS_SKIP,
     RANKS_TABLE,
     RANKS_WORDS,
-    ranked,
-    ranked_link,
     ranks_before,
-    set_ranked_link,
 )
-from cq.runtime.containers.strings import strings_forget
+from cq.runtime.containers.records import (
+    RECORDS_FRESH,
+    record_at,
+    record_free,
+    record_link,
+    records_clear,
+    records_close,
+    records_held_bytes,
+    records_open,
+    set_record_link,
+)
 from cq.runtime.containers.table_words import (
     ENTRY_FIRST,
     ENTRY_TAG,
-    TABLE_ARENA,
-    TABLE_ARENA_CAPACITY,
-    TABLE_ARENA_USED,
     TABLE_BIRTHS,
     TABLE_COUNT,
     TABLE_DEAD,
     TABLE_ENTRIES,
-    TABLE_GARBAGE,
-    TABLE_LIMIT,
     TABLE_STRIDE,
-    TABLE_STRINGS,
     entry_at,
 )
 from cq.runtime.containers.tables import (
@@ -94,9 +91,8 @@ from cq.runtime.containers.tables import (
     table_make_dense,
     table_new,
 )
-from cq.runtime.layout.abi import NEVER, STRING_SLACK_BYTES
+from cq.runtime.layout.abi import NEVER
 
-FIRST_RECORDS = 64
 PREFETCHED = 8  # rows ahead of the one that leaves
 
 
@@ -107,18 +103,14 @@ def ranks_new(entry_words: int, key_strings: int, record_words: int, strings: in
     if ranks == 0:
         return 0
     table = table_new(entry_words, key_strings, 0)
-    records = block_new((FIRST_RECORDS + 1) * record_words * 8 + STRING_SLACK_BYTES, 1)
+    records = records_open(ranks, record_words, strings)
     keys = alloc(count * 8)
     st_i64(ranks, RANKS_TABLE, table)
-    st_i64(ranks, TABLE_ENTRIES, records)
     st_i64(ranks, RANKS_KEYS, keys)
     if table == 0 or records == 0 or keys == 0 or table_make_dense(table) == 0:
         ranks_drop(ranks)
         return 0
     copy(keys, order + 16, count * 8)
-    st_i64(ranks, TABLE_STRIDE, record_words * 8)
-    st_i64(ranks, TABLE_LIMIT, FIRST_RECORDS)
-    st_i64(ranks, TABLE_STRINGS, strings)
     st_i64(ranks, RANKS_HEAD, entry_words - RANK_WORDS)
     st_i64(ranks, RANKS_KEEP, ld_i64(order, 0))
     st_i64(ranks, RANKS_SKIP, ld_i64(order, 1))
@@ -132,8 +124,7 @@ def ranks_drop(ranks: int) -> int:
     """Free the rows; 0 is none."""
     if ranks != 0:
         table_drop(ld_i64(ranks, RANKS_TABLE))
-        block_drop(ld_i64(ranks, TABLE_ENTRIES))
-        block_drop(ld_i64(ranks, TABLE_ARENA))
+        records_close(ranks)
         block_drop(ld_i64(ranks, RANKS_ITEMS))
         if ld_i64(ranks, RANKS_KEYS) != 0:
             release(ld_i64(ranks, RANKS_KEYS))
@@ -152,36 +143,13 @@ def ranks_open(ranks: int, entry: int, closes: int) -> int:
     return 0
 
 
-@native("i64(i64)", export=True)
-def ranks_record(ranks: int) -> int:
-    """The address of a fresh record, its words 0; 0 without memory. Records may have moved."""
-    number = ld_i64(ranks, RANKS_FREE)
-    if number != 0:
-        st_i64(ranks, RANKS_FREE, ranked_link(ranked(ranks, number), 0))
-    else:
-        number = ld_i64(ranks, TABLE_COUNT) + 1
-        limit = ld_i64(ranks, TABLE_LIMIT)
-        if number > limit:
-            size = (2 * limit + 1) * ld_i64(ranks, TABLE_STRIDE) + STRING_SLACK_BYTES
-            records = block_resize(ld_i64(ranks, TABLE_ENTRIES), size)
-            if records == 0:
-                return 0
-            st_i64(ranks, TABLE_ENTRIES, records)
-            st_i64(ranks, TABLE_LIMIT, 2 * limit)
-        st_i64(ranks, TABLE_COUNT, number)
-    st_i64(ranks, RANKS_FRESH, number)
-    record = ranked(ranks, number)
-    fill(record, 0, ld_i64(ranks, TABLE_STRIDE))
-    return record
-
-
 @native("i64(i64, i64)", export=True)
 def ranks_commit(ranks: int, entry: int) -> int:
     """The record just filled is one of the partition's, behind equal ones; where too many are there the last leaves."""
-    number = ld_i64(ranks, RANKS_FRESH)
+    number = ld_i64(ranks, RECORDS_FRESH)
     arrival = ld_i64(ranks, RANKS_ARRIVALS)
     st_i64(ranks, RANKS_ARRIVALS, arrival + 1)
-    st_i64(ranked(ranks, number), RANKED_ARRIVAL, arrival)
+    st_i64(record_at(ranks, number), RANKED_ARRIVAL, arrival)
     put_record(ranks, entry, number)
     return 0
 
@@ -194,25 +162,25 @@ def put_record(ranks: int, entry: int, number: int) -> None:
     root = ld_i64(rank, RANK_ROOT)
     count = ld_i64(rank, RANK_COUNT)
     if keep < 0:
-        set_ranked_link(ranked(ranks, number), 0, root)
+        set_record_link(record_at(ranks, number), 0, root)
         st_i64(rank, RANK_ROOT, number)
         st_i64(rank, RANK_COUNT, count + 1)
         return
     if count < keep:
         root = _merged(ranks, root, number)
         count += 1
-    elif keep == 0 or ranks_before(ranks, ranked(ranks, root), ranked(ranks, number)) == 1:
-        _free(ranks, number)
+    elif keep == 0 or ranks_before(ranks, record_at(ranks, root), record_at(ranks, number)) == 1:
+        record_free(ranks, number)
         return
     else:
-        last = ranked(ranks, root)
-        rest = _merged(ranks, ranked_link(last, 0), ranked_link(last, 1))
-        _free(ranks, root)
+        last = record_at(ranks, root)
+        rest = _merged(ranks, record_link(last, 0), record_link(last, 1))
+        record_free(ranks, root)
         root = _merged(ranks, rest, number)
     st_i64(rank, RANK_ROOT, root)
     st_i64(rank, RANK_COUNT, count)
     if count == keep:
-        st_i64(rank, RANK_WORST, ld_i64(ranked(ranks, root), RANKED_ORDER))
+        st_i64(rank, RANK_WORST, ld_i64(record_at(ranks, root), RANKED_ORDER))
 
 
 @native("i64(i64, i64, i64)")
@@ -220,32 +188,22 @@ def _merged(ranks: int, a: int, b: int) -> int:
     """The number of the root of two heaps made one; 0 is none."""
     if a == 0 or b == 0:
         return a + b
-    if ranks_before(ranks, ranked(ranks, a), ranked(ranks, b)) == 1:
+    if ranks_before(ranks, record_at(ranks, a), record_at(ranks, b)) == 1:
         a, b = b, a
     root = a
     while b != 0:
-        top = ranked(ranks, a)
-        following = ranked_link(top, 1)
-        set_ranked_link(top, 1, ranked_link(top, 0))
+        top = record_at(ranks, a)
+        following = record_link(top, 1)
+        set_record_link(top, 1, record_link(top, 0))
         if following == 0:
-            set_ranked_link(top, 0, b)
+            set_record_link(top, 0, b)
             b = 0
         else:
-            if ranks_before(ranks, ranked(ranks, following), ranked(ranks, b)) == 1:
+            if ranks_before(ranks, record_at(ranks, following), record_at(ranks, b)) == 1:
                 following, b = b, following
-            set_ranked_link(top, 0, following)
+            set_record_link(top, 0, following)
             a = following
     return root
-
-
-@native("void(i64, i64)")
-def _free(ranks: int, number: int) -> None:
-    """The record is to be used again, its strings garbage."""
-    record = ranked(ranks, number)
-    strings_forget(ranks, record)
-    st_i64(record, RANKED_LINKS, 0)
-    set_ranked_link(record, 0, ld_i64(ranks, RANKS_FREE))
-    st_i64(ranks, RANKS_FREE, number)
 
 
 # -- and leave -------------------------------------------------------------------------------------------------------
@@ -306,21 +264,21 @@ def _collect(ranks: int, entry: int, count: int) -> int:
     if ld_i64(ranks, RANKS_KEEP) < 0:
         for n in range(rows - 1, -1, -1):
             put_ranked(ranks, items, n, number, first)
-            number = ranked_link(ranked(ranks, number), 0)
+            number = record_link(record_at(ranks, number), 0)
     elif rows > 0:
         put_ranked(ranks, items, 0, number, first)
         behind = 1
         for n in range(rows):
-            record = ranked(ranks, ld_i64(items, n * ITEM_WORDS + ITEM_NUMBER))
+            record = record_at(ranks, ld_i64(items, n * ITEM_WORDS + ITEM_NUMBER))
             for side in range(2):
-                number = ranked_link(record, side)
+                number = record_link(record, side)
                 if number != 0:
                     put_ranked(ranks, items, behind, number, first)
                     behind += 1
     ranks_sort(ranks, items, rows)
     skipped = min_i64(ld_i64(ranks, RANKS_SKIP), rows)
     for n in range(skipped):
-        _free(ranks, ld_i64(items, n * ITEM_WORDS + ITEM_NUMBER))
+        record_free(ranks, ld_i64(items, n * ITEM_WORDS + ITEM_NUMBER))
     if skipped > 0:
         for n in range(skipped, rows):
             copy(items + (n - skipped) * ITEM_BYTES, items + n * ITEM_BYTES, ITEM_BYTES)
@@ -333,8 +291,8 @@ def ranks_first(ranks: int) -> int:
     items = ld_i64(ranks, RANKS_ITEMS)
     at = ld_i64(ranks, RANKS_AT)
     if ld_i64(ranks, RANKS_LEFT) > PREFETCHED:
-        prefetch(ranked(ranks, ld_i64(items, (at + PREFETCHED) * ITEM_WORDS + ITEM_NUMBER)))
-    return ranked(ranks, ld_i64(items, at * ITEM_WORDS + ITEM_NUMBER))
+        prefetch(record_at(ranks, ld_i64(items, (at + PREFETCHED) * ITEM_WORDS + ITEM_NUMBER)))
+    return record_at(ranks, ld_i64(items, at * ITEM_WORDS + ITEM_NUMBER))
 
 
 @native("i64(i64)", export=True)
@@ -342,7 +300,7 @@ def ranks_pop(ranks: int) -> int:
     """The record that leaves next has left."""
     at = ld_i64(ranks, RANKS_AT)
     left = ld_i64(ranks, RANKS_LEFT) - 1
-    _free(ranks, ld_i64(ld_i64(ranks, RANKS_ITEMS), at * ITEM_WORDS + ITEM_NUMBER))
+    record_free(ranks, ld_i64(ld_i64(ranks, RANKS_ITEMS), at * ITEM_WORDS + ITEM_NUMBER))
     st_i64(ranks, RANKS_AT, at + 1)
     st_i64(ranks, RANKS_LEFT, left)
     if left == 0:
@@ -355,10 +313,7 @@ def _settle(ranks: int) -> None:
     """No row is leaving. Where no partition is left, every record is as if it had never been used."""
     st_i64(ranks, RANKS_NEXT, ld_i64(ranks, RANKS_AFTER))
     if ld_i64(ld_i64(ranks, RANKS_TABLE), TABLE_COUNT) == 0:
-        st_i64(ranks, TABLE_COUNT, 0)
-        st_i64(ranks, TABLE_ARENA_USED, 0)
-        st_i64(ranks, TABLE_GARBAGE, 0)
-        st_i64(ranks, RANKS_FREE, 0)
+        records_clear(ranks)
 
 
 @native("i64(i64)", export=True)
@@ -366,7 +321,6 @@ def ranks_held_bytes(ranks: int) -> int:
     """Memory the rows hold; 0 is none."""
     if ranks == 0:
         return 0
-    records = (ld_i64(ranks, TABLE_LIMIT) + 1) * ld_i64(ranks, TABLE_STRIDE)
     items = 2 * ld_i64(ranks, RANKS_CAPACITY) * ITEM_BYTES + DIGITS * 8
     table = table_held_bytes(ld_i64(ranks, RANKS_TABLE))
-    return RANKS_WORDS * 8 + records + ld_i64(ranks, TABLE_ARENA_CAPACITY) + items + table
+    return RANKS_WORDS * 8 + records_held_bytes(ranks) + items + table

@@ -10,33 +10,30 @@ import struct
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import (
     alloc,
-    copy,
     ld_i64,
     min_i64,
     release,
     st_i64,
 )
 from cq.runtime.containers.births import table_sort_births
-from cq.runtime.containers.blocks import block_resize
 from cq.runtime.containers.protocol import Container, Place, register, string_bits
-from cq.runtime.containers.ranks import put_record, ranks_drop, ranks_held_bytes, ranks_new, ranks_record
+from cq.runtime.containers.ranks import put_record, ranks_drop, ranks_held_bytes, ranks_new
 from cq.runtime.containers.ranks_words import (
     RANK_CLOSES,
     RANK_COUNT,
     RANK_ROOT,
-    RANKED_LINKS,
     RANKS_ARRIVALS,
-    RANKS_FREE,
-    RANKS_FRESH,
     RANKS_HEAD,
     RANKS_NEXT,
     RANKS_TABLE,
-    ranked,
-    ranked_link,
 )
-from cq.runtime.containers.strings import (
-    strings_move,
-    table_arena,
+from cq.runtime.containers.records import (
+    record_at,
+    record_link,
+    record_take,
+    records_load,
+    records_save,
+    records_saved_words,
 )
 from cq.runtime.containers.table_saving import (
     table_arrivals,
@@ -44,95 +41,42 @@ from cq.runtime.containers.table_saving import (
     table_save,
     table_saved_words,
     table_take,
-    words_for,
 )
 from cq.runtime.containers.table_words import (
-    TABLE_ARENA,
-    TABLE_ARENA_USED,
     TABLE_BIRTHS,
     TABLE_COUNT,
     TABLE_ENTRIES,
-    TABLE_GARBAGE,
-    TABLE_LIMIT,
     TABLE_STRIDE,
     entry_at,
 )
-from cq.runtime.layout.abi import NEVER, STRING_SLACK_BYTES
+from cq.runtime.layout.abi import NEVER
 from cq.runtime.layout.job import Slot
-from cq.runtime.layout.words import Struct
-
-_saved = Struct("SAVED")
-SAVED_RECORDS = _saved.word()  # records, free ones too
-SAVED_BYTES = _saved.word()  # of one
-SAVED_STRINGS = _saved.word()  # bytes of strings
-SAVED_GARBAGE = _saved.word()
-SAVED_FREE = _saved.word()
-SAVED_ARRIVALS = _saved.word()
-SAVED_HEAD = _saved.rest()  # the records, their strings, then the partitions as `table_save` writes them
-
-
-@native("i64(i64)")
-def _pool_words(ranks: int) -> int:
-    """Words that the records take where they are saved."""
-    records = ld_i64(ranks, TABLE_COUNT) * ld_i64(ranks, TABLE_STRIDE)
-    return SAVED_HEAD + words_for(records) + words_for(ld_i64(ranks, TABLE_ARENA_USED))
 
 
 @native("i64(i64)", export=True)
 def ranks_saved_words(ranks: int) -> int:
     """The most words that `ranks_save` writes."""
-    return _pool_words(ranks) + table_saved_words(ld_i64(ranks, RANKS_TABLE))
+    return 1 + records_saved_words(ranks) + table_saved_words(ld_i64(ranks, RANKS_TABLE))
 
 
 @native("i64(i64, i64)", export=True)
 def ranks_save(ranks: int, target: int) -> int:
-    """The rows as words at `target`; returns how many. None is leaving."""
-    count = ld_i64(ranks, TABLE_COUNT)
-    size = ld_i64(ranks, TABLE_STRIDE)
-    used = ld_i64(ranks, TABLE_ARENA_USED)
-    st_i64(target, SAVED_RECORDS, count)
-    st_i64(target, SAVED_BYTES, size)
-    st_i64(target, SAVED_STRINGS, used)
-    st_i64(target, SAVED_GARBAGE, ld_i64(ranks, TABLE_GARBAGE))
-    st_i64(target, SAVED_FREE, ld_i64(ranks, RANKS_FREE))
-    st_i64(target, SAVED_ARRIVALS, ld_i64(ranks, RANKS_ARRIVALS))
-    at = target + SAVED_HEAD * 8
-    copy(at, ranked(ranks, 1), count * size)
-    at += count * size
-    if used > 0:
-        st_i64(at + ((used - 1) & -8), 0, 0)
-        copy(at, ld_i64(ranks, TABLE_ARENA), used)
-    pool = _pool_words(ranks)
-    return pool + table_save(ld_i64(ranks, RANKS_TABLE), target + pool * 8)
+    """The rows as words at `target`: arrivals, the records, the partitions; returns how many. None is leaving."""
+    st_i64(target, 0, ld_i64(ranks, RANKS_ARRIVALS))
+    behind = 1 + records_save(ranks, target + 8)
+    return behind + table_save(ld_i64(ranks, RANKS_TABLE), target + behind * 8)
 
 
 @native("i64(i64, i64)", export=True)
 def ranks_load(ranks: int, source: int) -> int:
     """The words read, and the rows are what was saved, none were there; 0 without memory or for other rows."""
-    count = ld_i64(source, SAVED_RECORDS)
-    size = ld_i64(source, SAVED_BYTES)
-    used = ld_i64(source, SAVED_STRINGS)
-    if size != ld_i64(ranks, TABLE_STRIDE) or ld_i64(ranks, TABLE_COUNT) != 0 or table_arena(ranks, used) == 0:
+    records = records_load(ranks, source + 8)
+    if records == 0:
         return 0
-    if count > ld_i64(ranks, TABLE_LIMIT):
-        records = block_resize(ld_i64(ranks, TABLE_ENTRIES), (count + 1) * size + STRING_SLACK_BYTES)
-        if records == 0:
-            return 0
-        st_i64(ranks, TABLE_ENTRIES, records)
-        st_i64(ranks, TABLE_LIMIT, count)
-    at = source + SAVED_HEAD * 8
-    copy(ranked(ranks, 1), at, count * size)
-    if used > 0:
-        copy(ld_i64(ranks, TABLE_ARENA), at + count * size, used)
-    st_i64(ranks, TABLE_COUNT, count)
-    st_i64(ranks, TABLE_ARENA_USED, used)
-    st_i64(ranks, TABLE_GARBAGE, ld_i64(source, SAVED_GARBAGE))
-    st_i64(ranks, RANKS_FREE, ld_i64(source, SAVED_FREE))
-    st_i64(ranks, RANKS_ARRIVALS, ld_i64(source, SAVED_ARRIVALS))
-    pool = _pool_words(ranks)
-    partitions = table_load(ld_i64(ranks, RANKS_TABLE), source + pool * 8)
+    st_i64(ranks, RANKS_ARRIVALS, ld_i64(source, 0))
+    partitions = table_load(ld_i64(ranks, RANKS_TABLE), source + (1 + records) * 8)
     _see_next(ranks)
-    return 0 if partitions == 0 else pool + partitions
+    return 0 if partitions == 0 else 1 + records + partitions
 
 
 @native("void(i64)")
@@ -165,15 +109,15 @@ def ranks_take(ranks: int, other: int, entry: int) -> int:
     behind = 1
     done = 1
     for n in range(count):
-        record = ranked(other, ld_i64(numbers, n))
+        record = record_at(other, ld_i64(numbers, n))
         for side in range(2):
-            number = ranked_link(record, side)
+            number = record_link(record, side)
             if number != 0:
                 st_i64(numbers, behind, number)
                 behind += 1
     for n in range(count - 1, -1, -1):  # of a chain the first to arrive first
         if done == 1:
-            done = _take_record(ranks, made, other, ranked(other, ld_i64(numbers, n)))
+            done = _take_record(ranks, made, other, record_at(other, ld_i64(numbers, n)))
     release(numbers)
     return done
 
@@ -181,14 +125,10 @@ def ranks_take(ranks: int, other: int, entry: int) -> int:
 @native("i64(i64, i64, i64, i64)")
 def _take_record(ranks: int, entry: int, other: int, record: int) -> int:
     """1 and a record of other rows is one of this partition's; 0 without memory."""
-    made = ranks_record(ranks)
-    if made == 0:
+    number = record_take(ranks, other, record)
+    if number == 0:
         return 0
-    copy(made, record, ld_i64(ranks, TABLE_STRIDE))
-    st_i64(made, RANKED_LINKS, 0)
-    if strings_move(ranks, made, ld_i64(other, TABLE_ARENA)) == 0:
-        return 0
-    put_record(ranks, entry, ld_i64(ranks, RANKS_FRESH))
+    put_record(ranks, entry, number)
     return 1
 
 

@@ -21,9 +21,9 @@ from cq.runtime.containers.ranks_words import (
     RANKED_ORDER,
     RANKS_CAPACITY,
     RANKS_ITEMS,
-    ranked,
     ranks_before,
 )
+from cq.runtime.containers.records import record_at
 from cq.runtime.layout.words import name_words
 
 FEW_ITEMS = 8  # they are put in order one by one before runs are merged
@@ -36,7 +36,7 @@ name_words(globals())
 @native("void(i64, i64, i64, i64, i64)", inline=True)
 def put_ranked(ranks: int, items: int, n: int, number: int, first: int) -> None:
     """Item n is this record, whose partition arrived at `first`."""
-    record = ranked(ranks, number)
+    record = record_at(ranks, number)
     st_i64(record, RANKED_FIRST, first)
     st_i64(items, n * ITEM_WORDS + ITEM_ORDER, ld_i64(record, RANKED_ORDER))
     st_i64(items, n * ITEM_WORDS + ITEM_NUMBER, number)
@@ -49,7 +49,7 @@ def _leaves_before(ranks: int, a: int, b: int) -> int:
     y = ld_i64(b, ITEM_ORDER)
     if x != y:
         return 1 if x < y else 0
-    return ranks_before(ranks, ranked(ranks, ld_i64(a, ITEM_NUMBER)), ranked(ranks, ld_i64(b, ITEM_NUMBER)))
+    return ranks_before(ranks, record_at(ranks, ld_i64(a, ITEM_NUMBER)), record_at(ranks, ld_i64(b, ITEM_NUMBER)))
 
 
 @native("i64(i64, i64, i64)")
@@ -159,13 +159,13 @@ def _insert_run(ranks: int, items: int, low: int, high: int) -> None:
     for n in range(low + 1, high):
         word = ld_i64(items, n * ITEM_WORDS + ITEM_ORDER)
         number = ld_i64(items, n * ITEM_WORDS + ITEM_NUMBER)
-        own = ranked(ranks, number)
+        own = record_at(ranks, number)
         at = n
         while at > low:
             above = ld_i64(items, (at - 1) * ITEM_WORDS + ITEM_ORDER)
             if above < word:
                 break
-            other = ranked(ranks, ld_i64(items, (at - 1) * ITEM_WORDS + ITEM_NUMBER))
+            other = record_at(ranks, ld_i64(items, (at - 1) * ITEM_WORDS + ITEM_NUMBER))
             if above == word and ranks_before(ranks, other, own) == 1:
                 break
             copy(items + at * ITEM_BYTES, items + (at - 1) * ITEM_BYTES, ITEM_BYTES)

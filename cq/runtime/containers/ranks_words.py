@@ -7,24 +7,18 @@ from cq.runtime.base.ops import (
     compare,
     ld_i64,
     ld_u8,
-    ld_u32,
     min_i64,
     shl,
     shr_u,
-    st_u32,
 )
+from cq.runtime.containers.records import RECORDS_WORDS
 from cq.runtime.containers.strings import (
     string_address,
     string_length,
 )
-from cq.runtime.containers.table_words import (
-    TABLE_ENTRIES,
-    TABLE_STRIDE,
-    TABLE_WORDS,
-)
 from cq.runtime.layout.words import Struct, name_words
 
-_ranks = Struct("RANKS", after=TABLE_WORDS)
+_ranks = Struct("RANKS", after=RECORDS_WORDS)
 # the earliest time at which a partition leaves, until all its rows have; NEVER when none does before the end
 RANKS_NEXT = _ranks.word()
 RANKS_AFTER = _ranks.word()  # what RANKS_NEXT is then
@@ -34,8 +28,6 @@ RANKS_KEEP = _ranks.word()  # rows of a partition; -1: all
 RANKS_SKIP = _ranks.word()  # the first rows of a partition, which do not leave
 RANKS_KEYS = _ranks.word()  # -> what the order compares, a word each: a word of the record, below it the kind
 RANKS_KEY_COUNT = _ranks.word()
-RANKS_FREE = _ranks.word()  # the number of a record to be used again, or 0; its left link leads to the next
-RANKS_FRESH = _ranks.word()  # the number of the record that is being filled
 RANKS_ARRIVALS = _ranks.word()  # records ever committed
 RANKS_ITEMS = _ranks.word()  # -> rows that leave, room for as many to sort them, and a word for each digit
 RANKS_CAPACITY = _ranks.word()  # rows RANKS_ITEMS has room for
@@ -67,22 +59,6 @@ ITEM_BYTES = ITEM_WORDS * 8
 LEAST = -9223372036854775807 - 1  # with its sign turned a word orders as one without a sign
 
 name_words(globals())
-
-
-@native("i64(i64, i64)", inline=True)
-def ranked(ranks: int, number: int) -> int:
-    """The record of this number."""
-    return ld_i64(ranks, TABLE_ENTRIES) + number * ld_i64(ranks, TABLE_STRIDE)
-
-
-@native("i64(i64, i64)", inline=True)
-def ranked_link(record: int, side: int) -> int:
-    return ld_u32(record + RANKED_LINKS * 8, side)
-
-
-@native("void(i64, i64, i64)", inline=True)
-def set_ranked_link(record: int, side: int, number: int) -> None:
-    st_u32(record + RANKED_LINKS * 8, side, number)
 
 
 @native("i64(i64, i64, i64)")

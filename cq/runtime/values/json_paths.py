@@ -10,7 +10,7 @@ Sharing: none. The state belongs to the kernel that calls.
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import copy, ld_i32, ld_i64, ld_u8, mem_eq, shr_u, st_i64, st_u8
+from cq.runtime.base.ops import copy, ld_i32, ld_i64, ld_u8, mem_eq, pick, shr_u, st_i64, st_u8
 from cq.runtime.layout.abi import STATE_RESULT
 from cq.runtime.values.characters import code_point, put_code_point
 from cq.runtime.values.numerals import digits_end, letters, word_of
@@ -232,8 +232,42 @@ def _is_name(text: int, start: int, end: int, name: int, name_length: int, room:
     return after != 0 and after - room == name_length and mem_eq(room, name, name_length)
 
 
-@native("(i64, i64)(i64, i64, i64, i64, i64)")
-def _walk(state: int, text: int, length: int, path: int, room: int) -> tuple[int, int]:
+@native("i64(i64, i64, i64, i64)")
+def _opened(path: int, depth: int, byte: int, live: int) -> int:
+    """The word of an object or array that begins with this byte; live: the path goes on from it."""
+    opened = (byte == OPEN_OBJECT) * IS_OBJECT
+    if live != 0:
+        by_name = ld_i32(path, depth * STEP + NUMBER) < 0
+        opened += (by_name == (byte == OPEN_OBJECT)) * IS_LIVE
+    return opened
+
+
+@native("(i64, i64)(i64, i64, i64, i64, i64, i64, i64)")
+def _past_name(text: int, length: int, at: int, path: int, step: int, room: int, live: int) -> tuple[int, int]:
+    """Where the value of the field that begins at an offset begins, NOWHERE if none does; and whether the path, if it
+    was live, goes on there."""
+    if at >= length or ld_u8(text, at) != QUOTE:
+        return NOWHERE, 0
+    after = _string_end(text, length, at)
+    if after < 0:
+        return NOWHERE, 0
+    if live != 0:
+        name = path + ld_i32(path, step + NAME)
+        live = _is_name(text, at, after, name, ld_i32(path, step + NAME_LENGTH), room + MOST_DEPTH * 8)
+    at = _past_blanks(text, length, after)
+    if at >= length or ld_u8(text, at) != COLON:
+        return NOWHERE, 0
+    return _past_blanks(text, length, at + 1), live
+
+
+@native("i64(i64)")
+def _closing(opened: int) -> int:
+    """The bracket that closes it."""
+    return pick(opened & IS_OBJECT != 0, CLOSE_OBJECT, CLOSE_ARRAY)
+
+
+@native("(i64, i64)(i64, i64, i64, i64)")
+def _walk(text: int, length: int, path: int, room: int) -> tuple[int, int]:
     """Where the value at a path begins and ends, NOWHERE if it is not there; the end is 0 in a text that is no JSON.
     room: MOST_DEPTH words, and as many bytes as the text has behind them."""
     steps = ld_i32(path, 0)
@@ -253,10 +287,7 @@ def _walk(state: int, text: int, length: int, path: int, room: int) -> tuple[int
                 return NOWHERE, 0
             if here:
                 start = at
-            opened = (byte == OPEN_OBJECT) * IS_OBJECT
-            if live != 0 and depth < steps and start < 0:
-                by_name = ld_i32(path, depth * STEP + NUMBER) < 0
-                opened += (by_name == (byte == OPEN_OBJECT)) * IS_LIVE
+            opened = _opened(path, depth, byte, live != 0 and depth < steps and start < 0)
             st_i64(room, depth, opened)
             depth += 1
             at = _past_blanks(text, length, at + 1)
@@ -271,49 +302,29 @@ def _walk(state: int, text: int, length: int, path: int, room: int) -> tuple[int
             at = after
             fresh = 0
         # behind a value, or behind the bracket that opens one
-        while True:
-            at = _past_blanks(text, length, at)
-            if depth == 0:
-                if at != length:
-                    return NOWHERE, 0
-                return start, end
-            if at >= length:
-                return NOWHERE, 0
-            opened = ld_i64(room, depth - 1)
-            closing = CLOSE_ARRAY
-            if opened & IS_OBJECT != 0:
-                closing = CLOSE_OBJECT
-            if ld_u8(text, at) == closing:
-                depth -= 1
-                at += 1
-                fresh = 0
-                if depth == steps and start >= 0 and end < 0:
-                    end = at
-                continue
-            break
+        at = _past_blanks(text, length, at)
+        while depth > 0 and at < length and ld_u8(text, at) == _closing(ld_i64(room, depth - 1)):
+            depth -= 1
+            fresh = 0
+            if depth == steps and start >= 0 and end < 0:
+                end = at + 1
+            at = _past_blanks(text, length, at + 1)
+        if depth == 0:
+            return start, pick(at == length, end, 0)
+        opened = ld_i64(room, depth - 1)
         if fresh == 0:
-            if ld_u8(text, at) != COMMA:
+            if at >= length or ld_u8(text, at) != COMMA:
                 return NOWHERE, 0
             at = _past_blanks(text, length, at + 1)
             opened += ONE_MORE
             st_i64(room, depth - 1, opened)
         live = opened & IS_LIVE != 0 and start < 0
-        step = (depth - 1) * STEP
         if opened & IS_OBJECT != 0:
-            if at >= length or ld_u8(text, at) != QUOTE:
+            at, live = _past_name(text, length, at, path, (depth - 1) * STEP, room, live)
+            if at < 0:
                 return NOWHERE, 0
-            after = _string_end(text, length, at)
-            if after < 0:
-                return NOWHERE, 0
-            if live:
-                name = path + ld_i32(path, step + NAME)
-                live = _is_name(text, at, after, name, ld_i32(path, step + NAME_LENGTH), room + MOST_DEPTH * 8) != 0
-            at = _past_blanks(text, length, after)
-            if at >= length or ld_u8(text, at) != COLON:
-                return NOWHERE, 0
-            at = _past_blanks(text, length, at + 1)
         elif live:
-            live = shr_u(opened, 2) == ld_i32(path, step + NUMBER)
+            live = shr_u(opened, 2) == ld_i32(path, (depth - 1) * STEP + NUMBER)
 
 
 # -- what is found -----------------------------------------------------------------------------------------------------
@@ -350,7 +361,7 @@ def json_at(state: int, text: int, length: int, path: int, nested: int) -> int:
     if room == 0:
         return 0
     st_i64(state, STATE_RESULT, NOWHERE)
-    start, end = _walk(state, text, length, path, room)
+    start, end = _walk(text, length, path, room)
     if start < 0 or end == 0:
         return room
     byte = ld_u8(text, start)
@@ -378,7 +389,7 @@ def json_is_valid(state: int, text: int, length: int, path: int) -> int:
     room = _room(state, length)
     if room == 0:
         return 0
-    _, end = _walk(state, text, length, path, room)
+    _, end = _walk(text, length, path, room)
     return 1 + (end == 0)
 
 
@@ -390,7 +401,7 @@ def json_count(state: int, text: int, length: int, path: int) -> int:
     if room == 0:
         return 0
     st_i64(state, STATE_RESULT, NOWHERE)
-    start, end = _walk(state, text, length, path, room)
+    start, end = _walk(text, length, path, room)
     if start < 0 or end == 0 or ld_u8(text, start) != OPEN_ARRAY:
         return room
     at = _past_blanks(text, length, start + 1)

@@ -1,0 +1,49 @@
+"""Aggregates of frames give what DuckDB gives."""
+
+from __future__ import annotations
+
+import random
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pytest
+from duckdb_agreement import agreed_rows
+
+STREAM = "CREATE STREAM s (id BIGINT, k VARCHAR, v BIGINT, x DOUBLE, ts TIMESTAMP, WATERMARK FOR ts)" + (
+    " WITH (connector = 'memory');\n"
+)
+FRAMES = [  # in the order of id, which is that of ts, or of all rows of one ts
+    "ORDER BY id ROWS 3 PRECEDING",
+    "ORDER BY id ROWS BETWEEN 4 PRECEDING AND 2 PRECEDING",
+    "ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING",
+    "PARTITION BY k ORDER BY id DESC ROWS 2 PRECEDING",
+    "PARTITION BY k ORDER BY ts",
+    "ORDER BY ts RANGE CURRENT ROW",
+    "PARTITION BY k ORDER BY ts RANGE INTERVAL '4' SECOND PRECEDING",
+    "ORDER BY ts RANGE BETWEEN INTERVAL '5' SECOND PRECEDING AND INTERVAL '2' SECOND PRECEDING",
+    "PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '1' SECOND FOLLOWING AND INTERVAL '3' SECOND FOLLOWING",
+    "ORDER BY ts RANGE BETWEEN UNBOUNDED PRECEDING AND INTERVAL '1' SECOND FOLLOWING",
+]
+CALLS = (
+    "SUM(v) OVER w AS s, COUNT(*) OVER w AS n, COUNT(v) OVER w AS c, MIN(v) OVER w AS least, MAX(k) OVER w AS text, "
+    "AVG(v) OVER w AS a, SUM(x) OVER w AS d, BOOL_OR(v > 4) OVER w AS b, COUNT(*) FILTER (WHERE v > 2) OVER w AS f"
+)
+
+
+def table() -> pa.Table:
+    dice, seconds = random.Random(8), 0
+    rows = []
+    for number in range(80):
+        seconds += dice.choice([0, 0, 1, 2, 5])
+        text = dice.choice([None, "", "x", "a text of more than twelve bytes", "a text of more than twelve letters"])
+        at = datetime(2024, 1, 1) + timedelta(seconds=seconds)
+        number_or_null, half = dice.choice([None, *range(9)]), dice.choice([None, -0.5, 1.5, 2.25])
+        rows.append({"id": number, "k": text, "v": number_or_null, "x": half, "ts": at})
+    types = [("id", pa.int64()), ("k", pa.string()), ("v", pa.int64()), ("x", pa.float64()), ("ts", pa.timestamp("us"))]
+    return pa.Table.from_pylist(rows, pa.schema(types))
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_a_frame_has_the_rows_that_duckdb_gives_it(frame: str) -> None:
+    found = agreed_rows(STREAM, f"SELECT id, {CALLS} FROM s WINDOW w AS ({frame})", {"s": table()})
+    assert len(found) == 80
