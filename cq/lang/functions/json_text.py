@@ -10,6 +10,7 @@ import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from cq.lang.functions.registry import Constants, Refusal, Signature, SignatureRule, scalar
 from cq.lang.functions.signatures import fixed
@@ -62,11 +63,14 @@ class Number:
     text: str
 
 
-class Fields(list[tuple[str, "Value"]]):
+@dataclass(frozen=True, slots=True)
+class Fields:
     """The fields of an object as they stand."""
 
+    pairs: list[tuple[str, Value]]
 
-Value = Fields | list["Value"] | str | Number | bool | None
+
+Value = Fields | list[Any] | str | Number | bool | None
 
 
 def _no_constant(text: str) -> Number:
@@ -88,14 +92,14 @@ def document(text: str) -> list[Value]:
 
 def _inside(value: Value) -> list[Value]:
     if isinstance(value, Fields):
-        return [v for _, v in value]
+        return [v for _, v in value.pairs]
     return value if isinstance(value, list) else []
 
 
 def _depth(value: Value) -> int:
     """How many objects and arrays stand inside each other."""
     level, depth = [value], 0
-    while level := [v for v in level if isinstance(v, list)]:
+    while level := [v for v in level if isinstance(v, list | Fields)]:
         depth += 1
         level = [v for outer in level for v in _inside(outer)]
     return depth
@@ -107,9 +111,9 @@ def found(value: Value, path: Path) -> Value:
         return value
     step, rest = path[0], path[1:]
     if isinstance(step, str):
-        inner = [v for name, v in value if name == step] if isinstance(value, Fields) else []
+        inner = [v for name, v in value.pairs if name == step] if isinstance(value, Fields) else []
     else:
-        inner = value[step : step + 1] if isinstance(value, list) and not isinstance(value, Fields) else []
+        inner = value[step : step + 1] if isinstance(value, list) else []
     return next((v for v in (found(i, rest) for i in inner) if v is not None), None)
 
 
@@ -144,7 +148,7 @@ def compact(value: Value) -> str:
     """The value as JSON without blanks; numbers as they are written, control characters and those beyond U+FFFF as
     escapes."""
     if isinstance(value, Fields):
-        return "{" + ",".join(f"{_quoted(name)}:{compact(v)}" for name, v in value) + "}"
+        return "{" + ",".join(f"{_quoted(name)}:{compact(v)}" for name, v in value.pairs) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(compact, value)) + "]"
     if isinstance(value, str):
@@ -240,7 +244,7 @@ def json_value(x: str, path: str) -> str | None:
 def get_json_object(x: str, path: str) -> str | None:
     """As JSON_VALUE; of an object or array its JSON without blanks."""
     value = _at(x, path)
-    return compact(value) if isinstance(value, list) else scalar_text(value)
+    return compact(value) if isinstance(value, list | Fields) else scalar_text(value)
 
 
 @scalar(
@@ -262,7 +266,7 @@ def get_json_object(x: str, path: str) -> str | None:
 def json_array_length(x: str) -> int | None:
     """How many elements the array has; NULL when the text is no JSON array."""
     for value in document(x):
-        if isinstance(value, list) and not isinstance(value, Fields):
+        if isinstance(value, list):
             return len(value)
     return None
 
