@@ -34,6 +34,7 @@ TOPICS = {
     "text_bytes": "Text as numbers and bytes",
     "json_text": "JSON in texts",
     "arrays": "Arrays",
+    "array_building": "Arrays made of arrays",
     "regular": "Regular expressions",
     "time": "Time",
     "time_making": "Time: made, named, compared",

@@ -2,6 +2,7 @@
 
 from cq.lang.functions import (
     arithmetic,
+    array_building,
     arrays,
     comparison,
     conditional,
@@ -20,6 +21,7 @@ from cq.lang.functions import (
 
 LOADED = (
     arithmetic,
+    array_building,
     arrays,
     comparison,
     conditional,
