@@ -21,6 +21,7 @@ from cq.lang.expressions import Cast as BoundCast
 from cq.lang.functions import Refusal, Scalar, Signature, all_names, extract_parts, lookup, resolve, trunc_units
 from cq.lang.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind, Physical
 from cq.planner.binding.conversion import common, convert, settled, time_text
+from cq.planner.binding.json_steps import ARROWS, bind_steps
 from cq.planner.binding.literals import (
     bind_interval,
     bind_number,
@@ -213,6 +214,8 @@ class ExprBinder:
         return self.call(NEGATE, [operand], node.span, [node.operand])
 
     def binary(self, node: ast.Binary) -> Expr:
+        if node.op in ARROWS:
+            return bind_steps(self, node, self.bind)
         if node.op not in {*TURNED, "IS DISTINCT FROM", "IS NOT DISTINCT FROM"}:
             bind = partial(self.beside, other=VARCHAR) if node.op == "||" else self.bind
             left, right = each(bind, (node.left, node.right))
