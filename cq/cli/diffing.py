@@ -8,7 +8,6 @@ import click
 
 from cq.cli import AT_FAULT, DONE, USAGE, say
 from cq.cli.options import compiled_query, query_options
-from cq.connectors.access import STDIN
 from cq.engines.compare import DEFAULT_TOLERANCE, compare_runs, tolerance_between
 from cq.engines.engines import ENGINES
 from cq.engines.protocol import RunOptions
@@ -42,8 +41,10 @@ def diff(
     try:
         within = tolerance_between(engine, against, tolerance)
         compiled = compiled_query(**query)
-        if STDIN in compiled.request.inputs.given.values():
-            raise UsageError(Diagnostic("CQ0606", "standard input cannot be read twice", help=("write it to a file",)))
+        once = next((s.name for s in compiled.streams if compiled.request.inputs.is_read_once(s)), None)
+        if once is not None:
+            cause = f"stream {once} is a pipe, and cannot be read twice"
+            raise UsageError(Diagnostic("CQ0606", cause, help=("write it to a file",)))
         options = RunOptions(threads, compiled.request.settings.get("batch_rows"))
         left = collect(compiled, engine, options)
         right = collect(compiled, against, options)

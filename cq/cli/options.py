@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 
 import click
 
-from cq.compiler.passes import MAX_TEXT_BYTES, Compiled, compile, read_text, variable
+from cq.compiler.passes import MAX_TEXT_BYTES, Compiled, compile, read_text
 from cq.connectors.access import STDIN, Access
 from cq.connectors.inputs import Inputs
 from cq.connectors.options import SOURCE_OPTIONS
 from cq.errors import CompileError, Diagnostic, UsageError, did_you_mean
+from cq.planner.binding.parameters import Untyped
 from cq.planner.binding.settings import setting_value, takes
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -84,7 +85,7 @@ def compiled_query(
     access = Access(base.absolute(), tuple(Path(d).absolute() for d in restrict) or None)
     letters = path.stem if path is not None else "query"
     inputs = Inputs(access, given, letters, _input_options(options))
-    values = {k: variable(v) for k, v in (_pair(x, "--var", "NAME=VALUE") for x in variables)}
+    values = {k: Untyped(v) for k, v in (_pair(x, "--var", "NAME=VALUE") for x in variables)}
     numbers = {k: _setting(k, v) for k, v in (_pair(x, "-s", "NAME=VALUE") for x in settings)}
     return compile(text, name, values, inputs, numbers)
 

@@ -7,9 +7,10 @@ import json
 import os
 import re
 import secrets
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +19,9 @@ from cq.cli.options import compiled_query, query_options, stdin_text
 from cq.compiler.passes import PICTURES, STAGES, Compiled, read_text
 from cq.connectors.access import STDIN, Access
 from cq.errors import CompileError, CqError, DataError, Diagnostic, SourceText, UsageError, printable, render
+
+if TYPE_CHECKING:
+    from cq.lang.schema import Field
 
 
 @click.command()
@@ -153,6 +157,7 @@ def _replace(path: Path, text: str) -> None:
 def schema(file: str, name: str | None, format_: str | None, delimiter: str | None, no_header: bool) -> int:
     """Print a CREATE STREAM statement that reads FILE, with its columns and their types."""
     from cq.connectors.inference import infer_file
+    from cq.lang.schema import Field, Unheld
 
     try:
         file.encode()
@@ -163,12 +168,14 @@ def schema(file: str, name: str | None, format_: str | None, delimiter: str | No
     options |= {"format": format_} if format_ else {}
     options |= {"delimiter": delimiter} if delimiter else {}
     options |= {"header": "false"} if no_header else {}
-    left_out: list[str] = []
-    fields = infer_file(file, options, Access(Path.cwd()), left_out.append)
+    found = infer_file(file, options, Access(Path.cwd()))
+    fields = [f for f in found if isinstance(f, Field)]
+    left_out = [f for f in found if isinstance(f, Unheld)]
     columns = [f"  {_identifier(f.name)} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in fields]
     times = [f.name for f in fields if str(f.type) == "TIMESTAMP"]
     if times:
-        columns.append(f"  WATERMARK FOR {_identifier(times[0])}")
+        columns.append("  " + _watermark(times[0], tuple(fields), options))
+    options["path"] = _from_where_it_goes(file)
     written = ", ".join(f"{k} = {_literal(v)}" for k, v in options.items())
     stream = name or re.sub(r"\W+", "_", Path(file).name.split(".")[0].lower()).strip("_") or "stream"
     body = ",\n".join(columns)
@@ -177,8 +184,31 @@ def schema(file: str, name: str | None, format_: str | None, delimiter: str | No
         formatted_text(text, "<schema>")
     except CqError as error:
         raise AssertionError(f"the printed statement does not parse: {error.first.message}") from error
-    click.echo("".join(f"-- left out: {printable(what)}\n" for what in left_out) + text)
+    click.echo("".join(f"-- left out: {printable(str(what))}\n" for what in left_out) + text)
     return DONE
+
+
+def _watermark(column: str, fields: tuple[Field, ...], options: dict[str, str]) -> str:
+    """The WATERMARK with the delay that the first rows need, and a comment that says so."""
+    from cq.connectors.lateness import LOOK_ROWS, greatest_delay_us
+
+    named = _identifier(column)
+    place = next(i for i, f in enumerate(fields) if f.name == column)
+    delay_us, rows = greatest_delay_us(fields, place, options)
+    seen = f"all {rows:,} rows" if rows < LOOK_ROWS else f"the first {rows:,} rows"
+    if not delay_us:
+        return f"WATERMARK FOR {named}  -- {seen} are in order of {printable(column)}"
+    seconds = -(-delay_us // 1_000_000)
+    said = f"-- in {seen} some are as late as {delay_us / 1e6:g} s"
+    return f"WATERMARK FOR {named} AS {named} - INTERVAL '{seconds}' SECOND  {said}"
+
+
+def _from_where_it_goes(file: str) -> str:
+    """The path as the query has to say it: from the directory of the query file that standard output goes to."""
+    target = os.path.realpath(f"/proc/self/fd/{sys.stdout.fileno()}")
+    if os.path.isabs(file) or not target.endswith(".cq"):
+        return file
+    return os.path.relpath(file, os.path.dirname(target))
 
 
 def _identifier(name: str) -> str:

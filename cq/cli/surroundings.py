@@ -38,9 +38,11 @@ def gen(workload: str | None, parameters: Sequence[str], output: str, format_: s
     from cq.connectors.inference import fields_of
     from cq.connectors.sinks.targets import OutputClosed
     from cq.connectors.sinks.writers import open_sink
+    from cq.lang.schema import Field
 
     options = {"path": output, **({"format": format_} if format_ else {})}
-    sink = open_sink(fields_of(chosen.schema, workload), options, Access(Path.cwd()))
+    fields = [f for f in fields_of(chosen.schema) if isinstance(f, Field)]
+    sink = open_sink(fields, options, Access(Path.cwd()))
     rows = 0
     try:
         for batch in batches:

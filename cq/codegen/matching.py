@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import ast
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from cq.codegen.expressions.emit import emit
@@ -10,6 +11,7 @@ from cq.codegen.flow import Flow
 from cq.codegen.values import Row, Val, any_null, is_true
 from cq.codegen.writer import expr
 from cq.lang.expressions import Expr
+from cq.planner.operators.joined import Joined
 
 
 @contextmanager
@@ -41,3 +43,29 @@ def assign_all(flow: Flow, variables: Sequence[Val], values: Sequence[Val]) -> N
     """Copy a row's values into variables."""
     for target, value in zip(variables, values, strict=True):
         flow.scope.assign(target, value)
+
+
+Matches = Callable[[Row], AbstractContextManager[None]]
+"""(a left row beside the right row that was found for it) -> inside, they match."""
+
+
+def deliver_match(
+    flow: Flow, node: Joined, row: Row, found: ast.expr, load: Callable[[], list[Val]], matches: Matches
+) -> None:
+    """The left row leaves beside the one right row that may have been found for it, beside NULLs, or not at all.
+
+    load: writes the values of that right row.
+    """
+    width = len(node.left.schema)
+    fields = enumerate(node.right.schema.fields if node.left_outer else ())
+    right = [flow.scope.variables(f.type, True, f"right{n}_") for n, f in fields]
+    with flow.scope.when(found):
+        values = load()
+        joined = row.with_added(width, values)
+        with matches(joined):
+            if node.left_outer:
+                assign_all(flow, right, values)
+            else:
+                flow.deliver(node, joined)
+    if node.left_outer:
+        flow.deliver(node, row.with_added(width, right))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import ast
 from dataclasses import dataclass
+from functools import partial
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow
-from cq.codegen.matching import assign_all, where_not_null
+from cq.codegen.matching import Matches, deliver_match, where_not_null
 from cq.codegen.state.hash_tables import (
     Field,
     Keys,
@@ -66,10 +66,6 @@ def replace_version(flow: Flow, node: Joined, row: Row) -> None:
         store_nulls(scope, layout.fields, entry, values)
 
 
-Matches = Callable[[Row], AbstractContextManager[None]]
-"""(a left row beside its key's latest right row) -> inside, they match."""
-
-
 def look_up_version(flow: Flow, node: Joined, row: Row, matches: Matches) -> None:
     """The left row beside its key's latest right row, or beside NULLs, or not at all."""
     scope, layout = flow.scope, layout_of(node)
@@ -78,17 +74,6 @@ def look_up_version(flow: Flow, node: Joined, row: Row, matches: Matches) -> Non
     entry = flow.writer.let(expr("0"), "match")
     with where_not_null(flow, keys) as known:
         flow.writer.set(entry, layout.keys.find(local, known))
-    width = len(node.left.schema)
-    right = (
-        [scope.variables(f.type, True, f"right{n}_") for n, f in enumerate(layout.fields)] if node.left_outer else []
-    )
-    with scope.when(expr("E != 0", E=entry)):
-        values = load_fields(scope, layout.fields, expr("E", E=entry), local.address)
-        joined = row.with_added(width, values)
-        with matches(joined):
-            if node.left_outer:
-                assign_all(flow, right, values)
-            else:
-                flow.deliver(node, joined)
-    if node.left_outer:
-        flow.deliver(node, row.with_added(width, right))
+    found = expr("E != 0", E=entry)
+    load = partial(load_fields, scope, layout.fields, ast.Name(entry, ast.Load()), local.address)
+    deliver_match(flow, node, row, found, load, matches)

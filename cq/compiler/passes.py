@@ -7,10 +7,8 @@ the stage it shows, the reference and Spark run the bound plan, only the native 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +19,7 @@ from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError
 
 if TYPE_CHECKING:
     from cq.grammar.ast import Script
-    from cq.lang.schema import Field
+    from cq.lang.schema import Field, Unheld
     from cq.planner.binding.binder import BoundScript
     from cq.planner.physical.stages import PhysicalPlan
     from cq.planner.plan.logical import LogicalPlan, Output
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     from cq.spark.lower import SparkQuery
 
 MAX_TEXT_BYTES = 1 << 20  # of a query file (`cq limits`)
-MAX_NUMBER_CHARACTERS = 40  # of a parameter that is taken for a number
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +79,7 @@ def _bind(request: Request, script: Script) -> BoundScript:
         raise error.at(request.source) from None
 
 
-def _infer(inputs: Inputs, name: str, options: Mapping[str, str]) -> tuple[Field, ...]:
+def _infer(inputs: Inputs, name: str, options: Mapping[str, str]) -> tuple[Field | Unheld, ...]:
     """The columns of a stream that declares none."""
     from cq.connectors.inference import infer, infer_file, infer_given
 
@@ -372,18 +368,3 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as e:
         line = raw.count(b"\n", 0, e.start) + 1
         raise CompileError(Diagnostic("CQ0105", f"{path}:{line}: the text is not UTF-8")) from None
-
-
-def variable(text: str) -> bool | int | float | Decimal | str | None:
-    """The value of `--var name=text`: a number, true, false or null when it is written as one, else the text itself.
-
-    Digits that would change as a number are text: 00501, +49.
-    """
-    words = {"true": True, "false": False, "null": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    if len(text) > MAX_NUMBER_CHARACTERS or not _NUMBER.fullmatch(text):
-        return text
-    if "e" in text.lower():
-        return float(text)
-    return Decimal(text) if "." in text else int(text)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cq.connectors.access import Access
-    from cq.lang.schema import Field
+    from cq.lang.schema import Field, Unheld
 
 
-def infer(options: Mapping[str, str], access: Access | None = None) -> tuple[Field, ...]:
+def infer(options: Mapping[str, str], access: Access | None = None) -> tuple[Field | Unheld, ...]:
     """The columns of a source declared without any: see `inference.py`."""
     from cq.connectors import inference
 

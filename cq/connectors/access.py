@@ -13,9 +13,10 @@ import stat
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 from weakref import WeakValueDictionary
 
+from cq.connectors.once import Once, kept
 from cq.errors import Diagnostic, UsageError
 
 MAX_FILES = 100_000  # a pattern that matches more is a mistake (`cq limits`)
@@ -70,22 +71,30 @@ class Access:
         return tuple(sorted(found, key=os.fsencode))
 
     def open(self, path: str) -> BinaryIO:
-        """`path` opened for reading: a regular file inside the roots, or a UsageError that says why not."""
-        real = self.resolve(path)
+        """`path` opened for reading, or a UsageError that says why not. A pipe waits for its writer."""
+        if self.roots is None and (looked := kept(self.base / path)) is not None:
+            return cast(BinaryIO, looked)
         try:
-            # a confined query must not wait for ever at a pipe that nobody writes to; others wait for who writes it
-            waits = 0 if self.roots is None else os.O_NONBLOCK
-            descriptor = os.open(real, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | waits)
+            descriptor = self._open(path)
         except OSError as e:
             raise self._cannot_open(path, e) from None
         try:
-            self._check_kind(path, os.fstat(descriptor))
+            status = os.fstat(descriptor)
+            self._check_kind(path, status)
             self._check_place(descriptor)
         except BaseException:
             os.close(descriptor)
             raise
         os.set_blocking(descriptor, True)
+        if stat.S_ISFIFO(status.st_mode):
+            return cast(BinaryIO, Once(descriptor, owned=True))
         return os.fdopen(descriptor, "rb", buffering=0)
+
+    def _open(self, path: str) -> int:
+        """A descriptor. A confined query does not wait for ever at a pipe that nobody writes to."""
+        if self.roots is None:  # as the system says: `/dev/fd/63` is no path that could be resolved
+            return os.open(self.base / path, os.O_RDONLY | os.O_CLOEXEC)
+        return os.open(self.resolve(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
 
     def _check_kind(self, path: str, status: os.stat_result) -> None:
         if stat.S_ISDIR(status.st_mode):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import io
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +15,7 @@ from pyarrow import csv
 from cq.connectors import cells
 from cq.connectors.access import Access
 from cq.connectors.arrow.source import ipc_batches
-from cq.connectors.csv.blocks import BLOCK_BYTES, BYTE_ORDER_MARK, Reads, check_encoding
+from cq.connectors.csv.blocks import BLOCK_BYTES, BYTE_ORDER_MARK, check_encoding
 from cq.connectors.csv.rows import complete
 from cq.connectors.csv.source import CsvOptions, first_row, header_names, other_delimiter
 from cq.connectors.files import format_of, tabbed
@@ -22,56 +24,72 @@ from cq.connectors.json.guess import guessed_fields
 from cq.connectors.json.source import check_lines
 from cq.connectors.memory import as_reader
 from cq.connectors.native_file import native
+from cq.connectors.once import Looked, Once
 from cq.connectors.options import option
-from cq.connectors.packed import codec_of, unpacked
+from cq.connectors.packed import TEXT_FORMATS, codec_of, unpacked
 from cq.connectors.protocol import damaged
-from cq.errors import DataError, Diagnostic, UsageError
-from cq.lang.schema import Field
+from cq.connectors.stdin import NAME as STDIN_NAME
+from cq.errors import Diagnostic, UsageError
+from cq.lang.schema import Field, Unheld
 from cq.lang.types import VARCHAR, from_arrow
 
+Inferred = tuple[Field | Unheld, ...]
 
-def infer(options: Mapping[str, str], access: Access | None = None) -> tuple[Field, ...]:
+
+def infer(options: Mapping[str, str], access: Access | None = None) -> Inferred:
     """The columns of the source a WITH clause describes. CSV and JSON are guessed from their first block."""
     allowed = access or Access(Path.cwd())
     match options.get("connector", "file"):
         case "file" if options.get("path"):
             return infer_file(options["path"], options, allowed)
         case "generator":
-            return fields_of(generate(options)[0], "the generator")
+            return fields_of(generate(options)[0])
+        case "stdin" if option(options, "format") != "arrow":
+            looked = Once(sys.stdin.fileno(), owned=False).look()
+            return _text_columns(looked, STDIN_NAME, option(options, "format"), options)
         case other:
             help = "declare its columns: CREATE STREAM … (column TYPE, …); cq schema FILE prints those of a file"
             raise UsageError(Diagnostic("CQ0602", f"a stream from {other} has no schema of its own", help=(help,)))
 
 
-def infer_given(given: Any, name: str) -> tuple[Field, ...]:
+def infer_given(given: Any, name: str) -> Inferred:
     """The columns of an object in memory."""
-    return fields_of(as_reader(given, None, name).schema, name)
+    return fields_of(as_reader(given, None, name).schema)
 
 
-def infer_file(
-    path: str, options: Mapping[str, str], access: Access, leave_out: Callable[[str], None] | None = None
-) -> tuple[Field, ...]:
-    """The columns of a file, or of the first file of a pattern. leave_out: told of each that has no SQL type; without
-    it such a column is CQ0603."""
+def infer_file(path: str, options: Mapping[str, str], access: Access) -> Inferred:
+    """The columns of a file, or of the first file of a pattern."""
     first = access.expand(path)[0]
     kind = format_of(first, option(options, "format"))
     codec = codec_of(first, option(options, "compression"), kind)
     with access.open(first) as file:
-        match kind:
-            case "csv":
-                return fields_of(_csv_schema(unpacked(file, first, codec), first, options), first, leave_out)
-            case "json":
-                return _json_fields(unpacked(file, first, codec), first)
+        if kind in TEXT_FORMATS:
+            return _text_columns(_head(file, first, codec), first, kind, options)
         with native(file) as its_own:
-            return fields_of(_own_schema(its_own, first, kind), first, leave_out)
+            return fields_of(_own_schema(its_own, first, kind))
 
 
-def _json_fields(file: Reads, name: str) -> tuple[Field, ...]:
-    text = file.read(BLOCK_BYTES)
+def _head(file: BinaryIO, name: str, codec: str) -> Looked:
+    """The first text of a file. What can be read only once is still there for who reads it next."""
+    if isinstance(file, Once):
+        looked = file.look()
+        return Looked(unpacked(io.BytesIO(looked.text), name, codec).read(BLOCK_BYTES), looked.ended)
+    text = unpacked(file, name, codec).read(BLOCK_BYTES)
+    return Looked(text, ended=len(text) < BLOCK_BYTES)
+
+
+def _text_columns(head: Looked, name: str, kind: str, options: Mapping[str, str]) -> Inferred:
+    if kind == "json":
+        return _json_fields(head, name)
+    return fields_of(_csv_schema(head, name, options))
+
+
+def _json_fields(head: Looked, name: str) -> tuple[Field, ...]:
+    text = head.text
     check_encoding(text, name, "JSON")
     text = text.removeprefix(BYTE_ORDER_MARK)
     check_lines(text, name)
-    whole = text if len(text) < BLOCK_BYTES else text[: text.rfind(b"\n") + 1]
+    whole = text if head.ended else text[: text.rfind(b"\n") + 1]
     if text and not whole:
         raise damaged(name, f"its first line is longer than {BLOCK_BYTES >> 20} MiB", "declare the columns")
     return guessed_fields(whole, name)
@@ -88,14 +106,17 @@ def _own_schema(file: pa.NativeFile, name: str, kind: str) -> pa.Schema:
         raise damaged(name, f"not a readable Parquet file: {str(e).splitlines()[0][:200]}") from None
 
 
-def _csv_schema(file: Reads, name: str, options: Mapping[str, str]) -> pa.Schema:
+def _csv_schema(head: Looked, name: str, options: Mapping[str, str]) -> pa.Schema:
     """Names from the header, types by pyarrow's guess over the first block: the narrowest that changes none of its
     values."""
     csv_options = CsvOptions.of(tabbed(options, name))
-    text = file.read(BLOCK_BYTES)
+    text = head.text
     check_encoding(text, name, "CSV")
     text = text.removeprefix(BYTE_ORDER_MARK)
-    whole = complete(text, csv_options.dialect, last=len(text) < BLOCK_BYTES)
+    if text.startswith(b'{"'):
+        cause = "its first line is a JSON object"
+        raise damaged(name, cause, "say format = 'json' in WITH, or to cq run: -w format=json")
+    whole = complete(text, csv_options.dialect, last=head.ended)
     first = first_row(text[:whole] or text, name, csv_options)
     if text and not whole:
         raise damaged(name, f"its first line is longer than {BLOCK_BYTES >> 20} MiB", "declare the columns")
@@ -158,21 +179,12 @@ def _is_label(texts: pa.ChunkedArray, guess: pa.DataType) -> bool:
     return bool(pa.types.is_float64(guess) and pc.all(whole).as_py())
 
 
-def fields_of(schema: pa.Schema, name: str, leave_out: Callable[[str], None] | None = None) -> tuple[Field, ...]:
-    """The columns of an Arrow schema as SQL columns; `leave_out` is told of one that has no SQL type, else CQ0603."""
-    fields = []
-    for f in schema:
-        type_ = VARCHAR if pa.types.is_null(f.type) or pa.types.is_binary(f.type) else from_arrow(f.type)
-        if type_ is None and leave_out is not None:
-            leave_out(f"{f.name} {f.type}")
-            continue
-        if type_ is None:
-            raise DataError(
-                Diagnostic(
-                    "CQ0603",
-                    f"column {f.name} of {name} is {f.type}, which cq does not hold",
-                    help=("declare the columns you need and leave this one out: cq schema FILE prints them",),
-                )
-            )
-        fields.append(Field(f.name, type_, f.nullable))
-    return tuple(fields)
+def fields_of(schema: pa.Schema) -> Inferred:
+    """The columns of an Arrow schema as SQL columns."""
+    return tuple(_held(f) or Unheld(f.name, str(f.type)) for f in schema)
+
+
+def _held(column: pa.Field) -> Field | None:
+    as_text = pa.types.is_null(column.type) or pa.types.is_binary(column.type)
+    type_ = VARCHAR if as_text else from_arrow(column.type)
+    return Field(column.name, type_, column.nullable) if type_ is not None else None

@@ -40,6 +40,14 @@ class Inputs:
             return options["path"], self.access
         return None, self.access
 
+    def is_read_once(self, stream: Declared) -> bool:
+        """Whether the stream is standard input or a pipe."""
+        path, access = self.path_of(stream)
+        if path is None:
+            given = self.given.get(stream.name)
+            return given == STDIN if is_path(given) else given is None and _connector(stream) == "stdin"
+        return any(_is_special(access.base / p) for p in access.expand(path))
+
     def goes_on(self, stream: Declared) -> bool:
         """Whether nobody can know that what the stream is read from ends: a pipe, a device, a reader in memory."""
         path, access = self.path_of(stream)
@@ -48,7 +56,7 @@ class Inputs:
         given = self.given.get(stream.name)
         if given is not None and not is_path(given):
             return type(given).__name__ == "RecordBatchReader"  # by name: nothing here needs Arrow
-        if given is None and dict(stream.options).get("connector") != "stdin":
+        if given is None and _connector(stream) != "stdin":
             return False
         try:
             return not stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
@@ -63,6 +71,10 @@ class Inputs:
             if path is not None:
                 found |= {i for p in access.expand(path) if (i := identity(access.base / p)) is not None}
         return frozenset(found)
+
+
+def _connector(stream: Declared) -> str:
+    return dict(stream.options).get("connector", "file")
 
 
 def _is_special(path: os.PathLike[str]) -> bool:

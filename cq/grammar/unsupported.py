@@ -156,7 +156,6 @@ CLAUSES: tuple[Phrase, ...] = (
         "{} is not supported", "the order inside a key: OVER (PARTITION BY … ORDER BY …)", "SORT BY", "CLUSTER BY"
     ),
     *_phrases("{} is not supported", "rows are routed by the keys of the operators", "DISTRIBUTE BY"),
-    *_phrases("JSON paths are not supported yet", "declare the field as a column", "- >"),
     *_phrases(
         "{} is the syntax of another system",
         "write FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE), and so for HOP",
@@ -176,14 +175,10 @@ CLAUSES: tuple[Phrase, ...] = (
 FUNCTION_WAYS = "docs/language.md lists all functions; in Python: cq.lang.functions.all_names()"
 _BETWEEN = "subtract: a - b is an INTERVAL, and TIMESTAMPDIFF(SECOND, b, a) a number"
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
-_COLLECTED = (
-    "no aggregate makes an array yet; STRING_AGG(text, ',') makes a text of the values, MODE has the most frequent"
-)
-
 _TIME_OF = "write TO_TIMESTAMP(text, 'dd.MM.yyyy HH:mm'), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
 _BUCKET = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP BY window_start, or DATE_TRUNC('hour', ts)"
 _FIELDS = "there are no structs and maps yet: give each field a column of its own"
-_JSON = "JSON is not supported yet: give each field a column of its own"
+_JSON = "take values out: x ->> 'a', JSON_VALUE(x, '$.a.b[0]'); or give each field a column of its own"
 _UNNESTED = "use UNNEST in FROM: FROM s, UNNEST(s.items) AS u(item)"
 _LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE, REPLACE, UPPER, HEX, MD5 and SHA256"
 
@@ -192,7 +187,10 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["stdev", "std"], "write STDDEV(x)"),
     "var": "write VARIANCE(x)",
     **dict.fromkeys(["percentile_approx", "approx_percentile"], "write QUANTILE_CONT(x, fraction), which is exact"),
-    **dict.fromkeys(["array_agg", "list", "collect_list", "collect_set", "collect", "topk", "histogram"], _COLLECTED),
+    **dict.fromkeys(["collect_list", "collect"], "write ARRAY_AGG(x) FILTER (WHERE x IS NOT NULL)"),
+    "collect_set": "write ARRAY_AGG(DISTINCT x) FILTER (WHERE x IS NOT NULL)",
+    "topk": "write ARRAY_SLICE(ARRAY_AGG(x ORDER BY x DESC), 1, 3)",
+    "histogram": "group by the value and write COUNT(*); MODE(x) is the most frequent value",
     "earliest_by_offset": "write FIRST(x IGNORE NULLS)",
     "latest_by_offset": "write LAST(x IGNORE NULLS)",
     "total": "write SUM(x)",
@@ -200,8 +198,9 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["any", "all", "any_match"], "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)"),
     **dict.fromkeys(["time_bucket", "date_bin", "timebucket"], _BUCKET),
     **dict.fromkeys(["row", "struct", "named_struct", "struct_pack", "map", "map_from_entries"], _FIELDS),
-    **dict.fromkeys(["json_value", "json_query", "json_extract", "json_extract_string", "json_exists"], _JSON),
-    **dict.fromkeys(["get_json_object", "from_json", "to_json", "extractjsonfield", "parse_json"], _JSON),
+    **dict.fromkeys(["json_query", "json_extract"], "write GET_JSON_OBJECT(x, '$.a'): the text of what is there"),
+    "json_exists": "write GET_JSON_OBJECT(x, '$.a') IS NOT NULL",
+    **dict.fromkeys(["from_json", "to_json", "extractjsonfield", "parse_json", "json_object", "json_tuple"], _JSON),
     **dict.fromkeys(["explode", "posexplode", "explode_outer", "flatten"], _UNNESTED),
     "is_null": "write x IS NULL",
     "is_not_null": "write x IS NOT NULL",

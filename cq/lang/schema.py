@@ -20,6 +20,17 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class Unheld:
+    """A column of a file whose type has no SQL type here: it is there, and no query can read it."""
+
+    name: str
+    type: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.type}"
+
+
+@dataclass(frozen=True, slots=True)
 class TimeAttribute:
     """Column `column` plus `shift_us` is the event time of a row: no later row has one below watermark - `lag_us`.
 

@@ -93,7 +93,7 @@ TYPES = {
     "inside_aggregates": BID
     + "SELECT SUM(price IGNORE NULLS), CORR(DISTINCT price, auction), QUANTILE_CONT(price, 2),\n"
     "  MODE() WITHIN GROUP (ORDER BY price DESC), MODE(item) FROM bid;",
-    "functions_of_other_systems": BID + "SELECT age(ts, ts), array_agg(price) FROM bid;",
+    "functions_of_other_systems": BID + "SELECT age(ts, ts), collect_list(price) FROM bid;",
     "windows_structs_and_sets_of_other_systems": BID
     + "SELECT time_bucket(INTERVAL '1 minute', ts) AS bucket, histogram(price), STRUCT(price)\n"
     "FROM bid GROUP BY bucket, ROLLUP(auction);",
@@ -275,7 +275,9 @@ JOINS = {
     "asof_by_another_time": ASOF + "bid.ts >= sale.paid;",
     "asof_by_a_number": ASOF + "bid.price >= sale.wait;",
     "asof_both_ways": ASOF + "bid.ts - INTERVAL '5' SECOND <= sale.ts AND sale.ts <= bid.ts + INTERVAL '1' SECOND;",
-    "asof_ahead": ASOF + "bid.ts <= sale.ts;",
+    "asof_ahead_without_end": LIVE_BID
+    + LIVE_SALE
+    + "SELECT price FROM bid\nASOF JOIN sale ON bid.auction = sale.auction AND bid.ts <= sale.ts;",
     "asof_with_more_conditions": ASOF + "bid.ts >= sale.ts AND bid.price > sale.wait;",
     "comma_join": LIVE_BID
     + LIVE_SALE
@@ -341,6 +343,10 @@ SUB_QUERIES = {
     "not_in_without_end": LIVE_BID + SALE + "SELECT price FROM bid WHERE auction NOT IN (SELECT auction FROM sale);",
     "value_without_end": LIVE_BID + SALE + "SELECT price FROM bid WHERE auction > (SELECT AVG(wait) FROM sale);",
     "value_in_an_aggregate": BID + SALE + "SELECT SUM(price - (SELECT AVG(wait) FROM sale)) AS s FROM bid;",
+    "outer_name_in_an_aggregate": BID
+    + SALE
+    + "SELECT price, (SELECT MAX(wait + b.price) FROM sale AS s WHERE s.auction = b.auction) AS m FROM bid AS b\n"
+    "WHERE EXISTS (SELECT 1 FROM sale AS s WHERE wait IN (SELECT wait FROM sale AS t WHERE t.auction = b.auction));",
     "sub_query_before_a_window": BID
     + SALE
     + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"

@@ -32,7 +32,9 @@ TOPICS = {
     "text": "Text",
     "text_building": "Text made of texts",
     "text_bytes": "Text as numbers and bytes",
+    "json_text": "JSON in texts",
     "arrays": "Arrays",
+    "array_building": "Arrays made of arrays",
     "regular": "Regular expressions",
     "time": "Time",
     "time_making": "Time: made, named, compared",
@@ -181,7 +183,6 @@ REFUSED = {
     "distinct counts in HOP": "SELECT COUNT(DISTINCT x) FROM HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE, "
     "INTERVAL '5' MINUTE) GROUP BY window_start, window_end",
     "order inside an aggregate": f"SELECT MIN(x ORDER BY k) {IN_WINDOWS} GROUP BY window_start",
-    "the next row by ASOF": "SELECT x FROM s ASOF JOIN r ON s.k = r.k AND s.ts <= r.ts",
     "ASOF joins with more conditions": "SELECT x FROM s ASOF JOIN r ON s.k = r.k AND s.ts >= r.ts AND s.x > r.y",
     "IN and EXISTS inside OR": "SELECT x FROM s WHERE x > 1 OR k IN (SELECT k FROM r)",
     "values of several rows": "SELECT (SELECT y FROM r WHERE r.k = s.k) AS m FROM s",

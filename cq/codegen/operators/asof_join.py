@@ -1,61 +1,103 @@
-"""asof_join: rows wait for the watermark; then right ones replace their key's entry, and left ones look it up."""
+"""asof_join: rows wait for the watermark; then right ones are kept by key in order of time, and left ones find theirs.
+
+Of right rows a table keeps the latest of each key; where a left row asks for the next one, a log those that may be it.
+"""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 
-from cq.codegen.flow import Flow, StagePlan, closes, consumes
-from cq.codegen.state.moving import Held, entries, holds
-from cq.codegen.values import Row
+from cq.codegen.expressions.emit import emit
+from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StagePlan, closes, closing, consumes, due_by_data
+from cq.codegen.flow import function as stage_function
+from cq.codegen.keeping import Side
+from cq.codegen.matching import deliver_match, where_not_null
+from cq.codegen.state.hash_tables import load_fields
+from cq.codegen.state.moving import Held, entries, holds, log_entries
+from cq.codegen.values import Row, Val
 from cq.codegen.versions import layout_of, look_up_version, replace_version
 from cq.codegen.waiting import close_buffer, keep_row, when_over
 from cq.codegen.writer import expr
 from cq.planner.operators import AsofJoin
 from cq.planner.plan.node import LogicalNode
+from cq.runtime.containers import log_words as words
+from cq.runtime.layout import abi
+from cq.runtime.layout.words import Word
 
 LEFT, RIGHT = 0, 1  # ports
 
 
 @consumes("asof_join", copies_text=False)
 def consume_asof_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """A right row that all earlier ones have come before takes effect at once; every other row waits."""
+    """A right row that all earlier ones have come before is kept at once; every other row waits."""
     assert isinstance(node, AsofJoin)
     with flow.on_time(node):
         if port == LEFT:
             keep_row(flow, node, LEFT, row)
         else:
-            when_over(flow, node, RIGHT, row, partial(_replace, node=node))
+            when_over(flow, node, RIGHT, row, partial(_keep, node=node))
+
+
+@due_by_data("asof_join")
+def due_words(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
+    """Right rows in a log expire; when rows that wait are due is known from the node."""
+    assert isinstance(node, AsofJoin)
+    return (DueWord(Side.of(node, RIGHT).slot(stage, node), words.LOG_NEXT),) if node.ahead else ()
 
 
 @closes("asof_join")
 def close_asof_join(stage: StagePlan, node: LogicalNode) -> None:
-    """Two functions: left rows that are due are looked up before right rows that are due then take effect."""
+    """Left rows that are due are looked up before right rows that are due are kept; then those of no more use go."""
     assert isinstance(node, AsofJoin)
     close_buffer(stage, node, LEFT, partial(_look_up, node=node))
-    close_buffer(stage, node, RIGHT, partial(_replace, node=node))
+    close_buffer(stage, node, RIGHT, partial(_keep, node=node))
+    for due in due_words(stage, node):
+        name = f"expire_{due.slot.offset}"
+        stage.closers.append(Closer(name, due.next_end, stage.order[id(node)]))
+        event = closing(stage, node, ast.Name("instant", ast.Load()), ast.Constant(0))
+        with stage_function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:
+            flow.writer.code("log_forget(L, instant)", L=Side.of(node, RIGHT).log(flow, node))
+            flow.leave(ast.Constant(abi.DONE))
 
 
 @holds("asof_join")
 def held_asof_join(node: LogicalNode) -> tuple[Held, ...]:
-    """The latest right row of each key."""
+    """The latest right row of each key, or those that may be the next."""
     assert isinstance(node, AsofJoin)
+    if node.ahead:
+        return (log_entries("right", Side.of(node, RIGHT).keys),)
     return (entries("versions", layout_of(node).keys),)
 
 
-def _replace(flow: Flow, row: Row, node: AsofJoin) -> None:
-    replace_version(flow, node, row)
+def _keep(flow: Flow, row: Row, node: AsofJoin) -> None:
+    if not node.ahead:
+        replace_version(flow, node, row)
+        return
+    scope, right = flow.scope, Side.of(node, RIGHT)
+    table = right.key_table(flow, node)
+    keys = [emit(scope, row, k) for k in right.exprs]
+    values = [row.column(i) for i in range(len(right.fields))]
+    with where_not_null(flow, keys) as known:
+        entry = right.keys.probe(table, known, flow.serial, lambda e: None)
+        behind_us = node.right_time.shift_us + node.right_expiry_us
+        expiry = scope.let(expr("T + N", T=values[node.right_time.column].it, N=behind_us), "expiry")
+        right.keep(flow, node, entry, expiry, ast.Constant(0), values)
 
 
 def _look_up(flow: Flow, row: Row, node: AsofJoin) -> None:
-    look_up_version(flow, node, row, lambda joined: _near(flow, node, joined))
+    if node.ahead:
+        _look_ahead(flow, row, node)
+    else:
+        look_up_version(flow, node, row, lambda joined: _near(flow, node, joined))
 
 
 @contextmanager
 def _near(flow: Flow, node: AsofJoin, joined: Row) -> Iterator[None]:
     """Inside, the latest right row is not too old for the left one."""
-    if node.lower_us is None:
+    if not node.limited:
         yield
         return
     left, right = node.left_time, node.right_time
@@ -63,3 +105,38 @@ def _near(flow: Flow, node: AsofJoin, joined: Row) -> Iterator[None]:
     mine, theirs = (joined.column(c).it for c in (left.column, len(node.left.schema) + right.column))
     with flow.scope.when(expr("R - L >= N", R=theirs, L=mine, N=least_us)):
         yield
+
+
+def _look_ahead(flow: Flow, row: Row, node: AsofJoin) -> None:
+    """The left row beside the first right row of its key that is late enough, if it is not too late.
+
+    A record says its expiry: its time is that much earlier. Those of a key stand in order of time.
+    """
+    scope, writer, right = flow.scope, flow.writer, Side.of(node, RIGHT)
+    table, log = right.key_table(flow, node), right.log(flow, node)
+    keys = [emit(scope, row, k) for k in node.left_keys]
+    moved_us = node.left_time.shift_us + node.right_expiry_us
+    time = row.column(node.left_time.column).it
+    since = scope.let(expr("T + N", T=time, N=moved_us + node.lower_us), "since")
+    reference = writer.let(ast.Constant(0), "ref")
+    with where_not_null(flow, keys) as known:
+        entry = right.keys.find(table, known)
+        with scope.when(expr("E != 0", E=entry)):
+            list_bytes = Word(right.keys.next_word * 8, "LOG_KEY_LIST_BYTES")
+            found = expr("log_since(L, E + LIST, S, SIZE)",
+                L=log, E=entry, LIST=list_bytes, S=since, SIZE=right.record_bytes,
+            )  # fmt: skip
+            writer.set(reference, found)
+    expiry = writer.let(ast.Constant(0), "expiry")
+    with writer.while_(expr("R != 0 and X < S", R=reference, X=expiry, S=since)), scope.block():
+        record, _ = right.record(flow, node, reference)
+        writer.set(expiry, expr("ld_i64(R, W)", R=record, W=words.RECORD_EXPIRY))
+        with scope.when(expr("X < S", X=expiry, S=since)):
+            writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
+    until = expr("R != 0 and X <= T + N", R=reference, X=expiry, T=time, N=moved_us + node.upper_us)
+
+    def load() -> list[Val]:
+        record, chunk = right.record(flow, node, reference)
+        return load_fields(scope, right.fields, record, chunk)
+
+    deliver_match(flow, node, row, until, load, lambda joined: nullcontext())

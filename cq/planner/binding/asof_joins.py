@@ -1,4 +1,5 @@
-"""`a ASOF [LEFT] JOIN b ON a.k = b.k AND a.ts >= b.ts`: for each left row the latest right row of its key.
+"""`a ASOF [LEFT] JOIN b ON a.k = b.k AND a.ts >= b.ts`: for each left row the latest right row of its key; with <= the
+next one.
 
 Beside equalities of the sides the condition has one comparison of their event times, which may also stand in
 MATCH_CONDITION or be about the last column of USING, and perhaps a limit to how far apart they are. A condition about
@@ -18,22 +19,24 @@ from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.join_mistakes import condition_span, excluding_bounds, time_name
 from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Bounds, Sides, bounds_of
 from cq.planner.binding.joins import condition, joined_relation, keyed, named_by_using, side_by_side
-from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation
 from cq.planner.binding.windows import no_event_time
 from cq.planner.operators import AsofJoin
+from cq.planner.operators.asof_join import FARTHEST_US
 
-FARTHEST_US = 1 << 60  # beyond every difference of two times; sums of it and a time stay within 64 bits
 MATCH = Clause("MATCH_CONDITION", advice="aggregate in a view first")
 
 
 def asof_join(node: ast.Join, left: Relation, right: Relation, parameters: Mapping[str, ParameterValue]) -> Relation:
-    """The join of each left row with the latest right row."""
+    """The join of each left row with the latest right row, or with the next."""
     sides = Sides(left, right)
     match, others = _conditions(node, sides, parameters)
-    bounds, rest = _bounded(node, match, others, sides)
+    meant, bounds, rest = _bounded(node, match, others, sides)
     if bounds.lower_us > bounds.upper_us:
         raise excluding_bounds(sides, bounds)
+    if bounds.upper_us == UNBOUNDED_US and not (left.node.bounded and right.node.bounded):
+        raise _endless(sides, meant)
     left_keys, right_keys, rest = keyed(rest, sides.width)
     for part in rest:
         mine, theirs = _of_one_side(part, sides)
@@ -43,8 +46,8 @@ def asof_join(node: ast.Join, left: Relation, right: Relation, parameters: Mappi
     left_time, right_time = bounds.times
     joined = AsofJoin(
         left.node, right.node, tuple(left_keys), tuple(right_keys), None, node.kind == "LEFT",
-        left_time=left_time, right_time=right_time, upper_us=_in_reach(bounds.upper_us),
-        lower_us=_in_reach(bounds.lower_us) if _looks_ahead(bounds) else None, span=node.span,
+        left_time=left_time, right_time=right_time, lower_us=_in_reach(bounds.lower_us),
+        upper_us=_in_reach(bounds.upper_us), ahead=_looks_ahead(meant), span=node.span,
     )  # fmt: skip
     return joined_relation(joined, node, left, right)
 
@@ -65,8 +68,10 @@ def _conditions(
     return match, [*conjuncts(condition(node, both, sides.left, sides.right, parameters))]
 
 
-def _bounded(node: ast.Join, match: Expr | None, others: Sequence[Expr], sides: Sides) -> tuple[Bounds, list[Expr]]:
-    """What is said of the two event times that the join goes by, and the conditions about anything else."""
+def _bounded(
+    node: ast.Join, match: Expr | None, others: Sequence[Expr], sides: Sides
+) -> tuple[Bounds, Bounds, list[Expr]]:
+    """The comparison that the join goes by, all that is said of its two event times, and the other conditions."""
     parts = [*others] if match is None else [match, *others]
     found = [(part, bounds_of(part, sides)) for part in parts]
     open_ended = [(part, b) for part, b in found if b is not None and _looks_back(b) != _looks_ahead(b)]
@@ -77,15 +82,13 @@ def _bounded(node: ast.Join, match: Expr | None, others: Sequence[Expr], sides: 
     meant = [b for p, b in candidates if _indirectness(p) == clearest]
     if any(_looks_back(b) != _looks_back(meant[0]) for b in meant):
         raise _both_ways(sides, meant)
-    if _looks_ahead(meant[0]):
-        raise _ahead(sides, meant[0])
     bounds, rest = Bounds(), []
     for part, said in found:
         if said is not None and said.times == meant[0].times:
             bounds = bounds.and_(said)
         else:
             rest.append(part)
-    return bounds, rest
+    return meant[0], bounds, rest
 
 
 def _indirectness(comparison: Expr) -> int:
@@ -159,15 +162,15 @@ def _both_ways(sides: Sides, meant: Sequence[Bounds]) -> CompileError:
     )
 
 
-def _ahead(sides: Sides, bounds: Bounds) -> CompileError:
-    """CQ0501 for the earliest right row from a time on."""
+def _endless(sides: Sides, meant: Bounds) -> CompileError:
+    """CQ0406 for left rows that may wait for ever for the next right row."""
+    endless = sides.right if sides.left.node.bounded else sides.left
     left, right = time_name(sides.left), time_name(sides.right)
     return compile_error(
-        "CQ0501",
-        "ASOF JOIN for the next right row is not supported yet: it finds the latest up to now",
-        bounds.span,
-        help=f"write {_comparison(sides)}, or, for all that follow within a time, "
-        f"JOIN … ON … AND {right} BETWEEN {left} AND {left} + INTERVAL '5' SECOND",
+        "CQ0406",
+        f"left rows could wait for ever for the next right row: {endless.title} has no end",
+        meant.span,
+        help=f"limit how much later it may be: AND {right} - {left} <= INTERVAL '5' SECOND",
     )
 
 

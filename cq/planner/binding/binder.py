@@ -15,7 +15,7 @@ from cq.lang.casts import castable
 from cq.lang.types import DataType, common_type
 from cq.planner.binding.array_keys import demand_plain_keys
 from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
-from cq.planner.binding.literals import bind_parameter
+from cq.planner.binding.parameters import bind_parameter
 from cq.planner.binding.queries import BoundQuery, QueryBinder
 from cq.planner.binding.scope import relation_of, renamed, visible_columns
 from cq.planner.binding.sets import as_types
@@ -26,7 +26,7 @@ from cq.planner.operators import Project, Scan
 from cq.planner.plan.identity import identified
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
-from cq.planner.plan.source import SourceDef
+from cq.planner.plan.source import SourceDef, sources_of
 
 _DECLARING = ast.CreateRelation | ast.CreateSink | ast.CreateView | ast.CreateTrigger
 
@@ -80,7 +80,7 @@ def bind(script: ast.Script, environment: Environment | None = None) -> BoundScr
         binding.settings,
         script.description,
         tuple(binding.explains),
-        tuple(binding.warnings()),
+        (*binding.warnings(), *_left_out_of_stars(script, binding.outputs)),
     )
 
 
@@ -294,6 +294,18 @@ class Binding:
             for name, span in unused
             if used
         ]
+
+
+def _left_out_of_stars(script: ast.Script, outputs: list[Output]) -> list[Diagnostic]:
+    """A `*` does not show what no query can read: it is said once for each stream."""
+    read = [s for s in sources_of(LogicalPlan(tuple(outputs)).nodes()) if s.unheld]
+    if not read or not any(isinstance(n, ast.Star) for n in ast.walk(script)):
+        return []
+    said = [(s.name, ", ".join(map(str, s.unheld))) for s in read]
+    return [
+        Diagnostic("CQ0603", f'* leaves out columns of "{name}" that cq does not hold: {columns}', severity="warning")
+        for name, columns in said
+    ]
 
 
 def _assignable(given: DataType, wanted: DataType) -> bool:

@@ -21,12 +21,13 @@ from cq.errors import (
 )
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, Literal
-from cq.lang.schema import Field
+from cq.lang.schema import Field, Unheld
 from cq.lang.types import BIGINT, NULL, TIMESTAMP, DataType, Kind
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.file_names import file_options, names_file, stream_name
-from cq.planner.binding.literals import ParameterValue, bind_parameter, bind_type
+from cq.planner.binding.literals import bind_type
+from cq.planner.binding.parameters import ParameterValue, bind_parameter
 from cq.planner.binding.scope import NOTHING, Relation, Visible, columns_named, listing, relation_of, visible_columns
 from cq.planner.binding.traits import check_size
 from cq.planner.operators import Project, Scan
@@ -37,7 +38,7 @@ from cq.planner.plan.source import SourceDef
 
 CONSTANTS = "values"
 Options = Mapping[str, str]
-Infer = Callable[[str, Options], tuple[Field, ...]]
+Infer = Callable[[str, Options], tuple[Field | Unheld, ...]]
 """(stream, options) -> the columns its connector delivers; raises a CqError when it cannot tell."""
 
 
@@ -160,9 +161,9 @@ class Catalog:
         return self.undeclared(name, source_options(name, {}, self.environment, span, {}), span)
 
     def undeclared(self, name: str, options: Options, span: Span) -> Relation:
-        fields = infer_fields(self.environment, name, options, span)
-        pairs, bounded = as_pairs(options), is_bounded(options)
-        return self.add_source(SourceDef(name, fields, pairs, bounded=bounded, inferred=True, span=span))
+        fields, unheld = infer_fields(self.environment, name, options, span)
+        source = SourceDef(name, fields, as_pairs(options), bounded=is_bounded(options), span=span)
+        return self.add_source(replace(source, inferred=True, unheld=unheld))
 
     def add_source(self, source: SourceDef) -> Relation:
         numbered = replace(source, position=self.sources)
@@ -238,13 +239,14 @@ class StreamBinder:
         places = {o.key: o for o in node.options}
         options = source_options(node.name, written, environment, node.name_span, places)
         plain = [c for c in node.columns if c.computed is None]
+        unheld: tuple[Unheld, ...] = ()
         if plain:
             fields = declared_fields(plain)
         else:
             place = places["path"].value.span if "path" in places else node.name_span
-            fields = infer_fields(environment, node.name, options, place)
-        pairs, bounded = as_pairs(options), is_bounded(options)
-        source = SourceDef(node.name, fields, pairs, bounded=bounded, inferred=not plain, span=node.name_span)
+            fields, unheld = infer_fields(environment, node.name, options, place)
+        source = SourceDef(node.name, fields, as_pairs(options), bounded=is_bounded(options), span=node.name_span)
+        source = replace(source, inferred=not plain, unheld=unheld)
         columns = self.columns(fields)
         time, delay = self.watermark(columns)
         relation = self.catalog.add_source(replace(source, event_time=time, delay_us=delay))
@@ -549,10 +551,13 @@ def is_bounded(options: Options) -> bool:
     return options["connector"] != "generator" or "rows" in options
 
 
-def infer_fields(environment: Environment, name: str, options: Options, span: Span) -> tuple[Field, ...]:
-    """The columns the connector says there are; its errors are placed at the stream's name."""
+def infer_fields(
+    environment: Environment, name: str, options: Options, span: Span
+) -> tuple[tuple[Field, ...], tuple[Unheld, ...]]:
+    """The columns the connector says there are, and those that have no SQL type; errors are placed at the stream."""
     try:
-        return environment.infer(name, options)
+        found = environment.infer(name, options)
     except CqError as error:
         placed = [replace(d, span=span) if d.span == NOWHERE else d for d in error.diagnostics]
         raise CompileError(*placed) from error
+    return tuple(f for f in found if isinstance(f, Field)), tuple(f for f in found if isinstance(f, Unheld))

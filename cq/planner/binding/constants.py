@@ -12,7 +12,7 @@ from cq.lang.schema import Field
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING
 from cq.planner.plan.fold import constant
 from cq.planner.plan.node import LogicalNode

@@ -21,14 +21,14 @@ from cq.lang.expressions import Cast as BoundCast
 from cq.lang.functions import Refusal, Scalar, Signature, all_names, extract_parts, lookup, resolve, trunc_units
 from cq.lang.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind, Physical
 from cq.planner.binding.conversion import common, convert, settled, time_text
+from cq.planner.binding.json_steps import ARROWS, bind_steps
 from cq.planner.binding.literals import (
-    ParameterValue,
     bind_interval,
     bind_number,
-    bind_parameter,
     bind_type,
     bind_typed,
 )
+from cq.planner.binding.parameters import ParameterValue, Untyped, bind_beside, bind_parameter
 from cq.planner.binding.scope import Relation, finds
 from cq.planner.binding.scope import resolve as resolve_column
 from cq.planner.binding.shorthands import SHORTHANDS
@@ -176,9 +176,23 @@ class ExprBinder:
                 "CQ0206",
                 f'the parameter ":{node.name}" has no value',
                 node.span,
-                help=(did_you_mean(node.name, self.parameters), f"set it: --var {node.name}=VALUE"),
+                help=(did_you_mean(node.name, self.parameters), _setting(node.name)),
             )
         return bind_parameter(node.name, self.parameters[node.name], node.span)
+
+    def beside(self, node: ast.Expr, other: DataType) -> Expr:
+        """The value of a node beside one of that type: a parameter given as text is of the type it is used as."""
+        value = self.parameters.get(node.name) if isinstance(node, ast.Parameter) else None
+        if isinstance(node, ast.Parameter) and isinstance(value, Untyped):
+            return bind_beside(node.name, value, other, node.span)
+        return self.bind(node)
+
+    def sides(self, first: ast.Expr, second: ast.Expr) -> tuple[Expr, Expr]:
+        """Two values that meet."""
+        left, right = each(self.bind, (first, second))
+        if isinstance(first, ast.Parameter):
+            return self.beside(first, right.type), right
+        return left, self.beside(second, left.type) if isinstance(second, ast.Parameter) else right
 
     # -------------------------------------------------------------------------------------------------- operators
 
@@ -200,18 +214,22 @@ class ExprBinder:
         return self.call(NEGATE, [operand], node.span, [node.operand])
 
     def binary(self, node: ast.Binary) -> Expr:
-        left, right = each(self.bind, (node.left, node.right))
-        if node.op in {"IS DISTINCT FROM", "IS NOT DISTINCT FROM"}:
+        if node.op in ARROWS:
+            return bind_steps(self, node, self.bind)
+        if node.op not in {*TURNED, "IS DISTINCT FROM", "IS NOT DISTINCT FROM"}:
+            bind = partial(self.beside, other=VARCHAR) if node.op == "||" else self.bind
+            left, right = each(bind, (node.left, node.right))
+            return self.arithmetic(node.op, left, right, node.span)
+        left, right = self.sides(node.left, node.right)
+        if node.op not in TURNED:
             same = self.not_distinct(left, right, node.span)
             return self.negated(same, node.span) if node.op == "IS DISTINCT FROM" else same
-        if node.op in TURNED:
-            if isinstance(node.left, ast.Binary) and node.left.op in TURNED and right.type not in {BOOLEAN, NULL}:
-                raise compile_error(
-                    "CQ0301", "comparisons cannot be chained", node.op_span, label="the third side begins here",
-                    help="repeat the middle: a < x AND x < b, or write x BETWEEN a AND b",
-                )  # fmt: skip
-            return self.compare(node.op, left, right, node.span)
-        return self.arithmetic(node.op, left, right, node.span)
+        if isinstance(node.left, ast.Binary) and node.left.op in TURNED and right.type not in {BOOLEAN, NULL}:
+            raise compile_error(
+                "CQ0301", "comparisons cannot be chained", node.op_span, label="the third side begins here",
+                help="repeat the middle: a < x AND x < b, or write x BETWEEN a AND b",
+            )  # fmt: skip
+        return self.compare(node.op, left, right, node.span)
 
     def compare(self, op: str, left: Expr, right: Expr, span: Span) -> Expr:
         """`left op right`, both converted to their common type."""
@@ -295,15 +313,15 @@ class ExprBinder:
     def between(self, node: ast.Between) -> Expr:
         operand = self.bind(node.operand)
         parts = (
-            self.compare(">=", operand, self.bind(node.low), node.span),
-            self.compare("<=", operand, self.bind(node.high), node.span),
+            self.compare(">=", operand, self.beside(node.low, operand.type), node.span),
+            self.compare("<=", operand, self.beside(node.high, operand.type), node.span),
         )
         both = And(BOOLEAN, any(p.nullable for p in parts), parts, span=node.span)
         return self.maybe_negated(check_size(both, node.span), node)
 
     def in_list(self, node: ast.InList) -> Expr:
         operand = self.bind(node.operand)
-        tests = tuple(self.compare("=", operand, self.bind(i), i.span) for i in node.items)
+        tests = tuple(self.compare("=", operand, self.beside(i, operand.type), i.span) for i in node.items)
         if len(tests) == 1:
             return self.maybe_negated(tests[0], node)
         either = Or(BOOLEAN, any(t.nullable for t in tests), tests, span=node.span)
@@ -313,7 +331,7 @@ class ExprBinder:
 
     def like(self, node: ast.Like) -> Expr:
         parts = [node.operand, node.pattern, *([node.escape] if node.escape is not None else [])]
-        args = [self.bind(p) for p in parts]
+        args = [self.beside(p, VARCHAR) for p in parts]
         if node.op == "RLIKE":
             return self.maybe_negated(self.call("regexp_like", args, node.span, parts), node)
         if node.op == "ILIKE":
@@ -327,7 +345,9 @@ class ExprBinder:
             conditions = [self.condition(w.condition, "a condition of CASE") for w in node.branches]
         else:
             operand = self.bind(node.operand)
-            conditions = [self.compare("=", operand, self.bind(w.condition), w.span) for w in node.branches]
+            conditions = [
+                self.compare("=", operand, self.beside(w.condition, operand.type), w.span) for w in node.branches
+            ]
             for condition in conditions:
                 check_size(condition, node.span)
         values = [self.bind(w.result) for w in node.branches]
@@ -513,6 +533,10 @@ class ExprBinder:
             label="no such function",
             help=ELSEWHERE.get(node.name) or did_you_mean(node.name, known_functions()) or FUNCTION_WAYS,
         )
+
+
+def _setting(name: str) -> str:
+    return f"set it: --var {name}=VALUE, in Python .with_variables({name}=value)"
 
 
 def known_functions() -> list[str]:

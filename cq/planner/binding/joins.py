@@ -15,7 +15,7 @@ from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.join_mistakes import condition_span, refused_look_up, within
 from cq.planner.binding.join_times import Sides
-from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, one_named, shifted, visible_columns
 from cq.planner.binding.traits import key_columns
 from cq.planner.binding.windows import no_event_time

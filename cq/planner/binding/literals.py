@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import re
-from decimal import Decimal
 from fractions import Fraction
 
 from cq.errors import Span, compile_error, did_you_mean
@@ -23,7 +22,6 @@ from cq.lang.types import (
     INTERVAL,
     INTERVAL_MONTH,
     MAX_DECIMAL_DIGITS,
-    NULL,
     REAL,
     SMALLINT,
     TIMESTAMP,
@@ -274,45 +272,6 @@ def in_days(months: Expr) -> str:
     count = months.value if isinstance(months, Literal) and months.value else 1
     years, rest = divmod(abs(count), UNIT_MONTHS["YEAR"])
     return f"INTERVAL '{years * DAYS_A_YEAR + rest * DAYS_A_MONTH}' DAY"
-
-
-ParameterValue = bool | int | float | Decimal | str | datetime.datetime | datetime.date | datetime.timedelta | None
-
-
-def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
-    """The constant a parameter stands for."""
-    match value:
-        case None:
-            return Literal(NULL, True, None, span=span)
-        case bool():
-            return Literal(BOOLEAN, False, value, span=span)
-        case int():
-            return integer_literal(value, span)
-        case float():
-            return Literal(DOUBLE, False, value, span=span)
-        case Decimal() if value.is_finite():
-            text = format(abs(value), "f")
-            return bind_number(text if "." in text else text + ".", span, negative=value < 0)
-        case str() if any("\ud800" <= c <= "\udfff" for c in value):
-            raise compile_error("CQ0105", f'the parameter "{name}" is not valid Unicode', span, help="pass it in UTF-8")
-        case str():
-            return Literal(VARCHAR, False, value, span=span)
-        case datetime.datetime() if value.tzinfo is None:
-            us = (value - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
-            return Literal(TIMESTAMP, False, us, span=span)
-        case datetime.timedelta():
-            return Literal(INTERVAL, False, value // datetime.timedelta(microseconds=1), span=span)
-        case datetime.date() if not isinstance(value, datetime.datetime):
-            return Literal(DATE, False, value.toordinal() - EPOCH, span=span)
-        case _ if type(value).__module__ == "numpy" and hasattr(value, "item"):
-            return bind_parameter(name, value.item(), span)
-        case _:
-            raise compile_error(
-                "CQ0206",
-                f'the parameter "{name}" has a value of type {type(value).__name__}, which has no SQL type',
-                span,
-                help="pass a number, text, date, datetime without zone or timedelta",
-            )
 
 
 def is_numeric_text(text: str) -> bool:

@@ -23,8 +23,8 @@ from cq.planner.binding.join_mistakes import (
 )
 from cq.planner.binding.join_times import Sides, bounds_of
 from cq.planner.binding.joins import by_common_names, keyed, side_by_side, temporal_join, unnest
-from cq.planner.binding.literals import ParameterValue
 from cq.planner.binding.order_keys import order_key
+from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, relation_of, renamed
 from cq.planner.binding.selects import WHERE, SelectBinder, place_of, unchanged
 from cq.planner.binding.sets import combined

@@ -11,7 +11,7 @@ from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, transform
 from cq.lang.schema import TimeAttribute
 from cq.planner.operators import Project, Scan, Window
-from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef
 
 SHOWN_NAMES = 12  # as many columns or relations a help line lists; more hide the one that is meant
@@ -206,6 +206,11 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
             ),
         )
     span = ref.name_span if ref.name_span != NOWHERE else ref.span
+    sources = [n.source for n in topological([relation.node]) if isinstance(n, Scan)]
+    unheld = next((f for s in sources for f in s.unheld if ref.name in {f.name, f.name.lower()}), None)
+    if unheld is not None:
+        cause = f'column "{unheld.name}" of {relation.title} is {unheld.type}, which cq does not hold'
+        return compile_error("CQ0603", cause, span, help="use other columns, or convert it where the file is written")
     return compile_error(
         "CQ0203",
         f'unknown column "{ref.name}" in {relation.title}',

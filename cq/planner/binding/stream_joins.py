@@ -21,7 +21,7 @@ from cq.planner.binding.join_mistakes import (
 )
 from cq.planner.binding.join_times import Bounds, Sides, bounds_of
 from cq.planner.binding.joins import condition, joined_relation, keyed, side_by_side
-from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation
 from cq.planner.operators import IntervalJoin, Join
 from cq.planner.plan.fold import folded

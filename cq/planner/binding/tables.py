@@ -15,7 +15,7 @@ from cq.lang.schema import Field
 from cq.lang.types import Kind
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.literals import ParameterValue
+from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, listing
 from cq.planner.plan.fold import constant, folded
 from cq.planner.plan.transactions import Condition, KeyedTable

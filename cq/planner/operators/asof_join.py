@@ -1,4 +1,4 @@
-"""AsofJoin: for each left row, the right row of its key that is the latest up to its time."""
+"""AsofJoin: for each left row, the right row of its key that is the latest up to its time, or the next from then on."""
 
 from __future__ import annotations
 
@@ -13,43 +13,47 @@ from cq.planner.plan.costs import LOOK_UP_NS, key_ns
 from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator
 
 LEFT, RIGHT = 0, 1  # inputs
+FARTHEST_US = 1 << 60  # no limit: beyond every difference of two times; sums of it and a time stay within 64 bits
+LIMIT_WAY = "limit how much later the right row may be: ON … AND b.ts - a.ts <= INTERVAL '5' SECOND"
 
 
 @operator("asof_join")
 @dataclass(frozen=True, slots=True)
 class AsofJoin(Joined):
-    """Each left row beside the last right row of its key, by (time, position), whose time is at most `upper_us` later.
+    """Each left row beside one right row of its key with lower_us <= right time - left time <= upper_us.
 
-    A right row whose time is more than -`lower_us` earlier is none: the left row has no match then. Without a
-    match: nothing, or with `left_outer` NULLs. Right rows of the greatest time that matches have all come when the
-    watermark is past it: then a left row is looked up, so rows leave by (time, position). Late rows of either side are
-    dropped. A NULL in a key matches nothing.
+    Of several it is the last by (time, position), with `ahead` the first. Without a match: nothing, or with
+    `left_outer` NULLs. A left row is looked up when the watermark is past the greatest time that matches, so rows leave
+    by (time, position); where that is without a limit they leave at the end, and have no event time. Late rows of
+    either side are dropped. A NULL in a key matches nothing.
     """
 
     left_time: TimeAttribute = field(kw_only=True)
     right_time: TimeAttribute = field(kw_only=True)
+    lower_us: int = field(kw_only=True)
     upper_us: int = field(kw_only=True)
-    lower_us: int | None = field(default=None, kw_only=True)
+    ahead: bool = field(default=False, kw_only=True)
 
     left_input = LEFT
     right_input = RIGHT
-    closes = False
+    closes = True
     emits_at_end = False
     uses_time = True
     fan_out = 1
 
     def __post_init__(self) -> None:
-        assert self.lower_us is None or self.lower_us <= self.upper_us, "an interval that holds nothing"
+        assert -FARTHEST_US <= self.lower_us <= self.upper_us <= FARTHEST_US, "an interval that holds nothing"
         assert self.residual is None, "a condition of its own"
-        behind_us = self.left_wait_us - 1
-        times = tuple(held(t, self.left_time, behind_us) for t in self.left.schema.times)
-        self._set_schema(Schema(self.columns(), times))
+        ends = self.left.bounded and self.right.bounded
+        assert ends or self.upper_us < FARTHEST_US, "rows that wait for an end that never comes"
+        times = (held(t, self.left_time, self.left_wait_us - 1) for t in self.left.schema.times)
+        self._set_schema(Schema(self.columns(), tuple(times) if self.upper_us < FARTHEST_US else ()))
 
     @property
     def right_wait_us(self) -> int:
-        """A right row replaces the one before it when the watermark is this past its time.
+        """A right row takes its place behind those before it when the watermark is this past its time.
 
-        By then no earlier one can come, and no left row that may not see it is still to be looked up.
+        By then no earlier one can come, and no left row for which it comes too late is still to be looked up.
         """
         return max(self.left_time.lag_us, self.right_time.lag_us) + max(0, -self.upper_us)
 
@@ -57,6 +61,16 @@ class AsofJoin(Joined):
     def left_wait_us(self) -> int:
         """A left row is looked up at the instant that is this past its time, before right rows of that instant."""
         return self.right_wait_us + self.upper_us + 1
+
+    @property
+    def right_expiry_us(self) -> int:
+        """No left row that is looked up at an instant this past its time, or later, can still have it for the next."""
+        return self.left_wait_us - self.lower_us + 1
+
+    @property
+    def limited(self) -> bool:
+        """Whether the right row that is found can be too far from the left one."""
+        return self.upper_us < FARTHEST_US and self.lower_us > -FARTHEST_US
 
     def pull(self, expr: Expr) -> Pulled | None:
         return ((LEFT, expr),) if all(c < len(self.left.schema) for c in columns_of(expr)) else None
@@ -84,9 +98,13 @@ class AsofJoin(Joined):
 
     @property
     def state(self) -> StateBound:
+        if self.upper_us == FARTHEST_US:
+            return StateBound("all rows of both sides", bounded=False, way=LIMIT_WAY)
+        left = write_duration(self.left_wait_us - 1)
+        if self.ahead:
+            return StateBound(f"left rows for {left} and right rows for {write_duration(self.right_expiry_us - 1)}")
         latest = "the latest right row of each key" if self.left_keys else "the latest right row"
-        waiting = write_duration(self.left_wait_us - 1)
-        return StateBound(f"{latest}, and rows of both sides for {waiting} of event time", not self.left_keys)
+        return StateBound(f"{latest}, and rows of both sides for {left} of event time", not self.left_keys)
 
     @property
     def cost_ns(self) -> int:
@@ -98,7 +116,7 @@ class AsofJoin(Joined):
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         times = (text((LEFT,), self.left_time), text((RIGHT,), self.right_time))
-        return (self.left_outer, self.upper_us, self.lower_us, *times, *self.condition(text))
+        return (self.left_outer, self.lower_us, self.upper_us, self.ahead, *times, *self.condition(text))
 
     def meaning(self, column: int, text: Text) -> str:
         return self.either(column, text)
@@ -107,7 +125,11 @@ class AsofJoin(Joined):
         left, right = self.left.schema.names, self.right.schema.names
         difference = f"{right[self.right_time.column]} - {left[self.left_time.column]}"
         shift_us = self.left_time.shift_us - self.right_time.shift_us  # of the columns against the event times
-        bound = f"{difference} at most {write_duration(self.upper_us + shift_us)}"
-        if self.lower_us is not None:
-            bound += f" and at least {write_duration(self.lower_us + shift_us)}"
-        return f"{'left ' if self.left_outer else ''}on {self.describe_condition(bound)}"
+        bounds = (
+            f"{side} {write_duration(us + shift_us)}"
+            for side, us in (("from", self.lower_us), ("to", self.upper_us))
+            if abs(us) < FARTHEST_US
+        )
+        of = "first" if self.ahead else "last"
+        condition = self.describe_condition(f"{of} {difference} {' '.join(bounds)}")
+        return f"{'left ' if self.left_outer else ''}on {condition}"

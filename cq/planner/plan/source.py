@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from cq.connectors.options import option
 from cq.errors import NOWHERE, Span
 from cq.lang.expressions import Expr
-from cq.lang.schema import Field
+from cq.lang.schema import Field, Unheld
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class SourceDef:
 
     fields: the columns its connector delivers.  event_time: what gives a row its event time, over `fields`; None when
     it has no WATERMARK.  delay_us: the watermark is the running maximum of the event time minus this.
-    inferred: whether nobody declared the fields, so that they may be a guess.
+    inferred: whether nobody declared the fields, so that they may be a guess.  unheld: columns of no SQL type.
     position: its place among the sources of the file, which breaks ties when sources are merged.
     rows: all its rows, as physical values, where the query says them itself; else None.
     """
@@ -30,6 +30,7 @@ class SourceDef:
     delay_us: int = 0
     bounded: bool = True
     inferred: bool = field(default=False, compare=False)
+    unheld: tuple[Unheld, ...] = field(default=(), compare=False)
     position: int = 0
     rows: tuple[tuple[Any, ...], ...] | None = field(default=None, compare=False, repr=False)
     span: Span = field(default=NOWHERE, compare=False)

@@ -1,6 +1,8 @@
-"""AsofJoin: both sides in order of time; of the right side the latest row of each key."""
+"""AsofJoin: both sides in order of time; of the right side the latest row of each key, or those still to be found."""
 
 from __future__ import annotations
+
+from collections import deque
 
 from cq.planner.operators import AsofJoin
 from cq.reference.evaluate import Row, keys_of
@@ -19,9 +21,10 @@ class AsofJoinRows(RowOperator):
         self._times = (node.left_time, node.right_time)
         self._keys = (keys_of(node.left_keys), keys_of(node.right_keys))
         self._waits = (node.left_wait_us, node.right_wait_us)
-        self._lower_us = node.lower_us
+        self._bounds = (node.lower_us, node.upper_us)
+        self._ahead = node.ahead
         self._unmatched = nulls(len(node.right.schema)) if node.left_outer else None
-        self._latest: dict[Row, Row] = {}
+        self._right: dict[Row, deque[Row]] = {}  # in order of time and position
         self._waiting = (Pending(clock), Pending(clock))
 
     def on_row(self, port: int, row: Row) -> None:
@@ -32,32 +35,35 @@ class AsofJoinRows(RowOperator):
             self._waiting[port].put(due, row)
         else:
             assert port == RIGHT, "a left row whose time is over, and which is not late"
-            self._replace(row)
+            self._keep(row)
 
     def next_instant(self) -> int:
         return min(rows.earliest() for rows in self._waiting)
 
     def on_instant(self, instant: int) -> None:
         for row in self._waiting[LEFT].take(instant):
-            self._look_up(row)
+            found = self._find(row)
+            if found is not None:
+                self.out.append(row + found)
         for row in self._waiting[RIGHT].take(instant):
-            self._replace(row)
+            self._keep(row)
 
     def _time(self, port: int, row: Row) -> int:
         time: int = row[self._times[port].column]
         return time + self._times[port].shift_us
 
-    def _replace(self, row: Row) -> None:
+    def _keep(self, row: Row) -> None:
         key = self._keys[RIGHT](row)
         if None not in key:
-            self._latest[key] = row
+            rows = self._right.setdefault(key, deque())
+            if not self._ahead:
+                rows.clear()
+            rows.append(row)
 
-    def _look_up(self, row: Row) -> None:
-        found = self._latest.get(self._keys[LEFT](row))
-        if found is not None and self._lower_us is not None:
-            near = self._time(RIGHT, found) - self._time(LEFT, row) >= self._lower_us
-            found = found if near else None
-        if found is None:
-            found = self._unmatched
-        if found is not None:
-            self.out.append(row + found)
+    def _find(self, row: Row) -> Row | None:
+        """The right columns beside a left row; None where it does not leave. Left rows to come are no earlier."""
+        rows, time = self._right.get(self._keys[LEFT](row)) or deque(), self._time(LEFT, row)
+        lower, upper = self._bounds
+        while rows and self._time(RIGHT, rows[0]) < time + lower:
+            rows.popleft()
+        return rows[0] if rows and self._time(RIGHT, rows[0]) <= time + upper else self._unmatched

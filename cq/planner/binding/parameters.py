@@ -1,0 +1,93 @@
+"""Values of parameters: `:name` as a constant. A value given as text on the command line has the type of its use."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from decimal import Decimal
+
+from cq.errors import CompileError, Span, compile_error
+from cq.lang.expressions import Literal
+from cq.lang.types import BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TIMESTAMP, VARCHAR, DataType
+from cq.planner.binding.literals import EPOCH, bind_number, integer_literal
+
+MAX_NUMBER_CHARACTERS = 40  # of a parameter that is taken for a number
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,38}")
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+class Untyped(str):
+    """The text of `--var name=text`: what it is compared with says its type, else how it is written."""
+
+
+ParameterValue = bool | int | float | Decimal | str | datetime.datetime | datetime.date | datetime.timedelta | None
+
+
+def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
+    """The constant a parameter stands for."""
+    match value:
+        case Untyped():
+            return bind_parameter(name, as_written(value), span)
+        case None:
+            return Literal(NULL, True, None, span=span)
+        case bool():
+            return Literal(BOOLEAN, False, value, span=span)
+        case int():
+            return integer_literal(value, span)
+        case float():
+            return Literal(DOUBLE, False, value, span=span)
+        case Decimal() if value.is_finite():
+            text = format(abs(value), "f")
+            return bind_number(text if "." in text else text + ".", span, negative=value < 0)
+        case str() if any("\ud800" <= c <= "\udfff" for c in value):
+            raise compile_error("CQ0105", f'the parameter "{name}" is not valid Unicode', span, help="pass it in UTF-8")
+        case str():
+            return Literal(VARCHAR, False, value, span=span)
+        case datetime.datetime() if value.tzinfo is None:
+            us = (value - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
+            return Literal(TIMESTAMP, False, us, span=span)
+        case datetime.timedelta():
+            return Literal(INTERVAL, False, value // datetime.timedelta(microseconds=1), span=span)
+        case datetime.date() if not isinstance(value, datetime.datetime):
+            return Literal(DATE, False, value.toordinal() - EPOCH, span=span)
+        case _ if type(value).__module__ == "numpy" and hasattr(value, "item"):
+            return bind_parameter(name, value.item(), span)
+        case _:
+            raise compile_error(
+                "CQ0206",
+                f'the parameter "{name}" has a value of type {type(value).__name__}, which has no SQL type',
+                span,
+                help="pass a number, text, date, datetime without zone or timedelta",
+            )
+
+
+def as_written(text: str) -> bool | int | float | Decimal | str | None:
+    """A number, true, false or null when it is written as one, else the text itself: 00501 and +49 are text."""
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if len(text) > MAX_NUMBER_CHARACTERS or not _NUMBER.fullmatch(text):
+        return str(text)
+    if "e" in text.lower():
+        return float(text)
+    return Decimal(text) if "." in text else int(text)
+
+
+def bind_beside(name: str, value: Untyped, other: DataType, span: Span) -> Literal:
+    """The constant for a place beside a value of another type. CQ0206 for text that is nothing of that type."""
+    if value.lower() == "null":
+        return bind_parameter(name, None, span)
+    if other == VARCHAR:
+        return bind_parameter(name, str(value), span)
+    if other.is_numeric and _WHOLE.fullmatch(value):
+        return integer_literal(int(value), span)
+    written = bind_parameter(name, value, span)
+    if (other.is_numeric and not written.type.is_numeric) or (other == BOOLEAN and written.type != BOOLEAN):
+        raise _unfit(name, value, other, span)
+    return written
+
+
+def _unfit(name: str, value: str, other: DataType, span: Span) -> CompileError:
+    cause = f"the parameter \"{name}\" is '{value}', and is compared with {other}"
+    example = "true" if other == BOOLEAN else "1"
+    return compile_error("CQ0206", cause, span, label=f"no {other}", help=f"set another value: --var {name}={example}")

@@ -1,0 +1,98 @@
+"""What a newcomer's files and parameters hold: nothing of it is lost or means something else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from command_line import cq, outside, ref
+
+
+def test_standard_input_is_read_whole_although_its_columns_are_inferred() -> None:
+    text = "id,v\n" + "".join(f"{n},{'x' * 1000}\n" for n in range(2000))  # more than what is looked at
+    query = ("--engine", "reference", "-q", "SELECT COUNT(*) AS n, MAX(id) AS m FROM ")
+    for read in (("'-'",), ("s", "s=-")):
+        done = outside("run", *query[:-1], query[-1] + read[0], *read[1:], input=text.encode())
+        assert (done.stdout, done.stderr) == (b"n,m\n2000,1999\n", b"")
+
+
+def test_named_pipe_is_read_whole_and_only_once(capfd: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("pipe.csv")
+
+    def write() -> None:
+        Path("pipe.csv").write_text("id\n1\n2\n")
+
+    for command, code in (("run", 0), ("diff", 2)):
+        writer = threading.Thread(target=write)
+        writer.start()
+        found = cq(capfd, command, "--engine", "reference", "SELECT SUM(id) AS s FROM 'pipe.csv'")
+        writer.join()
+        assert found[0] == code and ("s\n3\n" in found[1] or "cannot be read twice" in found[2])
+
+
+def test_json_lines_read_as_csv_say_what_they_are(capfd: pytest.CaptureFixture[str], place: Path) -> None:
+    os.rename("people.jsonl", "people.log")
+    code, _, err = ref(capfd, "SELECT name FROM p", "p=people.log", "-w", "format=csv")
+    assert code == 1 and "-w format=json" in err
+    assert ref(capfd, "-q", "SELECT name FROM p", "p=people.log", "-w", "format=json")[1] == "name\nAnn\n\n"
+
+
+def test_columns_without_a_type_block_nothing_that_does_not_use_them(capfd: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(
+        pa.table({"id": [1, 2], "s": [{"x": 1}, None], "at": pa.array([1, 2], pa.time64("us"))}), "u.parquet"
+    )
+    assert ref(capfd, "-q", "SELECT SUM(id) AS s FROM 'u.parquet'") == (0, "s\n3\n", "")
+    code, out, err = ref(capfd, "-q", "SELECT * FROM 'u.parquet'")
+    assert (code, out) == (0, "id\n1\n2\n") and "s struct<x: int64>, at time64[us]" in err
+    assert '"s" of stream "u" is struct<x: int64>' in ref(capfd, "SELECT s FROM 'u.parquet'")[2]
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "rows"),
+    [
+        ("zip = :p", "00501", "1\n"),
+        ("zip = :p", "10001", "2\n"),
+        ("zip IN ('x', :p)", "10001", "2\n"),
+        ("zip LIKE :p", "10001", "2\n"),
+        (":p = id", "002", "2\n"),
+        ("id BETWEEN :p AND 2", "2", "2\n"),
+        ("CASE zip WHEN :p THEN TRUE ELSE FALSE END", "10001", "2\n"),
+        ("ts < :p", "2024-01-01 00:00:07", "2\n"),
+        ("fare > :p", "3", "2\n"),
+    ],
+)
+def test_parameter_has_the_type_of_its_use(
+    capfd: pytest.CaptureFixture[str], condition: str, value: str, rows: str
+) -> None:
+    query = f"SELECT id FROM 'trips.csv' WHERE {condition}"
+    assert ref(capfd, "-q", query, "--var", f"p={value}") == (0, "id\n" + rows, "")
+
+
+def test_parameter_that_fits_no_type_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, err = ref(capfd, "SELECT id FROM 'trips.csv' WHERE id = :p", "--var", "p=abc")
+    assert (code, out) == (1, "") and "'abc', and is compared with BIGINT" in err
+
+
+def test_schema_proposes_the_delay_that_the_rows_have(capfd: pytest.CaptureFixture[str], place: Path) -> None:
+    out = cq(capfd, "schema", "trips.csv")[1]
+    assert "AS ts - INTERVAL '5' SECOND  -- in all 3 rows some are as late as 5 s" in out
+    window = "SELECT COUNT(*) AS n FROM TUMBLE(TABLE trips, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start"
+    assert ref(capfd, "-q", out + window + ", window_end") == (0, "n\n2\n1\n", "")
+    Path("order.csv").write_text("ts\n2024-01-01 00:00:00\n2024-01-01 00:00:00\n")
+    assert "WATERMARK FOR ts  -- all 2 rows are in order of ts" in cq(capfd, "schema", "order.csv")[1]
+
+
+def test_schema_redirected_to_a_query_elsewhere_runs(capfd: pytest.CaptureFixture[str], place: Path) -> None:
+    (place / "queries").mkdir()
+    query = place / "queries" / "q.cq"
+    with query.open("wb") as target:
+        command = [sys.executable, "-m", "cq", "schema", "day/a.csv.gz"]
+        subprocess.run(command, stdout=target, check=True, timeout=60)
+    query.write_text(query.read_text() + "SELECT COUNT(*) AS n FROM a")
+    assert ref(capfd, "-q", "queries/q.cq")[1] == "n\n3\n"
