@@ -84,6 +84,13 @@ class _Rows:
         if whole:
             self.node = _of_whole_partitions(self.node, self.arrived, partition, calls, span)
             return list(range(len(self.node.schema) - len(calls), len(self.node.schema)))
+        if bounds is not None and not bounds.rows and not order:
+            raise compile_error(
+                "CQ0302",
+                f"{bounds.unit} needs an ORDER BY in OVER: without one all rows are peers",
+                bounds.span,
+                help=f"write OVER (PARTITION BY … ORDER BY … {bounds.unit} …)",
+            )
         time = self._in_order(partition, order, _turn(self.node, spec) == SORTED, span)
         first = len(self.node.schema)
         if bounds is not None:
@@ -159,13 +166,6 @@ class _Rows:
         self, partition: tuple[Expr, ...], order: tuple[OrderKey, ...], bounds: Bounds, span: Span
     ) -> tuple[OrderKey, DataType | None]:
         """What a range is of, and the type of its distances. Where only peers matter they are numbered."""
-        if not order:
-            raise compile_error(
-                "CQ0302",
-                f"{bounds.unit} needs an ORDER BY in OVER: without one all rows are peers",
-                bounds.span,
-                help="write OVER (PARTITION BY … ORDER BY … " + f"{bounds.unit} …)",
-            )
         if not bounds.of_peers:
             key = bounds.key(order)
             return key, key.expr.type
