@@ -33,6 +33,7 @@ TOPICS = {
     "text_building": "Text made of texts",
     "text_bytes": "Text as numbers and bytes",
     "arrays": "Arrays",
+    "array_building": "Arrays made of arrays",
     "regular": "Regular expressions",
     "time": "Time",
     "time_making": "Time: made, named, compared",

@@ -2,6 +2,7 @@
 
 from cq.lang.functions import (
     arithmetic,
+    array_building,
     arrays,
     comparison,
     conditional,
@@ -19,6 +20,7 @@ from cq.lang.functions import (
 
 LOADED = (
     arithmetic,
+    array_building,
     arrays,
     comparison,
     conditional,

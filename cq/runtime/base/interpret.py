@@ -38,6 +38,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.values.divisors",
     "cq.runtime.values.numerals",
     "cq.runtime.values.decimals",
+    "cq.runtime.values.array_building",
     "cq.runtime.values.arrays",
     "cq.runtime.values.building",
     "cq.runtime.values.digests",
