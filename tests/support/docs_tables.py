@@ -32,6 +32,7 @@ TOPICS = {
     "text": "Text",
     "text_building": "Text made of texts",
     "text_bytes": "Text as numbers and bytes",
+    "json_text": "JSON in texts",
     "arrays": "Arrays",
     "array_building": "Arrays made of arrays",
     "regular": "Regular expressions",

@@ -44,6 +44,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.values.digests",
     "cq.runtime.values.doubles",
     "cq.runtime.values.times",
+    "cq.runtime.values.json_paths",
     "cq.runtime.values.patterns",
     "cq.runtime.values.regular",
     "cq.lang.calendar",  # registered by cq.runtime.values.times
