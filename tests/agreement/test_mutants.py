@@ -417,9 +417,11 @@ MUTANTS = {
     "a row overtakes what a full port has stopped": seen_by(
         "interval_join", "codegen.scan", '"ld_i64(state, W) != NEVER", W=', '"ld_i64(state, W) == NEVER - NEVER", W='
     ),
-    "ASOF looks back not quite as far as it may": seen_by("asof", ASOF, '"R - L >= N"', '"R - L > N"'),
-    "ASOF looks ahead not quite as far as it may": seen_by("asof", ASOF, "X <= T + N", "X < T + N"),
-    "the next row is the first there is": seen_by("asof", ASOF, '"X < S"', '"X < S - S"'),
+    "ASOF looks back not quite as far as it may": seen_by("asof_forms", ASOF, '"R - L >= N"', '"R - L > N"'),
+    "ASOF looks ahead not quite as far as it may": seen_by("asof", ASOF, "R - L <= N", "R - L < N"),
+    "a right row that may be found is forgotten": seen_by(
+        "asof", ASOF, "log_forget(L, instant)", "log_forget(L, instant + 2000000)"
+    ),
     "left rows leave before their instant": seen_by(
         "interval_join", LOG, "if ld_i64(first, ITEM_TIME) <= instant else 0", "if instant <= NEVER else 0"
     ),
