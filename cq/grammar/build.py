@@ -29,7 +29,7 @@ KEYWORD_PRODUCTIONS = frozenset(
         "frame_unit",
     ]
 )
-SIGN_PRODUCTIONS = frozenset(["comparator", "concat_op", "additive_op", "term_op"])
+SIGN_PRODUCTIONS = frozenset(["comparator", "concat_op", "additive_op", "term_op", "arrow"])
 
 
 class Builder(QueryBuilder):

@@ -19,6 +19,7 @@ _BINARY_LEVEL = {
     "IS DISTINCT FROM": (IS, IS, PREDICATE),
     "IS NOT DISTINCT FROM": (IS, IS, PREDICATE),
     **dict.fromkeys(["=", "<>", "<", "<=", ">", ">="], (COMPARISON, COMPARISON, PREDICATE)),
+    **dict.fromkeys(["->", "->>"], (POSTFIX, POSTFIX, PRIMARY)),
     "||": (CONCAT, CONCAT, ADDITIVE),
     **dict.fromkeys(["+", "-"], (ADDITIVE, ADDITIVE, TERM)),
     **dict.fromkeys(["*", "/", "%"], (TERM, TERM, UNARY)),

@@ -156,7 +156,6 @@ CLAUSES: tuple[Phrase, ...] = (
         "{} is not supported", "the order inside a key: OVER (PARTITION BY … ORDER BY …)", "SORT BY", "CLUSTER BY"
     ),
     *_phrases("{} is not supported", "rows are routed by the keys of the operators", "DISTRIBUTE BY"),
-    *_phrases("JSON paths are not supported yet", "declare the field as a column", "- >"),
     *_phrases(
         "{} is the syntax of another system",
         "write FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE), and so for HOP",
@@ -183,7 +182,7 @@ _COLLECTED = (
 _TIME_OF = "write TO_TIMESTAMP(text, 'dd.MM.yyyy HH:mm'), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
 _BUCKET = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP BY window_start, or DATE_TRUNC('hour', ts)"
 _FIELDS = "there are no structs and maps yet: give each field a column of its own"
-_JSON = "JSON is not supported yet: give each field a column of its own"
+_JSON = "take values out: x ->> 'a', JSON_VALUE(x, '$.a.b[0]'); or give each field a column of its own"
 _UNNESTED = "use UNNEST in FROM: FROM s, UNNEST(s.items) AS u(item)"
 _LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE, REPLACE, UPPER, HEX, MD5 and SHA256"
 
@@ -200,8 +199,9 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["any", "all", "any_match"], "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)"),
     **dict.fromkeys(["time_bucket", "date_bin", "timebucket"], _BUCKET),
     **dict.fromkeys(["row", "struct", "named_struct", "struct_pack", "map", "map_from_entries"], _FIELDS),
-    **dict.fromkeys(["json_value", "json_query", "json_extract", "json_extract_string", "json_exists"], _JSON),
-    **dict.fromkeys(["get_json_object", "from_json", "to_json", "extractjsonfield", "parse_json"], _JSON),
+    **dict.fromkeys(["json_query", "json_extract"], "write GET_JSON_OBJECT(x, '$.a'): the text of what is there"),
+    "json_exists": "write GET_JSON_OBJECT(x, '$.a') IS NOT NULL",
+    **dict.fromkeys(["from_json", "to_json", "extractjsonfield", "parse_json", "json_object", "json_tuple"], _JSON),
     **dict.fromkeys(["explode", "posexplode", "explode_outer", "flatten"], _UNNESTED),
     "is_null": "write x IS NULL",
     "is_not_null": "write x IS NOT NULL",

@@ -106,6 +106,15 @@ def q5() -> list[Row]:
     return [(end, a, n) for end, c in counts.items() for a, n in c.items() if n == max(c.values())]
 
 
+def q6() -> list[Row]:
+    out = []
+    for seller, pairs in grouped(won(), lambda pair: pair[0][7]).items():
+        prices = [b[2] for _, b in sorted(pairs, key=lambda pair: (pair[0][6], pair[0][0]))]
+        frames = (prices[max(0, n - 9) : n + 1] for n in range(len(prices)))
+        out += [(seller, sum(frame) / len(frame)) for frame in frames]
+    return out
+
+
 def q7() -> list[Row]:
     windows = grouped(bids(), lambda b: b[5] // (10 * SECOND)).values()
     return [(b[0], b[2], b[1], b[5], b[6]) for w in windows for b in w if b[2] == max(b[2] for b in w)]
@@ -192,6 +201,7 @@ EXPECTED: dict[str, Callable[[], list[Row]]] = {
     "q3": q3,
     "q4": q4,
     "q5": q5,
+    "q6": q6,
     "q7": q7,
     "q8": q8,
     "q9": lambda: [(*a, b[0], b[1], b[2], b[5], b[6]) for a, b in won()],
@@ -248,7 +258,7 @@ def test_a_query_gives_the_same_on_spark(name: str, spark: object) -> None:  # n
 
 
 # DuckDB knows none of the windows, has no DATE_FORMAT, and divides integers as doubles.
-@pytest.mark.parametrize("name", ["q0", "q2", "q3", "q9", "q13", "q18", "q19", "q20", "q21", "q22"])
+@pytest.mark.parametrize("name", ["q0", "q2", "q3", "q6", "q9", "q13", "q18", "q19", "q20", "q21", "q22"])
 def test_a_query_gives_the_rows_of_duckdb(name: str) -> None:
     duckdb = pytest.importorskip("duckdb")
     text = (FOLDER / f"{name}.cq").read_text(encoding="utf-8")

@@ -8,8 +8,8 @@ from random_trial import Plan
 from test_chains import CASES, LOOP, STREAM, rows
 from wandering import plans_of, wander
 
-# random queries with several plans to go on in
-SEEDS = (16, 17, 48, 59, 65, 71, 72, 74, 79, 88)
+FIRST_SEEDS = (16, 71)
+SEEDS_EACH = 4  # of which about half have several plans to go on in; which, changes with what is drawn
 
 
 @pytest.mark.parametrize("name", [name for name, (_, _, ways) in CASES.items() if ways != [LOOP]])
@@ -40,11 +40,15 @@ def test_a_row_that_cannot_be_read_ends_the_run_in_its_turn(bad):
     assert prepared.agree(outcome, Way(), wanted), outcome.difference(wanted)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_random_queries_go_on_in_another_plan(seed):
-    plan = Plan.of(seed)
-    plan.prepared.give(plan.trial(0, interpreted=True).inputs)
-    outcome, moved = wander(plan.prepared, plans_of(plan.prepared), seed, interpreted=True)
-    wanted = plan.prepared.reference()
-    assert plan.prepared.agree(outcome, Way(interpreted=True), wanted), outcome.difference(wanted)
-    assert moved > 0 or wanted.error
+@pytest.mark.parametrize("first", FIRST_SEEDS)
+def test_random_queries_go_on_in_another_plan(first):
+    moves = 0
+    for seed in range(first, first + SEEDS_EACH):
+        plan = Plan.of(seed)
+        plan.prepared.give(plan.trial(0, interpreted=True).inputs)
+        with watched(f"seed {seed}"):
+            outcome, moved = wander(plan.prepared, plans_of(plan.prepared), seed, interpreted=True)
+        wanted = plan.prepared.reference()
+        assert plan.prepared.agree(outcome, Way(interpreted=True), wanted), f"{seed}: {outcome.difference(wanted)}"
+        moves += moved
+    assert moves > 5

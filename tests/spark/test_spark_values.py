@@ -10,6 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from random_json import CALLS as JSON_CALLS
+from random_json import document as random_json
 from random_regexes import calls as calls_of_regex
 from random_regexes import pattern as random_regex
 from random_regexes import text as random_regex_text
@@ -18,7 +20,7 @@ from spark_fixture import spark, view_name  # noqa: F401
 from time_patterns import BEYOND, MOMENTS, READ, TEXTS, WRITTEN, reading, writing
 
 from cq.lang.casts import castable
-from cq.lang.expressions import Call, Cast, Column, Expr, Literal
+from cq.lang.expressions import Call, Cast, Column, Expr, Literal, format_expr
 from cq.lang.functions import Failure, Scalar, Signature, all_scalars
 from cq.lang.types import (
     BIGINT,
@@ -205,17 +207,26 @@ def test_times_are_read_and_written_by_patterns_alike(spark):  # noqa: F811
 def test_regular_expressions_find_the_same(spark):  # noqa: F811
     rng = random.Random(3)
     exprs = [e for _ in range(60) for e in calls_of_regex(random_regex(rng))]
-    rows = [(random_regex_text(rng).replace("💡", "é"),) for _ in range(40)]  # Java takes an emoji for two characters
+    # Java takes an emoji for two characters
+    assert not differences_of_texts(spark, exprs, [random_regex_text(rng).replace("💡", "é") for _ in range(40)])
+
+
+def test_values_in_json_are_the_same(spark):  # noqa: F811
+    rng = random.Random(4)
+    assert not differences_of_texts(spark, JSON_CALLS, [random_json(rng) for _ in range(200)])
+
+
+def differences_of_texts(session: Any, exprs: Sequence[Call], texts: Sequence[str]) -> list[str]:
+    """Where calls of column 0 differ from the reference."""
     batch = Batch()
     for expr in exprs:
-        batch.add(expr, [VARCHAR], rows)
-    wrong = [
-        f"{expr.function.name}{row} by {expr.args[1].value!r}: reference {evaluate(expr, row)!r}, Spark {y!r}"
-        for expr, got in zip(exprs, batch.results(spark), strict=True)
-        for row, y in zip(rows, got, strict=True)
-        if not exactly(evaluate(expr, row), y)
+        batch.add(expr, [VARCHAR], [(t,) for t in texts])
+    return [
+        f"{format_expr(expr)} of {text!r}: reference {evaluate(expr, (text,))!r}, Spark {y!r}"
+        for expr, got in zip(exprs, batch.results(session), strict=True)
+        for text, y in zip(texts, got, strict=True)
+        if not exactly(evaluate(expr, (text,)), y)
     ]
-    assert not wrong
 
 
 @pytest.mark.parametrize("source", VALUES, ids=str)

@@ -126,6 +126,8 @@ def comparable(value: Any, type_: DataType) -> Any:
     """A value such that equal values of different numeric widths are equal, and NaN equals NaN."""
     if value is None:
         return None
+    if type_.element is not None:
+        return tuple(comparable(e, type_.element) for e in value)
     if type_.kind is Kind.DECIMAL:
         return Fraction(value, 10**type_.scale)
     if type_.is_float:

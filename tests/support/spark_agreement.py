@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cq.connectors.physical_rows import array_of, values_of
 from cq.errors import SourceText
 from cq.grammar.parser import parse
 from cq.lang.schema import Field
@@ -31,6 +32,8 @@ def plan_of(text: str) -> LogicalPlan:
 
 def column(values: Iterable[Any], type_: DataType) -> pa.Array:
     """Physical values as an Arrow column."""
+    if type_.kind is Kind.ARRAY:
+        return array_of(list(values), type_)
     if type_.kind is Kind.DECIMAL:
         values = [None if v is None else Decimal(write_decimal(v, type_.scale)) for v in values]
     return pa.array(list(values), COUNTED.get(type_.kind, to_arrow(type_))).cast(to_arrow(type_))
@@ -49,7 +52,7 @@ def physical(values: pa.ChunkedArray, type_: DataType) -> list[Any]:
     if type_.kind is Kind.DECIMAL:
         return [None if v is None else read_decimal(f"{v:f}", type_.precision, type_.scale) for v in values.to_pylist()]
     if type_.kind is Kind.ARRAY:
-        return [None if v is None else tuple(v) for v in values.to_pylist()]
+        return [v for chunk in values.chunks for v in values_of(chunk, type_)]
     return values.to_pylist()
 
 
@@ -71,6 +74,8 @@ def same(x: Any, y: Any) -> bool:
     """Equal; DOUBLEs within a relative 1e-9."""
     if isinstance(x, float) and isinstance(y, float):
         return (math.isnan(x) and math.isnan(y)) or math.isclose(x, y, rel_tol=1e-9)
+    if isinstance(x, tuple) and isinstance(y, tuple):
+        return len(x) == len(y) and all(map(same, x, y))
     return type(x) is type(y) and x == y
 
 

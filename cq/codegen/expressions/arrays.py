@@ -11,14 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from cq.codegen.expressions.casts import cast_form
-from cq.codegen.expressions.forms import FORMS, PURE, Strict, form, give_text, no_memory
+from cq.codegen.expressions.forms import FORMS, PURE, Strict, form, give_text, no_memory, result_of, stored_parts
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
 from cq.lang.expressions import Cast, Column
 from cq.lang.types import DataType, Kind, Physical
 from cq.runtime.layout import abi
+from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.words import Word
-from cq.runtime.values import arrays
+from cq.runtime.values import array_building, arrays
 
 _ORDERS = {
     Physical.I64: Word(arrays.WORD, "WORD"),
@@ -219,3 +220,84 @@ def _contains(scope: Scope, call: Strict) -> None:
 @form("array_position")
 def _position(scope: Scope, call: Strict) -> None:
     call.give(scope, _find(scope, call))
+
+
+# -- arrays of arrays' elements ---------------------------------------------------------------------------------------
+
+
+def _made(name: str, template: str) -> None:
+    """A form that gives the array a native makes: A and B are arrays, N and M numbers, HOW is of the first."""
+
+    @form(name)
+    def made(scope: Scope, call: Strict) -> None:
+        holes: dict[str, ast.expr | int] = {"HOW": order_of(call.args[0].type)}
+        for letters, value in zip(("A", "BN", "M"), call.args, strict=False):
+            holes |= dict.fromkeys(letters, value.parts[0])
+        give_text(scope, call, expr(template, **holes))
+
+
+_made("array_concat", "array_concat(state, A, B, HOW)")
+_made("array_slice", "array_slice(state, A, N, M, HOW)")
+_made("array_reverse", "array_reverse(state, A, HOW)")
+_made("array_sort", "array_order(state, A, HOW, A, HOW, 0)")
+_made("array_distinct", "array_distinct(state, A, HOW)")
+
+
+@form("array_order")
+def _order(scope: Scope, call: Strict) -> None:
+    """The last argument says how, as array_building.py does."""
+    array, keys, order = call.args
+    with scope.when(expr("ld_i64(A, 0) != ld_i64(K, 0)", A=array.parts[0], K=keys.parts[0])):
+        scope.fail(ErrorCode.BAD_ARGUMENT, "elements are ordered by another number of keys", call.span)
+    made = expr(
+        "array_order(state, A, HOW, K, KEYS, ORDER)",
+        A=array.parts[0], HOW=order_of(array.type), K=keys.parts[0], KEYS=order_of(keys.type), ORDER=order.it,
+    )  # fmt: skip
+    give_text(scope, call, made)
+
+
+@form("array_remove")
+def _remove(scope: Scope, call: Strict) -> None:
+    array, unwanted = call.args
+    other, _ = array_of_values(scope, call, unwanted.type, (unwanted,))
+    made = expr("array_remove(state, A, O, HOW)", A=array.parts[0], O=other, HOW=order_of(array.type))
+    give_text(scope, call, made)
+
+
+def _extreme(name: str, order: int) -> None:
+    @form(name)
+    def extreme(scope: Scope, call: Strict) -> None:
+        (array,) = call.args
+        how = order_of(array.type)
+        found = expr("array_extreme(A, HOW, ORDER)", A=array.parts[0], HOW=how, ORDER=order)
+        place = scope.let(found, "place")
+        with scope.when(expr("P >= 0", P=place)):
+            scope.assign(call.result, element(scope, array, count_of(scope, array), place))
+
+
+_extreme("array_min", array_building.ASCENDING)
+_extreme("array_max", array_building.DESCENDING)
+
+
+@form("array_sum")
+def _sum(scope: Scope, call: Strict) -> None:
+    (array,) = call.args
+    there = expr("array_extreme(A, HOW, 0) >= 0", A=array.parts[0], HOW=order_of(array.type))
+    wide = int(call.type.physical is Physical.I128)
+    status = expr("array_sum(state, A, WIDE)", A=array.parts[0], WIDE=wide)
+    if call.type.is_float:
+        status = expr("array_sum_floats(state, A)", A=array.parts[0])
+    with scope.when(there):
+        result_of(scope, call, status, ErrorCode.OVERFLOW)
+        call.give(scope, *stored_parts(scope, call.type))
+
+
+@form("array_to_string")
+def _to_string(scope: Scope, call: Strict) -> None:
+    array, separator, *missing = call.args
+    shown = missing[0].parts if missing else (ast.Constant(0), ast.Constant(0))
+    made = expr(
+        "array_join(state, A, S, LS, M, LM, SHOWS)",
+        A=array.parts[0], S=separator.parts[0], LS=separator.parts[1], M=shown[0], LM=shown[1], SHOWS=len(missing),
+    )  # fmt: skip
+    give_text(scope, call, made)

@@ -16,6 +16,7 @@ from types import FunctionType
 from cq.codegen.expressions import (
     arrays,
     integers,
+    json_text,
     numbers,
     regular,
     rounding,
@@ -39,6 +40,7 @@ Choice = tuple[ast.expr | None, Callable[[], None]]  # a condition, and what wri
 _REGISTERED = (
     arrays,
     integers,
+    json_text,
     numbers,
     rounding,
     text,

@@ -7,7 +7,7 @@ table may name the same row: whichever is read later takes over what the other o
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -171,10 +171,6 @@ class _Accessed:
             lambda: found,
             *(partial(of_key, key[c]) if c in key else partial(others.__getitem__, c) for c in columns),
         ]
-
-    def column(self, number: int) -> Val:
-        """The variables of a column that is no part of the key."""
-        return self.others[self.table.others.index(number)]
 
 
 @dataclass(slots=True)
@@ -356,43 +352,56 @@ class _Transaction:
         with self.scope.when(expr("F", F=at.found)), self.where(step.condition):
             frame = self.frame()
             values = [emit(self.scope, frame, v) for v in step.values]
-            self.put(at, dict(zip(step.columns, values, strict=True)))
+            new = self.held(at, dict(zip(step.columns, values, strict=True)))
+            self.demand(at, new, step.columns)
+            self.put(at, new)
 
     def insert(self, step: Insert, emits: Iterator[_Made]) -> None:
-        scope = self.scope
+        """What a table demands of the row is tested before it is seen whether there is one."""
         at = self.accessed[step.access]
         frame = self.frame()
-        values = [emit(scope, frame, v) for v in step.values]
-        with scope.when(expr("not F", F=at.found)):
-            self.put(at, dict(enumerate(values)))
+        values = [emit(self.scope, frame, v) for v in step.values]
+        new = self.held(at, dict(enumerate(values)))
+        self.demand(at, new, range(len(values)))
+        with self.scope.when(expr("not F", F=at.found)):
+            self.put(at, new)
         if step.conflict is None:
-            with scope.otherwise():
+            with self.scope.otherwise():
                 self.reject(at.table.duplicate())
         elif step.conflict:
-            with scope.otherwise():
+            with self.scope.otherwise():
                 self.steps(step.conflict, emits)
 
-    def put(self, at: _Accessed, values: dict[int, Val]) -> None:
-        """The columns have these values, if the row may be in the table."""
-        scope, writer = self.scope, self.flow.writer
-        for column in sorted(values):
-            null = values[column].null
+    def held(self, at: _Accessed, values: dict[int, Val]) -> list[Val]:
+        """All columns of the row with these values, in variables where they are new."""
+        made = []
+        for column, now in enumerate(at.columns(self.scope)[1:]):
+            if column not in values:
+                made.append(now())
+                continue
+            made.append(self.scope.variables(values[column].type, True, "new"))
+            self.scope.assign(made[-1], values[column])
+        return made
+
+    def demand(self, at: _Accessed, new: Sequence[Val], columns: Iterable[int]) -> None:
+        """Reject the event if the row, of which these columns are new, may not be in the table."""
+        for column in sorted(columns):
+            null = new[column].null
             if null is not None and not at.table.fields[column].nullable:
-                with scope.when(null):
+                with self.scope.when(null):
                     self.reject(at.table.missing(column))
-        new = {c: v for c, v in values.items() if c not in at.table.key}
-        held = {c: scope.variables(v.type, True, "new") for c, v in new.items()}
-        assign_all(self.flow, list(held.values()), list(new.values()))
-        assign_all(self.flow, [at.column(c) for c in held], list(held.values()))
-        writer.set(at.found, True)
-        writer.set(at.dirty, 1)
-        row = Row(scope, at.columns(scope)[1:])
-        self.frames.append(row)
+        self.frames.append(row_of(self.scope, list(new)))
         for condition in at.table.conditions:
-            met = emit(scope, row, condition.expr)
+            met = emit(self.scope, self.frames[-1], condition.expr)
             broken = expr("not M", M=met.it) if met.null is None else expr("not N and not M", N=met.null, M=met.it)
-            with scope.when(broken):
+            with self.scope.when(broken):
                 self.reject(at.table.broken(condition))
+
+    def put(self, at: _Accessed, new: Sequence[Val]) -> None:
+        """The row has these values."""
+        assign_all(self.flow, at.others, [new[c] for c in at.table.others])
+        self.flow.writer.set(at.found, True)
+        self.flow.writer.set(at.dirty, 1)
 
     # -- the end
 

@@ -105,8 +105,9 @@ class ColumnRef(Node):
 
 UnaryOperator: TypeAlias = Literal["-", "+"]
 BinaryOperator: TypeAlias = Literal[
-    "+", "-", "*", "/", "%", "||", "=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM"
-]
+    "+", "-", "*", "/", "%", "||", "=", "<>", "<", "<=", ">", ">=", "->", "->>",
+    "IS DISTINCT FROM", "IS NOT DISTINCT FROM",
+]  # fmt: skip
 
 
 @node
@@ -119,7 +120,7 @@ class Unary(Node):
 
 @node
 class Binary(Node):
-    """Arithmetic, `||` and comparison. op_span: the operator itself."""
+    """Arithmetic, `||`, comparison and steps into JSON. op_span: the operator itself."""
 
     op: BinaryOperator
     left: Expr

@@ -38,7 +38,7 @@ def _all_elements(types: tuple[DataType, ...], constants: Constants) -> Signatur
     return Signature((common,) * len(types), array(common))
 
 
-def _element(type_: DataType) -> DataType | None:
+def element_of(type_: DataType) -> DataType | None:
     """The type of the elements; INTEGER where nothing says it, None for what is no array."""
     if type_.kind is Kind.NULL or type_ == array(NULL):
         return INTEGER
@@ -49,7 +49,7 @@ def one_array(returns: Callable[[DataType], DataType], *others: DataType) -> Sig
     """An array and then these; the result by the type of its elements."""
 
     def rule(types: tuple[DataType, ...], _: Constants) -> Signature | None:
-        element = _element(types[0]) if len(types) == 1 + len(others) else None
+        element = element_of(types[0]) if len(types) == 1 + len(others) else None
         if element is None or not all(map(converts, types[1:], others)):
             return None
         return Signature((array(element), *others), returns(element))
@@ -57,8 +57,8 @@ def one_array(returns: Callable[[DataType], DataType], *others: DataType) -> Sig
     return rule
 
 
-def array_and_element(what: str, returns: DataType) -> SignatureRule:
-    """An array and something that may be one of its elements."""
+def array_and_element(what: str, returns: DataType | None) -> SignatureRule:
+    """An array and something that may be one of its elements. returns: None, such an array."""
 
     def rule(types: tuple[DataType, ...], constants: Constants) -> Signature | Refusal | None:
         if len(types) != 2 or types[0].kind not in {Kind.ARRAY, Kind.NULL}:
@@ -67,7 +67,7 @@ def array_and_element(what: str, returns: DataType) -> SignatureRule:
         common = common_of(what, (element, types[1]), (None, constants[1]))
         if isinstance(common, Refusal) or common is None or common.kind not in ELEMENTS:
             return common if isinstance(common, Refusal) else None
-        return Signature((array(common), common), returns)
+        return Signature((array(common), common), returns or array(common))
 
     return rule
 

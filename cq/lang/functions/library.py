@@ -2,10 +2,12 @@
 
 from cq.lang.functions import (
     arithmetic,
+    array_building,
     arrays,
     comparison,
     conditional,
     integers,
+    json_text,
     mathematics,
     regular,
     rounding,
@@ -19,10 +21,12 @@ from cq.lang.functions import (
 
 LOADED = (
     arithmetic,
+    array_building,
     arrays,
     comparison,
     conditional,
     integers,
+    json_text,
     mathematics,
     regular,
     rounding,

@@ -21,6 +21,7 @@ from cq.lang.expressions import Cast as BoundCast
 from cq.lang.functions import Refusal, Scalar, Signature, all_names, extract_parts, lookup, resolve, trunc_units
 from cq.lang.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind, Physical
 from cq.planner.binding.conversion import common, convert, settled, time_text
+from cq.planner.binding.json_steps import ARROWS, bind_steps
 from cq.planner.binding.literals import (
     bind_interval,
     bind_number,
@@ -213,18 +214,22 @@ class ExprBinder:
         return self.call(NEGATE, [operand], node.span, [node.operand])
 
     def binary(self, node: ast.Binary) -> Expr:
+        if node.op in ARROWS:
+            return bind_steps(self, node, self.bind)
+        if node.op not in {*TURNED, "IS DISTINCT FROM", "IS NOT DISTINCT FROM"}:
+            bind = partial(self.beside, other=VARCHAR) if node.op == "||" else self.bind
+            left, right = each(bind, (node.left, node.right))
+            return self.arithmetic(node.op, left, right, node.span)
         left, right = self.sides(node.left, node.right)
-        if node.op in {"IS DISTINCT FROM", "IS NOT DISTINCT FROM"}:
+        if node.op not in TURNED:
             same = self.not_distinct(left, right, node.span)
             return self.negated(same, node.span) if node.op == "IS DISTINCT FROM" else same
-        if node.op in TURNED:
-            if isinstance(node.left, ast.Binary) and node.left.op in TURNED and right.type not in {BOOLEAN, NULL}:
-                raise compile_error(
-                    "CQ0301", "comparisons cannot be chained", node.op_span, label="the third side begins here",
-                    help="repeat the middle: a < x AND x < b, or write x BETWEEN a AND b",
-                )  # fmt: skip
-            return self.compare(node.op, left, right, node.span)
-        return self.arithmetic(node.op, left, right, node.span)
+        if isinstance(node.left, ast.Binary) and node.left.op in TURNED and right.type not in {BOOLEAN, NULL}:
+            raise compile_error(
+                "CQ0301", "comparisons cannot be chained", node.op_span, label="the third side begins here",
+                help="repeat the middle: a < x AND x < b, or write x BETWEEN a AND b",
+            )  # fmt: skip
+        return self.compare(node.op, left, right, node.span)
 
     def compare(self, op: str, left: Expr, right: Expr, span: Span) -> Expr:
         """`left op right`, both converted to their common type."""

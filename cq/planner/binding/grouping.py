@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from cq.errors import NOWHERE, CompileError, Span, compile_error
 from cq.lang.expressions import Column, Expr, Literal, columns_of, format_expr
 from cq.planner.binding.calls import OverCall, Rank, SelectCalls
+from cq.planner.binding.made import aggregate_call, column, compared, integer
 from cq.planner.binding.scope import Hole, Relation, Room, SessionWindow, holes_of
 from cq.planner.binding.traits import origin, window_bound
-from cq.planner.operators import Aggregate, Lag, SessionAggregate, Window, WindowAggregate, WindowKind
+from cq.planner.operators import Aggregate, Filter, Lag, SessionAggregate, Window, WindowAggregate, WindowKind
 from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
@@ -227,8 +228,13 @@ def _at_the_end(
             ),
         )
     keys = _distinct_keys(group)
-    key_names, aggregate_names = _names(keys, calls.aggregates, items)
-    result = Aggregate(node, keys, tuple(calls.aggregates), key_names, aggregate_names, span=span)
+    aggregates, constant = list(calls.aggregates), group and not keys
+    if constant:
+        aggregates.append(aggregate_call("count", span=span))
+    key_names, aggregate_names = _names(keys, aggregates, items)
+    result: LogicalNode = Aggregate(node, keys, tuple(aggregates), key_names, aggregate_names, span=span)
+    if constant:  # a group of rows, not of nothing
+        result = Filter(result, compared("<", integer(0), column(result, len(result.schema) - 1), span), span=span)
     return Grouped(result, {k: i for i, k in enumerate(keys)}, len(keys))
 
 

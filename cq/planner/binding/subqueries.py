@@ -8,12 +8,13 @@ the join: of EXISTS and IN any conditions, of a value equalities, by which its a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from cq.errors import CompileError, Span, compile_error
+from cq.errors import CompileError, Diagnostic, Span, compile_error
 from cq.grammar import ast, inline
-from cq.grammar.ast.nodes import children
+from cq.grammar.ast.nodes import children, walk
 from cq.lang.expressions import (
     Case,
     Coalesce,
@@ -127,15 +128,15 @@ class Inside:
 
 
 def correlated(query: ast.Query, outer: Relation, queries: Queries) -> Inside | None:
-    """The sub-query, if its WHERE names columns of the query around it; else None."""
+    """The sub-query, if its WHERE or its select list names columns of the query around it; else None."""
     select = query.body
-    if not isinstance(select, ast.Select) or not select.relations or select.where is None:
+    if not isinstance(select, ast.Select) or not select.relations:
         return None
     here = queries.with_ctes(query)
     relation, where = here.from_clause(select)
     parts = parts_of(where)
     about = [p for p in parts if any(_is_outer(ref, relation, outer) for ref in _references(p))]
-    if not about:
+    if not about and not any(_is_outer(ref, relation, outer) for i in select.items for ref in _references(i)):
         return None
     counted = query.limit or query.offset
     if counted is not None:
@@ -147,6 +148,30 @@ def correlated(query: ast.Query, outer: Relation, queries: Queries) -> Inside | 
         )
     rest = all_of([p for p in parts if not any(p is a for a in about)])
     return Inside(select, with_windows(relation), rest, about, here)
+
+
+@contextmanager
+def naming(query: ast.Query, outer: Relation) -> Iterator[None]:
+    """Within it, a name that is unknown in the query, but is that of a column of the query around it, says so."""
+    try:
+        yield
+    except CompileError as error:
+        refs = {n.span: n for n in walk(query) if isinstance(n, ast.ColumnRef) and finds(outer, n)}
+        raise CompileError(
+            *(_outer_name(refs[d.span]) if d.code == "CQ0203" and d.span in refs else d for d in error.diagnostics)
+        ) from None
+
+
+def _outer_name(ref: ast.ColumnRef) -> Diagnostic:
+    return Diagnostic(
+        "CQ0502",
+        f"{inline.expr(ref)} is a column of the query around, which only WHERE of its own sub-queries can name",
+        ref.span,
+        help=(
+            "compare it there with a column that the sub-query has in its FROM",
+            "or join the two, and GROUP BY the columns of the query around",
+        ),
+    )
 
 
 def _references(node: ast.Node) -> Iterator[ast.ColumnRef]:
@@ -229,13 +254,21 @@ def _lifted(e: Expr, width: int, new_width: int, above: Above) -> Expr:
 
 def bind_match(node: ast.InQuery | ast.Exists, negated: bool, binder: ExprBinder, queries: Queries) -> Match:
     """The condition over the rows of `binder`. CQ0406 where rows would wait for an end that never comes."""
-    outer = binder.relation
     query = node.query if isinstance(node, ast.InQuery) else _without_limit(node.query)
+    with naming(query, binder.relation):
+        return _bind_match(node, query, negated, binder, queries)
+
+
+def _bind_match(
+    node: ast.InQuery | ast.Exists, query: ast.Query, negated: bool, binder: ExprBinder, queries: Queries
+) -> Match:
+    outer = binder.relation
     inside = correlated(query, outer, queries)
     if inside is None:
         rows = queries.nested(query)
         inner, about = relation_of(rows, None, "the sub-query", query.span), []
     else:
+        inside = replace(inside, select=_repeating(inside.select, isinstance(node, ast.Exists)))
         _refuse_grouped(inside, node)
         rows = inside.queries.passing(inside.rest, inside.relation)
         inner, about = replace(inside.relation, node=rows), inside.about
@@ -246,10 +279,10 @@ def bind_match(node: ast.InQuery | ast.Exists, negated: bool, binder: ExprBinder
     width, counted = len(outer.node.schema), None
     if isinstance(node, ast.InQuery):
         sought = settled(replace(binder, clause=replace(binder.clause, name=SOUGHT, queries=False)).bind(node.operand))
-        given = _given(inside, inner, query, queries)
-        equal = pairs.compare("=", sought, _shifted(given, width), node.span)
+        given = _given(inner, query, width) if inside is None else pairs.bind(_only_item(inside, query))
+        equal = pairs.compare("=", sought, given, node.span)
         if negated and (sought.nullable or given.nullable):
-            if about:
+            if inside is not None:
                 equal = Coalesce(BOOLEAN, False, (equal, Literal(BOOLEAN, False, True)), span=node.span)
             else:
                 counted = Counted(sought, _counts(inner, queries))
@@ -261,18 +294,18 @@ def bind_match(node: ast.InQuery | ast.Exists, negated: bool, binder: ExprBinder
     return Match(rows, tuple(c for e in on for c in conjuncts(e)), width, negated, node.span, counted)
 
 
-def _shifted(e: Expr, by: int) -> Expr:
-    return transform(e, lambda c: replace(c, index=c.index + by) if isinstance(c, Column) else c)
+def _given(inner: Relation, query: ast.Query, width: int) -> Expr:
+    """The value that the rows of IN give, behind so many columns. CQ0307 where they give several."""
+    columns = [c.expr for c in inner.columns]
+    if len(columns) != 1:
+        raise _several_columns(len(columns), query)
+    return transform(columns[0], lambda c: replace(c, index=c.index + width) if isinstance(c, Column) else c)
 
 
-def _given(inside: Inside | None, inner: Relation, query: ast.Query, queries: Queries) -> Expr:
-    """The value that the rows of IN give, over them. CQ0307 where they give several."""
-    if inside is None:
-        columns = [c.expr for c in inner.columns]
-        if len(columns) != 1:
-            raise _several_columns(len(columns), query)
-        return columns[0]
-    return ExprBinder(inner, queries.parameters, INSIDE, SelectCalls({})).bind(_only_item(inside, query))
+def _repeating(select: ast.Select, exists: bool) -> ast.Select:
+    """The select without DISTINCT: IN and EXISTS ask whether there is a row, not how many; which one DISTINCT ON keeps,
+    only EXISTS does not ask."""
+    return replace(select, distinct=False, distinct_on=()) if exists or not select.distinct_on else select
 
 
 def _only_item(inside: Inside, query: ast.Query) -> ast.Expr:
@@ -339,6 +372,11 @@ class Value:
 
 def bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> Value:
     """The value of a query of which at most one row is known to come. CQ0502 where several may."""
+    with naming(query, binder.relation):
+        return _bind_value(query, binder, queries)
+
+
+def _bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> Value:
     outer = binder.relation
     inside = correlated(query, outer, queries)
     found = _one_row(query, outer, queries) if inside is None else _of_group(query, inside, binder)

@@ -23,7 +23,6 @@ from cq.planner.operators import Filter, OrderKey, Project, Sort, Trigger, Union
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import (
     Access,
-    Choose,
     Delete,
     Emit,
     Insert,
@@ -33,6 +32,7 @@ from cq.planner.plan.transactions import (
     Step,
     Update,
     every,
+    rebuilt,
 )
 
 
@@ -286,21 +286,12 @@ def _mover(places: tuple[int, ...], own: int, end: int) -> Callable[[Expr], Expr
 def _renumbered(program: Program, first: int) -> Program:
     """The program where its accesses are counted from another one on."""
 
-    def move(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-        return tuple(map(one, steps))
-
     def one(step: Step) -> Step:
-        match step:
-            case Insert(access=a, conflict=conflict):
-                return replace(step, access=a + first, conflict=None if conflict is None else move(conflict))
-            case Read(access=a) | Update(access=a) | Delete(access=a):
-                return replace(step, access=a + first)
-            case Choose(then=then, otherwise=otherwise):
-                return replace(step, then=move(then), otherwise=move(otherwise))
-            case _:
-                return step
+        if isinstance(step, Read | Insert | Update | Delete):
+            return replace(step, access=step.access + first)
+        return step
 
-    return replace(program, steps=move(program.steps))
+    return replace(program, steps=rebuilt(program.steps, one))
 
 
 def _only_of(program: Program, stream: int) -> Program:

@@ -46,6 +46,7 @@ from cq.planner.plan.transactions import (
     Step,
     Update,
     places,
+    rebuilt,
 )
 
 BODY = Clause("a trigger", advice="keep the aggregate in a table: UPDATE t SET n = n + 1 WHERE k = new.k")
@@ -151,7 +152,7 @@ class BodyBinder:
         steps = self.steps(self.node.body)
         if self.outputs is None:
             steps = (*steps, Emit(()))
-        return Program(self.node.name, when, steps, self.outputs or ())
+        return Program(self.node.name, when, self.aligned(steps), self.outputs or ())
 
     # ------------------------------------------------------------------------------------------------------- scopes
 
@@ -469,7 +470,7 @@ class BodyBinder:
         return Emit(self.output(values, items, node.span), condition)
 
     def output(self, values: Sequence[Expr], items: Sequence[ast.SelectItem], span: Span) -> tuple[Expr, ...]:
-        """The values as the trigger's columns: the first SELECT says their names and types."""
+        """The values as the trigger's columns: the first SELECT says their names, all of them their types."""
         if self.outputs is None:
             names = [_name(item, n) for n, item in enumerate(items, 1)]
             self.outputs = tuple(Field(n, v.type, True) for n, v in zip(names, values, strict=True))
@@ -478,19 +479,27 @@ class BodyBinder:
                 raise compile_error(
                     "CQ0409", f'two columns of the trigger are named "{twice}"', span, help="give one of them an alias"
                 )
-            return tuple(values)
-        types = [f.type for f in self.outputs]
-        fits = len(types) == len(values) and all(
-            common_type(v.type, t) == t for v, t in zip(values, types, strict=True)
-        )
-        if not fits:
+        types = [common_type(f.type, v.type) for f, v in zip(self.outputs, values, strict=False)]
+        if len(self.outputs) != len(values) or None in types:
             raise compile_error(
                 "CQ0307",
                 f"this SELECT gives other columns than the first one of trigger {self.node.name}",
                 span,
-                help=f"the first one gives {', '.join(map(str, types))}: CAST the values to these types",
+                help=f"the first one gives {', '.join(str(f) for f in self.outputs)}: CAST the values to these types",
             )
-        return tuple(convert(v, t) for v, t in zip(values, types, strict=True))
+        self.outputs = tuple(replace(f, type=t) for f, t in zip(self.outputs, types, strict=True) if t is not None)
+        return tuple(values)
+
+    def aligned(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """The steps with the rows of every SELECT in the types that hold those of all."""
+        types = [f.type for f in self.outputs or ()]
+
+        def one(step: Step) -> Step:
+            if isinstance(step, Emit):
+                return replace(step, values=tuple(map(convert, step.values, types)))
+            return step
+
+        return rebuilt(steps, one)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ reason, and nothing is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -199,6 +199,21 @@ def own_expressions(step: Step) -> tuple[Expr, ...]:
             return ()
 
 
+def rebuilt(steps: Sequence[Step], change: Callable[[Step], Step]) -> tuple[Step, ...]:
+    """The steps with `change` applied to each, those inside first."""
+
+    def one(step: Step) -> Step:
+        match step:
+            case Insert(conflict=conflict) if conflict is not None:
+                return change(replace(step, conflict=rebuilt(conflict, change)))
+            case Choose(then=then, otherwise=otherwise):
+                return change(replace(step, then=rebuilt(then, change), otherwise=rebuilt(otherwise, change)))
+            case _:
+                return change(step)
+
+    return tuple(map(one, steps))
+
+
 def mapped(steps: Sequence[Step], change: Change) -> tuple[Step, ...]:
     """The steps with `change` applied to their expressions."""
 
@@ -209,19 +224,18 @@ def mapped(steps: Sequence[Step], change: Change) -> tuple[Step, ...]:
         match step:
             case Update(values=values, condition=condition) | Emit(values=values, condition=condition):
                 return replace(step, values=tuple(map(change, values)), condition=maybe(condition))
-            case Insert(values=values, conflict=conflict):
-                inside = None if conflict is None else mapped(conflict, change)
-                return replace(step, values=tuple(map(change, values)), conflict=inside)
+            case Insert(values=values):
+                return replace(step, values=tuple(map(change, values)))
             case Delete(condition=condition):
                 return replace(step, condition=maybe(condition))
-            case Choose(condition=met, then=then, otherwise=otherwise):
-                return Choose(change(met), mapped(then, change), mapped(otherwise, change))
+            case Choose(condition=met):
+                return replace(step, condition=change(met))
             case Reject(reason=reason):
                 return Reject(change(reason))
             case _:
                 return step
 
-    return tuple(map(one, steps))
+    return rebuilt(steps, one)
 
 
 def moved(expr: Expr, width: int, positions: Mapping[int, int], by: int) -> Expr:

@@ -27,10 +27,11 @@ from cq.lang.expressions import (
     columns_of,
     conjunction,
     conjuncts,
+    remap,
     substitute,
     walk,
 )
-from cq.planner.operators import Filter, Over, Project, Sort, UnionAll, Unnest, WindowAggregate
+from cq.planner.operators import Filter, Join, Over, Project, Sort, UnionAll, Unnest, WindowAggregate
 from cq.planner.operators.pruning import prune
 from cq.planner.operators.window import FIRST_KEY
 from cq.planner.plan.calls import AggregateCall
@@ -158,6 +159,35 @@ def filter_below_union(node: LogicalNode, uses: Uses) -> LogicalNode | None:
     match node:
         case Filter(input=UnionAll(branches=branches) as union, predicate=p) if uses.once(union) and not can_fail(p):
             return replace(union, branches=tuple(Filter(b, p, span=node.span) for b in branches))
+    return None
+
+
+@rule(Phase.PUSHDOWN)
+def filter_below_join(node: LogicalNode, uses: Uses) -> LogicalNode | None:
+    """Filter(p AND q AND r, Join(x, y)) = Filter(r, Join(Filter(p, x), Filter(q, y))) if p reads x only, q reads y only
+    and nothing here can fail.
+
+    The values of a pair are those of its rows, pairs do not depend on other pairs, and no time is used. In a LEFT JOIN
+    only p moves: left rows are kept, but a right row that q drops would leave its left row without a pair. In a FULL
+    JOIN neither does.
+    """
+    match node:
+        case Filter(input=Join(left=left, right=right, right_outer=False) as join, predicate=p) if uses.once(join):
+            if can_fail(p) or join.can_fail:
+                return None
+            width, parts = len(left.schema), conjuncts(p)
+            mine = [c for c in parts if columns_of(c) and max(columns_of(c)) < width]
+            other = [c for c in parts if columns_of(c) and min(columns_of(c)) >= width and not join.left_outer]
+            if not mine and not other:
+                return None
+            if mine:
+                left = Filter(left, conjunction(mine), span=node.span)
+            if other:
+                places = {width + n: n for n in range(len(right.schema))}
+                right = Filter(right, conjunction([remap(c, places) for c in other]), span=node.span)
+            below = replace(join, left=left, right=right)
+            rest = [c for c in parts if c not in mine and c not in other]
+            return replace(node, input=below, predicate=conjunction(rest)) if rest else below
     return None
 
 

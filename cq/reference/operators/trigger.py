@@ -50,6 +50,7 @@ class TriggerRows(RowOperator):
         self._width = len(node.frame)
         self._starts = places(node.width, node.tables, node.accesses)
         self._tables: list[dict[Row, Row]] = [_initial(t) for t in node.tables]
+        self._conditions = {t.name: [evaluator(c.expr) for c in t.conditions] for t in node.tables}
         self._keys = [keys_of(a.key) for a in node.accesses]
         self._made = sum(len(p.outputs) for p in node.programs)
         self._whens = [None if p.when is None else evaluator(p.when) for p in node.programs]
@@ -142,6 +143,7 @@ class TriggerRows(RowOperator):
             new = t.frame[start + 1 : start + 1 + len(table.fields)]
             for column, value in zip(step.columns, values(t.frame), strict=True):
                 new[column] = value
+            self._demand(table, new)
             self._write(step.access, t, new)
 
         return run
@@ -153,6 +155,7 @@ class TriggerRows(RowOperator):
 
         def run(t: Transaction) -> None:
             new = list(values(t.frame))
+            self._demand(table, new)
             if not t.frame[start]:
                 self._write(step.access, t, new)
             elif conflict is None:
@@ -180,16 +183,19 @@ class TriggerRows(RowOperator):
         return self._keys[access](transaction.frame)
 
     def _write(self, access: int, transaction: Transaction, new: list[Any]) -> None:
-        """The row is the access's, if it may be in the table."""
-        start, table = self._place(access)
+        """The row is the access's."""
+        start = self._starts[access]
+        transaction.writes[self._node.accesses[access].table, self._key(access, transaction)] = tuple(new)
+        transaction.frame[start : start + 1 + len(new)] = [True, *new]
+
+    def _demand(self, table: KeyedTable, new: list[Any]) -> None:
+        """Reject the event if the row may not be in the table."""
         for column, (field, value) in enumerate(zip(table.fields, new, strict=True)):
             if value is None and not field.nullable:
                 raise Rejected(table.missing(column))
-        for condition in table.conditions:
-            if evaluator(condition.expr)(tuple(new)) is False:
+        for condition, met in zip(table.conditions, self._conditions[table.name], strict=True):
+            if met(tuple(new)) is False:
                 raise Rejected(table.broken(condition))
-        transaction.writes[self._node.accesses[access].table, self._key(access, transaction)] = tuple(new)
-        transaction.frame[start : start + 1 + len(new)] = [True, *new]
 
 
 def _initial(table: KeyedTable) -> dict[Row, Row]:

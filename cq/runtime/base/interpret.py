@@ -38,11 +38,13 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.values.divisors",
     "cq.runtime.values.numerals",
     "cq.runtime.values.decimals",
+    "cq.runtime.values.array_building",
     "cq.runtime.values.arrays",
     "cq.runtime.values.building",
     "cq.runtime.values.digests",
     "cq.runtime.values.doubles",
     "cq.runtime.values.times",
+    "cq.runtime.values.json_paths",
     "cq.runtime.values.patterns",
     "cq.runtime.values.regular",
     "cq.lang.calendar",  # registered by cq.runtime.values.times

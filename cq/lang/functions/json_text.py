@@ -1,0 +1,293 @@
+"""Functions of JSON in a text: values by a path, which is a literal.
+
+A text is one JSON value with blanks around it. Control characters may stand in its strings as they are; nothing else
+beyond RFC 8259 may. Of fields of one name the first counts under which the rest of the path is found, and not null.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from cq.lang.functions.registry import Constants, Refusal, Signature, SignatureRule, scalar
+from cq.lang.functions.signatures import fixed
+from cq.lang.types import BOOLEAN, INTEGER, VARCHAR, DataType, Kind
+
+MOST_DEPTH = 200  # objects and arrays inside each other
+MOST_STEPS = 50
+MOST_INDEX = 2**31 - 1
+Path = tuple["str | int", ...]
+_STEP = re.compile(r"\.([^.\[\]'\"?*\\\x00-\x1f]+)|\[([0-9]{1,10})\]|\[(['\"])([^'\"?*\\\x00-\x1f]+)\3\]")
+
+
+@lru_cache(maxsize=256)
+def path_of(text: str) -> Path | None:
+    """The names and the numbers of elements in a path; None when it is none of ours."""
+    steps: list[str | int] = []
+    at = 1
+    while at < len(text):
+        step = _STEP.match(text, at)
+        if step is None or (step[2] and int(step[2]) > MOST_INDEX):
+            return None
+        steps.append(int(step[2]) if step[2] else step[1] or step[4])
+        at = step.end()
+    return tuple(steps) if text[:1] == "$" and len(steps) <= MOST_STEPS else None
+
+
+def _by_path(function: str, returns: DataType) -> SignatureRule:
+    """A text and a literal path."""
+
+    def rule(types: tuple[DataType, ...], constants: Constants) -> Signature | Refusal | None:
+        if len(types) != 2 or any(t.kind not in {Kind.VARCHAR, Kind.NULL} for t in types):
+            return None
+        if not isinstance(constants[1], str):
+            return Refusal("CQ0302", f"{function} needs a literal path", f"write {function}(x, '$.name[0]')")
+        if path_of(constants[1]) is None:
+            help = "a path is $ and names and numbers of elements: $.a.b[0], $['a b'][1]"
+            return Refusal("CQ0302", f"'{constants[1]}' is no path to one value", help)
+        return Signature((VARCHAR, VARCHAR), returns)
+
+    return rule
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as it is written."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of an object as they stand."""
+
+    pairs: list[tuple[str, Value]]
+
+
+Value = Fields | list[Any] | str | Number | bool | None
+
+
+def _no_constant(text: str) -> Number:
+    raise ValueError(text)  # NaN and Infinity are no JSON
+
+
+@lru_cache(maxsize=64)
+def document(text: str) -> list[Value]:
+    """The value that the text is, in a list; an empty list when it is none."""
+    try:
+        value: Value = json.loads(
+            text, strict=False, parse_float=Number, parse_int=Number, parse_constant=_no_constant,
+            object_pairs_hook=Fields,
+        )  # fmt: skip
+    except (ValueError, RecursionError):
+        return []
+    return [value] if _depth(value) <= MOST_DEPTH else []
+
+
+def _inside(value: Value) -> list[Value]:
+    if isinstance(value, Fields):
+        return [v for _, v in value.pairs]
+    return value if isinstance(value, list) else []
+
+
+def _depth(value: Value) -> int:
+    """How many objects and arrays stand inside each other."""
+    level, depth = [value], 0
+    while level := [v for v in level if isinstance(v, list | Fields)]:
+        depth += 1
+        level = [v for outer in level for v in _inside(outer)]
+    return depth
+
+
+def found(value: Value, path: Path) -> Value:
+    """What the path leads to; None when it leads nowhere, or to null."""
+    if not path:
+        return value
+    step, rest = path[0], path[1:]
+    if isinstance(step, str):
+        inner = [v for name, v in value.pairs if name == step] if isinstance(value, Fields) else []
+    else:
+        inner = value[step : step + 1] if isinstance(value, list) else []
+    return next((v for v in (found(i, rest) for i in inner) if v is not None), None)
+
+
+def is_text(text: str) -> bool:
+    """Whether every letter is a character: half of a surrogate pair is none."""
+    return not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def scalar_text(value: Value) -> str | None:
+    """A string, a number as it is written, true or false; None for everything else."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = value.text if isinstance(value, Number) else value
+    return text if isinstance(text, str) and is_text(text) else None
+
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _letter(c: str) -> str:
+    if " " <= c < "\ud800" or "\udfff" < c <= "\uffff":
+        return _ESCAPES.get(c, c)
+    units = c.encode("utf-16-be", "surrogatepass")
+    return _ESCAPES.get(c) or "".join(f"\\u{units[i : i + 2].hex().upper()}" for i in range(0, len(units), 2))
+
+
+def _quoted(text: str) -> str:
+    return '"' + "".join(map(_letter, text)) + '"'
+
+
+def compact(value: Value) -> str:
+    """The value as JSON without blanks; numbers as they are written, control characters and those beyond U+FFFF as
+    escapes."""
+    if isinstance(value, Fields):
+        return "{" + ",".join(f"{_quoted(name)}:{compact(v)}" for name, v in value.pairs) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(compact, value)) + "]"
+    if isinstance(value, str):
+        return _quoted(value)
+    return "null" if value is None else str(scalar_text(value))
+
+
+def _at(x: str, path: str) -> Value:
+    steps = path_of(path)
+    assert steps is not None, "a path that is none"
+    return next((found(value, steps) for value in document(x)), None)
+
+
+# -- Spark ------------------------------------------------------------------------------------------------------------
+
+# Spark's parser writes numbers anew, and shows a string as it shows true, null and objects. So every string and number
+# becomes a string with a mark: behind a string, before a number. What has no mark is a word, an object or an array.
+_SCALARS = r"""r'(?s)"([^"\\]*+(?:\\.[^"\\]*+)*+)"|(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)'"""
+_MARKED = r"""'"$1\u0001$2"'"""
+_MARKED_NUMBER = r"""r'"\\u0001(-?[0-9][0-9.eE+-]*)"'"""
+_COMPACT = rf"""replace(regexp_replace(j, {_MARKED_NUMBER}, '$1'), r'\u0001"', '"')"""
+_SPARK_NESTED = f"when j <> 'null' then {_COMPACT} "
+
+
+def spark_path(path: str) -> str:
+    """The path in the text with marks."""
+    steps = path_of(path)
+    assert steps is not None, "a path that is none"
+    return "$[0]['r']" + "".join(f"['{s}\x01']" if isinstance(s, str) else f"[{s}]" for s in steps)
+
+
+def _spark_whole(text: str) -> str:
+    """JSON in which the text must be one value, not only begin with one."""
+    return f"""concat('[{{"r":', {text}, '}}]')"""
+
+
+def _spark_at(args: tuple[str, ...], otherwise: str = "") -> str:
+    """The scalar at a path of a text; `otherwise` for what has no mark and is no truth value."""
+    whole = _spark_whole(f"regexp_replace({args[0]}, {_SCALARS}, {_MARKED})")
+    leaf = f"get_json_object({whole}, {args[1]})"
+    return (
+        rf"transform(array({leaf}), j -> case when endswith(j, '\u0001') then left(j, length(j) - 1) "
+        rf"when startswith(j, '\u0001') then substring(j, 2) when j in ('true', 'false') then j {otherwise}end)[0]"
+    )
+
+
+@scalar(
+    "json_value",
+    "json_value(text, path)",
+    _by_path("JSON_VALUE", VARCHAR),
+    spark=lambda _, args: _spark_at(args),
+    spark_literals={1: spark_path},
+    native="json_value",
+    may_be_null=True,
+    examples=[
+        """json_value('{"a": {"b": [10, "x"]}}', '$.a.b[1]') = 'x'""",
+        """json_value('{"price": 1.50}', '$.price') = '1.50'""",
+        """json_value('{"a b": true}', '$["a b"]') = 'true'""",
+        r"""json_value('{"a": "\u00e9"}', '$.a') = 'é'""",
+        """json_value('{"a": null}', '$.a') = null""",
+        """json_value('{"a": [1]}', '$.a') = null""",
+        """json_value('{"a": 1', '$.a') = null""",
+        """json_value('[1, 2]', '$[5]') = null""",
+        "json_value(null, '$.a') = null",
+    ],
+)
+def json_value(x: str, path: str) -> str | None:
+    """The string, number or truth value at a path, a literal, as text; NULL for null, an object, an array, where the
+    path leads nowhere, and in a text that is no JSON."""
+    return scalar_text(_at(x, path))
+
+
+@scalar(
+    "get_json_object",
+    "get_json_object(text, path), text ->> 'name'",
+    _by_path("GET_JSON_OBJECT", VARCHAR),
+    spark=lambda _, args: _spark_at(args, _SPARK_NESTED),
+    spark_literals={1: spark_path},
+    native="get_json_object",
+    may_be_null=True,
+    aliases=("json_extract_string", "json_extract_path_text"),
+    examples=[
+        """get_json_object('{"a": {"b": [1.50, "x"]}}', '$.a') = '{"b":[1.50,"x"]}'""",
+        """get_json_object('{"a": "x"}', '$.a') = 'x'""",
+        """('{"a": {"b": 7}}' -> 'a' ->> 'b') = '7'""",
+        """('[[1], [2, 3]]' -> 1 ->> 0) = '2'""",
+        r"""get_json_object('[ "\u00e9\/", null ]', '$') = '["é/",null]'""",
+        """get_json_object('[null]', '$[0]') = null""",
+        "get_json_object('nothing', '$') = null",
+        "get_json_object(null, '$') = null",
+    ],
+)
+def get_json_object(x: str, path: str) -> str | None:
+    """As JSON_VALUE; of an object or array its JSON without blanks."""
+    value = _at(x, path)
+    return compact(value) if isinstance(value, list | Fields) else scalar_text(value)
+
+
+@scalar(
+    "json_array_length",
+    "json_array_length(text [, path])",
+    fixed(VARCHAR, returns=INTEGER),
+    spark=lambda _, args: f"json_array_length(get_json_object({_spark_whole(args[0])}, '$[0].r'))",
+    native="json_array_length",
+    may_be_null=True,
+    examples=[
+        """json_array_length('[1, [2, 3], {"a": 4}]') = 3""",
+        "json_array_length('[]') = 0",
+        """json_array_length('{"a": [1, 2]}', '$.a') = 2""",
+        """json_array_length('{"a": 1}') = null""",
+        "json_array_length('[1, 2') = null",
+        "json_array_length(null) = null",
+    ],
+)
+def json_array_length(x: str) -> int | None:
+    """How many elements the array has; NULL when the text is no JSON array."""
+    for value in document(x):
+        if isinstance(value, list):
+            return len(value)
+    return None
+
+
+@scalar(
+    "json_valid",
+    "json_valid(text)",
+    fixed(VARCHAR, returns=BOOLEAN),
+    spark=lambda _, args: (
+        f"if({args[0]} is null, null, coalesce(json_array_length({_spark_whole(args[0])}) = 1, false))"
+    ),
+    native="json_valid",
+    examples=[
+        """json_valid('{"a": [1, null]}') = true""",
+        "json_valid(' null ') = true",
+        """json_valid('{"a": 1,}') = false""",
+        "json_valid('01') = false",
+        "json_valid('') = false",
+        "json_valid(null) = null",
+    ],
+)
+def json_valid(x: str) -> bool:
+    """Whether the text is a JSON value."""
+    return bool(document(x))

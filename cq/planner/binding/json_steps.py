@@ -1,0 +1,47 @@
+"""JSON by steps: `x -> 'a' ->> 'b'` is GET_JSON_OBJECT(x, '$.a.b'). JSON has no type: a chain ends in text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cq.errors import compile_error
+from cq.grammar import ast
+from cq.lang.expressions import Expr, Literal
+from cq.lang.types import VARCHAR
+from cq.planner.binding.shorthands import Binder, shorthand
+
+ARROWS = frozenset(["->", "->>"])
+
+
+def bind_steps(binder: Binder, node: ast.Binary, bind: Callable[[ast.Expr], Expr]) -> Expr:
+    """The text that a chain of arrows leads to."""
+    if node.op == "->":
+        raise compile_error(
+            "CQ0501",
+            "-> gives JSON, and there is no type for it yet",
+            node.op_span,
+            help="write ->> for its text: x ->> 'a', x -> 'a' ->> 'b'",
+        )
+    steps, root = [_step(node.right)], node.left
+    while isinstance(root, ast.Binary) and root.op == "->":
+        steps.append(_step(root.right))
+        root = root.left
+    path = Literal(VARCHAR, False, "$" + "".join(reversed(steps)), span=node.right.span)
+    return binder.call("get_json_object", [bind(root), path], node.span, [root, node.right], node.op_span)
+
+
+def _step(node: ast.Expr) -> str:
+    """A step of a path: a name, a whole path, or the number of an element."""
+    if isinstance(node, ast.StringLiteral):
+        return node.value[1:] if node.value.startswith("$") else f"['{node.value}']"
+    assert isinstance(node, ast.NumberLiteral)
+    return f"[{node.text}]"
+
+
+@shorthand("json_array_length")
+def _json_array_length(binder: Binder, node: ast.Call) -> Expr:
+    """JSON_ARRAY_LENGTH(x, path): JSON_ARRAY_LENGTH(GET_JSON_OBJECT(x, path))."""
+    args = binder.positional(node, 1)
+    if len(args) == 2:
+        args = [binder.call("get_json_object", args, node.span, node.args, node.name_span)]
+    return binder.call("json_array_length", args, node.span, node.args, node.name_span)

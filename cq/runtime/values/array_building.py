@@ -1,0 +1,326 @@
+"""Arrays made of arrays: parts of them, orders of them, several in one. Conventions as in arrays.py.
+
+Most make a list of places, in step bytes, and take the elements that are there. How elements are compared says how they
+lie, too.
+
+Sharing: none. The state belongs to the kernel that calls.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import add128_hi, copy, ld_f64, ld_i64, ld_u8, max_i64, min_i64, st_f64, st_i64, st_u8, wadd
+from cq.runtime.layout.abi import STATE_RESULT, STATE_RESULT_HIGH, ErrorCode
+from cq.runtime.values.arrays import (
+    ITEM_WORDS,
+    TEXT,
+    WIDE,
+    array_bytes,
+    array_flags,
+    array_new,
+    array_of_texts,
+    element_order,
+    text_start,
+)
+from cq.runtime.values.text import step_bytes
+
+GOOD, OVERFLOW = int(ErrorCode.NONE), int(ErrorCode.OVERFLOW)
+ASCENDING, DESCENDING, NULLS_FIRST = 0, 1, 2  # how a list is ordered: bits
+
+
+@native("i64(i64)")
+def _width_of(how: int) -> int:
+    """How many words an element takes."""
+    if how == WIDE:
+        return 2
+    return 1
+
+
+# -- elements of one or two arrays ------------------------------------------------------------------------------------
+
+
+@native("void(i64, i64, i64)")
+def _put_item(item: int, array: int, place: int) -> None:
+    """The text at a place is an item of `array_of_texts`."""
+    count = ld_i64(array, 0)
+    start = text_start(array, place)
+    length = ld_i64(array, 1 + place) - start
+    if ld_u8(array, 8 + count * 8 + place) != 0:
+        length = -1
+    st_i64(item, 0, array + array_bytes(count, 1) + start)
+    st_i64(item, 1, length)
+
+
+@native("void(i64, i64, i64, i64, i64)")
+def _put_element(made: int, at: int, array: int, place: int, width: int) -> None:
+    """The element of a made array is that at a place of another; they are no texts."""
+    for n in range(width):
+        st_i64(made, 1 + at * width + n, ld_i64(array, 1 + place * width + n))
+    flags = 8 + ld_i64(array, 0) * width * 8
+    st_u8(made, 8 + ld_i64(made, 0) * width * 8 + at, ld_u8(array, flags + place))
+
+
+@native("i64(i64, i64, i64, i64, i64)")
+def array_take(state: int, array: int, places: int, count: int, how: int) -> int:
+    """The array of the elements at these places."""
+    if how == TEXT:
+        items = step_bytes(state, count * ITEM_WORDS * 8)
+        if items == 0:
+            return 0
+        for n in range(count):
+            _put_item(items + n * ITEM_WORDS * 8, array, ld_i64(places, n))
+        return array_of_texts(state, items, count)
+    width = _width_of(how)
+    made = array_new(state, count, width)
+    if made != 0:
+        for n in range(count):
+            _put_element(made, n, array, ld_i64(places, n), width)
+    return made
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def array_concat(state: int, array: int, other: int, how: int) -> int:
+    """The elements of one array, and then those of another."""
+    first = ld_i64(array, 0)
+    second = ld_i64(other, 0)
+    if how == TEXT:
+        items = step_bytes(state, (first + second) * ITEM_WORDS * 8)
+        if items == 0:
+            return 0
+        for n in range(first):
+            _put_item(items + n * ITEM_WORDS * 8, array, n)
+        for n in range(second):
+            _put_item(items + (first + n) * ITEM_WORDS * 8, other, n)
+        return array_of_texts(state, items, first + second)
+    width = _width_of(how)
+    made = array_new(state, first + second, width)
+    if made != 0:
+        copy(made + 8, array + 8, first * width * 8)
+        copy(made + 8 + first * width * 8, other + 8, second * width * 8)
+        flags = array_flags(made, how)
+        copy(flags, array_flags(array, how), first)
+        copy(flags + first, array_flags(other, how), second)
+    return made
+
+
+@native("i64(i64, i64)")
+def _places(state: int, count: int) -> int:
+    """Room for so many places; the first ones, ascending."""
+    places = step_bytes(state, count * 8)
+    if places != 0:
+        for n in range(count):
+            st_i64(places, n, n)
+    return places
+
+
+@native("i64(i64, i64, i64, i64, i64)", export=True)
+def array_slice(state: int, array: int, first: int, last: int, how: int) -> int:
+    """The elements from one number to another, from 1, or from -1 at the end."""
+    count = ld_i64(array, 0)
+    begin = first
+    if first < 0:
+        begin = max_i64(first, -count) + count + 1
+    end = last
+    if last < 0:
+        end = max_i64(last, -count - 1) + count + 1
+    begin = max_i64(begin, 1)
+    size = max_i64(min_i64(end, count) - begin + 1, 0)
+    if begin > count:
+        size = 0
+    places = _places(state, size)
+    if places == 0:
+        return 0
+    for n in range(size):
+        st_i64(places, n, begin - 1 + n)
+    return array_take(state, array, places, size, how)
+
+
+@native("i64(i64, i64, i64)", export=True)
+def array_reverse(state: int, array: int, how: int) -> int:
+    """The elements from the last to the first."""
+    count = ld_i64(array, 0)
+    places = _places(state, count)
+    if places == 0:
+        return 0
+    for n in range(count):
+        st_i64(places, n, count - 1 - n)
+    return array_take(state, array, places, count, how)
+
+
+# -- orders -----------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64, i64, i64, i64)")
+def _goes_before(keys: int, a: int, b: int, how: int, order: int) -> int:
+    """Whether the element at a place goes before that at another; not where they are equal."""
+    flags = array_flags(keys, how)
+    first = ld_u8(flags, a)
+    second = ld_u8(flags, b)
+    if first != 0 or second != 0:
+        if order & NULLS_FIRST:
+            return first > second
+        return first < second
+    if order & DESCENDING:
+        return element_order(keys, b, keys, a, how) < 0
+    return element_order(keys, a, keys, b, how) < 0
+
+
+@native("i64(i64, i64, i64, i64)")
+def _ordered(state: int, keys: int, how: int, order: int) -> int:
+    """The places in the order of the keys there, equal ones as they were: runs of 1, 2, 4, … are merged."""
+    count = ld_i64(keys, 0)
+    places = _places(state, count)
+    other = _places(state, count)
+    if places == 0 or other == 0:
+        return 0
+    run = 1
+    while run < count:
+        start = 0
+        while start < count:
+            middle = min_i64(start + run, count)
+            end = min_i64(middle + run, count)
+            left = start
+            right = middle
+            for n in range(start, end):
+                take_right = 0
+                if left >= middle:
+                    take_right = 1
+                elif right < end:
+                    take_right = _goes_before(keys, ld_i64(places, right), ld_i64(places, left), how, order)
+                if take_right != 0:
+                    st_i64(other, n, ld_i64(places, right))
+                    right += 1
+                else:
+                    st_i64(other, n, ld_i64(places, left))
+                    left += 1
+            start = end
+        was = places
+        places = other
+        other = was
+        run = run * 2
+    return places
+
+
+@native("i64(i64, i64, i64, i64, i64, i64)", export=True)
+def array_order(state: int, array: int, how: int, keys: int, keys_how: int, order: int) -> int:
+    """The elements in the order of the keys at their places, of which there are as many."""
+    places = _ordered(state, keys, keys_how, order)
+    if places == 0:
+        return 0
+    return array_take(state, array, places, ld_i64(array, 0), how)
+
+
+@native("i64(i64, i64, i64)", export=True)
+def array_distinct(state: int, array: int, how: int) -> int:
+    """The elements of which no equal one is before them; NULLs are equal."""
+    count = ld_i64(array, 0)
+    places = _ordered(state, array, how, ASCENDING)
+    kept = step_bytes(state, count * 8)
+    if places == 0 or kept == 0:
+        return 0
+    for n in range(count):
+        place = ld_i64(places, n)
+        st_i64(kept, place, 1)
+        if n > 0 and _goes_before(array, ld_i64(places, n - 1), place, how, ASCENDING) == 0:
+            st_i64(kept, place, 0)
+    size = 0
+    for n in range(count):
+        if ld_i64(kept, n) != 0:
+            st_i64(places, size, n)
+            size += 1
+    return array_take(state, array, places, size, how)
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def array_remove(state: int, array: int, other: int, how: int) -> int:
+    """The elements that do not equal the only one of another array."""
+    count = ld_i64(array, 0)
+    flags = array_flags(array, how)
+    places = _places(state, count)
+    if places == 0:
+        return 0
+    size = 0
+    for n in range(count):
+        if ld_u8(flags, n) != 0 or element_order(array, n, other, 0, how) != 0:
+            st_i64(places, size, n)
+            size += 1
+    return array_take(state, array, places, size, how)
+
+
+@native("i64(i64, i64, i64)", export=True)
+def array_extreme(array: int, how: int, order: int) -> int:
+    """The place of the first element, of those that are not NULL, in this order; -1 where there is none."""
+    flags = array_flags(array, how)
+    best = -1
+    for place in range(ld_i64(array, 0)):
+        if ld_u8(flags, place) == 0 and (best < 0 or _goes_before(array, place, best, how, order) != 0):
+            best = place
+    return best
+
+
+# -- sums and texts ---------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64, i64)", export=True)
+def array_sum(state: int, array: int, wide: int) -> int:
+    """An ErrorCode, and in the result words the sum of the words: OVERFLOW where it takes both, which `wide` allows."""
+    low = 0
+    high = 0
+    for place in range(ld_i64(array, 0)):
+        word = ld_i64(array, 1 + place)
+        high = add128_hi(high, low, word)
+        low = wadd(low, word)
+    if wide == 0 and high != low >> 63:
+        return OVERFLOW
+    st_i64(state, STATE_RESULT, low)
+    st_i64(state, STATE_RESULT_HIGH, high)
+    return GOOD
+
+
+@native("i64(i64, i64)", export=True)
+def array_sum_floats(state: int, array: int) -> int:
+    """GOOD, and in STATE_RESULT the sum of the doubles that are not NULL, from the first to the last."""
+    count = ld_i64(array, 0)
+    total = 0.0
+    for place in range(count):
+        if ld_u8(array, 8 + count * 8 + place) == 0:
+            total += ld_f64(array, 1 + place)
+    st_f64(state, STATE_RESULT, total)
+    return GOOD
+
+
+@native("i64(i64, i64, i64, i64, i64, i64, i64)", export=True)
+def array_join(
+    state: int, array: int, separator: int, separator_length: int, missing: int, missing_length: int, shows: int
+) -> int:
+    """The texts of an array, with separators between them. shows: 1, NULLs are shown as `missing`; 0, they are not."""
+    count = ld_i64(array, 0)
+    flags = array + 8 + count * 8
+    texts = array + array_bytes(count, 1)
+    size = 0
+    if count > 0:
+        size = ld_i64(array, count)
+    for place in range(count):
+        size += separator_length + missing_length * (ld_u8(flags, place) & shows)
+    made = step_bytes(state, size)
+    if made == 0:
+        return 0
+    out = made
+    begun = 0
+    for place in range(count):
+        null = ld_u8(flags, place)
+        if null == 0 or shows != 0:
+            if begun != 0:
+                copy(out, separator, separator_length)
+                out += separator_length
+            begun = 1
+            if null != 0:
+                copy(out, missing, missing_length)
+                out += missing_length
+            else:
+                start = text_start(array, place)
+                length = ld_i64(array, 1 + place) - start
+                copy(out, texts + start, length)
+                out += length
+    st_i64(state, STATE_RESULT, out - made)
+    return made

@@ -1,0 +1,43 @@
+"""Random triggers: native gives what the reference gives, and both what SQLite does with the same statements."""
+
+from __future__ import annotations
+
+import pytest
+from cases import Prepared, Way
+from random_triggers import by_sqlite, random_case
+
+INTERPRETED, COMPILED = range(15), range(1000, 1003)
+SLICE, ALL = range(0, 150, 50), range(150, 5000, 50)
+WAYS = [Way(threads, batch) for threads in (0, 1, 2, 4) for batch in (1, 3, 4096)]
+
+
+def prepared(seed: int) -> Prepared:
+    case = random_case(seed)
+    made = Prepared(case.text())
+    made.give(case.inputs(), (3,))
+    return made
+
+
+@pytest.mark.parametrize("first", [*SLICE, *(pytest.param(n, marks=pytest.mark.long) for n in ALL)])
+def test_the_reference_gives_what_sqlite_does(first: int) -> None:
+    for seed in range(first, first + 50):
+        case = random_case(seed)
+        outcome = prepared(seed).reference()
+        assert not outcome.error, (seed, outcome.message)
+        expected = by_sqlite(case)
+        for rows, name in zip(outcome.rows.values(), expected, strict=True):
+            assert [tuple(r) for r in rows] == expected[name], f"seed {seed}: {name} of\n{case.text()}"
+
+
+@pytest.mark.parametrize("seed", INTERPRETED)
+def test_interpreted_kernels_give_what_the_reference_gives(seed: int) -> None:
+    made = prepared(seed)
+    assert made.native(Way(interpreted=True)) == made.reference(), f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", COMPILED)
+def test_compiled_kernels_give_it_whatever_the_threads_and_batches(seed: int) -> None:
+    made = prepared(seed)
+    expected = made.reference()
+    for way in WAYS:
+        assert made.native(way) == expected, f"seed {seed}, {way}"

@@ -1,0 +1,304 @@
+"""Random triggers over small tables, as cq text and as what SQLite does with the same statements.
+
+Keys are few, so that accesses of one transaction meet in one row, and rows come and go. Values are small integers and
+texts, whose meaning both share; everything else of a trigger is drawn: statements, nesting, conditions, rejections.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+EVENT = ("a", "b", "c", "s")
+KEYS = ("k", "kk")
+TEXTS = ("", "x", "a text of more than twelve bytes", "y")
+Event = tuple[int | None, int | None, int | None, str | None]
+
+
+@dataclass(frozen=True)
+class Table:
+    """name (k [, kk], n NOT NULL, m, w): key of one or two columns, of which the second is a text."""
+
+    name: str
+    keys: int
+    check: str
+    rows: tuple[tuple[int, str, int], ...]
+
+    def create(self) -> str:
+        key = ", ".join(KEYS[: self.keys])
+        text = ", kk VARCHAR NOT NULL" if self.keys == 2 else ""
+        check = f", CHECK ({self.check})" if self.check else ""
+        columns = f"k BIGINT NOT NULL{text}, n BIGINT NOT NULL DEFAULT 2, m BIGINT, w VARCHAR DEFAULT 'w'"
+        return f"CREATE TABLE {self.name} ({columns}, PRIMARY KEY ({key}){check});"
+
+    def fill(self) -> str:
+        if not self.rows:
+            return ""
+        names = ", ".join((*KEYS[: self.keys], "n"))
+        rows = ", ".join(f"({k}, '{t}', {n})" if self.keys == 2 else f"({k}, {n})" for k, t, n in self.rows)
+        return f"INSERT INTO {self.name} ({names}) VALUES {rows};"
+
+
+@dataclass(frozen=True)
+class Sql:
+    """A statement that SQLite runs as it is, after `new.` has become a parameter's colon."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Show:
+    """A SELECT: its rows are the trigger's."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A rejection."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class If:
+    """IF … ELSE … END IF."""
+
+    condition: str
+    then: tuple[Statement, ...]
+    other: tuple[Statement, ...]
+
+
+Statement = Sql | Show | Signal | If
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """A trigger of stream `s0` or `s1`."""
+
+    name: str
+    stream: str
+    when: str
+    body: tuple[Statement, ...]
+
+    def text(self) -> str:
+        when = f" WHEN ({self.when})" if self.when else ""
+        body = "".join(f"  {line};\n" for line in map(_text, self.body))
+        return f"CREATE TRIGGER {self.name} AFTER INSERT ON {self.stream}{when} BEGIN ATOMIC\n{body}END;\n"
+
+
+def _text(statement: Statement) -> str:
+    match statement:
+        case Sql(text) | Show(text):
+            return text
+        case Signal(message):
+            return f"SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = {message}"
+        case If(condition, then, other):
+            yes = "".join(f"{_text(s)}; " for s in then)
+            no = "".join(f"{_text(s)}; " for s in other)
+            return f"IF {condition} THEN {yes}{f'ELSE {no}' if other else ''}END IF"
+
+
+@dataclass
+class Case:
+    """Tables, triggers on them, and events by stream in order of arrival: (stream, values)."""
+
+    tables: tuple[Table, ...]
+    triggers: tuple[Trigger, ...]
+    events: tuple[tuple[str, Event], ...]
+
+    def text(self) -> str:
+        streams = sorted({t.stream for t in self.triggers})
+        text = "".join(
+            f"CREATE STREAM {s} (a BIGINT, b BIGINT, c BIGINT, s VARCHAR, ts TIMESTAMP, WATERMARK FOR ts)"
+            " WITH (connector = 'memory');\n"
+            for s in streams
+        )
+        text += "".join(f"{t.create()}\n{t.fill()}\n" for t in self.tables)
+        text += "".join(t.text() for t in self.triggers)
+        names = [n for t in self.triggers for n in (t.name, f"{t.name}_rejected")]
+        shown = [f"SELECT {'*' if not n.endswith('_rejected') else 'a, b, c, s'} FROM {n};\n" for n in names]
+        return text + "".join(shown) + "".join(f"SELECT * FROM {t.name};\n" for t in self.tables)
+
+    def inputs(self) -> dict[str, list[tuple[object, ...]]]:
+        """The rows of the streams; their times give the order in which they are merged."""
+        rows: dict[str, list[tuple[object, ...]]] = {t.stream: [] for t in self.triggers}
+        for time, (stream, values) in enumerate(self.events):
+            rows[stream].append((*values, time))
+        return rows
+
+
+def random_case(seed: int) -> Case:
+    """The case of a seed."""
+    r = random.Random(seed)
+    names = [f"t{n}" for n in range(r.choice((1, 1, 2, 3)))]
+    tables = tuple(_table(r, n) for n in names)
+    streams = r.choice((("s0",), ("s0",), ("s0", "s1")))
+    body = _Body(r, tables)
+    triggers = tuple(
+        Trigger(f"g{n}", streams[n % len(streams)], r.choice(("", "", body.condition(0))), body.statements(0))
+        for n in range(len(streams) + r.randint(0, 1))
+    )
+    events = tuple((r.choice(streams), _event(r)) for _ in range(r.choice((0, 3, 40))))
+    return Case(tables, triggers, events)
+
+
+def _table(r: random.Random, name: str) -> Table:
+    keys = r.choice((1, 1, 2))
+    check = r.choice(("", "n >= 0", "m IS NULL OR m < 20", "n + COALESCE(m, 0) > -5"))
+    rows = {(k, r.choice(TEXTS) if keys == 2 else "") for k in range(r.randint(0, 4))}
+    return Table(name, keys, check, tuple((k, t, r.randint(1, 9)) for k, t in sorted(rows)))
+
+
+def _event(r: random.Random) -> Event:
+    def number() -> int | None:
+        return None if r.random() < 0.1 else r.randint(-1, 5)
+
+    return number(), number(), number(), None if r.random() < 0.1 else r.choice(TEXTS)
+
+
+@dataclass
+class _Body:
+    r: random.Random
+    tables: Sequence[Table]
+    shown: int = field(default=0)
+
+    def statements(self, depth: int) -> tuple[Statement, ...]:
+        return tuple(self.statement(depth) for _ in range(self.r.randint(1, 4 - depth)))
+
+    def statement(self, depth: int) -> Statement:
+        kind = self.r.choices(("update", "insert", "delete", "show", "if", "signal"), (5, 4, 2, 3, 3 * (depth < 2), 1))[
+            0
+        ]
+        table = self.r.choice(self.tables)
+        match kind:
+            case "update":
+                return Sql(f"UPDATE {table.name} SET {self.sets(table, '')} WHERE {self.key(table)}{self.more(table)}")
+            case "insert":
+                return self.insert(table)
+            case "delete":
+                return Sql(f"DELETE FROM {table.name} WHERE {self.key(table)}{self.more(table)}")
+            case "show":
+                if self.r.random() < 0.5:
+                    return Show(f"SELECT {self.number(1)} AS x, {self.text()} AS y")
+                own = f"SELECT {self.number(1, table)} AS x, w AS y FROM {table.name}"
+                return Show(f"{own} WHERE {self.key(table)}{self.more(table)}")
+            case "if":
+                other = self.statements(depth + 1) if self.r.random() < 0.5 else ()
+                return If(self.condition(0), self.statements(depth + 1), other)
+        return If(self.condition(0), (Signal("'no ' || new.s"),), ())
+
+    def insert(self, table: Table) -> Statement:
+        key = ", ".join((self.number(0), self.text())[: table.keys])
+        values = f"{key}, {self.number(1)}, {self.number(1)}, {self.text()}"
+        conflict = self.r.choice(("", " DO NOTHING", " DO UPDATE"))
+        said = f"INSERT INTO {table.name} VALUES ({values})"
+        if not conflict:
+            return Sql(said)
+        on = f"{said} ON CONFLICT ({', '.join(KEYS[: table.keys])}){conflict}"
+        return Sql(on if conflict == " DO NOTHING" else f"{on} SET {self.sets(table, 'excluded.')}")
+
+    def sets(self, table: Table, other: str) -> str:
+        extra = f" + {other}n" if other else ""
+        chosen = self.r.sample(
+            (f"n = {self.number(1, table)}{extra}", f"m = {self.number(1, table)}", f"w = {self.text()}"),
+            self.r.randint(1, 3),
+        )
+        return ", ".join(chosen)
+
+    def key(self, table: Table) -> str:
+        parts = [f"{table.name}.k = {self.number(0)}", f"{table.name}.kk = {self.text()}"]
+        return " AND ".join(parts[: table.keys])
+
+    def more(self, table: Table) -> str:
+        return f" AND {self.r.choice(('n > 3', 'm IS NULL', 'n < new.a'))}" if self.r.random() < 0.3 else ""
+
+    def number(self, depth: int, table: Table | None = None) -> str:
+        own = ("n", "m") if table is not None else ()
+        plain = ("new.a", "new.b", "new.c", str(self.r.randint(0, 3)), *own)
+        pick = self.r.random()
+        if (depth == 0 and pick < 0.85) or pick < 0.4:
+            return self.r.choice(plain)
+        if pick < 0.6:
+            return f"({self.r.choice(plain)} {self.r.choice('+-')} {self.r.choice(plain)})"
+        if pick < 0.7:
+            return f"COALESCE({self.r.choice(plain)}, {self.r.randint(0, 3)})"
+        other = self.r.choice(self.tables)
+        key = f"{other.name}.k = {self.r.choice(('new.a', 'new.b', '1'))}"
+        if other.keys == 2:
+            key += f" AND {other.name}.kk = {self.r.choice(('new.s', repr(TEXTS[1])))}"
+        return f"(SELECT {other.name}.{self.r.choice(('n', 'm'))} FROM {other.name} WHERE {key})"
+
+    def text(self) -> str:
+        return self.r.choice(("new.s", *(f"'{t}'" for t in TEXTS), "new.s || 'z'"))
+
+    def condition(self, depth: int) -> str:
+        compared = (
+            f"{self.r.choice(('new.a', 'new.b'))} {self.r.choice(('<', '=', '>='))} {self.r.choice(('new.c', '2'))}"
+        )
+        return self.r.choice((compared, f"NOT ({compared})", f"{compared} OR new.s IS NULL"))
+
+
+# -- SQLite -----------------------------------------------------------------------------------------------------------
+
+
+class _Rejected(Exception):
+    pass
+
+
+def by_sqlite(case: Case) -> dict[str, list[tuple[object, ...]]]:
+    """What the outputs of the case are: of each trigger its rows and the events it rejects, then the tables."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    for table in case.tables:
+        db.execute(table.create())
+        if table.rows:
+            db.execute(table.fill())
+    shown: dict[str, list[tuple[object, ...]]] = {}
+    for t in case.triggers:
+        shown[t.name], shown[f"{t.name}_rejected"] = [], []
+    for time, (stream, values) in enumerate(case.events):
+        given = dict(zip(EVENT, values, strict=True))
+        for t in case.triggers:
+            if t.stream == stream and (not t.when or _true(db, t.when, given)):
+                db.execute("SAVEPOINT event")
+                try:
+                    rows = list(_run(db, t.body, given))
+                except (_Rejected, sqlite3.IntegrityError):
+                    db.execute("ROLLBACK TO event")
+                    shown[f"{t.name}_rejected"].append(values)
+                else:
+                    shown[t.name] += rows if _shows(t.body) else [(*values, time)]
+                db.execute("RELEASE event")
+    for table in case.tables:
+        order = ", ".join(KEYS[: table.keys])
+        shown[table.name] = db.execute(f"SELECT * FROM {table.name} ORDER BY {order}").fetchall()
+    return shown
+
+
+def _bound(text: str) -> str:
+    return text.replace("new.", ":")
+
+
+def _true(db: sqlite3.Connection, condition: str, given: Mapping[str, object]) -> bool:
+    return bool(db.execute(f"SELECT {_bound(condition)}", given).fetchone()[0])
+
+
+def _run(
+    db: sqlite3.Connection, body: Sequence[Statement], given: Mapping[str, object]
+) -> Iterator[tuple[object, ...]]:
+    for statement in body:
+        match statement:
+            case Sql(text):
+                db.execute(_bound(text), given)
+            case Show(text):
+                yield from db.execute(_bound(text), given).fetchall()
+            case Signal():
+                raise _Rejected
+            case If(condition, then, other):
+                yield from _run(db, then if _true(db, condition, given) else other, given)
+
+
+def _shows(body: Sequence[Statement]) -> bool:
+    return any(isinstance(s, Show) or (isinstance(s, If) and _shows((*s.then, *s.other))) for s in body)
