@@ -108,7 +108,7 @@ class IntervalJoin(Joined):
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         times = (text((LEFT,), self.left_time), text((RIGHT,), self.right_time))
-        return (self.left_outer, self.right_outer, self.lower_us, self.upper_us, *times, *self.condition(text))
+        return ("full" if self.right_outer else self.left_outer, self.lower_us, self.upper_us, *times, *self.condition(text))
 
     def meaning(self, column: int, text: Text) -> str:
         return self.either(column, text)
