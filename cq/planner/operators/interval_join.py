@@ -108,7 +108,8 @@ class IntervalJoin(Joined):
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         times = (text((LEFT,), self.left_time), text((RIGHT,), self.right_time))
-        return ("full" if self.right_outer else self.left_outer, self.lower_us, self.upper_us, *times, *self.condition(text))
+        kind = "full" if self.right_outer else self.left_outer
+        return (kind, self.lower_us, self.upper_us, *times, *self.condition(text))
 
     def meaning(self, column: int, text: Text) -> str:
         return self.either(column, text)
