@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import html
+import io
 import os
 import threading
 from collections import deque
@@ -302,6 +303,20 @@ class Output:
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.to_pylist())
+
+    def __str__(self) -> str:
+        """The first rows as a table."""
+        from cq.connectors.sinks.terminal import Screen, Table
+
+        shown = io.StringIO()
+        table = Table(self.name, self._table.column_names, Screen(shown, colour=False), HTML_ROWS, "")
+        for batch in self._table.to_batches():
+            table.write(batch)
+        table.close()
+        return shown.getvalue().rstrip("\n")
+
     def __repr__(self) -> str:
         return f"<cq.Output {self.name}: {len(self):,} rows of {', '.join(self._table.column_names)}>"
 
@@ -369,6 +384,35 @@ class Result(Mapping[str, Output]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._outputs
+
+    @property
+    def only(self) -> Output:
+        """The output of a query that has one. UsageError (CQ0201) where there are several, or none."""
+        if len(self._outputs) != 1:
+            names = ", ".join(self._outputs) or "none: all were written to sinks"
+            raise UsageError(Diagnostic("CQ0201", f"the result has not one output, but {len(self)}", help=(names,)))
+        return next(iter(self._outputs.values()))
+
+    def to_arrow(self) -> pa.Table:
+        """The rows of the only output, as `Output.to_arrow`."""
+        return self.only.to_arrow()
+
+    def to_pandas(self) -> Any:
+        """The rows of the only output, as `Output.to_pandas`."""
+        return self.only.to_pandas()
+
+    def to_polars(self) -> Any:
+        """The rows of the only output, as `Output.to_polars`."""
+        return self.only.to_polars()
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The rows of the only output, as `Output.to_pylist`."""
+        return self.only.to_pylist()
+
+    def __str__(self) -> str:
+        """The first rows of every output as tables."""
+        titled = len(self._outputs) > 1
+        return "\n\n".join(f"{printable(n)}\n{o}" if titled else str(o) for n, o in self._outputs.items())
 
     def __repr__(self) -> str:
         return "<cq.Result " + ", ".join(f"{n}: {len(o):,} rows" for n, o in self._outputs.items()) + ">"

@@ -10,6 +10,7 @@ import errno
 import gc
 import importlib
 import os
+import re
 import signal
 import sys
 import traceback
@@ -21,6 +22,10 @@ import click
 
 from cq.errors import CompileError, CqError, DataError, Diagnostic, UsageError, did_you_mean, render
 
+RED, YELLOW, CYAN, BOLD, PLAIN = "\x1b[31;1m", "\x1b[33;1m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
+_HEAD = re.compile(r"(?:data )?(error|warning)\[CQ\d+\]:")
+_MARK = re.compile(r"( *\|)( +[\^-].*)")
+_WAY = re.compile(r" *= (help|note):")
 DONE, AT_FAULT, USAGE, INTERRUPTED = 0, 1, 2, 130
 ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # that do what Ctrl-C does
 
@@ -188,11 +193,25 @@ def exit_code(error: CqError) -> int:
 
 
 def say(text: str) -> None:
-    """A line or more on stderr, whoever reads it."""
+    """A line or more on stderr, whoever reads it; what is wrong stands out on a terminal that shows colours."""
+    if sys.stderr.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb":
+        text = "\n".join(map(_coloured, text.split("\n")))
     try:
         click.echo(text, err=True)
     except (OSError, UnicodeError):
         os.write(2, text.encode("ascii", "backslashreplace") + b"\n")
+
+
+def _coloured(line: str) -> str:
+    """A line of the picture of an error or warning, as `errors.render` draws it."""
+    head = _HEAD.match(line)
+    if head is not None:
+        return f"{YELLOW if head[1] == 'warning' else RED}{head[0]}{PLAIN}{BOLD}{line[head.end() :]}{PLAIN}"
+    mark = _MARK.match(line)
+    if mark is not None:
+        return f"{mark[1]}{RED}{mark[2]}{PLAIN}"
+    way = _WAY.match(line)
+    return f"{CYAN}{way[0]}{PLAIN}{line[way.end() :]}" if way is not None else line
 
 
 def _usage_picture(error: click.ClickException) -> str:

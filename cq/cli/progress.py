@@ -5,6 +5,7 @@ Where standard error is no terminal, only compiling is told of, in a few plain l
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 import time
@@ -29,6 +30,7 @@ EVERY_S = 0.25
 PLAIN_FIRST_AFTER_S, PLAIN_EVERY_S = 2.0, 5.0  # lines that stay are fewer
 CLEAR = "\r\x1b[K"
 MINUTE_US = 60_000_000
+UNNAMED = "result"  # the output of a query that names no sink
 
 
 class ProgressLine:
@@ -148,28 +150,56 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6_000 else f"{seconds / 3600:.1f} h"
 
 
-def summary_text(summary: RunSummary) -> str:
-    """The closing line: rows in by stream, out by output, late, bad, blank lines where there are any, time, rate, and
-    the hash of every output.
+def summary_text(summary: RunSummary, hashes: bool = False) -> str:
+    """The closing line: rows read and written, those that were not, where there are any, and the time and the rate.
 
-    The time and the rate are of the run; how long it took to compile and open stands behind them.
+    The time and the rate are of the run; how long it took to compile and open stands behind them. hashes: of every
+    output.
     """
     rows = sum(summary.rows_in.values())
+    bad, blank = sum(summary.bad_rows.values()), sum(summary.blank_lines.values())
     parts = [
-        _list("in", summary.rows_in),
-        _list("out", summary.rows_out),
-        "late not counted" if summary.late_rows is None else f"late {summary.late_rows:,}",
-        f"bad {sum(summary.bad_rows.values()):,}",
-        *([f"blank lines {blank:,}"] if (blank := sum(summary.blank_lines.values())) else []),
-        f"{summary.seconds:.2f} s" + (f" after {summary.start_seconds:.2f} s" if summary.start_seconds >= 0.01 else ""),
-        f"{rows / max(summary.seconds, 1e-9):,.0f} rows/s",
-        "hash " + " ".join(_hashes(summary.hashes)),
+        f"read {_counts(summary.rows_in, 'of')}",
+        f"wrote {_counts(summary.rows_out, 'to')}",
+        *(["late rows not counted"] if summary.late_rows is None else []),
+        *([f"{summary.late_rows:,} late"] if summary.late_rows else []),
+        *([f"{bad:,} unreadable"] if bad else []),
+        *([f"{blank:,} blank line{'s' if blank > 1 else ''}"] if blank else []),
+        f"{summary.seconds:.2f} s"
+        + (f" after {summary.start_seconds:.2f} s" if summary.start_seconds >= 0.01 else "")
+        + f", {_rate(rows / max(summary.seconds, 1e-9))} rows/s",
+        *(["hash " + " ".join(_hashes(summary.hashes))] if hashes else []),
     ]
     if summary.limited:
         parts.append("stopped at the limit")
     if summary.interrupted:
         parts.append("interrupted")
     return " · ".join(parts)
+
+
+def summary_json(summary: RunSummary) -> str:
+    """The same for programs: one object on one line, with the hash of every output."""
+    fields = ("engine", "rows_in", "rows_out", "late_rows", "bad_rows", "blank_lines", "seconds", "start_seconds")
+    found = {name: getattr(summary, name) for name in (*fields, "limited", "interrupted")}
+    return json.dumps(found | {"hashes": dict(summary.hashes)}, ensure_ascii=False)
+
+
+def _counts(counts: Mapping[str, int], word: str) -> str:
+    """`3 rows of a, 5 of b`; a single result has no name that anybody gave."""
+    named = [f"{c:,}{_rows(c) if n == next(iter(counts)) else ''}{_of(n, word)}" for n, c in counts.items()]
+    return ", ".join(named) or "nothing"
+
+
+def _rows(count: int) -> str:
+    return " row" if count == 1 else " rows"
+
+
+def _of(name: str, word: str) -> str:
+    return "" if name == UNNAMED else f" {word} {printable(name)}"
+
+
+def _rate(rows: float) -> str:
+    return f"{rows / 1e6:.1f} M" if rows >= 1e6 else f"{rows:,.0f}"
 
 
 def late_note(rows: int, plan: LogicalPlan) -> str:
@@ -194,10 +224,6 @@ def _longer_delay(stream: SourceDef) -> str:
     now, longer = write_duration(stream.delay_us), write_duration(2 * stream.delay_us or MINUTE_US)
     delay = f"WATERMARK FOR {column} AS {column} - INTERVAL '{longer}'"
     return f"increase the delay of {printable(stream.name)}, now {now}: {delay}"
-
-
-def _list(word: str, counts: dict[str, int]) -> str:
-    return f"{word} " + ", ".join(f"{printable(n)} {c:,}" for n, c in counts.items())
 
 
 def _hashes(hashes: Mapping[str, str]) -> Sequence[str]:

@@ -6,20 +6,21 @@ import contextlib
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from cq.cli import DONE, ENDING_SIGNALS, INTERRUPTED, say
 from cq.cli.options import compiled_query, query_options
-from cq.cli.progress import CompilingNotes, ProgressLine, late_note, summary_text
+from cq.cli.progress import CompilingNotes, ProgressLine, late_note, summary_json, summary_text
 from cq.compiler.passes import Compiled
 from cq.connectors.access import STDIN
 from cq.connectors.protocol import Sink
 from cq.connectors.sinks.terminal import FIRST_ROWS, Screen, Table
 from cq.connectors.sinks.writers import open_sink
 from cq.engines.engines import ENGINES
-from cq.engines.protocol import Progress, RunOptions
+from cq.engines.protocol import Progress, RunOptions, RunSummary
 from cq.engines.query import opening_sinks, run_query
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean, render
 from cq.planner.binding.binder import Explained
@@ -40,7 +41,12 @@ FORMATS = ("table", "csv", "json", "arrow", "parquet")
 )
 @click.option("--limit", type=click.IntRange(0), help="Stop after N rows of each output.")
 @click.option("--all", "every_row", is_flag=True, help=f"Show all rows on a terminal, not only the first {FIRST_ROWS}.")
+@click.option("--wide", is_flag=True, help="Show all columns of a table in full, beyond the width of the terminal.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress and no summary.")
+@click.option("--hash", "hashes", is_flag=True, help="Show a hash of each output in the summary.")
+@click.option(
+    "--summary", type=click.Choice(("text", "json")), default="text", show_default=True, help="Choose the summary."
+)
 def run(
     outputs: Sequence[str],
     format_: str | None,
@@ -48,7 +54,10 @@ def run(
     engine: str,
     limit: int | None,
     every_row: bool,
+    wide: bool,
     quiet: bool,
+    hashes: bool,
+    summary: str,
     **query: Any,
 ) -> int:
     """Run QUERY: a file, - for standard input, or the text itself.
@@ -69,23 +78,42 @@ def run(
             Diagnostic("CQ0606", "the query has no output", help=("add a SELECT, or an INSERT INTO a sink",))
         )
     progress = Progress()
-    screen = Screen.stdout(titles=len(compiled.outputs) > 1)
+    screen = Screen.stdout(titles=len(compiled.outputs) > 1, wide=wide)
     shown = FIRST_ROWS if sys.stdout.isatty() and not every_row and limit is None else None
     sinks = open_sinks(compiled, outputs, format_, screen, shown)
-    unhashed = frozenset(sinks) if quiet else frozenset[str]()  # nobody would see the hash
+    closing = Closing(quiet, hashes, summary == "json")
+    unhashed = frozenset[str]() if closing.hashed else frozenset(sinks)
     options = RunOptions(threads, compiled.request.settings.get("batch_rows"), limit, unhashed)
     try:
         with stopping(progress), _progress_line(progress, screen, quiet):
-            summary = run_query(compiled, sinks, engine, options, progress)
+            done = run_query(compiled, sinks, engine, options, progress)
     except DataError:
-        if progress.summary is not None and not quiet:
-            say(summary_text(progress.summary))
+        if progress.summary is not None:
+            closing.say(progress.summary)
         raise
-    if not quiet and not summary.output_closed:
-        say(summary_text(summary))
-        if summary.late_rows:
-            say(late_note(summary.late_rows, compiled.plan))
-    return INTERRUPTED if summary.interrupted else DONE
+    if not done.output_closed:
+        closing.say(done)
+        if done.late_rows and not quiet:
+            say(late_note(done.late_rows, compiled.plan))
+    return INTERRUPTED if done.interrupted else DONE
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """How a run is summed up on standard error."""
+
+    quiet: bool
+    hashes: bool
+    as_json: bool
+
+    @property
+    def hashed(self) -> bool:
+        """Whether anybody sees the hashes: they cost time."""
+        return not self.quiet and (self.hashes or self.as_json)
+
+    def say(self, summary: RunSummary) -> None:
+        if not self.quiet:
+            say(summary_json(summary) if self.as_json else summary_text(summary, self.hashes))
 
 
 def explain_statement(compiled: Compiled, explained: Explained, threads: int | None) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 from cq.lang.calendar import days_from_civil, days_in_month
 from cq.lang.types import DataType, Kind, integer_range
+from cq.lang.value_text import read_span
 
 Value = Any  # as cq.lang.types.DataType describes
 MAX_NUMBER_CHARS = 400  # digits a number may be written with (`cq limits`)
@@ -59,6 +60,8 @@ def scanner(type_: DataType, guessed: bool = False) -> Callable[[bytes], Value]:
             return lambda text: _date(text.strip(_SPACE))
         case Kind.TIMESTAMP:
             return _timestamp
+        case Kind.INTERVAL:
+            return _interval
         case _:
             raise AssertionError(f"no text form of {type_}")
 
@@ -173,3 +176,13 @@ def _timestamp(text: bytes) -> int:
     micros = int((match[5] or b"")[:6].ljust(6, b"0"))
     ahead = (zone_hours * 60 + zone_minutes) * (-1 if match[7] == b"-" else 1)
     return ((days * 24 + hour) * 60 + minute - ahead) * 60_000_000 + second * 1_000_000 + micros
+
+
+def _interval(text: bytes) -> int:
+    try:
+        micros = read_span(text.decode("ascii"))
+    except UnicodeDecodeError:
+        micros = None
+    if micros is None:
+        raise Unreadable("write it as 00:02:00, or 1 02:03:04.5 with days")
+    return micros

@@ -244,4 +244,4 @@ def _alone(array: pa.Array, start: int, stop: int) -> pa.Array:
 
 def has_text_form(kind: Kind) -> bool:
     """Whether a column of this kind can be read from CSV."""
-    return kind not in {Kind.ARRAY, Kind.INTERVAL, Kind.INTERVAL_MONTH, Kind.NULL}
+    return kind not in {Kind.ARRAY, Kind.INTERVAL_MONTH, Kind.NULL}

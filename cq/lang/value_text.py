@@ -190,14 +190,35 @@ def write_timestamp(micros: int) -> str:
     return f"{write_date(days)} {clock}{tail}"
 
 
+_SPAN = re.compile(r"(-)?(?:(\d{1,9}) )?(\d{1,9}):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?", re.ASCII)
+
+
 def write_interval(micros: int) -> str:
     """`INTERVAL '1 02:03:04.5' DAY TO SECOND`."""
-    days, rest = divmod(abs(micros), DAY_US)
-    seconds, fraction = divmod(rest, 1_000_000)
+    return f"INTERVAL '{'-' if micros < 0 else ''}{abs(micros) // DAY_US} {_clock(micros)}' DAY TO SECOND"
+
+
+def write_span(micros: int) -> str:
+    """`00:02:00`, `-1 02:03:04.5`: what results show of an INTERVAL, and files of text hold."""
+    days = abs(micros) // DAY_US
+    return f"{'-' if micros < 0 else ''}{f'{days} ' if days else ''}{_clock(micros)}"
+
+
+def read_span(text: str) -> int | None:
+    """Microseconds of `[-][days ]hours:minutes:seconds[.fraction]`; None for anything else, or beyond 64 bits."""
+    found = _SPAN.fullmatch(text)
+    if found is None:
+        return None
+    sign, days, hours, minutes, seconds, fraction = found.groups()
+    clock = (int(hours) * 60 + int(minutes)) * 60 + int(seconds)
+    micros = int(days or 0) * DAY_US + clock * 1_000_000 + int(f"{fraction or '':0<6}")
+    return None if micros > INT64_MAX else -micros if sign else micros
+
+
+def _clock(micros: int) -> str:
+    seconds, fraction = divmod(abs(micros) % DAY_US, 1_000_000)
     tail = f".{fraction:06d}".rstrip("0") if fraction else ""
-    sign = "-" if micros < 0 else ""
-    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-    return f"INTERVAL '{sign}{days} {clock}{tail}' DAY TO SECOND"
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{tail}"
 
 
 def write_months(months: int) -> str:

@@ -15,7 +15,7 @@ def test_blank_lines_are_counted_in_the_summary(capfd: pytest.CaptureFixture[str
     Path("gaps.csv").write_text("id,x\n1,2\n\n3,4\n\n")
     query = "CREATE STREAM a (id INT, x INT) WITH (path = 'gaps.csv'); SELECT id FROM a"
     code, out, err = ref(capfd, "-c", query)
-    assert (code, out) == (0, "id\n1\n3\n") and " · bad 0 · blank lines 2 · " in err
+    assert (code, out) == (0, "id\n1\n3\n") and " · wrote 2 rows · 2 blank lines · " in err
 
 
 def test_check_does_not_say_ok_after_an_error(capfd: pytest.CaptureFixture[str]) -> None:

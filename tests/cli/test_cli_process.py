@@ -109,9 +109,9 @@ def test_signal_while_nobody_reads_the_output_loses_no_row_that_was_read() -> No
         endless.stdout.close()
         assert [running.stdout.readline() for _ in range(2)] == [b"id\n", b"1\n"]
         running.send_signal(signal.SIGINT)
-        rows = f"{1 + running.stdout.read().count(b'1'):,}"
+        rows = 1 + running.stdout.read().count(b"1")
         said = running.stderr.read()
-        assert running.wait(60) == 130 and f"in b {rows} · out result {rows} · " in said.decode(), said
+        assert running.wait(60) == 130 and f"read {rows:,} rows of b · wrote {rows:,} rows · " in said.decode(), said
 
 
 def test_rows_of_a_slow_pipe_leave_as_they_come() -> None:

@@ -61,7 +61,7 @@ def test_text_file_of_a_pipe_grows_while_rows_come_and_stays(name: str) -> None:
         wait_for(lambda: READERS[name](name) == [1, 2, 3])
         running.send_signal(signal.SIGINT)
         _, said = running.communicate(timeout=60)
-        assert running.returncode == 130 and b"out result 3" in said, said
+        assert running.returncode == 130 and b"wrote 3 rows" in said, said
     assert READERS[name](name) == [1, 2, 3] and not list(Path().glob(".*.part"))
 
 

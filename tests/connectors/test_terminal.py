@@ -46,7 +46,7 @@ def test_terminal_gets_a_screenful_and_how_to_see_the_rest() -> None:
     *rows, more, summary = on_a_terminal(*QUERY)
     assert rows == ["id", "──", *[" 7"] * 40]
     assert more == "… 60 more rows; --all shows them, -o FILE and -f csv write them"
-    assert summary.startswith("in b 100 · out result 100 · late 0")
+    assert summary.startswith("read 100 rows of b · wrote 100 rows · ")
 
 
 @pytest.mark.parametrize(

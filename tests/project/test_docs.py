@@ -201,7 +201,7 @@ def test_first_command_installs_cq_and_runs_the_toll_query(place: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("vid,time,lav,toll\n") and done.stdout.count("\n") > SMALL_ROWS / 4
-    assert done.stderr.splitlines()[-1].startswith(f"in lr {SMALL_ROWS:,} · out result ")  # after what compiles
+    assert done.stderr.splitlines()[-1].startswith(f"read {SMALL_ROWS:,} rows of lr · wrote ")  # after what compiles
 
 
 def test_second_command_installs_what_the_tests_need_and_runs_them() -> None:
@@ -231,7 +231,7 @@ def test_set_up_command_runs_as_written_in_a_fresh_copy(mark: str, tmp_path: Pat
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "in lr 3,000,000 · out result " in done.stderr and done.stdout.count("\n") > 100_000
+    assert "read 3,000,000 rows of lr · wrote " in done.stderr and done.stdout.count("\n") > 100_000
 
 
 # -------------------------------------------------------------------------------------------------------- queries

@@ -237,6 +237,8 @@ class Layout:
         dialect = self.options.dialect
         if block.last and dialect.quote and block.text.count(dialect.quote) % 2:
             return None  # pyarrow takes an open quote at the end for closed
+        if any(f.type.kind is Kind.INTERVAL for f in fields):
+            return None  # it reads none
         declared = [f"c{p}" for p in self.places]
         types = [pa.string() if f.type.kind is Kind.DECIMAL else to_arrow(f.type) for f in fields]
         times = self._time_types(block.text)

@@ -1,8 +1,8 @@
 """Columns of results as columns of text, all values at once: what CSV, JSON and the terminal show.
 
 NULL stays NULL. Numbers are the shortest text that reads back as the same value; a DOUBLE always shows that it is one
-(1.0, 1e+20); times drop zeros at the end of the fraction; an INTERVAL of days or less is what CAST makes of it;
-an array is what it is in JSON.
+(1.0, 1e+20); times drop zeros at the end of the fraction; an INTERVAL of days or less is a clock, as 00:02:00; an array
+is what it is in JSON.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.types as t
 
 from cq.connectors.plain import text_array, text_scalar
-from cq.lang.value_text import write_date, write_interval, write_timestamp
+from cq.lang.value_text import write_date, write_span, write_timestamp
 
 NOTHING, QUOTE = text_scalar(""), text_scalar('"')
 
@@ -51,7 +51,7 @@ def _times(column: pa.Array) -> pa.Array:
 
 def _intervals(column: pa.Array) -> pa.Array:
     distinct = column.cast(pa.int64()).dictionary_encode()
-    texts = text_array([write_interval(value.as_py()) for value in distinct.dictionary])
+    texts = text_array([write_span(value.as_py()) for value in distinct.dictionary])
     return texts.take(distinct.indices)
 
 

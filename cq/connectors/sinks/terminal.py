@@ -1,11 +1,14 @@
 """Rows on a terminal: one header, widths from the first batch, NULL dimmed, nothing that moves a cursor.
 
+A table is as wide as the terminal: texts are cut first, then columns are left out from the right, and the end says so.
+
 A result that ends may be longer than anybody reads: its first rows are shown, and at the end how many more there are.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +24,8 @@ from cq.errors import printable
 SAMPLE_ROWS = 1_000  # that widths are taken from
 MAX_WIDTH = 60  # of a column; longer values end in …
 FIRST_ROWS = 40  # of a result that ends: a screenful; the rest is counted
+LEAST_WIDTH = 12  # that texts are cut to before whole columns are left out
+HOW_TO_SEE_WIDE = "--wide shows them"
 HOW_TO_SEE_ALL = "--all shows them, -o FILE and -f csv write them"
 GAP = "  "
 DIM, BOLD, PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
@@ -28,19 +33,24 @@ DIM, BOLD, PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
 
 @dataclass
 class Screen:
-    """The terminal all outputs of a run share: it says whose rows follow when that changes."""
+    """The terminal all outputs of a run share: it says whose rows follow when that changes.
+
+    width: how wide a table may be; None: as wide as it is.
+    """
 
     stream: IO[str]
     colour: bool
     titles: bool = False
+    width: int | None = None
     current: str = ""
     before_write: Callable[[], None] = lambda: None
 
     @classmethod
-    def stdout(cls, titles: bool) -> Screen:
+    def stdout(cls, titles: bool, wide: bool = False) -> Screen:
         """Standard output, coloured when it is a terminal that wants it."""
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-        return cls(sys.stdout, colour, titles)
+        width = None if wide or not sys.stdout.isatty() else shutil.get_terminal_size().columns
+        return cls(sys.stdout, colour, titles, width)
 
     def write(self, text: str) -> None:
         self.before_write()
@@ -58,12 +68,18 @@ class Screen:
 class Table:
     """A sink that draws rows as they come: the first `rows` of them, or all; the others are counted."""
 
-    def __init__(self, name: str, names: list[str], screen: Screen, rows: int | None = None) -> None:
+    def __init__(
+        self, name: str, names: list[str], screen: Screen, rows: int | None = None, way: str = f"; {HOW_TO_SEE_ALL}"
+    ) -> None:
+        """way: how to see the rows behind the first `rows`."""
+        self._way = way
         self._name, self._screen, self._room = printable(name), screen, rows
         self._hidden = 0
         self._names = [_clip(printable(n)) for n in names]
+        self._unseen: list[str] = []
         self._widths: list[int] = []
         self._right: list[bool] = []
+        self._cut: list[bool] = []  # whether a column may be narrower than its values
 
     def write(self, batch: pa.RecordBatch) -> None:
         if self._room is not None:
@@ -72,32 +88,55 @@ class Table:
             self._room -= batch.num_rows
         if batch.num_rows == 0:
             return
-        self._right = [_is_number(f.type) for f in batch.schema]
+        self._right = [_is_number(f.type) for f in batch.schema][: len(self._names)]
+        self._cut = [t.is_string(f.type) or t.is_nested(f.type) for f in batch.schema]
         for start in range(0, batch.num_rows, SAMPLE_ROWS):
             part = batch.slice(start, SAMPLE_ROWS)
-            cells = [[_shown(v) for v in column_text(c).to_pylist()] for c in part.columns]
+            cells = [[_shown(v) for v in column_text(c).to_pylist()] for c in part.columns[: len(self._names)]]
             if not self._widths:
                 self._widths = [
                     max(cell_len(n), *(cell_len(v if v is not None else "NULL") for v in column))
                     for n, column in zip(self._names, cells, strict=True)
                 ]
+                self._fit()
                 self._header()
             elif self._screen.current != self._name:
                 self._header()
-            self._screen.write("".join(self._line(row) for row in zip(*cells, strict=True)))
+            rows = zip(*cells[: len(self._names)], strict=True)
+            self._screen.write("".join(self._line(row) for row in rows))
+
+    def _fit(self) -> None:
+        """The table is as wide as the screen: texts narrower, then fewer columns. Numbers and times stay whole."""
+        room = self._screen.width
+        if room is None:
+            return
+        texts = [i for i, cut in enumerate(self._cut) if cut]
+        while self._total() > room:
+            widest = max(texts, key=lambda i: self._widths[i], default=None)
+            if widest is None or self._widths[widest] <= LEAST_WIDTH:
+                break
+            self._widths[widest] -= 1
+        while self._total() > room and len(self._names) > 1:
+            self._unseen.insert(0, self._names.pop())
+            self._widths.pop()
+            self._right.pop()
+
+    def _total(self) -> int:
+        return sum(self._widths) + len(GAP) * (len(self._widths) - 1)
 
     def _header(self) -> None:
         screen = self._screen
         title = (("\n" if screen.current else "") + screen.styled(self._name, BOLD) + "\n") if screen.titles else ""
         screen.current = self._name
-        names = [_pad(n, w, r) for n, w, r in zip(self._names, self._widths, self._right, strict=True)]
+        names = [_pad(_clip(n, w), w, r) for n, w, r in zip(self._names, self._widths, self._right, strict=True)]
         rule = GAP.join("─" * w for w in self._widths)
         screen.write(f"{title}{screen.styled(GAP.join(names).rstrip(), BOLD)}\n{screen.styled(rule, DIM)}\n")
 
     def _line(self, row: tuple[str | None, ...]) -> str:
         cells = []
         for value, width, right in zip(row, self._widths, self._right, strict=True):
-            padded = _pad("NULL" if value is None else value, width, right)
+            shown = value if value is not None else "NULL"
+            padded = _pad(shown if right else _clip(shown, width), width, right)
             cells.append(self._screen.styled(padded, DIM) if value is None else padded)
         return GAP.join(cells).rstrip() + "\n"
 
@@ -106,6 +145,7 @@ class Table:
         if not self._widths:
             self._widths = [cell_len(n) for n in self._names]
             self._right = [False] * len(self._names)
+            self._fit()
             self._header()
         self._say_hidden()
 
@@ -114,9 +154,13 @@ class Table:
         self._say_hidden()
 
     def _say_hidden(self) -> None:
+        title = f"{self._name}: " if self._screen.titles else ""
+        if self._unseen:
+            columns = f"{len(self._unseen)} more column{'s' if len(self._unseen) > 1 else ''}"
+            more = f"{title}… {columns}: {', '.join(self._unseen)}; {HOW_TO_SEE_WIDE}"
+            self._screen.write(self._screen.styled(more, DIM) + "\n")
         if self._hidden:
-            title = f"{self._name}: " if self._screen.titles else ""
-            more = f"{title}… {self._hidden:,} more row{'s' if self._hidden > 1 else ''}; {HOW_TO_SEE_ALL}"
+            more = f"{title}… {self._hidden:,} more row{'s' if self._hidden > 1 else ''}{self._way}"
             self._screen.write(self._screen.styled(more, DIM) + "\n")
 
 
@@ -137,11 +181,11 @@ def _shown(value: str | None) -> str | None:
     return None if value is None else _clip(printable(value[: 4 * MAX_WIDTH]))
 
 
-def _clip(text: str) -> str:
-    if cell_len(text) <= MAX_WIDTH:
+def _clip(text: str, width: int = MAX_WIDTH) -> str:
+    if cell_len(text) <= width:
         return text
-    clipped = text[: MAX_WIDTH - 1]
-    while cell_len(clipped) > MAX_WIDTH - 1:
+    clipped = text[: width - 1]
+    while cell_len(clipped) > width - 1:
         clipped = clipped[:-1]
     return clipped + "…"
 

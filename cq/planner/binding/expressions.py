@@ -217,18 +217,20 @@ class ExprBinder:
     def binary(self, node: ast.Binary) -> Expr:
         if node.op in ARROWS:
             return bind_steps(self, node, self.bind)
+        if node.op not in {*TURNED, "IS DISTINCT FROM", "IS NOT DISTINCT FROM"}:
+            bind = partial(self.beside, other=VARCHAR) if node.op == "||" else self.bind
+            left, right = each(bind, (node.left, node.right))
+            return self.arithmetic(node.op, left, right, node.span)
         left, right = self.sides(node.left, node.right)
-        if node.op in {"IS DISTINCT FROM", "IS NOT DISTINCT FROM"}:
+        if node.op not in TURNED:
             same = self.not_distinct(left, right, node.span)
             return self.negated(same, node.span) if node.op == "IS DISTINCT FROM" else same
-        if node.op in TURNED:
-            if isinstance(node.left, ast.Binary) and node.left.op in TURNED and right.type not in {BOOLEAN, NULL}:
-                raise compile_error(
-                    "CQ0301", "comparisons cannot be chained", node.op_span, label="the third side begins here",
-                    help="repeat the middle: a < x AND x < b, or write x BETWEEN a AND b",
-                )  # fmt: skip
-            return self.compare(node.op, left, right, node.span)
-        return self.arithmetic(node.op, left, right, node.span)
+        if isinstance(node.left, ast.Binary) and node.left.op in TURNED and right.type not in {BOOLEAN, NULL}:
+            raise compile_error(
+                "CQ0301", "comparisons cannot be chained", node.op_span, label="the third side begins here",
+                help="repeat the middle: a < x AND x < b, or write x BETWEEN a AND b",
+            )  # fmt: skip
+        return self.compare(node.op, left, right, node.span)
 
     def compare(self, op: str, left: Expr, right: Expr, span: Span) -> Expr:
         """`left op right`, both converted to their common type."""
