@@ -234,7 +234,7 @@ def url_decode(x: str) -> str | None:
     "to_base64",
     "to_base64(text)",
     _TEXT_TO_TEXT,
-    spark="base64(cast({0} as BINARY))",
+    spark="replace(base64(cast({0} as BINARY)), '\\r\\n', '')",
     native="to_base64",
     aliases=("base64",),
     examples=[
