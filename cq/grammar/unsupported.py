@@ -175,10 +175,6 @@ CLAUSES: tuple[Phrase, ...] = (
 FUNCTION_WAYS = "docs/language.md lists all functions; in Python: cq.lang.functions.all_names()"
 _BETWEEN = "subtract: a - b is an INTERVAL, and TIMESTAMPDIFF(SECOND, b, a) a number"
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
-_COLLECTED = (
-    "no aggregate makes an array yet; STRING_AGG(text, ',') makes a text of the values, MODE has the most frequent"
-)
-
 _TIME_OF = "write TO_TIMESTAMP(text, 'dd.MM.yyyy HH:mm'), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
 _BUCKET = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP BY window_start, or DATE_TRUNC('hour', ts)"
 _FIELDS = "there are no structs and maps yet: give each field a column of its own"
@@ -191,7 +187,10 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["stdev", "std"], "write STDDEV(x)"),
     "var": "write VARIANCE(x)",
     **dict.fromkeys(["percentile_approx", "approx_percentile"], "write QUANTILE_CONT(x, fraction), which is exact"),
-    **dict.fromkeys(["array_agg", "list", "collect_list", "collect_set", "collect", "topk", "histogram"], _COLLECTED),
+    **dict.fromkeys(["collect_list", "collect"], "write ARRAY_AGG(x) FILTER (WHERE x IS NOT NULL)"),
+    "collect_set": "write ARRAY_AGG(DISTINCT x) FILTER (WHERE x IS NOT NULL)",
+    "topk": "write ARRAY_SLICE(ARRAY_AGG(x ORDER BY x DESC), 1, 3)",
+    "histogram": "group by the value and write COUNT(*); MODE(x) is the most frequent value",
     "earliest_by_offset": "write FIRST(x IGNORE NULLS)",
     "latest_by_offset": "write LAST(x IGNORE NULLS)",
     "total": "write SUM(x)",
