@@ -29,7 +29,7 @@ ASSIGN = "codegen.operators.assign_windows"
 SKETCHES = "runtime.containers.sketches"
 PARTS = "codegen.state.aggregate_parts"
 SESSION, INTERVALS = "codegen.operators.session", "runtime.containers.intervals"
-SORT = "codegen.operators.sort"
+SORT, TRIGGER = "codegen.operators.sort", "codegen.operators.trigger"
 
 
 def in_intervals(old: str, new: str, *more: tuple[str, str]) -> Mutant:
@@ -527,6 +527,25 @@ MUTANTS = {
         "codegen.scan",
         'event = Event(serial, position, expr("-1"), row_number,',
         'event = Event(serial, position, expr("-1"), expr("i + 1"),',
+    ),
+    "two accesses of one row do not meet": seen_by(
+        "triggers", TRIGGER, 'expr("L == 1", L=other.live)', 'expr("L == 2", L=other.live)'
+    ),
+    "a row taken over is written twice": seen_by(
+        "triggers", TRIGGER, "writer.set(other.dirty, 0)", "writer.set(other.dirty, 1)"
+    ),
+    "what a table demands is not asked of an update": seen_by(
+        "triggers", TRIGGER, "self.demand(at, new, step.columns)", "pass"
+    ),
+    "a rejected event is committed": seen_by(
+        "triggers",
+        TRIGGER,
+        "O=self.outcome, DONE=ACCEPTED)):\n            self.commit()",
+        "O=self.outcome, DONE=REJECTED)):\n            self.commit()",
+    ),
+    "texts of rows are not copied": seen_by("triggers", TRIGGER, "outlives(self.scope, values[c])", "values[c]"),
+    "a deleted row stays": seen_by(
+        "triggers", TRIGGER, 'writer.code("table_delete(T, E)", T=local.table, E=entry)', "pass"
     ),
 }
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from cq.errors import CompileError
 from cq.grammar import ast
-from cq.lang.expressions import Expr, Literal, conjunction, conjuncts
+from cq.lang.expressions import Expr, Literal, conjunction
 from cq.planner.binding.join_mistakes import (
     bounds_apart,
     endless_cross,
@@ -20,7 +20,7 @@ from cq.planner.binding.join_mistakes import (
     missing_bound,
 )
 from cq.planner.binding.join_times import Bounds, Sides, bounds_of
-from cq.planner.binding.joins import condition, joined_relation, keyed, side_by_side
+from cq.planner.binding.joins import condition, demands, joined_relation, keyed, side_by_side
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation
 from cq.planner.operators import IntervalJoin, Join
@@ -35,7 +35,7 @@ def stream_join(node: ast.Join, left: Relation, right: Relation, parameters: Map
     """The join by keys, by an interval of times, or by both; where an input ends, also by any other condition."""
     sides = Sides(right, left) if node.kind == "RIGHT" else Sides(left, right)
     both = side_by_side(sides.left, sides.right, sides.width)
-    on = [] if node.kind == "CROSS" else conjuncts(condition(node, both, sides.left, sides.right, parameters))
+    on = [] if node.kind == "CROSS" else demands(condition(node, both, sides.left, sides.right, parameters))
     parts = [part for part in on if not _always(part)]
     found = [(part, bounds_of(part, sides)) for part in parts]
     bounds = _chosen([b for _, b in found if b is not None])
