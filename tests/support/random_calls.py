@@ -69,7 +69,7 @@ def lag(e: Expressions) -> str:
     kind = e.vocabulary.kind(rng)
     offset = rng.choice(["", ", 1", ", 2", ", 3", ", 9"])
     default = f", {e.of(kind, 1)}" if offset and rng.random() < 0.5 else ""
-    return f"LAG({e.argument(kind)}{offset}{default})"
+    return f"{rng.choice(['LAG', 'LAG', 'LEAD'])}({e.argument(kind)}{offset}{default})"
 
 
 def frame(rng: random.Random, unit: str = "") -> str:
