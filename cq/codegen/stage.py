@@ -19,7 +19,7 @@ from cq.codegen.ports import column_specs
 from cq.codegen.scan import computed_times, due_words, write_lanes, write_rows, write_times
 from cq.codegen.writer import expr
 from cq.lang.expressions import Call, Cast, walk
-from cq.lang.types import Physical
+from cq.lang.types import Kind, Physical
 from cq.planner.physical import stages as planned
 from cq.planner.physical.branches import Branch, sees, turns
 from cq.planner.plan.logical import LogicalPlan, Output
@@ -130,6 +130,8 @@ def _write_closers(stage: StagePlan) -> None:
 def _uses_step_bytes(plan: LogicalPlan) -> bool:
     """Whether some expression makes text of its own."""
     for node in plan.nodes():
+        if node.input_keys is not None and any(f.type.kind is Kind.ARRAY for f in node.schema.fields):
+            return True  # ARRAY_AGG makes them
         copies = node.inputs and COPIES_TEXT[node.operator]
         if copies(node) if callable(copies) else copies:
             return True

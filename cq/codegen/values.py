@@ -71,6 +71,15 @@ def high_low(value: Val) -> tuple[ast.expr, ast.expr]:
     return expr("A >> 63", A=value.it), value.it
 
 
+def value_words(value: Val) -> list[ast.expr]:
+    """The words of a value that is no text, for it to be kept: of a double its bits."""
+    if value.type.is_float:
+        return [expr("f64_bits(X)", X=value.it)]
+    if value.type.kind is Kind.BOOLEAN:
+        return [expr("pick(X, 1, 0)", X=value.it)]
+    return list(value.parts)
+
+
 def any_null(values: Sequence[Val]) -> ast.expr | None:
     """TRUE when one of the values is NULL; None when none can be."""
     nulls = [v.null for v in values if v.null is not None]

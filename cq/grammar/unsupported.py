@@ -176,10 +176,6 @@ CLAUSES: tuple[Phrase, ...] = (
 FUNCTION_WAYS = "cq functions lists all there are, cq docs NAME explains one"
 _BETWEEN = "subtract: a - b is an INTERVAL, and TIMESTAMPDIFF(SECOND, b, a) a number"
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
-_COLLECTED = (
-    "no aggregate makes an array yet; STRING_AGG(text, ',') makes a text of the values, MODE has the most frequent"
-)
-
 _TIME_OF = "write TO_TIMESTAMP(text, 'dd.MM.yyyy HH:mm'), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
 _BUCKET = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP BY window_start, or DATE_TRUNC('hour', ts)"
 _FIELDS = "there are no structs and maps yet: give each field a column of its own"
@@ -192,13 +188,16 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["stdev", "std"], "write STDDEV(x)"),
     "var": "write VARIANCE(x)",
     **dict.fromkeys(["percentile_approx", "approx_percentile"], "write QUANTILE_CONT(x, 0.9), which is exact"),
-    **dict.fromkeys(["array_agg", "list", "collect_list", "collect_set", "collect", "topk", "histogram"], _COLLECTED),
+    **dict.fromkeys(["collect_list", "collect"], "write ARRAY_AGG(x) FILTER (WHERE x IS NOT NULL)"),
+    "collect_set": "write ARRAY_AGG(DISTINCT x) FILTER (WHERE x IS NOT NULL)",
+    "topk": "write ARRAY_SLICE(ARRAY_AGG(x ORDER BY x DESC), 1, 3)",
+    "histogram": "group by the value and write COUNT(*); MODE(x) is the most frequent value",
     "earliest_by_offset": "write FIRST(x IGNORE NULLS)",
     "latest_by_offset": "write LAST(x IGNORE NULLS)",
     "total": "write SUM(x)",
     **dict.fromkeys(["rollup", "cube"], "it stands in GROUP BY: GROUP BY ROLLUP(a, b)"),
     **dict.fromkeys(["any", "all", "any_match"], "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)"),
-    **dict.fromkeys(["time_bucket", "date_bin", "timebucket"], _BUCKET),
+    "timebucket": _BUCKET,
     **dict.fromkeys(["row", "struct", "named_struct", "struct_pack", "map", "map_from_entries"], _FIELDS),
     **dict.fromkeys(["json_query", "json_extract"], "write GET_JSON_OBJECT(x, '$.a'): the text of what is there"),
     "json_exists": "write GET_JSON_OBJECT(x, '$.a') IS NOT NULL",
@@ -209,7 +208,7 @@ ELSEWHERE: dict[str, str] = {
     "decode": "write CASE x WHEN 1 THEN 'a' WHEN 2 THEN 'b' ELSE 'c' END",
     **dict.fromkeys(["convert", "try_convert", "decimal"], "write CAST(x AS T), or TRY_CAST(x AS T)"),
     **dict.fromkeys(["to_number", "to_decimal"], "write CAST(x AS DECIMAL(18, 2))"),
-    **dict.fromkeys(["format", "printf", "initcap", "base64", "to_base64", "unhex"], _LETTERS),
+    **dict.fromkeys(["format", "printf", "initcap", "unhex"], _LETTERS),
     "hash": "write MD5(x) or SHA256(x)",
     "insert": "write OVERLAY(text, other, start, length)",
     "sha2": "write SHA256(x)",
@@ -226,7 +225,7 @@ ELSEWHERE: dict[str, str] = {
         "replace, then split: SPLIT(REGEXP_REPLACE(x, 'p', ','), ',')",
     ),
     "regexp_extract_all": "write REGEXP_EXTRACT(x, 'p', 0) for the first, REGEXP_COUNT(x, 'p') for how many there are",
-    **dict.fromkeys(["datetime", "parse_timestamp", "to_timestamp_ltz", "stringtotimestamp"], _TIME_OF),
+    **dict.fromkeys(["datetime", "parse_timestamp", "stringtotimestamp"], _TIME_OF),
     "epoch": "write UNIX_SECONDS(ts)",
     **dict.fromkeys(["sum_if", "sumif"], "write SUM(x) FILTER (WHERE condition)"),
     "unnest": _UNNESTED,

@@ -93,7 +93,7 @@ TYPES = {
     "inside_aggregates": BID
     + "SELECT SUM(price IGNORE NULLS), CORR(DISTINCT price, auction), QUANTILE_CONT(price, 2),\n"
     "  MODE() WITHIN GROUP (ORDER BY price DESC), MODE(item) FROM bid;",
-    "functions_of_other_systems": BID + "SELECT age(ts, ts), array_agg(price) FROM bid;",
+    "functions_of_other_systems": BID + "SELECT age(ts, ts), collect_list(price) FROM bid;",
     "windows_structs_and_sets_of_other_systems": BID
     + "SELECT time_bucket(INTERVAL '1 minute', ts) AS bucket, histogram(price), STRUCT(price)\n"
     "FROM bid GROUP BY bucket, ROLLUP(auction);",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from cq.codegen.expressions.casts import cast_form
 from cq.codegen.expressions.forms import FORMS, PURE, Strict, form, give_text, no_memory, result_of, stored_parts
-from cq.codegen.values import Scope, Val
+from cq.codegen.values import Scope, Val, value_words
 from cq.codegen.writer import expr
 from cq.lang.expressions import Cast, Column
 from cq.lang.types import DataType, Kind, Physical
@@ -108,19 +108,15 @@ class Making:
 
     def put(self, place: ast.expr, value: Val) -> None:
         """The element at a place, which none was put at."""
-        code, words = self.scope.writer.code, list(value.parts)
+        code = self.scope.writer.code
         if self.type.physical is Physical.BYTES:
-            if value.null is not None:
-                words[1] = expr("pick(N, -1, L)", N=value.null, L=words[1])
-            for n, word in enumerate(words):
+            text, length = value.parts
+            size = length if value.null is None else expr("pick(N, -1, L)", N=value.null, L=length)
+            for n, word in enumerate((text, size)):
                 code("st_i64(A, P * 2 + N, W)", A=self.address, P=place, N=n, W=word)
             return
-        if self.type.is_float:
-            words = [expr("f64_bits(X)", X=value.it)]
-        elif self.type.kind is Kind.BOOLEAN:
-            words = [expr("pick(X, 1, 0)", X=value.it)]
         width = _width(self.type)
-        for n, word in enumerate(words):
+        for n, word in enumerate(value_words(value)):
             kept = word if value.null is None else expr("pick(N, 0, W)", N=value.null, W=word)
             code("st_i64(A, P * WIDTH + N, W)", A=self.address, P=place, WIDTH=width, N=1 + n, W=kept)
         if value.null is not None:

@@ -24,7 +24,7 @@ from cq.codegen.state.hash_tables import (
     string_words,
     words_of,
 )
-from cq.codegen.values import Scope, Val, high_low, words_of_value
+from cq.codegen.values import Scope, Val, high_low, value_words, words_of_value
 from cq.codegen.writer import expr
 from cq.errors import NOWHERE
 from cq.lang.aggregates.sketches import TEXT_FACTOR
@@ -500,6 +500,33 @@ class Joined(Values):
 
     def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
         raise AssertionError("texts by position in panes that are merged")
+
+
+class Listed(Values):
+    """All values of the argument, NULLs too, by position: its words and one that is 1 for NULL; of a text its length,
+    -1 for NULL, and its bytes. cq/runtime/values/array_building.py makes an array of them."""
+
+    names = ("ITEMS", "ITEMS_PLACE", "ITEMS_BYTES", "ITEMS_ORDERED")
+    keeps_null = True
+
+    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
+        (value,) = values
+        null = value.null if value.null is not None else ast.Constant(False)
+        if value.type.physical is not Physical.BYTES:
+            for word in value_words(value):
+                self._put(scope, e, expr("pick(N, 0, W)", N=null, W=word))
+            self._put(scope, e, expr("pick(N, 1, 0)", N=null))
+            return
+        address, length = value.parts
+        size = scope.let(expr("pick(N, 0, L)", N=null, L=length), "size")
+        self._put(scope, e, expr("pick(N, -1, L)", N=null, L=length))
+        self.needs(scope, expr("list_append(T, L, A, N)", T=e.table, L=self.list(e), A=address, N=size))
+
+    def _put(self, scope: Scope, e: Entry, word: ast.expr) -> None:
+        self.needs(scope, expr("list_add(T, L, W)", T=e.table, L=self.list(e), W=word))
+
+    def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
+        raise AssertionError("values by position in panes that are merged")
 
 
 class Pick(Part):

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from cq.codegen.expressions.arrays import order_of
 from cq.codegen.expressions.emit import emit
 from cq.codegen.expressions.forms import stored_parts
 from cq.codegen.expressions.wide import is_wide
@@ -28,6 +29,7 @@ from cq.codegen.state.aggregate_parts import (
     Joined,
     Last,
     Least,
+    Listed,
     Moments,
     OddBits,
     Part,
@@ -439,6 +441,27 @@ def string_agg_recipe(parts: Parts, call: AggregateCall) -> Result:
         address = scope.let(expr("list_items(T, L)", T=e.table, L=joined.list(e)), "text")
         null = scope.let(expr("not H", H=joined.is_there(e)), "empty") if call.nullable else None
         return Val(call.type, (address, scope.let(joined.used(e), "length")), null)
+
+    return result
+
+
+@recipe("array_agg")
+def array_agg_recipe(parts: Parts, call: AggregateCall) -> Result:
+    """An array of step bytes, made of the list when the result is read."""
+    listed = parts.take(Listed(call.args, call.filter, False))
+    assert isinstance(listed, Listed)
+
+    def result(scope: Scope, e: Entry) -> Val:
+        array = scope.variables(call.type, call.nullable, "array")
+        used = scope.let(listed.used(e), "used")
+        with scope.when(expr("U > 0", U=used)):
+            items = scope.let(expr("list_items(T, L)", T=e.table, L=listed.list(e)), "items")
+            made = expr("array_of_items(state, I, U, HOW)", I=items, U=used, HOW=order_of(call.type))
+            address = scope.let(made, "made")
+            listed.needs(scope, address)
+            size = scope.let(expr("ld_i64(state, W)", W=abi.STATE_RESULT), "size")
+            scope.assign(array, Val(call.type, (address, size), ast.Constant(False) if call.nullable else None))
+        return array
 
     return result
 

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cq.codegen.values import Scope, Val
+from cq.codegen.values import Scope, Val, value_words
 from cq.codegen.writer import Fill, Writer, expr
 from cq.errors import NOWHERE
 from cq.lang.expressions import Expr
@@ -111,14 +111,7 @@ def as_words(scope: Scope, value: Val) -> list[ast.expr]:
 
 def store_words(scope: Scope, record: Fill, f: Field, value: Val) -> None:
     """Write the words of a value that is no string and is kept rather than compared: doubles bit by bit."""
-    match value.type:
-        case t if t.is_float:
-            words = [expr("f64_bits(X)", X=value.it)]
-        case t if t.kind is Kind.BOOLEAN:
-            words = [expr("pick(X, 1, 0)", X=value.it)]
-        case _:
-            words = list(value.parts)
-    for n, word in enumerate(words):
+    for n, word in enumerate(value_words(value)):
         scope.writer.code("st_i64(R, W, V)", R=record, W=f.at(n), V=word)
 
 

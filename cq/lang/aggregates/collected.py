@@ -1,4 +1,4 @@
-"""Aggregates that keep all values of a group: MEDIAN, QUANTILE_CONT, QUANTILE_DISC, MODE, STRING_AGG.
+"""Aggregates that keep all values of a group: MEDIAN, QUANTILE_CONT, QUANTILE_DISC, MODE, STRING_AGG, ARRAY_AGG.
 
 The state of the first four is a tree: () without values, (value,), or (earlier, later). Their results depend on which
 values there are and not on their order, so that merging is exact. -0.0 counts as 0.0, and NaN is the greatest number.
@@ -12,10 +12,11 @@ from typing import Any
 
 from cq.lang.aggregates.library import always
 from cq.lang.aggregates.registry import Aggregate, Option, register
+from cq.lang.functions.arrays import no_element
 from cq.lang.functions.comparison import equals
 from cq.lang.functions.registry import Constants, Refusal, Signature
 from cq.lang.functions.spark_text import cast_to
-from cq.lang.types import BIGINT, DOUBLE, VARCHAR, DataType, Kind, Physical
+from cq.lang.types import BIGINT, DOUBLE, ELEMENTS, INTEGER, VARCHAR, DataType, Kind, Physical, array
 
 Tree = tuple[Any, ...]
 FRACTION = Option(DOUBLE, lambda value: 0.0 <= value <= 1.0, "a number from 0 to 1")
@@ -251,5 +252,44 @@ register(
     ),
     "listagg",
     "group_concat",
+)
+
+
+def _elements(types: tuple[DataType, ...], _: Constants) -> Signature | Refusal | None:
+    """One value that an array can hold."""
+    if len(types) != 1:
+        return None
+    element = INTEGER if types[0].kind is Kind.NULL else types[0]
+    return Signature((element,), array(element)) if element.kind in ELEMENTS else no_element(element)
+
+
+register(
+    Aggregate(
+        name="array_agg",
+        shape="array_agg(x)",
+        rule=_elements,
+        zero=(),
+        add=lambda _, state, _arrival, item: (state, (item,)) if state else (item,),
+        merge=lambda _, a, b: (a, b) if a and b else a or b,
+        empty=lambda state: not state,
+        result=lambda _, tree: tuple(leaves(tree)),
+        exact_merge=lambda _: False,
+        keeps_null=True,
+        by_position=True,
+        merges=False,
+        keeps_values=True,
+        doc="All values, NULLs too, as an array, by position; NULL without any row. DISTINCT, ORDER BY, FILTER and\n"
+        "IGNORE NULLS may stand in it.",
+        spark="if(count({0}){1} = 0, null, transform(sort_array(collect_list(case when {0} is not null then"
+        " struct({2} as p, {0}.a as a) end){1}), v -> v.a))",
+        native="array_agg",
+        examples=(
+            "array_agg over 2, null, 1 = ARRAY[2, null, 1]",
+            "array_agg over 'b', 'a' = ARRAY['b', 'a']",
+            "array_agg over null = ARRAY[null]",
+            "array_agg over nothing = null",
+        ),
+    ),
+    "list",
 )
 LOADED = True

@@ -17,6 +17,7 @@ from cq.lang.expressions import Expr, IsNull, Literal, conjunction
 from cq.lang.functions import Refusal
 from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, common_type
 from cq.planner.binding.array_keys import demand_plain_key
+from cq.planner.binding.collecting import collection, is_collection
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.frames import Bounds, frame_of, is_whole, within
@@ -157,7 +158,11 @@ class SelectCalls:
                 help=binder.clause.advice,
             )
         inside = binder.narrowed(Clause("the argument of an aggregate", advice="aggregate in a derived table first"))
-        return self.remember(self.aggregate(node, inside))
+
+        def collect(call: ast.Call) -> Expr:
+            return self.remember(self.aggregate(call, inside))
+
+        return collection(node, inside, binder, collect) if is_collection(node) else collect(node)
 
     def grouping(self, node: ast.Call, binder: ExprBinder) -> Expr:
         """The hole for GROUPING(a, b) or GROUPING_ID(): a number whose bits say which keys the row is not of."""
@@ -201,11 +206,14 @@ class SelectCalls:
         if node.order_by:
             raise compile_error(
                 "CQ0501",
-                "ORDER BY inside an aggregate is not supported yet",
+                f"ORDER BY inside {name}{' OVER' if node.over else ''} is not supported yet",
                 node.order_by[0].span,
-                help="remove it; ARG_MIN(x, y) and ARG_MAX(x, y) give the x of the least and of the greatest y",
+                help=(
+                    "remove it; ARG_MIN(x, y) and ARG_MAX(x, y) give the x of the least and of the greatest y",
+                    "ARRAY_AGG(x ORDER BY y) and STRING_AGG(x, ',' ORDER BY y) list all, but not with OVER",
+                ),
             )
-        node = _ordered_set(node)
+        node = _ordered_set(_with_its_nulls(node))
         args = [settled(a) for a in inside.positional(node, 0)]
         options = _options(node, args)
         args = args[: len(args) - len(options)]
@@ -355,6 +363,14 @@ class SelectCalls:
         default = values[1] if len(values) > 1 else None
         nullable = value.nullable or default is None or default.nullable
         return Lag(value, offset, default, value.type, nullable, span=node.span)
+
+
+def _with_its_nulls(node: ast.Call) -> ast.Call:
+    """FIRST(ABS(x) IGNORE NULLS): the words behind a call that is no aggregate belong to the one around it."""
+    last = node.args[-1] if node.args else None
+    if not isinstance(last, ast.Call) or last.nulls is None or node.nulls is not None or lookup(last.name) is not None:
+        return node
+    return replace(node, args=(*node.args[:-1], replace(last, nulls=None)), nulls=last.nulls)
 
 
 def _ordered_set(node: ast.Call) -> ast.Call:

@@ -9,7 +9,20 @@ Sharing: none. The state belongs to the kernel that calls.
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import add128_hi, copy, ld_f64, ld_i64, ld_u8, max_i64, min_i64, st_f64, st_i64, st_u8, wadd
+from cq.runtime.base.ops import (
+    add128_hi,
+    copy,
+    ld_f64,
+    ld_i64,
+    ld_u8,
+    max_i64,
+    min_i64,
+    sdiv,
+    st_f64,
+    st_i64,
+    st_u8,
+    wadd,
+)
 from cq.runtime.layout.abi import STATE_RESULT, STATE_RESULT_HIGH, ErrorCode
 from cq.runtime.values.arrays import (
     ITEM_WORDS,
@@ -145,6 +158,42 @@ def array_reverse(state: int, array: int, how: int) -> int:
     for n in range(count):
         st_i64(places, n, count - 1 - n)
     return array_take(state, array, places, count, how)
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def array_of_items(state: int, items: int, size: int, how: int) -> int:
+    """The array of what an aggregate has listed in so many bytes: `Listed` in cq/codegen/state/aggregate_parts.py."""
+    if how == TEXT:
+        return _listed_texts(state, items, size)
+    width = _width_of(how)
+    count = sdiv(size, (width + 1) * 8)
+    made = array_new(state, count, width)
+    if made != 0:
+        for place in range(count):
+            item = items + place * (width + 1) * 8
+            copy(made + 8 + place * width * 8, item, width * 8)
+            st_u8(made, 8 + count * width * 8 + place, ld_i64(item, width))
+    return made
+
+
+@native("i64(i64, i64, i64)")
+def _listed_texts(state: int, items: int, size: int) -> int:
+    """The array of texts that stand each behind its length."""
+    count = 0
+    at = 0
+    while at < size:
+        at += 8 + max_i64(ld_i64(items + at, 0), 0)
+        count += 1
+    texts = step_bytes(state, count * ITEM_WORDS * 8)
+    if texts == 0:
+        return 0
+    at = 0
+    for place in range(count):
+        length = ld_i64(items + at, 0)
+        st_i64(texts, place * ITEM_WORDS, items + at + 8)
+        st_i64(texts, place * ITEM_WORDS + 1, length)
+        at += 8 + max_i64(length, 0)
+    return array_of_texts(state, texts, count)
 
 
 # -- orders -----------------------------------------------------------------------------------------------------------
