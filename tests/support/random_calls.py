@@ -64,7 +64,7 @@ def _option(name: str, rng: random.Random) -> str:
 
 
 def lag(e: Expressions) -> str:
-    """LAG over the columns of `e`."""
+    """LAG or LEAD over the columns of `e`."""
     rng = e.rng
     kind = e.vocabulary.kind(rng)
     offset = rng.choice(["", ", 1", ", 2", ", 3", ", 9"])
