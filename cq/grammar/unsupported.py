@@ -196,8 +196,13 @@ ELSEWHERE: dict[str, str] = {
     "latest_by_offset": "write LAST(x IGNORE NULLS)",
     "total": "write SUM(x)",
     **dict.fromkeys(["rollup", "cube"], "it stands in GROUP BY: GROUP BY ROLLUP(a, b)"),
+<<<<<<< HEAD
     **dict.fromkeys(["any", "all", "any_match"], _ANY),
     **dict.fromkeys(["time_bucket", "date_bin", "timebucket"], _BUCKET),
+=======
+    **dict.fromkeys(["any", "all", "any_match"], "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)"),
+    "timebucket": _BUCKET,
+>>>>>>> main
     **dict.fromkeys(["row", "struct", "named_struct", "struct_pack", "map", "map_from_entries"], _FIELDS),
     **dict.fromkeys(["json_query", "json_extract"], "write GET_JSON_OBJECT(x, '$.a'): the text of what is there"),
     "json_exists": "write GET_JSON_OBJECT(x, '$.a') IS NOT NULL",
@@ -208,7 +213,7 @@ ELSEWHERE: dict[str, str] = {
     "decode": "write CASE x WHEN 1 THEN 'a' WHEN 2 THEN 'b' ELSE 'c' END",
     **dict.fromkeys(["convert", "try_convert", "decimal"], "write CAST(x AS T), or TRY_CAST(x AS T)"),
     **dict.fromkeys(["to_number", "to_decimal"], "write CAST(x AS DECIMAL(18, 2))"),
-    **dict.fromkeys(["format", "printf", "initcap", "hash", "base64", "to_base64", "unhex"], _LETTERS),
+    **dict.fromkeys(["format", "printf", "initcap", "hash", "unhex"], _LETTERS),
     "insert": "write OVERLAY(text, other, start, length)",
     "sha2": "write SHA256(x)",
     "cot": "write 1 / TAN(x)",
@@ -224,7 +229,7 @@ ELSEWHERE: dict[str, str] = {
         "replace, then split: SPLIT(REGEXP_REPLACE(x, 'p', ','), ',')",
     ),
     "regexp_extract_all": "write REGEXP_EXTRACT(x, 'p', 0) for the first, REGEXP_COUNT(x, 'p') for how many there are",
-    **dict.fromkeys(["datetime", "parse_timestamp", "to_timestamp_ltz", "stringtotimestamp"], _TIME_OF),
+    **dict.fromkeys(["datetime", "parse_timestamp", "stringtotimestamp"], _TIME_OF),
     "epoch": "write UNIX_SECONDS(ts)",
     **dict.fromkeys(["sum_if", "sumif"], "write SUM(x) FILTER (WHERE condition)"),
     "unnest": _UNNESTED,

@@ -11,6 +11,7 @@ from cq.lang.value_text import write_timestamp
 
 END = "the end of the input"
 SHOWN_CHARACTERS = 60  # of a text
+MISSING = " IS NULL"  # a key with this behind its name says whether the one before it, then filled up, is NULL
 Columns = Sequence[tuple[str, DataType]]  # what rows are grouped by
 
 
@@ -27,7 +28,12 @@ def window_group(start: int, end: int, columns: Columns, key: Sequence[Value]) -
 
 def group(columns: Columns, key: Sequence[Value]) -> str:
     """A group of an aggregate over the whole input; without keys there is one, at the end."""
-    shown = ", ".join(f"{name} = {_text(type_, value)}" for (name, type_), value in zip(columns, key, strict=True))
+    missing = {name for (name, _), value in zip(columns, key, strict=True) if name.endswith(MISSING) and value}
+    shown = ", ".join(
+        f"{name} = {_text(type_, None if name + MISSING in missing else value)}"
+        for (name, type_), value in zip(columns, key, strict=True)
+        if not name.endswith(MISSING)
+    )
     return f"group {shown}" if shown else END
 
 

@@ -155,6 +155,13 @@ _ALL = (
         tpch.part,
     ),
     Workload(
+        "tpch_partsupp",
+        "TPC-H: four suppliers for each part",
+        tpch.PARTSUPP,
+        {"rows": Parameter(int, 8_000, _ROWS.doc, 0, MAX_ROWS), "seed": SEED, "orders": _ORDERS},
+        tpch.partsupp,
+    ),
+    Workload(
         "tpch_nation",
         "TPC-H: the 25 nations",
         tpch.NATION,

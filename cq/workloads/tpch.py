@@ -46,6 +46,7 @@ PART = _schema(
     "p", partkey=_KEY, name=_TEXT, mfgr=_TEXT, brand=_TEXT, type=_TEXT, size=_NUMBER, container=_TEXT,
     retailprice=_MONEY, comment=_TEXT,
 )  # fmt: skip
+PARTSUPP = _schema("ps", partkey=_KEY, suppkey=_KEY, availqty=_NUMBER, supplycost=_MONEY, comment=_TEXT)
 NATION = _schema("n", nationkey=_NUMBER, name=_TEXT, regionkey=_NUMBER, comment=_TEXT)
 REGION = _schema("r", regionkey=_NUMBER, name=_TEXT, comment=_TEXT)
 
@@ -77,7 +78,7 @@ _ORDER_OF_LINE = np.repeat(np.arange(7, dtype=np.int64), LINES)
 _FIRST_LINE = np.cumsum(LINES) - LINES
 
 # What numbers are drawn for; a table adds its own hundred.
-_LINES, _ORDERS, _CUSTOMERS, _SUPPLIERS, _PARTS, _NATIONS, _REGIONS = range(200, 900, 100)
+_LINES, _ORDERS, _CUSTOMERS, _SUPPLIERS, _PARTS, _NATIONS, _REGIONS, _OFFERS = range(200, 1000, 100)
 
 
 def lineitem(rows: int = 60_000, seed: int = 1, orders: int = 15_000) -> Iterator[pa.RecordBatch]:
@@ -192,6 +193,22 @@ def part(rows: int = 2_000, seed: int = 1) -> Iterator[pa.RecordBatch]:
         }
 
     return _batches(make, PART, rows)
+
+
+def partsupp(rows: int = 8_000, seed: int = 1, orders: int = 15_000) -> Iterator[pa.RecordBatch]:
+    """Who delivers what: four suppliers for each part."""
+
+    def make(row: Ints) -> Columns:
+        drawn, key = _Draws(_OFFERS, seed, row), row // 4 + 1
+        return {
+            "partkey": pa.array(key),
+            "suppkey": pa.array(_supplier_of(key, row % 4, orders)),
+            "availqty": _numbers(1 + drawn.below(1, 9_999)),
+            "supplycost": _money(100 + drawn.below(2, 99_901)),
+            "comment": drawn.words(3, 49, 198),
+        }
+
+    return _batches(make, PARTSUPP, rows)
 
 
 def nation(rows: int = 25, seed: int = 1) -> Iterator[pa.RecordBatch]:

@@ -25,11 +25,12 @@ JOIN, LOG, MATCHING = "codegen.operators.interval_join", "runtime.containers.log
 BY_KEY, SEMI = "codegen.operators.join", "codegen.operators.semi_join"
 NOT_NULL = 'flow.scope.when(expr("not N", N=null))'
 PASSES = "flow.scope.when(passes)"
+ASOF = "codegen.operators.asof_join"
 ASSIGN = "codegen.operators.assign_windows"
 SKETCHES = "runtime.containers.sketches"
 PARTS = "codegen.state.aggregate_parts"
 SESSION, INTERVALS = "codegen.operators.session", "runtime.containers.intervals"
-SORT = "codegen.operators.sort"
+SORT, TRIGGER = "codegen.operators.sort", "codegen.operators.trigger"
 
 
 def in_intervals(old: str, new: str, *more: tuple[str, str]) -> Mutant:
@@ -330,9 +331,7 @@ MUTANTS = {
     "LAG gives a string that was overwritten": seen_by(
         "over", "codegen.operators.over", "        copied = _outlives(flow, old)", "        copied = old"
     ),
-    "rows wait although their time has come": seen_by(
-        "over", BUFFER, '"T <= ld_i64(state, W)"', '"T < ld_i64(state, W)"'
-    ),
+    "rows wait although their time has come": seen_by("over", BUFFER, '"T <= R", T=at', '"T < R", T=at'),
     "rows that wait leave in order of arrival": seen_by(
         "over",
         "runtime.containers.waiting",
@@ -417,6 +416,11 @@ MUTANTS = {
     "an instant is over before its rows have come": seen_by("interval_join", BUFFER, '"min(W, I - 1)"', '"min(W, I)"'),
     "a row overtakes what a full port has stopped": seen_by(
         "interval_join", "codegen.scan", '"ld_i64(state, W) != NEVER", W=', '"ld_i64(state, W) == NEVER - NEVER", W='
+    ),
+    "ASOF looks back not quite as far as it may": seen_by("asof_forms", ASOF, '"R - L >= N"', '"R - L > N"'),
+    "ASOF looks ahead not quite as far as it may": seen_by("asof", ASOF, "R - L <= N", "R - L < N"),
+    "a right row that may be found is forgotten": seen_by(
+        "asof", ASOF, "log_forget(L, instant)", "log_forget(L, instant + 2000000)"
     ),
     "left rows leave before their instant": seen_by(
         "interval_join", LOG, "if ld_i64(first, ITEM_TIME) <= instant else 0", "if instant <= NEVER else 0"
@@ -527,6 +531,25 @@ MUTANTS = {
         "codegen.scan",
         'event = Event(serial, position, expr("-1"), row_number,',
         'event = Event(serial, position, expr("-1"), expr("i + 1"),',
+    ),
+    "two accesses of one row do not meet": seen_by(
+        "triggers", TRIGGER, 'expr("L == 1", L=other.live)', 'expr("L == 2", L=other.live)'
+    ),
+    "a row taken over is written twice": seen_by(
+        "triggers", TRIGGER, "writer.set(other.dirty, 0)", "writer.set(other.dirty, 1)"
+    ),
+    "what a table demands is not asked of an update": seen_by(
+        "triggers", TRIGGER, "self.demand(at, new, step.columns)", "pass"
+    ),
+    "a rejected event is committed": seen_by(
+        "triggers",
+        TRIGGER,
+        "O=self.outcome, DONE=ACCEPTED)):\n            self.commit()",
+        "O=self.outcome, DONE=REJECTED)):\n            self.commit()",
+    ),
+    "texts of rows are not copied": seen_by("triggers", TRIGGER, "outlives(self.scope, values[c])", "values[c]"),
+    "a deleted row stays": seen_by(
+        "triggers", TRIGGER, 'writer.code("table_delete(T, E)", T=local.table, E=entry)', "pass"
     ),
 }
 

@@ -21,7 +21,7 @@ from cq.workloads import WORKLOADS
 from cq.workloads.linear_road.oracle import simple_tolls
 
 Row = tuple[Any, ...]
-TYPE, TIME, VID, SPD, XWAY, LANE, DIR, SEG, POS = range(9)
+TYPE, TIME, VID, SPD, XWAY, LANE, DIR, SEG, POS, QID = range(10)
 US = 1_000_000
 EXIT_LANE = 4
 
@@ -112,3 +112,28 @@ def test_words_are_counted_as_they_come(result: Any) -> None:
     lines = [("a b a", 1), ("b", 2), ("", 3), ("a", 4)]
     # "" is one empty word: SPLIT gives as many words as separators, and one more
     assert result("word_count.cq", sentences=lines) == [("a", 1), ("b", 1), ("a", 2), ("b", 2), ("", 1), ("a", 3)]
+
+
+def test_accounts_are_charged_when_a_car_leaves_a_segment(result: Any) -> None:
+    seen: dict[int, dict[Row, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for r in traffic():
+        if r[TYPE] == 0:
+            seen[r[TIME] // 60][r[XWAY], r[DIR], r[SEG]].append(r)
+    last: dict[Row, int] = {}
+    accounts: dict[int, list[int]] = {}
+    expected = []
+    for r in traffic():
+        if r[TYPE] == 2 and r[VID] in accounts:
+            expected.append((r[TIME], r[QID], r[VID], accounts[r[VID]][0]))
+        if r[TYPE] != 0:
+            continue
+        car, segment = (r[XWAY], r[DIR], r[VID]), (r[XWAY], r[DIR], r[SEG])
+        if last.get(car) != r[SEG]:
+            before = seen[r[TIME] // 60 - 1].get(segment, [])
+            cars, mph = len({b[VID] for b in before}), sum(b[SPD] for b in before) // max(len(before), 1)
+            toll = 2 * (cars - 50) ** 2 if r[LANE] != EXIT_LANE and cars > 50 and mph < 40 else 0
+            balance, owed = accounts.setdefault(r[VID], [0, 0])
+            accounts[r[VID]] = [balance + owed, toll]
+        last[car] = r[SEG]
+    assert len(expected) > 50 and any(row[-1] > 0 for row in expected)
+    assert result("lr_accounts.cq", lr=traffic()) == expected

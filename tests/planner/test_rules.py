@@ -30,6 +30,7 @@ TAKEN = {
     "filter_below_project": "SELECT a FROM (SELECT k AS a, x * 2 AS b FROM s) AS q WHERE b > 4 AND a < 3;",
     "filter_below_union": "SELECT v FROM (SELECT k, v FROM s UNION ALL SELECT k, v FROM t) AS u WHERE k = 1;",
     "filter_below_join": "SELECT s.v, t.v AS w FROM s JOIN t ON s.k = t.k WHERE s.v > 1 AND t.v < 5 AND s.v < t.v;",
+    "residual_below_join": "SELECT s.v, t.v AS w FROM s JOIN t ON s.k = t.k AND s.v > 1 AND t.v < 5 AND s.v < t.v;",
     "filter_below_over": "SELECT k, COUNT(*) OVER (PARTITION BY k ROWS UNBOUNDED PRECEDING) AS n FROM s QUALIFY k > 1;",
     "filter_below_window": PER_MIN + "SELECT window_end, k, MAX(n) AS n FROM m GROUP BY window_end, k HAVING k = 2;",
     "project_over_project": "SELECT b FROM (SELECT k AS a, x + 1 AS b FROM s) AS q;",
@@ -60,6 +61,13 @@ REFUSED = {
         "SELECT s.v FROM s JOIN t ON s.k = t.k WHERE 1 / s.v > 0;",
         "SELECT s.v FROM s JOIN t ON 6 / s.v = t.k WHERE t.v > 1;",
         "SELECT s.v FROM s JOIN t ON s.k = t.k AND s.v / t.v > 0 WHERE t.v > 1;",
+    ],
+    "residual_below_join": [
+        # the left row leaves beside NULLs
+        "SELECT s.v FROM s LEFT JOIN t ON s.k = t.k AND s.v > 1;",
+        "SELECT s.v FROM s FULL JOIN t ON s.k = t.k AND t.v > 1;",
+        # it fails for pairs alone
+        "SELECT s.v FROM s JOIN t ON s.k = t.k AND 6 / s.v > 1;",
     ],
     "filter_below_over": [
         # ordered by time: late rows of every partition are counted

@@ -15,6 +15,9 @@ OFTEN = ("count", "count", "sum", "sum", "avg", "min", "max")
 # of small numbers, where their spread has enough digits on every engine
 SPREAD = ("var_", "stddev_", "covar_", "corr", "regr_")
 RUNNING = ("ROWS UNBOUNDED PRECEDING", "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW")
+COUNTED = ("ROWS 0 PRECEDING", "ROWS 1 PRECEDING", "ROWS 3 PRECEDING", "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
+           "ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING", "ROWS BETWEEN 30 PRECEDING AND 2 PRECEDING",
+           "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING")  # fmt: skip
 DIRECTIONS = ("", "", " DESC", " NULLS LAST", " ASC NULLS FIRST", " DESC NULLS FIRST", " DESC NULLS LAST")
 
 
@@ -67,6 +70,16 @@ def lag(e: Expressions) -> str:
     offset = rng.choice(["", ", 1", ", 2", ", 3", ", 9"])
     default = f", {e.of(kind, 1)}" if offset and rng.random() < 0.5 else ""
     return f"LAG({e.argument(kind)}{offset}{default})"
+
+
+def frame(rng: random.Random, unit: str = "") -> str:
+    """The frame of an aggregate, up to the row; with a `unit` of time, also one of an order by time."""
+    if not unit or rng.random() < 0.6:
+        return rng.choice(RUNNING if rng.random() < 0.5 else COUNTED)
+    before, other = (f"INTERVAL '{rng.choice([0, 1, 2, 5])}' {unit}" for _ in range(2))
+    ends = ["CURRENT ROW", "CURRENT ROW", f"{other} PRECEDING", f"{other} FOLLOWING"]
+    start = rng.choice(["UNBOUNDED PRECEDING", f"{before} PRECEDING"])
+    return rng.choice(["", f"RANGE {before} PRECEDING", f"RANGE BETWEEN {start} AND {rng.choice(ends)}"])
 
 
 def order_keys(e: Expressions, most: int = 3) -> list[str]:

@@ -10,7 +10,7 @@ import random
 from dataclasses import replace
 from functools import partial
 
-from random_calls import RUNNING, aggregate, lag
+from random_calls import aggregate, frame, lag
 from random_drawing import BOUNDS, Draft, Drawing, Relation, outside_windows
 from random_expressions import COLUMN_TYPES
 from random_results import RESULTS
@@ -36,7 +36,7 @@ class Generator(Drawing):
             self.relations.append(self.relation(self.query, s.name, Relation(s.name, (), ())))
         steps = [self._window, self._window, self._window, self._window_rows, self._session,
                  self._attached, self._over, self._over, self._look_up, self._look_up, self._interval_join,
-                 self._interval_join, self._union, self._unnest]  # fmt: skip
+                 self._interval_join, self._asof_join, self._union, self._unnest]  # fmt: skip
         steps += [partial(step, self) for step in RESULTS]
         wanted, tries = rng.choice([1, 2, 2, 3, 3, 4, 5]), 0
         while len(self.query.views) < wanted and tries < 60:
@@ -171,31 +171,15 @@ class Generator(Drawing):
             timed = bool(source.times) and rng.random() < 0.7
             if timed:
                 parts.append(f"ORDER BY {quoted(rng.choice(source.times))}")
-            if rng.random() < 0.45:
+            if rng.random() < 0.35:
                 call = lag(expressions)
             else:
                 call = aggregate(expressions, distinct=False)
-                parts.append(self._frame(timed))
+                parts.append(frame(rng, self.query.unit if timed else ""))
             items.append((f"{call} OVER ({' '.join(parts)})", f"o{i}"))
         select = Select(tuple(items), source.name, self.where(expressions))
         windowed = source.windowed and any(a == "window_start" for _, a in select.items)
         return View(self.next(), (select,)), Relation(self.next(), (), (), windowed=windowed, depth=source.depth + 1)
-
-    def _frame(self, timed: bool) -> str:
-        """A frame of rows up to the row, or where they are in order of time a range of time; none is a range, too."""
-        rng = self.rng
-        if timed and rng.random() < 0.4:
-            a, b = (f"INTERVAL '{rng.randint(0, 4)}' {self.query.unit}" for _ in range(2))
-            return rng.choice([
-                "", f"RANGE {a} PRECEDING", f"RANGE BETWEEN {a} PRECEDING AND {b} FOLLOWING",
-                f"RANGE BETWEEN UNBOUNDED PRECEDING AND {b} PRECEDING",
-                f"RANGE BETWEEN {a} PRECEDING AND {b} PRECEDING",
-            ])  # fmt: skip
-        first, last = sorted((rng.randint(0, 5), rng.randint(0, 5)), reverse=True)
-        return rng.choice([
-            *RUNNING, f"ROWS {first} PRECEDING", f"ROWS BETWEEN {first} PRECEDING AND {last} PRECEDING",
-            f"ROWS BETWEEN UNBOUNDED PRECEDING AND {last} PRECEDING",
-        ])  # fmt: skip
 
     def _look_up(self) -> Draft | None:
         """[LEFT] JOIN a keyed window result FOR SYSTEM_TIME AS OF."""
@@ -240,6 +224,32 @@ class Generator(Drawing):
         for i in range(rng.randint(1, 3)):
             items.append((rng.choice([f"r.{quoted(f.name)}" for f in right.fields]), f"r{i}"))
         rest = f"{left.name} AS l {rng.choice(['', 'LEFT '])}JOIN {right.name} AS r ON {' AND '.join(on)}"
+        select = Select(tuple(items), rest, self.where(both, 0.15))
+        return View(self.next(), (select,)), Relation(self.next(), (), (), depth=max(left.depth, right.depth) + 1)
+
+    def _asof_join(self) -> Draft | None:
+        """ASOF [LEFT] JOIN: the nearest row by time, before or behind, of the same keys."""
+        left, right, rng = self.choose(timed=True), self.choose(timed=True), self.rng
+        if left is None or right is None:
+            return None
+        inner, outer = self.expressions(("l.", left.fields)), self.expressions(("r.", right.fields))
+        mine, theirs = (f"l.{quoted(rng.choice(left.times))}", f"r.{quoted(rng.choice(right.times))}")
+        ahead = rng.random() < 0.3
+        moved = rng.choice(["", "", f" {rng.choice('+-')} {self.interval()}"])
+        on = [f"{mine} {rng.choice(['<=', '<'] if ahead else ['>=', '>'])} {theirs}{moved}"]
+        if rng.random() < 0.3:
+            on.append(f"{theirs} - {mine} <= {self.interval()}" if ahead else f"{mine} - {theirs} <= {self.interval()}")
+        for _ in range(rng.choice([0, 1, 1, 2])):
+            kind = rng.choice(right.fields).type.kind
+            on.append(f"{inner.argument(kind)} = {outer.argument(kind)}")
+        if rng.random() < 0.2:
+            on.append(rng.choice([inner, outer]).condition(1))
+        rng.shuffle(on)
+        items = self.items(left, "l.")
+        items += [(f"r.{quoted(rng.choice(right.fields).name)}", f"r{i}") for i in range(rng.randint(1, 3))]
+        word = rng.choice(["ASOF JOIN", "ASOF LEFT JOIN"])
+        rest = f"{left.name} AS l {word} {right.name} AS r ON {' AND '.join(on)}"
+        both = self.expressions(("l.", left.fields), ("r.", right.fields))
         select = Select(tuple(items), rest, self.where(both, 0.15))
         return View(self.next(), (select,)), Relation(self.next(), (), (), depth=max(left.depth, right.depth) + 1)
 

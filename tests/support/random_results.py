@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from random_calls import DIRECTIONS, RUNNING, aggregate, lag, order_keys
+from random_calls import DIRECTIONS, aggregate, frame, lag, order_keys
 from random_drawing import Draft, Drawing, Relation
 from random_expressions import Expressions
 from random_statements import Select, View, quoted
@@ -75,8 +75,8 @@ def ranked(d: Drawing) -> Draft | None:
         keys, order = (partition, sorted_by) if same else (d.keys(e), _order(d, source))
         by = f"PARTITION BY {', '.join(keys)} " if keys else ""
         call = rng.choice(["ROW_NUMBER()", "ROW_NUMBER()", "RANK()", "DENSE_RANK()", lag(e), ""])
-        frame = "" if call else f" {rng.choice(RUNNING)}"
-        items.append((f"{call or aggregate(e, False)} OVER ({by}ORDER BY {', '.join(order)}{frame})", f"o{i}"))
+        rows = "" if call else f" {frame(rng)}"
+        items.append((f"{call or aggregate(e, False)} OVER ({by}ORDER BY {', '.join(order)}{rows})", f"o{i}"))
     qualify = ""
     numbers = [(text, alias) for text, alias in items if text.startswith(("ROW_NUMBER", "RANK", "DENSE_RANK"))]
     if numbers and rng.random() < 0.6:
@@ -112,6 +112,7 @@ def distinct(d: Drawing) -> Draft | None:
     keys = d.keys(e)
     if not keys or rng.random() < 0.6:
         return _made(d, source.depth, Select(tuple(items), source.name, where, first="DISTINCT"))
+    items = [(text, f"d{source.depth}{i}") for i, (text, _) in enumerate(items)]  # other names than the columns have
     order = [*keys, *_order(d, source)] if rng.random() < 0.5 or d.vocabulary.shared else []
     tail = f"ORDER BY {', '.join(dict.fromkeys(order))}" if order else ""
     select = Select(tuple(items), source.name, where, first=f"DISTINCT ON ({', '.join(keys)})")
@@ -163,6 +164,55 @@ def grouped_sets(d: Drawing) -> Draft | None:
         items.append((f"GROUPING({listed})", "g"))
     having = d.having(e, distinct=True)
     return _made(d, source.depth, Select(tuple(items), source.name, d.where(e), group, having), ended=True)
+
+
+def over_groups(d: Drawing) -> Draft | None:
+    """Groups beside each other: ranks and running results of their keys and aggregates, sorted or limited."""
+    source, rng = d.choose(), d.rng
+    if source is None:
+        return None
+    e = d.expressions(("", source.fields))
+    keys = d.keys(e)
+    if not keys:
+        return None
+    calls = [*keys, *d.aggregates(e, distinct=True)]
+    items = [(text, f"c{i}") for i, text in enumerate(calls)]
+    order = [text + rng.choice(DIRECTIONS) for text in (*rng.sample(calls, min(2, len(calls))), *keys)]
+    sorted_by = f"ORDER BY {', '.join(dict.fromkeys(order))}"
+    by = rng.choice(["", f"PARTITION BY {keys[0]} "])
+    for i in range(rng.randint(0, 2)):
+        call = rng.choice(["ROW_NUMBER()", "RANK()", "DENSE_RANK()", f"LAG({rng.choice(calls)})", ""])
+        rows = "" if call else f" {frame(rng)}"
+        items.append((f"{call or f'MIN({rng.choice(calls)})'} OVER ({by}{sorted_by}{rows})", f"o{i}"))
+    if rng.random() < 0.4:
+        items.append((f"MAX({rng.choice(calls)}) OVER ({by.strip()})", "w"))
+    having = d.having(e, distinct=True)
+    if rng.random() < 0.2:
+        kind = rng.choice(source.fields).type.kind
+        text = f"MIN({e.argument(kind)}) {rng.choice(COMPARISONS)} {_value(d, d.expressions(), kind)}"
+        having = f"{having} AND {text}" if having else text
+    tail = f"{sorted_by} {_limit(d)}" if rng.random() < 0.4 else ""
+    select = Select(tuple(items), source.name, d.where(e), tuple(keys), having)
+    return _made(d, source.depth, select, tail=tail, ended=True)
+
+
+def joined_again(d: Drawing) -> Draft | None:
+    """Three relations joined in one FROM, by equalities or USING."""
+    parts = [p for p in (d.choose() for _ in range(3)) if p is not None]
+    if len(parts) < 3:
+        return None
+    rng = d.rng
+    aliases = ("l", "m", "r")
+    sides = [d.expressions((f"{a}.", p.fields)) for a, p in zip(aliases, parts, strict=True)]
+    rest, words = f"{parts[0].name} AS l", ["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]
+    for n in (1, 2):
+        other = sides[rng.randrange(n)]
+        kind = rng.choice(other.columns)[1].kind
+        on = f"{other.argument(kind)} = {sides[n].argument(kind)}"
+        rest += f" {rng.choice(words)} {parts[n].name} AS {aliases[n]} ON {on}"
+    everything = d.expressions(*((f"{a}.", p.fields) for a, p in zip(aliases, parts, strict=True)))
+    items = [(everything.argument(rng.choice(everything.columns)[1].kind), f"c{i}") for i in range(rng.randint(1, 4))]
+    return _made(d, max(p.depth for p in parts), Select(tuple(items), rest, d.where(everything)))
 
 
 def values(d: Drawing) -> Draft | None:
@@ -334,5 +384,6 @@ def at_end(d: Drawing) -> Draft | None:
     return View(d.next(), (select,)), Relation(d.next(), (), (), ended=True, depth=source.depth + 1)
 
 
-RESULTS = (project, joined, joined, at_end, ordered, ordered, ranked, ranked, beside_whole, distinct, combined,
-           combined, grouped_sets, values, tested, tested, with_values, product)  # fmt: skip
+RESULTS = (project, over_groups, over_groups, joined, joined, joined_again, at_end, ordered, ordered, ranked, ranked,
+           beside_whole, distinct, combined, combined, grouped_sets, values, tested, tested, with_values,
+           product)  # fmt: skip

@@ -44,6 +44,7 @@ from cq.lang.types import (
     integer_range,
     round_to_real,
 )
+from cq.lang.value_text import write_decimal
 
 SPARK_TURNED_DIGITS = 34  # of a DECIMAL whose sign Spark turns exactly
 _WORD = integer_range(BIGINT)
@@ -84,16 +85,20 @@ def never_overflows(signature: Signature) -> bool:
     return returns.is_float or (returns.kind is Kind.DECIMAL and returns.precision < MAX_DECIMAL_DIGITS)
 
 
-def _settle(signature: Signature, value: Any, shown: str) -> Any:
-    match signature.returns.kind:
-        case Kind.DOUBLE:
-            return value
-        case Kind.DECIMAL:
-            return in_digits(signature.returns, value, shown)
-        case Kind.REAL:
-            return round_to_real(value)
-        case _:
-            return within(signature.returns, value, shown)
+def _settle(signature: Signature, value: Any, shown: str, *operands: Any) -> Any:
+    """The result `value`, when its type holds it. shown: the operation, with a place for each operand."""
+    returns = signature.returns
+    if returns.is_float:
+        return value if returns.kind is Kind.DOUBLE else round_to_real(value)
+    most = 10**returns.precision - 1
+    low, high = (-most, most) if returns.kind is Kind.DECIMAL else RANGES[returns.kind]
+    if low <= value <= high:
+        return value
+    texts = (
+        write_decimal(v, t.scale) if t.kind is Kind.DECIMAL else v
+        for v, t in zip(operands, signature.params, strict=True)
+    )
+    raise Failure("CQ0705", f"{returns} overflow: {shown.format(*texts)}")
 
 
 def _numbers(types: tuple[DataType, ...], constants: Constants) -> tuple[DataType, DataType] | None:
@@ -210,18 +215,18 @@ def _spark_binary(sign: str) -> Callable[[Signature, tuple[str, ...]], str]:
 )
 def add(signature: Signature, x: Any, y: Any) -> Any:
     """The sum."""
-    return _sum(signature, x, y, f"{x} + {y}")
+    return _sum(signature, x, y, 1, "{} + {}")
 
 
-def _sum(signature: Signature, x: Any, y: Any, shown: str) -> Any:
-    """x + y; of DECIMALs exact at the larger scale, then rounded to the result's."""
+def _sum(signature: Signature, x: Any, y: Any, sign: int, shown: str) -> Any:
+    """x + y or x - y; of DECIMALs exact at the larger scale, then rounded to the result's."""
     returns = signature.returns
     if returns.kind is not Kind.DECIMAL:
-        return _settle(signature, x + y, shown)
+        return _settle(signature, x + y if sign > 0 else x - y, shown, x, y)
     left, right = (p.scale for p in signature.params)
     scale = max(left, right)
-    exact = x * 10 ** (scale - left) + y * 10 ** (scale - right)
-    return _settle(signature, half_up(exact, 10 ** (scale - returns.scale)), shown)
+    exact = x * 10 ** (scale - left) + sign * y * 10 ** (scale - right)
+    return _settle(signature, half_up(exact, 10 ** (scale - returns.scale)), shown, x, y)
 
 
 @scalar(
@@ -245,7 +250,7 @@ def _sum(signature: Signature, x: Any, y: Any, shown: str) -> Any:
 )
 def subtract(signature: Signature, x: Any, y: Any) -> Any:
     """The difference. Two DATEs or TIMESTAMPs give the INTERVAL between them."""
-    return _sum(signature, x, -y, f"{x} - {y}")
+    return _sum(signature, x, y, -1, "{} - {}")
 
 
 @scalar(
@@ -272,7 +277,7 @@ def multiply(signature: Signature, x: Any, y: Any) -> Any:
     product, returns = x * y, signature.returns
     if returns.kind is Kind.DECIMAL:
         product = half_up(product, 10 ** (sum(p.scale for p in signature.params) - returns.scale))
-    return _settle(signature, product, f"{x} * {y}")
+    return _settle(signature, product, "{} * {}", x, y)
 
 
 def truncated(x: int, y: int) -> int:
@@ -291,11 +296,11 @@ def divided(signature: Signature, x: Any, y: Any) -> Any:
     """x / y of the signature's result type for a divisor that is not zero."""
     match signature.returns.kind:
         case Kind.DOUBLE | Kind.REAL:
-            return _settle(signature, x / y, "")
+            return _settle(signature, x / y, "{} / {}", x, y)
         case Kind.DECIMAL:
             (left, right), result = signature.params, signature.returns
             quotient = half_up(x * 10 ** (result.scale - left.scale + right.scale), y)
-            return in_digits(result, quotient, f"{x} / {y}")
+            return _settle(signature, quotient, "{} / {}", x, y)
         case _:
             return within(signature.returns, truncated(x, y), f"{x} / {y}")
 
@@ -472,7 +477,7 @@ def _spark_turned(name: str) -> Callable[[Signature, tuple[str, ...]], str]:
 )
 def negate(signature: Signature, x: Any) -> Any:
     """The number with the other sign."""
-    return _settle(signature, -x, f"-({x})")
+    return _settle(signature, -x, "-({})", x)
 
 
 @scalar(
@@ -495,7 +500,7 @@ def negate(signature: Signature, x: Any) -> Any:
 )
 def absolute(signature: Signature, x: Any) -> Any:
     """The number without its sign."""
-    return _settle(signature, abs(x), f"abs({x})")
+    return _settle(signature, abs(x), "abs({})", x)
 
 
 _MONTHS = overloaded(

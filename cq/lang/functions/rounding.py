@@ -22,7 +22,7 @@ from cq.lang.types import (
     decimal,
     round_to_real,
 )
-from cq.lang.value_text import write_double, write_real
+from cq.lang.value_text import write_decimal, write_double, write_real
 
 EXACT_DIGITS = 800  # more than any DOUBLE has before or after the point, so that quantising never rounds twice
 _EXACT = Context(prec=EXACT_DIGITS, rounding=ROUND_HALF_UP, Emin=-2000, Emax=2000)
@@ -190,7 +190,8 @@ def round_(signature: Signature, x: Any, digits: int = 0) -> Any:
     value = half_up(x, step) * step
     if type_.is_integer:
         return within(returns, value, f"round({x}, {digits})")
-    return in_digits(returns, value // 10 ** (scale - returns.scale), f"round({x}, {digits})")
+    shown = f"round({write_decimal(x, scale)}, {digits})"
+    return in_digits(returns, value // 10 ** (scale - returns.scale), shown)
 
 
 def _cut(types: tuple[DataType, ...], constants: Constants) -> Signature | Refusal | None:

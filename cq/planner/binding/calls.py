@@ -213,7 +213,7 @@ class SelectCalls:
                     "ARRAY_AGG(x ORDER BY y) and STRING_AGG(x, ',' ORDER BY y) list all, but not with OVER",
                 ),
             )
-        node = _ordered_set(node)
+        node = _ordered_set(_with_its_nulls(node))
         args = [settled(a) for a in inside.positional(node, 0)]
         options = _options(node, args)
         args = args[: len(args) - len(options)]
@@ -363,6 +363,14 @@ class SelectCalls:
         default = values[1] if len(values) > 1 else None
         nullable = value.nullable or default is None or default.nullable
         return Lag(value, offset, default, value.type, nullable, span=node.span)
+
+
+def _with_its_nulls(node: ast.Call) -> ast.Call:
+    """FIRST(ABS(x) IGNORE NULLS): the words behind a call that is no aggregate belong to the one around it."""
+    last = node.args[-1] if node.args else None
+    if not isinstance(last, ast.Call) or last.nulls is None or node.nulls is not None or lookup(last.name) is not None:
+        return node
+    return replace(node, args=(*node.args[:-1], replace(last, nulls=None)), nulls=last.nulls)
 
 
 def _ordered_set(node: ast.Call) -> ast.Call:

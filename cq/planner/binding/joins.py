@@ -7,7 +7,19 @@ from dataclasses import replace
 
 from cq.errors import Span, compile_error
 from cq.grammar import ast, inline
-from cq.lang.expressions import Call, Cast, Coalesce, Column, Expr, columns_of, conjunction, conjuncts, remap
+from cq.lang.expressions import (
+    Call,
+    Cast,
+    Coalesce,
+    Column,
+    Expr,
+    Or,
+    can_fail,
+    columns_of,
+    conjunction,
+    conjuncts,
+    remap,
+)
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import Kind
 from cq.lang.value_text import write_duration
@@ -20,6 +32,7 @@ from cq.planner.binding.scope import NOTHING, Relation, Visible, one_named, shif
 from cq.planner.binding.traits import key_columns
 from cq.planner.binding.windows import no_event_time
 from cq.planner.operators import Filter, Project, TemporalJoin, Unnest, Windowed
+from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 
 ON = Clause("ON", advice="aggregate in a view first")
@@ -155,6 +168,24 @@ def equated(part: Expr, width: int) -> tuple[Expr, Expr] | None:
                 if of_y and min(of_y) >= width and (not of_x or max(of_x) < width):
                     return x, y
     return None
+
+
+def demands(expr: Expr) -> tuple[Expr, ...]:
+    """The conditions that must all be TRUE, among them those that each branch of an OR has: (a AND b) OR (a AND c) is
+    a AND (b OR c), as long as nothing can fail."""
+    return tuple(d for part in conjuncts(expr) for d in _shared(part))
+
+
+def _shared(expr: Expr) -> tuple[Expr, ...]:
+    """What every branch of an OR demands, and the OR of the rest."""
+    if not isinstance(expr, Or) or can_fail(folded(expr)):
+        return (expr,)
+    branches = [conjuncts(b) for b in expr.args]
+    common = tuple(c for c in dict.fromkeys(branches[0]) if all(c in b for b in branches[1:]))
+    rests = [conjunction([c for c in b if c not in common]) for b in branches]
+    if not common or not all(len(set(b)) > len(common) for b in branches):
+        return common or (expr,)
+    return (*common, replace(expr, nullable=any(r.nullable for r in rests), args=tuple(rests)))
 
 
 def keyed(parts: Sequence[Expr], width: int, constants: bool = False) -> tuple[list[Expr], list[Expr], list[Expr]]:

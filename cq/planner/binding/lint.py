@@ -122,6 +122,10 @@ def _names_read(nodes: Iterable[object]) -> Iterator[str]:
             yield from (a.name for a in node.args if isinstance(a, ast.ColumnRef))
             named = (a.value for a in node.args if isinstance(a, ast.NamedArgument))
             yield from (value.name for value in named if isinstance(value, ast.ColumnRef))
+        elif isinstance(node, ast.CreateTrigger):
+            yield node.relation
+        elif isinstance(node, ast.Update | ast.Delete):  # of a table whose rows decide what happens
+            yield node.table
 
 
 def _unused_parameters(script: ast.Script, given: Iterable[str]) -> Iterator[Diagnostic]:

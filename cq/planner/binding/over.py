@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from cq.errors import Span, compile_error
+from cq.lang.error_places import MISSING
 from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, Or, transform
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import BIGINT, BOOLEAN, Kind, Physical
@@ -99,19 +100,24 @@ def _beside_groups(
         )
     aggregates = tuple(c for c in calls if isinstance(c, AggregateCall))
     assert len(aggregates) == len(calls), "only aggregates are about whole partitions"
-    keys = tuple(k for e in partition for k in _never_null(e))
-    names = _names(node, [*(f"key{n}" for n in range(1, len(keys) + 1)), *(_name(c) for c in aggregates)])
-    groups = Aggregate(arrived, keys, aggregates, names[: len(keys)], names[len(keys) :], span=span)
+    columns = [e.name for e in partition if isinstance(e, Column)]
+    named = [
+        pair
+        for n, e in enumerate(partition, 1)
+        for pair in _never_null(e, e.name if isinstance(e, Column) and columns.count(e.name) == 1 else f"key{n}")
+    ]
+    keys, key_names = tuple(k for k, _ in named), tuple(name for _, name in named)
+    groups = Aggregate(arrived, keys, aggregates, key_names, _names(node, [_name(c) for c in aggregates]), span=span)
     return Join(node, groups, keys, tuple(column(groups, n) for n in range(len(keys))), span=span)
 
 
-def _never_null(key: Expr) -> tuple[Expr, ...]:
-    """Keys that are equal where this one is, NULL and NULL being equal: a join matches no NULL."""
+def _never_null(key: Expr, name: str) -> list[tuple[Expr, str]]:
+    """Keys, with names, that are equal where this one is, NULL and NULL being equal: a join matches no NULL."""
     if not key.nullable:
-        return (key,)
+        return [(key, name)]
     other = {Kind.BOOLEAN: False, Kind.ARRAY: ()}.get(key.type.kind, FILLERS[key.type.physical])
     filler = Literal(key.type, False, other)
-    return Coalesce(key.type, False, (key, filler)), IsNull(BOOLEAN, False, key)
+    return [(Coalesce(key.type, False, (key, filler)), name), (IsNull(BOOLEAN, False, key), name + MISSING)]
 
 
 FILLERS = {Physical.I64: 0, Physical.I128: 0, Physical.F64: 0.0, Physical.BYTES: ""}

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
-from cq.lang.expressions import Expr, Literal, conjuncts
+from cq.lang.expressions import Expr, Literal
 from cq.lang.schema import Field
 from cq.planner.binding.asof_joins import asof_join
 from cq.planner.binding.calls import SelectCalls
@@ -22,7 +22,7 @@ from cq.planner.binding.join_mistakes import (
     refused_unnest,
 )
 from cq.planner.binding.join_times import Sides, bounds_of
-from cq.planner.binding.joins import by_common_names, keyed, side_by_side, temporal_join, unnest
+from cq.planner.binding.joins import by_common_names, demands, keyed, side_by_side, temporal_join, unnest
 from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, relation_of, renamed
@@ -264,7 +264,7 @@ class QueryBinder:
         """A condition over the columns of both sides, taken apart; nothing where it needs more than those."""
         both = side_by_side(sides.left, sides.right, sides.width)
         try:
-            return conjuncts(ExprBinder(both, self.parameters, WHERE, SelectCalls({})).bind(part))
+            return demands(ExprBinder(both, self.parameters, WHERE, SelectCalls({})).bind(part))
         except CompileError:
             return []
 

@@ -14,10 +14,11 @@ The phases, in order:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from cq.errors import Span
 from cq.lang.expressions import (
     Call,
     Column,
@@ -172,23 +173,58 @@ def filter_below_join(node: LogicalNode, uses: Uses) -> LogicalNode | None:
     JOIN neither does.
     """
     match node:
-        case Filter(input=Join(left=left, right=right, right_outer=False) as join, predicate=p) if uses.once(join):
+        case Filter(input=Join(right_outer=False) as join, predicate=p) if uses.once(join):
             if can_fail(p) or join.can_fail:
                 return None
-            width, parts = len(left.schema), conjuncts(p)
-            mine = [c for c in parts if columns_of(c) and max(columns_of(c)) < width]
-            other = [c for c in parts if columns_of(c) and min(columns_of(c)) >= width and not join.left_outer]
+            mine, other, rest = _by_side(p, join, left=True, right=not join.left_outer)
             if not mine and not other:
                 return None
-            if mine:
-                left = Filter(left, conjunction(mine), span=node.span)
-            if other:
-                places = {width + n: n for n in range(len(right.schema))}
-                right = Filter(right, conjunction([remap(c, places) for c in other]), span=node.span)
-            below = replace(join, left=left, right=right)
-            rest = [c for c in parts if c not in mine and c not in other]
+            below = _with_filters(join, mine, other, node.span)
             return replace(node, input=below, predicate=conjunction(rest)) if rest else below
     return None
+
+
+@rule(Phase.PUSHDOWN)
+def residual_below_join(node: LogicalNode, _: Uses) -> LogicalNode | None:
+    """Join(x, y, p AND q AND r) = Join(Filter(p, x), Filter(q, y), r) if p reads x only, q reads y only and nothing
+    here can fail.
+
+    A row that its own condition keeps from every pair need not be there. In a LEFT JOIN only q moves: a left row
+    without a pair is kept. In a FULL JOIN neither does.
+    """
+    match node:
+        case Join(residual=Expr() as p, right_outer=False) as join if not join.can_fail:
+            mine, other, rest = _by_side(p, join, left=not join.left_outer, right=True)
+            if not mine and not other:
+                return None
+            below = _with_filters(join, mine, other, p.span)
+            return replace(below, residual=conjunction(rest) if rest else None)
+    return None
+
+
+def _by_side(p: Expr, join: Join, left: bool, right: bool) -> tuple[list[Expr], list[Expr], list[Expr]]:
+    """The conditions that read the left input only, those that read the right one only, and the others.
+
+    left, right: whether such conditions are looked for.
+    """
+    width = len(join.left.schema)
+    sides: tuple[list[Expr], list[Expr], list[Expr]] = ([], [], [])
+    for part in conjuncts(p):
+        read = columns_of(part)
+        if left and read and max(read) < width:
+            sides[0].append(part)
+        elif right and read and min(read) >= width:
+            sides[1].append(remap(part, {c: c - width for c in read}))
+        else:
+            sides[2].append(part)
+    return sides
+
+
+def _with_filters(join: Join, mine: Sequence[Expr], other: Sequence[Expr], span: Span) -> Join:
+    """The join over the rows of its inputs that pass these conditions."""
+    left = Filter(join.left, conjunction(mine), span=span) if mine else join.left
+    right = Filter(join.right, conjunction(other), span=span) if other else join.right
+    return replace(join, left=left, right=right)
 
 
 @rule(Phase.PUSHDOWN)
