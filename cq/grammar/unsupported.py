@@ -196,13 +196,8 @@ ELSEWHERE: dict[str, str] = {
     "latest_by_offset": "write LAST(x IGNORE NULLS)",
     "total": "write SUM(x)",
     **dict.fromkeys(["rollup", "cube"], "it stands in GROUP BY: GROUP BY ROLLUP(a, b)"),
-<<<<<<< HEAD
     **dict.fromkeys(["any", "all", "any_match"], _ANY),
-    **dict.fromkeys(["time_bucket", "date_bin", "timebucket"], _BUCKET),
-=======
-    **dict.fromkeys(["any", "all", "any_match"], "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)"),
     "timebucket": _BUCKET,
->>>>>>> main
     **dict.fromkeys(["row", "struct", "named_struct", "struct_pack", "map", "map_from_entries"], _FIELDS),
     **dict.fromkeys(["json_query", "json_extract"], "write GET_JSON_OBJECT(x, '$.a'): the text of what is there"),
     "json_exists": "write GET_JSON_OBJECT(x, '$.a') IS NOT NULL",
