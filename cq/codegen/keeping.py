@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, function, row_of
+from cq.codegen.matching import assign_all
 from cq.codegen.state.hash_tables import (
     Field,
     Keys,
@@ -17,7 +18,7 @@ from cq.codegen.state.hash_tables import (
     store_nulls,
     string_words,
 )
-from cq.codegen.values import Val
+from cq.codegen.values import Val, null_of
 from cq.codegen.writer import Fill, expr
 from cq.lang.expressions import Expr
 from cq.planner.operators.joined import Joined
@@ -118,25 +119,45 @@ class Side:
         return load_fields(flow.scope, self.fields, record, chunk)
 
 
-def write_unmatched(
-    stage: StagePlan, node: LogicalNode, sides: Sequence[Side], values: Callable[[Flow, str], list[Val]]
-) -> None:
-    """A function that emits the rows of these sides that nothing has matched, by arrival; MORE when a port is full.
+Alone = Callable[[Flow, str], list[Val]]
+"""(function, the log) -> writes the values of the row that the first one in the log becomes."""
 
-    values: writes those of the row that the first one in a log becomes.
-    """
+
+def write_unmatched(stage: StagePlan, node: LogicalNode, sides: Sequence[Side], values: Alone) -> None:
+    """A function that emits at the end the rows of these sides that nothing has matched, by arrival."""
     event = closing(stage, node, ast.Constant(abi.NEVER), ast.Constant(0))
     with function(stage, f"finish_{sides[0].slot(stage, node).offset}", FINISHER_ARGUMENTS, node, event) as flow:
-        writer, scope = flow.writer, flow.scope
-        writer.code("arrival = 0")
-        logs = [side.log(flow, node) for side in sides]
-        first = expr("log_first(L, M)", L=logs[0], M=logs[-1])
-        log = writer.let(first, "waits")
-        with writer.while_(expr("L != 0", L=log)), scope.block():
-            for port in flow.ports.values():
-                with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
-                    flow.leave(ast.Constant(abi.MORE))
-            flow.deliver(node, row_of(scope, values(flow, log)))
-            writer.code("log_proved(L)", L=log)
-            writer.set(log, first)
+        leave_unmatched(flow, node, sides, ast.Constant(abi.NEVER), values)
         flow.leave(ast.Constant(abi.DONE))
+
+
+def leave_unmatched(flow: Flow, node: LogicalNode, sides: Sequence[Side], instant: ast.expr, values: Alone) -> None:
+    """Emit the rows that are due at the instant and that nothing has matched; the function says MORE at a full port."""
+    writer, scope = flow.writer, flow.scope
+    writer.code("arrival = 0")
+    logs = [side.log(flow, node) for side in sides]
+    first = expr("log_first(L, M, I)", L=logs[0], M=logs[-1], I=instant)
+    log = writer.let(first, "waits")
+    with writer.while_(expr("L != 0", L=log)), scope.block():
+        for port in flow.ports.values():
+            with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
+                flow.leave(ast.Constant(abi.MORE))
+        flow.deliver(node, row_of(scope, values(flow, log)))
+        writer.code("log_proved(L)", L=log)
+        writer.set(log, first)
+
+
+def alone(flow: Flow, node: LogicalNode, sides: Sequence[Side], both: bool, log: str) -> list[Val]:
+    """The first row that waits in the log beside NULLs. both: rows of either side may, of one event left ones first."""
+    left, right = sides
+    if not both:
+        return [*left.first_unmatched(flow, node), *(null_of(f.type) for f in right.fields)]
+    scope = flow.scope
+    values = [[scope.variables(f.type, True) for f in side.fields] for side in sides]
+    with scope.when(expr("L == LEFT", L=log, LEFT=left.log(flow, node))):
+        assign_all(flow, values[LEFT], left.first_unmatched(flow, node))
+        flow.writer.code("arrival = arrival * 2")
+    with scope.otherwise():
+        assign_all(flow, values[RIGHT], right.first_unmatched(flow, node))
+        flow.writer.code("arrival = arrival * 2 + 1")
+    return [*values[LEFT], *values[RIGHT]]

@@ -25,6 +25,7 @@ JOIN, LOG, MATCHING = "codegen.operators.interval_join", "runtime.containers.log
 BY_KEY, SEMI = "codegen.operators.join", "codegen.operators.semi_join"
 NOT_NULL = 'flow.scope.when(expr("not N", N=null))'
 PASSES = "flow.scope.when(passes)"
+ASOF = "codegen.operators.asof_join"
 ASSIGN = "codegen.operators.assign_windows"
 SKETCHES = "runtime.containers.sketches"
 PARTS = "codegen.state.aggregate_parts"
@@ -330,9 +331,7 @@ MUTANTS = {
     "LAG gives a string that was overwritten": seen_by(
         "over", "codegen.operators.over", "        copied = _outlives(flow, old)", "        copied = old"
     ),
-    "rows wait although their time has come": seen_by(
-        "over", BUFFER, '"T <= ld_i64(state, W)"', '"T < ld_i64(state, W)"'
-    ),
+    "rows wait although their time has come": seen_by("over", BUFFER, '"T <= R", T=at', '"T < R", T=at'),
     "rows that wait leave in order of arrival": seen_by(
         "over",
         "runtime.containers.waiting",
@@ -417,6 +416,11 @@ MUTANTS = {
     "an instant is over before its rows have come": seen_by("interval_join", BUFFER, '"min(W, I - 1)"', '"min(W, I)"'),
     "a row overtakes what a full port has stopped": seen_by(
         "interval_join", "codegen.scan", '"ld_i64(state, W) != NEVER", W=', '"ld_i64(state, W) == NEVER - NEVER", W='
+    ),
+    "ASOF looks back not quite as far as it may": seen_by("asof_forms", ASOF, '"R - L >= N"', '"R - L > N"'),
+    "ASOF looks ahead not quite as far as it may": seen_by("asof", ASOF, "R - L <= N", "R - L < N"),
+    "a right row that may be found is forgotten": seen_by(
+        "asof", ASOF, "log_forget(L, instant)", "log_forget(L, instant + 2000000)"
     ),
     "left rows leave before their instant": seen_by(
         "interval_join", LOG, "if ld_i64(first, ITEM_TIME) <= instant else 0", "if instant <= NEVER else 0"

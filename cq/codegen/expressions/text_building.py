@@ -13,7 +13,7 @@ from cq.codegen.expressions.text import texts
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
 from cq.lang.functions.text_building import MOST_LETTERS
-from cq.runtime.layout.abi import ErrorCode
+from cq.runtime.layout.abi import STATE_RESULT, ErrorCode
 
 # -- texts of texts ---------------------------------------------------------------------------------------------------
 
@@ -193,14 +193,26 @@ _of_number("hex", "write_bits(state, A, 4)")
 _of_number("bin", "write_bits(state, A, 1)")
 
 
-@form("hex_text")
-def _hex_text(scope: Scope, call: Strict) -> None:
-    give_text(scope, call, expr("write_hex(state, T, LT)", **texts(call, "T")))
+def _of_text(name: str, native: str) -> None:
+    @form(name)
+    def made(scope: Scope, call: Strict) -> None:
+        give_text(scope, call, expr(f"{native}(state, T, LT)", **texts(call, "T")))
 
 
-@form("sha1")
-def _sha1(scope: Scope, call: Strict) -> None:
-    give_text(scope, call, expr("digest_sha1(state, T, LT)", **texts(call, "T")))
+_of_text("hex_text", "write_hex")
+_of_text("sha1", "digest_sha1")
+_of_text("url_encode", "write_url")
+_of_text("to_base64", "write_base64")
+
+
+@form("url_decode")
+def _url_decode(scope: Scope, call: Strict) -> None:
+    made = scope.let(expr("read_url(state, T, LT)", **texts(call, "T")), "text")
+    with scope.when(expr("A == 0", A=made)):
+        scope.fail(ErrorCode.NO_MEMORY, call.text, call.span)
+    size = scope.let(expr("ld_i64(state, W)", W=STATE_RESULT), "size")
+    with scope.when(expr("S >= 0", S=size)):
+        call.give(scope, made, size)
 
 
 def _with_table(name: str) -> None:

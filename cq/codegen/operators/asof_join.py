@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import CLOSER_ARGUMENTS, Closer, DueWord, Flow, StagePlan, closes, closing, consumes, due_by_data
 from cq.codegen.flow import function as stage_function
 from cq.codegen.keeping import Side
-from cq.codegen.matching import deliver_match, where_not_null
+from cq.codegen.matching import Matches, deliver_match, where_not_null
 from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.state.moving import Held, entries, holds, log_entries
 from cq.codegen.values import Row, Val
@@ -88,55 +88,46 @@ def _keep(flow: Flow, row: Row, node: AsofJoin) -> None:
 
 
 def _look_up(flow: Flow, row: Row, node: AsofJoin) -> None:
-    if node.ahead:
-        _look_ahead(flow, row, node)
-    else:
-        look_up_version(flow, node, row, lambda joined: _near(flow, node, joined))
+    look_up = _look_ahead if node.ahead else look_up_version
+    look_up(flow, node, row, partial(_near, flow, node))
 
 
 @contextmanager
 def _near(flow: Flow, node: AsofJoin, joined: Row) -> Iterator[None]:
-    """Inside, the latest right row is not too old for the left one."""
+    """Inside, the right row that was found is not too far from the left one."""
     if not node.limited:
         yield
         return
     left, right = node.left_time, node.right_time
-    least_us = node.lower_us + left.shift_us - right.shift_us
+    shift_us = left.shift_us - right.shift_us
     mine, theirs = (joined.column(c).it for c in (left.column, len(node.left.schema) + right.column))
-    with flow.scope.when(expr("R - L >= N", R=theirs, L=mine, N=least_us)):
+    near, limit_us = ("R - L <= N", node.upper_us) if node.ahead else ("R - L >= N", node.lower_us)
+    with flow.scope.when(expr(near, R=theirs, L=mine, N=limit_us + shift_us)):
         yield
 
 
-def _look_ahead(flow: Flow, row: Row, node: AsofJoin) -> None:
-    """The left row beside the first right row of its key that is late enough, if it is not too late.
+def _look_ahead(flow: Flow, node: AsofJoin, row: Row, matches: Matches) -> None:
+    """The left row beside the first right row of its key that is late enough, or beside NULLs, or not at all.
 
-    A record says its expiry: its time is that much earlier. Those of a key stand in order of time.
+    A record says its expiry: its time is that much earlier. Those of a key stand in order of time, so that
+    `log_since` finds the very first.
     """
-    scope, writer, right = flow.scope, flow.writer, Side.of(node, RIGHT)
+    scope, right = flow.scope, Side.of(node, RIGHT)
     table, log = right.key_table(flow, node), right.log(flow, node)
     keys = [emit(scope, row, k) for k in node.left_keys]
-    moved_us = node.left_time.shift_us + node.right_expiry_us
-    time = row.column(node.left_time.column).it
-    since = scope.let(expr("T + N", T=time, N=moved_us + node.lower_us), "since")
-    reference = writer.let(ast.Constant(0), "ref")
+    reference = flow.writer.let(ast.Constant(0), "ref")
     with where_not_null(flow, keys) as known:
         entry = right.keys.find(table, known)
         with scope.when(expr("E != 0", E=entry)):
-            list_bytes = Word(right.keys.next_word * 8, "LOG_KEY_LIST_BYTES")
-            found = expr("log_since(L, E + LIST, S, SIZE)",
-                L=log, E=entry, LIST=list_bytes, S=since, SIZE=right.record_bytes,
+            later_us = node.left_time.shift_us + node.lower_us + node.right_expiry_us
+            since = expr("log_since(L, E + LIST, T + N, SIZE)",
+                L=log, E=entry, LIST=Word(right.keys.next_word * 8, "LOG_KEY_LIST_BYTES"),
+                T=row.column(node.left_time.column).it, N=later_us, SIZE=right.record_bytes,
             )  # fmt: skip
-            writer.set(reference, found)
-    expiry = writer.let(ast.Constant(0), "expiry")
-    with writer.while_(expr("R != 0 and X < S", R=reference, X=expiry, S=since)), scope.block():
-        record, _ = right.record(flow, node, reference)
-        writer.set(expiry, expr("ld_i64(R, W)", R=record, W=words.RECORD_EXPIRY))
-        with scope.when(expr("X < S", X=expiry, S=since)):
-            writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
-    until = expr("R != 0 and X <= T + N", R=reference, X=expiry, T=time, N=moved_us + node.upper_us)
+            flow.writer.set(reference, since)
 
     def load() -> list[Val]:
         record, chunk = right.record(flow, node, reference)
         return load_fields(scope, right.fields, record, chunk)
 
-    deliver_match(flow, node, row, until, load, lambda joined: nullcontext())
+    deliver_match(flow, node, row, expr("R != 0", R=reference), load, matches)

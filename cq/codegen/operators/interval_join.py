@@ -19,12 +19,12 @@ from cq.codegen.flow import (
     function,
     row_of,
 )
-from cq.codegen.keeping import LEFT, RIGHT, Side
+from cq.codegen.keeping import LEFT, RIGHT, Side, alone, leave_unmatched
 from cq.codegen.matching import assign_all, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.state.moving import Held, holds, log_entries
-from cq.codegen.values import Row, Val, null_of
+from cq.codegen.values import Row, Val
 from cq.codegen.waiting import over
 from cq.codegen.writer import expr
 from cq.lang.schema import TimeAttribute
@@ -108,14 +108,27 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
             )  # fmt: skip
             writer.set(reference, since)
         writer.set(kept, expr("pick(X > OVER, 1, 0)", X=expiry, OVER=over(flow)))
-    if node.left_outer and port == LEFT:
-        _meet_or_leave(flow, node, reference, time, values, matched, kept)
+    if _outer(node, port):
+        _meet_or_leave(flow, node, port, reference, time, values, matched, kept)
     else:
         _meet(flow, node, port, reference, time, values)
     with scope.when(expr("K == 1", K=kept)):
         place = mine.keys.probe(own, [Val(k.type, k.parts) for k in keys], flow.serial, lambda e: None)
-        waits = expr("1 - M", M=matched) if node.left_outer and port == LEFT else ast.Constant(0)
+        waits = expr("1 - M", M=matched) if _outer(node, port) else ast.Constant(0)
+        if node.right_outer:  # rows of both sides are numbered together
+            writer.code("log_number_after(L, M)", L=mine.log(flow, node), M=other.log(flow, node))
         mine.keep(flow, node, place, expiry, waits, values)
+
+
+def _outer(node: IntervalJoin, port: int) -> bool:
+    """Whether rows of the port leave when nothing can match them any more and nothing has."""
+    return node.left_outer if port == LEFT else node.right_outer
+
+
+def _has_match(flow: Flow, node: IntervalJoin, port: int, record: ast.expr) -> None:
+    """A kept row of the port need not leave without a match any more."""
+    if _outer(node, port):
+        flow.writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
 
 
 def _next_record(
@@ -148,20 +161,24 @@ def _meet(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.e
             theirs = load_fields(scope, other.side.fields, record, chunk)
             joined = row_of(scope, [*values, *theirs] if port == LEFT else [*theirs, *values])
             with where_passes(flow, node.residual, joined, flow.beside(other.side.name, then)):
-                if node.left_outer:
-                    writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
+                _has_match(flow, node, 1 - port, record)
                 flow.deliver(node, joined)
 
 
 def _meet_or_leave(
-    flow: Flow, node: IntervalJoin, reference: str, time: ast.expr, values: list[Val], matched: str, kept: str
-) -> None:
-    """Deliver the left row beside each of its matches; one that has none and is not kept beside NULLs.
+    flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.expr, values: list[Val], matched: str,
+    kept: str,
+) -> None:  # fmt: skip
+    """Deliver the row beside each of its matches; one that has none and is not kept beside NULLs.
 
     One turn a match and one without, so that what is downstream is written once.
     """
-    scope, writer, other = flow.scope, flow.writer, timed_side(node, RIGHT)
-    right = [scope.variables(f.type, True) for f in other.side.fields]
+    scope, writer, other = flow.scope, flow.writer, timed_side(node, 1 - port)
+    partner = [scope.variables(f.type, True) for f in other.side.fields]
+
+    def beside(theirs: list[Val]) -> Row:
+        return row_of(scope, [*values, *theirs] if port == LEFT else [*theirs, *values])
+
     found = writer.let(ast.Constant(1), "found")
     with writer.while_(expr("F == 1", F=found)), scope.block():
         writer.set(found, 0)
@@ -169,46 +186,30 @@ def _meet_or_leave(
             record, chunk, then, inside = _next_record(flow, node, other, reference, time)
             with scope.when(inside):
                 theirs = load_fields(scope, other.side.fields, record, chunk)
-                joined = row_of(scope, [*values, *theirs])
-                with where_passes(flow, node.residual, joined, flow.beside(other.side.name, then)):
-                    assign_all(flow, right, theirs)
+                with where_passes(flow, node.residual, beside(theirs), flow.beside(other.side.name, then)):
+                    _has_match(flow, node, 1 - port, record)
+                    assign_all(flow, partner, theirs)
                     writer.set(found, 1)
                     writer.set(matched, 1)
         with scope.when(expr("F == 1 or (M == 0 and K == 0)", F=found, M=matched, K=kept)):
-            flow.deliver(node, row_of(scope, [*values, *right]))
+            flow.deliver(node, beside(partner))
 
 
 @closes("interval_join")
 def close_interval_join(stage: StagePlan, node: LogicalNode) -> None:
-    """A function that emits the left rows now known to have no match, then frees the rows nothing can match."""
+    """A function that emits the rows now known to have no match, by arrival, then frees the rows nothing can match."""
     assert isinstance(node, IntervalJoin)
-    left, right = (Side.of(node, port) for port in (LEFT, RIGHT))
-    name = f"expire_{left.slot(stage, node).offset}"
+    sides = (Side.of(node, LEFT), Side.of(node, RIGHT))
+    name = f"expire_{sides[LEFT].slot(stage, node).offset}"
     first, second = due_words(stage, node)
     due = expr("min(A, B)", A=first.next_end, B=second.next_end)
     stage.closers.append(Closer(name, due, stage.order[id(node)]))
-    event = closing(stage, node, ast.Name("instant", ast.Load()), ast.Constant(0))
+    instant = ast.Name("instant", ast.Load())
+    event = closing(stage, node, instant, ast.Constant(0))
     with function(stage, name, CLOSER_ARGUMENTS, node, event) as flow:
         if node.left_outer:
-            _leave(flow, node, left, right)
-        for side in (left, right):
+            waiting = sides if node.right_outer else sides[:1]
+            leave_unmatched(flow, node, waiting, instant, lambda f, log: alone(f, node, sides, node.right_outer, log))
+        for side in sides:
             flow.writer.code("log_forget(L, instant)", L=side.log(flow, node))
         flow.leave(ast.Constant(abi.DONE))
-
-
-def _leave(flow: Flow, node: IntervalJoin, left: Side, right: Side) -> None:
-    """Every left row that is due, beside NULLs; when a port is full the function says MORE."""
-    scope, writer = flow.scope, flow.writer
-    log = left.log(flow, node)
-    proof = expr("log_proof(L, instant)", L=log)
-    reference = writer.let(proof, "ref")
-    with writer.while_(expr("R != 0", R=reference)), scope.block():
-        for port in flow.ports.values():
-            with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
-                flow.leave(ast.Constant(abi.MORE))
-        record, chunk = left.record(flow, node, reference)
-        writer.code("arrival = ld_i64(R, W)", R=record, W=words.RECORD_SERIAL)
-        values = load_fields(scope, left.fields, record, chunk)
-        flow.deliver(node, row_of(scope, [*values, *(null_of(f.type) for f in right.fields)]))
-        writer.code("log_proved(L)", L=log)
-        writer.set(reference, proof)

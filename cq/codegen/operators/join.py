@@ -10,12 +10,12 @@ import ast
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
-from cq.codegen.keeping import LEFT, RIGHT, Side, write_unmatched
-from cq.codegen.matching import assign_all, where_not_null, where_passes
+from cq.codegen.keeping import LEFT, RIGHT, Side, alone, write_unmatched
+from cq.codegen.matching import where_not_null, where_passes
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.state.moving import Held, holds, log_entries
-from cq.codegen.values import Row, Val, null_of
+from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
 from cq.planner.operators import Join
 from cq.planner.plan.node import LogicalNode
@@ -91,19 +91,6 @@ def _keep(flow: Flow, node: Join, port: int, keys: list[Val], waits: ast.expr, v
 def finish_join(stage: StagePlan, node: LogicalNode) -> None:
     """A function that emits the rows that nothing has matched, by arrival."""
     assert isinstance(node, Join)
-    sides = [side_of(node, port) for port in (LEFT, RIGHT) if _outer(node, port)]
-    write_unmatched(stage, node, sides, lambda flow, log: _alone(flow, node, log))
-
-
-def _alone(flow: Flow, node: Join, log: str) -> list[Val]:
-    """The first row that waits in the log beside NULLs."""
-    left, right = side_of(node, LEFT), side_of(node, RIGHT)
-    if not node.right_outer:
-        return [*left.first_unmatched(flow, node), *(null_of(f.type) for f in right.fields)]
-    scope = flow.scope
-    values = [[scope.variables(f.type, True) for f in side.fields] for side in (left, right)]
-    with scope.when(expr("L == LEFT", L=log, LEFT=left.log(flow, node))):
-        assign_all(flow, values[LEFT], left.first_unmatched(flow, node))
-    with scope.otherwise():
-        assign_all(flow, values[RIGHT], right.first_unmatched(flow, node))
-    return [*values[LEFT], *values[RIGHT]]
+    both = (side_of(node, LEFT), side_of(node, RIGHT))
+    sides = both if node.right_outer else both[:1]
+    write_unmatched(stage, node, sides, lambda flow, log: alone(flow, node, both, node.right_outer, log))

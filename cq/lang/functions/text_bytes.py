@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import string
 import zlib
+from base64 import b64encode
+from urllib.parse import unquote_to_bytes
 
-from cq.lang.functions.registry import OVERLOADS, scalar
+from cq.lang.functions.registry import OVERLOADS, Signature, scalar
 from cq.lang.functions.signatures import fixed
 from cq.lang.types import BIGINT, INTEGER, VARCHAR
 
@@ -170,6 +174,82 @@ def sha1(x: str) -> str:
 def sha256(x: str) -> str:
     """The SHA-256 digest of the UTF-8 bytes, as hexadecimal digits."""
     return hashlib.sha256(x.encode()).hexdigest()
+
+
+_PLAIN_IN_URLS = frozenset(string.ascii_letters + string.digits + ".-*_")
+
+
+def _spark_url_decode(_: Signature, args: tuple[str, ...]) -> str:
+    """Spark's, which puts U+FFFD for bytes that are no UTF-8, and takes a sign for a digit."""
+    (text,) = args
+    replaced = f"contains(try_url_decode({text}), '\\uFFFD') and not upper({text}) rlike '\\uFFFD|%EF%BF%BD'"
+    return f"if({text} rlike '%(?![0-9A-Fa-f]{{2}})' or ({replaced}), null, try_url_decode({text}))"
+
+
+@scalar(
+    "url_encode",
+    "url_encode(text)",
+    _TEXT_TO_TEXT,
+    spark="url_encode({0})",
+    native="url_encode",
+    examples=[
+        "url_encode('a b&c=é') = 'a+b%26c%3D%C3%A9'",
+        "url_encode('A-Z_0.9*~') = 'A-Z_0.9*%7E'",
+        "url_encode('') = ''",
+        "url_encode(null) = null",
+    ],
+)
+def url_encode(x: str) -> str:
+    """The text as a field of a form: + for a space, %XX for a byte that is no ASCII letter, digit, or one of `.-*_`."""
+    return "".join("+" if b == 32 else chr(b) if chr(b) in _PLAIN_IN_URLS else f"%{b:02X}" for b in x.encode())
+
+
+@scalar(
+    "url_decode",
+    "url_decode(text)",
+    _TEXT_TO_TEXT,
+    spark=_spark_url_decode,
+    native="url_decode",
+    may_be_null=True,
+    examples=[
+        "url_decode('a+b%26c%3D%C3%A9') = 'a b&c=é'",
+        "url_decode('%e2%82%ac') = '€'",
+        "url_decode('100%') = null",
+        "url_decode('%zz') = null",
+        "url_decode(null) = null",
+    ],
+)
+def url_decode(x: str) -> str | None:
+    """The text that URL_ENCODE makes this of; NULL behind a % without two hexadecimal digits, and where bytes are no
+    UTF-8."""
+    if any(re.match("[0-9A-Fa-f]{2}", part) is None for part in x.split("%")[1:]):
+        return None
+    try:
+        return unquote_to_bytes(x.replace("+", " ")).decode()
+    except UnicodeDecodeError:
+        return None
+
+
+@scalar(
+    "to_base64",
+    "to_base64(text)",
+    _TEXT_TO_TEXT,
+    spark="replace(base64(cast({0} as BINARY)), '\\r\\n', '')",
+    native="to_base64",
+    aliases=("base64",),
+    examples=[
+        "to_base64('abc') = 'YWJj'",
+        "to_base64('ab') = 'YWI='",
+        "to_base64('a') = 'YQ=='",
+        "to_base64('') = ''",
+        "to_base64('ñ~') = 'w7F+'",
+        "to_base64(repeat('xyz', 30)) = repeat('eHl6', 30)",
+        "to_base64(null) = null",
+    ],
+)
+def to_base64(x: str) -> str:
+    """The UTF-8 bytes in base 64, filled up with `=`, in one line."""
+    return b64encode(x.encode()).decode()
 
 
 @scalar(

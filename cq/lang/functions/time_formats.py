@@ -73,12 +73,48 @@ def java_pattern(directives: str) -> str:
     out = ""
     for part in re.finditer(r"%(-?.)|%|[^%]+", directives, re.DOTALL):
         if part[1] is None and part[0] != "%":
-            out += "'" + part[0].replace("'", "''") + "'"
+            out += _quoted(part[0])
         elif part[1] not in _DIRECTIVES:
             raise BadPattern(f"{part[0]} at character {part.start() + 1} is no field")
         else:
             out += _DIRECTIVES[part[1]]
     return out
+
+
+_TEMPLATE = {
+    "YYYY": "yyyy", "YY": "yy", "MM": "MM", "FMMM": "M", "Mon": "MMM", "FMMonth": "MMMM", "DD": "dd", "FMDD": "d",
+    "DDD": "DDD", "Dy": "EEE", "FMDay": "EEEE", "HH24": "HH", "FMHH24": "H", "HH12": "hh", "HH": "hh", "FMHH12": "h",
+    "MI": "mm", "SS": "ss", "MS": "SSS", "US": "SSSSSS", "AM": "a", "PM": "a",
+}  # fmt: skip
+_TEMPLATE_PART = re.compile(rf'({"|".join(sorted(_TEMPLATE, key=len, reverse=True))})|"([^"]*)"|([^A-Za-z"]+)')
+_ONLY_THERE = re.compile("YY|DD|HH24|HH12|MI|SS(?!S)|MS|US")
+
+
+def _quoted(text: str) -> str:
+    """A text as a pattern has it."""
+    return "'" + text.replace("'", "''") + "'" if text else ""
+
+
+def template_pattern(template: str) -> str | None:
+    """A template as PostgreSQL's TO_CHAR has it (YYYY-MM-DD HH24:MI:SS) in Java's letters; None when it is none."""
+    out, text, at = "", "", 0
+    while at < len(template):
+        part = _TEMPLATE_PART.match(template, at)
+        if part is None:
+            return None
+        if part[1]:
+            out, text = out + _quoted(text) + _TEMPLATE[part[1]], ""
+        else:
+            text += part[2] or part[3] or ""
+        at = part.end()
+    out += _quoted(text)
+    return out if _ONLY_THERE.search(template) else None
+
+
+def minutes_for_months(pattern: str) -> bool:
+    """Whether Java's minutes stand beside a year and a day and without an hour, as months do elsewhere."""
+    letters = set(pattern)
+    return {"y", "m", "d"} <= letters and not letters & set("MHh")
 
 
 def check_readable(fields: Sequence[Field]) -> None:
@@ -149,13 +185,13 @@ def _by_pattern(function: str, param: DataType, returns: DataType, reads: bool) 
     _by_pattern("DATE_FORMAT", TIMESTAMP, VARCHAR, reads=False),
     spark="date_format({0}, {1})",
     native="date_format",
-    aliases=("to_char",),
     examples=[
         "date_format(TIMESTAMP '2024-02-29 13:04:05.678', 'yyyy-MM-dd HH:mm:ss.SSS') = '2024-02-29 13:04:05.678'",
         "date_format(DATE '2024-02-05', 'EEEE, d MMMM yyyy') = 'Monday, 5 February 2024'",
         "date_format(TIMESTAMP '1969-12-31 00:30:00', 'EEE dd/MMM/yy h:mm a') = 'Wed 31/Dec/69 12:30 AM'",
         "date_format(DATE '2024-12-31', 'DDD ''day''') = '366 day'",
         "date_format(CAST('+12024-01-01' AS DATE), 'yyyyMMdd') = '+120240101'",
+        "to_char(TIMESTAMP '2024-02-29 13:04:05', 'DD.MM.YYYY HH24:MI') = '29.02.2024 13:04'",
         "strftime(TIMESTAMP '2024-02-29 13:04:05', '%Y-%m-%d %I:%M:%S %p') = '2024-02-29 01:04:05 PM'",
         "date_format(null, 'yyyy') = null",
     ],

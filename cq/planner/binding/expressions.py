@@ -31,6 +31,7 @@ from cq.planner.binding.literals import (
 from cq.planner.binding.parameters import ParameterValue, Untyped, bind_beside, bind_parameter
 from cq.planner.binding.scope import Relation, finds
 from cq.planner.binding.scope import resolve as resolve_column
+from cq.planner.binding.short_forms import short_form
 from cq.planner.binding.shorthands import SHORTHANDS
 from cq.planner.binding.traits import check_size
 from cq.planner.binding.type_errors import (
@@ -454,7 +455,7 @@ class ExprBinder:
                 return self.if_(node)
             case "date_trunc" | "time_trunc" | "date_part":
                 return self.by_unit(node)
-        short = SHORTHANDS.get(node.name)
+        short = short_form(node.name)
         if short is None and lookup(node.name) is None:
             raise self.unknown_function(node)
         inside = node.star or node.distinct or node.order_by or node.within

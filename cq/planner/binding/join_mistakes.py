@@ -145,10 +145,6 @@ def endless_outer(node: ast.Join, sides: Sides, bounds: Bounds, others: Sequence
     by_time = missing_bound(node, sides, bounds, others).diagnostics[0].help
     look_up = _look_up_way(node, sides) if node.kind == "LEFT" else ""
     ways = (look_up, *(f"or, to join rows by time, {way}" for way in by_time)) if look_up else by_time
-    if node.kind == "FULL" and _timed(sides):
-        left, right, missing = _shown(node.left), _shown(node.right), time_name(sides.left)
-        halves = f"{left} LEFT JOIN {right} ON …, and {right} LEFT JOIN {left} ON … WHERE {missing} IS NULL"
-        ways = (f"UNION ALL two queries: {halves}; in both, add AND {within(sides)}",)
     return compile_error(
         "CQ0406",
         f"rows without a match would never leave this {node.kind} JOIN: {endless.title} has no end",

@@ -12,7 +12,7 @@ from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast
 from cq.grammar.intervals import read_unit
 from cq.lang.expressions import Coalesce, Expr, IsNull, Literal
-from cq.lang.functions.time_formats import BadPattern, java_pattern
+from cq.lang.functions.time_formats import BadPattern, java_pattern, minutes_for_months, template_pattern
 from cq.lang.types import (
     BIGINT,
     BOOLEAN,
@@ -130,8 +130,11 @@ def _cast(binder: Binder, node: ast.Call) -> Expr:
 
 @shorthand("to_timestamp", "try_to_timestamp")
 def _to_timestamp(binder: Binder, node: ast.Call) -> Expr:
-    """TO_TIMESTAMP(text): CAST(text AS TIMESTAMP); with a pattern it is a function."""
-    return _read(binder, node, node.name, binder.positional(node, 1))
+    """TO_TIMESTAMP(text): CAST(text AS TIMESTAMP); with a pattern it is a function. Of a number TIMESTAMP_SECONDS."""
+    args = binder.positional(node, 1)
+    if len(args) == 1 and args[0].type.is_integer:
+        return binder.call("timestamp_seconds", args, node.span, node.args, node.name_span)
+    return _read(binder, node, node.name, _in_java(node, args))
 
 
 @shorthand("to_date", "try_to_date")
@@ -141,7 +144,28 @@ def _to_date(binder: Binder, node: ast.Call) -> Expr:
     name = node.name.replace("date", "timestamp")
     if len(args) == 1:
         return binder.bind_cast(args[0], DATE, node.span, safe=name.startswith("try"))
-    return binder.bind_cast(_read(binder, node, name, args), DATE, node.span)
+    return binder.bind_cast(_read(binder, node, name, _in_java(node, args)), DATE, node.span)
+
+
+@shorthand("to_char")
+def _to_char(binder: Binder, node: ast.Call) -> Expr:
+    """TO_CHAR(x, 'YYYY-MM-DD HH24:MI:SS'): DATE_FORMAT with the pattern in its letters, which may stand there too."""
+    args = _in_java(node, binder.exactly(node, 2))
+    return binder.call("date_format", args, node.span, node.args, node.name_span)
+
+
+def _in_java(node: ast.Call, args: list[Expr]) -> list[Expr]:
+    """The arguments, of which the second may be a template as `TO_CHAR` has it. CQ0302 where minutes are no minutes."""
+    if len(args) != 2 or not isinstance(args[1], Literal) or not isinstance(args[1].value, str):
+        return args
+    pattern = args[1]
+    letters = template_pattern(pattern.value)
+    if letters is None and node.name == "to_char" and minutes_for_months(pattern.value):
+        raise compile_error(
+            "CQ0302", f"in the pattern '{pattern.value}' mm is the minute", pattern.span,
+            help="the month is MM: write yyyy-MM-dd, or YYYY-MM-DD",
+        )  # fmt: skip
+    return args if letters is None else [args[0], Literal(VARCHAR, False, letters, span=pattern.span)]
 
 
 @shorthand("strptime", "try_strptime")

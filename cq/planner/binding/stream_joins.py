@@ -1,5 +1,5 @@
 """Joins of two relations: by equal keys, `a [LEFT|RIGHT|FULL] JOIN b ON a.k = b.k`, by any other condition or none,
-`a CROSS JOIN b`, and by keys and time, `a [LEFT|RIGHT] JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + …`.
+`a CROSS JOIN b`, and by keys and time, `a [LEFT|RIGHT|FULL] JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts AND a.ts + …`.
 
 Where a condition limits how far apart the event times of two rows may be, rows are kept as long as that; else all are
 kept. RIGHT JOIN is LEFT JOIN with its sides exchanged; only the columns stand as they are written.
@@ -39,7 +39,7 @@ def stream_join(node: ast.Join, left: Relation, right: Relation, parameters: Map
     parts = [part for part in on if not _always(part)]
     found = [(part, bounds_of(part, sides)) for part in parts]
     bounds = _chosen([b for _, b in found if b is not None])
-    join = _interval_join if bounds.complete and node.kind != "FULL" else _join
+    join = _interval_join if bounds.complete else _join
     return joined_relation(join(node, sides, found, bounds), node, sides.left, sides.right)
 
 
@@ -54,7 +54,8 @@ def _interval_join(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds) -
     return IntervalJoin(
         sides.left.node, sides.right.node, tuple(left_keys), tuple(right_keys),
         conjunction(rest) if rest else None, node.kind != "INNER",
-        left_time=left_time, right_time=right_time, lower_us=bounds.lower_us, upper_us=bounds.upper_us, span=node.span,
+        left_time=left_time, right_time=right_time, lower_us=bounds.lower_us, upper_us=bounds.upper_us,
+        right_outer=node.kind == "FULL", span=node.span,
     )  # fmt: skip
 
 

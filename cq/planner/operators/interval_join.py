@@ -22,8 +22,9 @@ class IntervalJoin(Joined):
 
     A pair leaves with the later of its rows; the pairs of one row leave in the order in which their other rows came.
     `residual`, over left then right columns, is tested on each pair. With `left_outer` a left row without a pair leaves
-    beside NULLs at the instant that proves it: when the watermark is past the last time a right row could have. Late
-    rows of either side are dropped. A NULL in a key matches nothing. A row is kept until the watermark shows that no
+    beside NULLs at the instant that proves it: when the watermark is past the last time a right row could have. With
+    `right_outer`, too, right rows do so likewise, and those of one instant leave by arrival. Late rows of either side
+    are dropped. A NULL in a key matches nothing. A row is kept until the watermark shows that no
     row of the other side can still match it.
     """
 
@@ -31,6 +32,7 @@ class IntervalJoin(Joined):
     right_time: TimeAttribute = field(kw_only=True)
     lower_us: int = field(kw_only=True)
     upper_us: int = field(kw_only=True)
+    right_outer: bool = field(default=False, kw_only=True)
 
     left_input = LEFT
     right_input = RIGHT
@@ -40,7 +42,8 @@ class IntervalJoin(Joined):
 
     def __post_init__(self) -> None:
         assert self.lower_us <= self.upper_us, "an interval that holds nothing"
-        self._set_schema(Schema(self.columns(), self._times()))
+        assert self.left_outer or not self.right_outer, "a join of which only the right rows are kept"
+        self._set_schema(Schema(self.columns(self.right_outer), () if self.right_outer else self._times()))
 
     def _times(self) -> tuple[TimeAttribute, ...]:
         """A row leaves when it has found the later of the two, so the earlier one lags by what it may have waited."""
@@ -87,7 +90,7 @@ class IntervalJoin(Joined):
 
     @property
     def may_drop(self) -> bool:
-        return not self.left_outer
+        return not self.right_outer
 
     @property
     def state(self) -> StateBound:
@@ -105,7 +108,8 @@ class IntervalJoin(Joined):
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         times = (text((LEFT,), self.left_time), text((RIGHT,), self.right_time))
-        return (self.left_outer, self.lower_us, self.upper_us, *times, *self.condition(text))
+        kind = "full" if self.right_outer else self.left_outer
+        return (kind, self.lower_us, self.upper_us, *times, *self.condition(text))
 
     def meaning(self, column: int, text: Text) -> str:
         return self.either(column, text)
@@ -116,7 +120,7 @@ class IntervalJoin(Joined):
         shift_us = self.left_time.shift_us - self.right_time.shift_us  # of the columns against the event times
         lower, upper = write_duration(self.lower_us + shift_us), write_duration(self.upper_us + shift_us)
         condition = self.describe_condition(f"{difference} from {lower} to {upper}")
-        return f"{'left ' if self.left_outer else ''}on {condition}"
+        return f"{'full ' if self.right_outer else 'left ' if self.left_outer else ''}on {condition}"
 
 
 def _kept(time: TimeAttribute, expiry_us: int) -> str:

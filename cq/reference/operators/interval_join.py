@@ -21,6 +21,7 @@ class Kept:
 
     time: int
     row: Row
+    alone: Row | None  # how it leaves if nothing matches it; None where it does not
     matched: bool = False
 
 
@@ -36,24 +37,30 @@ class IntervalJoinRows(RowOperator):
         self._bounds = ((node.lower_us, node.upper_us), (-node.upper_us, -node.lower_us))  # other - own, by port
         self._expiry = (node.left_expiry_us, node.right_expiry_us)
         self._kept: tuple[dict[Row, list[Kept]], dict[Row, list[Kept]]] = ({}, {})
-        self._unmatched = nulls(len(node.right.schema)) if node.left_outer else None
-        self._proofs: list[tuple[int, int, Kept]] = []  # (instant that proves it, arrival, left row)
+        self._outer = (node.left_outer, node.right_outer)
+        self._nulls = (nulls(len(node.left.schema)), nulls(len(node.right.schema)))
+        self._proofs: list[tuple[int, int, Kept]] = []  # (instant that proves it, arrival, row)
 
     def on_row(self, port: int, row: Row) -> None:
         if self.drop_if_late():
             return
-        mine = Kept(row[self._times[port].column] + self._times[port].shift_us, row)
+        mine = Kept(row[self._times[port].column] + self._times[port].shift_us, row, self._alone(port, row))
         key = self._keys[port](row)
         if None not in key:
             self._meet(port, key, mine)
         proof = mine.time + self._expiry[port] + 1
         if proof > self.clock.over and None not in key:
             self._kept[port].setdefault(key, []).append(mine)
-        if port == LEFT and self._unmatched is not None and not mine.matched:
+        if mine.alone is not None and not mine.matched:
             if proof > self.clock.over and None not in key:
                 heapq.heappush(self._proofs, (proof, self.clock.arrival(), mine))
             else:
-                self.out.append(row + self._unmatched)
+                self.out.append(mine.alone)
+
+    def _alone(self, port: int, row: Row) -> Row | None:
+        if not self._outer[port]:
+            return None
+        return row + self._nulls[RIGHT] if port == LEFT else self._nulls[LEFT] + row
 
     def _meet(self, port: int, key: Row, mine: Kept) -> None:
         """Every row of the other side that matches, in order of arrival; those that nothing can match are let go."""
@@ -69,7 +76,7 @@ class IntervalJoinRows(RowOperator):
                 left, right = (mine, theirs) if port == LEFT else (theirs, mine)
                 joined = left.row + right.row
                 if self._residual is None or self._passes(joined, SIDES[other], theirs):
-                    left.matched = True
+                    left.matched = right.matched = True
                     self.out.append(joined)
 
     def _passes(self, joined: Row, side: str, theirs: Kept) -> bool:
@@ -87,8 +94,7 @@ class IntervalJoinRows(RowOperator):
         return self._proofs[0][0] if self._proofs else NEVER
 
     def on_instant(self, instant: int) -> None:
-        assert self._unmatched is not None
         while self._proofs and self._proofs[0][0] <= instant:
             _, _, kept = heapq.heappop(self._proofs)
-            if not kept.matched:
-                self.out.append(kept.row + self._unmatched)
+            if kept.alone is not None and not kept.matched:
+                self.out.append(kept.alone)

@@ -41,6 +41,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.values.array_building",
     "cq.runtime.values.arrays",
     "cq.runtime.values.building",
+    "cq.runtime.values.codes",
     "cq.runtime.values.digests",
     "cq.runtime.values.doubles",
     "cq.runtime.values.times",

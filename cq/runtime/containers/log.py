@@ -305,14 +305,14 @@ def log_proved(log: int) -> int:
     return 0
 
 
-@native("i64(i64, i64)", export=True)
-def log_first(log: int, other: int) -> int:
-    """Which of two logs has the record that came first of those that wait and that nothing has matched; 0: none has.
+@native("i64(i64, i64, i64)", export=True)
+def log_first(log: int, other: int, instant: int) -> int:
+    """Which of two logs has the record that came first of those that are due and that nothing has matched; 0: none has.
 
-    Their records expire all at once, and are numbered together (`log_number_after`). other: may be the same log.
+    Those that are due expire all at once, and are numbered together (`log_number_after`). other: may be the same log.
     """
-    mine = log_proof(log, NEVER)
-    theirs = log_proof(other, NEVER)
+    mine = log_proof(log, instant)
+    theirs = log_proof(other, instant)
     if mine == 0 or theirs == 0:
         return log if mine != 0 else other if theirs != 0 else 0
     record = log_record(log_chunk(log, mine), mine, ld_i64(log, LOG_RECORD_BYTES))

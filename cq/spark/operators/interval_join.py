@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cq.planner.operators import IntervalJoin
 from cq.spark.context import Context, lowers
-from cq.spark.pairs import ALONE, LEFT, condition, pairs, side, without_pair
+from cq.spark.pairs import ALONE, LEFT, RIGHT, condition, pairs, side, without_pair
 from cq.spark.position import Lowered, Rows, event_time
 
 
@@ -23,17 +23,20 @@ def lower_interval_join(node: IntervalJoin, inputs: tuple[Rows, ...], context: C
     on = condition(node, context, f"r._u - l._u between {node.lower_us}L and {node.upper_us}L")
     texts = [pairs(node, sides, on)]
     if node.left_outer:
-        texts.append(without_pair(node, sides, on, _proved(node)))
+        texts.append(without_pair(node, sides, on, _proved("l", LEFT, node.left_expiry_us, node)))
+    if node.right_outer:
+        texts.append(without_pair(node, sides, on, _proved("r", RIGHT, node.right_expiry_us, node), right=True))
     return Lowered("\n  union all ".join(texts))
 
 
-def _proved(node: IntervalJoin) -> str:
-    """The position of a left row without a pair: the instant that proves it, by arrival; at once where that is over."""
-    proof = f"(l._u + {node.left_expiry_us + 1}L)"
-    at_once = f"({proof} < l._w or {proof} = l._w and l._s >= 0)"
-    keyed = " or ".join(f"l._k{i} is null" for i in range(len(node.left_keys)))
+def _proved(name: str, port: str, expiry_us: int, node: IntervalJoin) -> str:
+    """The position of a row without a pair: the instant that proves it, by arrival; at once where that is over."""
+    proof = f"({name}._u + {expiry_us + 1}L)"
+    at_once = f"({proof} < {name}._w or {proof} = {name}._w and {name}._s >= 0)"
+    keyed = " or ".join(f"{name}._k{i} is null" for i in range(len(node.left_keys)))
     at_once = f"({at_once} or {keyed})" if keyed else at_once
+    waited = f"concat(array({ALONE}, {name}._w, {name}._s, {port}), {name}._o)"
     return (
-        f"if({at_once}, l._w, {proof}) as _w, if({at_once}, l._s, -1L) as _s,\n"
-        f"         if({at_once}, concat(array({LEFT}), l._o), concat(array({ALONE}, l._w, l._s), l._o)) as _o"
+        f"if({at_once}, {name}._w, {proof}) as _w, if({at_once}, {name}._s, -1L) as _s,\n"
+        f"         if({at_once}, concat(array({port}), {name}._o), {waited}) as _o"
     )

@@ -1,0 +1,113 @@
+"""More short forms: of times in other systems' words, and the parts of a URL."""
+
+from __future__ import annotations
+
+import re
+
+from cq.errors import CompileError, compile_error
+from cq.grammar import ast
+from cq.lang.calendar import DAY_US, days_from_civil
+from cq.lang.expressions import Expr, Literal
+from cq.lang.types import BIGINT, INTEGER, INTERVAL, INTERVAL_MONTH, TIMESTAMP, VARCHAR
+from cq.planner.binding.conversion import convert
+from cq.planner.binding.shorthands import SHORTHANDS, Binder, Shorthand, shorthand
+from cq.planner.plan.fold import folded
+
+
+def short_form(name: str) -> Shorthand | None:
+    """What binds the calls of a name; None when it is no short form."""
+    return SHORTHANDS.get(name)
+
+
+# -- times ------------------------------------------------------------------------------------------------------------
+
+BUCKET_ORIGIN = days_from_civil(2000, 1, 3) * DAY_US  # a Monday
+
+
+@shorthand("time_bucket", "date_bin")
+def _time_bucket(binder: Binder, node: ast.Call) -> Expr:
+    """TIME_BUCKET(INTERVAL '5' MINUTE, time [, origin]): the start of the time's bucket, counted from 2000-01-03."""
+    width, time, *rest = binder.positional(node, 2)
+    width = folded(width)
+    if len(rest) > 1 or width.type != INTERVAL or not isinstance(width, Literal) or not width.value or width.value < 0:
+        raise compile_error(
+            "CQ0302",
+            f"{node.name.upper()} takes a constant width of days or less, a time and perhaps an origin",
+            width.span,
+            help="write TIME_BUCKET(INTERVAL '5' MINUTE, ts); for months and years DATE_TRUNC('month', ts)",
+        )
+    micros = _micros(binder, node, time)
+    origin = _micros(binder, node, rest[0]) if rest else Literal(BIGINT, False, BUCKET_ORIGIN % width.value)
+    behind = binder.call("-", [micros, origin], node.span, node.args)
+    inside = binder.call("pmod", [behind, Literal(BIGINT, False, width.value)], node.span, node.args)
+    start = binder.call("-", [micros, inside], node.span, node.args)
+    return binder.call("timestamp_micros", [start], node.span, node.args, node.name_span)
+
+
+def _micros(binder: Binder, node: ast.Call, time: Expr) -> Expr:
+    """A time as a number."""
+    whole = binder.bind_cast(time, TIMESTAMP, time.span)
+    return binder.call("unix_micros", [whole], node.span, node.args)
+
+
+@shorthand("add_months")
+def _add_months(binder: Binder, node: ast.Call) -> Expr:
+    """ADD_MONTHS(time, count): time + count * INTERVAL '1' MONTH."""
+    time, count = binder.exactly(node, 2)
+    if count.type.is_integer:
+        count = binder.call("*", [count, Literal(INTERVAL_MONTH, False, 1)], node.span, node.args)
+    return binder.call("add_months", [time, count], node.span, node.args, node.name_span)
+
+
+@shorthand("to_timestamp_ltz")
+def _to_timestamp_ltz(binder: Binder, node: ast.Call) -> Expr:
+    """TO_TIMESTAMP_LTZ(number, 0) and (number, 3): TIMESTAMP_SECONDS and TIMESTAMP_MILLIS."""
+    number, digits = binder.exactly(node, 2)
+    names = {0: "timestamp_seconds", 3: "timestamp_millis"}
+    if not isinstance(digits, Literal) or digits.value not in names:
+        raise compile_error(
+            "CQ0302", "TO_TIMESTAMP_LTZ counts seconds, 0, or milliseconds, 3", digits.span,
+            help="write TO_TIMESTAMP_LTZ(millis, 3); a text is read by TO_TIMESTAMP(text, 'yyyy-MM-dd HH:mm:ss')",
+        )  # fmt: skip
+    return binder.call(names[digits.value], [number], node.span, node.args[:1], node.name_span)
+
+
+# -- URLs -------------------------------------------------------------------------------------------------------------
+
+_SCHEME = r"[A-Za-z][A-Za-z0-9+.\-]*:"
+_IN_FRONT = r"^(?:[^:/?#]+:)?(?://[^/?#]*)?"
+URL_PARTS = {
+    "PROTOCOL": r"^([A-Za-z][A-Za-z0-9+.\-]*):",
+    "HOST": rf"^{_SCHEME}//(?:[^/?#@]*@)?([^/?#:@]*)",
+    "AUTHORITY": rf"^{_SCHEME}//([^/?#]*)",
+    "USERINFO": rf"^{_SCHEME}//([^/?#@]*)@",
+    "PATH": rf"{_IN_FRONT}([^?#]*)",
+    "FILE": rf"{_IN_FRONT}([^#]*)",
+    "QUERY": r"^[^?#]*\?([^#]*)",
+    "REF": r"(?s)^[^#]*#(.*)",
+}
+
+
+@shorthand("parse_url")
+def _parse_url(binder: Binder, node: ast.Call) -> Expr:
+    """PARSE_URL(url, 'HOST'), PARSE_URL(url, 'QUERY', 'key'): REGEXP_EXTRACT of the part; NULL for none or empty."""
+    url, part, *keys = binder.positional(node, 2)
+    pattern = URL_PARTS.get(str(part.value)) if isinstance(part, Literal) else None
+    if pattern is None or len(keys) > 1:
+        raise _no_part(part)
+    if keys:
+        if not isinstance(keys[0], Literal) or not isinstance(keys[0].value, str) or pattern != URL_PARTS["QUERY"]:
+            raise _no_part(keys[0])
+        name = re.sub(r"[^0-9A-Za-z]", lambda c: f"\\x{{{ord(c[0]):X}}}", keys[0].value)
+        pattern = rf"^[^?#]*\?(?:[^#]*?&)??{name}=([^&#]*)"
+    args = [url, Literal(VARCHAR, False, pattern, span=part.span), Literal(INTEGER, False, 1, span=part.span)]
+    found = binder.call("regexp_extract", args, node.span, [*node.args[:2], node], node.name_span)
+    empty = binder.compare("=", found, Literal(VARCHAR, False, ""), node.span)
+    return binder.conditional([empty], [Literal(VARCHAR, True, None), convert(found, VARCHAR)], node.span)
+
+
+def _no_part(given: Expr) -> CompileError:
+    return compile_error(
+        "CQ0302", "PARSE_URL takes the name of a part, and for QUERY perhaps a key, as literals", given.span,
+        help=f"parts: {', '.join(URL_PARTS)}; write PARSE_URL(url, 'HOST') or PARSE_URL(url, 'QUERY', 'key')",
+    )  # fmt: skip
