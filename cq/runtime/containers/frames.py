@@ -51,6 +51,7 @@ from cq.runtime.containers.table_saving import (
     table_saved_words,
     table_take,
 )
+from cq.runtime.containers.table_words import TABLE_COUNT
 from cq.runtime.containers.tables import table_clear, table_drop, table_held_bytes, table_new
 from cq.runtime.layout.abi import NEVER
 from cq.runtime.layout.job import Slot
@@ -222,6 +223,8 @@ def frames_save(frames: int, target: int) -> int:
 @native("i64(i64, i64)", export=True)
 def frames_load(frames: int, source: int) -> int:
     """The words read, and the rows are what was saved, none were there; 0 without memory or for other rows."""
+    if ld_i64(ld_i64(frames, FRAMES_TABLE), TABLE_COUNT) != 0:
+        return 0
     records_clear(frames)
     records = records_load(frames, source + 8)
     if records == 0:
