@@ -426,7 +426,7 @@ def _together(flow: Flow, at: _At) -> Entry:
         ast.Name(writer.let(at.back.address, "result"), ast.Load()), ast.Name(writer.let(at.table, "owner"), ast.Load())
     )
     with scope.when(expr("D != M", D=at.word(words.FRAME_DROPPED), M=at.word(words.FRAME_MIDDLE))):
-        both = at.record(flow, ast.Constant(words.FRAME_RESULT))
+        both = at.record(flow, ast.Constant(words.RESULT_RECORD))
         parts.clear(scope, both)
         parts.merge(scope, both, at.record(flow, at.word(words.FRAME_START), keeps=True))
         parts.merge(scope, both, at.back)

@@ -78,7 +78,7 @@ FRAME_TAKEN = _frame.word()  # rows before FRAME_NEXT
 FRAME_LEFT = _frame.word()  # rows before FRAME_NOW
 FRAME_WORDS = _frame.size()
 
-FRAME_RESULT = 1  # the record that is no row
+RESULT_RECORD = 1  # the record that is no row
 BEFORE, BEHIND = 0, 1  # the sides of a record's links
 
 name_words(globals())

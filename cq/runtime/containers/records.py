@@ -34,7 +34,9 @@ RECORDS_FREE = _records.word()  # the number of a record to be used again, or 0;
 RECORDS_FRESH = _records.word()  # the number of the record that is being filled
 RECORDS_WORDS = _records.size()
 
-RECORDS_LINKS = 0  # the word of a record that holds its links
+_record = Struct("RECORDS")
+RECORDS_LINKS = _record.word()  # of a record
+
 FIRST_RECORDS = 64
 
 name_words(globals())
