@@ -289,7 +289,8 @@ JOINS = {
     "look_up_in_right_join": BID
     + PER_MIN
     + "SELECT price FROM bid RIGHT JOIN per_min FOR SYSTEM_TIME AS OF bid.ts ON bid.auction = per_min.auction;",
-    "left_join_unnest": BID + "SELECT w FROM bid LEFT JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON TRUE;",
+    "left_join_unnest": BID + "SELECT w FROM bid LEFT JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON w = item;\n"
+    "SELECT w FROM bid RIGHT JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON TRUE;",
     "join_unnest_on": BID + "SELECT w FROM bid JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON w = 'a';",
     "join_of_a_session": BID + SALE + "SELECT wait FROM SESSION(bid PARTITION BY auction, ts, INTERVAL '1' HOUR) AS b\n"
     "JOIN sale ON b.auction = sale.auction;",
