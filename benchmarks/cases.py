@@ -34,6 +34,7 @@ class Case:
     spread: stateless, or windows with at least 100 rows a group: two workers are then held to the control.
     peer_bar: how many times as fast as DuckDB it has to be, both from memory.  kernel_bar: millions of units a second
     one core's kernel has to do.  stateless: from a file the bar is pyarrow's decoding, else DuckDB.
+    duckdb, polars: none where they cannot say it.
     """
 
     name: str
@@ -43,9 +44,9 @@ class Case:
     rows: int
     generate: Callable[[int], pa.RecordBatch]
     loop: LoopSpec
-    duckdb: str
-    polars: Callable[[Any], Any]
-    peer_bar: float
+    duckdb: str = ""
+    polars: Callable[[Any], Any] | None = None
+    peer_bar: float = 0.0
     spread: bool = False
     units: int = 1
     unit: str = "rows"
@@ -267,6 +268,58 @@ def _word_count() -> Case:
     )
 
 
+# -- transactions ----------------------------------------------------------------------------------------------------
+
+ACCOUNTS, SKEW, SEED = 10_000, 0.6, 1
+_MOVED = "VALUES ({key}, {amount}) ON CONFLICT (id) DO UPDATE SET bal = bal + excluded.bal"
+_TOLD = ", ".join(f"COALESCE((SELECT bal FROM account WHERE id = {k}), 0) AS of_{k}" for k in ("sa", "da"))
+
+
+def _ledger() -> Case:
+    """Streaming Ledger (TStream, section 6.2): half deposits, half transfers that may be refused."""
+
+    def generate(rows: int) -> pa.RecordBatch:
+        import numpy as np
+
+        r = np.random.default_rng(SEED)
+        weights = 1 / np.arange(1, ACCOUNTS + 1) ** SKEW
+        places = r.permutation(ACCOUNTS)
+        keys = [places[r.choice(ACCOUNTS, rows, p=weights / weights.sum())] for _ in range(4)]
+        kind = (r.random(rows) < 0.5).astype(np.int64)
+        for source, to in ((0, 1), (2, 3)):
+            keys[to] = np.where(keys[source] == keys[to], (keys[to] + 1) % ACCOUNTS, keys[to])
+        amounts = [r.integers(0, 10_000, rows), r.integers(0, 1_000, rows)]
+        return pa.RecordBatch.from_arrays([pa.array(c) for c in (kind, *keys, *amounts)], list(_LEDGER))
+
+    account, asset = (_MOVED.format(key=k, amount=a) for k, a in (("{0}", "x"), ("{1}", "y")))
+    moved = f"    INSERT INTO account {account};\n    INSERT INTO asset {asset};\n"
+    query = (
+        f"CREATE STREAM event ({', '.join(f'{c} BIGINT NOT NULL' for c in _LEDGER)})\n"
+        "WITH (connector = 'file', path = '{path}', format = 'parquet');\n"
+        "CREATE TABLE account (id BIGINT PRIMARY KEY, bal BIGINT NOT NULL);\n"
+        "CREATE TABLE asset (id BIGINT PRIMARY KEY, bal BIGINT NOT NULL);\n"
+        "CREATE TRIGGER ledger AFTER INSERT ON event BEGIN ATOMIC\n"
+        f"  IF kind = 0 THEN\n{moved.replace('{0}', 'sa').replace('{1}', 'sb')}"
+        f"    SELECT sa, 1 AS ok, {_TOLD};\n"
+        "  ELSEIF (SELECT bal FROM account WHERE id = sa) > x AND (SELECT bal FROM asset WHERE id = sb) > y THEN\n"
+        "    UPDATE account SET bal = bal - x WHERE id = sa;\n    UPDATE asset SET bal = bal - y WHERE id = sb;\n"
+        f"{moved.replace('{0}', 'da').replace('{1}', 'db')}    SELECT sa, 1, {_TOLD};\n"
+        f"  ELSE SELECT sa, 0, {_TOLD}; END IF;\nEND;\n"
+        "SELECT * FROM ledger;"
+    )
+    return Case(
+        name="ledger",
+        title="transactions: streaming ledger, 10,000 accounts",
+        query=query,
+        stream="event",
+        rows=2_000_000,
+        generate=generate,
+        loop=LoopSpec("ledger", _LEDGER, ()),
+    )
+
+
+_LEDGER = ("kind", "sa", "da", "sb", "db", "x", "y")
+
 CASES: dict[str, Case] = {
     case.name: case
     for case in (
@@ -278,5 +331,6 @@ CASES: dict[str, Case] = {
         _running(10_000, "10k", 6_000_000),
         _running(1_000_000, "1m", 3_000_000),
         _word_count(),
+        _ledger(),
     )
 }

@@ -180,6 +180,8 @@ def _peers(memory: dict[str, Race]) -> Table:
     )
     for name, race in memory.items():
         case = CASES[name]
+        if not case.duckdb:
+            continue
         ratio = race.faster("-j 2", "duckdb") or 0.0
         rates = (_rate(race, n) for n in ("-j 2", "api", "duckdb", "polars"))
         by_cpu, polars = race.faster("-j 2", "duckdb", "cpu"), race.faster("-j 2", "polars")

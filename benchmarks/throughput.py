@@ -121,7 +121,11 @@ def check(case: Case, rows: int) -> None:
     measured = Measured(case, rows)
     made = measured.results()
     expected, names = loops.result_sums(made), measured.schemas[0].names
-    forms = {"duckdb": peers.Duck(case, measured.table).batches(), "polars": peers.Bear(case, measured.table).batches()}
+    forms = {}
+    if case.duckdb:
+        forms["duckdb"] = peers.Duck(case, measured.table).batches()
+    if case.polars is not None:
+        forms["polars"] = peers.Bear(case, measured.table).batches()
     sums = {name: loops.result_sums([b.select(names) for b in batches]) for name, batches in forms.items()}
     if loops.compiler_version():
         sums["c++"] = measured.loop().sums()
@@ -134,18 +138,22 @@ def memory_race(case: Case, rows: int, rounds: int) -> Race:
     measured = Measured(case, rows)
     job = measured.job(1)
     bare = BareKernel(job, measured.batches(job))
-    duck = peers.Duck(case, measured.table)
+    duck = peers.Duck(case, measured.table) if case.duckdb else None
     contenders: dict[str, Contender] = {"kernel": bare.run}
     if loops.compiler_version():
         contenders["c++"] = measured.loop().run
     contenders |= {f"-j {n}": measured.engine(n) for n in (0, 1, WORKERS)}
     contenders |= {"halves": measured.halves(), "api": measured.api()}
-    contenders |= {"duckdb": duck.run, "polars": peers.Bear(case, measured.table).run}
+    if duck is not None:
+        contenders["duckdb"] = duck.run
+    if case.polars is not None:
+        contenders["polars"] = peers.Bear(case, measured.table).run
     try:
         return run_race(measured.units, contenders, rounds)
     finally:
         bare.close()
-        duck.close()
+        if duck is not None:
+            duck.close()
 
 
 @contextmanager

@@ -166,19 +166,20 @@ WINDOWS = {
 }
 
 OVER_AND_JOINS = {
-    "range_frame": BID + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY price) FROM bid;",
-    "frame_of_later_rows": BID
-    + "SELECT SUM(price) OVER (ORDER BY ts ROWS BETWEEN 5 PRECEDING AND 1 FOLLOWING) FROM bid;",
+    "range_frame": BID + "SELECT SUM(price) OVER (PARTITION BY auction ORDER BY price RANGE 1 PRECEDING) FROM bid;",
+    "frame_without_end": LIVE
+    + "SELECT SUM(v) OVER (PARTITION BY k ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) FROM live;",
     "frames": BID
     + "".join(
-        f"CREATE VIEW v{n} AS SELECT {call}(price) OVER (ORDER BY ts {frame}) AS x FROM bid;\n"
+        f"CREATE VIEW v{n} AS SELECT {call}(price) OVER ({frame}) AS x FROM bid;\n"
         for n, (call, frame) in enumerate(
             [
                 ("SUM", "GROUPS 2 PRECEDING"),
-                ("SUM", "ROWS BETWEEN CURRENT ROW AND 1 PRECEDING"),
-                ("SUM", "ROWS 1.5 PRECEDING"),
-                ("SUM", "RANGE INTERVAL '1' MONTH PRECEDING"),
-                ("MEDIAN", "ROWS 9 PRECEDING"),
+                ("SUM", "ORDER BY ts ROWS BETWEEN CURRENT ROW AND 1 PRECEDING"),
+                ("SUM", "ORDER BY ts ROWS 1.5 PRECEDING"),
+                ("SUM", "ORDER BY ts RANGE INTERVAL '1' MONTH PRECEDING"),
+                ("SUM", "ORDER BY amount, ts RANGE 1 PRECEDING"),
+                ("MEDIAN", "ORDER BY ts ROWS 9 PRECEDING"),
             ]
         )
     ),

@@ -1,62 +1,126 @@
-"""ROWS and RANGE: which rows a call with OVER is about."""
+"""ROWS, RANGE and GROUPS: which rows a call with OVER is about."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Literal as Choice
 
-from cq.errors import NOWHERE, Span, compile_error
+from cq.errors import NOWHERE, CompileError, Span, compile_error
 from cq.grammar import ast
-from cq.lang.expressions import Literal
+from cq.lang.expressions import Expr, Literal
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import Kind
+from cq.lang.types import DataType, Kind, Physical, common_type
+from cq.planner.binding.conversion import convert
 from cq.planner.binding.expressions import ExprBinder
-from cq.planner.operators import Frame
+from cq.planner.operators import Frame, OrderKey, Unit
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.fold import folded
 
 RUNNING_FRAME = "ROWS UNBOUNDED PRECEDING"
 TIME_FRAME = "RANGE BETWEEN INTERVAL '1' MINUTE PRECEDING AND CURRENT ROW"
-MOST_US = 2**62  # of an INTERVAL in a frame
+MOST = 2**62  # rows, or microseconds, of a frame
+DAY_US = 86_400_000_000
+RANGED = {Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP}  # and integers: what a range can be of
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A bound of a frame. offset: how far from the row; None: it is the row, or `unbounded`.  before: on which side."""
+
+    offset: Literal | None
+    before: bool
+    unbounded: bool
+    span: Span = field(default=NOWHERE, compare=False)
+
+    def distance(self, fits: DataType | None) -> int | None:
+        """How far from the row, below 0 before it, None without a bound. fits: the type of the key of a range."""
+        if self.unbounded:
+            return None
+        if self.offset is None:
+            return 0
+        value = _amount(self.offset, fits)
+        if value is None or not 0 <= value <= MOST:
+            what = "a whole number of rows, as a constant" if fits is None else f"a distance of {fits} values"
+            raise compile_error(
+                "CQ0302",
+                f"this bound of the frame is not {what} that is not below 0",
+                self.span,
+                label=str(self.offset.type),
+                help=TIME_FRAME if fits is not None and fits.kind is Kind.TIMESTAMP else "ROWS 5 PRECEDING",
+            )
+        return -value if self.before else value
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A frame as it is written: rows, or a range of what OVER orders by; None: no bound. Below 0 before the row.
+    """A frame as it is written."""
 
-    by_interval: a bound is an INTERVAL.
-    """
-
-    rows: bool
-    start: int | None
-    end: int | None
-    by_interval: bool
+    unit: Choice["ROWS", "RANGE", "GROUPS"]
+    start: Bound
+    end: Bound
     span: Span = field(default=NOWHERE, compare=False)
 
-    def frame(self, time: TimeAttribute | None) -> Frame:
-        """The rows around a row that is in the order of this time, or of something else. CQ0501 for what none are."""
-        if self.end is None or (self.rows and self.end > 0):
+    @property
+    def rows(self) -> bool:
+        """Whether the bounds count rows."""
+        return self.unit == "ROWS"
+
+    @property
+    def of_peers(self) -> bool:
+        """Whether all that matters is which rows are equal in the order: a range without distances, or GROUPS."""
+        return self.unit == "GROUPS" or (not self.rows and self.start.offset is None and self.end.offset is None)
+
+    @property
+    def ends_by_the_row(self) -> bool:
+        """Whether no row that comes later can be in the frame."""
+        if self.end.offset is None:
+            return self.rows and not self.end.unbounded
+        return self.end.before and (self.rows or self.end.offset.value != 0)
+
+    def is_of_time(self, time: TimeAttribute | None) -> bool:
+        """Whether it is a range of the event time that the rows are in the order of."""
+        return self.unit == "RANGE" and time is not None
+
+    def frame(self, unit: Unit, fits: DataType | None) -> Frame:
+        """The frame. fits: the type of what a range is of."""
+        start, end = self.start.distance(fits), self.end.distance(fits)
+        if start is not None and end is not None and start > end:
+            raise _backwards(self.span)
+        return Frame(start, end, unit)
+
+    def key(self, order: tuple[OrderKey, ...]) -> OrderKey:
+        """What a range with distances is of. CQ0302 for an order that has none."""
+        fits = len(order) == 1 and is_ranged(order[0].expr)
+        if not fits:
             raise compile_error(
-                "CQ0501",
-                "a frame of rows that come later is not supported yet",
+                "CQ0302",
+                "RANGE with a distance takes one key to order by: a whole number, a DECIMAL to 18 digits, a DATE or a "
+                "TIMESTAMP",
                 self.span,
-                label="ends behind the row",
-                help=(
-                    "end it at the CURRENT ROW",
-                    "or join the rows with those that come later: b.ts BETWEEN a.ts AND a.ts + INTERVAL '1' MINUTE",
-                ),
+                label=", ".join(str(k.expr.type) for k in order) or "no ORDER BY",
+                help=("count rows: ROWS 5 PRECEDING", "or count different values: GROUPS 5 PRECEDING"),
             )
-        if not self.rows and time is None:
-            raise compile_error(
-                "CQ0501",
-                "RANGE is supported over the event time only",
-                self.span,
-                label="not in the order of the event time",
-                help=(
-                    "order by the event time, ascending, and by nothing else",
-                    f"or count rows: {RUNNING_FRAME}, ROWS 5 PRECEDING",
-                ),
-            )
-        return Frame(self.start, self.end, not self.rows)
+        return order[0]
+
+
+def is_ranged(expr: Expr) -> bool:
+    """Whether a range can be of these values: they are numbers of one word."""
+    one_word = expr.type.physical is Physical.I64
+    return one_word and (expr.type.is_integer or expr.type.kind in RANGED)
+
+
+def _amount(offset: Literal, fits: DataType | None) -> int | None:
+    """A distance as the number of rows, or of what a value of this type counts; None where it is none."""
+    if fits is None:
+        return int(offset.value) if offset.type.is_integer else None
+    if fits.kind is Kind.TIMESTAMP or fits.kind is Kind.DATE:
+        unit = DAY_US if fits.kind is Kind.DATE else 1
+        whole = offset.type.kind is Kind.INTERVAL and offset.value % unit == 0
+        return int(offset.value) // unit if whole else None
+    if common_type(offset.type, fits) != fits:
+        return None
+    value = folded(convert(offset, fits))
+    return int(value.value) if isinstance(value, Literal) else None
 
 
 def is_whole(spec: ast.WindowSpec) -> bool:
@@ -64,7 +128,7 @@ def is_whole(spec: ast.WindowSpec) -> bool:
     if spec.order_by:
         return False
     frame, first, last = spec.frame, {"UNBOUNDED PRECEDING"}, {"UNBOUNDED FOLLOWING"}
-    if frame is not None and frame.unit == "RANGE":  # without an order all rows are peers
+    if frame is not None and frame.unit != "ROWS":  # without an order all rows are peers
         first, last = first | {"CURRENT ROW"}, last | {"CURRENT ROW"}
     return frame is None or (frame.start.kind in first and frame.end.kind in last)
 
@@ -73,43 +137,29 @@ def frame_of(node: ast.Call, spec: ast.WindowSpec, inside: ExprBinder) -> Bounds
     """The frame of an aggregate; None where it is the rows up to this one. Without a frame it ends behind the peers."""
     frame = spec.frame
     if frame is None:
-        return Bounds(False, None, 0, False, node.span)
-    if frame.unit == "GROUPS":
-        raise compile_error(
-            "CQ0501",
-            "GROUPS is not supported yet",
-            frame.span,
-            help="a range of the order's values: RANGE BETWEEN … AND CURRENT ROW; or count rows: ROWS 5 PRECEDING",
-        )
-    start, by_start = _bound(frame, frame.start, inside)
-    end, by_end = _bound(frame, frame.end, inside)
-    backwards = frame.start.kind == "UNBOUNDED FOLLOWING" or frame.end.kind == "UNBOUNDED PRECEDING"
-    if backwards or (start is not None and end is not None and start > end):
-        raise compile_error(
-            "CQ0302", "the frame ends before it begins", frame.span, help="the bound that comes first stands first"
-        )
-    if frame.unit == "ROWS" and start is None and end == 0:
+        return Bounds("RANGE", Bound(None, True, True), Bound(None, False, False), node.span)
+    start, end = _bound(frame.start, inside), _bound(frame.end, inside)
+    if frame.start.kind == "UNBOUNDED FOLLOWING" or frame.end.kind == "UNBOUNDED PRECEDING":
+        raise _backwards(frame.span)
+    if frame.unit == "ROWS" and start.unbounded and frame.end.kind == "CURRENT ROW":
         return None
-    return Bounds(frame.unit == "ROWS", start, end, by_start or by_end, frame.span)
+    return Bounds(frame.unit, start, end, frame.span)
 
 
-def _bound(frame: ast.Frame, bound: ast.FrameBound, inside: ExprBinder) -> tuple[int | None, bool]:
-    """A bound as a distance from the row, None where there is none, and whether it is an INTERVAL."""
+def _bound(bound: ast.FrameBound, inside: ExprBinder) -> Bound:
+    before, unbounded = "PRECEDING" in bound.kind, "UNBOUNDED" in bound.kind
     if bound.offset is None:
-        return (0 if bound.kind == "CURRENT ROW" else None), False
+        return Bound(None, before, unbounded, bound.span)
     value = folded(inside.bind(bound.offset))
-    wanted = "a whole number of rows" if frame.unit == "ROWS" else "an INTERVAL of days to seconds"
-    is_constant = isinstance(value, Literal) and value.value is not None
-    fits = is_constant and (value.type.is_integer if frame.unit == "ROWS" else value.type.kind is Kind.INTERVAL)
-    if not (isinstance(value, Literal) and fits and 0 <= value.value <= MOST_US):
-        raise compile_error(
-            "CQ0302",
-            f"{frame.unit} takes {wanted} before {bound.kind}, as a constant that is not below 0",
-            bound.offset.span,
-            help="ROWS BETWEEN 5 PRECEDING AND CURRENT ROW" if frame.unit == "ROWS" else TIME_FRAME,
-        )
-    distance = int(value.value)
-    return (-distance if bound.kind == "PRECEDING" else distance), value.type.kind is Kind.INTERVAL
+    if not isinstance(value, Literal) or value.value is None:
+        raise compile_error("CQ0302", "a bound of a frame is a constant", bound.offset.span, help="ROWS 5 PRECEDING")
+    return Bound(value, before, unbounded, bound.offset.span)
+
+
+def _backwards(span: Span) -> CompileError:
+    return compile_error(
+        "CQ0302", "the frame ends before it begins", span, help="the bound that comes first stands first"
+    )
 
 
 def within(call: AggregateCall, bounds: Bounds) -> AggregateCall:
@@ -121,5 +171,7 @@ def within(call: AggregateCall, bounds: Bounds) -> AggregateCall:
             call.span,
             help=(f"it works up to the row: {RUNNING_FRAME}", "and in windows: GROUP BY window_start, window_end"),
         )
-    empty = (bounds.end is not None and bounds.end < 0) or (bounds.start is not None and bounds.start > 0)
+    empty = (bounds.end.offset is not None and bounds.end.before) or (
+        bounds.start.offset is not None and not bounds.start.before
+    )
     return replace(call, nullable=True) if empty and not call.function.never_null else call

@@ -1,68 +1,179 @@
-"""OVER: one Over operator for each partition and order, below the projection that uses their columns.
+"""OVER: one operator for each partition, order and frame, below the projection that uses their columns.
 
 An order that is not the event time is that of a Sort below. An aggregate of all rows of a partition is a join with the
-results of groups.
+results of groups, or in partitions that close with a window a frame.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
 
 from cq.errors import Span, compile_error
 from cq.lang.error_places import MISSING
 from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, Or, transform
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import BIGINT, BOOLEAN, Kind, Physical
+from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, Kind, Physical
 from cq.planner.binding.calls import OverCall, Rank
-from cq.planner.binding.frames import RUNNING_FRAME, Bounds
+from cq.planner.binding.frames import RUNNING_FRAME, Bounds, is_ranged
 from cq.planner.binding.made import aggregate_call, column, compared, differ, integer
 from cq.planner.binding.scope import Hole, Room
-from cq.planner.binding.sorting import sorted_within
-from cq.planner.operators import Aggregate, Frames, Join, Lag, OrderKey, Over
+from cq.planner.binding.sorting import closing_times, sorted_within
+from cq.planner.operators import Aggregate, Frame, Frames, Join, Lag, OrderKey, Over, Unit
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
+
+Spec = tuple[tuple[Expr, ...], tuple[OrderKey, ...], bool, Bounds | None]
+"""What calls share that one operator computes: partition, order, whether they are of the whole partition, frame."""
+Call = Lag | AggregateCall | Rank
 
 
 def add_overs(node: LogicalNode, overs: Sequence[OverCall]) -> tuple[LogicalNode, Callable[[Expr], Expr]]:
     """`node` with the columns of all OVER calls added, and what puts those columns into their holes."""
     columns: dict[int, Column] = {}
-    specs = dict.fromkeys((o.whole, o.partition, o.order, o.frame) for o in overs)
-    by_arrival = [s for s in specs if not s[0] and (not s[2] or _time_of(node, s[2]) is not None)]
-    by_arrival.sort(key=lambda s: s[3] is not None and not s[3].rows)  # rows wait for a range to end
-    by_order = [s for s in specs if not s[0] and s not in by_arrival]
-    arrived, sorts, number = node, 0, None
-    for spec in (*by_arrival, *by_order, *(s for s in specs if s[0])):
-        whole, partition, order, bounds = spec
-        mine = [i for i, o in enumerate(overs) if (o.whole, o.partition, o.order, o.frame) == spec]
-        span = overs[mine[0]].span
-        if whole:
-            node = _beside_groups(node, arrived, partition, [overs[i].call for i in mine], span)
-            columns |= {i: column(node, len(node.schema) - len(mine) + n) for n, i in enumerate(mine)}
-            continue
-        time = _time_of(node, order)
-        if order and time is None:
-            if number is None and len([s for s in specs if s[2]]) > 1:
-                node = _over(node, (), None, [aggregate_call("count", span=span)], span)
-                number = OrderKey(column(node, len(node.schema) - 1), False, True)
-            ties = (number,) if sorts and number is not None else ()  # an earlier sort has moved the rows
-            node, sorts = sorted_within(node, partition, (*order, *ties), span), sorts + 1
-        plain = {i: c for i in mine if not isinstance(c := overs[i].call, Rank)}
-        ranks = {i: c for i in mine if isinstance(c := overs[i].call, Rank)}
-        first = second = len(node.schema)
-        if bounds is not None:
-            node = _framed(node, partition, time, bounds, [overs[i].call for i in mine], span)
-        elif ranks:
-            node, second = _ranked(node, partition, time, order, list(plain.values()), list(ranks.values()), span)
-        else:
-            node = _over(node, partition, time, list(plain.values()), span)
-        arrived = arrived if sorts else node
-        columns |= {i: column(node, first + n) for n, i in enumerate(plain)}
-        columns |= {i: column(node, second + n) for n, i in enumerate(ranks)}
+    specs = dict.fromkeys((o.partition, o.order, o.whole, o.frame) for o in overs)
+    orders = list(dict.fromkeys(s[:2] for s in specs))
+    ordered = {s[:2] for s in specs if s[1] or _turn(node, s) > AT_ITS_TIME}
+    rows = _Rows(node, node, several=len(ordered) > 1)
+    for spec in sorted(specs, key=lambda s: (_turn(node, s), orders.index(s[:2]))):
+        mine = [i for i, o in enumerate(overs) if (o.partition, o.order, o.whole, o.frame) == spec]
+        places = rows.add(spec, [overs[i].call for i in mine], overs[mine[0]].span)
+        columns |= {i: column(rows.node, place) for i, place in zip(mine, places, strict=True)}
 
     def fill(expr: Expr) -> Expr:
         return transform(expr, lambda e: columns[e.index] if isinstance(e, Hole) and e.room is Room.OVER else e)
 
-    return node, fill
+    return rows.node, fill
+
+
+AT_ONCE, AT_ITS_TIME, LATER, SORTED, WHOLE = range(5)
+
+
+def _turn(node: LogicalNode, spec: Spec) -> int:
+    """When a spec has its turn: those first that leave the rows in the order in which they came."""
+    _, order, whole, bounds = spec
+    if whole:
+        return WHOLE
+    time = _time_of(node, order)
+    if (order and time is None) or (bounds is not None and not bounds.rows and not bounds.is_of_time(time)):
+        return SORTED
+    if bounds is None or bounds.ends_by_the_row:
+        return AT_ONCE
+    return AT_ITS_TIME if not bounds.rows and not bounds.end.unbounded else LATER
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The rows of a SELECT, beside which calls are computed, one spec after another.
+
+    arrived: the rows as they came, with the first columns of `node`.  several: they are wanted in more than one order.
+    order: partition and order in which the rows of each partition stand, where they do not stand as they came.
+    sorted: whether a Sort has put them there.  number: the row's number as it came, once rows are moved.
+    """
+
+    node: LogicalNode
+    arrived: LogicalNode
+    several: bool
+    order: tuple[tuple[Expr, ...], tuple[OrderKey, ...]] | None = None
+    sorted: bool = False
+    number: OrderKey | None = None
+
+    def add(self, spec: Spec, calls: Sequence[Call], span: Span) -> list[int]:
+        """Compute the calls of a spec; their columns."""
+        partition, order, whole, bounds = spec
+        if whole:
+            self.node = _of_whole_partitions(self.node, self.arrived, partition, calls, span)
+            return list(range(len(self.node.schema) - len(calls), len(self.node.schema)))
+        if bounds is not None and not bounds.rows and not order:
+            raise compile_error(
+                "CQ0302",
+                f"{bounds.unit} needs an ORDER BY in OVER: without one all rows are peers",
+                bounds.span,
+                help=f"write OVER (PARTITION BY … ORDER BY … {bounds.unit} …)",
+            )
+        time = self._in_order(partition, order, _turn(self.node, spec) == SORTED, span)
+        first = len(self.node.schema)
+        if bounds is not None:
+            self._frame(spec, time, calls, span)
+            places = list(range(len(self.node.schema) - len(calls), len(self.node.schema)))
+        elif any(isinstance(c, Rank) for c in calls):
+            plain = [c for c in calls if not isinstance(c, Rank)]
+            ranks = [c for c in calls if isinstance(c, Rank)]
+            self.node, second = _ranked(self.node, partition, time, order, plain, ranks, span)
+            after, before = count(second), count(first)
+            places = [next(after) if isinstance(c, Rank) else next(before) for c in calls]
+        else:
+            plain = [c for c in calls if not isinstance(c, Rank)]
+            self.node = _over(self.node, partition, time, plain, span)
+            places = list(range(first, first + len(calls)))
+        self.arrived = self.arrived if self.order is not None else self.node
+        return places
+
+    def _in_order(
+        self, partition: tuple[Expr, ...], order: tuple[OrderKey, ...], must_sort: bool, span: Span
+    ) -> TimeAttribute | None:
+        """The rows of each partition come in this order. Gives the event time that it is, where they wait for that."""
+        if self.order == (partition, order) and (self.sorted or not must_sort):
+            return None
+        if self.order is None and not must_sort:
+            return _time_of(self.node, order)
+        self._remember(span)
+        ties = (self.number,) if self.order is not None and self.number is not None else ()
+        self.node = sorted_within(self.node, partition, (*order, *ties), span)
+        self.order, self.sorted = (partition, order), True
+        return None
+
+    def _remember(self, span: Span) -> None:
+        """The rows are about to be moved: they are numbered, where others want them as they came."""
+        if self.number is None and self.order is None and self.several:
+            self.node = _over(self.node, (), None, [aggregate_call("count", span=span)], span)
+            self.number = OrderKey(column(self.node, len(self.node.schema) - 1), False, True)
+
+    def _frame(self, spec: Spec, time: TimeAttribute | None, calls: Sequence[Call], span: Span) -> None:
+        """Each row beside aggregates of the rows around it."""
+        partition, order, _, bounds = spec
+        assert bounds is not None
+        key: OrderKey | None = None
+        if bounds.rows:
+            frame = bounds.frame(Unit.ROWS, None)
+        elif time is not None and bounds.is_of_time(time):
+            frame = bounds.frame(Unit.TIME, TIMESTAMP)
+        else:
+            key, fits = self._key(partition, order, bounds, span)
+            frame = bounds.frame(Unit.KEY, fits)
+        held = key is not None or frame.end is None or (self.sorted and frame.unit is Unit.ROWS and frame.end > 0)
+        moves = held or (frame.unit is Unit.ROWS and frame.end is not None and frame.end > 0)
+        times = closing_times(self.node, partition) if held else ()
+        if held and not times and not self.node.bounded:
+            raise compile_error(
+                "CQ0406",
+                "a frame to the last row of the partition would wait for the end of an unbounded input",
+                bounds.span,
+                help=("end it at the CURRENT ROW", "or some rows behind it: ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING"),
+            )
+        if moves and not self.sorted and self.node.bounded:
+            self._remember(span)
+        aggregates = tuple(c for c in calls if isinstance(c, AggregateCall))
+        assert len(aggregates) == len(calls), "only aggregates have frames"
+        names = _names(self.node, [_name(c) for c in aggregates])
+        self.node = Frames(
+            self.node, partition, time, aggregates, names, frame=frame, held=held, times=times, key=key, span=span
+        )
+        if moves and not self.sorted:
+            self.order = (partition, order)
+
+    def _key(
+        self, partition: tuple[Expr, ...], order: tuple[OrderKey, ...], bounds: Bounds, span: Span
+    ) -> tuple[OrderKey, DataType | None]:
+        """What a range is of, and the type of its distances. Where only peers matter they are numbered."""
+        if not bounds.of_peers:
+            key = bounds.key(order)
+            return key, key.expr.type
+        if bounds.unit == "RANGE" and len(order) == 1 and is_ranged(order[0].expr):
+            return order[0], order[0].expr.type
+        self.node, place = _ranked(self.node, partition, None, order, (), [Rank(True)], span)
+        return OrderKey(column(self.node, place), False, True), None
 
 
 def _over(
@@ -72,19 +183,21 @@ def _over(
     return Over(node, partition, time, tuple(calls), _names(node, [_name(c) for c in calls]), span=span)
 
 
-def _framed(
-    node: LogicalNode, partition: tuple[Expr, ...], time: TimeAttribute | None, bounds: Bounds,
-    calls: Sequence[Lag | AggregateCall | Rank], span: Span,
-) -> Frames:  # fmt: skip
-    """Each row beside aggregates of the rows around it. They come in order where that is not of the event time."""
+def _of_whole_partitions(
+    node: LogicalNode, arrived: LogicalNode, partition: tuple[Expr, ...], calls: Sequence[Call], span: Span
+) -> LogicalNode:  # fmt: skip
+    """Each row beside aggregates of its partition, the last columns. arrived: as in _Rows."""
+    times = closing_times(node, partition)
     aggregates = tuple(c for c in calls if isinstance(c, AggregateCall))
-    names = _names(node, [_name(c) for c in aggregates])
-    return Frames(node, partition, time, aggregates, names, frame=bounds.frame(time), span=span)
+    if not times or not all(c.function.slides and not c.distinct for c in aggregates):
+        return _beside_groups(node, arrived, partition, calls, span)
+    names, frame = _names(node, [_name(c) for c in aggregates]), Frame(None, None, Unit.ROWS)
+    return Frames(node, partition, None, aggregates, names, frame=frame, held=True, times=times, span=span)
 
 
 def _beside_groups(
     node: LogicalNode, arrived: LogicalNode, partition: tuple[Expr, ...],
-    calls: Sequence[Lag | AggregateCall | Rank], span: Span,
+    calls: Sequence[Call], span: Span,
 ) -> LogicalNode:  # fmt: skip
     """Each row beside the results of its partition, the last columns. arrived: the rows as they came, with the first
     columns of `node`. CQ0406 on an endless input."""

@@ -4,7 +4,7 @@ from cq.planner.operators.aggregate import Aggregate
 from cq.planner.operators.asof_join import AsofJoin
 from cq.planner.operators.assign_windows import AssignWindows
 from cq.planner.operators.filter import Filter
-from cq.planner.operators.frames import Frame, Frames
+from cq.planner.operators.frames import Frame, Frames, Unit
 from cq.planner.operators.interval_join import IntervalJoin
 from cq.planner.operators.join import Join
 from cq.planner.operators.over import Lag, Over
@@ -39,6 +39,7 @@ __all__ = [
     "TemporalJoin",
     "Trigger",
     "UnionAll",
+    "Unit",
     "Unnest",
     "Window",
     "WindowAggregate",

@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
+from cq.lang.expressions import Expr, columns_of, remap
 from cq.lang.schema import TimeAttribute
 from cq.planner.operators.over import OverCalls
-from cq.planner.plan.calls import AggregateCall
+from cq.planner.operators.sort import OrderKey
+from cq.planner.plan.calls import AggregateCall, Change
 from cq.planner.plan.costs import FRAME_NS, PARTITION_NS, key_ns
-from cq.planner.plan.node import StateBound, Text, operator
+from cq.planner.plan.node import Inputs, LogicalNode, StateBound, Text, operator
+
+
+class Unit(StrEnum):
+    """What a frame's bounds count: rows, microseconds of event time, or what the rows are sorted by."""
+
+    ROWS = "rows"
+    TIME = "time"
+    KEY = "key"
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Rows from `start` to `end` of a row, both included: numbers of rows, below 0 before it; None: no bound.
-
-    by_time: they are microseconds of the event time that the rows are ordered by.
-    """
+    """Rows from `start` to `end` of a row, both included: below 0 before it; None: no bound."""
 
     start: int | None
-    end: int
-    by_time: bool
+    end: int | None
+    unit: Unit
 
     @property
     def may_be_empty(self) -> bool:
         """Whether some frame has no row: the row itself is not in it."""
-        return self.end < 0 or (self.start is not None and self.start > 0)
+        return (self.end is not None and self.end < 0) or (self.start is not None and self.start > 0)
 
     def __str__(self) -> str:
-        unit = "range" if self.by_time else "rows"
-        return f"{unit} from {'the first' if self.start is None else self.start} to {self.end}"
+        first, last = "the first" if self.start is None else self.start, "the last" if self.end is None else self.end
+        return f"{self.unit} from {first} to {last}"
 
 
-ROW = Frame(0, 0, False)
+ROW = Frame(0, 0, Unit.ROWS)
 
 
 @operator("frames")
@@ -40,13 +49,19 @@ ROW = Frame(0, 0, False)
 class Frames(OverCalls):
     """OverCalls of aggregates of the rows in a frame around the row.
 
-    A row leaves at once where no later row can be in its frame. Where its end is at or behind the row's own time, a row
+    A row leaves at once where no later row can be in its frame. Where the frame ends some rows behind it, it leaves
+    when the last of these comes, or at the end of the input. Where the frame ends at or behind the row's own time, it
     leaves when the watermark has passed that end, so that rows of equal time are in each other's frames.
+
+    held: all rows leave at the end of the input, or with `times` when the watermark is past that time, which is the
+    same in all rows of a partition: partitions by their first arrival, each in its order.
+    key: what the rows of a partition come sorted by, where the frame is a range of it: a number of one word.
     """
 
     frame: Frame = field(default=ROW, kw_only=True)
-
-    emits_at_end = False
+    held: bool = field(default=False, kw_only=True)
+    times: tuple[TimeAttribute, ...] = field(default=(), kw_only=True)
+    key: OrderKey | None = field(default=None, kw_only=True)
 
     @property
     def aggregates(self) -> tuple[AggregateCall, ...]:
@@ -57,30 +72,72 @@ class Frames(OverCalls):
 
     @property
     def behind_us(self) -> int | None:
-        """How far the watermark is past the row's time when the row leaves; None where it leaves at once."""
-        if not self.frame.by_time or self.frame.end < 0:
+        """How far the watermark is past the row's time when the row leaves; None where it waits for no time."""
+        if self.held or self.frame.unit is not Unit.TIME or self.frame.end is None or self.frame.end < 0:
             return None
         assert self.order is not None
         return self.order.lag_us + self.frame.end + 1
 
+    @property
+    def following(self) -> int:
+        """How many rows of its partition come before a row leaves; 0 where it waits for none or for all."""
+        if self.held or self.frame.unit is not Unit.ROWS:
+            return 0
+        assert self.frame.end is not None
+        return max(0, self.frame.end)
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rows leave behind rows that came later."""
+        return self.held or self.following > 0
+
     def _times(self) -> tuple[TimeAttribute, ...]:
-        if self.behind_us is None:
+        if self.keeps_rows:
+            return self.times
+        end = self.frame.end
+        if self.behind_us is None or end is None:
             return super(Frames, self)._times()
         own = (t for t in self.input.schema.times if self.order is not None and t.column == self.order.column)
-        return tuple(replace(t, ahead_us=0, lag_us=t.lag_us + self.frame.end) for t in own)
+        return tuple(replace(t, ahead_us=0, lag_us=t.lag_us + end) for t in own)
+
+    def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
+        yield from super(Frames, self).expressions()
+        if self.key is not None:
+            yield self.key.expr, (0,)
+
+    def map_expressions(self, change: Change) -> LogicalNode:
+        changed = super(Frames, self).map_expressions(change)
+        assert isinstance(changed, Frames)
+        return replace(changed, key=self.key.map(change) if self.key is not None else None)
+
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        (read,) = super(Frames, self).columns_read(needed)
+        key = columns_of(self.key.expr) if self.key is not None else set()
+        return (read | key | {t.column for t in self.times[:1]},)
+
+    def _moved(self, places: Mapping[int, int]) -> Frames:
+        key = self.key.map(lambda e: remap(e, places)) if self.key is not None else None
+        times = tuple(replace(t, column=places[t.column]) for t in self.times if t.column in places)
+        return replace(self, key=key, times=times)
 
     @property
     def closes(self) -> bool:
-        return self.behind_us is not None
+        return self.behind_us is not None or bool(self.times)
+
+    @property
+    def emits_at_end(self) -> bool:
+        return self.keeps_rows and not self.times
 
     def holds_back(self, port: int) -> bool:
-        return self.closes
+        return self.held or self.behind_us is not None
 
     @property
     def state(self) -> StateBound:
+        if self.held:
+            return StateBound("all rows" + (" of each open partition" if self.times else ""))
         if self.frame.start is None:
-            return StateBound("one entry a partition, and the rows that wait for the watermark")
-        return StateBound("the rows of a frame for each partition")
+            return StateBound("one entry a partition, and rows that wait", bounded=not self.partition)
+        return StateBound("the rows of a frame for each partition", bounded=not self.partition)
 
     @property
     def cost_ns(self) -> int:
@@ -88,15 +145,22 @@ class Frames(OverCalls):
 
     def check(self) -> None:
         super(Frames, self).check()
-        assert self.order is not None or not self.frame.by_time, "a range of no order"
-        assert self.frame.start is None or self.frame.start <= self.frame.end, "a frame that ends before it begins"
-        assert self.frame.by_time or self.frame.end <= 0, "a frame of rows that come later"
+        start, end, unit = self.frame.start, self.frame.end, self.frame.unit
+        assert unit is not Unit.TIME or self.order is not None, "a range of no time"
+        assert (unit is Unit.KEY) == (self.key is not None), "a range of no key"
+        assert start is None or end is None or start <= end, "a frame that ends before it begins"
+        assert self.held or (end is not None and unit is not Unit.KEY), "a frame of rows that may come later"
+        assert self.held or not self.times, "rows that are not kept"
+        assert not self.held or self.times or self.input.bounded, "rows of an unbounded input are kept"
 
     def parameters(self, text: Text) -> tuple[object, ...]:
-        return (str(self.frame), *super(Frames, self).parameters(text))
+        key = self.key.parameters(lambda e: text((0,), e)) if self.key is not None else ""
+        held = (self.held, key, *(text((0,), t) for t in self.times[:1]))
+        return (str(self.frame), *held, *super(Frames, self).parameters(text))
 
     def meaning(self, column: int, text: Text) -> str:
-        return f"{super(Frames, self).meaning(column, text)} {self.frame}"
+        key = self.key.parameters(lambda e: text((0,), e)) if self.key is not None else ""
+        return f"{super(Frames, self).meaning(column, text)} {self.frame} {key}"
 
     def _frame(self) -> str:
         return f" {self.frame}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cq.errors import NOWHERE, Span
@@ -130,18 +130,23 @@ class OverCalls(LogicalNode):
         partition may fail, or errors behind it would else name the group of a row."""
         first = len(self.input.schema)
         kept = [i for i, c in enumerate(self.calls) if first + i in needed or c.can_fail]
-        stays = self.order is not None or any(map(can_fail, self.partition)) or self.input.groups is not None
+        stays = (
+            self.order is not None
+            or self.keeps_rows
+            or any(map(can_fail, self.partition))
+            or self.input.groups is not None
+        )
         return kept or ([0] if stays else [])
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
         (below,), kept, first = inputs, self._kept(needed), len(self.input.schema)
         if not kept:
             return Pruned(below.node, {c: p for c, p in below.places.items() if c < first})
-        if self.order is not None:  # rows may wait for the watermark
+        if self.order is not None or self.keeps_rows:  # rows may wait
             below = narrowed(below, read[0])
         places = below.places
         new = replace(
-            self,
+            self._moved(places),
             input=below.node,
             partition=tuple(remap(k, places) for k in self.partition),
             order=replace(self.order, column=places[self.order.column]) if self.order is not None else None,
@@ -150,6 +155,15 @@ class OverCalls(LogicalNode):
         )
         added = {first + old: len(below.node.schema) + n for n, old in enumerate(kept)}
         return Pruned(unless_same(self, new), {**places, **added})
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether rows leave behind rows that came later."""
+        return False
+
+    def _moved(self, places: Mapping[int, int]) -> OverCalls:
+        """With columns of the input at other places in what the class itself names."""
+        return self
 
     @property
     def waits_on(self) -> tuple[TimeAttribute | None, ...]:

@@ -69,6 +69,7 @@ class _Choice:
         self.workers = workers
         self.routable = routable
         self.waits = rows_may_wait(self.nodes)
+        self.no_lanes: set[tuple[str, ...]] = set()  # operators above a cut of which none can run in lanes
         self.prefix = stateless_prefix(plan)
 
     def made(self) -> PhysicalPlan:
@@ -206,9 +207,12 @@ class _Choice:
         if branched:
             return branched
         for cut in found:
-            above = self._parts(cut.above)
-            if any(s.way is Way.LANES for s in above):
-                return [self._routed("", cut.below), *above]
+            operators = tuple(n.identity for n in cut.above.nodes() if n.keeps_state)
+            if operators not in self.no_lanes:
+                above = self._parts(cut.above)
+                if any(s.way is Way.LANES for s in above):
+                    return [self._routed("", cut.below), *above]
+                self.no_lanes.add(operators)
         return [whole]
 
     def _branched(self, plan: LogicalPlan) -> list[Stage]:

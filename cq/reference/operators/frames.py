@@ -6,27 +6,33 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from cq.planner.operators import Frame, Frames
-from cq.reference.evaluate import Row, keys_of
+from cq.planner.operators import Frames, Unit
+from cq.reference.evaluate import Row, evaluator, keys_of
 from cq.reference.fold import Fold, fold
-from cq.reference.operator import Clock, RowOperator, runs
+from cq.reference.operator import NEVER, Clock, RowOperator, runs
 from cq.reference.pending import Pending
 
 States = tuple[Any, ...]
 """A state for each call."""
+Place = tuple[int, int]
+"""Where a row is in its partition: a number that tells NULL from the rest, then its number, its time or its key."""
 
 
 @runs("frames")
 class FramesRows(RowOperator):
-    """Rows wait until the watermark reaches their time, then, in some frames, until it has passed the frame's end."""
+    """Rows wait until the watermark reaches their time. Then each waits for what comes behind it in its frame."""
 
     def __init__(self, node: Frames, clock: Clock) -> None:
         super().__init__(node, clock)
-        self._order, self._frame, self._behind = node.order, node.frame, node.behind_us
+        self._order, self._times, self._held, self._following = node.order, node.times, node.held, node.following
+        self._frame, self._behind = node.frame, node.behind_us
+        self._by = node.key
+        self._value = evaluator(node.key.expr) if node.key is not None else None
         self._key = keys_of(node.partition) if node.partition else lambda row: ()
         self._folds = [fold(c) for c in node.aggregates]
         self._partitions: dict[Row, Partition] = {}
         self._waiting, self._inside = Pending(clock), Pending(clock)
+        self._leave_at = NEVER
 
     def on_row(self, port: int, row: Row) -> None:
         if self._order is None:
@@ -39,66 +45,97 @@ class FramesRows(RowOperator):
                 self._waiting.put(due, row)
 
     def next_instant(self) -> int:
-        return min(self._waiting.earliest(), self._inside.earliest())
+        return min(self._waiting.earliest(), self._inside.earliest(), self._leave_at)
 
     def on_instant(self, instant: int) -> None:
         for row in self._waiting.take(instant):
             self._take(row)
         for row in self._inside.take(instant):
-            self._leave(row, self._time(row))
+            self.out.append((*row, *self._partitions[self._key(row)].values((0, self._time(row)))))
+        if self._leave_at <= instant:
+            self.on_end()
+
+    def on_end(self) -> None:
+        partitions, self._partitions, self._leave_at = self._partitions, {}, NEVER
+        for partition in partitions.values():
+            while partition.kept:
+                self.out.append(partition.leave())
 
     def _time(self, row: Row) -> int:
         assert self._order is not None
         return int(row[self._order.column]) + self._order.shift_us
 
     def _take(self, row: Row) -> None:
-        partition = self._partitions.setdefault(self._key(row), Partition(self._frame, self._folds))
-        place = self._time(row) if self._frame.by_time else partition.rows
+        fresh = Partition(self._frame.start, self._frame.end, self._folds)
+        partition = self._partitions.setdefault(self._key(row), fresh)
+        place = self._place(row, partition)
         partition.add(place, row)
-        if self._behind is None:
-            self._leave(row, place)
-        else:
-            self._inside.put(place + self._behind, row)
+        if self._behind is not None:
+            self._inside.put(place[1] + self._behind, row)
+            return
+        if not self._held and self._following == 0:
+            self.out.append((*row, *partition.values(place)))
+            return
+        partition.kept.append((place, row))
+        if self._held:
+            for time in self._times[:1]:
+                self._leave_at = min(self._leave_at, row[time.column] + time.shift_us + time.lag_us + 1)
+        elif len(partition.kept) > self._following:
+            self.out.append(partition.leave())
 
-    def _leave(self, row: Row, place: int) -> None:
-        self.out.append((*row, *self._partitions[self._key(row)].values(place)))
+    def _place(self, row: Row, partition: Partition) -> Place:
+        if self._frame.unit is Unit.ROWS:
+            return 0, partition.rows
+        if self._frame.unit is Unit.TIME:
+            return 0, self._time(row)
+        assert self._value is not None and self._by is not None
+        value = self._value(row)
+        if value is None:
+            return (-1 if self._by.nulls_first else 1), 0
+        return 0, ~int(value) if self._by.descending else int(value)
 
 
 class Partition:
-    """Its rows with their places, numbers or times: some wait behind the frame, some are in it.
+    """Its rows with their places: some wait behind the frame, some are in it. kept: the rows that have not left.
 
-    Those in it are in two stacks: `front` has for each of its rows what the rows from there on add up to, the first row
-    on top, `back` what all rows behind them do. Where a frame has no start nothing leaves it.
+    Those in the frame are in two stacks: `front` has for each of its rows what the rows from there on add up to, the
+    first row on top, `back` what all rows behind them do. Where a frame has no start nothing leaves it.
     """
 
-    def __init__(self, frame: Frame, folds: Sequence[Fold]) -> None:
+    def __init__(self, start: int | None, end: int | None, folds: Sequence[Fold]) -> None:
         self.rows = 0
-        self._frame, self._folds = frame, folds
-        self._waiting: deque[tuple[int, States]] = deque()
-        self._places: deque[int] = deque()
+        self.kept: deque[tuple[Place, Row]] = deque()
+        self._start, self._end, self._folds = start, end, folds
+        self._waiting: deque[tuple[Place, States]] = deque()
+        self._places: deque[Place] = deque()
         self._zero = tuple(f.zero for f in folds)
         self._front: list[States] = []
         self._behind: list[States] = []
         self._back = self._zero
 
-    def add(self, place: int, row: Row) -> None:
+    def add(self, place: Place, row: Row) -> None:
         """One more row, the last by place."""
         self._waiting.append((place, tuple([f.add(f.zero, row, self.rows) for f in self._folds])))
         self.rows += 1
 
-    def values(self, place: int) -> Row:
+    def leave(self) -> Row:
+        """The first row that is kept, with its values."""
+        place, row = self.kept.popleft()
+        return (*row, *self.values(place))
+
+    def values(self, place: Place) -> Row:
         """What the calls are beside the row of this place; never one before that of an earlier call."""
-        while self._waiting and self._waiting[0][0] <= place + self._frame.end:
+        while self._waiting and (self._end is None or self._waiting[0][0] <= _from(place, self._end)):
             self._enter(*self._waiting.popleft())
-        if self._frame.start is not None:
-            while self._places and self._places[0] < place + self._frame.start:
+        if self._start is not None:
+            while self._places and self._places[0] < _from(place, self._start):
                 self._drop()
         states = self._merged(self._front[-1], self._back) if self._front else self._back
         return tuple([f.value(s) for f, s in zip(self._folds, states, strict=True)])
 
-    def _enter(self, place: int, state: States) -> None:
+    def _enter(self, place: Place, state: States) -> None:
         self._back = self._merged(self._back, state)
-        if self._frame.start is not None:
+        if self._start is not None:
             self._places.append(place)
             self._behind.append(state)
 
@@ -114,3 +151,9 @@ class Partition:
 
     def _merged(self, left: States, right: States) -> States:
         return tuple([f.merge(a, b) for f, a, b in zip(self._folds, left, right, strict=True)])
+
+
+def _from(place: Place, offset: int) -> Place:
+    """The bound of a frame so far from a place; of NULL the frame is all NULLs."""
+    null, value = place
+    return null, value if null else value + offset

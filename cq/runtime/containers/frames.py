@@ -8,6 +8,8 @@ with the number of rows before it. A place behind the last row has no record yet
     forgotten │   kept      │   front     │    back       │   waiting     │
                             └──────── the frame ──────────┘
 
+Where rows leave behind later ones, FRAME_NOW is the first that has not left.
+
 Both ends of a frame only move on. `frame_add` puts the record just filled behind the last, `frame_take` the first row
 that waits into the frame, `frame_drop` the first of the frame out of it; `frame_forget` frees rows. The kernel keeps
 two stacks: a record of the front holds what the frame has from there to FRAME_MIDDLE, the back is one state in the
@@ -22,7 +24,8 @@ Worst-Case Constant Time, DEBS 2017, section 2.
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import ld_i64, release, st_i64, zalloc
+from cq.runtime.base.ops import ld_i64, min_i64, release, st_i64, zalloc
+from cq.runtime.containers.births import table_sort_births
 from cq.runtime.containers.protocol import Container, Place, register, string_bits
 from cq.runtime.containers.records import (
     RECORDS_FRESH,
@@ -42,20 +45,22 @@ from cq.runtime.containers.records import (
     set_record_link,
 )
 from cq.runtime.containers.table_saving import (
-    all_taken,
-    no_arrivals,
+    table_arrivals,
     table_load,
     table_save,
     table_saved_words,
     table_take,
 )
-from cq.runtime.containers.tables import table_drop, table_held_bytes, table_new
+from cq.runtime.containers.tables import table_clear, table_drop, table_held_bytes, table_new
+from cq.runtime.layout.abi import NEVER
 from cq.runtime.layout.job import Slot
 from cq.runtime.layout.words import Struct, name_words
 
 _frames = Struct("FRAMES", after=RECORDS_WORDS)
 FRAMES_TABLE = _frames.word()  # the partitions
 FRAMES_HEAD = _frames.word()  # the word of an entry with which the FRAME words begin
+FRAMES_NEXT = _frames.word()  # when the rows that are kept leave; NEVER: at the end
+FRAMES_AT = _frames.word()  # while they leave: partitions before the one whose rows do
 FRAMES_WORDS = _frames.lines()
 
 _frame = Struct("FRAME")  # the last words of a partition's entry; places are numbers of records, or 0
@@ -63,11 +68,13 @@ FRAME_FIRST = _frame.word()  # the first row that is kept
 FRAME_LAST = _frame.word()
 FRAME_START = _frame.word()  # the first row of the frame
 FRAME_NEXT = _frame.word()  # the first row behind the frame
+FRAME_NOW = _frame.word()  # the first row that has not left
 FRAME_FORGOTTEN = _frame.word()  # rows before FRAME_FIRST
 FRAME_ADDED = _frame.word()  # all rows
 FRAME_DROPPED = _frame.word()  # rows before FRAME_START
 FRAME_MIDDLE = _frame.word()  # rows before the back
 FRAME_TAKEN = _frame.word()  # rows before FRAME_NEXT
+FRAME_LEFT = _frame.word()  # rows before FRAME_NOW
 FRAME_WORDS = _frame.size()
 
 FRAME_RESULT = 1  # the record that is no row
@@ -85,6 +92,7 @@ def frames_new(entry_words: int, key_strings: int, record_words: int, strings: i
     table = table_new(entry_words, key_strings, 0)
     st_i64(frames, FRAMES_TABLE, table)
     st_i64(frames, FRAMES_HEAD, entry_words - FRAME_WORDS)
+    st_i64(frames, FRAMES_NEXT, NEVER)
     if table == 0 or records_open(frames, record_words, strings) == 0 or record_new(frames) == 0:
         frames_drop(frames)
         return 0
@@ -119,6 +127,8 @@ def frame_add(frames: int, entry: int) -> int:
         st_i64(frame, FRAME_START, number)
     if ld_i64(frame, FRAME_TAKEN) == added:
         st_i64(frame, FRAME_NEXT, number)
+    if ld_i64(frame, FRAME_LEFT) == added:
+        st_i64(frame, FRAME_NOW, number)
     return added
 
 
@@ -140,6 +150,26 @@ def frame_drop(frames: int, entry: int) -> int:
     st_i64(frame, FRAME_START, record_link(record, BEHIND))
     st_i64(frame, FRAME_DROPPED, ld_i64(frame, FRAME_DROPPED) + 1)
     return 0
+
+
+@native("i64(i64, i64)", export=True)
+def frame_leave(frames: int, entry: int) -> int:
+    """The first row that has not left leaves."""
+    frame = entry + ld_i64(frames, FRAMES_HEAD) * 8
+    record = record_at(frames, ld_i64(frame, FRAME_NOW))
+    st_i64(frame, FRAME_NOW, record_link(record, BEHIND))
+    st_i64(frame, FRAME_LEFT, ld_i64(frame, FRAME_LEFT) + 1)
+    return 0
+
+
+@native("i64(i64)", export=True)
+def frames_clear(frames: int) -> int:
+    """There are no rows and no partitions any more; 0 without memory."""
+    table_clear(ld_i64(frames, FRAMES_TABLE))
+    records_clear(frames)
+    st_i64(frames, FRAMES_NEXT, NEVER)
+    st_i64(frames, FRAMES_AT, 0)
+    return 0 if record_new(frames) == 0 else 1
 
 
 @native("i64(i64, i64)", export=True)
@@ -178,13 +208,14 @@ def frame_forget(frames: int, entry: int, before: int) -> int:
 @native("i64(i64)", export=True)
 def frames_saved_words(frames: int) -> int:
     """The most words that `frames_save` writes."""
-    return records_saved_words(frames) + table_saved_words(ld_i64(frames, FRAMES_TABLE))
+    return 1 + records_saved_words(frames) + table_saved_words(ld_i64(frames, FRAMES_TABLE))
 
 
 @native("i64(i64, i64)", export=True)
 def frames_save(frames: int, target: int) -> int:
-    """The rows as words at `target`: the records, the partitions; returns how many."""
-    behind = records_save(frames, target)
+    """The rows as words at `target`: when they leave, records, partitions; returns how many. None is leaving."""
+    st_i64(target, 0, ld_i64(frames, FRAMES_NEXT))
+    behind = 1 + records_save(frames, target + 8)
     return behind + table_save(ld_i64(frames, FRAMES_TABLE), target + behind * 8)
 
 
@@ -192,11 +223,12 @@ def frames_save(frames: int, target: int) -> int:
 def frames_load(frames: int, source: int) -> int:
     """The words read, and the rows are what was saved, none were there; 0 without memory or for other rows."""
     records_clear(frames)
-    records = records_load(frames, source)
+    records = records_load(frames, source + 8)
     if records == 0:
         return 0
-    partitions = table_load(ld_i64(frames, FRAMES_TABLE), source + records * 8)
-    return 0 if partitions == 0 else records + partitions
+    st_i64(frames, FRAMES_NEXT, ld_i64(source, 0))
+    partitions = table_load(ld_i64(frames, FRAMES_TABLE), source + (1 + records) * 8)
+    return 0 if partitions == 0 else 1 + records + partitions
 
 
 @native("i64(i64, i64, i64)", export=True)
@@ -205,6 +237,7 @@ def frames_take(frames: int, other: int, entry: int) -> int:
     made = table_take(ld_i64(frames, FRAMES_TABLE), ld_i64(other, FRAMES_TABLE), entry)
     if made == 0:
         return 0
+    st_i64(frames, FRAMES_NEXT, min_i64(ld_i64(frames, FRAMES_NEXT), ld_i64(other, FRAMES_NEXT)))
     head = ld_i64(frames, FRAMES_HEAD)
     theirs = entry + head * 8
     mine = made + head * 8
@@ -224,10 +257,24 @@ def frames_take(frames: int, other: int, entry: int) -> int:
             st_i64(mine, FRAME_START, taken)
         if ld_i64(theirs, FRAME_NEXT) == number:
             st_i64(mine, FRAME_NEXT, taken)
+        if ld_i64(theirs, FRAME_NOW) == number:
+            st_i64(mine, FRAME_NOW, taken)
         last = taken
         number = record_link(record, BEHIND)
     st_i64(mine, FRAME_LAST, last)
     return 1
+
+
+@native("i64(i64)", export=True)
+def frames_taken(frames: int) -> int:
+    """`Container.taken`: partitions by first arrival."""
+    return table_sort_births(ld_i64(frames, FRAMES_TABLE))
+
+
+@native("i64(i64, i64)", export=True)
+def frames_arrivals(frames: int, target: int) -> int:
+    """`Container.arrivals`: those of the partitions; rows of one are ordered among themselves alone."""
+    return table_arrivals(ld_i64(frames, FRAMES_TABLE), target)
 
 
 @native("i64(i64)", export=True)
@@ -252,8 +299,8 @@ register(
         saved_words=frames_saved_words,
         save=frames_save,
         load=frames_load,
-        arrivals=no_arrivals,
-        taken=all_taken,
+        arrivals=frames_arrivals,
+        taken=frames_taken,
         held_bytes=frames_held_bytes,
     )
 )

@@ -1,11 +1,12 @@
-"""Frames: window functions over a frame of the partition's rows, by where they leave or by event time."""
+"""Frames: window functions over a frame of the partition's rows, by where they leave, by event time or by a key."""
 
 from __future__ import annotations
 
-from cq.planner.operators import Frame, Frames
-from cq.spark.context import Context, aggregate, argument, lowers, released
+from cq.lang.types import Kind
+from cq.planner.operators import Frame, Frames, OrderKey, Unit
+from cq.spark.context import Context, aggregate, argument, lowers, released, timed
 from cq.spark.operators.over import POSITION
-from cq.spark.position import Lowered, Rows, event_time, plus
+from cq.spark.position import END, Lowered, Rows, event_time, micros, plus
 
 
 @lowers("frames")
@@ -14,29 +15,79 @@ def lower_frames(node: Frames, inputs: tuple[Rows, ...], context: Context) -> Lo
     columns = rows.columns
     keys = [f"{context.text(p, columns)} as _k{i}" for i, p in enumerate(node.partition)]
     arguments = [f"{argument(c, columns, context)} as _a{i}" for i, c in enumerate(node.aggregates)]
-    time = [f"{event_time(node.order, columns)} as _t"] if node.order is not None else []
-    more = ", ".join((*columns, *keys, *arguments, *time))
-    if node.order is None:
+    places = [f"{_place(node, columns, context)} as _p"] if node.frame.unit is not Unit.ROWS else []
+    more = ", ".join((*columns, *keys, *arguments, *places))
+    if node.times:
+        late, below = False, f"select {more}, _u, _w, _s, _o\n  from {timed(rows, node.times[0], context)}"
+    elif node.order is None:
         late, below = rows.late, f"select {more}, {rows.position}\n  from {rows.name}"
     else:
         late, below = False, released(rows, node.order, more, context)
-    partition = f"partition by {', '.join(f'_k{i}' for i in range(len(keys)))} " if keys else ""
-    over = f" over ({partition}order by {'_t' if node.frame.by_time else '_w, _s, _o'} {_between(node.frame)})"
+    within = f"partition by {', '.join(f'_k{i}' for i in range(len(keys)))} " if keys else ""
+    over = f" over ({within}order by {_order(node.frame, node.key)} {_between(node.frame)})"
     calls = [aggregate(c, f"_a{i}", over, POSITION) for i, c in enumerate(node.aggregates)]
     added = ",\n         ".join(f"{text} as c{i}" for i, text in enumerate(calls, rows.width))
-    position = "_w, _s, _o, _late" if late else "_w, _s, _o"
-    if node.behind_us is not None:
-        position = f"{plus('_t', node.behind_us)} as _w, -1L as _s, concat(array(_w, _s), _o) as _o"
+    step = context.step("in_order", below)
+    if node.keeps_rows:
+        late = False
+        step = context.step("kept", f"select *,\n         {_kept(node, within)}\n  from {step}")
     own = "".join(f"{c}, " for c in columns)
-    return Lowered(f"select {own}{position},\n         {added}\n  from {context.step('in_order', below)}", late)
+    return Lowered(f"select {own}{_position(node, late)},\n         {added}\n  from {step}", late)
+
+
+def _kept(node: Frames, within: str) -> str:
+    """The first position of the row's partition, and that of the row it waits for."""
+    by = f"over ({within}order by _w, _s, _o)"
+    last = f", lead({POSITION}, {node.following}) {by} as _last" if node.following else ""
+    return f"min({POSITION}) over ({within.rstrip()}) as _first{last}"
+
+
+def _position(node: Frames, late: bool) -> str:
+    """Where rows leave."""
+    if node.behind_us is not None:
+        return f"{plus('_p', node.behind_us)} as _w, -1L as _s, concat(array(_w, _s), _o) as _o"
+    if not node.keeps_rows:
+        return "_w, _s, _o, _late" if late else "_w, _s, _o"
+    place = "concat(array(_first._w, _first._s), _first._o, array(_w, _s), _o)"
+    if node.times:
+        return f"{plus('_u', node.times[0].lag_us + 1)} as _w, -1L as _s, {place} as _o"
+    if not node.following:
+        return f"{END} as _w, {END} as _s, {place} as _o"
+    ends = (f"coalesce(_last.{c}, {e}) as {c}" for c, e in (("_w", END), ("_s", END), ("_o", place)))
+    return ", ".join(ends)
+
+
+def _place(node: Frames, columns: tuple[str, ...], context: Context) -> str:
+    """What a range is of, as a number."""
+    if node.key is None:
+        assert node.order is not None
+        return event_time(node.order, columns)
+    text, type_ = context.text(node.key.expr, columns), node.key.expr.type
+    if type_.kind is Kind.DATE:
+        return f"cast(unix_date({text}) as BIGINT)"
+    if type_.kind is Kind.TIMESTAMP:
+        return micros(text)
+    if type_.kind is Kind.DECIMAL:
+        return f"cast({text} * {10**type_.scale} as BIGINT)"
+    return f"cast({text} as BIGINT)"
+
+
+def _order(frame: Frame, key: OrderKey | None) -> str:
+    if frame.unit is Unit.ROWS:
+        return "_w, _s, _o"
+    if key is None:
+        return "_p"
+    return f"_p {'desc' if key.descending else 'asc'} nulls {'first' if key.nulls_first else 'last'}"
 
 
 def _between(frame: Frame) -> str:
-    start = "unbounded preceding" if frame.start is None else _bound(frame.start, frame.by_time)
-    return f"{'range' if frame.by_time else 'rows'} between {start} and {_bound(frame.end, frame.by_time)}"
+    unit = "rows" if frame.unit is Unit.ROWS else "range"
+    start = "unbounded preceding" if frame.start is None else _bound(frame.start, unit)
+    end = "unbounded following" if frame.end is None else _bound(frame.end, unit)
+    return f"{unit} between {start} and {end}"
 
 
-def _bound(offset: int, by_time: bool) -> str:
+def _bound(offset: int, unit: str) -> str:
     if offset == 0:
         return "current row"
-    return f"{abs(offset)}{'L' if by_time else ''} {'preceding' if offset < 0 else 'following'}"
+    return f"{abs(offset)}{'L' if unit == 'range' else ''} {'preceding' if offset < 0 else 'following'}"
