@@ -38,6 +38,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "schema": ("reading", "Print the CREATE STREAM statement for a file."),
     "gen": ("surroundings", "Generate test data."),
     "warmup": ("surroundings", "Compile the runtime and queries ahead of time."),
+    "functions": ("functions", "List the functions and aggregates."),
+    "docs": ("functions", "Explain a function or aggregate."),
     "machine": ("surroundings", "Show the detected hardware."),
     "limits": ("surroundings", "List all limits."),
 }

@@ -22,7 +22,9 @@ def _phrases(message: str, help: str, *texts: str) -> list[Phrase]:
 
 _FUNCTION = "functions are defined in cq/lang/functions; docs/recipes.md describes how to add one"
 _STATE = "tables are not supported yet: state lives in windows, OVER and temporal look-ups"
+_SAMPLE = "keep the rows of some keys: WHERE MD5(k) < '1a' keeps one key in ten"
 _LOOK_UP = "look the key up: LEFT JOIN v FOR SYSTEM_TIME AS OF s.ts ON the group keys of a windowed view v"
+_ANY = "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3); of an array, ARRAY_CONTAINS(items, x)"
 _NO_CATALOG = "there is no catalog: a file defines everything it uses, so edit or remove its CREATE statement"
 
 # Recognised at the start of a statement.
@@ -128,7 +130,7 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("{} is not an operator of cq", "write a / b: on integers it is the integer quotient", "DIV"),
     *_phrases(
         "{} (…) is not supported",
-        "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)",
+        _ANY,
         "ANY (",
         "SOME (",
         "ALL (",
@@ -144,7 +146,7 @@ CLAUSES: tuple[Phrase, ...] = (
         "{} is not supported here", "give the key where it is used: GROUP BY, OVER (PARTITION BY …)", "PARTITIONED BY"
     ),
     *_phrases("{} is not supported", "write SUM(x) FILTER (WHERE k = …) for each column", "PIVOT", "UNPIVOT"),
-    *_phrases("{} is not supported", "filter by a hash of the key", "TABLESAMPLE"),
+    *_phrases("{} is not supported", _SAMPLE, "TABLESAMPLE", "TABLESAMPLE (", "USING SAMPLE"),
     *_phrases("{} is not supported", "write CROSS JOIN UNNEST(array) AS t(x)", "LATERAL VIEW"),
     *_phrases("{} is not supported", "remove it: a sink receives every row", "ON DUPLICATE"),
     *_phrases("{} types are not supported yet", "give each field a column of its own", "MAP", "STRUCT"),
@@ -172,7 +174,7 @@ CLAUSES: tuple[Phrase, ...] = (
     ),
 )
 
-FUNCTION_WAYS = "docs/language.md lists all functions; in Python: cq.lang.functions.all_names()"
+FUNCTION_WAYS = "cq functions lists all there are, cq docs NAME explains one"
 _BETWEEN = "subtract: a - b is an INTERVAL, and TIMESTAMPDIFF(SECOND, b, a) a number"
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
 _TIME_OF = "write TO_TIMESTAMP(text, 'dd.MM.yyyy HH:mm'), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
@@ -180,13 +182,13 @@ _BUCKET = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP B
 _FIELDS = "there are no structs and maps yet: give each field a column of its own"
 _JSON = "take values out: x ->> 'a', JSON_VALUE(x, '$.a.b[0]'); or give each field a column of its own"
 _UNNESTED = "use UNNEST in FROM: FROM s, UNNEST(s.items) AS u(item)"
-_LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE, REPLACE, UPPER, HEX, MD5 and SHA256"
+_LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE, REPLACE, UPPER and HEX"
 
 # Functions of other systems by name, and what does the same here.
 ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["stdev", "std"], "write STDDEV(x)"),
     "var": "write VARIANCE(x)",
-    **dict.fromkeys(["percentile_approx", "approx_percentile"], "write QUANTILE_CONT(x, fraction), which is exact"),
+    **dict.fromkeys(["percentile_approx", "approx_percentile"], "write QUANTILE_CONT(x, 0.9), which is exact"),
     **dict.fromkeys(["collect_list", "collect"], "write ARRAY_AGG(x) FILTER (WHERE x IS NOT NULL)"),
     "collect_set": "write ARRAY_AGG(DISTINCT x) FILTER (WHERE x IS NOT NULL)",
     "topk": "write ARRAY_SLICE(ARRAY_AGG(x ORDER BY x DESC), 1, 3)",
@@ -195,7 +197,7 @@ ELSEWHERE: dict[str, str] = {
     "latest_by_offset": "write LAST(x IGNORE NULLS)",
     "total": "write SUM(x)",
     **dict.fromkeys(["rollup", "cube"], "it stands in GROUP BY: GROUP BY ROLLUP(a, b)"),
-    **dict.fromkeys(["any", "all", "any_match"], "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)"),
+    **dict.fromkeys(["any", "all", "any_match"], _ANY),
     "timebucket": _BUCKET,
     **dict.fromkeys(["row", "struct", "named_struct", "struct_pack", "map", "map_from_entries"], _FIELDS),
     **dict.fromkeys(["json_query", "json_extract"], "write GET_JSON_OBJECT(x, '$.a'): the text of what is there"),
@@ -207,7 +209,8 @@ ELSEWHERE: dict[str, str] = {
     "decode": "write CASE x WHEN 1 THEN 'a' WHEN 2 THEN 'b' ELSE 'c' END",
     **dict.fromkeys(["convert", "try_convert", "decimal"], "write CAST(x AS T), or TRY_CAST(x AS T)"),
     **dict.fromkeys(["to_number", "to_decimal"], "write CAST(x AS DECIMAL(18, 2))"),
-    **dict.fromkeys(["format", "printf", "initcap", "hash", "unhex"], _LETTERS),
+    **dict.fromkeys(["format", "printf", "initcap", "unhex"], _LETTERS),
+    "hash": "write MD5(x) or SHA256(x)",
     "insert": "write OVERLAY(text, other, start, length)",
     "sha2": "write SHA256(x)",
     "cot": "write 1 / TAN(x)",

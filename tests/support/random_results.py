@@ -53,13 +53,16 @@ def ordered(d: Drawing) -> Draft | None:
     items = d.items(source)
     select = Select(tuple(items), source.name, d.where(d.expressions(("", source.fields))))
     keys = order_keys(d.expressions(("", source.fields)))
+    if source.windowed and rng.random() < 0.4:
+        keys.insert(0, "window_end")
     if rng.random() < 0.5:
         keys[0] = str(rng.randint(1, len(items))) + rng.choice(DIRECTIONS)
     if d.vocabulary.shared:
         keys = [str(n + 1) + rng.choice(DIRECTIONS) for n in rng.sample(range(len(items)), len(items))]
     order = f"ORDER BY {', '.join(keys)}" if rng.random() < 0.85 or d.vocabulary.shared else ""
     limit = _limit(d) if not order or rng.random() < 0.6 else ""
-    return _made(d, source.depth, select, tail=f"{order} {limit}".strip())
+    windowed = source.windowed and any(alias == "window_start" for _, alias in items)
+    return _made(d, source.depth, select, tail=f"{order} {limit}".strip(), windowed=windowed)
 
 
 def ranked(d: Drawing) -> Draft | None:
@@ -70,6 +73,8 @@ def ranked(d: Drawing) -> Draft | None:
     e = d.expressions(("", source.fields))
     items = d.items(source)
     partition, sorted_by = d.keys(e), _order(d, source)
+    if source.windowed and rng.random() < 0.4:
+        partition.insert(0, "window_end")
     for i in range(rng.randint(1, 3)):
         same = rng.random() < 0.6 or d.vocabulary.shared  # rows that change places do so in every order of theirs
         keys, order = (partition, sorted_by) if same else (d.keys(e), _order(d, source))
@@ -84,7 +89,8 @@ def ranked(d: Drawing) -> Draft | None:
         bound = rng.choice(["= 1", "<= 1", "<= 2", "< 4", "BETWEEN 1 AND 3", "> 1", "= 2", "<> 1"])
         qualify = f"{rng.choice([text, alias])} {bound}"
     where = d.where(e)
-    return _made(d, source.depth, Select(tuple(items), source.name, where, qualify=qualify))
+    windowed = source.windowed and any(alias == "window_start" for _, alias in items)
+    return _made(d, source.depth, Select(tuple(items), source.name, where, qualify=qualify), windowed=windowed)
 
 
 def beside_whole(d: Drawing) -> Draft | None:

@@ -7,10 +7,8 @@ import struct
 
 from cq.codegen.values import Scope, Val, null_of, words_of_value
 from cq.codegen.writer import expr
-from cq.connectors.physical_rows import array_of
 from cq.lang.expressions import Literal, Value
 from cq.lang.types import BOOLEAN, VARCHAR, DataType, Kind, Physical
-from cq.runtime.flow.lists import array_of_lists
 
 
 def literal(scope: Scope, e: Literal) -> Val:
@@ -66,6 +64,9 @@ def constant_table(scope: Scope, name: str, content: bytes) -> ast.expr:
 
 def array_bytes(value: tuple[Value, ...], type_: DataType) -> bytes:
     """An array as kernels hold it."""
+    from cq.connectors.physical_rows import array_of  # with Arrow and numpy behind it: 0.14 s of a check
+    from cq.runtime.flow.lists import array_of_lists
+
     content: bytes = array_of_lists(array_of([value], type_))[0].as_py()
     return content
 

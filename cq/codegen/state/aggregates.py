@@ -43,6 +43,7 @@ from cq.codegen.state.aggregate_parts import (
     WideTotal,
 )
 from cq.codegen.state.hash_tables import load_field, load_fields
+from cq.codegen.state.shape_parts import FloatProduct, Shape
 from cq.codegen.values import Row, Scope, Val, any_null, default_parts, is_true
 from cq.codegen.writer import expr
 from cq.lang.aggregates.pairs import GREATEST_SQUARE, LEAST_SQUARE
@@ -347,6 +348,34 @@ def _spread(less: int, template: str) -> Recipe:
 
 RECIPES["var_pop"], RECIPES["var_samp"] = _spread(0, "V"), _spread(1, "V")
 RECIPES["stddev_pop"], RECIPES["stddev_samp"] = _spread(0, "f64_sqrt(V)"), _spread(1, "f64_sqrt(V)")
+
+
+def _shape(template: str) -> Recipe:
+    """template: of the result, from the count N and the sums of powers M2, M3 and M4; NULL where M2 is 0."""
+
+    def shape_recipe(parts: Parts, call: AggregateCall) -> Result:
+        shape = parts.take(Shape(call.args, call.filter, call.distinct))
+
+        def result(scope: Scope, e: Entry) -> Val:
+            words = {f"M{n}": scope.let(shape.at_float(e, n), "sum") for n in (2, 3, 4)}
+            flat = scope.let(expr("C == 0 or M2 == 0.0", C=shape.at(e), **words), "flat")
+            words["N"] = scope.let(expr("i64_to_f64(C)", C=shape.at(e)), "n")
+            return Val(call.type, (scope.let(expr(template, **words), "shape"),), flat)
+
+        return result
+
+    return shape_recipe
+
+
+RECIPES["skewness"] = _shape("f64_sqrt(N) * f64_div(f64_div(M3, M2), f64_sqrt(M2))")
+RECIPES["kurtosis"] = _shape("N * f64_div(f64_div(M4, M2), M2) - 3.0")
+
+
+@recipe("product")
+def product_recipe(parts: Parts, call: AggregateCall) -> Result:
+    product = parts.take(FloatProduct(call.args, call.filter, call.distinct))
+    empty = _emptiness(parts, call)
+    return lambda scope, e: Val(call.type, (scope.let(product.at_float(e), "product"),), empty(scope, e))
 
 
 def _points(template: str, none: str = "C == 0") -> Recipe:

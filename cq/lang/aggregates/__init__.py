@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cq.lang.aggregates import bits, collected, library, pairs, positions, sketches, statistics
+from cq.lang.aggregates import bits, collected, library, pairs, positions, shapes, sketches, statistics
 from cq.lang.aggregates.registry import AGGREGATES, ALIASES, Aggregate, register
 from cq.lang.functions.registry import Refusal, Signature
 from cq.lang.types import DataType
 
 __all__ = [
     "AGGREGATES", "ALIASES", "Aggregate", "all_aggregates", "bits", "collected", "library", "lookup", "pairs",
-    "positions", "register", "resolve", "sketches", "statistics",
+    "positions", "register", "resolve", "shapes", "sketches", "statistics",
 ]  # fmt: skip
 
 

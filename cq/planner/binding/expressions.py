@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import takewhile
 from typing import Protocol
 
 from cq.errors import CompileError, Label, Span, compile_error, did_you_mean, each
@@ -90,6 +91,7 @@ class ExprBinder:
     calls: Calls
     aliases: Mapping[str, ast.Expr] = field(default_factory=dict)
     hidden_aliases: frozenset[str] = frozenset()
+    meant: dict[tuple[Clause, str], Expr | CompileError] = field(default_factory=dict)
 
     def bind(self, node: ast.Expr) -> Expr:
         """The typed value of `node`."""
@@ -159,8 +161,7 @@ class ExprBinder:
             return part
         known = finds(self.relation, node)
         if node.qualifier is None and not known and node.name in self.aliases:
-            # as in the select list itself, where no alias sees another
-            return replace(replace(self, aliases={}).bind(self.aliases[node.name]), span=node.span)
+            return replace(self.aliased(node.name, node.span), span=node.span)
         if node.qualifier is None and not known and node.name in self.hidden_aliases:
             raise compile_error(
                 "CQ0203",
@@ -170,6 +171,21 @@ class ExprBinder:
                 help="repeat the expression, or put the SELECT into a derived table and filter outside",
             )
         return resolve_column(self.relation, node)
+
+    def aliased(self, name: str, span: Span) -> Expr:
+        """What an alias stands for: as in the select list itself, where it sees those before it. Bound once a clause,
+        since aliases of aliases would take twice the time each."""
+        key = (self.clause, name)
+        if key not in self.meant:
+            earlier = dict(takewhile(lambda alias: alias[0] != name, self.aliases.items()))
+            try:
+                self.meant[key] = check_size(replace(self, aliases=earlier).bind(self.aliases[name]), span)
+            except CompileError as error:
+                self.meant[key] = error
+        found = self.meant[key]
+        if isinstance(found, CompileError):
+            raise found
+        return found
 
     def parameter(self, node: ast.Parameter) -> Expr:
         if node.name not in self.parameters:
@@ -181,19 +197,17 @@ class ExprBinder:
             )
         return bind_parameter(node.name, self.parameters[node.name], node.span)
 
-    def beside(self, node: ast.Expr, other: DataType) -> Expr:
+    def beside(self, node: ast.Expr, other: DataType, bound: Expr | None = None) -> Expr:
         """The value of a node beside one of that type: a parameter given as text is of the type it is used as."""
         value = self.parameters.get(node.name) if isinstance(node, ast.Parameter) else None
         if isinstance(node, ast.Parameter) and isinstance(value, Untyped):
             return bind_beside(node.name, value, other, node.span)
-        return self.bind(node)
+        return bound if bound is not None else self.bind(node)
 
     def sides(self, first: ast.Expr, second: ast.Expr) -> tuple[Expr, Expr]:
         """Two values that meet."""
         left, right = each(self.bind, (first, second))
-        if isinstance(first, ast.Parameter):
-            return self.beside(first, right.type), right
-        return left, self.beside(second, left.type) if isinstance(second, ast.Parameter) else right
+        return self.beside(first, right.type, left), self.beside(second, left.type, right)
 
     # -------------------------------------------------------------------------------------------------- operators
 

@@ -25,7 +25,7 @@ from cq.planner.binding.join_times import Sides, bounds_of
 from cq.planner.binding.joins import by_common_names, demands, keyed, side_by_side, temporal_join, unnest
 from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.parameters import ParameterValue
-from cq.planner.binding.scope import NOTHING, Relation, relation_of, renamed
+from cq.planner.binding.scope import NOTHING, Relation, Visible, relation_of, renamed
 from cq.planner.binding.selects import WHERE, SelectBinder, place_of, unchanged
 from cq.planner.binding.sets import combined
 from cq.planner.binding.sorting import Limited, counted, ordered
@@ -56,6 +56,10 @@ class Names(Protocol):
     def one_row(self, span: Span) -> LogicalNode:
         """The row of a SELECT without FROM."""
         ...
+
+
+Item = tuple[int, ast.Relation, Relation | None]
+"""An item of a comma list: its place, its text and its rows; an UNNEST has none without those before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +169,10 @@ class QueryBinder:
     # ------------------------------------------------------------------------------------------------------- FROM
 
     def from_clause(self, select: ast.Select) -> tuple[Relation, ast.Expr | None]:
-        """The rows of FROM, and what is left of WHERE: joins of a comma list take what they are by."""
+        """The rows of FROM, and what is left of WHERE: joins of a comma list take what they are by.
+
+        Next is the first of the list that such a condition joins to those before it, else the first there is.
+        """
         first, *more = [r for item in select.relations for r in _crossed(item)]
         try:
             relation = self.relation(first)
@@ -173,16 +180,38 @@ class QueryBinder:
             raise self.told_of_where(error, first, select.where) from None
         relation = with_windows(relation) if more else relation
         named, where, taken = first, parts_of(select.where), list[ast.Expr]()
-        for item in more:
+        waiting = [(n, i, self.item(i)) for n, i in enumerate(more, 1)]
+        shown = {0: len(relation.columns)}
+        while waiting:
+            number, item, right = self.next_of(waiting, relation, where)
+            waiting = [w for w in waiting if w[0] != number]
+            width = len(relation.columns)
             if isinstance(item, ast.Unnest):
                 relation = unnest(item, relation, self.parameters)
-                continue
-            relation, on = self.beside(relation, named, item, where)
-            named, taken = ast.Join("CROSS", named, item), [*taken, *on]
-            where = [part for part in where if not any(part is p for p in on)]
+            else:
+                assert right is not None, "an item without rows"
+                relation, on = self.beside(relation, right, named, item, where)
+                named, taken = ast.Join("CROSS", named, item), [*taken, *on]
+                where = [part for part in where if not any(part is p for p in on)]
+            shown[number] = len(relation.columns) - width
+        relation = _as_written(relation, shown)
         for part in taken:  # names mean in the whole FROM what they did in the join
             ExprBinder(relation, self.parameters, WHERE, SelectCalls({})).bind(part)
         return relation, all_of(where)
+
+    def item(self, node: ast.Relation) -> Relation | None:
+        """The rows of an item of a comma list."""
+        return None if isinstance(node, ast.Unnest) else with_windows(self.relation(node))
+
+    def next_of(self, waiting: Sequence[Item], left: Relation, where: Sequence[ast.Expr]) -> Item:
+        """The item that is joined next. An UNNEST may read all before it, and those behind may read its element."""
+        for item in waiting:
+            right = item[2]
+            if right is None:
+                break
+            if any(self.joins(part, Sides(left, right)) for part in where):
+                return item
+        return waiting[0]
 
     def relation(self, node: ast.Relation) -> Relation:
         match node:
@@ -229,8 +258,9 @@ class QueryBinder:
         left, right = with_windows(self.relation(node.left)), node.right
         if isinstance(right, ast.TableRef) and right.as_of is not None:
             return temporal_join(node, left, self.table(replace(right, as_of=None)), right.as_of, self.parameters)
-        if isinstance(right, ast.Unnest) and node.kind in {"CROSS", "INNER"} and _always(node.on) and not node.using:
-            return unnest(right, left, self.parameters)
+        every = _always(node.on) and not node.using
+        if isinstance(right, ast.Unnest) and node.kind in {"CROSS", "INNER", "LEFT"} and every:
+            return unnest(right, left, self.parameters, node.kind == "LEFT")
         if isinstance(right, ast.Unnest):
             raise refused_unnest(node)
         other = with_windows(self.relation(right))
@@ -241,10 +271,12 @@ class QueryBinder:
         return stream_join(node, left, other, self.parameters)
 
     def beside(
-        self, left: Relation, named: ast.Relation, node: ast.Relation, where: Sequence[ast.Expr]
+        self, left: Relation, right: Relation, named: ast.Relation, node: ast.Relation, where: Sequence[ast.Expr]
     ) -> tuple[Relation, list[ast.Expr]]:
-        """The join with a further item of a comma list, and the conditions of WHERE that it is by. named: the left."""
-        right = with_windows(self.relation(node))
+        """The join with a further item of a comma list, and the conditions of WHERE that it is by.
+
+        named, node: what left and right are called.
+        """
         sides = Sides(left, right)
         on = [part for part in where if self.joins(part, sides)] or [p for p in where if self.compares(p, sides)]
         joined = ast.Join("INNER" if on else "CROSS", named, node, all_of(on), span=node.span)
@@ -347,6 +379,15 @@ class QueryBinder:
             )
         rows: int = value.value
         return rows
+
+
+def _as_written(relation: Relation, shown: Mapping[int, int]) -> Relation:
+    """The columns in the order of a comma list. shown: how many each item has, in the order of the joins."""
+    parts, at = dict[int, Sequence[Visible]](), 0
+    for number, count in shown.items():
+        parts[number] = relation.columns[at : at + count]
+        at += count
+    return replace(relation, columns=tuple(c for number in sorted(parts) for c in parts[number]))
 
 
 def _crossed(node: ast.Relation) -> list[ast.Relation]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ParamSpec, TypeVar
 
@@ -63,12 +63,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One column of the result. bound: there already for the columns of a star."""
+    """One column of the result. bound: there already for the columns of a star.  aliases: those of the items before."""
 
     name: str
     span: Span
     expr: ast.Expr | None = None
     bound: Expr | None = None
+    aliases: Mapping[str, ast.Expr] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class SelectBinder:
     findings: Findings = field(default_factory=Findings)
     calls: SelectCalls = field(init=False)
     aliases: dict[str, ast.Expr] = field(init=False)
+    meant: dict[tuple[Clause, str], Expr | CompileError] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         windows = {w.name: w.spec for w in self.select.windows}
@@ -115,7 +117,8 @@ class SelectBinder:
     def binder(self, clause: Clause, aliases: bool = False) -> ExprBinder:
         """Binds over the FROM in `clause`; `aliases`: names of the select list may stand for their expressions."""
         seen = self.aliases if aliases else {}
-        return ExprBinder(self.relation, self.queries.parameters, clause, self.calls, seen, frozenset(self.aliases))
+        hidden = frozenset(self.aliases)
+        return ExprBinder(self.relation, self.queries.parameters, clause, self.calls, seen, hidden, self.meant)
 
     def sub_query(self, query: ast.Query, binder: ExprBinder) -> Value:
         return bind_value(query, binder, self.queries)
@@ -261,9 +264,11 @@ class SelectBinder:
 
     def items(self) -> Iterator[Item]:
         """The select list with every star written out."""
+        before: dict[str, ast.Expr] = {}
         for i, item in enumerate(self.select.items):
             if isinstance(item, ast.SelectItem):
-                yield Item(item.alias or implied_name(item.expr, i), item.expr.span, item.expr)
+                yield Item(item.alias or implied_name(item.expr, i), item.expr.span, item.expr, None, dict(before))
+                before |= {item.alias: item.expr} if item.alias else {}
                 continue
             columns = self.of_star(item)
             if not columns and item.qualifier is None:
@@ -323,7 +328,7 @@ class SelectBinder:
     def value(self, item: Item) -> Expr:
         """A select item; a bare NULL gets a type."""
         assert item.expr is not None
-        return settled(self.binder(SELECT_LIST).bind(item.expr))
+        return settled(replace(self.binder(SELECT_LIST), aliases=item.aliases).bind(item.expr))
 
     def distinct_keys(self, items: Sequence[Item], exprs: Sequence[Expr | None]) -> list[Expr | None]:
         """The expressions of DISTINCT ON: columns of the result as ORDER BY names them, or others over the FROM."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cq.errors import Span, compile_error
 from cq.lang.expressions import Column, Expr, walk
-from cq.planner.operators import Aggregate, AssignWindows, Filter, Join, Project, Windowed
+from cq.planner.operators import Aggregate, AssignWindows, Filter, Join, Project, Sort, Windowed
 from cq.planner.operators.window import FIRST_KEY
 from cq.planner.plan.node import LogicalNode, OpClass, topological
 
@@ -47,7 +47,8 @@ def origin(node: LogicalNode, column: int, one_row_each: bool = False, known: Kn
                 known[id(node), column] = _common_origin(node, column, known)
             return known[id(node), column]
         ((port, expr),) = pulled
-        if not isinstance(expr, Column) or (node.op_class is not OpClass.STATELESS and node.holds_back(port)):
+        waits = node.op_class is not OpClass.STATELESS and node.holds_back(port)
+        if not isinstance(expr, Column) or (waits and not (isinstance(node, Sort) and node.times)):
             return None
         node, column = node.inputs[port], expr.index
     return Origin(node, column)

@@ -1,0 +1,27 @@
+"""Help that is asked for: the functions, and one of them."""
+
+from __future__ import annotations
+
+import pytest
+from command_line import cq, ref
+
+
+def test_functions_are_listed_and_explained(capfd: pytest.CaptureFixture[str]) -> None:
+    listed = cq(capfd, "functions")[1].splitlines()
+    assert len(listed) > 200 and listed[0].startswith("abs(number) ")
+    assert [line.split("(")[0] for line in cq(capfd, "functions", "lpad")[1].splitlines()] == ["lpad"]
+    code, out, _ = cq(capfd, "docs", "LPAD")
+    assert code == 0 and out.startswith("lpad(text, length [, padding])\n") and "lpad('7', 3, '0') = '007'" in out
+    assert "\nalso stddev\n" in cq(capfd, "docs", "stddev")[1]
+
+
+def test_unknown_function_is_told_what_there_is(capfd: pytest.CaptureFixture[str]) -> None:
+    assert "write STDDEV(x)" in cq(capfd, "docs", "stdev")[2]
+    assert 'did you mean "lpad"?' in cq(capfd, "docs", "lpadd")[2]
+    assert "cq functions lists all" in ref(capfd, "SELECT generate_series(1, 2)")[2]
+
+
+def test_alias_is_used_by_the_items_after_it(capfd: pytest.CaptureFixture[str]) -> None:
+    query = "SELECT id + 1 AS n, n * 2 AS id, id AS again FROM 'trips.csv' WHERE fare > 3"
+    assert ref(capfd, "-q", query) == (0, "n,id,again\n3,6,2\n", "")
+    assert "unknown column" in ref(capfd, "SELECT m * 2 AS n FROM 'trips.csv'")[2]
