@@ -183,7 +183,21 @@ OVER_AND_JOINS = {
             ]
         )
     ),
-    "ntile": BID + "SELECT NTILE(4) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
+    "ntile": BID
+    + "".join(
+        f"CREATE VIEW v{n} AS SELECT {call} AS x FROM bid;\n"
+        for n, call in enumerate(
+            [
+                "NTILE(0) OVER (ORDER BY ts)",
+                "NTILE(4) OVER (PARTITION BY auction)",
+                "LEAD(price, auction) OVER (ORDER BY ts)",
+                "LEAD(price IGNORE NULLS) OVER (ORDER BY ts)",
+                "CUME_DIST() OVER (ORDER BY ts ROWS 1 PRECEDING)",
+                "PERCENT_RANK(price) OVER (ORDER BY ts)",
+                "NTH_VALUE(price, 2) OVER (ORDER BY ts)",
+            ]
+        )
+    ),
     "rank_without_order": BID + "SELECT RANK() OVER (PARTITION BY auction) FROM bid;",
     "row_number_of_something": BID + "SELECT ROW_NUMBER(price) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
     "tumble_start_of_a_session": BID
@@ -243,6 +257,10 @@ OVER_AND_JOINS = {
     "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;",
     "trigger_when": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "WHEN ((SELECT n FROM account WHERE card = item) > 3) DELETE FROM account WHERE card = item;",
+    "trigger_of_many_rows": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN "
+    + "".join(f"DELETE FROM account WHERE card = item || '{n}'; " for n in range(33))
+    + "END;",
     "table_row": "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT CHECK (n > 0));\nINSERT INTO a VALUES (1, 2), (2, 0);",
     "table_key": "CREATE TABLE a (k BIGINT, n BIGINT, PRIMARY KEY (kk));",
     "table_float_key": "CREATE TABLE a (k DOUBLE PRIMARY KEY, n BIGINT);",
