@@ -24,6 +24,7 @@ _FUNCTION = "functions are defined in cq/lang/functions; docs/recipes.md describ
 _STATE = "tables are not supported yet: state lives in windows, OVER and temporal look-ups"
 _SAMPLE = "keep the rows of some keys: WHERE MD5(k) < '1a' keeps one key in ten"
 _LOOK_UP = "look the key up: LEFT JOIN v FOR SYSTEM_TIME AS OF s.ts ON the group keys of a windowed view v"
+_ANY = "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3); of an array, ARRAY_CONTAINS(items, x)"
 _NO_CATALOG = "there is no catalog: a file defines everything it uses, so edit or remove its CREATE statement"
 
 # Recognised at the start of a statement.
@@ -129,7 +130,7 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("{} is not an operator of cq", "write a / b: on integers it is the integer quotient", "DIV"),
     *_phrases(
         "{} (…) is not supported",
-        "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)",
+        _ANY,
         "ANY (",
         "SOME (",
         "ALL (",
@@ -196,7 +197,7 @@ ELSEWHERE: dict[str, str] = {
     "latest_by_offset": "write LAST(x IGNORE NULLS)",
     "total": "write SUM(x)",
     **dict.fromkeys(["rollup", "cube"], "it stands in GROUP BY: GROUP BY ROLLUP(a, b)"),
-    **dict.fromkeys(["any", "all", "any_match"], "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3)"),
+    **dict.fromkeys(["any", "all", "any_match"], _ANY),
     "timebucket": _BUCKET,
     **dict.fromkeys(["row", "struct", "named_struct", "struct_pack", "map", "map_from_entries"], _FIELDS),
     **dict.fromkeys(["json_query", "json_extract"], "write GET_JSON_OBJECT(x, '$.a'): the text of what is there"),

@@ -183,7 +183,21 @@ OVER_AND_JOINS = {
             ]
         )
     ),
-    "ntile": BID + "SELECT NTILE(4) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
+    "ntile": BID
+    + "".join(
+        f"CREATE VIEW v{n} AS SELECT {call} AS x FROM bid;\n"
+        for n, call in enumerate(
+            [
+                "NTILE(0) OVER (ORDER BY ts)",
+                "NTILE(4) OVER (PARTITION BY auction)",
+                "LEAD(price, auction) OVER (ORDER BY ts)",
+                "LEAD(price IGNORE NULLS) OVER (ORDER BY ts)",
+                "CUME_DIST() OVER (ORDER BY ts ROWS 1 PRECEDING)",
+                "PERCENT_RANK(price) OVER (ORDER BY ts)",
+                "NTH_VALUE(price, 2) OVER (ORDER BY ts)",
+            ]
+        )
+    ),
     "rank_without_order": BID + "SELECT RANK() OVER (PARTITION BY auction) FROM bid;",
     "row_number_of_something": BID + "SELECT ROW_NUMBER(price) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
     "tumble_start_of_a_session": BID
@@ -289,7 +303,8 @@ JOINS = {
     "look_up_in_right_join": BID
     + PER_MIN
     + "SELECT price FROM bid RIGHT JOIN per_min FOR SYSTEM_TIME AS OF bid.ts ON bid.auction = per_min.auction;",
-    "left_join_unnest": BID + "SELECT w FROM bid LEFT JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON TRUE;",
+    "left_join_unnest": BID + "SELECT w FROM bid LEFT JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON w = item;\n"
+    "SELECT w FROM bid RIGHT JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON TRUE;",
     "join_unnest_on": BID + "SELECT w FROM bid JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON w = 'a';",
     "join_of_a_session": BID + SALE + "SELECT wait FROM SESSION(bid PARTITION BY auction, ts, INTERVAL '1' HOUR) AS b\n"
     "JOIN sale ON b.auction = sale.auction;",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 import pytest
@@ -35,9 +35,14 @@ def a_and_b(seed: int) -> dict[str, pa.Table]:
 def agreed_rows(streams: str, query: str, given: Mapping[str, pa.Table]) -> Counter[tuple[object, ...]]:
     """The rows that both give, in any order; an AssertionError where they give others."""
     run = cq.sql(streams + query + ";").run(inputs=given, engine="reference")
-    found = Counter(map(tuple, (row.values() for row in run["result"].to_arrow().to_pylist())))
+    found = Counter(_counted(row.values()) for row in run["result"].to_arrow().to_pylist())
     with duckdb.connect() as base:
         for name, table in given.items():
             base.register(name, table)
-        assert found == Counter(base.execute(query).fetchall())
+        assert found == Counter(map(_counted, base.execute(query).fetchall()))
     return found
+
+
+def _counted(row: Iterable[object]) -> tuple[object, ...]:
+    """The row with tuples for lists."""
+    return tuple(tuple(value) if isinstance(value, list) else value for value in row)

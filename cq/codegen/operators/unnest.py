@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from cq.codegen.expressions.arrays import each_element
+from cq.codegen.expressions.arrays import count_of, each_element, element, element_type
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StagePlan, consumes
 from cq.codegen.operators.over import over_table
@@ -22,10 +22,12 @@ from cq.runtime.layout.words import Word
 
 @consumes("unnest", copies_text=False)
 def consume_unnest(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """Nothing for NULL."""
+    """Nothing for NULL, unless it is an outer one."""
     assert isinstance(node, Unnest)
     array = node.array
-    if isinstance(array, Call) and array.function.name == "split":
+    if node.outer:
+        _outer_elements(flow, node, row, emit(flow.scope, row, array))
+    elif isinstance(array, Call) and array.function.name == "split":
         split = [emit(flow.scope, row, a) for a in array.args]
         _unless(flow, any_null(split), partial(_pieces, flow, node, row, *split))
     else:
@@ -45,6 +47,22 @@ def _elements(flow: Flow, node: Unnest, row: Row, array: Val) -> None:
     """Hand on one element after the other."""
     with each_element(flow.scope, array) as (place, one):
         number = Val(BIGINT, (expr("P + 1", P=place),))
+        flow.deliver(node, row.with_added(len(node.input.schema), [one, number]))
+
+
+def _outer_elements(flow: Flow, node: Unnest, row: Row, array: Val) -> None:
+    """Hand on one element after the other, or NULLs where there are none."""
+    scope, writer = flow.scope, flow.writer
+    count = ast.Name(writer.let(ast.Constant(0), "count"), ast.Load())
+    _unless(flow, array.null, lambda: writer.set(count.id, count_of(scope, array)))
+    empty = scope.let(expr("C == 0", C=count), "empty")
+    turn = writer.fresh("p")
+    place = ast.Name(turn, ast.Load())
+    with writer.for_(turn, 0, scope.let(expr("pick(E, 1, C)", E=empty, C=count), "rounds")), scope.block():
+        one = scope.variables(element_type(array.type), True, "element")
+        with scope.when(expr("not E", E=empty)):
+            scope.assign(one, element(scope, array, count, place))
+        number = Val(BIGINT, (expr("P + 1", P=place),), empty)
         flow.deliver(node, row.with_added(len(node.input.schema), [one, number]))
 
 

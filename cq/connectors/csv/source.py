@@ -174,11 +174,11 @@ class Layout:
         """From the first row. CQ0603 when a declared column is not there, CQ0602 when its type has no text form."""
         for f in rules.fields:
             if not has_text_form(f.type.kind):
-                raise UsageError(
-                    Diagnostic(
-                        "CQ0602", f"column {f.name}: {f.type} cannot be read from CSV", help=("use format = 'parquet'",)
-                    )
-                )
+                way = "use format = 'parquet'"
+                if f.type.kind is Kind.ARRAY:
+                    way += f", or declare it VARCHAR and write CAST(SPLIT({f.name}, ',') AS {f.type})"
+                cause = f"column {f.name}: {f.type} cannot be read from CSV"
+                raise UsageError(Diagnostic("CQ0602", cause, help=(way,)))
         width = len(first.cells)
         if options.header:
             return cls(name, options, rules, width, _by_name(header_names(first), name, rules.fields, options))

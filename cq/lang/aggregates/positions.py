@@ -21,14 +21,14 @@ Better = Callable[[tuple[Any, ...], tuple[Any, ...]], bool]
 
 
 def _one(types: tuple[DataType, ...], _: Constants) -> Signature | None:
-    if len(types) != 1 or types[0].kind is Kind.ARRAY:
+    if len(types) != 1:
         return None
     t = _typed(types[0])
     return Signature((t,), t)
 
 
 def _two(types: tuple[DataType, ...], _: Constants) -> Signature | None:
-    if len(types) != 2 or any(t.kind is Kind.ARRAY for t in types):
+    if len(types) != 2 or types[1].kind is Kind.ARRAY:
         return None
     value, key = map(_typed, types)
     return Signature((value, key), value)

@@ -83,11 +83,11 @@ def refused_look_up(node: ast.Join) -> CompileError:
 
 
 def refused_unnest(node: ast.Join) -> CompileError:
-    """CQ0501 for a join with UNNEST that is neither CROSS JOIN nor JOIN … ON TRUE."""
-    if node.on is not None and node.kind == "INNER":
+    """CQ0501 for a join with UNNEST that is neither CROSS JOIN nor [LEFT] JOIN … ON TRUE."""
+    if node.on is not None and node.kind in {"INNER", "LEFT"}:
         return compile_error(
             "CQ0501",
-            "a join with UNNEST takes no condition",
+            "a join with UNNEST takes no condition but TRUE",
             node.on.span,
             help="write CROSS JOIN UNNEST(…), and the condition in WHERE",
         )
@@ -95,7 +95,7 @@ def refused_unnest(node: ast.Join) -> CompileError:
         "CQ0501",
         f"{node.kind} JOIN with UNNEST is not supported yet",
         keyword_span(node),
-        help="write CROSS JOIN UNNEST(…): a row whose array is empty is left out",
+        help="write CROSS JOIN UNNEST(…), or LEFT JOIN UNNEST(…) ON TRUE, which keeps rows whose array is empty",
     )
 
 

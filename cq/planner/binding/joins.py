@@ -263,8 +263,8 @@ def _bare_column(expr: Expr) -> int:
     return expr.index if isinstance(expr, Column) else -1
 
 
-def unnest(node: ast.Unnest, left: Relation, parameters: Mapping[str, ParameterValue]) -> Relation:
-    """`left, UNNEST(array) AS alias(column)`: the left row once for each element."""
+def unnest(node: ast.Unnest, left: Relation, parameters: Mapping[str, ParameterValue], outer: bool = False) -> Relation:
+    """`left, UNNEST(array) AS alias(column)`: the left row once for each element; if `outer`, at least once."""
     if len(node.arrays) != 1:
         raise compile_error("CQ0501", "UNNEST of several arrays is not supported yet", node.span, help="unnest one")
     array = ExprBinder(left, parameters, Clause("UNNEST"), SelectCalls({})).bind(node.arrays[0])
@@ -283,7 +283,7 @@ def unnest(node: ast.Unnest, left: Relation, parameters: Mapping[str, ParameterV
         )
     element = names[0] if names else (node.alias or "unnest")
     ordinality = (names[1] if len(names) > 1 else "ordinality") if node.ordinality else None
-    result = Unnest(left.node, array, element, ordinality, span=node.span)
+    result = Unnest(left.node, array, element, ordinality, outer, span=node.span)
     added = visible_columns(result, node.alias)[len(left.node.schema) :]
     columns: tuple[Visible, ...] = (*left.columns, *added)
     return Relation(result, columns, f"{left.title} with UNNEST", span=left.span)

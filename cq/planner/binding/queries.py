@@ -258,8 +258,9 @@ class QueryBinder:
         left, right = with_windows(self.relation(node.left)), node.right
         if isinstance(right, ast.TableRef) and right.as_of is not None:
             return temporal_join(node, left, self.table(replace(right, as_of=None)), right.as_of, self.parameters)
-        if isinstance(right, ast.Unnest) and node.kind in {"CROSS", "INNER"} and _always(node.on) and not node.using:
-            return unnest(right, left, self.parameters)
+        every = _always(node.on) and not node.using
+        if isinstance(right, ast.Unnest) and node.kind in {"CROSS", "INNER", "LEFT"} and every:
+            return unnest(right, left, self.parameters, node.kind == "LEFT")
         if isinstance(right, ast.Unnest):
             raise refused_unnest(node)
         other = with_windows(self.relation(right))

@@ -82,12 +82,18 @@ def _combining_help(op: str, a: Expr, b: Expr) -> str:
         if a.type.kind is Kind.DATE and b.type == BIGINT:
             return "CAST the days to INTEGER"
         return "add an interval: ts + INTERVAL '5' SECOND"
+    if op == "||" and Kind.ARRAY in kinds:
+        return "|| joins two texts or two arrays: items || [x], or ARRAY_TO_STRING(items, ',') || text"
     if op == "||":
         return "CAST the other operand to VARCHAR"
     return meeting_help(a, b) if VARCHAR in {a.type, b.type} else ""
 
 
 def cast_help(source: DataType, target: DataType) -> str:
+    if source == VARCHAR and target.kind is Kind.ARRAY:
+        return f"split it, and cast the pieces: CAST(SPLIT(text, ',') AS {target})"
+    if source.kind is Kind.ARRAY:
+        return "write ARRAY_TO_STRING(items, ','), or take an element: items[1]"
     if source.kind is Kind.TIMESTAMP and target.is_numeric:
         return "use a part of it, EXTRACT(HOUR FROM ts), or count from 1970: UNIX_SECONDS(ts), UNIX_MICROS(ts)"
     if source.kind is Kind.DATE and target.is_numeric:

@@ -18,13 +18,14 @@ from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless,
 class Unnest(Stateless):
     """The input row once for each element of `array`, in order, with the element (and its number from 1) added.
 
-    An empty or NULL array gives no row.
+    An empty or NULL array gives no row; if `outer`, one with NULLs.
     """
 
     input: LogicalNode
     array: Expr
     name: str = label()
     ordinality_name: str | None = label(default=None)
+    outer: bool = False
 
     fan_out = None
     may_drop = True
@@ -32,9 +33,9 @@ class Unnest(Stateless):
 
     def __post_init__(self) -> None:
         assert self.array.type.kind is Kind.ARRAY and self.array.type.element is not None
-        added = [Field(self.name, self.array.type.element, not _holds_no_null(self.array))]
+        added = [Field(self.name, self.array.type.element, self.outer or not _holds_no_null(self.array))]
         if self.ordinality_name is not None:
-            added.append(Field(self.ordinality_name, BIGINT, False))
+            added.append(Field(self.ordinality_name, BIGINT, self.outer))
         self._set_schema(Schema((*self.input.schema.fields, *added), self.input.schema.times))
 
     @property
@@ -64,13 +65,13 @@ class Unnest(Stateless):
         return Pruned(new, {**places, **{c: len(below.schema) + n for n, c in enumerate(added)}})
 
     def parameters(self, text: Text) -> tuple[object, ...]:
-        return (text((0,), self.array),)
+        return (text((0,), self.array), *(("outer",) if self.outer else ()))
 
     def meaning(self, column: int, text: Text) -> str:
         return "element" if column == len(self.input.schema) else "ordinality"
 
     def describe(self) -> str:
-        return f"{format_expr(self.array, self.input.schema.names)} AS {self.name}"
+        return f"{format_expr(self.array, self.input.schema.names)} AS {self.name}{', or NULL' * self.outer}"
 
 
 def _holds_no_null(array: Expr) -> bool:

@@ -13,10 +13,13 @@ class UnnestRows(RowOperator):
         super().__init__(node, clock)
         self._array = evaluator(node.array)
         self._numbered = node.ordinality_name is not None
+        self._outer = node.outer
 
     def on_row(self, port: int, row: Row) -> None:
         elements = self._array(row) or ()
-        if self._numbered:
+        if self._outer and not elements:
+            self.out.append((*row, None, None) if self._numbered else (*row, None))
+        elif self._numbered:
             self.out.extend((*row, e, i) for i, e in enumerate(elements, 1))
         else:
             self.out.extend((*row, e) for e in elements)
