@@ -274,7 +274,7 @@ def isnan(x: float | None) -> bool:
 )
 def isinf(x: float) -> bool:
     """Whether it is infinity, of either sign."""
-    return x == math.inf or -x == math.inf
+    return x >= math.inf or x <= -math.inf
 
 
 @scalar(
