@@ -1,4 +1,4 @@
-"""Aggregates of frames give what DuckDB gives."""
+"""Aggregates of frames, and window functions, give what DuckDB gives."""
 
 from __future__ import annotations
 
@@ -63,3 +63,13 @@ def table() -> pa.Table:
 def test_a_frame_has_the_rows_that_duckdb_gives_it(frame: str) -> None:
     found = agreed_rows(STREAM, f"SELECT id, {CALLS} FROM s WINDOW w AS ({frame})", {"s": table()})
     assert len(found) == 80
+
+
+@pytest.mark.parametrize("partition", ["", "PARTITION BY k "])
+@pytest.mark.parametrize("order", ["ts, id", "v DESC NULLS LAST, id", "v NULLS FIRST"])
+def test_window_functions_give_what_duckdb_gives(partition: str, order: str) -> None:
+    calls = ["PERCENT_RANK()", "CUME_DIST()"]
+    if order.endswith("id"):  # of peers any may come first
+        calls += ["LEAD(v)", "LEAD(k, 2, '-') ", "LEAD(id, 0)", "NTILE(4)", "NTILE(100)", "LAST_VALUE(k IGNORE NULLS)"]
+    items = ", ".join(f"{call} OVER ({partition}ORDER BY {order}) AS c{n}" for n, call in enumerate(calls))
+    assert len(agreed_rows(STREAM, f"SELECT id, {items} FROM s", {"s": table()})) == 80

@@ -183,7 +183,21 @@ OVER_AND_JOINS = {
             ]
         )
     ),
-    "ntile": BID + "SELECT NTILE(4) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
+    "ntile": BID
+    + "".join(
+        f"CREATE VIEW v{n} AS SELECT {call} AS x FROM bid;\n"
+        for n, call in enumerate(
+            [
+                "NTILE(0) OVER (ORDER BY ts)",
+                "NTILE(4) OVER (PARTITION BY auction)",
+                "LEAD(price, auction) OVER (ORDER BY ts)",
+                "LEAD(price IGNORE NULLS) OVER (ORDER BY ts)",
+                "CUME_DIST() OVER (ORDER BY ts ROWS 1 PRECEDING)",
+                "PERCENT_RANK(price) OVER (ORDER BY ts)",
+                "NTH_VALUE(price, 2) OVER (ORDER BY ts)",
+            ]
+        )
+    ),
     "rank_without_order": BID + "SELECT RANK() OVER (PARTITION BY auction) FROM bid;",
     "row_number_of_something": BID + "SELECT ROW_NUMBER(price) OVER (PARTITION BY auction ORDER BY ts) FROM bid;",
     "tumble_start_of_a_session": BID

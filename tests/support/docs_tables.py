@@ -186,7 +186,7 @@ REFUSED = {
     "ASOF joins with more conditions": "SELECT x FROM s ASOF JOIN r ON s.k = r.k AND s.ts >= r.ts AND s.x > r.y",
     "IN and EXISTS inside OR": "SELECT x FROM s WHERE x > 1 OR k IN (SELECT k FROM r)",
     "values of several rows": "SELECT (SELECT y FROM r WHERE r.k = s.k) AS m FROM s",
-    "other window functions": "SELECT NTILE(4) OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
+    "the n-th row of a frame": "SELECT NTH_VALUE(x, 2) OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
     "RANGE of DOUBLEs": "SELECT SUM(x) OVER (ORDER BY SQRT(x) RANGE 1 PRECEDING) AS n FROM s",
     "all values of a frame": "SELECT MEDIAN(x) OVER (ORDER BY ts ROWS 5 PRECEDING) AS n FROM s",
     "changelogs": "SELECT k FROM s EMIT CHANGES",

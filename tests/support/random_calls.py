@@ -64,12 +64,12 @@ def _option(name: str, rng: random.Random) -> str:
 
 
 def lag(e: Expressions) -> str:
-    """LAG over the columns of `e`."""
+    """LAG or LEAD over the columns of `e`."""
     rng = e.rng
     kind = e.vocabulary.kind(rng)
     offset = rng.choice(["", ", 1", ", 2", ", 3", ", 9"])
     default = f", {e.of(kind, 1)}" if offset and rng.random() < 0.5 else ""
-    return f"LAG({e.argument(kind)}{offset}{default})"
+    return f"{rng.choice(['LAG', 'LAG', 'LEAD'])}({e.argument(kind)}{offset}{default})"
 
 
 def frame(rng: random.Random, unit: str = "") -> str:

@@ -134,7 +134,6 @@ def _register(
             result=lambda _, state, *given: value(_ascending(state), *given),
             exact_merge=always,
             keeps_values=True,
-            slides=False,
             options=options,
             within_group=name != "median",
             doc=doc,
@@ -238,7 +237,6 @@ register(
         by_position=True,
         merges=False,
         keeps_values=True,
-        slides=False,
         doc="The texts one after the other, by position, the separator before each but the first; NULL without any.",
         spark="if(count({0}){1} = 0, null, array_join(transform(sort_array(collect_list(case when {0} is not null then"
         " struct({2} as p, {0}.a as a, {0}.b as b) end){1}), (v, i) -> if(i = 0, v.a, concat(v.b, v.a))), ''))",

@@ -46,7 +46,7 @@ class Aggregate:
     within_group: its argument may stand in WITHIN GROUP (ORDER BY …).
     merges: whether panes and sessions may be merged at all.
     keeps_values: a group keeps all its values.
-    slides: it can be of the rows of a frame: its state takes a few words.
+    small: a state that is no list of values takes a few words.
     spark: text with {0} for the argument (`1` for COUNT(*)) and {1} behind every aggregate for an OVER clause, or a
     function of the signature, these two texts and the options. Where it `packs` its arguments, {0} is a struct of them,
     a and b, NULL for a row that is skipped, and {2} the row's position.
@@ -76,7 +76,7 @@ class Aggregate:
     within_group: bool = False
     merges: bool = True
     keeps_values: bool = False
-    slides: bool = True
+    small: bool = True
     fails: tuple[str, ...] = ()
     exact: Callable[[Signature], bool] | None = None
     examples: tuple[str, ...] = ()
@@ -90,6 +90,11 @@ class Aggregate:
         """What it makes of arguments of these types; None when it does not take them."""
         found = self.rule(tuple(types), (None,) * len(types))
         return found if isinstance(found, Signature) else None
+
+    @property
+    def slides(self) -> bool:
+        """Whether it can be of the rows of a frame: there is a state for each, and they are merged."""
+        return self.merges and self.small and not self.keeps_values
 
     def can_fail(self, signature: Signature) -> bool:
         """Whether some result of these types fails."""

@@ -93,7 +93,7 @@ register(
         exact_merge=always,
         idempotent=True,
         never_null=True,
-        slides=False,
+        small=False,
         doc="The number of distinct non-null values, about: 1.6 % off in the mean, mostly exact for some dozen.\n"
         "It takes 4 KiB a group, and works in HOP, SESSION and OVER, too. On Spark the number is exact.",
         spark=lambda signature, argument, over: (

@@ -23,6 +23,7 @@ from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.frames import Bounds, frame_of, is_whole, within
 from cq.planner.binding.order_keys import distinct_keys, order_key
 from cq.planner.binding.scope import Hole, Room
+from cq.planner.binding.window_functions import expanded
 from cq.planner.operators import Lag, OrderKey
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.fold import folded
@@ -261,6 +262,9 @@ class SelectCalls:
                 help="compute it in a derived table, and use its column outside",
             )
         spec = self.spec(over, node)
+        made = expanded(node, spec)
+        if made is not None:
+            return binder.bind(made)
         inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=False, queries=False))
         call: Lag | AggregateCall | Rank
         whole, frame = False, None
@@ -483,13 +487,19 @@ def order_of(spec: ast.WindowSpec, inside: ExprBinder) -> tuple[OrderKey, ...]:
 
 
 def _no_such_window_function(node: ast.Call) -> Exception:
-    known = node.name in OVER_ONLY
+    name = node.name.upper()
+    if node.name in OVER_ONLY:
+        nth = "FIRST_VALUE(x) FILTER (WHERE n = 3) OVER (…), where n numbers the rows in a derived table"
+        return compile_error(
+            "CQ0501", f"{name} OVER is not supported yet", node.span, help=f"for the third row write {nth}"
+        )
+    known = ("LAG", "LEAD", "ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE")
     return compile_error(
-        "CQ0501" if known else "CQ0205",
-        f"{node.name.upper()} OVER is not supported yet" if known else f'there is no window function "{node.name}"',
+        "CQ0205",
+        f'there is no window function "{node.name}"',
         node.span,
         help=(
-            "" if known else did_you_mean(node.name, {"lag", "row_number", "rank", "dense_rank", *all_aggregates()}),
-            "supported: LAG(x, n, default), ROW_NUMBER(), RANK(), DENSE_RANK(), and aggregates",
+            did_you_mean(node.name, {*OVER_ONLY, *all_aggregates()}),
+            f"there are {', '.join(known)}, and all aggregates",
         ),
     )

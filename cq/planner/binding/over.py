@@ -34,7 +34,7 @@ def add_overs(node: LogicalNode, overs: Sequence[OverCall]) -> tuple[LogicalNode
     columns: dict[int, Column] = {}
     specs = dict.fromkeys((o.partition, o.order, o.whole, o.frame) for o in overs)
     orders = list(dict.fromkeys(s[:2] for s in specs))
-    ordered = {s[:2] for s in specs if s[1] or _turn(node, s) > AT_ITS_TIME}
+    ordered = {s[:2] for s in specs if not s[2] and (s[1] or _turn(node, s) > AT_ITS_TIME)}
     rows = _Rows(node, node, several=len(ordered) > 1)
     for spec in sorted(specs, key=lambda s: (_turn(node, s), orders.index(s[:2]))):
         mine = [i for i, o in enumerate(overs) if (o.partition, o.order, o.whole, o.frame) == spec]

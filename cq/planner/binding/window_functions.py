@@ -1,0 +1,133 @@
+"""Window functions that say what others say together: LEAD, NTILE, PERCENT_RANK, CUME_DIST."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from cq.errors import Span, compile_error
+from cq.grammar import ast
+
+Expand = Callable[[ast.Call, ast.WindowSpec], ast.Expr]
+
+
+def expanded(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr | None:
+    """A call as an expression of other calls over the same rows; None for one that stands for itself."""
+    expand = EXPANDED.get(node.name)
+    if expand is None:
+        return None
+    name = node.name.upper()
+    if node.distinct or node.within or node.filter is not None or node.nulls == "IGNORE" or node.star or node.order_by:
+        raise compile_error(
+            "CQ0501",
+            f"{name} with DISTINCT, WITHIN GROUP, FILTER, * or IGNORE NULLS is not supported yet",
+            node.span,
+            help="filter the rows in a derived table first",
+        )
+    if spec.frame is not None:
+        raise compile_error("CQ0501", f"{name} takes no frame", spec.frame.span, help="leave the frame out")
+    if not spec.order_by and node.name != "lead":
+        raise compile_error(
+            "CQ0302",
+            f"{name} needs an ORDER BY in OVER: without one all rows are peers",
+            node.span,
+            help=f"write {name}({'4' if node.name == 'ntile' else ''}) OVER (PARTITION BY … ORDER BY …)",
+        )
+    return expand(node, spec)
+
+
+def _lead(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
+    """LEAD(x[, n[, default]]): the first value of the frame that is the n-th row behind the row."""
+    if not 1 <= len(node.args) <= 3:
+        what = "LEAD takes a value, a number of rows and a default"
+        raise compile_error("CQ0302", what, node.span, help="LEAD(x, 1)")
+    value, offset, *default = node.args if len(node.args) > 1 else (*node.args, _number("1", node.span))
+    _demand_count(node, offset, least=0)
+    bound = ast.FrameBound("FOLLOWING", offset, span=offset.span)  # type: ignore[arg-type]
+    there = replace(spec, frame=ast.Frame("ROWS", bound, bound, span=node.span))
+    found = replace(node, name="first_value", args=(value,), over=there)
+    if not default:
+        return found
+    none = _binary("=", _count(node, there), _number("0", node.span), node.span)
+    return ast.Case(None, (ast.When(none, default[0], span=node.span),), found, span=node.span)  # type: ignore[arg-type]
+
+
+def _ntile(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
+    """NTILE(b): of n rows the first n % b tiles have one row more than the n / b of the others."""
+    at = node.span
+    if len(node.args) != 1:
+        raise compile_error("CQ0302", "NTILE takes the number of tiles", at, help="NTILE(4)")
+    tiles = node.args[0]
+    _demand_count(node, tiles, least=1)
+    rows, one = _count(node, _all_of(spec, at)), _number("1", at)
+    number = replace(node, name="row_number", args=(), over=spec)
+    few = _binary("/", rows, tiles, at)
+    many = _binary("+", few, one, at)
+    longer = _binary("-", rows, _binary("*", few, tiles, at), at)
+    within = _binary("*", longer, many, at)
+    first = _binary("+", _binary("/", _binary("-", number, one, at), many, at), one, at)
+    behind = _binary("-", _binary("-", number, within, at), one, at)
+    other = _binary("+", _binary("+", _binary("/", behind, few, at), longer, at), one, at)
+    return ast.Case(None, (ast.When(_binary("<=", number, within, at), first, span=at),), other, span=at)
+
+
+def _percent_rank(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
+    """PERCENT_RANK(): (RANK - 1) / (rows - 1), and 0 of a single row."""
+    _demand_nothing(node)
+    at, one = node.span, _number("1", node.span)
+    rows = _count(node, _all_of(spec, at))
+    before = _binary("-", replace(node, name="rank", over=spec), one, at)
+    share = _binary("/", _binary("*", before, _number("1e0", at), at), _binary("-", rows, one, at), at)
+    single = ast.When(_binary("=", rows, one, at), _number("0e0", at), span=at)
+    return ast.Case(None, (single,), share, span=at)
+
+
+def _cume_dist(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
+    """CUME_DIST(): the rows up to the last peer, as a share of all."""
+    _demand_nothing(node)
+    at = node.span
+    up_to_peers = _binary("*", _count(node, spec), _number("1e0", at), at)
+    return _binary("/", up_to_peers, _count(node, _all_of(spec, at)), at)
+
+
+EXPANDED: dict[str, Expand] = {
+    "lead": _lead, "ntile": _ntile, "percent_rank": _percent_rank, "cume_dist": _cume_dist,
+}  # fmt: skip
+
+
+def _all_of(spec: ast.WindowSpec, at: Span) -> ast.WindowSpec:
+    """All rows of the partition, in the same order: one operator computes what is of that order."""
+    first, last = ast.FrameBound("UNBOUNDED PRECEDING", span=at), ast.FrameBound("UNBOUNDED FOLLOWING", span=at)
+    return replace(spec, frame=ast.Frame("ROWS", first, last, span=at))
+
+
+def _count(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
+    return replace(node, name="count", args=(), star=True, over=spec)
+
+
+def _number(text: str, at: Span) -> ast.Expr:
+    return ast.NumberLiteral(text, span=at)
+
+
+def _binary(op: ast.BinaryOperator, left: ast.Expr, right: ast.Expr | ast.NamedArgument, at: Span) -> ast.Expr:
+    return ast.Binary(op, left, right, span=at, op_span=at)  # type: ignore[arg-type]
+
+
+def _demand_count(node: ast.Call, given: ast.Expr | ast.NamedArgument, least: int) -> None:
+    """CQ0302 for what is no whole number as a constant."""
+    if not (isinstance(given, ast.NumberLiteral) and given.text.isdigit() and int(given.text) >= least):
+        name, what = node.name.upper(), "rows" if node.name == "lead" else "tiles"
+        example = "LEAD(x, 1)" if node.name == "lead" else "NTILE(4)"
+        raise compile_error(
+            "CQ0302", f"{name} takes a constant number of {what}, {least} at least", given.span, help=example
+        )
+
+
+def _demand_nothing(node: ast.Call) -> None:
+    if node.args:
+        raise compile_error(
+            "CQ0302",
+            f"{node.name.upper()} takes nothing",
+            node.span,
+            help=f"write {node.name.upper()}() OVER (PARTITION BY … ORDER BY …)",
+        )
