@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from datetime import datetime, timedelta
+
+import pyarrow as pa
 import pytest
 from duckdb_agreement import A_AND_B, a_and_b, agreed_rows
 
@@ -23,3 +27,41 @@ QUERIES = [
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_join_gives_the_rows_of_duckdb(query: str) -> None:
     assert agreed_rows(A_AND_B, query, a_and_b(seed=8)).total() > 3
+
+
+TIMED = """
+CREATE STREAM a (k BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '4' SECOND)
+WITH (connector = 'memory');
+CREATE STREAM b (k BIGINT, w VARCHAR, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory');
+"""
+SECONDS = "INTERVAL '4' SECOND"
+BY_TIME = [
+    "SELECT a.*, w, b.ts AS u FROM a ASOF JOIN b ON a.k = b.k AND a.ts >= b.ts",
+    "SELECT k, ts, v, w FROM a ASOF LEFT JOIN b USING (k, ts)",
+    "SELECT a.*, w FROM a ASOF LEFT JOIN b ON a.k = b.k AND a.ts > b.ts AND b.w <> 'x' AND a.v > 2",
+    "SELECT a.*, w FROM a ASOF JOIN b ON a.ts <= b.ts AND b.k = 1",
+    f"SELECT a.*, b.k AS l FROM a ASOF LEFT JOIN b ON a.k = b.k AND a.ts < b.ts AND b.ts - a.ts <= {SECONDS}",
+    f"SELECT a.*, b.k AS l FROM a ASOF LEFT JOIN b ON a.k = b.k AND a.ts >= b.ts + {SECONDS}",
+    "SELECT x.*, y.v AS before, w FROM a AS x ASOF LEFT JOIN a AS y ON x.k = y.k AND x.ts > y.ts"
+    " ASOF JOIN b ON x.ts >= b.ts",
+    f"SELECT a.k, v, b.k AS l, w FROM a FULL JOIN b ON a.k = b.k AND b.ts BETWEEN a.ts - {SECONDS} AND a.ts",
+    f"SELECT a.*, w FROM a JOIN b ON a.k = b.k AND a.ts - b.ts < {SECONDS} AND b.ts - a.ts < {SECONDS}",
+]
+
+
+def timed(seed: int) -> dict[str, pa.Table]:
+    """Rows of both streams: no two of one stream have one time, and those of `a` come up to 4 seconds late."""
+    dice, start, made = random.Random(seed), datetime(2024, 1, 1), {}
+    for name, value, kind, drawn in (("a", "v", pa.int64(), range(9)), ("b", "w", pa.string(), ["x", "y", None])):
+        times = [start + timedelta(seconds=n, milliseconds=500 * dice.randrange(2)) for n in range(40)]
+        if name == "a":
+            times = [t for n in range(0, 40, 4) for t in dice.sample(times[n : n + 4], 3)]
+        columns = {"k": pa.array([dice.choice([None, 1, 2, 3]) for _ in times], pa.int64())}
+        columns[value] = pa.array([dice.choice(drawn) for _ in times], kind)
+        made[name] = pa.table({**columns, "ts": pa.array(times, pa.timestamp("us"))})
+    return made
+
+
+@pytest.mark.parametrize("query", BY_TIME)
+def test_a_join_by_time_gives_the_rows_of_duckdb(query: str) -> None:
+    assert agreed_rows(TIMED, query, timed(seed=8)).total() > 3

@@ -52,6 +52,9 @@ QUERIES = {
     "temporal join": STREAM + LATEST + f"SELECT s.k, v, n FROM s {JOIN}",
     "interval join": STREAM + f"SELECT a.k, a.v, b.v AS w FROM s AS a JOIN s AS b ON {NEAR};",
     "interval left join": STREAM + f"SELECT a.k, b.k AS l, a.v FROM s AS a LEFT JOIN s AS b ON {NEAR} AND b.v > a.v;",
+    "asof join ahead": STREAM
+    + "SELECT a.k, a.v, b.t, b.k AS l FROM s AS a ASOF LEFT JOIN s AS b ON a.v = b.v AND a.ts < b.ts"
+    " AND b.ts - a.ts < INTERVAL '0.00002' SECOND;",
     "full join": STREAM
     + "SELECT a.k, a.v, b.v AS w, b.k AS l FROM s AS a FULL JOIN s AS b ON a.k = b.k AND b.v > a.v + 3;",
     "sort": STREAM + "SELECT k, v, t FROM s ORDER BY v DESC, k LIMIT 40 OFFSET 3;",

@@ -8,29 +8,33 @@ one side alone says which rows of it can match.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from cq.errors import CompileError, compile_error
 from cq.grammar import ast
-from cq.lang.expressions import Call, Case, Column, Expr, Literal, columns_of, conjuncts, remap, walk
+from cq.lang.expressions import Call, Case, Coalesce, Column, Expr, IsNull, Literal, columns_of, conjuncts, remap, walk
+from cq.lang.schema import TimeAttribute
 from cq.lang.types import BOOLEAN, Kind
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.join_mistakes import condition_span, excluding_bounds, time_name
 from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Bounds, Sides, bounds_of
 from cq.planner.binding.joins import condition, joined_relation, keyed, named_by_using, side_by_side
+from cq.planner.binding.made import negated
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation
 from cq.planner.binding.windows import no_event_time
-from cq.planner.operators import AsofJoin
+from cq.planner.operators import AsofJoin, Project
 from cq.planner.operators.asof_join import FARTHEST_US
 
+FIRST_TIME_US = -62_135_596_800_000_000  # the year 1
 MATCH = Clause("MATCH_CONDITION", advice="aggregate in a view first")
 
 
 def asof_join(node: ast.Join, left: Relation, right: Relation, parameters: Mapping[str, ParameterValue]) -> Relation:
     """The join of each left row with the latest right row, or with the next."""
-    sides = Sides(left, right)
+    sides = Sides(left, right, at_end=left.node.bounded and right.node.bounded)
     match, others = _conditions(node, sides, parameters)
     meant, bounds, rest = _bounded(node, match, others, sides)
     if bounds.lower_us > bounds.upper_us:
@@ -38,12 +42,15 @@ def asof_join(node: ast.Join, left: Relation, right: Relation, parameters: Mappi
     if bounds.upper_us == UNBOUNDED_US and not (left.node.bounded and right.node.bounded):
         raise _endless(sides, meant)
     left_keys, right_keys, rest = keyed(rest, sides.width)
+    rest += _known_times(sides, bounds)
     for part in rest:
         mine, theirs = _of_one_side(part, sides)
         left_keys.append(mine)
         right_keys.append(theirs)
     assert bounds.times is not None, "bounds of no times"
-    left_time, right_time = bounds.times
+    (left, left_time), (right, right_time) = (
+        _without_nulls(s, t) for s, t in zip((left, right), bounds.times, strict=True)
+    )
     joined = AsofJoin(
         left.node, right.node, tuple(left_keys), tuple(right_keys), None, node.kind == "LEFT",
         left_time=left_time, right_time=right_time, lower_us=_in_reach(bounds.lower_us),
@@ -89,6 +96,28 @@ def _bounded(
         else:
             rest.append(part)
     return meant[0], bounds, rest
+
+
+def _known_times(sides: Sides, bounds: Bounds) -> Iterator[Expr]:
+    """Conditions that the columns that the join goes by are not NULL, as event times never are."""
+    assert bounds.times is not None, "bounds of no times"
+    for side, time, first in zip((sides.left, sides.right), bounds.times, (0, sides.width), strict=True):
+        f = side.node.schema.fields[time.column]
+        if f.nullable and time.lag_us == FARTHEST_US:
+            column = Column(f.type, True, first + time.column, f.name)
+            yield negated(IsNull(BOOLEAN, False, column), bounds.span)
+
+
+def _without_nulls(side: Relation, time: TimeAttribute) -> tuple[Relation, TimeAttribute]:
+    """The side with one more column that has the times, where they may be NULL: such rows come first."""
+    fields = side.node.schema.fields
+    of = fields[time.column]
+    if time.lag_us != FARTHEST_US or not of.nullable:
+        return side, time
+    columns = [Column(f.type, f.nullable, i, f.name) for i, f in enumerate(fields)]
+    known = Coalesce(of.type, False, (columns[time.column], Literal(of.type, False, FIRST_TIME_US)))
+    node = Project(side.node, (*columns, known), (*side.node.schema.names, "time"))
+    return replace(side, node=node), replace(time, column=len(fields))
 
 
 def _indirectness(comparison: Expr) -> int:

@@ -9,7 +9,9 @@ from cq.lang.expressions import Call, Column, Expr, Literal, columns_of
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import Kind
 from cq.planner.binding.scope import Relation
+from cq.planner.operators.asof_join import FARTHEST_US
 from cq.planner.plan.fold import folded
+from cq.planner.plan.node import OpClass, topological
 
 UNBOUNDED_US = 1 << 62  # beyond every difference of two times
 FLIPPED = {">=": "<=", "<=": ">=", ">": "<", "<": ">", "=": "="}
@@ -21,6 +23,16 @@ class Sides:
 
     left: Relation
     right: Relation
+    at_end: bool = False  # rows of sides that end are compared at the end, where they have no event time
+
+    def time_of(self, column: int) -> TimeAttribute | None:
+        """The time that a column of the condition is."""
+        relation, place = self.of(column)
+        schema = relation.node.schema
+        if schema.times or schema.fields[place].type.kind is not Kind.TIMESTAMP or not self.at_end:
+            return schema.time_of(place)
+        at_once = all(n.op_class is OpClass.STATELESS for n in topological((relation.node,)))
+        return TimeAttribute(place, lag_us=FARTHEST_US) if at_once else None
 
     @property
     def width(self) -> int:
@@ -113,8 +125,7 @@ def instant_of(e: Expr, sides: Sides) -> Instant | None:
     """The event time an expression is, if it is one plus or minus a constant."""
     match e:
         case Column(index=index):
-            relation, place = sides.of(index)
-            time = relation.node.schema.time_of(place)
+            time = sides.time_of(index)
             return Instant(index >= sides.width, time, 0) if time is not None else None
         case Call(function=f, args=args) if f.name in {"+", "-"}:
             for moved, by in moves(f.name, args):

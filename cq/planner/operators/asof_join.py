@@ -24,8 +24,9 @@ class AsofJoin(Joined):
 
     Of several it is the last by (time, position), with `ahead` the first. Without a match: nothing, or with
     `left_outer` NULLs. A left row is looked up when the watermark is past the greatest time that matches, so rows leave
-    by (time, position); where that is without a limit they leave at the end, and have no event time. Late rows of
-    either side are dropped. A NULL in a key matches nothing.
+    by (time, position). Where that is without a limit they leave at the end, and have no event time; so they do where
+    the times are columns that are no event times: any value of those may still come, their lag is FARTHEST_US. Late
+    rows of either side are dropped. A NULL in a key matches nothing.
     """
 
     left_time: TimeAttribute = field(kw_only=True)
@@ -45,9 +46,14 @@ class AsofJoin(Joined):
         assert -FARTHEST_US <= self.lower_us <= self.upper_us <= FARTHEST_US, "an interval that holds nothing"
         assert self.residual is None, "a condition of its own"
         ends = self.left.bounded and self.right.bounded
-        assert ends or self.upper_us < FARTHEST_US, "rows that wait for an end that never comes"
+        assert ends or not self.at_end, "rows that wait for an end that never comes"
         times = (held(t, self.left_time, self.left_wait_us - 1) for t in self.left.schema.times)
-        self._set_schema(Schema(self.columns(), tuple(times) if self.upper_us < FARTHEST_US else ()))
+        self._set_schema(Schema(self.columns(), () if self.at_end else tuple(times)))
+
+    @property
+    def at_end(self) -> bool:
+        """Whether all rows wait for the end: any may still match, or the times are no event times."""
+        return max(self.upper_us, self.left_time.lag_us, self.right_time.lag_us) >= FARTHEST_US
 
     @property
     def right_wait_us(self) -> int:
@@ -98,7 +104,7 @@ class AsofJoin(Joined):
 
     @property
     def state(self) -> StateBound:
-        if self.upper_us == FARTHEST_US:
+        if self.at_end:
             return StateBound("all rows of both sides", bounded=False, way=LIMIT_WAY)
         left = write_duration(self.left_wait_us - 1)
         if self.ahead:
@@ -111,8 +117,8 @@ class AsofJoin(Joined):
         return 2 * LOOK_UP_NS + key_ns(self.left_keys)
 
     def check(self) -> None:
-        assert self.left_time in self.left.schema.times, "a left time that is no event time"
-        assert self.right_time in self.right.schema.times, "a right time that is no event time"
+        for time, side in ((self.left_time, self.left), (self.right_time, self.right)):
+            assert time in side.schema.times or time.lag_us == FARTHEST_US, "a time that is no event time"
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         times = (text((LEFT,), self.left_time), text((RIGHT,), self.right_time))
