@@ -257,6 +257,10 @@ OVER_AND_JOINS = {
     "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;",
     "trigger_when": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "WHEN ((SELECT n FROM account WHERE card = item) > 3) DELETE FROM account WHERE card = item;",
+    "trigger_of_many_rows": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN "
+    + "".join(f"DELETE FROM account WHERE card = item || '{n}'; " for n in range(33))
+    + "END;",
     "table_row": "CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT CHECK (n > 0));\nINSERT INTO a VALUES (1, 2), (2, 0);",
     "table_key": "CREATE TABLE a (k BIGINT, n BIGINT, PRIMARY KEY (kk));",
     "table_float_key": "CREATE TABLE a (k DOUBLE PRIMARY KEY, n BIGINT);",

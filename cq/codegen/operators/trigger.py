@@ -183,6 +183,7 @@ class _Transaction:
     tables: Sequence[TableLocals]
     row: Row
     accessed: dict[int, _Accessed] = field(default_factory=dict)
+    met: list[_Accessed] = field(default_factory=list)  # that may be live where the program is written so far
     emitted: list[_Made] = field(default_factory=list)
     frames: list[Row] = field(default_factory=list)  # kept, for values at hand are known by the row they are of
     outcome: str = ""
@@ -330,9 +331,11 @@ class _Transaction:
                     values = layout.load(scope, at.table, expr("E", E=at.entry), local.address)
                     kept = [outlives(self.scope, values[c]) for c in at.table.others]
                     assign_all(self.flow, at.others, kept)
-                for other in self.accessed.values():
+                for other in self.met:
                     if other is not at and other.access.table == at.access.table:
                         self.take_over(at, other)
+        if at not in self.met:
+            self.met.append(at)
 
     def take_over(self, at: _Accessed, other: _Accessed) -> None:
         """If the other access is live and of the same key, what it holds is here now."""

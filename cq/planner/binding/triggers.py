@@ -51,6 +51,7 @@ from cq.planner.plan.transactions import (
 
 BODY = Clause("a trigger", advice="keep the aggregate in a table: UPDATE t SET n = n + 1 WHERE k = new.k")
 BY_KEY = "the row that a trigger reads or writes is named by its key"
+MOST_ROWS = 32  # of one table in one trigger: any two may be the same, which is tested for every event
 MORE_ROWS = "a statement for each row, or a row for each in the stream"
 
 
@@ -197,10 +198,15 @@ class BodyBinder:
 
     # ----------------------------------------------------------------------------------------------------- accesses
 
-    def fresh(self, table: str) -> int:
-        """A new access of the table, its key still to be set."""
+    def fresh(self, table: str, span: Span) -> int:
+        """A new access of the table, its key still to be set. CQ0103 when the trigger has too many of them."""
         if table not in self.used:
             self.used.append(table)
+        if sum(self.used[a.table] == table for a in self.accesses) == MOST_ROWS:
+            raise compile_error(
+                "CQ0103", f'a trigger names at most {MOST_ROWS} rows of a table, and this names one more of "{table}"',
+                span, help="give every key an event of its own: a stream with a row for each",
+            )  # fmt: skip
         self.accesses.append(Access(self.used.index(table), ()))
         start, self.end = self.end, self.end + 1 + len(self.declared[table].table.fields)
         return start
@@ -232,7 +238,7 @@ class BodyBinder:
         self, table: str, alias: str | None, where: ast.Expr | None, outer: Relation, span: Span, *values: ast.Expr
     ) -> Row:
         """The row that a WHERE names, the rest of the condition, and values beside it."""
-        start = self.fresh(table)
+        start = self.fresh(table, span)
         binder = self.binder(self.beside(table, alias, start, outer))
         made = [settled(binder.bind(v)) for v in values]
         condition = binder.condition(where, "the condition of WHERE") if where is not None else None
@@ -394,7 +400,7 @@ class BodyBinder:
         values: list[Expr] = list(declared.defaults)
         for column, value in zip(order, written, strict=True):
             values[column] = stored(binder, binder.bind(value), fields[column])
-        start = self.fresh(table)
+        start = self.fresh(table, node.span)
         placed = self.settle(start, table, tuple(values[c] for c in declared.table.key))
         return Insert(placed.access, tuple(values), self.conflict(node, table, placed, values))
 
