@@ -82,20 +82,26 @@ class Commands(click.Group):
 @click.option("--debug", is_flag=True, help="Show tracebacks.")
 @click.option("--version", is_flag=True, help="Show the version.")
 @click.pass_context
-def cli(context: click.Context, debug: bool, version: bool) -> None:
+def cli(context: click.Context, debug: bool, version: bool) -> int | None:
     """Run continuous SQL queries, on one machine or on Spark.
 
     \b
     cq run query.cq                     run a query file
     cq run query.cq txn=today.parquet   read stream txn from a file
     cq run "SELECT * FROM 'data.csv'"   run a query given as text
+    cq                                  on a terminal: a shell
     """
     if version:
         from importlib.metadata import version as installed
 
         click.echo(f"cq {installed('cq')}")
     elif context.invoked_subcommand is None:
+        if sys.stdin.isatty() and sys.stdout.isatty():
+            from cq.cli.shell import run_shell
+
+            return run_shell()
         click.echo(context.get_help())
+    return None
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -85,7 +85,7 @@ def run(
     unhashed = frozenset[str]() if closing.hashed else frozenset(sinks)
     options = RunOptions(threads, compiled.request.settings.get("batch_rows"), limit, unhashed)
     try:
-        with stopping(progress), _progress_line(progress, screen, quiet):
+        with stopping(progress), progress_shown(progress, screen, quiet):
             done = run_query(compiled, sinks, engine, options, progress)
     except DataError:
         if progress.summary is not None:
@@ -212,7 +212,8 @@ def stopping(progress: Progress) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _progress_line(progress: Progress, screen: Screen, quiet: bool) -> Iterator[None]:
+def progress_shown(progress: Progress, screen: Screen, quiet: bool) -> Iterator[None]:
+    """While this is open, whoever waits is told how far the run has come, unless it is to be quiet."""
     if quiet:
         yield
         return
