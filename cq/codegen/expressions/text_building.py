@@ -182,6 +182,11 @@ def _crc32(scope: Scope, call: Strict) -> ast.expr:
     return expr("check_sum(T, LT)", **texts(call, "T"))
 
 
+@pure("xxhash64")
+def _xxhash64(scope: Scope, call: Strict) -> ast.expr:
+    return expr("xxhash_64(T, LT, 42)", **texts(call, "T"))
+
+
 def _of_number(name: str, template: str) -> None:
     @form(name)
     def written(scope: Scope, call: Strict) -> None:

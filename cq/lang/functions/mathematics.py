@@ -264,6 +264,37 @@ def isnan(x: float | None) -> bool:
     return x is not None and math.isnan(x)
 
 
+@scalar(
+    "isinf",
+    "isinf(number)",
+    fixed(DOUBLE, returns=BOOLEAN),
+    spark="(abs({0}) = double('Infinity'))",
+    aliases=("is_inf",),
+    examples=[f"isinf({_INFINITY}) = true", f"isinf(-{_INFINITY}) = true", "isinf(1) = false", "isinf(null) = null"],
+)
+def isinf(x: float) -> bool:
+    """Whether it is infinity, of either sign."""
+    return x >= math.inf or x <= -math.inf
+
+
+@scalar(
+    "isfinite",
+    "isfinite(number)",
+    fixed(DOUBLE, returns=BOOLEAN),
+    spark="(abs({0}) < double('Infinity'))",
+    aliases=("is_finite",),
+    examples=[
+        "isfinite(1.5) = true",
+        f"isfinite({_INFINITY}) = false",
+        f"isfinite({_NAN}) = false",
+        "isfinite(null) = null",
+    ],
+)
+def isfinite(x: float) -> bool:
+    """Whether it is neither infinity nor NaN."""
+    return x < math.inf and x > -math.inf
+
+
 # -- angles -----------------------------------------------------------------------------------------------------------
 
 

@@ -252,7 +252,7 @@ _TWO_TEXTS = fixed(VARCHAR, VARCHAR, returns=BOOLEAN)
     _TWO_TEXTS,
     spark="startswith({0}, {1})",
     native="starts_with",
-    aliases=("startswith",),
+    aliases=("startswith", "prefix"),
     examples=[
         "starts_with('hello', 'he') = true",
         "starts_with('hello', '') = true",
@@ -271,7 +271,7 @@ def starts_with(x: str, part: str) -> bool:
     _TWO_TEXTS,
     spark="endswith({0}, {1})",
     native="ends_with",
-    aliases=("endswith",),
+    aliases=("endswith", "suffix"),
     examples=[
         "ends_with('hello', 'lo') = true",
         "ends_with('hello', '') = true",

@@ -12,6 +12,7 @@ from urllib.parse import unquote_to_bytes
 from cq.lang.functions.registry import OVERLOADS, Signature, scalar
 from cq.lang.functions.signatures import fixed
 from cq.lang.types import BIGINT, INTEGER, VARCHAR
+from cq.lang.xxhash import xxh64
 
 _TEXT_TO_INTEGER = fixed(VARCHAR, returns=INTEGER)
 _TEXT_TO_TEXT = fixed(VARCHAR, returns=VARCHAR)
@@ -24,7 +25,7 @@ _NUMBER_TO_TEXT = fixed(BIGINT, returns=VARCHAR)
     _TEXT_TO_INTEGER,
     spark="ascii({0})",
     native="ascii",
-    aliases=("unicode",),
+    aliases=("unicode", "ord"),
     examples=["ascii('A') = 65", "ascii('€uro') = 8364", "ascii('') = 0", "ascii(null) = null"],
 )
 def ascii_(x: str) -> int:
@@ -250,6 +251,25 @@ def url_decode(x: str) -> str | None:
 def to_base64(x: str) -> str:
     """The UTF-8 bytes in base 64, filled up with `=`, in one line."""
     return b64encode(x.encode()).decode()
+
+
+@scalar(
+    "xxhash64",
+    "xxhash64(text)",
+    fixed(VARCHAR, returns=BIGINT),
+    spark="if({0} is null, null, xxhash64({0}))",
+    native="xxhash64",
+    examples=[
+        "xxhash64('Spark') = -4294468057691064905",
+        "xxhash64('') = -7444071767201028348",
+        "xxhash64(repeat('abc', 30)) = -4296764107559630167",
+        "xxhash64(null) = null",
+    ],
+)
+def xxhash64(x: str) -> int:
+    """The 64 bits of xxHash (XXH64) of the UTF-8 bytes with the seed 42, as in Spark."""
+    digest = xxh64(x.encode(), 42)
+    return digest - 2**64 if digest >= 2**63 else digest
 
 
 @scalar(

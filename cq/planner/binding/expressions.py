@@ -467,7 +467,7 @@ class ExprBinder:
                 return self.nullif(node)
             case "if" | "iff" | "iif":
                 return self.if_(node)
-            case "date_trunc" | "time_trunc" | "date_part":
+            case "date_trunc" | "time_trunc" | "date_part" | "datepart":
                 return self.by_unit(node)
         short = short_form(node.name)
         if short is None and lookup(node.name) is None:

@@ -56,10 +56,10 @@ def bind_table(node: ast.CreateRelation, parameters: Parameters) -> Declared:
     key = _key(node)
     fields = tuple(replace(f, nullable=f.nullable and n not in key) for n, f in enumerate(_fields(columns)))
     for n in key:
-        if fields[n].type.is_float:
+        if (fields[n].type.element or fields[n].type).is_float:
             raise compile_error(
                 "CQ0501", f"a key of type {fields[n].type} is not supported", columns[n].span,
-                help="declare it DECIMAL or BIGINT",
+                help="declare it DECIMAL or BIGINT, or an array of them",
             )  # fmt: skip
     relation = table_relation(node.name, fields)
     binder = ExprBinder(relation, parameters, Clause("a CHECK"), SelectCalls({}))
@@ -73,13 +73,7 @@ def _fields(columns: tuple[ast.ColumnDef, ...]) -> tuple[Field, ...]:
     from cq.planner.binding.catalog import check_unique, declared_fields
 
     check_unique([(c.name, c.name_span) for c in columns])
-    fields = declared_fields(columns)
-    for c, f in zip(columns, fields, strict=True):
-        if f.type.kind is Kind.ARRAY:
-            raise compile_error(
-                "CQ0501", "arrays in a keyed table are not supported yet", c.span, help="a row for each"
-            )
-    return fields
+    return declared_fields(columns)
 
 
 def _key(node: ast.CreateRelation) -> tuple[int, ...]:

@@ -34,6 +34,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.values.int128",
     *(name for name in CONTAINERS if name != "cq.runtime.containers.blocks"),
     "cq.runtime.values.text",
+    "cq.runtime.values.xxhash",
     "cq.runtime.values.characters",
     "cq.runtime.values.divisors",
     "cq.runtime.values.numerals",
