@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from cases import Prepared, Way, watched
 from random_trial import Plan
@@ -52,3 +54,23 @@ def test_random_queries_go_on_in_another_plan(first):
         assert plan.prepared.agree(outcome, Way(interpreted=True), wanted), f"{seed}: {outcome.difference(wanted)}"
         moves += moved
     assert moves > 5
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "MIN(t) OVER (PARTITION BY k ORDER BY ts RANGE INTERVAL '4' SECOND PRECEDING)",
+        "LEAD(t, 2) OVER (PARTITION BY k ORDER BY ts)",
+        "SUM(d) OVER (PARTITION BY k ROWS BETWEEN 2 PRECEDING AND UNBOUNDED FOLLOWING)",
+    ],
+)
+def test_frames_go_on_in_another_plan(call: str) -> None:
+    dice = random.Random(3)
+    columns = "k BIGINT, t VARCHAR, d DOUBLE, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND"
+    prepared = Prepared(f"CREATE STREAM s ({columns}) WITH (connector = 'memory');\nSELECT k, {call} AS x FROM s;")
+    texts, numbers = (None, "", "x", "a text of more than twelve bytes"), (None, 0.1, 1e16, -3.3)
+    times = [(n - dice.choice((0, 1, 2))) * 1_000_000 for n in range(5, 65)]
+    prepared.give({"s": [(dice.randrange(4), dice.choice(texts), dice.choice(numbers), at) for at in times]})
+    outcome, moves = wander(prepared, plans_of(prepared), 1, interpreted=True)
+    assert prepared.agree(outcome, Way(), prepared.reference()), outcome.difference(prepared.reference())
+    assert moves > 2
