@@ -144,14 +144,14 @@ MUTANTS = {
     "a text of two that are joined is the first": seen_by(
         "sessions",
         PARTS,
-        "self.swap(scope, e, other)\n            else:\n                self.add(scope, e, (value,))",
-        "pass\n            else:\n                self.add(scope, e, (value,))",
+        "self.swap(scope, e, other)\n            else:\n                self.add(scope, e, (outlives",
+        "pass\n            else:\n                self.add(scope, e, (outlives",
     ),
     "a text by position of two that are joined is the first": seen_by(
         "aggregates",
         PARTS,
-        "self.swap(scope, e, other)\n            else:\n                self.add(scope, e, values)",
-        "pass\n            else:\n                self.add(scope, e, values)",
+        "self.swap(scope, e, other)\n            else:\n                self.add(scope, e, [outlives",
+        "pass\n            else:\n                self.add(scope, e, [outlives",
     ),
     "points of two panes have their means by the first": seen_by(
         "aggregates",
@@ -329,7 +329,7 @@ MUTANTS = {
         "over", "codegen.operators.over", '"S >= N", S=seen', '"S > N", S=seen'
     ),
     "LAG gives a string that was overwritten": seen_by(
-        "over", "codegen.operators.over", "        copied = _outlives(flow, old)", "        copied = old"
+        "over", "codegen.operators.over", "        copied = outlives(scope, old)", "        copied = old"
     ),
     "rows wait although their time has come": seen_by("over", BUFFER, '"T <= R", T=at', '"T < R", T=at'),
     "rows that wait leave in order of arrival": seen_by(

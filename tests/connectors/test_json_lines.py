@@ -195,8 +195,8 @@ def test_something_else_under_the_name_of_json_is_recognised(read_lines: Read) -
 
 
 def test_type_without_a_json_form_is_refused(read_lines: Read) -> None:
-    error = read_lines([Field("a", T.INTERVAL)], "{}").error
-    assert error is not None and error.code == "CQ0602" and "INTERVAL" in error.first.message
+    error = read_lines([Field("a", T.INTERVAL_MONTH)], "{}").error
+    assert error is not None and error.code == "CQ0602" and "INTERVAL MONTH" in error.first.message
 
 
 def test_line_of_ten_megabytes_is_one_row_and_one_over_the_limit_is_refused(read_lines: Read) -> None:

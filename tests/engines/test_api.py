@@ -411,21 +411,36 @@ def test_array_column_of_a_view_is_taken_apart(engine: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "rows"),
     [
-        "SELECT SPLIT(words, ' ') AS c FROM t",
-        "SELECT upper, w FROM (SELECT UPPER(words) AS upper, SPLIT(words, ' ') AS c FROM t) AS q, UNNEST(c) AS u(w)",
-        "SELECT list FROM t",
-        "SELECT w FROM t, UNNEST(list) AS u(w)",
-        "SELECT * FROM t",
+        ("SELECT SPLIT(words, ' ') AS c FROM t", [{"c": ["a", "b"]}]),
+        (
+            "SELECT n, w FROM (SELECT LENGTH(words) AS n, SPLIT(words, ' ') AS c FROM t) AS q, UNNEST(c) AS u(w)",
+            [{"n": 3, "w": "a"}, {"n": 3, "w": "b"}],
+        ),
+        ("SELECT list FROM t", [{"list": ["x", None]}]),
+        ("SELECT w FROM t, UNNEST(list) AS u(w)", [{"w": "x"}, {"w": None}]),
+        ("SELECT * FROM t", [{"words": "a b", "list": ["x", None]}]),
     ],
 )
-def test_array_the_engine_cannot_hold_is_refused_with_a_way_out(text: str) -> None:
-    query = cq.sql(text, t=pa.table({"words": ["a b"], "list": [["x", "y"]]}))
+@pytest.mark.parametrize("engine", ENGINES)
+def test_arrays_are_columns(text: str, rows: list[dict[str, object]], engine: str) -> None:
+    table = pa.table({"words": ["a b"], "list": [["x", None]]})
+    assert cq.sql(text, t=table).run(engine=engine, threads=0)["result"].to_pylist() == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "way_out"),
+    [
+        ("SELECT nested FROM t", "CQ0603", "use other columns"),
+        ("SELECT ARRAY_AGG(list) FROM t", "CQ0501", "one array of all elements"),
+        ("SELECT ARRAY[list] FROM t", "CQ0501", "one array of all elements"),
+    ],
+)
+def test_array_of_arrays_is_refused_with_a_way_out(text: str, code: str, way_out: str) -> None:
     with pytest.raises(cq.CompileError) as caught:
-        query.run(threads=0)
-    assert caught.value.code == "CQ0501" and "--engine reference" in str(caught.value) and "^" in str(caught.value)
-    assert len(query.run(engine="reference")["result"]) > 0
+        cq.sql(text, t=pa.table({"list": [["x", "y"]], "nested": [[["x"]]]})).run(threads=0)
+    assert caught.value.code == code and way_out in str(caught.value) and "^" in str(caught.value)
 
 
 def test_name_without_quotes_finds_a_column_whatever_its_case() -> None:

@@ -118,7 +118,9 @@ class Batch:
 
 
 def exactly(x: Any, y: Any) -> bool:
-    """Equal and of one type; DOUBLEs but for the last digits, -0.0 apart from 0.0."""
+    """Equal and of one type; DOUBLEs, of arrays too, but for the last digits, -0.0 apart from 0.0."""
+    if isinstance(x, tuple) and isinstance(y, tuple):
+        return len(x) == len(y) and all(exactly(a, b) for a, b in zip(x, y, strict=True))
     if isinstance(x, float) and isinstance(y, float):
         if math.isnan(x) or math.isnan(y) or x == 0.0:
             return repr(x) == repr(y)

@@ -98,7 +98,7 @@ class Making:
     def of(scope: Scope, call: Strict, type_: DataType, count: ast.expr) -> Making:
         """type_: of the elements."""
         if type_.physical is Physical.BYTES:
-            room = expr("C * WORDS * 8", C=count, WORDS=Word(arrays.ITEM_WORDS, "ITEM_WORDS"))
+            room = expr("C * WORDS * 8", C=count, WORDS=Word(arrays.PIECE_WORDS, "PIECE_WORDS"))
             address = scope.let(expr("step_bytes(state, R)", R=room), "items")
         else:
             address = scope.let(expr("array_new(state, C, W)", C=count, W=_width(type_)), "array")
@@ -112,8 +112,8 @@ class Making:
         if self.type.physical is Physical.BYTES:
             text, length = value.parts
             size = length if value.null is None else expr("pick(N, -1, L)", N=value.null, L=length)
-            for n, word in enumerate((text, size)):
-                code("st_i64(A, P * 2 + N, W)", A=self.address, P=place, N=n, W=word)
+            for n, word in ((arrays.PIECE_TEXT, text), (arrays.PIECE_LENGTH, size)):
+                code("st_i64(A, P * WORDS + N, W)", A=self.address, P=place, WORDS=arrays.PIECE_WORDS, N=n, W=word)
             return
         width = _width(self.type)
         for n, word in enumerate(value_words(value)):

@@ -45,9 +45,11 @@ def _unless(flow: Flow, null: ast.expr | None, write: Callable[[], None]) -> Non
 
 def _elements(flow: Flow, node: Unnest, row: Row, array: Val) -> None:
     """Hand on one element after the other."""
+    nullable = node.schema.fields[len(node.input.schema)].nullable
     with each_element(flow.scope, array) as (place, one):
+        value = one if nullable else Val(one.type, one.parts, key=one.key)
         number = Val(BIGINT, (expr("P + 1", P=place),))
-        flow.deliver(node, row.with_added(len(node.input.schema), [one, number]))
+        flow.deliver(node, row.with_added(len(node.input.schema), [value, number]))
 
 
 def _outer_elements(flow: Flow, node: Unnest, row: Row, array: Val) -> None:

@@ -25,7 +25,9 @@ from cq.runtime.base.ops import (
 )
 from cq.runtime.layout.abi import STATE_RESULT, STATE_RESULT_HIGH, ErrorCode
 from cq.runtime.values.arrays import (
-    ITEM_WORDS,
+    PIECE_LENGTH,
+    PIECE_TEXT,
+    PIECE_WORDS,
     TEXT,
     WIDE,
     array_bytes,
@@ -53,15 +55,15 @@ def _width_of(how: int) -> int:
 
 
 @native("void(i64, i64, i64)")
-def _put_item(item: int, array: int, place: int) -> None:
-    """The text at a place is an item of `array_of_texts`."""
+def _put_piece(piece: int, array: int, place: int) -> None:
+    """The text at a place becomes a piece of `array_of_texts`."""
     count = ld_i64(array, 0)
     start = text_start(array, place)
     length = ld_i64(array, 1 + place) - start
     if ld_u8(array, 8 + count * 8 + place) != 0:
         length = -1
-    st_i64(item, 0, array + array_bytes(count, 1) + start)
-    st_i64(item, 1, length)
+    st_i64(piece, PIECE_TEXT, array + array_bytes(count, 1) + start)
+    st_i64(piece, PIECE_LENGTH, length)
 
 
 @native("void(i64, i64, i64, i64, i64)")
@@ -77,11 +79,11 @@ def _put_element(made: int, at: int, array: int, place: int, width: int) -> None
 def array_take(state: int, array: int, places: int, count: int, how: int) -> int:
     """The array of the elements at these places."""
     if how == TEXT:
-        items = step_bytes(state, count * ITEM_WORDS * 8)
+        items = step_bytes(state, count * PIECE_WORDS * 8)
         if items == 0:
             return 0
         for n in range(count):
-            _put_item(items + n * ITEM_WORDS * 8, array, ld_i64(places, n))
+            _put_piece(items + n * PIECE_WORDS * 8, array, ld_i64(places, n))
         return array_of_texts(state, items, count)
     width = _width_of(how)
     made = array_new(state, count, width)
@@ -97,13 +99,13 @@ def array_concat(state: int, array: int, other: int, how: int) -> int:
     first = ld_i64(array, 0)
     second = ld_i64(other, 0)
     if how == TEXT:
-        items = step_bytes(state, (first + second) * ITEM_WORDS * 8)
+        items = step_bytes(state, (first + second) * PIECE_WORDS * 8)
         if items == 0:
             return 0
         for n in range(first):
-            _put_item(items + n * ITEM_WORDS * 8, array, n)
+            _put_piece(items + n * PIECE_WORDS * 8, array, n)
         for n in range(second):
-            _put_item(items + (first + n) * ITEM_WORDS * 8, other, n)
+            _put_piece(items + (first + n) * PIECE_WORDS * 8, other, n)
         return array_of_texts(state, items, first + second)
     width = _width_of(how)
     made = array_new(state, first + second, width)
@@ -184,14 +186,14 @@ def _listed_texts(state: int, items: int, size: int) -> int:
     while at < size:
         at += 8 + max_i64(ld_i64(items + at, 0), 0)
         count += 1
-    texts = step_bytes(state, count * ITEM_WORDS * 8)
+    texts = step_bytes(state, count * PIECE_WORDS * 8)
     if texts == 0:
         return 0
     at = 0
     for place in range(count):
         length = ld_i64(items + at, 0)
-        st_i64(texts, place * ITEM_WORDS, items + at + 8)
-        st_i64(texts, place * ITEM_WORDS + 1, length)
+        st_i64(texts, place * PIECE_WORDS + PIECE_TEXT, items + at + 8)
+        st_i64(texts, place * PIECE_WORDS + PIECE_LENGTH, length)
         at += 8 + max_i64(length, 0)
     return array_of_texts(state, texts, count)
 

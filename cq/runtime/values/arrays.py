@@ -16,11 +16,16 @@ from __future__ import annotations
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import copy, fill, ld_f64, ld_i64, ld_u8, mem_eq, st_i64, st_u8, ult
 from cq.runtime.layout.abi import STATE_RESULT
+from cq.runtime.layout.words import Struct
 from cq.runtime.values.text import split_end, split_next, step_bytes, text_compare
 
 # how elements are compared
 WORD, WIDE, FLOAT, TEXT = range(4)
-ITEM_WORDS = 2  # of a text that is to become an element: its address, and its length or -1 for NULL
+
+_piece = Struct("PIECE")  # a text that is to become an element
+PIECE_TEXT = _piece.word()  # its address
+PIECE_LENGTH = _piece.word()  # -1 for NULL
+PIECE_WORDS = _piece.size()
 
 
 @native("i64(i64, i64)", export=True, inline=True)
@@ -72,10 +77,10 @@ def array_new(state: int, count: int, width: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def array_of_texts(state: int, items: int, count: int) -> int:
-    """An array of texts. items: -> ITEM_WORDS words for each."""
+    """An array of texts. items: -> PIECE_WORDS words for each."""
     size = 0
     for item in range(count):
-        length = ld_i64(items, item * ITEM_WORDS + 1)
+        length = ld_i64(items, item * PIECE_WORDS + PIECE_LENGTH)
         if length > 0:
             size += length
     head = array_bytes(count, 1)
@@ -87,11 +92,11 @@ def array_of_texts(state: int, items: int, count: int) -> int:
     fill(made + 8 + count * 8, 0, head - 8 - count * 8)
     end = 0
     for item in range(count):
-        length = ld_i64(items, item * ITEM_WORDS + 1)
+        length = ld_i64(items, item * PIECE_WORDS + PIECE_LENGTH)
         if length < 0:
             st_u8(made, 8 + count * 8 + item, 1)
         else:
-            copy(made + head + end, ld_i64(items, item * ITEM_WORDS), length)
+            copy(made + head + end, ld_i64(items, item * PIECE_WORDS + PIECE_TEXT), length)
             end += length
         st_i64(made, 1 + item, end)
     fill(made + head + size, 0, whole - size)
@@ -175,13 +180,13 @@ def split_array(state: int, text: int, length: int, separator: int, separator_le
     while at <= length:
         at = split_next(length, split_end(text, length, at, separator, separator_length), separator_length)
         count += 1
-    items = step_bytes(state, count * ITEM_WORDS * 8)
+    items = step_bytes(state, count * PIECE_WORDS * 8)
     if items == 0:
         return 0
     at = 0
     for item in range(count):
         end = split_end(text, length, at, separator, separator_length)
-        st_i64(items, item * ITEM_WORDS, text + at)
-        st_i64(items, item * ITEM_WORDS + 1, end - at)
+        st_i64(items, item * PIECE_WORDS + PIECE_TEXT, text + at)
+        st_i64(items, item * PIECE_WORDS + PIECE_LENGTH, end - at)
         at = split_next(length, end, separator_length)
     return array_of_texts(state, items, count)

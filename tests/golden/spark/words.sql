@@ -4,7 +4,7 @@ n1_elements as (
   from n0
 ),
 n1 as (
-  select c0, c1, c2, c3, _e as c4, _w, _s, concat(_o, array(cast(_n as BIGINT))) as _o, _late
+  select c0, c1, c2, c3, _e as c4, _w, _s, concat(_o, array(cast(coalesce(_n, 0) as BIGINT))) as _o, _late
   from n1_elements
 ),
 -- over, line 6
