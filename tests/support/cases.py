@@ -27,6 +27,7 @@ from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
 from cq.errors import DataError
 from cq.lang import error_places
+from cq.lang.functions.user import UserFunction
 from cq.lang.schema import Field
 from cq.planner.physical import chain, choose
 from cq.planner.physical.turns import gathered
@@ -106,11 +107,15 @@ class Outcome:
 
 
 class Prepared:
-    """A query text, bound; `give` sets what its streams read, and may be called again."""
+    """A query text, bound; `give` sets what its streams read, and may be called again.
 
-    def __init__(self, text: str) -> None:
+    functions: those of the user that it calls.
+    """
+
+    def __init__(self, text: str, functions: Sequence[UserFunction] = ()) -> None:
         self._given: dict[str, pa.Table] = {}
-        self.compiled: Compiled = compile(text, inputs=Inputs(Access(Path.cwd()), self._given))
+        inputs = Inputs(Access(Path.cwd()), self._given)
+        self.compiled: Compiled = compile(text, inputs=inputs, functions=functions)
         self.fields: dict[str, tuple[Field, ...]] = {s.name: s.fields for s in self.compiled.streams}
 
     def give(self, inputs: Mapping[str, Rows], cuts: Sequence[int] = ()) -> None:
