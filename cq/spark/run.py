@@ -20,6 +20,7 @@ from cq.spark.lower import lower, lower_triggers
 from cq.spark.position import column_names, micros
 from cq.spark.replay import SerialLoop, replay
 from cq.spark.session import open_session
+from cq.spark.user_functions import register_functions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,6 +46,7 @@ def run_spark(
     session = session if session is not None else open_session()
     prefix = f"cq_{uuid.uuid4().hex}_"
     views: list[str] = []
+    register_functions(session, plan)
     try:
         for part in parts(plan):
             missing = [s.name for s in part.sources if s.name not in inputs]
