@@ -104,6 +104,8 @@ def conversion(arrow: pa.DataType, type_: DataType) -> tuple[Convert | None, boo
     kind = type_.kind
     if t.is_timestamp(arrow) and kind is Kind.TIMESTAMP:
         return microseconds, True
+    if t.is_time(arrow) and kind is Kind.TIME:
+        return _time_of_day, True
     if t.is_duration(arrow) and kind is Kind.INTERVAL:
         return lambda a: _floored(a, pa.duration("us")), True
     if t.is_integer(arrow) and kind is Kind.DECIMAL:
@@ -143,6 +145,12 @@ def _then(first: Convert, second: Convert | None) -> Convert:
 def microseconds(array: pa.Array) -> pa.Array:
     """Timestamps of any unit and zone as TIMESTAMP."""
     return _floored(array, pa.timestamp("us"))
+
+
+def _time_of_day(array: pa.Array) -> pa.Array:
+    """Times of day of any unit as TIME."""
+    counts = array.cast(pa.int32() if t.is_time32(array.type) else pa.int64())
+    return _floored(counts.cast(pa.duration(array.type.unit)), pa.duration("us")).cast(pa.int64()).cast(pa.time64("us"))
 
 
 def _floored(array: pa.Array, target: pa.DataType) -> pa.Array:
