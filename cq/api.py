@@ -180,15 +180,16 @@ class Query:
         format: str = "tree",
         *,
         threads: int | None = None,
+        verbose: bool = False,
     ) -> str:
         """Return what the query is at a stage of compilation, as text; nothing is run.
 
         stage: text, logical, rewritten, stages, code or spark.  format: tree, json, dot or mermaid; text and code have
-        tree only.  threads: as for `run`; how stages run, and their code, depend on it. Raises UsageError for others,
-        and CompileError as `check` does.
+        tree only.  threads: as for `run`; how stages run, and their code, depend on it.  verbose: all that is known of
+        each operator, also its identity. Raises UsageError for others, and CompileError as `check` does.
         """
         compiled = self.bound(inputs)
-        return compiled.for_workers(compiled.workers(threads)).explain(stage, format)
+        return compiled.for_workers(compiled.workers(threads)).explain(stage, format, verbose)
 
     def run(
         self,

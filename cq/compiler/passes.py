@@ -45,15 +45,15 @@ class Request:
 class Pass:
     """One step. run: the request and the result of the step before to this one's.
 
-    stage: what `explain` calls its result.  dump: the result for people, in one of `formats`; the request has the text
-    whose line numbers it holds.
+    stage: what `explain` calls its result.  dump: the result for people, in one of `formats`, with all that is known if
+    the last argument says so; the request has the text whose line numbers it holds.
     """
 
     name: str
     stage: str
     doc: str
     run: Callable[[Request, Any], Any]
-    dump: Callable[[Request, Any, str], str]
+    dump: Callable[[Request, Any, str, bool], str]
     formats: tuple[str, ...]
 
 
@@ -122,26 +122,26 @@ def _emit(request: Request, parts: tuple[PhysicalPlan, ...]) -> tuple[Job, ...]:
         raise error.at(request.source) from None
 
 
-def _dump_script(request: Request, script: Script, format: str) -> str:
+def _dump_script(request: Request, script: Script, format: str, verbose: bool = False) -> str:
     from cq.grammar.printer import print_script
 
     return print_script(script)
 
 
-def _dump_bound(request: Request, bound: BoundScript, format: str) -> str:
-    return _dump_plan(request, bound.plan, format)
+def _dump_bound(request: Request, bound: BoundScript, format: str, verbose: bool = False) -> str:
+    return _dump_plan(request, bound.plan, format, verbose)
 
 
-def _dump_plan(request: Request, plan: LogicalPlan, format: str) -> str:
+def _dump_plan(request: Request, plan: LogicalPlan, format: str, verbose: bool = False) -> str:
     from cq.planner.explain import explain
 
-    return explain(plan, format=format)
+    return explain(plan, format=format, verbose=verbose)
 
 
-def _dump_stages(request: Request, parts: tuple[PhysicalPlan, ...], format: str) -> str:
+def _dump_stages(request: Request, parts: tuple[PhysicalPlan, ...], format: str, verbose: bool = False) -> str:
     from cq.planner.explain import explain
 
-    return explain(parts[0].plan, parts, format)
+    return explain(parts[0].plan, parts, format, verbose)
 
 
 def _lower(request: Request, bound: BoundScript) -> tuple[SparkQuery, ...]:
@@ -153,13 +153,13 @@ def _lower(request: Request, bound: BoundScript) -> tuple[SparkQuery, ...]:
         raise error.at(request.source) from None
 
 
-def _dump_spark(request: Request, queries: tuple[SparkQuery, ...], format: str) -> str:
+def _dump_spark(request: Request, queries: tuple[SparkQuery, ...], format: str, verbose: bool = False) -> str:
     if format == "json":
         return json.dumps([{"name": q.name, "text": q.text, "constants": q.constants} for q in queries], default=str)
     return "\n\n".join(f"-- {q.name}\n{q}" for q in queries)
 
 
-def _dump_jobs(request: Request, jobs: tuple[Job, ...], format: str) -> str:
+def _dump_jobs(request: Request, jobs: tuple[Job, ...], format: str, verbose: bool = False) -> str:
     from cq.compiler.listing import listing
 
     return listing(jobs, request.source)
@@ -223,8 +223,11 @@ class Compiled:
         other._done = {"parse": self.script, "bind": replace(self.bound, plan=plan)}
         return other
 
-    def explain(self, stage: str = "logical", format: str = "tree") -> str:
-        """What the query is at a stage of compilation, as text. CQ0208 for a stage or format there is not."""
+    def explain(self, stage: str = "logical", format: str = "tree", verbose: bool = False) -> str:
+        """What the query is at a stage of compilation, as text. CQ0208 for a stage or format there is not.
+
+        verbose: with everything that is known of each operator.
+        """
         step = next((p for p in (*PASSES, SPARK) if p.stage == stage), None)
         if step is None:
             ways = (did_you_mean(stage, STAGES), "stages: " + ", ".join(STAGES))
@@ -233,7 +236,7 @@ class Compiled:
             way = "formats: " + ", ".join(step.formats)
             raise UsageError(Diagnostic("CQ0208", f'stage "{stage}" cannot be shown as "{format}"', help=(way,)))
         made = step.run(self.request, self.bound) if step is SPARK else self.after(step.name)
-        return step.dump(self.request, made, format)
+        return step.dump(self.request, made, format, verbose)
 
     @property
     def script(self) -> Script:

@@ -85,7 +85,7 @@ class Catalog:
     """All names of a file, in the order in which its statements give them.
 
     declared: every name that some statement gives.  files: those that FROM names by their paths.
-    made: what makes the relation of a table or trigger when it is first read.
+    made: what makes the relation of a table or trigger when it is first read.  called: rows that have names.
     """
 
     environment: Environment
@@ -99,6 +99,12 @@ class Catalog:
     streams: list[str] = field(default_factory=list)
     constants: int = 0
     unit: LogicalNode | None = None
+    called: list[tuple[LogicalNode, str]] = field(default_factory=list)
+
+    def call(self, node: LogicalNode, name: str) -> None:
+        """The text calls these rows so; what has a name keeps it. Rows of a stream have that of the stream."""
+        if node.inputs:
+            self.called.append((node, name))
 
     def lookup(self, name: str, span: Span) -> Relation:
         """The stream or view of that name. CQ0201 when there is none."""
