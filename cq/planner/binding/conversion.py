@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cq.errors import Label, compile_error
 from cq.lang.expressions import Cast, Expr, Literal
 from cq.lang.types import (
@@ -21,6 +19,7 @@ from cq.lang.types import (
     integer_range,
 )
 from cq.lang.value_text import read_date, read_timestamp
+from cq.records import replace
 
 
 def convert(expr: Expr, type_: DataType) -> Expr:
