@@ -11,7 +11,6 @@ column nobody reads, or behind a LIMIT, may or may not happen; of several data e
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from cq.errors import Span, compile_error, printable
@@ -19,6 +18,7 @@ from cq.lang.schema import Schema
 from cq.planner.operators import Trigger
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, topological
+from cq.records import dataclass
 from cq.spark.context import Context, Replayed
 from cq.spark.ingest import parts, to_result
 from cq.spark.operators import OPERATORS
