@@ -80,12 +80,17 @@ def as_json(d: Diagnostic) -> dict[str, Any]:
     type=click.IntRange(0, 1024),
     help="Plan for this number of workers. Default: as many as run would start.",
 )
-def explain(stage: str, format_: str, threads: int | None, **query: Any) -> int:
-    """Show the plan of QUERY, the stages of its operators, or the generated code."""
+@click.option("-v", "--verbose", is_flag=True, help="Show all that is known of each operator, also its identity.")
+def explain(stage: str, format_: str, threads: int | None, verbose: bool, **query: Any) -> int:
+    """Show the plan of QUERY, the stages of its operators, or the generated code.
+
+    An operator of the plan is one line: what it does, with the names of the query, and of its facts those that tell it
+    from its input: the watermark, what it keeps, whose late rows it counts, and about what a row costs.
+    """
     compiled = compiled_query(**query)
     for warning in compiled.warnings:
         say(render(warning))
-    click.echo(compiled.for_workers(compiled.workers(threads)).explain(stage, format_).rstrip("\n"))
+    click.echo(compiled.for_workers(compiled.workers(threads)).explain(stage, format_, verbose).rstrip("\n"))
     return DONE
 
 

@@ -7,7 +7,7 @@ the stage it shows, the reference and Spark run the bound plan, only the native 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError
 
 if TYPE_CHECKING:
     from cq.grammar.ast import Script
+    from cq.lang.functions.user import UserFunction
     from cq.lang.schema import Field, Unheld
     from cq.planner.binding.binder import BoundScript
     from cq.planner.physical.stages import PhysicalPlan
@@ -32,28 +33,32 @@ MAX_TEXT_BYTES = 1 << 20  # of a query file (`cq limits`)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A query text and everything its compilation depends on. settings: override what the text SETs."""
+    """A query text and everything its compilation depends on. settings: override what the text SETs.
+
+    functions: the user's own that the text may call.
+    """
 
     source: SourceText
     inputs: Inputs
     variables: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, int] = field(default_factory=dict)
     workers: int = 1
+    functions: tuple[UserFunction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
     """One step. run: the request and the result of the step before to this one's.
 
-    stage: what `explain` calls its result.  dump: the result for people, in one of `formats`; the request has the text
-    whose line numbers it holds.
+    stage: what `explain` calls its result.  dump: the result for people, in one of `formats`, with all that is known if
+    the last argument says so; the request has the text whose line numbers it holds.
     """
 
     name: str
     stage: str
     doc: str
     run: Callable[[Request, Any], Any]
-    dump: Callable[[Request, Any, str], str]
+    dump: Callable[[Request, Any, str, bool], str]
     formats: tuple[str, ...]
 
 
@@ -64,6 +69,7 @@ def _parse(request: Request, before: None) -> Script:
 
 
 def _bind(request: Request, script: Script) -> BoundScript:
+    from cq.lang.functions import given
     from cq.planner.binding.binder import bind
     from cq.planner.binding.catalog import Environment
 
@@ -72,7 +78,8 @@ def _bind(request: Request, script: Script) -> BoundScript:
     from cq.planner.plan.verify import verify
 
     try:
-        bound = bind(script, environment)
+        with given(f.entry for f in request.functions):
+            bound = bind(script, environment)
         verify(bound.plan)
         return bound
     except CompileError as error:
@@ -122,26 +129,26 @@ def _emit(request: Request, parts: tuple[PhysicalPlan, ...]) -> tuple[Job, ...]:
         raise error.at(request.source) from None
 
 
-def _dump_script(request: Request, script: Script, format: str) -> str:
+def _dump_script(request: Request, script: Script, format: str, verbose: bool = False) -> str:
     from cq.grammar.printer import print_script
 
     return print_script(script)
 
 
-def _dump_bound(request: Request, bound: BoundScript, format: str) -> str:
-    return _dump_plan(request, bound.plan, format)
+def _dump_bound(request: Request, bound: BoundScript, format: str, verbose: bool = False) -> str:
+    return _dump_plan(request, bound.plan, format, verbose)
 
 
-def _dump_plan(request: Request, plan: LogicalPlan, format: str) -> str:
+def _dump_plan(request: Request, plan: LogicalPlan, format: str, verbose: bool = False) -> str:
     from cq.planner.explain import explain
 
-    return explain(plan, format=format)
+    return explain(plan, format=format, verbose=verbose)
 
 
-def _dump_stages(request: Request, parts: tuple[PhysicalPlan, ...], format: str) -> str:
+def _dump_stages(request: Request, parts: tuple[PhysicalPlan, ...], format: str, verbose: bool = False) -> str:
     from cq.planner.explain import explain
 
-    return explain(parts[0].plan, parts, format)
+    return explain(parts[0].plan, parts, format, verbose)
 
 
 def _lower(request: Request, bound: BoundScript) -> tuple[SparkQuery, ...]:
@@ -153,13 +160,13 @@ def _lower(request: Request, bound: BoundScript) -> tuple[SparkQuery, ...]:
         raise error.at(request.source) from None
 
 
-def _dump_spark(request: Request, queries: tuple[SparkQuery, ...], format: str) -> str:
+def _dump_spark(request: Request, queries: tuple[SparkQuery, ...], format: str, verbose: bool = False) -> str:
     if format == "json":
         return json.dumps([{"name": q.name, "text": q.text, "constants": q.constants} for q in queries], default=str)
     return "\n\n".join(f"-- {q.name}\n{q}" for q in queries)
 
 
-def _dump_jobs(request: Request, jobs: tuple[Job, ...], format: str) -> str:
+def _dump_jobs(request: Request, jobs: tuple[Job, ...], format: str, verbose: bool = False) -> str:
     from cq.compiler.listing import listing
 
     return listing(jobs, request.source)
@@ -223,8 +230,11 @@ class Compiled:
         other._done = {"parse": self.script, "bind": replace(self.bound, plan=plan)}
         return other
 
-    def explain(self, stage: str = "logical", format: str = "tree") -> str:
-        """What the query is at a stage of compilation, as text. CQ0208 for a stage or format there is not."""
+    def explain(self, stage: str = "logical", format: str = "tree", verbose: bool = False) -> str:
+        """What the query is at a stage of compilation, as text. CQ0208 for a stage or format there is not.
+
+        verbose: with everything that is known of each operator.
+        """
         step = next((p for p in (*PASSES, SPARK) if p.stage == stage), None)
         if step is None:
             ways = (did_you_mean(stage, STAGES), "stages: " + ", ".join(STAGES))
@@ -233,7 +243,7 @@ class Compiled:
             way = "formats: " + ", ".join(step.formats)
             raise UsageError(Diagnostic("CQ0208", f'stage "{stage}" cannot be shown as "{format}"', help=(way,)))
         made = step.run(self.request, self.bound) if step is SPARK else self.after(step.name)
-        return step.dump(self.request, made, format)
+        return step.dump(self.request, made, format, verbose)
 
     @property
     def script(self) -> Script:
@@ -324,13 +334,17 @@ def compile(
     variables: Mapping[str, Any] | None = None,
     inputs: Inputs | None = None,
     settings: Mapping[str, int] | None = None,
+    functions: Sequence[UserFunction] = (),
 ) -> Compiled:
     """The query bound: its mistakes have been raised, nothing has been run.
 
     name: what errors call the text.  variables: values of its parameters.  inputs: what its streams read.
+    functions: the user's own, by names that no other function has (CQ0202).
     """
     unchecked = dict(settings or {})
-    request = Request(SourceText(name, text), inputs or Inputs(Access(Path.cwd())), dict(variables or {}), unchecked)
+    _check_functions(functions)
+    given = inputs or Inputs(Access(Path.cwd()))
+    request = Request(SourceText(name, text), given, dict(variables or {}), unchecked, functions=tuple(functions))
     compiled = Compiled(request)
     compiled.after("bind")
     _check_settings(unchecked)
@@ -344,6 +358,24 @@ def _check_settings(settings: Mapping[str, int]) -> None:
         if name not in SETTINGS:
             help = (did_you_mean(name, SETTINGS), "settings: " + ", ".join(SETTINGS))
             raise UsageError(Diagnostic("CQ0207", f'there is no setting "{name}"', help=tuple(h for h in help if h)))
+
+
+def _check_functions(functions: Sequence[UserFunction]) -> None:
+    if not functions:
+        return
+    from cq.lang.functions.user import UserFunction
+    from cq.planner.binding.expressions import known_functions
+
+    taken = set(known_functions())
+    for function in functions:
+        if not isinstance(function, UserFunction):
+            cause = f"functions takes what @cq.udf made, not {function!r}"
+            raise UsageError(Diagnostic("CQ0205", cause, help=("write @cq.udf above the function",)))
+        if function.name in taken:
+            cause = f"there is a function {function.name} already"
+            way = f'give it another name: @cq.udf(name="my_{function.name}")'
+            raise UsageError(Diagnostic("CQ0202", cause, help=(way,)))
+        taken.add(function.name)
 
 
 def read_text(path: Path) -> str:

@@ -19,14 +19,21 @@ from cq.planner.physical.printing import draw_stages, stage_facts, stage_number
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan
 from cq.planner.plan.logical import LogicalPlan, Output
-from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.node import LogicalNode, OpClass
 
 Facts = dict[str, Any]
-IDENTITY_DIGITS = 8  # of a node's stable identity, as shown in trees; JSON has all
+IDENTITY_DIGITS = 8  # of a node's stable identity, as shown in verbose trees; JSON has all
+WHAT_LENGTH = 120  # characters of what an operator does, where it has one line; verbose trees have all
 
 
-def explain(plan: LogicalPlan, parts: Sequence[PhysicalPlan] | None = None, format: str = "tree") -> str:
-    """The plan, or with `parts` its stages. format: tree, json, dot or mermaid."""
+def explain(
+    plan: LogicalPlan, parts: Sequence[PhysicalPlan] | None = None, format: str = "tree", verbose: bool = False
+) -> str:
+    """The plan, or with `parts` its stages.
+
+    format: tree, json, dot or mermaid.  verbose: a tree says everything that is known of each operator, not only what
+    tells it from others.
+    """
     if parts is not None and format == "tree":
         return draw_stages(parts)
     facts = plan_facts(plan) if parts is None else staged_facts(parts)
@@ -38,7 +45,7 @@ def explain(plan: LogicalPlan, parts: Sequence[PhysicalPlan] | None = None, form
         case "mermaid":
             return draw_mermaid(facts)
         case "tree":
-            return draw_tree(facts)
+            return draw_tree(facts, verbose)
         case _:
             raise AssertionError(f"no format {format}")
 
@@ -75,6 +82,7 @@ def node_facts(node: LogicalNode, numbers: dict[int, int], known: Classified) ->
         "number": numbers[id(node)],
         "operator": node.operator,
         "what": node.describe(),
+        "called": node.called,
         "inputs": [numbers[id(i)] for i in node.inputs],
         "class": known.op_class.value,
         "keys": [
@@ -90,6 +98,7 @@ def node_facts(node: LogicalNode, numbers: dict[int, int], known: Classified) ->
         "ends": node.bounded,
         "state": node.state.text,
         "state_bounded": node.state.bounded,
+        "cost_ns": node.cost_ns,
         "identity": node.identity,
         "line": node.span.line if node.span != NOWHERE else None,
         "copies": node.copies,
@@ -153,53 +162,118 @@ def staged_facts(parts: Sequence[PhysicalPlan]) -> Facts:
 # ----------------------------------------------------------------------------------------------------------- pictures
 
 
-def draw_tree(facts: Facts) -> str:
-    """Each output with the operators below it; one that is read twice is drawn once and named after that."""
+def draw_tree(facts: Facts, verbose: bool = False) -> str:
+    """Each output with the operators below it, a line each; one that is read twice is drawn once and named after that.
+
+    verbose: a second line for each, with all facts.
+    """
     nodes = facts["nodes"]
     lines: list[str] = []
     drawn: set[int] = set()
 
     def draw(number: int, first: str, rest: str) -> None:
         node = nodes[number]
-        head = f"#{number} {node['operator']}  {printable(node['what'])}".rstrip()
         if number in drawn:
-            lines.append(f"{first}#{number} {node['operator']}  (above)")
+            lines.append(f"{first}#{number} {node['operator']}{_view(node)}  (above)")
             return
         drawn.add(number)
-        lines.append(first + head)
-        bar = "│ " if node["inputs"] else "  "
-        lines.append(rest + bar + "    " + " · ".join(summary(node)))
+        if verbose:
+            lines.append(first + f"#{number} {node['operator']}{_view(node)}  {printable(node['what'])}".rstrip())
+            lines.append(rest + ("│ " if node["inputs"] else "  ") + "    " + " · ".join(summary(node)))
+        else:
+            lines.append(first + headline(node, nodes))
         for i in node["inputs"]:
             last = i == node["inputs"][-1]
             draw(i, rest + ("└ " if last else "├ "), rest + ("  " if last else "│ "))
 
     for output in facts["outputs"]:
-        columns = ", ".join(
-            f"{printable(c['name'])} {c['type']}{'' if c['nullable'] else ' NOT NULL'}" for c in output["columns"]
-        )
         limit = f" limit {output['limit']}" if output["limit"] is not None else ""
-        lines.append(f"{printable(output['name'])}{limit}: {columns}")
+        lines.append(f"{printable(output['name'])}{limit}: {', '.join(map(_column, output['columns']))}")
         draw(output["node"], "└ ", "  ")
     return "\n".join(lines)
 
 
+def headline(node: Facts, nodes: Sequence[Facts]) -> str:
+    """An operator on one line: its number, what it does, and of its facts those that its input does not have."""
+    head = f"#{node['number']} {node['operator']}{_view(node)}  {shortened(printable(node['what']), WHAT_LENGTH)}"
+    said = notable(node, nodes)
+    return f"{head}  · {' · '.join(said)}" if said else head.rstrip()
+
+
+def notable(node: Facts, nodes: Sequence[Facts]) -> list[str]:
+    """The facts of an operator that somebody reads a plan for: watermark, what one worker does, state, late rows, cost.
+
+    Keys stand in what it does.
+    """
+    out = []
+    if (source := node.get("source")) is not None:
+        out.append(describe_watermark(source))
+    elif node["times"] and not any(t in _shown_times(nodes[i]) for i in node["inputs"] for t in _shown_times(node)):
+        out.append(f"time {printable(node['times'][0]['column'])}{_lag(node['times'][0])}")
+    if node["class"] == OpClass.STATEFUL.value:
+        out.append("no key")
+    if not node["ends"] and not node["inputs"]:
+        out.append("never ends")
+    if node["state"] != "nothing":
+        out.append(describe_state(node))
+    if node["counts_late"]:
+        out.append(describe_late(node))
+    if node["cost_ns"]:
+        out.append(f"{node['cost_ns']} ns a row")
+    return out
+
+
+def _shown_times(node: Facts) -> list[tuple[str, int]]:
+    return [(t["column"], t["lag_us"]) for t in node["times"]]
+
+
+def describe_watermark(source: Facts) -> str:
+    """`watermark ts - 5 seconds`."""
+    if source["event_time"] is None:
+        return "no watermark"
+    delay = f" - {write_duration(source['delay_us'])}" if source["delay_us"] else ""
+    return f"watermark {printable(source['event_time'])}{delay}"
+
+
+def describe_state(node: Facts) -> str:
+    """What an operator keeps, and whether that grows with the input."""
+    return f"keeps {node['state']}{'' if node['state_bounded'] else ' (grows)'}"
+
+
+def describe_late(node: Facts) -> str:
+    """Whose late rows an operator counts."""
+    times = "" if node["copies"] == 1 else f" {node['copies']} times"
+    return "counts late rows of " + printable(", ".join(node["counts_late"])) + times
+
+
+def shortened(text: str, length: int) -> str:
+    """The text, or as much of it as fits with an ellipsis behind."""
+    return text if len(text) <= length else text[: length - 1].rstrip(" ,") + "…"
+
+
+def _column(column: Facts) -> str:
+    return f"{printable(column['name'])} {column['type']}{'' if column['nullable'] else ' NOT NULL'}"
+
+
+def _view(node: Facts) -> str:
+    return f" {printable(node['called'])}" if node["called"] else ""
+
+
 def summary(node: Facts) -> list[str]:
-    """The facts of an operator worth a line of a tree."""
+    """All facts of an operator."""
     out = [node["class"]]
     if node["keys"]:
         out[0] += " by " + " = ".join(f"({printable(', '.join(k))})" for k in node["keys"])
     out += [describe_time(t) for t in node["times"][:1]]
     if source := node.get("source"):
-        if source["event_time"] is not None:
-            out.append(f"delay {write_duration(source['delay_us'])}")
-        else:
-            out.append("no watermark")
+        out.append(describe_watermark(source))
     out.append(node["emits"] if node["ends"] else node["emits"] + ", unbounded")
     if node["state"] != "nothing":
-        out.append("keeps " + node["state"] + ("" if node["state_bounded"] else " (grows)"))
+        out.append(describe_state(node))
     if node["counts_late"]:
-        times = "" if node["copies"] == 1 else f" {node['copies']} times"
-        out.append("counts late rows of " + printable(", ".join(node["counts_late"])) + times)
+        out.append(describe_late(node))
+    if node["cost_ns"]:
+        out.append(f"{node['cost_ns']} ns a row")
     out.append(node["identity"][:IDENTITY_DIGITS])
     return out
 
@@ -208,8 +282,11 @@ def describe_time(time: Facts) -> str:
     """`time window_end - 1 microsecond, lag 5 seconds`."""
     shift_us = time["shift_us"]
     shift = f" {'-' if shift_us < 0 else '+'} {write_duration(abs(shift_us))}" if shift_us else ""
-    lag = f", lag {write_duration(time['lag_us'])}" if time["lag_us"] else ""
-    return f"time {printable(time['column'])}{shift}{lag}"
+    return f"time {printable(time['column'])}{shift}{_lag(time)}"
+
+
+def _lag(time: Facts) -> str:
+    return f", lag {write_duration(time['lag_us'])}" if time["lag_us"] else ""
 
 
 def draw_dot(facts: Facts) -> str:

@@ -233,7 +233,7 @@ class TestWindows:
         node = top(f"SELECT window_start, auction, COUNT(*) AS n FROM {source} GROUP BY window_start, auction;")
         assert described(node) == (
             "project window_start, auction, n\n"
-            "  window tumble 1 minute by auction: count(*)  [window_end,window_time]\n"
+            "  window every 1 minute by auction: count(*) AS n  [window_end,window_time]\n"
             "    scan bid  [ts]"
         )
 

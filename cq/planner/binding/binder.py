@@ -76,7 +76,7 @@ def bind(script: ast.Script, environment: Environment | None = None) -> BoundScr
     plan = LogicalPlan(tuple(binding.outputs))
     demand_plain_keys(plan)
     return BoundScript(
-        identified(plan),
+        identified(plan, binding.catalog.called),
         binding.settings,
         script.description,
         tuple(binding.explains),
@@ -138,6 +138,7 @@ class Binding:
         catalog.check_free(node.name, node.name_span)
         try:
             rows = self.queries.nested(node.query)
+            catalog.call(rows, node.name)
             relation = relation_of(rows, node.name, f'view "{node.name}"', node.name_span)
             if node.columns:
                 title = relation.title
@@ -278,9 +279,8 @@ class Binding:
         output = self.insert(inner) if isinstance(inner, ast.Insert) else self.result(inner, "result")
         if isinstance(inner, ast.Insert):
             del self.used_sinks[inner.target]
-        self.explains.append(
-            Explained(identified(LogicalPlan((output,))), node.stage.lower() if node.stage else None, node.span)
-        )
+        plan = identified(LogicalPlan((output,)), self.catalog.called)
+        self.explains.append(Explained(plan, node.stage.lower() if node.stage else None, node.span))
 
     def warnings(self) -> list[Diagnostic]:
         """Columns that got another name, and views nobody reads, in a file that has outputs."""

@@ -85,7 +85,7 @@ class Catalog:
     """All names of a file, in the order in which its statements give them.
 
     declared: every name that some statement gives.  files: those that FROM names by their paths.
-    made: what makes the relation of a table or trigger when it is first read.
+    made: what makes the relation of a table or trigger when it is first read.  called: rows that have names.
     """
 
     environment: Environment
@@ -99,6 +99,12 @@ class Catalog:
     streams: list[str] = field(default_factory=list)
     constants: int = 0
     unit: LogicalNode | None = None
+    called: list[tuple[LogicalNode, str]] = field(default_factory=list)
+
+    def call(self, node: LogicalNode, name: str) -> None:
+        """The text calls these rows so; what has a name keeps it. Rows of a stream have that of the stream."""
+        if node.inputs:
+            self.called.append((node, name))
 
     def lookup(self, name: str, span: Span) -> Relation:
         """The stream or view of that name. CQ0201 when there is none."""
@@ -442,7 +448,18 @@ def source_options(
     options |= {key: value for key, value in environment.extra.get("", {}).items() if key in known}
     options |= environment.extra.get(name, {})
     check_options(options, places.values(), SOURCE_OPTIONS, span, "memory")
+    if options.get("follow") == "true":
+        _check_followed(options, places["follow"].value.span if "follow" in places else span)
     return options
+
+
+def _check_followed(options: Options, span: Span) -> None:
+    from cq.connectors.followed import check_followed  # with Arrow behind it, which most texts do not need
+
+    try:
+        check_followed(options)
+    except UsageError as error:
+        raise CompileError(replace(error.first, span=span)) from None
 
 
 def connector_of(options: Options, default: str) -> str:
@@ -547,7 +564,10 @@ def as_pairs(options: Options) -> tuple[tuple[str, str], ...]:
 
 
 def is_bounded(options: Options) -> bool:
-    """Whether the stream ends: files, memory and stdin do, a generator when it is told how many rows to make."""
+    """Whether the stream ends: memory, stdin and files do, but for one that is followed, a generator when it is told
+    how many rows to make."""
+    if options.get("follow") == "true":
+        return False
     return options["connector"] != "generator" or "rows" in options
 
 

@@ -16,6 +16,8 @@ from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 
+NAME_LENGTH = 24  # of a call that serves as the name of its column
+
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
@@ -251,8 +253,12 @@ def _names(
     for name, e in items:
         shown.setdefault(e.index if isinstance(e, Hole) and e.room is Room.AGGREGATE else e, name)
     key_names = [shown.get(k) or (k.name if isinstance(k, Column) else f"key{i + 1}") for i, k in enumerate(keys)]
-    names = [shown.get(i) or f"{a.function.name}{i + 1}" for i, a in enumerate(aggregates)]
+    names = [shown.get(i) or _short(str(a)) or f"{a.function.name}{i + 1}" for i, a in enumerate(aggregates)]
     return tuple(key_names), tuple(names)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= NAME_LENGTH else ""
 
 
 def refuse_merging(aggregates: Sequence[AggregateCall], window: str) -> None:

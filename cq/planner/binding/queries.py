@@ -57,6 +57,10 @@ class Names(Protocol):
         """The row of a SELECT without FROM."""
         ...
 
+    def call(self, node: LogicalNode, name: str) -> None:
+        """The text calls these rows so; what has a name keeps it."""
+        ...
+
 
 Item = tuple[int, ast.Relation, Relation | None]
 """An item of a comma list: its place, its text and its rows; an UNNEST has none without those before it."""
@@ -133,6 +137,7 @@ class QueryBinder:
                 raise compile_error("CQ0202", f'"{cte.name}" is defined twice in WITH', cte.name_span)
             mine.add(cte.name)
             node = replace(self, ctes=known).nested(cte.query)
+            self.names.call(node, cte.name)
             relation = relation_of(node, cte.name, f'"{cte.name}"', cte.name_span)
             known[cte.name] = renamed(relation, cte.name, cte.columns, cte.name_span)
         return replace(self, ctes=known)

@@ -45,4 +45,4 @@ class Aggregate(Grouped):
 
     def describe(self) -> str:
         keys = ", ".join(format_expr(k, self.input.schema.names) for k in self.keys)
-        return f"{'by ' + keys + ': ' if keys else ''}{', '.join(str(a) for a in self.aggregates)}"
+        return f"{'by ' + keys if keys else ''}{self.describe_calls()}".removeprefix(": ")

@@ -124,6 +124,11 @@ class Grouped(LogicalNode):
     def cost_ns(self) -> int:
         return GROUP_NS + DISTINCT_NS * sum(a.distinct for a in self.aggregates) + key_ns(self.keys)
 
+    def describe_calls(self) -> str:
+        """The aggregates behind a colon, with the names that operators above know them by; nothing without any."""
+        named = zip(self.aggregate_names, map(str, self.aggregates), strict=True)
+        return ": " * bool(self.aggregates) + ", ".join(c if n == c else f"{c} AS {n}" for n, c in named)
+
     def group_parameters(self, text: Text) -> tuple[object, ...]:
         """Keys and aggregates, as `parameters` wants them."""
         return (*(text((0,), k) for k in self.keys), *(self._call(n, text) for n in range(len(self.aggregates))))

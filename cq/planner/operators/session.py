@@ -70,5 +70,4 @@ class SessionAggregate(Windowed):
 
     def describe(self) -> str:
         keys = ", ".join(format_expr(k, self.input.schema.names) for k in self.keys)
-        aggregates = ", ".join(str(a) for a in self.aggregates)
-        return f"session gap {write_duration(self.gap_us)}{' by ' + keys if keys else ''}: {aggregates}"
+        return f"gaps up to {write_duration(self.gap_us)}{' by ' + keys if keys else ''}{self.describe_calls()}"

@@ -62,9 +62,10 @@ class Window:
     def __str__(self) -> str:
         if self.kind is WindowKind.ATTACHED:
             return "window of the input"
-        slide = f" every {write_duration(self.slide_us)}" if self.kind is not WindowKind.TUMBLE else ""
-        offset = f" offset {write_duration(self.offset_us)}" if self.offset_us else ""
-        return f"{self.kind.value} {write_duration(self.size_us)}{slide}{offset}"
+        size = {WindowKind.TUMBLE: "", WindowKind.HOP: ", last ", WindowKind.CUMULATE: ", growing to "}[self.kind]
+        length = size and size + write_duration(self.size_us)
+        offset = f", offset {write_duration(self.offset_us)}" if self.offset_us else ""
+        return f"every {write_duration(self.slide_us)}{length}{offset}"
 
 
 WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
@@ -169,5 +170,4 @@ class WindowAggregate(Windowed):
     def describe(self) -> str:
         names = self.input.schema.names
         keys = ", ".join(format_expr(k, names) for k in self.keys)
-        aggregates = ", ".join(str(a) for a in self.aggregates)
-        return f"{self.window}{' by ' + keys if keys else ''}: {aggregates}"
+        return f"{self.window}{' by ' + keys if keys else ''}{self.describe_calls()}"

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 
@@ -33,8 +34,8 @@ class _Known:
     columns: tuple[str, ...]
 
 
-def identified(plan: LogicalPlan) -> LogicalPlan:
-    """The plan with the identity of every node in it."""
+def identified(plan: LogicalPlan, called: Sequence[tuple[LogicalNode, str]] = ()) -> LogicalPlan:
+    """The plan with the identity of every node in it, and with what the text calls its rows: the first of the names."""
     known: dict[int, _Known] = {}
     seen: Counter[str] = Counter()
     names: dict[int, str] = {}
@@ -43,9 +44,11 @@ def identified(plan: LogicalPlan) -> LogicalPlan:
         seen[made.node] += node.keeps_state
         again = node.keeps_state and seen[made.node] > 1
         names[id(node)] = f"{made.node}#{seen[made.node]}" if again else made.node
+    by_text = {id(node): name for node, name in reversed(called)}
     done: dict[int, LogicalNode] = {}
     for node in plan.nodes():
-        done[id(node)] = replace(node.with_inputs([done[id(i)] for i in node.inputs]), identity=names[id(node)])
+        over = node.with_inputs([done[id(i)] for i in node.inputs])
+        done[id(node)] = replace(over, identity=names[id(node)], called=by_text.get(id(node), ""))
     return LogicalPlan(tuple(replace(o, node=done[id(o.node)]) for o in plan.outputs))
 
 

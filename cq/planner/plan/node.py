@@ -116,11 +116,13 @@ class LogicalNode:
     """Base of all operators. Subclasses set `schema` in `__post_init__` and validate themselves there.
 
     copies: how many operators of the query the node stands for.  identity: see `cq.planner.plan.identity`.
+    called: what the text calls its rows (a view, a name of WITH).
     """
 
     span: Span = field(default=NOWHERE, compare=False, kw_only=True)
     copies: int = field(default=1, compare=False, repr=False, kw_only=True)
     identity: str = field(default="", compare=False, repr=False, kw_only=True)
+    called: str = field(default="", compare=False, repr=False, kw_only=True)
     schema: Schema = field(init=False, compare=False, repr=False)
 
     operator: ClassVar[str] = ""  # the name its four files share
