@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from cq.errors import Span, compile_error
@@ -10,6 +9,7 @@ from cq.grammar import ast
 from cq.grammar.build_expressions import ExpressionBuilder
 from cq.grammar.comparing import RowOfValues
 from cq.grammar.lexer import Lexed, Token
+from cq.records import replace
 
 WINDOW_FUNCTIONS = frozenset(["tumble", "hop", "cumulate", "session"])
 GROUP_BY_ALL = "ALL"

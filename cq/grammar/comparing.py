@@ -6,18 +6,18 @@ They are short forms: what a text means by them is built of plain comparisons an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast
+from cq.records import dataclass, replace
 
 _ROWS, _VALUE = "$rows", "$value"  # names that hide none of the query around
 _LEAST_OF_ANY = {">": "MIN", ">=": "MIN", "<": "MAX", "<=": "MAX"}
 _OTHER = {"MIN": "MAX", "MAX": "MIN"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class RowOfValues:
     """`(a, b)` with two values or more: one side of a comparison, or keys."""
 
