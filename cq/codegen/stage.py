@@ -22,6 +22,7 @@ from cq.lang.expressions import Call, Cast, walk
 from cq.lang.types import Kind, Physical
 from cq.planner.physical import stages as planned
 from cq.planner.physical.branches import Branch, sees, turns
+from cq.planner.physical.classify import stateless_prefix
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.layout import abi
@@ -48,12 +49,16 @@ EVENTS_ONLY = (PortSpec("events", ()),)  # what a PARTIAL stage sends on
 
 
 def write_stage(
-    spec: planned.Stage, globals_: Iterable[str], contents: Mapping[str, str], passes_watermarks: bool = False
+    spec: planned.Stage,
+    globals_: Iterable[str],
+    contents: Mapping[str, str],
+    passes_watermarks: bool = False,
+    counting: bool = False,
 ) -> WrittenStage:
     """A stage of the physical plan.
 
     contents: of each operator with state, by identity, what it keeps (cq/planner/plan/identity.py).
-    passes_watermarks: its rows carry theirs to the next stage.
+    passes_watermarks: its rows carry theirs to the next stage.  counting: it counts the rows of its operators.
     """
     plan = spec.plan
     fills = spec.way is Way.PARTIAL
@@ -72,6 +77,9 @@ def write_stage(
     computed = computed_times(stage, inputs)
     if len(spec.branches) > 1:
         stage.sees, stage.turns = sees(plan, spec.branches), turns(plan)
+    if counting:
+        stage.prefix = stateless_prefix(plan)
+        stage.count_rows()
     loops = {} if spec.collects else _write_row_loops(stage, inputs, spec.branches)
     if not fills:
         _write_closers(stage)
@@ -99,6 +107,7 @@ def write_stage(
         lanes=lanes,
         time_entries=tuple(times),
         passes_watermarks=passes_watermarks,
+        counters=tuple(stage.counters.values()),
         moving=partial(write_moving, spec, tuple(stage.slots), tuple(globals_)),
     )
     watermarks = bool(stage.due) or passes_watermarks

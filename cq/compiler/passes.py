@@ -32,13 +32,17 @@ MAX_TEXT_BYTES = 1 << 20  # of a query file (`cq limits`)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A query text and everything its compilation depends on. settings: override what the text SETs."""
+    """A query text and everything its compilation depends on. settings: override what the text SETs.
+
+    counting: kernels count the rows of every operator.
+    """
 
     source: SourceText
     inputs: Inputs
     variables: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, int] = field(default_factory=dict)
     workers: int = 1
+    counting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ def _emit(request: Request, parts: tuple[PhysicalPlan, ...]) -> tuple[Job, ...]:
     from cq.runtime.layout.job import verify_job
 
     try:
-        return tuple(verify_job(write_job(part)) for part in parts)
+        return tuple(verify_job(write_job(part, request.counting)) for part in parts)
     except CompileError as error:
         raise error.at(request.source) from None
 
@@ -205,6 +209,12 @@ class Compiled:
             other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
             self._by_workers[workers] = other
         return self._by_workers[workers]
+
+    def counting(self) -> Compiled:
+        """The same query, with kernels that count the rows of every operator."""
+        other = Compiled(replace(self.request, counting=True))
+        other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
+        return other
 
     def take_over(self, earlier: Compiled) -> None:
         """What an earlier compilation of the same text made of the same plan need not be made again."""
