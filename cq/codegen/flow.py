@@ -102,8 +102,9 @@ class StagePlan:
         self._next_word += count
         return first
 
-    def count_rows(self) -> None:
-        """Every operator of the stage has words that count."""
+    def count_rows(self, prefix: set[int]) -> None:
+        """Every operator of the stage has words that count. prefix: those, by id, that run in several branches."""
+        self.prefix = prefix
         for node in self.plan.nodes():
             self.counters[id(node)] = Counter(self.scratch_words(1, "GIVEN"), self.scratch_words(1, "LATE"))
 

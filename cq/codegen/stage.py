@@ -78,19 +78,14 @@ def write_stage(
     if len(spec.branches) > 1:
         stage.sees, stage.turns = sees(plan, spec.branches), turns(plan)
     if counting:
-        stage.prefix = stateless_prefix(plan)
-        stage.count_rows()
+        stage.count_rows(stateless_prefix(plan))
     loops = {} if spec.collects else _write_row_loops(stage, inputs, spec.branches)
     if not fills:
         _write_closers(stage)
     finishers = _write_finishers(stage)
     _write_serve(stage)
     _write_kernel(stage, loops, finishers)
-    lanes = None
-    if spec.branches:
-        most = max(stage.turns.get(id(n), 1) for n in inputs)
-        entry = write_lanes(stage, inputs, spec.branches)
-        lanes = Lanes(entry=entry, count=spec.lanes, branches=len(spec.branches), turns=most)
+    lanes = _lanes(stage, spec, inputs) if spec.branches else None
     times = [write_times(stage, source, port) for port, source in computed.items()]
     made = Stage(
         name=spec.name,
@@ -112,6 +107,13 @@ def write_stage(
     )
     watermarks = bool(stage.due) or passes_watermarks
     return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), watermarks, stage.columns)
+
+
+def _lanes(stage: StagePlan, spec: planned.Stage, inputs: Sequence[LogicalNode]) -> Lanes:
+    """How its rows are told apart; writes the function that does it."""
+    most = max(stage.turns.get(id(n), 1) for n in inputs)
+    entry = write_lanes(stage, inputs, spec.branches)
+    return Lanes(entry=entry, count=spec.lanes, branches=len(spec.branches), turns=most)
 
 
 def _write_row_loops(stage: StagePlan, inputs: Sequence[LogicalNode], branches: Sequence[Branch]) -> dict[int, str]:
