@@ -217,6 +217,12 @@ def progress_shown(progress: Progress, screen: Screen, quiet: bool) -> Iterator[
     if quiet:
         yield
         return
+
+    def tell(note: str) -> None:
+        screen.before_write()
+        say(f"note: {note}")
+
+    progress.on_note = tell
     with listening(progress.compiles):
         if not sys.stderr.isatty():
             with CompilingNotes(progress, sys.stderr):

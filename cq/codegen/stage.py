@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from cq.codegen import gather, operators
+from cq.codegen.expressions.user import takes_step_bytes
 from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, StagePlan
 from cq.codegen.moving import write_moving
 from cq.codegen.ports import column_specs
 from cq.codegen.scan import computed_times, due_words, write_lanes, write_rows, write_times
 from cq.codegen.writer import expr
-from cq.lang.expressions import Call, Cast, walk
-from cq.lang.types import Kind, Physical
+from cq.lang.expressions import walk
+from cq.lang.types import Kind
 from cq.planner.physical import stages as planned
 from cq.planner.physical.branches import Branch, sees, turns
 from cq.planner.physical.classify import stateless_prefix
@@ -27,7 +28,7 @@ from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.job import Grid, Lanes, PortSpec, Stage
+from cq.runtime.layout.job import Grid, Lanes, PortSpec, Stage, UserCall
 from cq.ways import Way
 
 
@@ -98,6 +99,7 @@ def write_stage(
         constants=stage.constants.pack(),
         ports=ports,
         sites=tuple(stage.sites.sites),
+        user_calls=tuple(UserCall(word, f) for f, word in stage.constants.user_functions.items()),
         groups=tuple(stage.groups),
         lanes=lanes,
         time_entries=tuple(times),
@@ -139,7 +141,7 @@ def _write_closers(stage: StagePlan) -> None:
 
 
 def _uses_step_bytes(plan: LogicalPlan) -> bool:
-    """Whether some expression makes text of its own."""
+    """Whether some expression takes bytes that live for one step."""
     for node in plan.nodes():
         if node.input_keys is not None and any(f.type.kind is Kind.ARRAY for f in node.schema.fields):
             return True  # ARRAY_AGG makes them
@@ -147,7 +149,7 @@ def _uses_step_bytes(plan: LogicalPlan) -> bool:
         if copies(node) if callable(copies) else copies:
             return True
         for e, _ in node.expressions():
-            if any(isinstance(x, Call | Cast) and x.type.physical is Physical.BYTES for x in walk(e)):
+            if any(map(takes_step_bytes, walk(e))):
                 return True
     return False
 

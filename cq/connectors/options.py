@@ -109,6 +109,11 @@ SOURCE_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
         ),
         "format": _FORMAT,
         "compression": _COMPRESSION,
+        "follow": OptionDef(
+            OptionKind.BOOLEAN,
+            "csv, json: whether to wait for more rows at the end of the file, as tail -F does",
+            "false",
+        ),
         "bad_rows": OptionDef(OptionKind.PATH, "the file to which on_error = 'dead_letter' writes unreadable rows"),
         **CSV_OPTIONS,
         **ROW_OPTIONS,

@@ -75,6 +75,7 @@ class Progress:
     began: float | None = None  # when the first row was asked for: everything is compiled
     stop: bool = False
     on_stop: list[Callable[[], None]] = field(default_factory=list)
+    on_note: Callable[[str], None] = lambda note: None  # told what happens to an input, when the run comes to it
 
     def compiles(self, what: str, done: int, total: int) -> None:
         """So many functions of this are compiled."""
@@ -100,6 +101,7 @@ class RunSummary:
     hashes: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0  # from the first row asked for to the end
     start_seconds: float = 0.0  # before that: compiling, opening
+    notes: list[str] = field(default_factory=list)  # what happened to inputs: a followed file was replaced
     interrupted: bool = False
     limited: bool = False
     output_closed: bool = False  # whoever read standard output has gone
@@ -111,6 +113,7 @@ class Feed:
     def __init__(self, stream: SourceDef, source: Source, progress: Progress) -> None:
         self.stream, self.name, self.source = stream, stream.name, source
         self._progress = progress
+        self._noted = 0
         name = self.name
         progress.rows_in[name] = 0
         progress.shares[name] = source.share_done
@@ -122,10 +125,17 @@ class Feed:
         for batch in self.source.batches():
             if self._progress.stop:
                 break
+            self._tell()
             self._progress.rows_in[self.name] += batch.batch.num_rows
             yield batch
+        self._tell()
         if self._progress.stop:
             raise Interrupted
+
+    def _tell(self) -> None:
+        for note in self.source.notes[self._noted :]:
+            self._noted += 1
+            self._progress.on_note(note)
 
 
 class Delivery:

@@ -14,6 +14,7 @@ from cq.workloads.linear_road.profiles import PROFILES
 from cq.workloads.nexmark import streams as nexmark
 from cq.workloads.nexmark.events import MAX_DISORDER
 from cq.workloads.registry import MAX_INTERVAL_US, MAX_ROWS, SEED, Parameter, Workload
+from cq.workloads.transactions import streams as transactions
 
 __all__ = ["FORMATS", "WORKLOADS", "Parameter", "Workload", "workload_named", "write"]
 
@@ -26,6 +27,15 @@ _NEXMARK = {
     "disorder": Parameter(int, 1, "events that change places with each other; 1: none do", 1, MAX_DISORDER),
 }
 _ORDERS = Parameter(int, 15_000, "orders of the whole database, which decide the keys; 1,500,000 are scale 1", 1, 10**9)
+_MAX_KEYS = 10**7
+_ACCOUNTS = Parameter(int, 10_000, "accounts, numbered from 0, and as many assets", 2, _MAX_KEYS)
+_INTERVAL = Parameter(int, 100, "microseconds between event times", 0, MAX_INTERVAL_US)
+_ACCESSES = {
+    "theta": Parameter(float, 0.6, _THETA.doc, 0, 4),
+    "partitions": Parameter(int, 1, "key ranges; the partition of a key is its remainder", 1, 1024),
+    "several": Parameter(float, 0.25, "share of the transactions that name keys of several partitions", 0, 1),
+    "length": Parameter(int, 4, "partitions of such a transaction", 1, 1024),
+}
 
 _ALL = (
     Workload(
@@ -174,6 +184,45 @@ _ALL = (
         tpch.REGION,
         {"rows": Parameter(int, 5, _ROWS.doc, 0, MAX_ROWS), "seed": SEED},
         tpch.region,
+    ),
+    Workload(
+        "ledger",
+        "Streaming Ledger: deposits, and transfers of money and assets between accounts",
+        transactions.LEDGER_SCHEMA,
+        {
+            "rows": _ROWS,
+            "seed": SEED,
+            "accounts": _ACCOUNTS,
+            "transfers": Parameter(float, 0.5, "share of transfers", 0, 1),
+            **_ACCESSES,
+            "interval_us": _INTERVAL,
+        },
+        transactions.ledger,
+    ),
+    Workload(
+        "ledger_accounts",
+        "Streaming Ledger: what is in each account before the first event",
+        transactions.ACCOUNTS_SCHEMA,
+        {
+            "rows": Parameter(int, 10_000, _ACCOUNTS.doc, 0, _MAX_KEYS),
+            "balance": Parameter(int, 20_000, "in each account; 0: most transfers are refused at first", 0, 10**12),
+        },
+        transactions.ledger_accounts,
+    ),
+    Workload(
+        "toll_reports",
+        "Toll Processing: which vehicle is in which segment, and how fast",
+        transactions.REPORTS_SCHEMA,
+        {
+            "rows": _ROWS,
+            "seed": SEED,
+            "segments": Parameter(int, 100, "segments, numbered from 0", 1, _MAX_KEYS),
+            "theta": Parameter(float, 0.2, _THETA.doc, 0, 4),
+            "vehicles": Parameter(int, 100_000, "vehicles, numbered from 0", 1, 10**9),
+            "broken": Parameter(float, 0.0, "share of speeds that are -1", 0, 1),
+            "interval_us": _INTERVAL,
+        },
+        transactions.toll_reports,
     ),
 )
 

@@ -27,6 +27,7 @@ from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
 from cq.errors import DataError
 from cq.lang import error_places
+from cq.lang.functions.user import UserFunction
 from cq.lang.schema import Field
 from cq.planner.physical import chain, choose
 from cq.planner.physical.turns import gathered
@@ -106,11 +107,15 @@ class Outcome:
 
 
 class Prepared:
-    """A query text, bound; `give` sets what its streams read, and may be called again."""
+    """A query text, bound; `give` sets what its streams read, and may be called again.
 
-    def __init__(self, text: str) -> None:
+    functions: those of the user that it calls.
+    """
+
+    def __init__(self, text: str, functions: Sequence[UserFunction] = ()) -> None:
         self._given: dict[str, pa.Table] = {}
-        self.compiled: Compiled = compile(text, inputs=Inputs(Access(Path.cwd()), self._given))
+        inputs = Inputs(Access(Path.cwd()), self._given)
+        self.compiled: Compiled = compile(text, inputs=inputs, functions=functions)
         self.fields: dict[str, tuple[Field, ...]] = {s.name: s.fields for s in self.compiled.streams}
 
     def give(self, inputs: Mapping[str, Rows], cuts: Sequence[int] = ()) -> None:
@@ -120,6 +125,10 @@ class Prepared:
             loose = [Field(f.name, f.type, True) for f in fields]
             batch = batch_of(list(inputs.get(name, ())), loose)
             self._given[name] = pa.Table.from_batches(list(_slices(batch, cuts)), batch.schema)
+
+    def give_tables(self, tables: Mapping[str, pa.Table]) -> None:
+        """The rows of every stream, as they are."""
+        self._given.update(tables)
 
     def reference(self) -> Outcome:
         return self.run("reference", RunOptions())

@@ -14,6 +14,7 @@ from pyarrow import csv, parquet
 from cq.errors import UsageError
 from cq.workloads import WORKLOADS, workload_named, write
 from cq.workloads.draws import Zipf, mix, mix_columns, normal_table, poisson, splitmix64
+from cq.workloads.transactions.keys import Keys
 
 SMALL = {
     "linear_road": {"profile": "tiny", "rows": 20_000},
@@ -24,6 +25,9 @@ SMALL = {
     "nexmark_auction": {"rows": 1_000},
     "nexmark_bid": {"rows": 1_000},
     "nexmark_side": {"rows": 1_000},
+    "ledger": {"rows": 1_000},
+    "ledger_accounts": {"rows": 1_000},
+    "toll_reports": {"rows": 1_000},
     **{name: {"rows": 500} for name in WORKLOADS if name.startswith("tpch_")},
 }
 
@@ -337,6 +341,41 @@ def test_keys_of_tpch_meet():
     assert min(table("tpch_customer")["c_acctbal"].to_pylist()) < 0
 
 
+# --- transactions -------------------------------------------------------------------------------------------------
+
+
+def drawn(accesses=4, events=4_000, **chosen):
+    """The keys of transactions, a column for each access."""
+    keys = Keys(**{"n": 96, "theta": 0.6, "partitions": 8, "several": 0.5, "length": 3, "accesses": accesses, **chosen})
+    event = mix_columns(1, np.arange(events))
+    found = []
+    for slot in range(accesses):
+        found.append(keys.draw(event, slot, slot, found))
+    return np.stack(found, axis=1)
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.6, 4.0])
+def test_a_transaction_names_no_row_twice(theta):
+    for chosen in ({}, {"n": 12}, {"n": 4}, {"n": 33, "partitions": 2, "accesses": 16}):
+        keys = drawn(theta=theta, **chosen)
+        assert all(len(set(row)) == len(row) for row in keys.tolist())
+        assert keys.min() >= 0 and keys.max() < chosen.get("n", 96)
+
+
+def test_transactions_are_in_one_partition_or_go_round_those_that_follow():
+    steps = (drawn(several=0.25) % 8 - drawn(several=0.25)[:, :1] % 8) % 8
+    shapes = Counter(map(tuple, steps.tolist()))
+    assert set(shapes) == {(0, 0, 0, 0), (0, 1, 2, 0)}
+    assert abs(shapes[0, 1, 2, 0] / 4_000 - 0.25) < 0.02
+
+
+def test_the_most_frequent_keys_are_as_frequent_as_the_skew_says():
+    keys = drawn(accesses=1, events=200_000, n=10_000, partitions=1)
+    counts = sorted(Counter(keys[:, 0].tolist()).values(), reverse=True)
+    for first, expected in ((1, 0.010), (10, 0.046), (100, 0.142)):
+        assert abs(sum(counts[:first]) / 200_000 - expected) < 0.003
+
+
 # --- golden -------------------------------------------------------------------------------------------------------
 
 
@@ -357,6 +396,9 @@ def test_keys_of_tpch_meet():
         ("nexmark_auction", {"seed": 2, "disorder": 7}, "de1acdbcfb6710d6"),
         ("nexmark_bid", {}, "49f2412737f7af94"),
         ("nexmark_bid", {"seed": 9, "rate": 3, "disorder": 100, "flink_bidders": True}, "c215c02a53d7aef7"),
+        ("ledger", {}, "b9bceef42cc161a6"),
+        ("ledger", {"seed": 2, "theta": 1.2, "partitions": 7, "transfers": 0.8}, "b8269a873f24d47c"),
+        ("toll_reports", {"broken": 0.1}, "a6094ee5fb617780"),
     ],
 )
 def test_the_first_ten_thousand_rows_never_change(name, options, expected):

@@ -1,0 +1,131 @@
+"""Streaming Ledger, Grep and Sum, Online Bidding and Toll Processing, with the parameters of the paper.
+
+Each value of an event is drawn from a hash of the seed and the event's number, so fewer rows are a prefix of more. The
+first rows of tables are streams, too, whose events come a second before the first one of the application.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from cq.workloads.batches import BATCH_ROWS
+from cq.workloads.bids import START_US
+from cq.workloads.draws import Ints, Zipf, mix_columns, mix_more, under
+from cq.workloads.transactions.keys import Keys, positive, share
+
+_NUMBER, _NUMBERS, _TIME = pa.int64(), pa.list_(pa.int64()), pa.timestamp("us")
+SECOND_US = 1_000_000
+
+
+def _schema(nullable: tuple[str, ...] = (), **columns: pa.DataType) -> pa.Schema:
+    return pa.schema([pa.field(name, type, nullable=name in nullable) for name, type in columns.items()])
+
+
+LEDGER_SCHEMA = _schema(
+    ("from_account", "from_asset"), ts=_TIME, kind=pa.string(), from_account=_NUMBER, to_account=_NUMBER,
+    from_asset=_NUMBER, to_asset=_NUMBER, amount=_NUMBER, units=_NUMBER,
+)  # fmt: skip
+ACCOUNTS_SCHEMA = _schema(ts=_TIME, id=_NUMBER, balance=_NUMBER)
+REPORTS_SCHEMA = _schema(ts=_TIME, vid=_NUMBER, seg=_NUMBER, speed=_NUMBER)
+
+# Fields: what the draws of an event are for, beside those of keys.
+LEDGER, TOLLS = 100, 101
+KIND, AMOUNT, UNITS, VEHICLE, SEGMENT, SPEED = range(120, 126)
+
+AMOUNTS, ASSET_UNITS, SPEEDS = 10_000, 1_000, 101  # of each the values from 0 on, one fewer
+FROM_ACCOUNT, TO_ACCOUNT, FROM_ASSET, TO_ASSET = range(4)
+
+
+def ledger(
+    rows: int = 1_000_000,
+    seed: int = 1,
+    accounts: int = 10_000,
+    theta: float = 0.6,
+    transfers: float = 0.5,
+    partitions: int = 1,
+    several: float = 0.25,
+    length: int = 4,
+    interval_us: int = 100,
+) -> Iterator[pa.RecordBatch]:
+    """`rows` deposits and transfers between accounts and between assets, which are as many.
+
+    A deposit has no accounts that it takes from.
+    """
+    keys = Keys(accounts, theta, partitions, several, length, 4)
+
+    def make(number: Ints) -> list[pa.Array]:
+        event = mix_columns(LEDGER, seed, number)
+        transfer = share(mix_more(event, KIND), transfers)
+        from_account = keys.draw(event, FROM_ACCOUNT, 0, ())
+        to_account = keys.draw(event, TO_ACCOUNT, np.where(transfer, 1, 0), (from_account,))
+        from_asset = keys.draw(event, FROM_ASSET, 2, ())
+        to_asset = keys.draw(event, TO_ASSET, np.where(transfer, 3, 1), (from_asset,))
+        return [
+            _times(number, interval_us),
+            _words(("deposit", "transfer"), transfer.astype(np.int64)),
+            pa.array(from_account, mask=~transfer),
+            pa.array(to_account),
+            pa.array(from_asset, mask=~transfer),
+            pa.array(to_asset),
+            pa.array(under(mix_more(event, AMOUNT), AMOUNTS)),
+            pa.array(under(mix_more(event, UNITS), ASSET_UNITS)),
+        ]
+
+    return _batches(make, LEDGER_SCHEMA, rows)
+
+
+def ledger_accounts(rows: int = 10_000, balance: int = 20_000) -> Iterator[pa.RecordBatch]:
+    """Every account with what it has at first; with 0 many transfers are refused, with 10^6 none is for long."""
+
+    def make(number: Ints) -> list[pa.Array]:
+        return [_opening(number), pa.array(number), pa.array(np.full(len(number), balance))]
+
+    return _batches(make, ACCOUNTS_SCHEMA, rows)
+
+
+def toll_reports(
+    rows: int = 1_000_000,
+    seed: int = 1,
+    segments: int = 100,
+    theta: float = 0.2,
+    vehicles: int = 100_000,
+    broken: float = 0.0,
+    interval_us: int = 100,
+) -> Iterator[pa.RecordBatch]:
+    """`rows` traffic reports: which vehicle is in which segment, and how fast. broken: share of speeds that are -1."""
+    zipf = Zipf(segments, theta)
+    places = np.argsort(mix_columns(TOLLS, np.arange(segments)), kind="stable")
+
+    def make(number: Ints) -> list[pa.Array]:
+        event = mix_columns(TOLLS, seed, number)
+        drawn = mix_more(event, SPEED)
+        return [
+            _times(number, interval_us),
+            pa.array(under(mix_more(event, VEHICLE), vehicles)),
+            pa.array(places[zipf.ranks(positive(mix_more(event, SEGMENT)))]),
+            pa.array(np.where(share(mix_more(drawn, SPEED), broken), -1, under(drawn, SPEEDS))),
+        ]
+
+    return _batches(make, REPORTS_SCHEMA, rows)
+
+
+def _batches(make: Callable[[Ints], list[pa.Array]], schema: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
+    for first in range(0, rows, BATCH_ROWS):
+        number = np.arange(first, min(first + BATCH_ROWS, rows), dtype=np.int64)
+        yield pa.RecordBatch.from_arrays(make(number), schema=schema)
+
+
+def _times(number: Ints, interval_us: int) -> pa.Array:
+    return pa.array(START_US + number * interval_us).view(_TIME)
+
+
+def _opening(number: Ints) -> pa.Array:
+    """A second before the first event."""
+    return pa.array(np.full(len(number), START_US - SECOND_US)).view(_TIME)
+
+
+def _words(words: tuple[str, ...], which: Ints) -> pa.Array:
+    return pa.array(words).take(pa.array(which))
