@@ -111,7 +111,7 @@ def write_stage(
     return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), watermarks, stage.columns)
 
 
-def _lanes(stage: StagePlan, spec: planned.Stage, inputs: Sequence[LogicalNode]) -> Lanes:
+def _lanes(stage: StagePlan, spec: planned.Stage, inputs: tuple[LogicalNode, ...]) -> Lanes:
     """How its rows are told apart; writes the function that does it."""
     most = max(stage.turns.get(id(n), 1) for n in inputs)
     entry = write_lanes(stage, inputs, spec.branches)
