@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from cq.codegen.expressions.emit import emit
@@ -23,6 +22,7 @@ from cq.lang.expressions import Expr, can_fail
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import sources_of
+from cq.records import dataclass, field, replace
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.job import Counter, Grid, GroupKey, Groups, Met, PortSpec, Slot, TableShape

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from cq.lang import error_places
 from cq.lang.types import MAX_DECIMAL_DIGITS, to_arrow
 from cq.lang.value_text import size_text
 from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, NO_MEMORY_LIMIT
+from cq.records import dataclass, field
 from cq.runtime.engine.clock import Fault
 from cq.runtime.engine.engine import BATCH_ROWS, Engine
 from cq.runtime.engine.failure import EngineFailure

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cq.compiler.passes import Compiled
 from cq.connectors.protocol import Sink, Source, SourceBatch
 from cq.connectors.rowhash import RowHash
 from cq.errors import Diagnostic, UsageError
+from cq.records import dataclass, field
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -3,13 +3,13 @@ the place of the production and its values: tokens, nodes, tuples, or None for w
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast
 from cq.grammar.intervals import read_amount, read_fields, read_summands, read_unit
 from cq.grammar.lexer import NILADIC, Lexed, Token
+from cq.records import replace
 
 
 class ExpressionBuilder:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from cq.errors import Span
 from cq.grammar import ast
 from cq.grammar.build_expressions import ExpressionBuilder
 from cq.grammar.lexer import Lexed, Token
+from cq.records import replace
 
 WINDOW_FUNCTIONS = frozenset(["tumble", "hop", "cumulate", "session"])
 GROUP_BY_ALL = "ALL"

@@ -10,10 +10,10 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from cq.errors import Diagnostic, Span
 from cq.grammar.ast import Comment
+from cq.records import dataclass, field
 
 MAX_TEXT_BYTES = 1 << 20
 MAX_TOKENS = 200_000  # and so at most 100,000 values in a list

@@ -6,7 +6,6 @@ A stage is one loop, so time is known of a stage and never of an operator inside
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from cq.errors import printable
@@ -14,6 +13,7 @@ from cq.lang.value_text import size_text
 from cq.planner.explain import Facts, staged_facts, title
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan
+from cq.records import dataclass
 from cq.ways import Way
 
 ONE_LOOP = "time is that of a stage: its operators run as one loop"

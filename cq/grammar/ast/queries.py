@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Literal, TypeAlias
 
 from cq.errors import NOWHERE, Span
 from cq.grammar.ast.nodes import Node, node
+from cq.records import field
 
 # ---------------------------------------------------------------------------------------------------------- types
 

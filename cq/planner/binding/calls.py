@@ -7,7 +7,6 @@ operators that do.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
@@ -27,6 +26,7 @@ from cq.planner.binding.window_functions import expanded
 from cq.planner.operators import Lag, OrderKey
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.fold import folded
+from cq.records import dataclass, field, replace
 
 WINDOW_BOUNDS = {
     "tumble_start": 0, "hop_start": 0, "session_start": 0, "window_start": 0,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -36,6 +35,7 @@ from cq.planner.binding.windows import TABLE_PARAMETERS, split_table_arguments, 
 from cq.planner.operators import OrderKey
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass, field, replace
 
 
 class Names(Protocol):

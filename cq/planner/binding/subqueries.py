@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cq.errors import CompileError, Diagnostic, Span, compile_error
@@ -44,6 +43,7 @@ from cq.planner.binding.windows import with_windows
 from cq.planner.operators import Filter, Join, SemiJoin
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass, replace
 
 INSIDE = Clause(
     "a sub-query that names columns of the query around it", advice="group in a derived table, and test its rows"

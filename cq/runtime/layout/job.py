@@ -8,10 +8,10 @@ diamond in the plan is inside one stage too (docs/decisions/one-loop-a-stage.md)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from cq.lang.functions.user import UserFunction
 from cq.lang.types import DataType
+from cq.records import dataclass
 from cq.runtime.layout.abi import Storage
 from cq.ways import Way
 
