@@ -126,9 +126,7 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("INSERT OVERWRITE is not supported", "write INSERT INTO; a sink starts empty", "INSERT OVERWRITE"),
     *_phrases("SELECT TOP is not SQL", "write LIMIT n at the end", "SELECT TOP"),
     *_phrases("{} is not supported", "remove it: nothing else changes the rows", "FOR UPDATE"),
-    *_phrases(
-        "{} is not a statement", "the summary of cq run shows the rates; cq explain shows plans", "EXPLAIN ANALYZE"
-    ),
+    *_phrases("{} is not a statement", "cq explain --analyze runs the query and shows what it did", "EXPLAIN ANALYZE"),
     *_phrases("{} is not a statement", "write EXPLAIN or EXPLAIN LOGICAL", "EXPLAIN PLAN", "EXPLAIN EXTENDED"),
     *_phrases(
         "{} is not supported here", "give the key where it is used: GROUP BY, OVER (PARTITION BY …)", "PARTITIONED BY"
