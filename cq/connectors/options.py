@@ -7,8 +7,9 @@ and BOOLEAN) in lower case.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from cq.records import dataclass
 
 
 class OptionKind(Enum):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cq.connectors.options import OPEN_CONNECTORS, SINK_OPTIONS, SOURCE_OPTIONS, OptionDef
@@ -36,6 +35,7 @@ from cq.planner.plan.fold import folded
 from cq.planner.plan.logical import SinkDef
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
+from cq.records import dataclass, field, replace
 
 CONSTANTS = "values"
 Options = Mapping[str, str]
