@@ -484,6 +484,19 @@ class Job:
                 self._steps.push(stream, batch)
         self._wake()
 
+    def idle(self, stream: str) -> None:
+        """A stream with an IDLE TIMEOUT has nothing for now: no other waits for it, until rows are pushed to it again.
+
+        Those come behind everything that could be processed by then; of them a row below the watermark is late.
+        """
+        with self._lock:
+            self._demand_open(stream)
+            if self._streams[stream].idle_us is None:
+                help = ("declare it: WATERMARK FOR column IDLE TIMEOUT INTERVAL '10' SECOND",)
+                raise UsageError(Diagnostic("CQ0602", f"stream {stream} is declared without IDLE TIMEOUT", help=help))
+            self._steps.silence(stream)
+        self._wake()
+
     def end(self, stream: str | None = None) -> None:
         """A stream, or every stream, has no more rows: what only the end decides is decided."""
         with self._lock:

@@ -165,6 +165,10 @@ def summary_text(summary: RunSummary, hashes: bool = False) -> str:
         *([f"{summary.late_rows:,} late"] if summary.late_rows else []),
         *([f"{bad:,} unreadable"] if bad else []),
         *([f"{blank:,} blank line{'s' if blank > 1 else ''}"] if blank else []),
+        *(
+            f"{printable(name)} silent {count:,} time{'s' if count > 1 else ''}"
+            for name, count in summary.silent.items()
+        ),
         f"{summary.seconds:.2f} s"
         + (f" after {summary.start_seconds:.2f} s" if summary.start_seconds >= 0.01 else "")
         + f", {_rate(rows / max(summary.seconds, 1e-9))} rows/s",
@@ -180,7 +184,7 @@ def summary_text(summary: RunSummary, hashes: bool = False) -> str:
 def summary_json(summary: RunSummary) -> str:
     """The same for programs: one object on one line, with the hash of every output."""
     fields = ("engine", "rows_in", "rows_out", "late_rows", "bad_rows", "blank_lines", "seconds", "start_seconds")
-    found = {name: getattr(summary, name) for name in (*fields, "notes", "limited", "interrupted")}
+    found = {name: getattr(summary, name) for name in (*fields, "silent", "notes", "limited", "interrupted")}
     return json.dumps(found | {"hashes": dict(summary.hashes)}, ensure_ascii=False)
 
 

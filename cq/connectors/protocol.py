@@ -113,11 +113,15 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class SourceBatch:
-    """Rows of a source in order, and how many bad rows were left out up to the end of this batch."""
+    """Rows of a source in order, and how many bad rows were left out up to the end of this batch.
+
+    silent: it has no rows, and there were none for as long as the stream's IDLE TIMEOUT.
+    """
 
     batch: pa.RecordBatch
     place: Place
     bad_rows: int = 0
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

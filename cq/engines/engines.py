@@ -10,7 +10,7 @@ from cq.compiler.passes import Compiled
 from cq.connectors.physical_rows import batch_of, rows_of
 from cq.connectors.protocol import BATCH_ROWS
 from cq.connectors.sinks.writers import result_schema
-from cq.engines.feeding import demand_ends, native_packages
+from cq.engines.feeding import demand_ends, demand_no_silence, native_packages
 from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, RunOptions
 from cq.errors import CompileError, DataError, Diagnostic, UsageError, did_you_mean
 
@@ -30,7 +30,7 @@ def _time_by_reference(feeds: Sequence[Feed]) -> None:
 
 def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
     """The bound plan, row by row. It gives its rows at the end, also when that is an error."""
-    from cq.reference.engine import Placed, Session
+    from cq.reference.engine import Placed, Quiet, Session
 
     _time_by_reference(feeds)
     session = Session(compiled.plan)
@@ -38,13 +38,14 @@ def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery
     def enough() -> bool:
         return delivery.full(counts={name: len(rows) for name, rows in session.result.outputs.items()})
 
-    def rows(feed: Feed) -> Iterator[Placed]:
+    def rows(feed: Feed) -> Iterator[Placed | Quiet]:
         types = [f.type for f in feed.stream.fields]
         for taken in feed:
             if enough():
                 return
             for k, row in enumerate(rows_of(taken.batch, types)):
                 yield Placed(row, taken.place.of(k))
+            yield Quiet.SILENT if taken.silent else Quiet.NOW
 
     failed: BaseException | None = None
     try:
@@ -81,6 +82,7 @@ def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
     from cq.spark.run import run_spark
 
     demand_ends(feed.stream for feed in feeds)
+    demand_no_silence(feeds)
     _time_by_reference(feeds)
     inputs = {}
     for feed in feeds:

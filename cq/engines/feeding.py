@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from cq.compiler.passes import Compiled
+from cq.connectors.followed import is_followed
+from cq.connectors.inputs import Inputs
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.sources import open_source
 from cq.engines.protocol import Feed, Progress, RunOptions
@@ -77,7 +79,7 @@ def open_feeds(
                 source = open_source(stream, inputs, wanted.get(stream.name), reserved, natives)
             except CqError as error:
                 raise _at_option(error, compiled, stream.name) from None
-            feeds.append(Feed(stream, source, progress))
+            feeds.append(Feed(stream, source, progress, _idle_s(stream, inputs, len(compiled.sources) > 1)))
     except BaseException:
         for feed in feeds:
             feed.source.close()
@@ -95,6 +97,24 @@ def demand_ends(streams: Iterable[SourceDef]) -> None:
             )
             cause = f"stream {stream.name} has no end, and all rows are needed before the first one is given"
             raise UsageError(Diagnostic("CQ0901", cause, help=(way, "or use cq run and the native engine")))
+
+
+def demand_no_silence(feeds: Iterable[Feed]) -> None:
+    """CQ0901 for a stream whose silences count, where nobody looks at when its rows come."""
+    for feed in feeds:
+        if feed.idle_s is not None:
+            cause = (
+                f"the IDLE TIMEOUT of stream {feed.name} depends on when its rows come, and Spark reads whole inputs"
+            )
+            ways = ("write them to a file first: there a timeout has no effect", "or use the native engine")
+            raise UsageError(Diagnostic("CQ0901", cause, help=ways))
+
+
+def _idle_s(stream: SourceDef, inputs: Inputs, several: bool) -> float | None:
+    """After how many seconds without rows a stream is silent; None for one that others do not wait for, or whose rows
+    are all there."""
+    waits = is_followed(dict(stream.options)) or inputs.goes_on(stream)
+    return stream.idle_us / 1e6 if stream.idle_us is not None and waits and several else None
 
 
 def _at_option(error: CqError, compiled: Compiled, stream: str) -> CqError:

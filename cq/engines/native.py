@@ -22,7 +22,7 @@ from cq.lang.value_text import size_text
 from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, NO_MEMORY_LIMIT
 from cq.records import dataclass, field
 from cq.runtime.engine.clock import Fault
-from cq.runtime.engine.engine import BATCH_ROWS, Engine
+from cq.runtime.engine.engine import BATCH_ROWS, SILENCE, Engine, Silence
 from cq.runtime.engine.failure import EngineFailure
 from cq.runtime.layout.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
 from cq.runtime.layout.job import Job, Site, SourceSpec
@@ -48,10 +48,10 @@ class Reading:
     rows: int = 0
     places: deque[tuple[int, Place]] = field(default_factory=lambda: deque(maxlen=PLACES_KEPT))
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self) -> Iterator[pa.RecordBatch | Silence]:
         """Record batches of the wanted columns. Raises where a row of the source cannot be read."""
         for taken in self.feed:
-            yield self.take(taken)
+            yield SILENCE if taken.silent else self.take(taken)
 
     def take(self, taken: SourceBatch) -> pa.RecordBatch:
         """The wanted columns of a batch, whose place is remembered."""
@@ -126,6 +126,10 @@ class Part:
         """The next rows of a stream."""
         reading = self.readings[self.numbers[stream]]
         self.engine.push(self.numbers[stream], reading.take(batch))
+
+    def silence(self, stream: str) -> None:
+        """Nobody waits for the stream until its next rows."""
+        self.engine.silence(self.numbers[stream])
 
     def end(self, stream: str) -> None:
         """The stream has no more rows."""

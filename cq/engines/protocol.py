@@ -15,7 +15,7 @@ from cq.compiler.passes import Compiled
 from cq.connectors.protocol import Sink, Source, SourceBatch
 from cq.connectors.rowhash import RowHash
 from cq.errors import Diagnostic, UsageError
-from cq.records import dataclass, field
+from cq.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,6 +69,7 @@ class Progress:
 
     rows_in: dict[str, int] = field(default_factory=dict)
     rows_out: dict[str, int] = field(default_factory=dict)
+    silent: dict[str, int] = field(default_factory=dict)  # how often a stream fell silent: see IDLE TIMEOUT
     shares: dict[str, Callable[[], float | None]] = field(default_factory=dict)
     summary: RunSummary | None = None  # of the run, complete when it has ended, also by an error
     compiling: tuple[str, int, int] | None = None  # what was compiled last, functions of it done, of so many
@@ -101,6 +102,7 @@ class RunSummary:
     hashes: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0  # from the first row asked for to the end
     start_seconds: float = 0.0  # before that: compiling, opening
+    silent: dict[str, int] = field(default_factory=dict)  # how often the others went on without a stream
     notes: list[str] = field(default_factory=list)  # what happened to inputs: a followed file was replaced
     interrupted: bool = False
     limited: bool = False
@@ -108,10 +110,23 @@ class RunSummary:
 
 
 class Feed:
-    """One source as engines see it: batches of the columns asked for, counted as they are taken."""
+    """One source as engines see it: batches of the columns asked for, counted as they are taken.
 
-    def __init__(self, stream: SourceDef, source: Source, progress: Progress) -> None:
-        self.stream, self.name, self.source = stream, stream.name, source
+    idle_s: how long it has nothing, while somebody asks, before it is silent; None: never.
+    """
+
+    def __init__(
+        self,
+        stream: SourceDef,
+        source: Source,
+        progress: Progress,
+        idle_s: float | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.stream, self.name, self.source, self.idle_s = stream, stream.name, source, idle_s
+        self._now = now
+        self._nothing_since: float | None = None  # not set while it is silent
+        self._silent = False
         self._progress = progress
         self._noted = 0
         name = self.name
@@ -128,9 +143,23 @@ class Feed:
             self._tell()
             self._progress.rows_in[self.name] += batch.batch.num_rows
             yield batch
+            if self.idle_s is not None and self._falls_silent(batch.batch.num_rows, self.idle_s):
+                self._progress.silent[self.name] = self._progress.silent.get(self.name, 0) + 1
+                yield replace(batch, batch=batch.batch.slice(0, 0), silent=True)
         self._tell()
         if self._progress.stop:
             raise Interrupted
+
+    def _falls_silent(self, rows: int, idle_s: float) -> bool:
+        """Whether the source has just had nothing for that long."""
+        if rows:
+            self._nothing_since, self._silent = None, False
+            return False
+        if self._nothing_since is None:
+            self._nothing_since = self._now()
+        falls = not self._silent and self._now() - self._nothing_since >= idle_s
+        self._silent = self._silent or falls
+        return falls
 
     def _tell(self) -> None:
         for note in self.source.notes[self._noted :]:

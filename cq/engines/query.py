@@ -61,6 +61,7 @@ def run_query(
         summary.start_seconds = (progress.began or ended) - began
         summary.seconds = ended - (progress.began or began)
         summary.rows_in = dict(progress.rows_in)
+        summary.silent = dict(progress.silent)
         summary.rows_out = dict(delivery.rows_out)
         summary.hashes = {name: h.digest for name, h in delivery.hashes.items()}
     return summary

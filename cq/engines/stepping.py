@@ -31,6 +31,10 @@ class Steps(Protocol):
         """Rows of a stream, all its columns, behind all earlier ones."""
         ...
 
+    def silence(self, stream: str) -> None:
+        """Nobody waits for the stream until its next rows, which come behind all rows pushed before them."""
+        ...
+
     def end(self, stream: str) -> None:
         """The stream has no more rows."""
         ...
@@ -89,6 +93,9 @@ class ReferenceSteps:
         for k, row in enumerate(rows_of(batch.batch, types)):
             self._session.push(stream, Placed(row, batch.place.of(k)))
 
+    def silence(self, stream: str) -> None:
+        self._session.silence(stream)
+
     def end(self, stream: str) -> None:
         self._session.end(stream)
 
@@ -132,6 +139,9 @@ class NativeSteps:
 
     def push(self, stream: str, batch: SourceBatch) -> None:
         self._part_of[stream].push(stream, batch)
+
+    def silence(self, stream: str) -> None:
+        self._part_of[stream].silence(stream)
 
     def end(self, stream: str) -> None:
         self._part_of[stream].end(stream)

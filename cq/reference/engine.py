@@ -7,6 +7,7 @@ are queries of their own: each connected part of the plan has its own serials an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 from cq.errors import DataError, Diagnostic, UsageError
@@ -21,7 +22,7 @@ from cq.reference.graph import Delivered, Graph, Position, Stopped
 from cq.reference.merge import Arrival, Merge
 from cq.reference.operator import BEFORE_ALL, NEVER
 
-__all__ = ["Delivered", "Placed", "Position", "ReferenceResult", "Session", "SourceCounts", "run"]
+__all__ = ["Delivered", "Placed", "Position", "Quiet", "ReferenceResult", "Session", "SourceCounts", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,13 @@ class Placed:
 
     row: Row
     place: str
+
+
+class Quiet(Enum):
+    """Stands among the rows of an input where there are none: at the moment, or for so long that it is silent."""
+
+    NOW = "now"
+    SILENT = "silent"
 
 
 @dataclass(slots=True)
@@ -71,8 +79,8 @@ class ReferenceResult:
 class Session:
     """A plan that is fed row by row. Rows wait until the order of admission is known (see `cq.reference.merge`).
 
-    push(source, row), end(source), in any interleaving of the sources; `finish` ends what is still open. Each returns
-    what the call caused: the new rows of every output.
+    push(source, row), silence(source), end(source), in any interleaving of the sources; `finish` ends what is still
+    open. Each returns what the call caused: the new rows of every output.
     """
 
     def __init__(self, plan: LogicalPlan) -> None:
@@ -91,6 +99,10 @@ class Session:
     def push(self, source: str, row: Row | Placed) -> dict[str, list[Delivered]]:
         """One more row of a source."""
         return self._seen(self._part_of[source], lambda part: part.push(source, row))
+
+    def silence(self, source: str) -> dict[str, list[Delivered]]:
+        """Nobody waits for the source until its next row, which comes behind all rows pushed before it."""
+        return self._seen(self._part_of[source], lambda part: part.silence(source))
 
     def end(self, source: str) -> dict[str, list[Delivered]]:
         """The source has ended; after the last one the query has."""
@@ -111,7 +123,7 @@ class Session:
         act(part)
         return {name: rows[before[name] :] for name, rows in part.graph.results.items()}
 
-    def feed(self, inputs: Mapping[str, Iterable[Row | Placed]]) -> ReferenceResult:
+    def feed(self, inputs: Mapping[str, Iterable[Row | Placed | Quiet]]) -> ReferenceResult:
         """Run every part over its whole inputs."""
         for part in self._parts:
             part.run({name: iter(inputs.get(name, s.rows or ())) for name, s in part.sources.items()})
@@ -137,18 +149,32 @@ class _Part:
         result.sources.update(self._counts)
         self._result = result
 
-    def run(self, inputs: Mapping[str, Iterator[Row | Placed]]) -> None:
-        """Pull from whichever source decides, until all have ended, a row fails or all limits are reached."""
-        while not self._over() and (source := self._merge.waits_for()) is not None:
-            try:
-                row = next(inputs[source], None)
-            except Exception as error:  # of the connector; rows of other sources may come before
-                self._merge.broke(source, error)
-                continue
-            if row is None:
-                self.end(source)
-            else:
-                self.push(source, row)
+    def run(self, inputs: Mapping[str, Iterator[Row | Placed | Quiet]]) -> None:
+        """Pull from whichever source decides, until all have ended, a row fails or all limits are reached.
+
+        Silent ones are asked when it has nothing at the moment.
+        """
+        while not self._over() and not self._merge.over:
+            source = self._merge.waits_for()
+            if source is None or self._pull(source, inputs[source]) is Quiet.NOW:
+                for silent in self._merge.silent:
+                    self._pull(silent, inputs[silent])
+
+    def _pull(self, source: str, rows: Iterator[Row | Placed | Quiet]) -> Row | Placed | Quiet | None:
+        """What the source gave next has been taken."""
+        try:
+            row = next(rows, None)
+        except Exception as error:  # of the connector; rows of other sources may come before
+            self._merge.broke(source, error)
+            self._admit()
+            return None
+        if row is None:
+            self.end(source)
+        elif row is Quiet.SILENT:
+            self.silence(source)
+        elif not isinstance(row, Quiet):
+            self.push(source, row)
+        return row
 
     def push(self, source: str, given: Row | Placed) -> None:
         counts = self._counts[source]
@@ -168,6 +194,11 @@ class _Part:
             self._merge.put(Arrival(source, row, time, place, failed))
             self._admit()
 
+    def silence(self, source: str) -> None:
+        if not self._over() and source not in self._merge.silent:
+            self._merge.put(Arrival(source, None, silent=True))
+            self._admit()
+
     def end(self, source: str) -> None:
         if not self._over():
             self._ended.add(source)
@@ -179,7 +210,13 @@ class _Part:
             if source not in self._ended:
                 self.end(source)
 
+    def _speak(self) -> None:
+        """Sources that were silent and have something again are waited for."""
+        for source in self._merge.speaking():
+            self._merge.speak(source, self.graph.speak(source))
+
     def _admit(self) -> None:
+        self._speak()
         while not self._over() and (arrival := self._merge.take()) is not None:
             if arrival.failure is not None:
                 self._fail(arrival.failure, arrival.place)
@@ -188,8 +225,12 @@ class _Part:
                 if arrival.row is not None:
                     self._counts[arrival.source].late += self.graph.row(arrival.source, arrival.row, arrival.time)
                     continue
+                if arrival.silent:
+                    self.graph.silence(arrival.source)
+                    self._speak()
+                    continue
                 self.graph.end(arrival.source)
-                if self._merge.waits_for() is None:
+                if self._merge.over:
                     self.graph.finish()
                     self._tell_late()
             except Stopped as stop:

@@ -64,6 +64,7 @@ class _Progress:
     delay_us: int
     greatest: int = BEFORE_ALL
     ended: bool = False
+    silent: bool = False
 
     def watermark(self) -> int:
         if self.ended:
@@ -133,6 +134,22 @@ class Graph:
             progress.ended = True
             self._move_watermark()
 
+    def silence(self, source: str) -> None:
+        """The source has nothing for now: it holds the watermark no longer."""
+        if source in self._progress:
+            self._progress[source].silent = True
+            self._move_watermark()
+
+    def speak(self, source: str) -> int:
+        """The source is silent no longer: what its running maximum is at least, so that the watermark does not fall."""
+        progress = self._progress.get(source)
+        if progress is None:
+            return BEFORE_ALL
+        progress.silent = False
+        if self.watermark > BEFORE_ALL:
+            progress.greatest = max(progress.greatest, self.watermark + progress.delay_us)
+        return progress.greatest
+
     def finish(self) -> None:
         """All sources have ended: serve what is left, then let the operators know."""
         self.watermark = NEVER
@@ -142,7 +159,9 @@ class Graph:
             self._visit(self._steps, NEVER, lambda operator: operator.on_end())
 
     def _move_watermark(self) -> None:
-        watermark = min(p.watermark() for p in self._progress.values())
+        watermark = min((p.watermark() for p in self._progress.values() if not p.silent), default=BEFORE_ALL)
+        if watermark == NEVER and any(p.silent for p in self._progress.values()):
+            return
         if watermark > self.watermark:
             self.watermark = watermark
             self._serve_instants()

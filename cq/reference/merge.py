@@ -4,6 +4,10 @@ Rows are merged by (running maximum of the source's event time, position of the 
 source keeps its own order and nothing is sorted. The end of a source comes right after its last row; that of an empty
 source at the start. A source without a WATERMARK has no event time: its running maximum stays before all times, so its
 rows, and then its end, come before the rows of all that have one (such sources among themselves by position).
+
+A source with an IDLE TIMEOUT may be silent: right behind its last row, as an end. Nothing waits for it then, until it
+speaks again. Where there is such a source, an arrival is given back when the next one of every source is known, and not
+as soon as none that is unknown can be before it: what was admitted when a source speaks again is seen in the result.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from cq.reference.operator import BEFORE_ALL
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A row of a source, ready to be numbered; with `row` None the end of the source.
+    """A row of a source, ready to be numbered; with `row` None the end of the source, or the beginning of a silence.
 
     number: the row's number in its source, from 1.  place: where errors say it stands.  failure: why its event time
     cannot be computed; such a row moves nothing.
@@ -31,6 +35,7 @@ class Arrival:
     time: int = BEFORE_ALL
     place: str = ""
     failure: Failure | None = None
+    silent: bool = False
 
 
 @dataclass(slots=True)
@@ -61,13 +66,15 @@ class Merge:
     def __init__(self, sources: Sequence[SourceDef]) -> None:
         self._lanes = {s.name: _Lane(s) for s in sources}
         self._open = list(self._lanes.values())
+        self._silent: list[_Lane] = []
+        self._may_be_silent = any(s.idle_us is not None for s in sources)
 
     def put(self, arrival: Arrival) -> None:
         """Add the next arrival of a source. After the end of a source there is nothing."""
         lane = self._lanes[arrival.source]
         assert not lane.ended, f"a row of {arrival.source} after its end"
         if arrival.row is None:
-            lane.ended = True
+            lane.ended = not arrival.silent
         elif arrival.time > lane.greatest:
             lane.greatest = arrival.time
         lane.waiting.append((lane.greatest, arrival))
@@ -76,23 +83,54 @@ class Merge:
         """The source has a next row, which cannot be read."""
         self._lanes[source].broken = error
 
+    @property
+    def over(self) -> bool:
+        """Whether all sources have ended."""
+        return not self._open and not self._silent
+
+    @property
+    def silent(self) -> list[str]:
+        """The sources nobody waits for."""
+        return [lane.source.name for lane in self._silent]
+
+    def speaking(self) -> list[str]:
+        """Those of them that have something again."""
+        return [lane.source.name for lane in self._silent if lane.waiting or lane.broken is not None]
+
+    def speak(self, source: str, greatest: int) -> None:
+        """The source is silent no longer; its running maximum is at least this. If it has ended, that comes at once."""
+        lane = self._lanes[source]
+        lane.greatest = max(lane.greatest, greatest)
+        lane.waiting = deque((max(key, greatest), arrival) for key, arrival in lane.waiting)
+        if lane.waiting and lane.waiting[0][1].row is None:
+            lane.waiting[0] = (BEFORE_ALL - 1, lane.waiting[0][1])
+        self._silent.remove(lane)
+        self._open.append(lane)
+
     def take(self) -> Arrival | None:
         """The next arrival of the sequence; None when a source has to speak first (see `waits_for`)."""
         if not self._open:
             return None
         lane = self._open[0] if len(self._open) == 1 else min(self._open, key=_Lane.bound)
-        if not lane.waiting:
+        if not lane.waiting or self._unknown():
             return None
         arrival = lane.waiting.popleft()[1]
         if arrival.row is None:
             self._open.remove(lane)
+            if arrival.silent:
+                self._silent.append(lane)
         return arrival
 
+    def _unknown(self) -> list[_Lane]:
+        """The sources whose next arrival must be known before any other is given back."""
+        return [x for x in self._open if not x.waiting and x.broken is None] if self._may_be_silent else []
+
     def waits_for(self) -> str | None:
-        """The source whose next arrival decides; None when all have ended. Raises why it cannot be read, if so."""
+        """The source whose next arrival decides; None when all have ended or are silent. Raises why it cannot be read,
+        if so."""
         if not self._open:
             return None
-        lane = min(self._open, key=_Lane.bound)
+        lane = min(self._unknown() or self._open, key=_Lane.bound)
         if lane.broken is not None and not lane.waiting:
             raise lane.broken
         return lane.source.name

@@ -70,6 +70,8 @@ NAMES = {
     "options_of_another_system": "CREATE TABLE s (k BIGINT) WITH ('connector' = 'kafka', 'topic' = 's');\n"
     "CREATE TABLE t (k BIGINT) WITH ('connector' = 'filesystem', 'path' = 's.csv');\n"
     "CREATE SINK o WITH ('connector' = 'blackhole');",
+    "idle_timeout_of_months": "CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts IDLE TIMEOUT INTERVAL '1' MONTH) "
+    "WITH (connector = 'memory'); SELECT ts FROM s;",
     "windows_of_late_rows": "CREATE STREAM s (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (late = 'stream:old');\n"
     "SELECT window_end, COUNT(*) AS n FROM TUMBLE(old, ts, INTERVAL '1' MINUTE) GROUP BY window_end;",
     "late_rows_without_a_watermark": "CREATE STREAM s (k BIGINT) WITH (late = 'stream:old'); SELECT k FROM old;",

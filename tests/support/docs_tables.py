@@ -171,7 +171,6 @@ REFUSED = {
     "CREATE TRIGGER t AFTER INSERT ON g INSERT INTO a VALUES (new.auction, 1); SELECT * FROM a",
     "checks of a stream": "CREATE STREAM q (x BIGINT CHECK (x > 0))",
     "defaults of a stream": "CREATE STREAM q (x BIGINT DEFAULT 0)",
-    "idle sources": "CREATE STREAM q (ts TIMESTAMP, WATERMARK FOR ts IDLE TIMEOUT INTERVAL '5' SECOND)",
     "writing into a stream": "INSERT INTO s SELECT * FROM s",
     "upserts": "INSERT INTO o SELECT k FROM s ON CONFLICT DO NOTHING",
     "two INSERTs into one sink": "INSERT INTO o SELECT k FROM s; INSERT INTO o SELECT k FROM r",

@@ -255,8 +255,8 @@ class StreamBinder:
         source = SourceDef(node.name, fields, as_pairs(options), bounded=is_bounded(options), span=node.name_span)
         source = replace(source, inferred=not plain, unheld=unheld)
         columns = self.columns(fields)
-        time, delay = self.watermark(columns)
-        relation = self.catalog.add_source(replace(source, event_time=time, delay_us=delay))
+        time, delay, idle = self.watermark(columns)
+        relation = self.catalog.add_source(replace(source, event_time=time, delay_us=delay, idle_us=idle))
         shown = self.shown(relation.node, columns, time, node.name)
         late = late_rows(node, relation.node)
         if late is not None:
@@ -302,16 +302,14 @@ class StreamBinder:
         node = Project(scan, exprs, names, at, span=self.node.name_span)
         return relation_of(node, name, f'stream "{name}"')
 
-    def watermark(self, columns: list[Visible]) -> tuple[Expr | None, int]:
-        """What gives rows their event time, and the delay."""
+    def watermark(self, columns: list[Visible]) -> tuple[Expr | None, int, int | None]:
+        """What gives rows their event time, the delay, and after how long without rows the stream is silent."""
         marks = self.node.watermarks
         if not marks:
-            return None, 0
+            return None, 0, None
         mark, *more = marks
         if more:
             raise compile_error("CQ0202", "a stream has one WATERMARK", more[0].span, help="leave one of them out")
-        if mark.idle is not None:
-            raise compile_error("CQ0501", "IDLE TIMEOUT is not supported yet", mark.span, help="remove it")
         found = columns_named(columns, mark.column)
         if not found:
             names = [c.name for c in columns]
@@ -331,7 +329,16 @@ class StreamBinder:
                 label=str(time.type),
                 help=_time_help(mark.column, time.type),
             )
-        return time, self.delay(mark)
+        return time, self.delay(mark), None if mark.idle is None else self.idle(mark.idle)
+
+    def idle(self, written: ast.IntervalLiteral) -> int:
+        """Microseconds of IDLE TIMEOUT. CQ0403 for none, and for months."""
+        value = folded(self.binder(NOTHING, "an IDLE TIMEOUT").bind(written))
+        if not isinstance(value, Literal) or value.type.kind is not Kind.INTERVAL or value.value <= 0:
+            cause = "an IDLE TIMEOUT is an interval of days or less, above zero"
+            raise compile_error("CQ0403", cause, written.span, help="write IDLE TIMEOUT INTERVAL '10' SECOND")
+        timeout: int = value.value
+        return timeout
 
     def delay(self, mark: ast.Watermark) -> int:
         """Microseconds of `ts - INTERVAL …`. CQ0403 when the bound is of any other form."""

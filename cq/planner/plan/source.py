@@ -18,6 +18,7 @@ class SourceDef:
 
     fields: the columns its connector delivers.  event_time: what gives a row its event time, over `fields`; None when
     it has no WATERMARK.  delay_us: the watermark is the running maximum of the event time minus this.
+    idle_us: after so long without rows no other source waits for it; None: they always do.
     inferred: whether nobody declared the fields, so that they may be a guess.  unheld: columns of no SQL type.
     position: its place among the sources of the file, which breaks ties when sources are merged.
     rows: all its rows, as physical values, where the query says them itself; else None.
@@ -28,6 +29,7 @@ class SourceDef:
     options: tuple[tuple[str, str], ...] = ()
     event_time: Expr | None = None
     delay_us: int = 0
+    idle_us: int | None = None
     bounded: bool = True
     inferred: bool = field(default=False, compare=False)
     unheld: tuple[Unheld, ...] = field(default=(), compare=False)

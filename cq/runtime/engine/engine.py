@@ -35,6 +35,7 @@ from cq.runtime.flow.admission import (
     ADMISSION_SERIAL,
     BREAK_OF_SOURCE,
     END_OF_SOURCE,
+    SILENCE_OF_SOURCE,
     SOURCE_ENDED,
     SOURCE_MAX,
     SOURCE_RING,
@@ -53,15 +54,23 @@ BATCH_ROWS = 16384  # columns of 128 KiB: several fit the second-level cache (me
 OnBatch = Callable[[int, pa.RecordBatch], None]
 
 
+class Silence:
+    """Stands among the batches of a source where it has had nothing for so long that the others go on without it."""
+
+
+SILENCE = Silence()
+Batches = Iterator["pa.RecordBatch | Silence"]
+
+
 class _Feed:
     """Iterators of record batches, the batch of each that was read and not taken yet, and the first error of any."""
 
-    def __init__(self, sources: Sequence[Iterator[pa.RecordBatch]]) -> None:
+    def __init__(self, sources: Sequence[Batches]) -> None:
         self.sources = sources
-        self.waiting: list[pa.RecordBatch | None] = [None] * len(sources)
+        self.waiting: list[pa.RecordBatch | Silence | None] = [None] * len(sources)
         self.broken: dict[int, Exception] = {}
 
-    def peek(self, number: int) -> pa.RecordBatch | None:
+    def peek(self, number: int) -> pa.RecordBatch | Silence | None:
         """The next batch of a source; None at its end, or when it broke: then it gives no more and does not end."""
         if self.waiting[number] is None and number not in self.broken:
             try:
@@ -73,6 +82,11 @@ class _Feed:
     def taken(self, number: int) -> None:
         """The batch is in the engine."""
         self.waiting[number] = None
+
+    def speaks(self, number: int) -> bool:
+        """Whether there is something that ends a silence: rows, the end, or an error."""
+        batch = self.peek(number)
+        return batch is None or (not isinstance(batch, Silence) and batch.num_rows > 0)
 
 
 class Engine:
@@ -114,6 +128,8 @@ class Engine:
         self._loans: list[deque[int]] = [deque() for _ in job.sources]
         self._pushed_rows = list(snapshot.rows) if snapshot is not None else [0] * len(job.sources)
         self._ended = [self._has_ended(source) for source in self._plant.sources]
+        self._silent = [False] * len(job.sources)
+        self._settles = False  # a source has just spoken: admission has to know before anything else is given
         self._stashed: list[deque[pa.RecordBatch]] = [deque() for _ in job.sinks]
         self._threads: list[threading.Thread] = []
         self._clocks: dict[int, SourceClock] = {}
@@ -158,6 +174,22 @@ class Engine:
         with self._host.active():
             self._wait_until(lambda: self._offer_end(source))
 
+    def silence(self, source: int) -> None:
+        """Nobody waits for the source until it gives something, which comes behind all that was given before it."""
+        assert not self._ended[source], "a silence after the end of its source"
+        with self._host.active():
+            self._wait_until(lambda: self._offer_silence(source))
+
+    def _settled(self, source: int) -> bool:
+        """Whether the source may give something now. Before and after one that was silent speaks, all that was given is
+        done: so what is admitted with it and what without does not depend on who was faster."""
+        if not (self._settles or self._silent[source]):
+            return True
+        if self._outcome() == s.RUNNING and not self._idle():
+            return False
+        self._settles = False
+        return True
+
     def event_times(self, source: int, batch: pa.RecordBatch) -> ComputedTimes:
         """The event times of a batch of the columns that the source delivers, for a source that delivers none."""
         with self._host.active():
@@ -170,8 +202,9 @@ class Engine:
         if self._outcome() != s.RUNNING or batch.num_rows == 0:
             return True
         ring = self._host.word(self._plant.sources[source], SOURCE_RING)
-        if not self._host.function("ring_has_room")(ring):
+        if not self._settled(source) or not self._host.function("ring_has_room")(ring):
             return False
+        self._settles, self._silent[source] = self._silent[source], False
         assert batch.num_columns == len(self.job.sources[source].columns), "columns of a source"
         loan = lend(self._host, batch, self._plant.storages[source])
         self._host.set_word(loan, LOAN_FIRST, self._pushed_rows[source])
@@ -183,10 +216,24 @@ class Engine:
 
     def _offer_end(self, source: int, mark: int = END_OF_SOURCE) -> bool:
         """Whether there was room for the mark behind which the source gives no more."""
+        if not self._mark(source, mark):
+            return False
+        self._settles, self._silent[source] = self._silent[source], False
+        self._ended[source] = True
+        return True
+
+    def _offer_silence(self, source: int) -> bool:
+        """Whether there was room for the mark behind which nobody waits for the source; one that is there is enough."""
+        if not self._silent[source]:
+            self._silent[source] = self._mark(source, SILENCE_OF_SOURCE)
+        return self._silent[source]
+
+    def _mark(self, source: int, mark: int) -> bool:
         ring = self._host.word(self._plant.sources[source], SOURCE_RING)
+        if not self._settled(source):
+            return False
         if self._outcome() == s.RUNNING and not self._host.function("ring_push")(ring, mark):
             return False
-        self._ended[source] = True
         self._wake()
         return True
 
@@ -264,7 +311,7 @@ class Engine:
             if not moved:
                 self._rest(seen)
 
-    def run(self, sources: Sequence[Iterator[pa.RecordBatch]], on_batch: OnBatch) -> EngineFailure | None:
+    def run(self, sources: Sequence[Batches], on_batch: OnBatch) -> EngineFailure | None:
         """All results of the sources went to `on_batch(sink, batch)`; the failure that ended the run, if one did.
 
         An exception of an iterator is raised when all that the rows before it cause is delivered, unless that fails.
@@ -287,7 +334,7 @@ class Engine:
                     raise self._deciding(feed.broken)
                 return self.failure
             if not moved:
-                self._rest(seen, IDLE_SLICE_NS if feed.broken else SLICE_NS)
+                self._rest(seen, IDLE_SLICE_NS if feed.broken or any(self._silent) or self._settles else SLICE_NS)
 
     def _deciding(self, broken: Mapping[int, Exception]) -> Exception:
         """The error of the source whose next row admission waits for."""
@@ -301,13 +348,18 @@ class Engine:
             return broken[min(broken, key=bound)]
 
     def _feed(self, feed: _Feed) -> bool:
-        """Whether a source had room for one more batch."""
+        """Whether a source had room for one more batch. One that was silent goes first, and the others wait for it."""
         moved = False
-        for number in range(len(feed.sources)):
+        speaking = next((n for n, silent in enumerate(self._silent) if silent and feed.speaks(n)), None)
+        for number in range(len(feed.sources)) if speaking is None else (speaking,):
             if self._ended[number]:
                 continue
             batch = feed.peek(number)
-            if batch is None:
+            if isinstance(batch, Silence):
+                if self._offer_silence(number):
+                    feed.taken(number)
+                    moved = True
+            elif batch is None:
                 moved = self._offer_end(number, BREAK_OF_SOURCE if number in feed.broken else END_OF_SOURCE) or moved
             elif self._offer(number, batch):
                 feed.taken(number)

@@ -7,6 +7,10 @@ time of some grid a CLOSE goes first; (3) then the row itself. A source's end st
 closing times depend on data tickets carry the minimum in force at each row, and CLOSE stands only where no row does:
 at the end of a source that moves the minimum.
 
+A source may be said to be silent: right behind its last row, as an end. Then nothing waits for it. When it speaks again
+its maximum is at least what lets its watermark be MINIMUM: rows below are late. Whoever feeds it sees to it that all
+sources have been admitted as far as they can be before it speaks, so that again nothing depends on who was faster.
+
 Roles     one at a time, whoever gets ADMISSION_BUSY. The feeder pushes loans and, last, END_OF_SOURCE into SOURCE_RING.
 Shared    ADMISSION_BUSY  try-lock.  ADMISSION_PAUSED  no further ticket is cut while it is 1.
 I1        serials are given once, in merge order, whatever the record batches and tickets. tests: test_merge_order_is_*
@@ -110,7 +114,7 @@ SOURCE_RING = _source.word()
 SOURCE_LOAN = _source.word()  # the loan rows are taken from, or 0
 SOURCE_ROW = _source.word()  # the next row of it
 SOURCE_ROWS = _source.word()
-SOURCE_ENDED = _source.word()  # 1: it has no more rows; BROKEN: its next row cannot be read
+SOURCE_ENDED = _source.word()  # 1: it has no more rows; BROKEN: its next row cannot be read; SILENT: none for now
 SOURCE_TIMED = _source.word()
 SOURCE_MAX = _source.word()  # running maximum of the event time
 SOURCE_DELAY = _source.word()
@@ -124,8 +128,9 @@ SOURCE_PLAIN = _source.word()  # 1: the column is microseconds in 64 bits as it 
 SOURCE_TAKEN = _source.word()  # rows taken from this source
 SOURCE_WORDS = _source.size()
 
-END_OF_SOURCE, BREAK_OF_SOURCE = 1, 2  # in SOURCE_RING, where loans are addresses
+END_OF_SOURCE, BREAK_OF_SOURCE, SILENCE_OF_SOURCE = 1, 2, 3  # in SOURCE_RING, where loans are addresses
 BROKEN = 2
+SILENT = 3
 
 WAIT = -1  # some source's next row is not known yet
 ALL_ENDED = -2
@@ -260,14 +265,34 @@ def _advance(admission: int, ticket: int, minimum: int, unmarked: int) -> None:
 
 @native("i64(i64, i64)")
 def _minimum_without(admission: int, excluded: int) -> int:
-    """The lowest watermark of the timed sources that have not ended, but for one; NEVER when there are none."""
+    """The lowest watermark of the timed sources that may have rows, but for one; NEVER when there are none."""
     found = NEVER
     table = ld_i64(admission, ADMISSION_SOURCE_TABLE)
     for number in range(ld_i64(admission, ADMISSION_SOURCES)):
         source = table + number * SOURCE_WORDS * 8
-        if number != excluded and ld_i64(source, SOURCE_TIMED) == 1 and ld_i64(source, SOURCE_ENDED) != 1:
+        if number != excluded and ld_i64(source, SOURCE_TIMED) == 1 and has_rows(source) == 1:
             found = min_i64(found, ld_i64(source, SOURCE_WATERMARK))
     return found
+
+
+@native("i64(i64)", inline=True)
+def has_rows(source: int) -> int:
+    """1 unless the source has ended or is silent."""
+    return 0 if ld_i64(source, SOURCE_ENDED) == 1 or ld_i64(source, SOURCE_ENDED) == SILENT else 1
+
+
+@native("void(i64, i64)")
+def _speak(admission: int, source: int) -> None:
+    """A silent source is silent no longer, and its watermark is at least MINIMUM."""
+    if ld_i64(source, SOURCE_ENDED) != SILENT:
+        return
+    st_i64(source, SOURCE_ENDED, 0)
+    minimum = ld_i64(admission, ADMISSION_MINIMUM)
+    if ld_i64(source, SOURCE_TIMED) == 1 and minimum != BEFORE_ALL:
+        delay = ld_i64(source, SOURCE_DELAY)
+        least = NEVER - 1 if add_ovf(minimum, delay) else wadd(minimum, delay)
+        st_i64(source, SOURCE_MAX, max_i64(ld_i64(source, SOURCE_MAX), least))
+        st_i64(source, SOURCE_WATERMARK, watermark_at(ld_i64(source, SOURCE_MAX), delay))
 
 
 # -- which source is next --------------------------------------------------------------------------------------------
@@ -275,8 +300,13 @@ def _minimum_without(admission: int, excluded: int) -> int:
 
 @native("i64(i64, i64, i64)")
 def _refill(admission: int, ticket: int, source: int) -> int:
-    """1 when the source has a next row or has ended, 0 when that is not known yet. An end may close windows."""
-    while ld_i64(source, SOURCE_ROW) == ld_i64(source, SOURCE_ROWS) and ld_i64(source, SOURCE_ENDED) == 0:
+    """1 when the source has a next row, has ended or is silent, 0 when that is not known yet.
+
+    An end and a silence may close windows.
+    """
+    while ld_i64(source, SOURCE_ROW) == ld_i64(source, SOURCE_ROWS) and (
+        ld_i64(source, SOURCE_ENDED) == 0 or ld_i64(source, SOURCE_ENDED) == SILENT
+    ):
         if ld_i64(source, SOURCE_LOAN) != 0:
             at_add(ld_i64(source, SOURCE_LOAN), -1)
             st_i64(source, SOURCE_LOAN, 0)
@@ -284,16 +314,18 @@ def _refill(admission: int, ticket: int, source: int) -> int:
             st_i64(source, SOURCE_ROWS, 0)
         loan = ring_pop(ld_i64(source, SOURCE_RING))
         if loan == 0:
-            return 0
+            return 1 - has_rows(source)
         st_i64(admission, ADMISSION_LOANS, ld_i64(admission, ADMISSION_LOANS) + 1)
         if loan == BREAK_OF_SOURCE:
+            _speak(admission, source)
             st_i64(source, SOURCE_ENDED, BROKEN)
-        elif loan == END_OF_SOURCE:
-            st_i64(source, SOURCE_ENDED, 1)
+        elif loan == END_OF_SOURCE or loan == SILENCE_OF_SOURCE:
+            st_i64(source, SOURCE_ENDED, 1 if loan == END_OF_SOURCE else SILENT)
             minimum = _minimum_without(admission, -1)
             if ld_i64(source, SOURCE_TIMED) == 1 and minimum < NEVER:
                 _advance(admission, ticket, minimum, ld_i64(admission, ADMISSION_MARKED))
         else:
+            _speak(admission, source)
             st_i64(source, SOURCE_LOAN, loan)
             st_i64(source, SOURCE_ROWS, ld_i64(loan, LOAN_ROWS))
             if ld_i64(source, SOURCE_TIMED) == 1:
@@ -304,16 +336,22 @@ def _refill(admission: int, ticket: int, source: int) -> int:
 
 @native("(i64, i64)(i64, i64)")
 def _next_source(admission: int, ticket: int) -> tuple[int, int]:
-    """The source whose row is next, and the event time below which it stays so; WAIT or ALL_ENDED instead of it."""
+    """The source whose row is next, and the event time below which it stays so; WAIT or ALL_ENDED instead of it.
+
+    Silent sources are left out; where there are no others, one of them has to speak.
+    """
     best = ALL_ENDED
     best_key = NEVER
     limit = NEVER
     waiting = 0
+    silent = 0
     table = ld_i64(admission, ADMISSION_SOURCE_TABLE)
     for number in range(ld_i64(admission, ADMISSION_SOURCES)):
         source = table + number * SOURCE_WORDS * 8
         if _refill(admission, ticket, source) == 0:
             waiting = 1
+        elif ld_i64(source, SOURCE_ENDED) == SILENT:
+            silent = 1
         elif ld_i64(source, SOURCE_ENDED) != 1:
             key = BEFORE_ALL
             if ld_i64(source, SOURCE_ENDED) == BROKEN:  # the row that cannot be read has its place in the order
@@ -329,7 +367,9 @@ def _next_source(admission: int, ticket: int) -> tuple[int, int]:
                 best_key = key
             else:
                 limit = min_i64(limit, key + 1)
-    if waiting == 1 or (best >= 0 and ld_i64(table + best * SOURCE_WORDS * 8, SOURCE_ENDED) == BROKEN):
+    if waiting == 1 or (best < 0 and silent == 1):
+        return WAIT, 0
+    if best >= 0 and ld_i64(table + best * SOURCE_WORDS * 8, SOURCE_ENDED) == BROKEN:
         return WAIT, 0
     return best, limit
 
