@@ -194,7 +194,7 @@ OVER_AND_JOINS = {
                 "LEAD(price IGNORE NULLS) OVER (ORDER BY ts)",
                 "CUME_DIST() OVER (ORDER BY ts ROWS 1 PRECEDING)",
                 "PERCENT_RANK(price) OVER (ORDER BY ts)",
-                "NTH_VALUE(price, 2) OVER (ORDER BY ts)",
+                "NTH_VALUE(price, auction) OVER (ORDER BY ts)",
             ]
         )
     ),
