@@ -25,7 +25,6 @@ import struct
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
@@ -34,6 +33,7 @@ from cq.codegen.values import Constants
 from cq.codegen.writer import as_expr, expr
 from cq.lang.functions.user import UserFunction
 from cq.lang.types import INTEGER_BITS, DataType, Kind, integer_range
+from cq.records import dataclass, field
 
 MOST_FUNCTIONS = 50  # that one function calls, directly or not
 SIGNATURE = {"int": "i64", "bool": "i64", "float": "f64"}
