@@ -20,7 +20,12 @@ from cq.planner.binding.parameters import Untyped
 from cq.planner.binding.settings import setting_value, takes
 
 F = TypeVar("F", bound=Callable[..., Any])
-_BEGINNING = re.compile(r"\s*(/\*|\(|(SELECT|WITH|FROM|VALUES|CREATE|INSERT|EXPLAIN|SET)\s)", re.IGNORECASE)
+# of what is meant as a query, also where cq has no such statement and says so
+_BEGINNING = re.compile(
+    r"\s*(/\*|--|\(|(SELECT|WITH|FROM|VALUES|CREATE|INSERT|EXPLAIN|SET|TABLE|DESCRIBE|SHOW|SUMMARIZE|PIVOT|UNPIVOT"
+    r"|UPDATE|DELETE|MERGE|COPY|DROP|ALTER|PRAGMA)\s)",
+    re.IGNORECASE,
+)
 
 
 def query_options(command: F) -> F:
