@@ -42,6 +42,9 @@ def explain(
 
 def picture(facts: Facts, format: str) -> str:
     """The facts in a format that is no tree."""
+    from cq.planner.pictures.page import draw_page
+    from cq.planner.pictures.svg import draw_svg
+
     match format:
         case "json":
             return json.dumps(facts, indent=2)
@@ -49,6 +52,10 @@ def picture(facts: Facts, format: str) -> str:
             return draw_dot(facts)
         case "mermaid":
             return draw_mermaid(facts)
+        case "svg":
+            return draw_svg(facts)
+        case "html":
+            return draw_page(facts)
         case _:
             raise AssertionError(f"no format {format}")
 
@@ -224,7 +231,7 @@ def notable(node: Facts, nodes: Sequence[Facts]) -> list[str]:
         out.append("never ends")
     if node["state"] != "nothing":
         out.append(describe_state(node))
-    if node["counts_late"]:
+    if node.get("counts_late"):
         out.append(describe_late(node))
     if node["cost_ns"]:
         out.append(f"{node['cost_ns']} ns a row")
@@ -278,7 +285,7 @@ def summary(node: Facts) -> list[str]:
     out.append(node["emits"] if node["ends"] else node["emits"] + ", unbounded")
     if node["state"] != "nothing":
         out.append(describe_state(node))
-    if node["counts_late"]:
+    if node.get("counts_late"):
         out.append(describe_late(node))
     if node["cost_ns"]:
         out.append(f"{node['cost_ns']} ns a row")

@@ -98,6 +98,15 @@ def draw_measured(facts: Facts) -> str:
     return "\n".join([*lines, "", ONE_LOOP])
 
 
+def rows_text(node: Facts) -> str | None:
+    """What was measured of an operator, on one line; None where nothing was."""
+    if "rows_out" not in node:
+        return None
+    rows_in, rows_out, late, held = _cells(node)
+    parts = [f"{rows_in or '·'} → {rows_out or '·'} rows", f"{late} late" if late else "", held]
+    return ", ".join(p for p in parts if p)
+
+
 def _cells(node: dict[str, Any]) -> tuple[str, str, str, str]:
     """The numbers of an operator as text; nothing for what it has not."""
     rows = [f"{n:,}" if (n := node[name]) is not None else "" for name in ("rows_in", "rows_out")]
