@@ -153,10 +153,10 @@ def _dump_stages(request: Request, parts: tuple[PhysicalPlan, ...], format: str,
 
 
 def _lower(request: Request, bound: BoundScript) -> tuple[SparkQuery, ...]:
-    from cq.spark.lower import lower
+    from cq.spark.lower import lower, lower_triggers
 
     try:
-        return lower(bound.plan)
+        return (*(t.events for t in lower_triggers(bound.plan)), *lower(bound.plan))
     except CompileError as error:
         raise error.at(request.source) from None
 
