@@ -10,7 +10,7 @@ from typing import Any
 
 from cq.errors import printable
 from cq.lang.value_text import size_text
-from cq.planner.explain import Facts, staged_facts, title
+from cq.planner.facts import Facts, staged_facts, title
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan
 from cq.records import dataclass
@@ -103,8 +103,8 @@ def rows_text(node: Facts) -> str | None:
     if "rows_out" not in node:
         return None
     rows_in, rows_out, late, held = _cells(node)
-    parts = [f"{rows_in or '·'} → {rows_out or '·'} rows", f"{late} late" if late else "", held]
-    return ", ".join(p for p in parts if p)
+    rows = " → ".join(n for n in (rows_in, rows_out) if n)
+    return ", ".join(p for p in (f"{rows} rows", f"{late} late" if late else "", held) if p)
 
 
 def _cells(node: dict[str, Any]) -> tuple[str, str, str, str]:

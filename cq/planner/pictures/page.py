@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from cq.errors import printable
-from cq.planner.explain import Facts, summary
+from cq.planner.facts import Facts, summary
 from cq.planner.measured import rows_text
 from cq.planner.pictures.svg import svg_element
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from cq.errors import printable
-from cq.planner.explain import Facts, notable
+from cq.planner.facts import Facts, notable
 from cq.planner.measured import rows_text
 from cq.planner.pictures.layout import Box, Layout, Line, layout
 from cq.records import dataclass
@@ -24,7 +24,8 @@ HUES = (210, 28, 140, 275, 335, 180)  # of the stages, over and over
 STYLE = """
 text { font: 12px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #1f2328; }
 .page { fill: #ffffff; } .box { fill: #f6f8fa; stroke: #8c959f; } .end { fill: #ddf4ff; stroke: #0969da; }
-.name { font-weight: 600; } .view { fill: #0969da; font-weight: 600; } .soft { fill: #59636e; } .count { fill: #1a7f37; }
+.name { font-weight: 600; } .view { fill: #0969da; font-weight: 600; }
+.soft { fill: #59636e; } .count { fill: #1a7f37; }
 .line { fill: none; stroke: #8c959f; stroke-width: 1.5; } .tip { fill: #8c959f; }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6edf3; } .page { fill: #0d1117; } .box { fill: #161b22; stroke: #6e7681; }
