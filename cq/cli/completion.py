@@ -1,0 +1,35 @@
+"""`cq completion`: the script with which a shell completes commands, options, their values and files."""
+
+from __future__ import annotations
+
+import os
+
+import click
+from click.shell_completion import get_completion_class
+
+from cq.cli import DONE, cli
+from cq.errors import Diagnostic, UsageError
+
+SHELLS = ("bash", "zsh", "fish")
+VARIABLE = "_CQ_COMPLETE"  # by which the script asks `cq` what goes on; click's own name for it
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS), required=False)
+def completion(shell: str | None) -> int:
+    """Print the completion script of SHELL, or of the shell of this user.
+
+    \b
+    eval "$(cq completion bash)"    in ~/.bashrc
+    eval "$(cq completion zsh)"     in ~/.zshrc, behind compinit
+    cq completion fish | source     in ~/.config/fish/config.fish
+    """
+    name = shell or os.path.basename(os.environ.get("SHELL", ""))
+    if name not in SHELLS:
+        ways = tuple(f"cq completion {s}" for s in SHELLS)
+        raise UsageError(Diagnostic("CQ0606", "it is not known for which shell", help=ways))
+    kind = get_completion_class(name)
+    assert kind is not None, "a shell that click does not know"
+    script = kind(cli, {}, "cq", VARIABLE)
+    click.echo(script.source_template % script.source_vars())
+    return DONE
