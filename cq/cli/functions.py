@@ -44,7 +44,8 @@ def functions(word: str | None) -> int:
 def _complete_functions(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    return [CompletionItem(name) for name in known_functions() if name.startswith(typed.lower())]
+    names = sorted(n for e in all_entries() for n in e.names if n.startswith(typed.lower()))
+    return [CompletionItem(n) for n in names]
 
 
 @click.command()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cq.cli.completion import complete_files
 from cq.compiler.passes import MAX_TEXT_BYTES, Compiled, compile, read_text
 from cq.connectors.access import STDIN, Access
 from cq.connectors.inputs import Inputs
@@ -24,13 +25,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 _BEGINNING = re.compile(r"\s*(/\*|\(|(SELECT|WITH|FROM|VALUES|CREATE|INSERT|EXPLAIN|SET)\s)", re.IGNORECASE)
-
-
-def complete_files(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """What a shell completes as the path of a file, also behind `STREAM=`."""
-    from click.shell_completion import CompletionItem
-
-    return [CompletionItem(typed.rpartition("=")[2], type="file")]
 
 
 def complete_settings(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cq.cli import AT_FAULT, DONE, say
-from cq.cli.options import compiled_query, complete_files, query_options, stdin_text
+from cq.cli.completion import complete_files
+from cq.cli.options import compiled_query, query_options, stdin_text
 from cq.compiler.passes import PICTURES, STAGES, Compiled, read_text
 from cq.connectors.access import STDIN, Access
 from cq.errors import CompileError, CqError, DataError, Diagnostic, SourceText, UsageError, printable, render

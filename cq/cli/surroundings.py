@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from cq.cli import DONE, say
-from cq.cli.options import complete_files
+from cq.cli.completion import complete_files
 from cq.connectors.access import STDIN, Access
 from cq.errors import Diagnostic, UsageError
 

@@ -31,7 +31,7 @@ def completed(line: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.
         ("cq run -s batch", ["plain,batch_rows="]),
         ("cq run q", ["file,q"]),
         ("cq run q.cq bid=today", ["file,today"]),
-        ("cq docs date_tru", ["plain,date_trunc"]),
+        ("cq docs sqr", ["plain,sqrt"]),
         ("cq schema ", ["file,"]),
         ("cq nothing x", []),
     ],
