@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -222,8 +222,9 @@ class Catalog:
                     e.span,
                     help="leave them out",
                 )
-        fields = declared_fields(e for e in node.elements if isinstance(e, ast.ColumnDef))
-        check_unique([(f.name, e.span) for f, e in zip(fields, node.elements, strict=True)])
+        columns = [e for e in node.elements if isinstance(e, ast.ColumnDef)]
+        fields = declared_fields(columns)
+        check_unique([(name, c.span) for c in columns for name in flat_names(c)])
         options = written_options(node.options, self.environment.parameters)
         check_options(options, node.options, SINK_OPTIONS, node.name_span, "stdout")
         sink = SinkDef(node.name, as_pairs(options), span=node.name_span)
@@ -240,7 +241,7 @@ class StreamBinder:
     def bind(self) -> Relation:
         node, environment = self.node, self.catalog.environment
         self.refuse_constraints()
-        check_unique([(c.name, c.name_span) for c in node.columns])
+        check_unique([(name, c.name_span) for c in node.columns for name in flat_names(c)])
         written = written_options(node.options, environment.parameters)
         places = {o.key: o for o in node.options}
         options = source_options(node.name, written, environment, node.name_span, places)
@@ -266,11 +267,11 @@ class StreamBinder:
         scan = Scan(SourceDef(node.name, fields))
         known = visible_columns(scan, node.name)
         delivered = {v.name: v for v in known}
-        declared = [c.name for c in node.columns]
+        declared = {name for c in node.columns for name in flat_names(c)}
         shown = [v for v in known if v.name not in declared]
         for c in node.columns:
             if c.computed is None:
-                shown.append(delivered[c.name])
+                shown += [delivered[name] for name in flat_names(c)]
                 continue
             visible = known + [v for v in shown if v.name not in delivered]
             binder = self.binder(Relation(scan, tuple(visible), f'stream "{node.name}"'), "a computed column")
@@ -378,12 +379,42 @@ def _time_help(column: str, type_: DataType) -> str:
 
 
 def _is_column(node: ast.Expr, name: str) -> bool:
-    return isinstance(node, ast.ColumnRef) and node.name == name
+    if not isinstance(node, ast.ColumnRef):
+        return False
+    named = ".".join((*node.path, node.name))
+    return name in {named, f"{node.qualifier}.{named}"}
 
 
 def declared_fields(columns: Iterable[ast.ColumnDef]) -> tuple[Field, ...]:
     """The columns as declared; every wrong type is reported."""
-    return tuple(each(lambda c: Field(c.name, column_type(c), not c.not_null), columns))
+    return tuple(f for found in each(flat_fields, columns) for f in found)
+
+
+def flat_fields(c: ast.ColumnDef) -> tuple[Field, ...]:
+    """The columns that one declaration means: of a row its fields, by their paths."""
+    if not isinstance(c.type, ast.RowType):
+        return (Field(c.name, column_type(c), not c.not_null),)
+    if c.not_null:
+        raise compile_error(
+            "CQ0501",
+            "NOT NULL is not supported for a row of fields",
+            c.span,
+            help=f"leave it out, and filter: WHERE {c.name}.{c.type.fields[0].name} IS NOT NULL",
+        )
+    return tuple(Field(path, bind_type(type_)) for path, type_ in _leaves(c.name, c.type) if type_ is not None)
+
+
+def flat_names(c: ast.ColumnDef) -> tuple[str, ...]:
+    """The names of the columns that one declaration means."""
+    return tuple(path for path, _ in _leaves(c.name, c.type)) if c.computed is None else (c.name,)
+
+
+def _leaves(path: str, type_: ast.TypeName | None) -> Iterator[tuple[str, ast.TypeName | None]]:
+    if not isinstance(type_, ast.RowType):
+        yield path, type_
+        return
+    for f in type_.fields:
+        yield from _leaves(f"{path}.{f.name}", f.type)
 
 
 def column_type(c: ast.ColumnDef) -> DataType:
