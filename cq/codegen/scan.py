@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.expressions.user import takes_step_bytes
@@ -23,6 +22,7 @@ from cq.planner.physical.branches import Branch
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
+from cq.records import replace
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode, Storage
 from cq.runtime.layout.words import Word

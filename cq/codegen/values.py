@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 
 from cq.codegen.writer import Fill, Writer, expr
@@ -18,6 +17,7 @@ from cq.errors import Span
 from cq.lang.expressions import Expr
 from cq.lang.functions.user import UserFunction
 from cq.lang.types import DataType, Kind, Physical
+from cq.records import dataclass, field
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.job import Site
 

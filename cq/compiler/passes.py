@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from cq.allowance import usable_cpus
 from cq.connectors.access import Access, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
+from cq.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from cq.grammar.ast import Script
@@ -35,7 +35,7 @@ MAX_TEXT_BYTES = 1 << 20  # of a query file (`cq limits`)
 class Request:
     """A query text and everything its compilation depends on. settings: override what the text SETs.
 
-    functions: the user's own that the text may call.
+    counting: kernels count the rows of every operator.  functions: the user's own that the text may call.
     """
 
     source: SourceText
@@ -43,6 +43,7 @@ class Request:
     variables: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, int] = field(default_factory=dict)
     workers: int = 1
+    counting: bool = False
     functions: tuple[UserFunction, ...] = ()
 
 
@@ -124,7 +125,7 @@ def _emit(request: Request, parts: tuple[PhysicalPlan, ...]) -> tuple[Job, ...]:
     from cq.runtime.layout.job import verify_job
 
     try:
-        return tuple(verify_job(write_job(part)) for part in parts)
+        return tuple(verify_job(write_job(part, request.counting)) for part in parts)
     except CompileError as error:
         raise error.at(request.source) from None
 
@@ -152,10 +153,10 @@ def _dump_stages(request: Request, parts: tuple[PhysicalPlan, ...], format: str,
 
 
 def _lower(request: Request, bound: BoundScript) -> tuple[SparkQuery, ...]:
-    from cq.spark.lower import lower
+    from cq.spark.lower import lower, lower_triggers
 
     try:
-        return lower(bound.plan)
+        return (*(t.events for t in lower_triggers(bound.plan)), *lower(bound.plan))
     except CompileError as error:
         raise error.at(request.source) from None
 
@@ -212,6 +213,12 @@ class Compiled:
             other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
             self._by_workers[workers] = other
         return self._by_workers[workers]
+
+    def counting(self) -> Compiled:
+        """The same query, with kernels that count the rows of every operator."""
+        other = Compiled(replace(self.request, counting=True))
+        other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
+        return other
 
     def take_over(self, earlier: Compiled) -> None:
         """What an earlier compilation of the same text made of the same plan need not be made again."""

@@ -11,13 +11,13 @@ import glob
 import os
 import stat
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 from weakref import WeakValueDictionary
 
 from cq.connectors.once import Once, kept
 from cq.errors import Diagnostic, UsageError
+from cq.records import dataclass
 
 MAX_FILES = 100_000  # a pattern that matches more is a mistake (`cq limits`)
 STDIN = "-"

@@ -8,10 +8,10 @@ it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cq.errors import NOWHERE, DataError, Diagnostic, Span
+from cq.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 from cq.compiler.passes import Compiled
 from cq.connectors.natives import NONE, Natives
@@ -14,6 +13,7 @@ from cq.engines.protocol import Feed, Progress, RunOptions
 from cq.errors import NOWHERE, CqError, Diagnostic, UsageError
 from cq.grammar.ast import CreateRelation
 from cq.planner.plan.source import SourceDef
+from cq.records import replace
 
 NATIVE_MACHINES = {"x86_64": "x86-64"}  # as the system calls them, and as people do; no other was ever tried
 IN_PYTHON = "run it in plain Python: --engine reference"

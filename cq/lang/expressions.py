@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cq.errors import NOWHERE, Span
 from cq.lang.types import BOOLEAN, DataType, Kind
 from cq.lang.value_text import write_duration
+from cq.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from cq.lang.functions import Scalar, Signature

@@ -6,9 +6,10 @@ One physical value per SQL value, the same everywhere: the reference interpreter
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
+
+from cq.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

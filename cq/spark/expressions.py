@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final
 
@@ -19,6 +18,7 @@ from cq.lang.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, I
 from cq.lang.functions.spark_text import spark_type, time_of_day
 from cq.lang.types import BIGINT, DOUBLE, REAL, DataType, Kind
 from cq.lang.value_text import write_decimal
+from cq.records import dataclass, field, replace
 
 INTEGER_SUFFIXES: Final = {Kind.TINYINT: "Y", Kind.SMALLINT: "S", Kind.INTEGER: "", Kind.BIGINT: "L"}
 

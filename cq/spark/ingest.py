@@ -13,7 +13,6 @@ maximum - delay; a source ends right after its last row.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +21,7 @@ from cq.planner.plan import logical
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, rows_may_wait
 from cq.planner.plan.source import SourceDef, sources_of
+from cq.records import dataclass
 from cq.spark.position import LATE, LATE_FAILS, ON_TIME
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ import math
 import random
 import struct
 from collections.abc import Iterator
-from dataclasses import replace
 from decimal import Decimal, localcontext
 from typing import Any
 
@@ -42,6 +41,7 @@ from cq.lang.types import (
     round_to_real,
 )
 from cq.lang.value_text import write_double, write_real
+from cq.records import replace
 from cq.reference.evaluate import evaluate
 from cq.runtime.base.simulation import memory
 

@@ -48,7 +48,7 @@ def test_columns_without_a_type_block_nothing_that_does_not_use_them(capfd: pyte
     pq.write_table(pa.table({"id": [1, 2], "s": [[{"x": 1}], None], "parts": parts}), "u.parquet")
     assert ref(capfd, "-q", "SELECT SUM(id) AS s FROM 'u.parquet'") == (0, "s\n3\n", "")
     code, out, err = ref(capfd, "-q", "SELECT * FROM 'u.parquet'")
-    assert (code, out) == (0, "id\n1\n2\n") and "s list<element: struct<x: int64>>, parts map<string, int64>" in err
+    assert (code, out) == (0, "id\n1\n2\n") and "s list<element: struct<x: int64>>, parts map<string, int64" in err
     assert '"s" of stream "u" is list<element: struct<x: int64>>' in ref(capfd, "SELECT s FROM 'u.parquet'")[2]
 
 

@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -33,6 +32,7 @@ from cq.planner.physical import chain, choose
 from cq.planner.physical.turns import gathered
 from cq.planner.plan.logical import LogicalPlan, connected
 from cq.planner.plan.node import rows_may_wait
+from cq.records import dataclass, field
 from cq.reference.engine import run as reference_run
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.ways import partial

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ from typing import Any
 from cq.lang.schema import Field
 from cq.lang.types import DataType, Kind
 from cq.lang.value_text import read_decimal, read_time, write_decimal, write_time
+from cq.records import dataclass, field
 
 _CELL = re.compile(r"\s*('(?:[^']|'')*'|\[(?:'(?:[^']|'')*'|[^]'])*\]|[^,']*?)\s*(?:,|$)")
 _ELEMENT = re.compile(r"'(?:[^']|'')*'|[^\s']+")

@@ -13,7 +13,6 @@ import hashlib
 import inspect
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
@@ -21,6 +20,7 @@ from cq.lang.functions.registry import Failure, Scalar
 from cq.lang.functions.signatures import fixed
 from cq.lang.types import INT64_MAX, INT64_MIN, DataType, Kind, integer_range, round_to_real
 from cq.lang.value_text import write_decimal
+from cq.records import dataclass, field
 
 SHOWN_CHARACTERS = 200  # of what an exception says
 FORM = "user_function"  # the kernel form

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from cq.connectors.options import OPEN_CONNECTORS, SINK_OPTIONS, SOURCE_OPTIONS, OptionDef
@@ -17,15 +16,16 @@ from cq.errors import (
     UsageError,
     compile_error,
     did_you_mean,
-    each,
 )
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.schema import Field, Unheld
 from cq.lang.types import BIGINT, NULL, TIMESTAMP, DataType, Kind
 from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.declared import check_unique, declared_fields, flat_names
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.file_names import file_options, names_file, stream_name
+from cq.planner.binding.late_streams import late_name, late_rows
 from cq.planner.binding.literals import bind_type
 from cq.planner.binding.parameters import ParameterValue, bind_parameter
 from cq.planner.binding.scope import NOTHING, Relation, Visible, columns_named, listing, relation_of, visible_columns
@@ -35,6 +35,7 @@ from cq.planner.plan.fold import folded
 from cq.planner.plan.logical import SinkDef
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
+from cq.records import dataclass, field, replace
 
 CONSTANTS = "values"
 Options = Mapping[str, str]
@@ -206,7 +207,7 @@ class Catalog:
         try:
             self.relations[node.name] = StreamBinder(self, node).bind()
         except CompileError:
-            self.broken.add(node.name)
+            self.broken.update(filter(None, (node.name, late_name(node))))
             raise
 
     def create_sink(self, node: ast.CreateSink) -> None:
@@ -257,9 +258,13 @@ class StreamBinder:
         columns = self.columns(fields)
         time, delay = self.watermark(columns)
         relation = self.catalog.add_source(replace(source, event_time=time, delay_us=delay))
-        if not any(c.computed for c in node.columns):
-            return relation
-        return self.computed(relation.node, columns, time)
+        shown = self.shown(relation.node, columns, time, node.name)
+        late = late_rows(node, relation.node)
+        if late is not None:
+            name, rows = late
+            self.catalog.check_free(name, rows.span)
+            self.catalog.relations[name] = self.shown(rows, columns, None, name)
+        return shown
 
     def columns(self, fields: tuple[Field, ...]) -> list[Visible]:
         """Every column of the stream in the order declared, as an expression over what the connector delivers."""
@@ -285,8 +290,10 @@ class StreamBinder:
             shown.append(Visible(c.name, node.name, check_size(expr, c.span)))
         return shown
 
-    def computed(self, scan: LogicalNode, columns: list[Visible], time: Expr | None) -> Relation:
-        """The projection that adds the computed columns."""
+    def shown(self, scan: LogicalNode, columns: list[Visible], time: Expr | None, name: str) -> Relation:
+        """The rows of a scan as a stream; a projection adds computed columns."""
+        if not any(c.computed for c in self.node.columns):
+            return relation_of(scan, name, f'stream "{name}"')
         seen = {f.name: Column(f.type, f.nullable, i, f.name) for i, f in enumerate(scan.schema.fields)}
         exprs = tuple(seen.get(c.name, c.expr) if isinstance(c.expr, Column) else c.expr for c in columns)
         names = tuple(c.name for c in columns)
@@ -294,7 +301,7 @@ class StreamBinder:
         if at is not None:  # accepted rows have an event time
             exprs = (*exprs[:at], replace(exprs[at], nullable=False), *exprs[at + 1 :])
         node = Project(scan, exprs, names, at, span=self.node.name_span)
-        return relation_of(node, self.node.name, f'stream "{self.node.name}"')
+        return relation_of(node, name, f'stream "{name}"')
 
     def watermark(self, columns: list[Visible]) -> tuple[Expr | None, int]:
         """What gives rows their event time, and the delay."""
@@ -383,54 +390,6 @@ def _is_column(node: ast.Expr, name: str) -> bool:
         return False
     named = ".".join((*node.path, node.name))
     return name in {named, f"{node.qualifier}.{named}"}
-
-
-def declared_fields(columns: Iterable[ast.ColumnDef]) -> tuple[Field, ...]:
-    """The columns as declared; every wrong type is reported."""
-    return tuple(f for found in each(flat_fields, columns) for f in found)
-
-
-def flat_fields(c: ast.ColumnDef) -> tuple[Field, ...]:
-    """The columns that one declaration means: of a row its fields, by their paths."""
-    if not isinstance(c.type, ast.RowType):
-        return (Field(c.name, column_type(c), not c.not_null),)
-    if c.not_null:
-        raise compile_error(
-            "CQ0501",
-            "NOT NULL is not supported for a row of fields",
-            c.span,
-            help=f"leave it out, and filter: WHERE {c.name}.{c.type.fields[0].name} IS NOT NULL",
-        )
-    return tuple(Field(path, bind_type(type_)) for path, type_ in _leaves(c.name, c.type) if type_ is not None)
-
-
-def flat_names(c: ast.ColumnDef) -> tuple[str, ...]:
-    """The names of the columns that one declaration means."""
-    return tuple(path for path, _ in _leaves(c.name, c.type)) if c.computed is None else (c.name,)
-
-
-def _leaves(path: str, type_: ast.TypeName | None) -> Iterator[tuple[str, ast.TypeName | None]]:
-    if not isinstance(type_, ast.RowType):
-        yield path, type_
-        return
-    for f in type_.fields:
-        yield from _leaves(f"{path}.{f.name}", f.type)
-
-
-def column_type(c: ast.ColumnDef) -> DataType:
-    """The declared type. CQ0302 when there is none."""
-    if c.type is None:
-        raise compile_error("CQ0302", f'column "{c.name}" has no type', c.span, help=f"write {c.name} BIGINT")
-    return bind_type(c.type)
-
-
-def check_unique(names: Iterable[tuple[str, Span]]) -> None:
-    """CQ0202 for the second of two columns of one name."""
-    seen: set[str] = set()
-    for name, span in names:
-        if name in seen:
-            raise compile_error("CQ0202", f'column "{name}" is defined twice', span, help="choose another name")
-        seen.add(name)
 
 
 # ------------------------------------------------------------------------------------------------------------ options

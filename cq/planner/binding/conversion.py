@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cq.errors import Label, compile_error
 from cq.lang.expressions import Cast, Expr, Literal
 from cq.lang.types import (
@@ -21,6 +19,7 @@ from cq.lang.types import (
     integer_range,
 )
 from cq.planner.binding.literals import TIME_FORMS, read_constant
+from cq.records import replace
 
 
 def convert(expr: Expr, type_: DataType) -> Expr:

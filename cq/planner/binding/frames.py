@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Literal as Choice
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error
@@ -15,6 +14,7 @@ from cq.planner.binding.expressions import ExprBinder
 from cq.planner.operators import Frame, OrderKey, Unit
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.fold import folded
+from cq.records import dataclass, field, replace
 
 RUNNING_FRAME = "ROWS UNBOUNDED PRECEDING"
 TIME_FRAME = "RANGE BETWEEN INTERVAL '1' MINUTE PRECEDING AND CURRENT ROW"
@@ -117,7 +117,8 @@ def _amount(offset: Literal, fits: DataType | None) -> int | None:
         unit = DAY_US if fits.kind is Kind.DATE else 1
         whole = offset.type.kind is Kind.INTERVAL and offset.value % unit == 0
         return int(offset.value) // unit if whole else None
-    if common_type(offset.type, fits) != fits:
+    exact = offset.type.is_integer or (offset.type.kind is Kind.DECIMAL and common_type(offset.type, fits) == fits)
+    if not exact:
         return None
     value = folded(convert(offset, fits))
     return int(value.value) if isinstance(value, Literal) else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from cq.errors import NOWHERE, Span, compile_error, did_you_mean, each
@@ -14,11 +13,13 @@ from cq.lang.functions import Failure
 from cq.lang.schema import Field
 from cq.lang.types import Kind
 from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.declared import check_unique, declared_fields
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, listing
 from cq.planner.plan.fold import constant, folded
 from cq.planner.plan.transactions import Condition, KeyedTable
+from cq.records import dataclass, replace
 
 Parameters = Mapping[str, ParameterValue]
 LOADING = "CREATE TRIGGER load AFTER INSERT ON s INSERT INTO {0} VALUES (new.a, …)"
@@ -70,9 +71,11 @@ def bind_table(node: ast.CreateRelation, parameters: Parameters) -> Declared:
 
 
 def _fields(columns: tuple[ast.ColumnDef, ...]) -> tuple[Field, ...]:
-    from cq.planner.binding.catalog import check_unique, declared_fields
-
     check_unique([(c.name, c.name_span) for c in columns])
+    for c in columns:
+        if isinstance(c.type, ast.RowType):
+            help = "give each field a column of its own"
+            raise compile_error("CQ0501", "a column of a table cannot be a row of fields", c.span, help=help)
     return declared_fields(columns)
 
 

@@ -7,11 +7,10 @@ serials, and only the reader of the source can count it, or write it down, as a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
+from cq.records import dataclass
 from cq.runtime.base.host import Host
 from cq.runtime.containers.state import drop_state, made, new_state, words
 from cq.runtime.engine.user_calls import place_constants

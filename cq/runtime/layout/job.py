@@ -8,10 +8,10 @@ diamond in the plan is inside one stage too (docs/decisions/one-loop-a-stage.md)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from cq.lang.functions.user import UserFunction
 from cq.lang.types import DataType
+from cq.records import dataclass
 from cq.runtime.layout.abi import Storage
 from cq.ways import Way
 
@@ -209,6 +209,14 @@ class Met:
 
 
 @dataclass(frozen=True, slots=True)
+class Counter:
+    """The words of a state that count what an operator did: the rows it gave, and those it dropped as late."""
+
+    rows: int
+    late: int
+
+
+@dataclass(frozen=True, slots=True)
 class PortSpec:
     """An output of a stage: a sink's rows, or rows for the next stage."""
 
@@ -251,6 +259,7 @@ class Stage:
     user_calls: of the user's functions, whose addresses its constants have room for.
     sites: by STATE_ERROR_SITE.  passes_watermarks: each row it emits carries its watermark to the next stage.
     groups: by STATE_ERROR_GROUP - 1.  moving: writes the functions that fill its containers from another plan's.
+    counters: of every operator of the stage's plan, in its order, if the job was written to count; else none.
     """
 
     name: str
@@ -269,6 +278,7 @@ class Stage:
     passes_watermarks: bool = False
     groups: tuple[Groups | Met, ...] = ()
     moving: Callable[[], Moving] | None = None
+    counters: tuple[Counter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
