@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 from cq.errors import printable
 from cq.lang.expressions import Column
 from cq.lang.value_text import write_duration
-from cq.planner.explain import late_counters
+from cq.planner.facts import late_counters
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef, sources_of
