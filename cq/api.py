@@ -30,6 +30,8 @@ from cq.connectors.rules import Rules
 from cq.connectors.sinks.writers import Memory, open_sink, result_schema
 from cq.connectors.sources import PiecedSource
 from cq.engines import stepping
+from cq.engines.analysis import analyze as run_counting
+from cq.engines.analysis import drawn
 from cq.engines.compare import Difference, compare_runs, tolerance_between
 from cq.engines.engines import engine_named
 from cq.engines.protocol import RunOptions, RunSummary
@@ -192,14 +194,18 @@ class Query:
         *,
         threads: int | None = None,
         verbose: bool = False,
+        analyze: bool = False,
     ) -> str:
-        """Return what the query is at a stage of compilation, as text; nothing is run.
+        """Return what the query is at a stage of compilation, as text; nothing is run unless `analyze`.
 
         stage: text, logical, rewritten, stages, code or spark.  format: tree, json, dot or mermaid; text and code have
         tree only.  threads: as for `run`; how stages run, and their code, depend on it.  verbose: all that is known of
-        each operator, also its identity. Raises UsageError for others, and CompileError as `check` does.
+        each operator, also its identity.  analyze: run the query, forget its rows, and show what its stages did. Raises
+        UsageError for others, and CompileError as `check` does.
         """
         compiled = self.bound(inputs)
+        if analyze:
+            return drawn(run_counting(compiled, threads), format)
         return compiled.for_workers(compiled.workers(threads)).explain(stage, format, verbose)
 
     def run(

@@ -22,6 +22,7 @@ from cq.lang.expressions import walk
 from cq.lang.types import Kind
 from cq.planner.physical import stages as planned
 from cq.planner.physical.branches import Branch, sees, turns
+from cq.planner.physical.classify import stateless_prefix
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, replace
@@ -49,12 +50,16 @@ EVENTS_ONLY = (PortSpec("events", ()),)  # what a PARTIAL stage sends on
 
 
 def write_stage(
-    spec: planned.Stage, globals_: Iterable[str], contents: Mapping[str, str], passes_watermarks: bool = False
+    spec: planned.Stage,
+    globals_: Iterable[str],
+    contents: Mapping[str, str],
+    passes_watermarks: bool = False,
+    counting: bool = False,
 ) -> WrittenStage:
     """A stage of the physical plan.
 
     contents: of each operator with state, by identity, what it keeps (cq/planner/plan/identity.py).
-    passes_watermarks: its rows carry theirs to the next stage.
+    passes_watermarks: its rows carry theirs to the next stage.  counting: it counts the rows of its operators.
     """
     plan = spec.plan
     fills = spec.way is Way.PARTIAL
@@ -73,17 +78,15 @@ def write_stage(
     computed = computed_times(stage, inputs)
     if len(spec.branches) > 1:
         stage.sees, stage.turns = sees(plan, spec.branches), turns(plan)
+    if counting:
+        stage.count_rows(stateless_prefix(plan))
     loops = {} if spec.collects else _write_row_loops(stage, inputs, spec.branches)
     if not fills:
         _write_closers(stage)
     finishers = _write_finishers(stage)
     _write_serve(stage)
     _write_kernel(stage, loops, finishers)
-    lanes = None
-    if spec.branches:
-        most = max(stage.turns.get(id(n), 1) for n in inputs)
-        entry = write_lanes(stage, inputs, spec.branches)
-        lanes = Lanes(entry=entry, count=spec.lanes, branches=len(spec.branches), turns=most)
+    lanes = _lanes(stage, spec, inputs) if spec.branches else None
     times = [write_times(stage, source, port) for port, source in computed.items()]
     made = Stage(
         name=spec.name,
@@ -101,10 +104,18 @@ def write_stage(
         lanes=lanes,
         time_entries=tuple(times),
         passes_watermarks=passes_watermarks,
+        counters=tuple(stage.counters.values()),
         moving=partial(write_moving, spec, tuple(stage.slots), tuple(globals_)),
     )
     watermarks = bool(stage.due) or passes_watermarks
     return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), watermarks, stage.columns)
+
+
+def _lanes(stage: StagePlan, spec: planned.Stage, inputs: tuple[LogicalNode, ...]) -> Lanes:
+    """How its rows are told apart; writes the function that does it."""
+    most = max(stage.turns.get(id(n), 1) for n in inputs)
+    entry = write_lanes(stage, inputs, spec.branches)
+    return Lanes(entry=entry, count=spec.lanes, branches=len(spec.branches), turns=most)
 
 
 def _write_row_loops(stage: StagePlan, inputs: Sequence[LogicalNode], branches: Sequence[Branch]) -> dict[int, str]:

@@ -35,7 +35,7 @@ MAX_TEXT_BYTES = 1 << 20  # of a query file (`cq limits`)
 class Request:
     """A query text and everything its compilation depends on. settings: override what the text SETs.
 
-    functions: the user's own that the text may call.
+    counting: kernels count the rows of every operator.  functions: the user's own that the text may call.
     """
 
     source: SourceText
@@ -43,6 +43,7 @@ class Request:
     variables: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, int] = field(default_factory=dict)
     workers: int = 1
+    counting: bool = False
     functions: tuple[UserFunction, ...] = ()
 
 
@@ -124,7 +125,7 @@ def _emit(request: Request, parts: tuple[PhysicalPlan, ...]) -> tuple[Job, ...]:
     from cq.runtime.layout.job import verify_job
 
     try:
-        return tuple(verify_job(write_job(part)) for part in parts)
+        return tuple(verify_job(write_job(part, request.counting)) for part in parts)
     except CompileError as error:
         raise error.at(request.source) from None
 
@@ -152,10 +153,10 @@ def _dump_stages(request: Request, parts: tuple[PhysicalPlan, ...], format: str,
 
 
 def _lower(request: Request, bound: BoundScript) -> tuple[SparkQuery, ...]:
-    from cq.spark.lower import lower
+    from cq.spark.lower import lower, lower_triggers
 
     try:
-        return lower(bound.plan)
+        return (*(t.events for t in lower_triggers(bound.plan)), *lower(bound.plan))
     except CompileError as error:
         raise error.at(request.source) from None
 
@@ -212,6 +213,12 @@ class Compiled:
             other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
             self._by_workers[workers] = other
         return self._by_workers[workers]
+
+    def counting(self) -> Compiled:
+        """The same query, with kernels that count the rows of every operator."""
+        other = Compiled(replace(self.request, counting=True))
+        other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
+        return other
 
     def take_over(self, earlier: Compiled) -> None:
         """What an earlier compilation of the same text made of the same plan need not be made again."""
@@ -306,9 +313,23 @@ class Compiled:
         from cq.planner.binding.lint import lint
 
         found = [*self.warnings, *lint(self.script, self.bound, self.request.variables)]
+        found += self._uncompiled()
         found += self._refusals("error", lambda: self.after("emit"))
         found += self._refusals("warning", lambda: self.explain("spark"))
         return tuple(d.at(self.request.source) for d in found)
+
+    def _uncompiled(self) -> list[Diagnostic]:
+        """The calls of the user's functions that kernels leave to Python, and why."""
+        from cq.codegen.expressions.user import why_python
+        from cq.planner.plan.user_calls import user_calls
+
+        found = {}
+        for function, span in user_calls(self.plan):
+            if function.name not in found and (why := why_python(function)):
+                cause = f"Python is called for each value of {function.name}(): {why}"
+                help = ("numbers, conditions, loops and functions of math are compiled",)
+                found[function.name] = Diagnostic("CQ0903", cause, span, severity="warning", help=help)
+        return list(found.values())
 
     def _refusals(self, severity: Severity, step: Callable[[], object]) -> list[Diagnostic]:
         """Why a later pass cannot follow the plan, if it cannot."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cq.planner.plan.source import SourceDef
+    from cq.runtime.engine.engine import Engine as NativeEngine
 
 
 MAX_THREADS = 1025  # of one run; the limit of -j too
@@ -42,6 +43,7 @@ class RunOptions:
     each usable processor.  batch_rows: rows of a batch at most.  limit: rows of each output.
     unhashed: outputs whose rows are not hashed as they pass; they are missing in the hashes of the summary.
     memory_limit: bytes that the state of the query may take; NO_MEMORY_LIMIT: as many as there are.
+    on_end: is given each engine before it is closed, and whether its run is over; the native engine's alone.
     """
 
     threads: int | None = None
@@ -49,6 +51,7 @@ class RunOptions:
     limit: int | None = None
     unhashed: frozenset[str] = frozenset()
     memory_limit: int | None = None
+    on_end: Callable[[NativeEngine, bool], None] | None = None
 
     def __post_init__(self) -> None:
         for name, least, most in (("threads", 0, MAX_THREADS), ("batch_rows", 1, 2**31), ("limit", 0, 2**63)):

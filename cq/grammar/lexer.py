@@ -75,6 +75,7 @@ ONLY_BEFORE: dict[str, frozenset[str]] = {
         "RESPECT": "NULLS",
         "ROLLUP": "(",
         **dict.fromkeys(["RLIKE", "REGEXP"], "STRING"),
+        **dict.fromkeys(["SEMI", "ANTI"], "JOIN"),
         "SETS": "(",
         "SOME": "(",
         "SUBSTRING": "(",
@@ -98,7 +99,7 @@ ONLY_AFTER: dict[str, frozenset[str]] = {
 }
 
 _LIKE_NOT_EQUAL = {"!=": "<>", "<=>": "<>"}  # comparisons that stand wherever <> does, and nowhere else
-_QUERY_STARTS = (["SELECT"], ["VALUES"], ["WITH"], ["("])
+_QUERY_STARTS = (["SELECT"], ["VALUES"], ["WITH"], ["FROM"], ["("])
 _JOINS_OF_OTHERS = frozenset(["ANTI", "POSITIONAL", "SEMI"])
 
 _TOKEN = re.compile(

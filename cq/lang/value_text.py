@@ -258,3 +258,11 @@ def write_duration(micros: int) -> str:
         if amount:
             parts.append(f"{sign}{amount} {unit}{'' if amount == 1 else 's'}")
     return " ".join(parts) or "0 seconds"
+
+
+def size_text(size: int) -> str:
+    """Bytes for people, as memory_limit takes them."""
+    for unit, power in (("GB", 3), ("MB", 2), ("KB", 1)):
+        if size >= 1000**power:
+            return f"{size / 1000**power:.3g}{unit}"
+    return f"{size}B"

@@ -246,12 +246,6 @@ def test_shipped_query_is_formatted_and_asks_one_question(query: Path) -> None:
 
 @pytest.mark.parametrize("query", SHIPPED, ids=lambda q: q.stem)
 def test_shipped_query_passes_check_strictly(query: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    if "CREATE TRIGGER" in query.read_text("utf-8"):  # which Spark does not run, and check says so
-        assert execute(["check", "--strict", str(query)]) == 1
-        assert "warning[CQ0901]: triggers do not run on Spark" in capfd.readouterr().err
-        assert execute(["check", str(query)]) == 0
-        assert capfd.readouterr().out.startswith("ok: reads ")
-        return
     assert execute(["check", "--strict", str(query)]) == 0
     out, err = capfd.readouterr()
     assert out.startswith("ok: reads ") and err == ""

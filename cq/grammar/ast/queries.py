@@ -427,7 +427,7 @@ class Join(Node):
     MATCH_CONDITION of an ASOF join.  natural: by the names that both sides have.  kind_span: of the words before JOIN.
     using_span: of USING with its names."""
 
-    kind: Literal["INNER", "LEFT", "RIGHT", "FULL", "CROSS"]
+    kind: Literal["INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI"]
     left: Relation
     right: Relation
     on: Expr | None = None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
-from cq.grammar import ast
+from cq.grammar import ast, comparing
 from cq.lang.aggregates import Aggregate, all_aggregates, lookup, resolve
 from cq.lang.expressions import Expr, IsNull, Literal, conjunction
 from cq.lang.functions import Refusal
@@ -19,7 +19,8 @@ from cq.planner.binding.array_keys import demand_plain_key
 from cq.planner.binding.collecting import collection, is_collection
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.frames import Bounds, frame_of, is_whole, within
+from cq.planner.binding.frames import RUNNING_FRAME, Bounds, frame_of, is_whole, within
+from cq.planner.binding.nested_overs import nested
 from cq.planner.binding.order_keys import distinct_keys, order_key
 from cq.planner.binding.scope import Hole, Room
 from cq.planner.binding.window_functions import expanded
@@ -88,6 +89,7 @@ class SelectCalls:
 
     window: whether the FROM or the GROUP BY makes windows; group_window: the call in GROUP BY that does.
     of_nothing: whether there is a group that may have no rows, whose aggregates are NULL.
+    nesting: how many calls with OVER are being bound as calls of others.
     """
 
     named_windows: Mapping[str, ast.WindowSpec]
@@ -96,12 +98,11 @@ class SelectCalls:
     of_nothing: bool = False
     aggregates: list[AggregateCall] = field(default_factory=list)
     overs: list[OverCall] = field(default_factory=list)
+    nesting: int = 0
     values: list[SubQuery] = field(default_factory=list)
     sub_query: Callable[[ast.Query, ExprBinder], SubQuery] | None = None
 
     def bind_query(self, node: ast.ScalarQuery | ast.InQuery | ast.Exists, binder: ExprBinder) -> Expr:
-        if not isinstance(node, ast.ScalarQuery):
-            raise misplaced_query(node)
         if self.sub_query is None or not binder.clause.queries:
             raise compile_error(
                 "CQ0502",
@@ -109,6 +110,10 @@ class SelectCalls:
                 node.span,
                 help="make it a column of a derived table: FROM (SELECT …, (SELECT …) AS m FROM s)",
             )
+        if isinstance(node, ast.InQuery):
+            return binder.bind(comparing.among_as_value(node))
+        if isinstance(node, ast.Exists):
+            return binder.bind(comparing.exists_as_value(node))
         value = self.sub_query(node.query, binder)
         self.values.append(value)
         return Hole(value.type, True, Room.QUERY, len(self.values) - 1, span=node.span)
@@ -265,7 +270,15 @@ class SelectCalls:
         made = expanded(node, spec)
         if made is not None:
             return binder.bind(made)
-        inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=False, queries=False))
+        made = nested(node, spec)
+        if made is not None:
+            self.nesting += 1
+            try:
+                return binder.bind(made)
+            finally:
+                self.nesting -= 1
+        nests = self.nesting > 0
+        inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=nests, queries=False))
         call: Lag | AggregateCall | Rank
         whole, frame = False, None
         if node.name == "lag":
@@ -296,9 +309,12 @@ class SelectCalls:
         if node.distinct and not whole:
             raise compile_error(
                 "CQ0501",
-                "DISTINCT in a running OVER is not supported yet",
+                "DISTINCT in a frame that rows leave is not supported yet",
                 node.span,
-                help="COUNT(DISTINCT x) works over a whole partition, OVER (PARTITION BY k), and in a window",
+                help=(
+                    f"it works from the first row on: {RUNNING_FRAME}",
+                    "and in windows of event time: GROUP BY window_start, window_end",
+                ),
             )
         call = self.aggregate(node, inside)  # its arguments may hold aggregates of the group: holes, filled first
         return call if frame is None else within(call, frame)
@@ -441,17 +457,6 @@ def window_hole(index: int, span: Span) -> Hole:
     return Hole(TIMESTAMP, False, Room.WINDOW, index, span=span)
 
 
-def misplaced_query(node: ast.InQuery | ast.Exists) -> CompileError:
-    """CQ0502 for a condition on a sub-query that is not one of those that AND joins."""
-    what = "IN (SELECT …)" if isinstance(node, ast.InQuery) else "EXISTS"
-    return compile_error(
-        "CQ0502",
-        f"{what} must be a condition of its own: the whole of WHERE or HAVING, or joined by AND",
-        node.span,
-        help="elsewhere, join: a LEFT JOIN (SELECT k FROM b GROUP BY k) AS m ON m.k = a.k, and test m.k IS NOT NULL",
-    )
-
-
 def unordered_rank(node: ast.Call) -> CompileError:
     """CQ0302 for a rank without an order."""
     return compile_error(
@@ -487,13 +492,7 @@ def order_of(spec: ast.WindowSpec, inside: ExprBinder) -> tuple[OrderKey, ...]:
 
 
 def _no_such_window_function(node: ast.Call) -> Exception:
-    name = node.name.upper()
-    if node.name in OVER_ONLY:
-        nth = "FIRST_VALUE(x) FILTER (WHERE n = 3) OVER (…), where n numbers the rows in a derived table"
-        return compile_error(
-            "CQ0501", f"{name} OVER is not supported yet", node.span, help=f"for the third row write {nth}"
-        )
-    known = ("LAG", "LEAD", "ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE")
+    known = ("LAG", "LEAD", "NTH_VALUE", "ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE")
     return compile_error(
         "CQ0205",
         f'there is no window function "{node.name}"',

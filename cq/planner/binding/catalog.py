@@ -25,6 +25,7 @@ from cq.lang.types import BIGINT, NULL, TIMESTAMP, DataType, Kind
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.file_names import file_options, names_file, stream_name
+from cq.planner.binding.late_streams import late_name, late_rows
 from cq.planner.binding.literals import bind_type
 from cq.planner.binding.parameters import ParameterValue, bind_parameter
 from cq.planner.binding.scope import NOTHING, Relation, Visible, columns_named, listing, relation_of, visible_columns
@@ -206,7 +207,7 @@ class Catalog:
         try:
             self.relations[node.name] = StreamBinder(self, node).bind()
         except CompileError:
-            self.broken.add(node.name)
+            self.broken.update(filter(None, (node.name, late_name(node))))
             raise
 
     def create_sink(self, node: ast.CreateSink) -> None:
@@ -256,9 +257,13 @@ class StreamBinder:
         columns = self.columns(fields)
         time, delay = self.watermark(columns)
         relation = self.catalog.add_source(replace(source, event_time=time, delay_us=delay))
-        if not any(c.computed for c in node.columns):
-            return relation
-        return self.computed(relation.node, columns, time)
+        shown = self.shown(relation.node, columns, time, node.name)
+        late = late_rows(node, relation.node)
+        if late is not None:
+            name, rows = late
+            self.catalog.check_free(name, rows.span)
+            self.catalog.relations[name] = self.shown(rows, columns, None, name)
+        return shown
 
     def columns(self, fields: tuple[Field, ...]) -> list[Visible]:
         """Every column of the stream in the order declared, as an expression over what the connector delivers."""
@@ -284,8 +289,10 @@ class StreamBinder:
             shown.append(Visible(c.name, node.name, check_size(expr, c.span)))
         return shown
 
-    def computed(self, scan: LogicalNode, columns: list[Visible], time: Expr | None) -> Relation:
-        """The projection that adds the computed columns."""
+    def shown(self, scan: LogicalNode, columns: list[Visible], time: Expr | None, name: str) -> Relation:
+        """The rows of a scan as a stream; a projection adds computed columns."""
+        if not any(c.computed for c in self.node.columns):
+            return relation_of(scan, name, f'stream "{name}"')
         seen = {f.name: Column(f.type, f.nullable, i, f.name) for i, f in enumerate(scan.schema.fields)}
         exprs = tuple(seen.get(c.name, c.expr) if isinstance(c.expr, Column) else c.expr for c in columns)
         names = tuple(c.name for c in columns)
@@ -293,7 +300,7 @@ class StreamBinder:
         if at is not None:  # accepted rows have an event time
             exprs = (*exprs[:at], replace(exprs[at], nullable=False), *exprs[at + 1 :])
         node = Project(scan, exprs, names, at, span=self.node.name_span)
-        return relation_of(node, self.node.name, f'stream "{self.node.name}"')
+        return relation_of(node, name, f'stream "{name}"')
 
     def watermark(self, columns: list[Visible]) -> tuple[Expr | None, int]:
         """What gives rows their event time, and the delay."""

@@ -142,11 +142,9 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class UserCall:
-    """A function of the user that a stage calls: `i64 call(state, record)` by an address in its constants.
+    """A function of the user that a stage calls: `i64 call(state, record)`, which asks Python and answers 0, or an
+    ErrorCode. The engine puts its address into this word of the stage's constants.
 
-    Where the word says, the engine puts two addresses: of the function as native code, or, where there is none, of
-    the second again; and of what asks Python. Both answer 0, or an ErrorCode; an answer of native code that is not 0
-    only means that Python is to be asked.
     record: words: two for each argument (of which one takes the first, BOOLEAN and doubles by their bits), one for each
     that tells whether it is NULL, one that tells whether the result is, two for the result. Texts are an address and a
     length, those of results in step bytes.
@@ -209,6 +207,14 @@ class Met:
 
 
 @dataclass(frozen=True, slots=True)
+class Counter:
+    """The words of a state that count what an operator did: the rows it gave, and those it dropped as late."""
+
+    rows: int
+    late: int
+
+
+@dataclass(frozen=True, slots=True)
 class PortSpec:
     """An output of a stage: a sink's rows, or rows for the next stage."""
 
@@ -251,6 +257,7 @@ class Stage:
     user_calls: of the user's functions, whose addresses its constants have room for.
     sites: by STATE_ERROR_SITE.  passes_watermarks: each row it emits carries its watermark to the next stage.
     groups: by STATE_ERROR_GROUP - 1.  moving: writes the functions that fill its containers from another plan's.
+    counters: of every operator of the stage's plan, in its order, if the job was written to count; else none.
     """
 
     name: str
@@ -269,6 +276,7 @@ class Stage:
     passes_watermarks: bool = False
     groups: tuple[Groups | Met, ...] = ()
     moving: Callable[[], Moving] | None = None
+    counters: tuple[Counter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
