@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
 
 import click
+from paths import QUERIES
 
 from cq.cli import COMMANDS
 from cq.cli.surroundings import all_limits
+from cq.compiler.passes import compile
 from cq.connectors.options import SINK_OPTIONS, SOURCE_OPTIONS, OptionDef
 from cq.errors import CODES, CqError, SourceText
 from cq.grammar.parser import parse
@@ -289,3 +291,9 @@ def _options_of(command: click.Command, wanted: Callable[[str], bool]) -> str:
         if isinstance(option, click.Option) and record is not None and wanted(option.name or ""):
             body.append((code(record[0].replace("INTEGER RANGE", "N").replace("FLOAT RANGE", "X")), words(record[1])))
     return rows("option | meaning", body) if body else ""
+
+
+@table
+def explained_tolls() -> str:
+    """The plan of a shipped query."""
+    return f"```text\n{compile((QUERIES / 'lr_tolls.cq').read_text(encoding='utf-8')).explain()}\n```\n"
