@@ -203,7 +203,7 @@ def _rate(rows: float) -> str:
 
 def late_note(rows: int, plan: LogicalPlan) -> str:
     """Which operators dropped late rows, and how to have fewer of them."""
-    from cq.planner.explain import late_counters
+    from cq.planner.facts import late_counters
 
     counters = late_counters(plan)
     droppers = dict.fromkeys(_place(n) for n in plan.nodes() if id(n) in counters)
