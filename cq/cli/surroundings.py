@@ -125,7 +125,7 @@ def all_limits() -> dict[str, str]:
     """Every limit in words, read from where it is enforced."""
     from cq.codegen.job import MAX_COLUMNS
     from cq.compiler.passes import MAX_TEXT_BYTES
-    from cq.connectors import access, bad_rows, cells, column_tracks, packed, protocol, read_ahead
+    from cq.connectors import access, bad_rows, cells, column_tracks, nested, packed, protocol, read_ahead
     from cq.connectors.csv.source import MAX_FILE_COLUMNS
     from cq.connectors.json.rows import MAX_DEPTH
     from cq.grammar import lexer, parser
@@ -145,6 +145,7 @@ def all_limits() -> dict[str, str]:
         "digits of a DECIMAL": str(MAX_DECIMAL_DIGITS),
         "size of a record in a text format": f"{protocol.RECORD_BYTES >> 20} MiB",
         "nesting depth of a line of JSON": f"{MAX_DEPTH:,} objects and arrays",
+        "nesting depth of a struct in Parquet or Arrow": str(nested.MAX_DEPTH),
         "digits of a number in a text format": str(cells.MAX_NUMBER_CHARS),
         "files matched by a pattern": f"{access.MAX_FILES:,}",
         "expansion of a compressed file": f"{packed.MAX_RATIO} times, beyond {packed.FREE_BYTES >> 20} MiB",
