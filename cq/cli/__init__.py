@@ -13,7 +13,6 @@ import os
 import re
 import signal
 import sys
-import traceback
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -175,14 +174,20 @@ def execute(arguments: list[str]) -> int:
         return DONE
     except CqError as e:
         if debug:
-            traceback.print_exc()
+            _print_traceback()
         say(str(e))
         return exit_code(e)
     except Exception as e:
         if debug:
-            traceback.print_exc()
+            _print_traceback()
         say(render(_full_disk(e) or internal_error(e)))
         return USAGE
+
+
+def _print_traceback() -> None:
+    import traceback
+
+    traceback.print_exc()
 
 
 def _full_disk(error: Exception) -> Diagnostic | None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
-import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -134,6 +132,8 @@ def fmt(files: Sequence[str], only_check: bool) -> int:
         if only_check:
             if formatted != text:
                 result = AT_FAULT
+                import difflib
+
                 lines = difflib.unified_diff(
                     text.splitlines(True), formatted.splitlines(True), name, f"{name} (formatted)"
                 )
@@ -157,7 +157,7 @@ def formatted_text(text: str, name: str) -> str:
 def _replace(path: Path, text: str) -> None:
     """The file has the new text, or, when that fails, the old one; its mode stays."""
     real = Path(os.path.realpath(path))
-    part = real.with_name(f".{real.name}.{secrets.token_hex(4)}.part")
+    part = real.with_name(f".{real.name}.{os.urandom(4).hex()}.part")
     try:
         part.write_text(text, encoding="utf-8")
         part.chmod(real.stat().st_mode & 0o777)
