@@ -34,12 +34,8 @@ STATEMENTS: tuple[Phrase, ...] = (
     *_phrases(
         "{} is not a statement of cq", "cq schema FILE shows columns, cq explain shows plans", "SHOW", "DESCRIBE"
     ),
-    *_phrases("{} is not a statement of cq", "write the aggregates: SELECT COUNT(*), MIN(x), MAX(x) FROM s", "SUMMARIZE"),
-    *_phrases(
-        "{} is not supported",
-        "write a column for each value: SUM(x) FILTER (WHERE k = 'a') AS a",
-        "PIVOT",
-    ),
+    *_phrases("{} is not a statement of cq", "write SELECT COUNT(*), MIN(x), MAX(x) FROM s", "SUMMARIZE"),
+    *_phrases("{} is not supported", "for each column write SUM(x) FILTER (WHERE k = 'a') AS a", "PIVOT"),
     *_phrases("{} is not supported", "list the columns as rows: UNNEST(ARRAY[a, b]) AS u(x)", "UNPIVOT"),
     *_phrases(
         "{} is not a statement of cq",
