@@ -197,6 +197,8 @@ REFUSED = {
     "EXPLAIN PLACEMENT, CHANGELOG": "EXPLAIN PLACEMENT SELECT k FROM s",
     "the clock": "SELECT NOW() AS t FROM s",
     "random values": "SELECT RANDOM() AS t FROM s",
+    "rows of fields as values": "SELECT CAST(x AS ROW(a BIGINT)) AS r FROM s",
+    "arrays of rows of fields": "CREATE STREAM q (a ROW(b BIGINT)[])",
     "arrays of arrays": "SELECT ARRAY[ARRAY[1], ARRAY[2]] AS a FROM s",
     "arrays of REAL or DOUBLE as keys": "SELECT DISTINCT [x / 2e0] AS a FROM s",
     "DECIMAL beyond 38 digits": "SELECT CAST(x AS DECIMAL(40, 2)) AS d FROM s",
