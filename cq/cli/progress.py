@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, TextIO
 from cq.errors import printable
 from cq.lang.expressions import Column
 from cq.lang.value_text import write_duration
-from cq.planner.explain import late_counters
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef, sources_of
@@ -153,8 +152,7 @@ def _duration(seconds: float) -> str:
 def summary_text(summary: RunSummary, hashes: bool = False) -> str:
     """The closing line: rows read and written, those that were not, where there are any, and the time and the rate.
 
-    The time and the rate are of the run; how long it took to compile and open stands behind them. hashes: of every
-    output.
+    Until it is ready it compiles and opens; the time it ran, and the rate, do not count that. hashes: of every output.
     """
     rows = sum(summary.rows_in.values())
     bad, blank = sum(summary.bad_rows.values()), sum(summary.blank_lines.values())
@@ -169,9 +167,8 @@ def summary_text(summary: RunSummary, hashes: bool = False) -> str:
             f"{printable(name)} silent {count:,} time{'s' if count > 1 else ''}"
             for name, count in summary.silent.items()
         ),
-        f"{summary.seconds:.2f} s"
-        + (f" after {summary.start_seconds:.2f} s" if summary.start_seconds >= 0.01 else "")
-        + f", {_rate(rows / max(summary.seconds, 1e-9))} rows/s",
+        *([f"ready after {summary.start_seconds:.2f} s"] if summary.start_seconds >= 0.01 else []),
+        f"ran {summary.seconds:.2f} s, {_rate(rows / max(summary.seconds, 1e-9))} rows/s",
         *(["hash " + " ".join(_hashes(summary.hashes))] if hashes else []),
     ]
     if summary.limited:
@@ -208,6 +205,8 @@ def _rate(rows: float) -> str:
 
 def late_note(rows: int, plan: LogicalPlan) -> str:
     """Which operators dropped late rows, and how to have fewer of them."""
+    from cq.planner.facts import late_counters
+
     counters = late_counters(plan)
     droppers = dict.fromkeys(_place(n) for n in plan.nodes() if id(n) in counters)
     names = {name for streams in counters.values() for name in streams}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from cq.codegen.expressions.arrays import order_of
 from cq.codegen.expressions.emit import emit
 from cq.codegen.expressions.forms import stored_parts
+from cq.codegen.expressions.user import is_user_call
 from cq.codegen.expressions.wide import is_wide
 from cq.codegen.state.aggregate_parts import (
     AllBits,
@@ -46,7 +47,7 @@ from cq.codegen.state.shape_parts import FloatProduct, Shape
 from cq.codegen.values import Row, Scope, Val, any_null, default_parts, is_true
 from cq.codegen.writer import expr
 from cq.lang.aggregates.pairs import GREATEST_SQUARE, LEAST_SQUARE
-from cq.lang.expressions import can_fail
+from cq.lang.expressions import can_fail, walk
 from cq.lang.types import BIGINT, Kind
 from cq.planner.plan.calls import AggregateCall
 from cq.records import dataclass, field
@@ -117,6 +118,10 @@ class Parts:
         the first row of a value.
         """
         for part in self.parts:
+            if part.filter is None:
+                for arg in part.args:
+                    if any(map(is_user_call, walk(arg))):
+                        emit(scope, row, arg)  # once for all parts: it may ask Python
             with scope.block():
                 self._add(scope, e, row, part, arrival, once)
 
@@ -246,7 +251,7 @@ def avg_recipe(parts: Parts, call: AggregateCall) -> Result:
         lo, hi = scope.let(total.at(e), "sum_lo"), scope.let(total.at(e, 1), "sum_hi")
         if call.type.is_float:
             return Val(call.type, (scope.let(expr("avg_i128(HI, LO, C)", HI=hi, LO=lo, C=many), "mean"),), null)
-        return Val(call.type, (_decimal_mean(scope, call, hi, lo, many),), null)
+        return Val(call.type, (_rounded_mean(scope, call, hi, lo, many),), null)
 
     return result
 
@@ -266,8 +271,8 @@ def _wide_mean(
     return stored_parts(scope, call.type)
 
 
-def _decimal_mean(scope: Scope, call: AggregateCall, hi: ast.expr, lo: ast.expr, many: ast.expr) -> ast.expr:
-    """The exact sum brought to the result's scale, divided, halves away from zero."""
+def _rounded_mean(scope: Scope, call: AggregateCall, hi: ast.expr, lo: ast.expr, many: ast.expr) -> ast.expr:
+    """The exact sum brought to the result's scale (an INTERVAL has none), divided, halves away from zero."""
     scale = 10 ** (call.type.scale - call.args[0].type.scale)
     wide_hi = scope.let(expr("wadd(wmul(HI, K), umulhi(LO, K))", HI=hi, LO=lo, K=scale), "wide_hi")
     wide_lo = scope.let(expr("wmul(LO, K)", LO=lo, K=scale), "wide_lo")
