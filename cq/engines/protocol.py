@@ -69,7 +69,6 @@ class Progress:
 
     rows_in: dict[str, int] = field(default_factory=dict)
     rows_out: dict[str, int] = field(default_factory=dict)
-    silent: dict[str, int] = field(default_factory=dict)  # how often a stream fell silent: see IDLE TIMEOUT
     shares: dict[str, Callable[[], float | None]] = field(default_factory=dict)
     summary: RunSummary | None = None  # of the run, complete when it has ended, also by an error
     compiling: tuple[str, int, int] | None = None  # what was compiled last, functions of it done, of so many
@@ -77,6 +76,7 @@ class Progress:
     stop: bool = False
     on_stop: list[Callable[[], None]] = field(default_factory=list)
     on_note: Callable[[str], None] = lambda note: None  # told what happens to an input, when the run comes to it
+    silent: dict[str, int] = field(default_factory=dict)  # how often a stream fell silent: see IDLE TIMEOUT
 
     def compiles(self, what: str, done: int, total: int) -> None:
         """So many functions of this are compiled."""
