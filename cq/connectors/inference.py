@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv
 
 from cq.connectors import cells
+from cq.connectors import compute as pc
 from cq.connectors.access import Access
 from cq.connectors.arrow.source import ipc_batches
 from cq.connectors.csv.blocks import BLOCK_BYTES, BYTE_ORDER_MARK, check_encoding

@@ -6,7 +6,6 @@ that guesses (a misspelt keyword, a reserved word used as a name) proves its gue
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 
 from cq.errors import Diagnostic, Label
@@ -125,6 +124,8 @@ def _misspelt(fault: Fault) -> Diagnostic | None:
         possible = fault.expected if position == fault.position else fault.replay({}, position) or frozenset()
         words = {terminal for text, terminal in fault.keywords.items() if text.isalpha()}  # CONCAT is ||, no word
         keywords = sorted(possible & words)
+        import difflib
+
         for keyword in difflib.get_close_matches(word, keywords, n=3, cutoff=0.7):
             if _leads_on(fault, position, keyword):
                 message = f"`{token.text}` is not a keyword"
