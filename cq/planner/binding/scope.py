@@ -261,9 +261,9 @@ def _without_fields(relation: Relation, ref: ast.ColumnRef) -> CompileError | No
 
 def _field_of_a_text(relation: Relation, path: Sequence[str], span: Span) -> CompileError | None:
     """What a path that begins with a column of text is told: perhaps it holds JSON."""
-    for end in (1, 2):
+    for end in range(len(path) - 1, 0, -1):
         column, steps = ".".join(path[:end]), [f"'{step}'" for step in path[end:]]
-        texts = _named(relation, path[:end]) if steps else []
+        texts = _meant(relation, _reference(path[:end]))
         if texts and texts[0].expr.type.kind is Kind.VARCHAR:
             arrows = f"{' -> '.join([column, *steps[:-1]])} ->> {steps[-1]}"
             way = f"of a JSON text write {arrows}; or declare it: {path[end - 1]} ROW({path[end]} …)"
@@ -271,10 +271,8 @@ def _field_of_a_text(relation: Relation, path: Sequence[str], span: Span) -> Com
     return None
 
 
-def _named(relation: Relation, path: Sequence[str]) -> list[Visible]:
-    """The columns that a name of one or two parts means."""
-    qualifier = path[0] if len(path) > 1 else None
-    return _meant(relation, ast.ColumnRef(path[-1], qualifier))
+def _reference(path: Sequence[str]) -> ast.ColumnRef:
+    return ast.ColumnRef(path[-1], path[0], tuple(path[1:-1])) if len(path) > 1 else ast.ColumnRef(path[0])
 
 
 def fields_of(relation: Relation, path: str) -> list[Visible]:
