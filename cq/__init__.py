@@ -4,7 +4,8 @@
     r = q.run(inputs={"bid": table})
     r["result"].to_pandas()
 
-Importing this loads nothing else: names come from `cq.api` and `cq.errors` when they are used.
+Importing this loads nothing else: names come from `cq.api`, `cq.errors` and
+`cq.user_functions` when they are used.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from cq.version import VERSION
 if TYPE_CHECKING:
     from cq.api import Job, Output, Query, Result, diff, load, run, sql
     from cq.errors import CompileError, CqError, DataError, EngineError, UsageError
+    from cq.user_functions import udf
 
 __version__ = VERSION
 __all__ = [
@@ -32,9 +34,11 @@ __all__ = [
     "load",
     "run",
     "sql",
+    "udf",
 ]
 
-_ERRORS = {"CompileError", "CqError", "DataError", "EngineError", "UsageError"}
+_ERRORS = ("CompileError", "CqError", "DataError", "EngineError", "UsageError")
+_HOMES = {**dict.fromkeys(_ERRORS, "cq.errors"), "udf": "cq.user_functions"}
 
 
 def __getattr__(name: str) -> Any:
@@ -42,7 +46,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'cq' has no attribute {name!r}")
     import importlib
 
-    value = getattr(importlib.import_module("cq.errors" if name in _ERRORS else "cq.api"), name)
+    value = getattr(importlib.import_module(_HOMES.get(name, "cq.api")), name)
     globals()[name] = value
     return value
 

@@ -30,37 +30,47 @@ from cq.connectors.rules import Rules
 from cq.connectors.sinks.writers import Memory, open_sink, result_schema
 from cq.connectors.sources import PiecedSource
 from cq.engines import stepping
+from cq.engines.analysis import analyze as run_counting
+from cq.engines.analysis import drawn
 from cq.engines.compare import Difference, compare_runs, tolerance_between
 from cq.engines.engines import engine_named
 from cq.engines.protocol import RunOptions, RunSummary
 from cq.engines.query import collect, opening_sinks, run_query
 from cq.errors import CompileError, CqError, Diagnostic, UsageError, did_you_mean, printable
+from cq.lang.functions.user import UserFunction
 from cq.planner.binding.settings import MEMORY_LIMIT, setting_value, takes
 
 HTML_ROWS = 20  # of a result in a notebook
 _Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-def load(path: str | os.PathLike[str], *, restrict: _Paths | None = None, **variables: Any) -> Query:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    restrict: _Paths | None = None,
+    functions: Sequence[UserFunction] = (),
+    **variables: Any,
+) -> Query:
     """Return the query in a file; it is read now, compiled when it is checked, explained or run.
 
     variables: values of its parameters (`:name`). Relative paths in the text start at the file's directory.
     restrict: the directories whose files its text may name, for the query of a stranger; left out, all the user may.
+    functions: those of the user's that it may call (`@cq.udf`).
     Raises UsageError when the file cannot be read, CompileError when it is too long or not UTF-8.
     """
     file = Path(path)
-    return Query(read_text(file), str(path), file.parent, variables=variables, restrict=restrict)
+    return Query(read_text(file), str(path), file.parent, variables=variables, restrict=restrict, functions=functions)
 
 
-def sql(text: str, *, restrict: _Paths | None = None, **inputs: Any) -> Query:
+def sql(text: str, *, restrict: _Paths | None = None, functions: Sequence[UserFunction] = (), **inputs: Any) -> Query:
     """Return the query of a text; its mistakes are raised when it is checked, explained or run.
 
-    restrict: as of `load`.
+    restrict, functions: as of `load`.
     inputs: what its streams read: paths, Arrow, pandas or polars tables, lists of dicts, readers. They are kept, not
     copied; a reader serves one run. A stream that has an input needs no CREATE STREAM. Paths start at the working
     directory.
     """
-    return Query(text, "<python>", Path(), inputs=inputs, restrict=restrict)
+    return Query(text, "<python>", Path(), inputs=inputs, restrict=restrict, functions=functions)
 
 
 def run(query: str | os.PathLike[str] | Query, inputs: Mapping[str, Any] | None = None, **options: Any) -> Result:
@@ -129,8 +139,10 @@ class Query:
         inputs: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         restrict: _Paths | None = None,
+        functions: Sequence[UserFunction] = (),
     ) -> None:
         self.text, self.name = text, name
+        self._functions = tuple(functions)
         self._restrict = [restrict] if isinstance(restrict, str | os.PathLike) else restrict
         self._directory = (directory or Path()).absolute()
         self._inputs, self._variables = dict(inputs or {}), dict(variables or {})
@@ -146,7 +158,7 @@ class Query:
         access = Access(self._directory, roots)
         stem = Path(self.name).stem if self.name != "<python>" else "query"
         given = Inputs(access, {**self._inputs, **(inputs or {})}, dead_letters=stem)
-        compiled = compile(self.text, self.name, self._variables, given, settings)
+        compiled = compile(self.text, self.name, self._variables, given, settings, self._functions)
         if self._compiled is not None:
             compiled.take_over(self._compiled)
         self._compiled = compiled
@@ -161,6 +173,7 @@ class Query:
             inputs=self._inputs,
             variables={**self._variables, **variables},
             restrict=self._restrict,
+            functions=self._functions,
         )
 
     def check(self, inputs: Mapping[str, Any] | None = None) -> tuple[Diagnostic, ...]:
@@ -181,14 +194,18 @@ class Query:
         *,
         threads: int | None = None,
         verbose: bool = False,
+        analyze: bool = False,
     ) -> str:
-        """Return what the query is at a stage of compilation, as text; nothing is run.
+        """Return what the query is at a stage of compilation, as text; nothing is run unless `analyze`.
 
         stage: text, logical, rewritten, stages, code or spark.  format: tree, json, dot or mermaid; text and code have
         tree only.  threads: as for `run`; how stages run, and their code, depend on it.  verbose: all that is known of
-        each operator, also its identity. Raises UsageError for others, and CompileError as `check` does.
+        each operator, also its identity.  analyze: run the query, forget its rows, and show what its stages did. Raises
+        UsageError for others, and CompileError as `check` does.
         """
         compiled = self.bound(inputs)
+        if analyze:
+            return drawn(run_counting(compiled, threads), format)
         return compiled.for_workers(compiled.workers(threads)).explain(stage, format, verbose)
 
     def run(

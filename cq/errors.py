@@ -9,8 +9,9 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
+
+from cq.records import dataclass, field, replace
 
 MAX_MISTAKES = 20  # of one expression or list: a condition of 10,000 parts may be wrong in each in the same way
 S = TypeVar("S")

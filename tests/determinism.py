@@ -11,7 +11,6 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from cq.connectors.sinks.writers import Memory, result_schema
 from cq.connectors.sources import open_source
 from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
+from cq.records import dataclass
 
 QUERIES = Path(__file__).parent.parent / "queries"
 THREADS = (0, 1, 2, 4, 8)

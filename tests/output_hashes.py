@@ -19,7 +19,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,12 +77,17 @@ def write(path: Path, seed: int) -> None:
         "text": trial.query.text(),
         "inputs": trial.inputs,
         "cuts": trial.cuts,
-        "way": asdict(trial.way),
-        "outcome": outcome if isinstance(outcome, str) else asdict(outcome),
+        "way": _words(trial.way),
+        "outcome": outcome if isinstance(outcome, str) else _words(outcome),
     }
     draft = path.with_suffix(".draft")
     draft.write_text(json.dumps(case), encoding="utf-8")
     draft.replace(path)
+
+
+def _words(record: Way | Outcome) -> dict[str, object]:
+    """The values of a record by name, whichever checkout its class is of."""
+    return {name: getattr(record, name) for name in type(record).__annotations__}
 
 
 def read(path: Path, compiled: bool) -> str:
@@ -100,7 +104,7 @@ def read(path: Path, compiled: bool) -> str:
     except Exception as error:
         return f"differs (binding): {told(error)}"
     prepared.give(case["inputs"], case["cuts"])
-    ways = [replace(way, threads=threads, interpreted=False) for threads in (0, 2)] if compiled else [way]
+    ways = [Way(**{**_words(way), "threads": n, "interpreted": False}) for n in (0, 2)] if compiled else [way]
     said = [compared(prepared, way, ran(prepared, way), wanted) for way in ways]
     return min(said, key=lambda s: VERDICTS.index(s.partition(" ")[0]))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass
 
 import click
 
@@ -11,6 +10,7 @@ from cq.cli import DONE
 from cq.errors import Diagnostic, UsageError, did_you_mean, printable
 from cq.grammar.unsupported import ELSEWHERE, FUNCTION_WAYS
 from cq.planner.binding.expressions import known_functions
+from cq.records import dataclass
 
 WIDTH = 100
 

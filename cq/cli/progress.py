@@ -180,7 +180,7 @@ def summary_text(summary: RunSummary, hashes: bool = False) -> str:
 def summary_json(summary: RunSummary) -> str:
     """The same for programs: one object on one line, with the hash of every output."""
     fields = ("engine", "rows_in", "rows_out", "late_rows", "bad_rows", "blank_lines", "seconds", "start_seconds")
-    found = {name: getattr(summary, name) for name in (*fields, "limited", "interrupted")}
+    found = {name: getattr(summary, name) for name in (*fields, "notes", "limited", "interrupted")}
     return json.dumps(found | {"hashes": dict(summary.hashes)}, ensure_ascii=False)
 
 

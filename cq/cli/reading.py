@@ -72,7 +72,7 @@ def as_json(d: Diagnostic) -> dict[str, Any]:
 
 @click.command()
 @query_options
-@click.option("--stage", type=click.Choice(STAGES), default="logical", show_default=True)
+@click.option("--stage", type=click.Choice(STAGES), help="Choose what is shown. Default: logical.")
 @click.option("--format", "format_", type=click.Choice(PICTURES), default="tree", show_default=True)
 @click.option(
     "-j",
@@ -81,7 +81,8 @@ def as_json(d: Diagnostic) -> dict[str, Any]:
     help="Plan for this number of workers. Default: as many as run would start.",
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show all that is known of each operator, also its identity.")
-def explain(stage: str, format_: str, threads: int | None, verbose: bool, **query: Any) -> int:
+@click.option("--analyze", is_flag=True, help="Run the query, forget its rows, and show what its stages did.")
+def explain(stage: str | None, format_: str, threads: int | None, verbose: bool, analyze: bool, **query: Any) -> int:
     """Show the plan of QUERY, the stages of its operators, or the generated code.
 
     An operator of the plan is one line: what it does, with the names of the query, and of its facts those that tell it
@@ -90,8 +91,27 @@ def explain(stage: str, format_: str, threads: int | None, verbose: bool, **quer
     compiled = compiled_query(**query)
     for warning in compiled.warnings:
         say(render(warning))
-    click.echo(compiled.for_workers(compiled.workers(threads)).explain(stage, format_, verbose).rstrip("\n"))
+    if analyze:
+        if stage not in {None, "stages"}:
+            help = ("leave --stage out",)
+            raise UsageError(Diagnostic("CQ0606", "--analyze shows the stages that ran, and no other", help=help))
+        click.echo(_analyzed(compiled, format_, threads))
+        return DONE
+    shown = compiled.for_workers(compiled.workers(threads)).explain(stage or "logical", format_, verbose)
+    click.echo(shown.rstrip("\n"))
     return DONE
+
+
+def _analyzed(compiled: Compiled, format: str, threads: int | None) -> str:
+    """The stages of the query with what they did when it was run."""
+    from cq.cli.running import progress_shown, stopping
+    from cq.connectors.sinks.terminal import Screen
+    from cq.engines.analysis import analyze, drawn
+    from cq.engines.protocol import Progress
+
+    progress = Progress()
+    with stopping(progress), progress_shown(progress, Screen.stdout(titles=False), False):
+        return drawn(analyze(compiled, threads, progress), format)
 
 
 @click.command()

@@ -6,7 +6,6 @@ import contextlib
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -24,6 +23,7 @@ from cq.engines.protocol import Progress, RunOptions, RunSummary
 from cq.engines.query import opening_sinks, run_query
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean, render
 from cq.planner.binding.binder import Explained
+from cq.records import dataclass
 from cq.runtime.base.notices import listening
 
 FORMATS = ("table", "csv", "json", "arrow", "parquet")
@@ -217,6 +217,12 @@ def progress_shown(progress: Progress, screen: Screen, quiet: bool) -> Iterator[
     if quiet:
         yield
         return
+
+    def tell(note: str) -> None:
+        screen.before_write()
+        say(f"note: {note}")
+
+    progress.on_note = tell
     with listening(progress.compiles):
         if not sys.stderr.isatty():
             with CompilingNotes(progress, sys.stderr):

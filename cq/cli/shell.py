@@ -6,7 +6,6 @@ import os
 import readline
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import click
@@ -25,6 +24,7 @@ from cq.errors import CqError, Diagnostic, SourceText, Span, render
 from cq.grammar import ast
 from cq.grammar.parser import parse, tables
 from cq.grammar.printer import print_script
+from cq.records import dataclass, field, replace
 
 PROMPT, MORE = "cq> ", "..> "
 NAME = "<shell>"

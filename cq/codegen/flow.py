@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.ports import Port, Position
@@ -22,9 +22,10 @@ from cq.lang.expressions import Expr, can_fail
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import sources_of
+from cq.records import dataclass, field, replace
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.job import Grid, GroupKey, Groups, Met, PortSpec, Slot, TableShape
+from cq.runtime.layout.job import Counter, Grid, GroupKey, Groups, Met, PortSpec, Slot, TableShape
 from cq.runtime.layout.words import Word
 
 
@@ -45,6 +46,7 @@ class StagePlan:
     grids: list[Grid] = field(default_factory=list)
     due: list[DueWord] = field(default_factory=list)  # closing times that depend on data: rows ask before they go on
     sees: dict[int, frozenset[int]] = field(default_factory=dict)  # where there are branches: whose rows a node sees
+    prefix: set[int] = field(default_factory=set)  # which of them run in several branches, where rows are counted
     turns: dict[int, int] = field(default_factory=dict)  # and how often a row of a node comes to operators of branches
     passes_watermarks: bool = False  # its rows carry their watermarks to the next stage
     instants: bool = False  # rows that an earlier stage made at instants come to it
@@ -58,6 +60,7 @@ class StagePlan:
     _slot_of: dict[tuple[int, str], Slot] = field(default_factory=dict)
     gathered: dict[int, LogicalNode] = field(default_factory=dict)  # cq/codegen/gather.py; by id, plan order
     order: dict[int, int] = field(default_factory=dict)
+    counters: dict[int, Counter] = field(default_factory=dict)  # of operators, where their rows are counted; by id
     readers: dict[int, list[tuple[LogicalNode, int]]] = field(default_factory=dict)
     outputs: dict[int, list[int]] = field(default_factory=dict)
 
@@ -98,6 +101,12 @@ class StagePlan:
         first = Word(self._next_word, f"STATE_{name}{self._next_word}")
         self._next_word += count
         return first
+
+    def count_rows(self, prefix: set[int]) -> None:
+        """Every operator of the stage has words that count. prefix: those, by id, that run in several branches."""
+        self.prefix = prefix
+        for node in self.plan.nodes():
+            self.counters[id(node)] = Counter(self.scratch_words(1, "GIVEN"), self.scratch_words(1, "LATE"))
 
     def watermark_word(self) -> int:
         """The state word that holds the watermark last served. It is no slot: every row and every instant for which it
@@ -277,6 +286,7 @@ class Flow:
                 with self.scope.when(expr("L == FATAL", L=late, FATAL=FATAL)):
                     self.scope.fail(ErrorCode.LATE, "the row is late: its event time is below the watermark", node.span)
             self.writer.code("st_i64(state, W, ld_i64(state, W) + N)", W=abi.STATE_LATE_ROWS, N=node.copies)
+            self.count(node, attrgetter("late"), node.copies)
         with self.scope.otherwise():
             yield
         self.late = late
@@ -298,8 +308,21 @@ class Flow:
                 yield reader, port
             self.turn = behind
 
+    def count(self, node: LogicalNode, word: Callable[[Counter], int], rows: ast.expr | int) -> None:
+        """So many rows more are in a counter of the operator, where there is one."""
+        counter = self.stage.counters.get(id(node))
+        if counter is not None:
+            self.writer.code("st_i64(state, W, ld_i64(state, W) + N)", W=word(counter), N=rows)
+
+    def _counts_here(self, node: LogicalNode) -> bool:
+        """Whether its rows are counted in this branch: what is below the operators with state runs in several."""
+        seen = self.stage.sees.get(id(node))
+        return self.branch is None or not seen or id(node) not in self.stage.prefix or self.branch == min(seen)
+
     def deliver(self, node: LogicalNode, row: Row) -> None:
         """Hand a row of `node` to whoever reads it, in plan order."""
+        if self._counts_here(node):
+            self.count(node, attrgetter("rows"), 1 if self.keep is None else expr("pick(X, 1, 0)", X=self.keep))
         for number in self.stage.outputs.get(id(node), ()):
             values = [row.column(i) for i in range(len(node.schema))]
             self.ports[number].append(values, self.position, self.roomy, self.keep)

@@ -29,9 +29,10 @@ def demand_narrow(columns: int, what: str, span: Span) -> None:
         raise compile_error("CQ0802", f"{what} has {columns} columns, more than {MAX_COLUMNS}", span, help=help)
 
 
-def write_job(physical: PhysicalPlan) -> Job:
+def write_job(physical: PhysicalPlan, counting: bool = False) -> Job:
     """The stages of a physical plan as a Job. Raises CompileError where a kernel cannot be written.
 
+    counting: the stages count the rows of every operator (`Stage.counters`).
     Stages are written last to first: what one keeps decides whether the rows before it carry their watermarks.
     """
     for output in physical.plan.outputs:
@@ -40,7 +41,7 @@ def write_job(physical: PhysicalPlan) -> Job:
     kept = contents(physical.plan)
     for stage in reversed(physical.stages):
         passes = bool(written) and stage.way is not Way.PARTIAL and written[-1].watermarks
-        written.append(write_stage(stage, stage_scope(), kept, passes))
+        written.append(write_stage(stage, stage_scope(), kept, passes, counting))
     return _job(physical, written[::-1])
 
 

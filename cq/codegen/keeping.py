@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, function, row_of
 from cq.codegen.matching import assign_all
@@ -23,6 +22,7 @@ from cq.codegen.writer import Fill, expr
 from cq.lang.expressions import Expr
 from cq.planner.operators.joined import Joined
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass
 from cq.runtime.containers import log_words as words
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi

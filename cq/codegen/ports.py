@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from cq.codegen.values import Scope, Val, high_low
 from cq.codegen.writer import expr, word_at
 from cq.errors import NOWHERE
 from cq.lang.schema import Schema
 from cq.lang.types import DataType, Kind
+from cq.records import dataclass, field
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode, Storage
 from cq.runtime.layout.job import ColumnSpec, PortSpec

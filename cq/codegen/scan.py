@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from cq.codegen.expressions.emit import emit
+from cq.codegen.expressions.user import takes_step_bytes
 from cq.codegen.flow import DUE_BY_DATA, DUE_ON_GRID, FATAL, DueWord, Event, Flow, StagePlan, function
 from cq.codegen.gather import take_gathered
 from cq.codegen.ports import Position, storage
@@ -15,13 +15,14 @@ from cq.codegen.values import Constants, Row, Scope, Sites, Val
 from cq.codegen.waiting import due_word, slot_of, waiting_ports
 from cq.codegen.writer import Writer, expr, word_at
 from cq.lang.event_time import is_computed
-from cq.lang.expressions import Call, Cast, Expr, walk
+from cq.lang.expressions import Expr, walk
 from cq.lang.schema import Field, Schema
 from cq.lang.types import BIGINT, Physical
 from cq.planner.physical.branches import Branch
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
+from cq.records import replace
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode, Storage
 from cq.runtime.layout.words import Word
@@ -298,7 +299,7 @@ def write_times(stage: StagePlan, source: SourceDef, port: int) -> str:
         row = source_row(scope, schema, stage.columns.setdefault(port, {}), port, ast.Name("i", ast.Load()))
         stage.writer.code("times = ld_i64(out, 0)\nthere = ld_i64(out, 1)")
         with stage.writer.for_("i", "lo", "hi"), scope.block():
-            if any(isinstance(x, Call | Cast) and x.type.physical is Physical.BYTES for x in walk(time)):
+            if any(map(takes_step_bytes, walk(time))):
                 stage.writer.code("step_reset(state)")
             value = emit(scope, row, time)
             valid = ast.Constant(1) if value.null is None else expr("pick(N, 0, 1)", N=value.null)

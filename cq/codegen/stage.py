@@ -9,24 +9,26 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 from cq.codegen import gather, operators
+from cq.codegen.expressions.user import takes_step_bytes
 from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, StagePlan
 from cq.codegen.moving import write_moving
 from cq.codegen.ports import column_specs
 from cq.codegen.scan import computed_times, due_words, write_lanes, write_rows, write_times
 from cq.codegen.writer import expr
-from cq.lang.expressions import Call, Cast, walk
-from cq.lang.types import Kind, Physical
+from cq.lang.expressions import walk
+from cq.lang.types import Kind
 from cq.planner.physical import stages as planned
 from cq.planner.physical.branches import Branch, sees, turns
+from cq.planner.physical.classify import stateless_prefix
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass, replace
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
-from cq.runtime.layout.job import Grid, Lanes, PortSpec, Stage
+from cq.runtime.layout.job import Grid, Lanes, PortSpec, Stage, UserCall
 from cq.ways import Way
 
 
@@ -48,12 +50,16 @@ EVENTS_ONLY = (PortSpec("events", ()),)  # what a PARTIAL stage sends on
 
 
 def write_stage(
-    spec: planned.Stage, globals_: Iterable[str], contents: Mapping[str, str], passes_watermarks: bool = False
+    spec: planned.Stage,
+    globals_: Iterable[str],
+    contents: Mapping[str, str],
+    passes_watermarks: bool = False,
+    counting: bool = False,
 ) -> WrittenStage:
     """A stage of the physical plan.
 
     contents: of each operator with state, by identity, what it keeps (cq/planner/plan/identity.py).
-    passes_watermarks: its rows carry theirs to the next stage.
+    passes_watermarks: its rows carry theirs to the next stage.  counting: it counts the rows of its operators.
     """
     plan = spec.plan
     fills = spec.way is Way.PARTIAL
@@ -72,17 +78,15 @@ def write_stage(
     computed = computed_times(stage, inputs)
     if len(spec.branches) > 1:
         stage.sees, stage.turns = sees(plan, spec.branches), turns(plan)
+    if counting:
+        stage.count_rows(stateless_prefix(plan))
     loops = {} if spec.collects else _write_row_loops(stage, inputs, spec.branches)
     if not fills:
         _write_closers(stage)
     finishers = _write_finishers(stage)
     _write_serve(stage)
     _write_kernel(stage, loops, finishers)
-    lanes = None
-    if spec.branches:
-        most = max(stage.turns.get(id(n), 1) for n in inputs)
-        entry = write_lanes(stage, inputs, spec.branches)
-        lanes = Lanes(entry=entry, count=spec.lanes, branches=len(spec.branches), turns=most)
+    lanes = _lanes(stage, spec, inputs) if spec.branches else None
     times = [write_times(stage, source, port) for port, source in computed.items()]
     made = Stage(
         name=spec.name,
@@ -95,14 +99,23 @@ def write_stage(
         constants=stage.constants.pack(),
         ports=ports,
         sites=tuple(stage.sites.sites),
+        user_calls=tuple(UserCall(word, f) for f, word in stage.constants.user_functions.items()),
         groups=tuple(stage.groups),
         lanes=lanes,
         time_entries=tuple(times),
         passes_watermarks=passes_watermarks,
+        counters=tuple(stage.counters.values()),
         moving=partial(write_moving, spec, tuple(stage.slots), tuple(globals_)),
     )
     watermarks = bool(stage.due) or passes_watermarks
     return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), watermarks, stage.columns)
+
+
+def _lanes(stage: StagePlan, spec: planned.Stage, inputs: tuple[LogicalNode, ...]) -> Lanes:
+    """How its rows are told apart; writes the function that does it."""
+    most = max(stage.turns.get(id(n), 1) for n in inputs)
+    entry = write_lanes(stage, inputs, spec.branches)
+    return Lanes(entry=entry, count=spec.lanes, branches=len(spec.branches), turns=most)
 
 
 def _write_row_loops(stage: StagePlan, inputs: Sequence[LogicalNode], branches: Sequence[Branch]) -> dict[int, str]:
@@ -128,7 +141,7 @@ def _write_closers(stage: StagePlan) -> None:
 
 
 def _uses_step_bytes(plan: LogicalPlan) -> bool:
-    """Whether some expression makes text of its own."""
+    """Whether some expression takes bytes that live for one step."""
     for node in plan.nodes():
         if node.input_keys is not None and any(f.type.kind is Kind.ARRAY for f in node.schema.fields):
             return True  # ARRAY_AGG makes them
@@ -136,7 +149,7 @@ def _uses_step_bytes(plan: LogicalPlan) -> bool:
         if copies(node) if callable(copies) else copies:
             return True
         for e, _ in node.expressions():
-            if any(isinstance(x, Call | Cast) and x.type.physical is Physical.BYTES for x in walk(e)):
+            if any(map(takes_step_bytes, walk(e))):
                 return True
     return False
 

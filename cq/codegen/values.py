@@ -10,13 +10,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 
 from cq.codegen.writer import Fill, Writer, expr
 from cq.errors import Span
 from cq.lang.expressions import Expr
+from cq.lang.functions.user import UserFunction
 from cq.lang.types import DataType, Kind, Physical
+from cq.records import dataclass, field
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.job import Site
 
@@ -97,6 +98,7 @@ class Constants:
 
     words: list[int] = field(default_factory=list)
     texts: list[bytes] = field(default_factory=list)
+    user_functions: dict[UserFunction, int] = field(default_factory=dict)
     _place: dict[object, int] = field(default_factory=dict)
 
     def word(self, bits: int) -> int:
@@ -123,6 +125,13 @@ class Constants:
             self.words.append(-1 - len(self.texts))
             self.texts.append(content)
         return self._place[key]
+
+    def user_function(self, function: UserFunction) -> int:
+        """Index of the two words that are to hold the addresses of a function of the user (`UserCall`)."""
+        if function not in self.user_functions:
+            self.user_functions[function] = len(self.words)
+            self.words += [0, 0]
+        return self.user_functions[function]
 
     def pack(self) -> bytes:
         """The table; readable some bytes past the last string."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from functools import partial
 
 from cq.codegen.expressions.emit import emit
@@ -22,6 +21,7 @@ from cq.codegen.state.hash_tables import (
 from cq.codegen.values import Row
 from cq.codegen.writer import expr
 from cq.planner.operators.joined import Joined
+from cq.records import dataclass
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout.job import TableShape
 

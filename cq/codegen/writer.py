@@ -15,12 +15,12 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
 from itertools import count
 
 from cq.codegen.nesting import flat
+from cq.records import dataclass, field
 from cq.runtime.layout.words import Word
 
 Fill = ast.expr | int | float | bool | str  # a str is a name of ours

@@ -7,8 +7,7 @@ the stage it shows, the reference and Spark run the bound plan, only the native 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,11 @@ from cq.allowance import usable_cpus
 from cq.connectors.access import Access, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
+from cq.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from cq.grammar.ast import Script
+    from cq.lang.functions.user import UserFunction
     from cq.lang.schema import Field, Unheld
     from cq.planner.binding.binder import BoundScript
     from cq.planner.physical.stages import PhysicalPlan
@@ -32,13 +33,18 @@ MAX_TEXT_BYTES = 1 << 20  # of a query file (`cq limits`)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A query text and everything its compilation depends on. settings: override what the text SETs."""
+    """A query text and everything its compilation depends on. settings: override what the text SETs.
+
+    counting: kernels count the rows of every operator.  functions: the user's own that the text may call.
+    """
 
     source: SourceText
     inputs: Inputs
     variables: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, int] = field(default_factory=dict)
     workers: int = 1
+    counting: bool = False
+    functions: tuple[UserFunction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,7 @@ def _parse(request: Request, before: None) -> Script:
 
 
 def _bind(request: Request, script: Script) -> BoundScript:
+    from cq.lang.functions import given
     from cq.planner.binding.binder import bind
     from cq.planner.binding.catalog import Environment
 
@@ -72,7 +79,8 @@ def _bind(request: Request, script: Script) -> BoundScript:
     from cq.planner.plan.verify import verify
 
     try:
-        bound = bind(script, environment)
+        with given(f.entry for f in request.functions):
+            bound = bind(script, environment)
         verify(bound.plan)
         return bound
     except CompileError as error:
@@ -117,7 +125,7 @@ def _emit(request: Request, parts: tuple[PhysicalPlan, ...]) -> tuple[Job, ...]:
     from cq.runtime.layout.job import verify_job
 
     try:
-        return tuple(verify_job(write_job(part)) for part in parts)
+        return tuple(verify_job(write_job(part, request.counting)) for part in parts)
     except CompileError as error:
         raise error.at(request.source) from None
 
@@ -205,6 +213,12 @@ class Compiled:
             other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
             self._by_workers[workers] = other
         return self._by_workers[workers]
+
+    def counting(self) -> Compiled:
+        """The same query, with kernels that count the rows of every operator."""
+        other = Compiled(replace(self.request, counting=True))
+        other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
+        return other
 
     def take_over(self, earlier: Compiled) -> None:
         """What an earlier compilation of the same text made of the same plan need not be made again."""
@@ -327,13 +341,17 @@ def compile(
     variables: Mapping[str, Any] | None = None,
     inputs: Inputs | None = None,
     settings: Mapping[str, int] | None = None,
+    functions: Sequence[UserFunction] = (),
 ) -> Compiled:
     """The query bound: its mistakes have been raised, nothing has been run.
 
     name: what errors call the text.  variables: values of its parameters.  inputs: what its streams read.
+    functions: the user's own, by names that no other function has (CQ0202).
     """
     unchecked = dict(settings or {})
-    request = Request(SourceText(name, text), inputs or Inputs(Access(Path.cwd())), dict(variables or {}), unchecked)
+    _check_functions(functions)
+    given = inputs or Inputs(Access(Path.cwd()))
+    request = Request(SourceText(name, text), given, dict(variables or {}), unchecked, functions=tuple(functions))
     compiled = Compiled(request)
     compiled.after("bind")
     _check_settings(unchecked)
@@ -347,6 +365,24 @@ def _check_settings(settings: Mapping[str, int]) -> None:
         if name not in SETTINGS:
             help = (did_you_mean(name, SETTINGS), "settings: " + ", ".join(SETTINGS))
             raise UsageError(Diagnostic("CQ0207", f'there is no setting "{name}"', help=tuple(h for h in help if h)))
+
+
+def _check_functions(functions: Sequence[UserFunction]) -> None:
+    if not functions:
+        return
+    from cq.lang.functions.user import UserFunction
+    from cq.planner.binding.expressions import known_functions
+
+    taken = set(known_functions())
+    for function in functions:
+        if not isinstance(function, UserFunction):
+            cause = f"functions takes what @cq.udf made, not {function!r}"
+            raise UsageError(Diagnostic("CQ0205", cause, help=("write @cq.udf above the function",)))
+        if function.name in taken:
+            cause = f"there is a function {function.name} already"
+            way = f'give it another name: @cq.udf(name="my_{function.name}")'
+            raise UsageError(Diagnostic("CQ0202", cause, help=(way,)))
+        taken.add(function.name)
 
 
 def read_text(path: Path) -> str:

@@ -11,13 +11,13 @@ import glob
 import os
 import stat
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 from weakref import WeakValueDictionary
 
 from cq.connectors.once import Once, kept
 from cq.errors import Diagnostic, UsageError
+from cq.records import dataclass
 
 MAX_FILES = 100_000  # a pattern that matches more is a mistake (`cq limits`)
 STDIN = "-"
@@ -51,7 +51,7 @@ class Access:
 
     def expand(self, pattern: str) -> tuple[str, ...]:
         """The files of a path or pattern as errors will show them, sorted by name; at least one."""
-        if not _is_pattern(pattern) or os.path.lexists(self.base / pattern):
+        if not is_pattern(pattern) or os.path.lexists(self.base / pattern):
             return (pattern,)
         self.resolve(_fixed_part(pattern))  # nothing outside the roots is even listed
         found: list[str] = []
@@ -124,11 +124,12 @@ class Access:
 def _fixed_part(pattern: str) -> str:
     """The directory a pattern starts from."""
     parts = pattern.split("/")
-    magic = next(n for n, part in enumerate(parts) if _is_pattern(part))
+    magic = next(n for n, part in enumerate(parts) if is_pattern(part))
     return "/".join(parts[:magic]) + "/" if magic else "."
 
 
-def _is_pattern(path: str) -> bool:
+def is_pattern(path: str) -> bool:
+    """Whether a path may stand for several files."""
     return any(c in path for c in "*?[")
 
 
@@ -148,6 +149,11 @@ def claim(path: Path, shown: str, writer: object) -> None:
             cause = f'"{shown}" is written by another output already'
             raise UsageError(Diagnostic("CQ0605", cause, help=("give each output a file of its own",)))
         _WRITTEN[str(path)] = writer
+
+
+def is_written(path: Path) -> bool:
+    """Whether a writer has the file now."""
+    return str(path) in _WRITTEN
 
 
 def give_back(path: Path) -> None:

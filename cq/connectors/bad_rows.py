@@ -7,13 +7,13 @@ import json
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from cq.connectors.access import claim, give_back
 from cq.connectors.protocol import BadRow
 from cq.errors import DataError, Diagnostic, EngineError, UsageError
+from cq.records import dataclass, field
 
 MAX_BYTES = 1 << 30  # of one file of bad rows (`cq limits`): a wrong delimiter must not fill the disk
 

@@ -35,6 +35,7 @@ _TIMESTAMP = re.compile(
     rb"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?)?"
     rb"(?: ?(?:(Z|z|UTC)|([+-])([0-9]{2})(?::?([0-9]{2}))?))?)?\Z"
 )
+_TIME = re.compile(rb"([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{0,9}))?)?\Z")
 _SPACE = b" \t"
 TRUE_TEXTS, FALSE_TEXTS = ("true", "TRUE", "True"), ("false", "FALSE", "False")
 _BOOLEANS = {t.encode(): True for t in TRUE_TEXTS} | {t.encode(): False for t in FALSE_TEXTS}
@@ -58,6 +59,8 @@ def scanner(type_: DataType, guessed: bool = False) -> Callable[[bytes], Value]:
             return _varchar
         case Kind.DATE:
             return lambda text: _date(text.strip(_SPACE))
+        case Kind.TIME:
+            return _time
         case Kind.TIMESTAMP:
             return _timestamp
         case Kind.INTERVAL:
@@ -161,6 +164,16 @@ def _date(text: bytes) -> int:
     if not 1 <= month <= 12 or not 1 <= day <= days_in_month(year, month):
         raise Unreadable("there is no such day")
     return days_from_civil(year, month, day)
+
+
+def _time(text: bytes) -> int:
+    match = _TIME.match(text.strip(_SPACE))
+    if match is None:
+        raise Unreadable("write it as 10:20:30.5")
+    hour, minute, second = (int(g or b"0") for g in match.groups()[:3])
+    if hour > 23 or minute > 59 or second > 59:
+        raise Unreadable("there is no such time of day")
+    return ((hour * 60 + minute) * 60 + second) * 1_000_000 + int((match[4] or b"")[:6].ljust(6, b"0"))
 
 
 def _timestamp(text: bytes) -> int:

@@ -15,10 +15,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from cq.connectors.read_ahead import End
+from cq.records import dataclass, field
 
 T = TypeVar("T")
 

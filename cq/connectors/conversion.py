@@ -16,6 +16,7 @@ import pyarrow.types as t
 from cq.connectors.protocol import ColumnNames
 from cq.connectors.rules import Convert, TypedColumn
 from cq.errors import DataError, Diagnostic, did_you_mean
+from cq.lang.calendar import DAY_US
 from cq.lang.schema import Field
 from cq.lang.types import DataType, Kind, from_arrow, to_arrow
 
@@ -88,7 +89,7 @@ def _bytes_for_text(type_: pa.DataType) -> pa.DataType:
 def never_fails(arrow: pa.DataType, type_: DataType) -> bool:
     """Whether every value of the input type has a place in the declared type, so that nobody has to look."""
     if arrow == to_arrow(type_):
-        return True
+        return type_.kind is not Kind.TIME
     bits = _WIDER.get(str(arrow))
     return bits is not None and type_.is_integer and bits <= _BITS[type_.kind]
 
@@ -96,6 +97,8 @@ def never_fails(arrow: pa.DataType, type_: DataType) -> bool:
 def conversion(arrow: pa.DataType, type_: DataType) -> tuple[Convert | None, bool]:
     """(what converts a column, whether there is a way at all); None converts nothing because nothing is needed."""
     target = to_arrow(type_)
+    if t.is_time(arrow) and type_.kind is Kind.TIME:
+        return _time_of_day, True
     if arrow == target:
         return None, True
     if t.is_dictionary(arrow):
@@ -143,6 +146,16 @@ def _then(first: Convert, second: Convert | None) -> Convert:
 def microseconds(array: pa.Array) -> pa.Array:
     """Timestamps of any unit and zone as TIMESTAMP."""
     return _floored(array, pa.timestamp("us"))
+
+
+def _time_of_day(array: pa.Array) -> pa.Array:
+    """Times of day of any unit as TIME; ArrowInvalid when one is beyond the day, which files may hold."""
+    counts = array.cast(pa.int32()).cast(pa.int64()) if t.is_time32(array.type) else array.cast(pa.int64())
+    micros = _floored(counts.cast(pa.duration(array.type.unit)), pa.duration("us")).cast(pa.int64())
+    extremes = pc.min_max(micros).as_py()
+    if micros.null_count < len(micros) and not 0 <= extremes["min"] <= extremes["max"] < DAY_US:
+        raise pa.ArrowInvalid("a time of day is less than a day")
+    return micros.cast(pa.time64("us"))
 
 
 def _floored(array: pa.Array, target: pa.DataType) -> pa.Array:

@@ -8,7 +8,6 @@ asks, on every engine in the same way. Admission then finds a plain column.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,7 @@ import pyarrow as pa
 from cq.connectors.plain import int64_array
 from cq.connectors.protocol import BadRow, Clock, Piece, Times, Unreadable
 from cq.connectors.rules import plain_value
+from cq.records import replace
 
 NULL_TIME = Unreadable("CQ0703", "the event time is NULL")
 

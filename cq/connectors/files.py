@@ -137,6 +137,9 @@ class Files:
         total = sum(self._sizes)
         return min(1.0, self._done_bytes / total) if total else None
 
+    def stop(self) -> None:
+        """A file is read without waiting."""
+
     def close(self) -> None:
         if self._next is not None:
             self._next.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from cq.connectors.csv.blocks import BLOCK_BYTES, BYTE_ORDER_MARK, check_encodin
 from cq.connectors.csv.rows import complete
 from cq.connectors.csv.source import CsvOptions, first_row, header_names, other_delimiter
 from cq.connectors.files import format_of, tabbed
+from cq.connectors.followed import is_followed
 from cq.connectors.generator import generate
 from cq.connectors.json.guess import guessed_fields
 from cq.connectors.json.source import check_lines
@@ -62,9 +64,16 @@ def infer_file(path: str, options: Mapping[str, str], access: Access) -> Inferre
     first = access.expand(path)[0]
     kind = format_of(first, option(options, "format"))
     codec = codec_of(first, option(options, "compression"), kind)
+    follows = is_followed(options)
+    if follows and not os.path.lexists(access.base / first):
+        cause = f'"{first}" is not there yet, so its columns cannot be known'
+        raise UsageError(Diagnostic("CQ0601", cause, help=("declare the columns",)))
     with access.open(first) as file:
         if kind in TEXT_FORMATS:
-            return _text_columns(_head(file, first, codec), first, kind, options)
+            head = _head(file, first, codec)
+            if follows:
+                head = Looked(head.text[: head.text.rfind(b"\n") + 1], ended=True)
+            return _text_columns(head, first, kind, options)
         with native(file) as its_own:
             return fields_of(_own_schema(its_own, first, kind))
 

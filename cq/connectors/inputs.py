@@ -6,11 +6,11 @@ import os
 import stat
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from cq.connectors.access import STDIN, Access, identity
 from cq.connectors.protocol import Declared
+from cq.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from cq.connectors.inputs import Inputs
 from cq.connectors.protocol import Declared
 from cq.connectors.sources import open_source
 from cq.lang.schema import Field
+from cq.records import dataclass
 
 LOOK_ROWS = 1_000_000  # 0.1 to 0.5 s; ten times as many would be waited for
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cq.connectors.generator import Twins
 from cq.connectors.json.source import MakeScan
+from cq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

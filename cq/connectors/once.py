@@ -9,7 +9,8 @@ import io
 import os
 import select
 import stat
-from dataclasses import dataclass
+
+from cq.records import dataclass
 
 LOOK_BYTES = 1 << 20  # as much as of a file
 # A producer that pauses has its columns guessed from the rows it sent: half as long and a busy `zcat` seems to pause.

@@ -7,8 +7,9 @@ and BOOLEAN) in lower case.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from cq.records import dataclass
 
 
 class OptionKind(Enum):
@@ -109,6 +110,11 @@ SOURCE_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
         ),
         "format": _FORMAT,
         "compression": _COMPRESSION,
+        "follow": OptionDef(
+            OptionKind.BOOLEAN,
+            "csv, json: whether to wait for more rows at the end of the file, as tail -F does",
+            "false",
+        ),
         "bad_rows": OptionDef(OptionKind.PATH, "the file to which on_error = 'dead_letter' writes unreadable rows"),
         **CSV_OPTIONS,
         **ROW_OPTIONS,

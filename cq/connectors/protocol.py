@@ -8,10 +8,10 @@ it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cq.errors import NOWHERE, DataError, Diagnostic, Span
+from cq.records import dataclass
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,13 +101,14 @@ class BadRow:
 class Piece:
     """What a format reader found in one stretch of input: its good rows, where they stand, and the bad ones between.
 
-    blank: how many blank lines stand between them that are no rows.
+    blank: how many blank lines stand between them that are no rows.  note: what whoever runs the query is told here.
     """
 
     batch: pa.RecordBatch
     place: Place
     bad: tuple[BadRow, ...] = ()
     blank: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +168,11 @@ class Source(Protocol):
     @property
     def blank_lines(self) -> int:
         """How many lines of text were empty and no rows."""
+        ...
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What happened to the input so far that whoever runs the query is told."""
         ...
 
     def time_by(self, clock: Clock) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from cq.errors import printable
 from cq.lang.event_time import ColumnTime, column_time
 from cq.lang.schema import Field
 from cq.lang.types import Kind, to_arrow
+from cq.records import dataclass, field
 
 SHOWN_CHARS = 60  # of a value in a message
 FAR = "the event time it gives is beyond what 64 bits of microseconds hold"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -11,6 +12,7 @@ from cq.connectors.access import STDIN, identity
 from cq.connectors.bad_rows import BadRows
 from cq.connectors.event_times import timed
 from cq.connectors.files import Files
+from cq.connectors.followed import Followed, is_followed
 from cq.connectors.generator import read_generator
 from cq.connectors.inputs import Inputs, is_path
 from cq.connectors.memory import read_constants, read_memory
@@ -43,7 +45,8 @@ def open_source(
         return PiecedSource(stream.name, read_constants(stream.rows, stream.name, rules), bad)
     path, access = inputs.path_of(stream)
     if path is not None:
-        files = Files(path, options, rules, access, natives)
+        follows = is_followed(options)
+        files = (Followed if follows else Files)(path, options, rules, access, natives)
         return PiecedSource(stream.name, files.pieces(), bad, files, idle=rules.nothing())
     given = inputs.given.get(stream.name)
     if given is not None and not is_path(given):
@@ -71,7 +74,8 @@ def _dead_letter_path(stream: Declared, inputs: Inputs, reserved: frozenset[tupl
     written = options.get("bad_rows")
     default = Path.cwd() / f"{inputs.dead_letters}.{stream.name}.bad.jsonl"
     path = inputs.access.resolve(written or str(default))
-    if identity(path) in inputs.reserved([stream]) | reserved:
+    own, access = inputs.path_of(stream)
+    if identity(path) in inputs.reserved([stream]) | reserved or (own is not None and path == access.resolve(own)):
         raise UsageError(
             Diagnostic("CQ0605", f'"{path.name}" is read by this query, so bad rows cannot be written to it')
         )
@@ -79,6 +83,18 @@ def _dead_letter_path(stream: Declared, inputs: Inputs, reserved: frozenset[tupl
 
 
 NOWHERE = Place("", 0)
+
+
+class Opened(Protocol):
+    """Files that a thread reads."""
+
+    def share_done(self) -> float | None: ...
+
+    def stop(self) -> None:
+        """The thread waits for nothing any more."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class PiecedSource:
@@ -92,7 +108,7 @@ class PiecedSource:
         name: str,
         pieces: Iterator[Piece],
         bad: BadRows,
-        files: Files | None = None,
+        files: Opened | None = None,
         idle: pa.RecordBatch | None = None,
     ) -> None:
         self._bad, self._files, self._idle = bad, files, idle
@@ -100,6 +116,7 @@ class PiecedSource:
         self._ahead = Ahead(pieces, name) if idle is not None else None
         self._pieces = pieces
         self.blank_lines = 0
+        self.notes: list[str] = []
 
     @property
     def bad_rows(self) -> int:
@@ -123,6 +140,7 @@ class PiecedSource:
                 raise DataError(piece.bad[0].diagnostic(piece.place.file))
             self._bad.take(piece.place.file, piece.bad)
             self.blank_lines += piece.blank
+            self.notes += [piece.note] if piece.note else []
             if piece.batch.num_rows:
                 yield SourceBatch(piece.batch, piece.place, self._bad.count)
 
@@ -134,6 +152,8 @@ class PiecedSource:
             self._ahead.interrupted = True
 
     def close(self) -> None:
+        if self._files is not None:
+            self._files.stop()
         if self._ahead is not None:
             self._ahead.stop()
         if self._files is not None:

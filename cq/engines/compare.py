@@ -7,7 +7,6 @@ floating columns, and pairs within the tolerance are equal. Everything is vector
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +16,7 @@ import pyarrow.types as t
 from cq.connectors.rowhash import row_words
 from cq.connectors.sinks.cell_text import column_text
 from cq.errors import CqError, DataError, Diagnostic, UsageError, printable
+from cq.records import dataclass, field
 
 SHOWN_ROWS = 20
 SMALL_GROUP = 64  # rows with equal exact columns that are matched one by one when sorting does not pair them

@@ -10,7 +10,7 @@ from cq.compiler.passes import Compiled
 from cq.connectors.physical_rows import batch_of, rows_of
 from cq.connectors.protocol import BATCH_ROWS
 from cq.connectors.sinks.writers import result_schema
-from cq.engines.feeding import native_packages
+from cq.engines.feeding import demand_ends, native_packages
 from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, RunOptions
 from cq.errors import CompileError, DataError, Diagnostic, UsageError, did_you_mean
 
@@ -79,6 +79,7 @@ def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
 
     from cq.spark.run import run_spark
 
+    demand_ends(feed.stream for feed in feeds)
     _time_by_reference(feeds)
     inputs = {}
     for feed in feeds:

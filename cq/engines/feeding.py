@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 from cq.compiler.passes import Compiled
 from cq.connectors.natives import NONE, Natives
@@ -13,6 +12,8 @@ from cq.connectors.sources import open_source
 from cq.engines.protocol import Feed, Progress, RunOptions
 from cq.errors import NOWHERE, CqError, Diagnostic, UsageError
 from cq.grammar.ast import CreateRelation
+from cq.planner.plan.source import SourceDef
+from cq.records import replace
 
 NATIVE_MACHINES = {"x86_64": "x86-64"}  # as the system calls them, and as people do; no other was ever tried
 IN_PYTHON = "run it in plain Python: --engine reference"
@@ -82,6 +83,18 @@ def open_feeds(
             feed.source.close()
         raise
     return feeds
+
+
+def demand_ends(streams: Iterable[SourceDef]) -> None:
+    """CQ0901 for a stream without an end, where all its rows have to be there before the first one is given."""
+    for stream in streams:
+        if not stream.bounded:
+            follows = stream.option("follow") == "true"
+            way = (
+                "leave follow out: the file is read to its end" if follows else "give the generator its number of rows"
+            )
+            cause = f"stream {stream.name} has no end, and all rows are needed before the first one is given"
+            raise UsageError(Diagnostic("CQ0901", cause, help=(way, "or use cq run and the native engine")))
 
 
 def _at_option(error: CqError, compiled: Compiled, stream: str) -> CqError:

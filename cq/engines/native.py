@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,9 @@ from cq.engines.protocol import Enough, RunOptions
 from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, SourceText, Span, compile_error
 from cq.lang import error_places
 from cq.lang.types import MAX_DECIMAL_DIGITS, to_arrow
+from cq.lang.value_text import size_text
 from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, NO_MEMORY_LIMIT
+from cq.records import dataclass, field
 from cq.runtime.engine.clock import Fault
 from cq.runtime.engine.engine import BATCH_ROWS, Engine
 from cq.runtime.engine.failure import EngineFailure
@@ -166,11 +167,16 @@ def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
         part = Part(compiled, job, {f.name: f for f in feeds}, settled)
         names = [sink.name for sink in job.sinks]
         with part.engine:
+            over = False
             try:
                 part.run(partial(delivery.rows, part=names))
+                over = True
             except Enough:
                 if delivery.full():
                     raise
+            finally:
+                if options.on_end is not None:
+                    options.on_end(part.engine, over)
             late += part.engine.state_sum(STATE_LATE_ROWS)
     return late
 
@@ -226,14 +232,6 @@ def _beyond_limit(failure: EngineFailure, source: SourceText) -> CqError:
     names = " and ".join(f"{h.operator} (line {h.line})" for h in placed)
     span = Span(placed[0].line, placed[0].column, placed[0].line, placed[0].column + 1)
     return EngineError(Diagnostic("CQ0802", f"{text}; most of it belongs to {names}", span, help=ways).at(source))
-
-
-def size_text(size: int) -> str:
-    """Bytes for people, as memory_limit takes them."""
-    for unit, power in (("GB", 3), ("MB", 2), ("KB", 1)):
-        if size >= 1000**power:
-            return f"{size / 1000**power:.3g}{unit}"
-    return f"{size}B"
 
 
 def _due_place(failure: EngineFailure) -> str:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cq.compiler.passes import Compiled
 from cq.connectors.protocol import Sink, Source, SourceBatch
 from cq.connectors.rowhash import RowHash
 from cq.errors import Diagnostic, UsageError
+from cq.records import dataclass, field
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cq.planner.plan.source import SourceDef
+    from cq.runtime.engine.engine import Engine as NativeEngine
 
 
 MAX_THREADS = 1025  # of one run; the limit of -j too
@@ -42,6 +43,7 @@ class RunOptions:
     each usable processor.  batch_rows: rows of a batch at most.  limit: rows of each output.
     unhashed: outputs whose rows are not hashed as they pass; they are missing in the hashes of the summary.
     memory_limit: bytes that the state of the query may take; NO_MEMORY_LIMIT: as many as there are.
+    on_end: is given each engine before it is closed, and whether its run is over; the native engine's alone.
     """
 
     threads: int | None = None
@@ -49,6 +51,7 @@ class RunOptions:
     limit: int | None = None
     unhashed: frozenset[str] = frozenset()
     memory_limit: int | None = None
+    on_end: Callable[[NativeEngine, bool], None] | None = None
 
     def __post_init__(self) -> None:
         for name, least, most in (("threads", 0, MAX_THREADS), ("batch_rows", 1, 2**31), ("limit", 0, 2**63)):
@@ -72,6 +75,7 @@ class Progress:
     began: float | None = None  # when the first row was asked for: everything is compiled
     stop: bool = False
     on_stop: list[Callable[[], None]] = field(default_factory=list)
+    on_note: Callable[[str], None] = lambda note: None  # told what happens to an input, when the run comes to it
 
     def compiles(self, what: str, done: int, total: int) -> None:
         """So many functions of this are compiled."""
@@ -97,6 +101,7 @@ class RunSummary:
     hashes: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0  # from the first row asked for to the end
     start_seconds: float = 0.0  # before that: compiling, opening
+    notes: list[str] = field(default_factory=list)  # what happened to inputs: a followed file was replaced
     interrupted: bool = False
     limited: bool = False
     output_closed: bool = False  # whoever read standard output has gone
@@ -108,6 +113,7 @@ class Feed:
     def __init__(self, stream: SourceDef, source: Source, progress: Progress) -> None:
         self.stream, self.name, self.source = stream, stream.name, source
         self._progress = progress
+        self._noted = 0
         name = self.name
         progress.rows_in[name] = 0
         progress.shares[name] = source.share_done
@@ -119,10 +125,17 @@ class Feed:
         for batch in self.source.batches():
             if self._progress.stop:
                 break
+            self._tell()
             self._progress.rows_in[self.name] += batch.batch.num_rows
             yield batch
+        self._tell()
         if self._progress.stop:
             raise Interrupted
+
+    def _tell(self) -> None:
+        for note in self.source.notes[self._noted :]:
+            self._noted += 1
+            self._progress.on_note(note)
 
 
 class Delivery:

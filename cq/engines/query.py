@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cq.compiler.passes import Compiled
@@ -13,9 +12,10 @@ from cq.connectors.protocol import Sink
 from cq.connectors.sinks.targets import OutputClosed
 from cq.connectors.sinks.writers import Memory, result_schema
 from cq.engines.engines import engine_named
-from cq.engines.feeding import natives_of, open_feeds, wanted_columns
+from cq.engines.feeding import demand_ends, natives_of, open_feeds, wanted_columns
 from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, Progress, RunOptions, RunSummary
 from cq.errors import CqError, DataError
+from cq.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,6 +55,7 @@ def run_query(
         for feed in feeds:
             summary.bad_rows[feed.name] = feed.source.bad_rows
             summary.blank_lines[feed.name] = feed.source.blank_lines
+            summary.notes += feed.source.notes
             feed.source.close()
         ended = time.perf_counter()
         summary.start_seconds = (progress.began or ended) - began
@@ -81,8 +82,11 @@ class Collected:
 def collect(compiled: Compiled, engine: str = "native", options: RunOptions | None = None) -> Collected:
     """Run a query into memory, whatever sinks it declares; a data error is in the result, beside the rows before it.
 
-    Errors of other kinds are raised.
+    Errors of other kinds are raised; CQ0901 for a stream without an end, unless every output has a limit.
     """
+    limit = options.limit if options is not None else None
+    if limit is None and any(o.limit is None for o in compiled.outputs):
+        demand_ends(compiled.streams)
     sinks = {o.name: Memory(result_schema(o.node.schema.fields)) for o in compiled.outputs}
     error, summary = None, RunSummary(engine)
     try:

@@ -68,9 +68,6 @@ class Builder(QueryBuilder):
         )
 
     def create_relation_as(self, at: Span, kind: str, if_not_exists: Any, name: Token, query: Any) -> ast.CreateView:
-        if kind != "STREAM":
-            help = f"write CREATE VIEW {name.text} AS SELECT …, and INSERT INTO a sink to store its rows"
-            raise compile_error("CQ0501", f"CREATE {kind} … AS is not supported", self._span(name), help=help)
         return self.create_view(at, if_not_exists, name, None, query)
 
     def create_sink(self, at: Span, if_not_exists: Any, name: Token, elements: Any, options: Any) -> ast.CreateSink:

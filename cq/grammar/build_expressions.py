@@ -3,13 +3,14 @@ the place of the production and its values: tokens, nodes, tuples, or None for w
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 from cq.errors import CompileError, Span, compile_error
-from cq.grammar import ast
+from cq.grammar import ast, comparing
 from cq.grammar.intervals import read_amount, read_fields, read_summands, read_unit
 from cq.grammar.lexer import NILADIC, Lexed, Token
+from cq.records import replace
 
 
 class ExpressionBuilder:
@@ -20,12 +21,16 @@ class ExpressionBuilder:
         self._places = lexed.places
         # `a IN b` without parentheses is right inside POSITION(…) only: those not yet seen there, by identity
         self._bare_in: dict[int, ast.InList] = {}
+        # rows of values that are not yet compared with anything, by identity
+        self._rows: dict[int, comparing.RowOfValues] = {}
 
     def _span(self, token: Token) -> Span:
         return self._places.span(token.start, token.end)
 
     def finish(self) -> None:
         """Refuse what was read but has turned out to have no meaning."""
+        for row in self._rows.values():
+            raise comparing.misplaced_row(row.span)
         for node in self._bare_in.values():
             help = ("write IN (…)", "for an array write ARRAY_CONTAINS(items, x)")
             raise compile_error("CQ0100", "IN needs a list or a query in parentheses", node.items[0].span, help=help)
@@ -115,30 +120,50 @@ class ExpressionBuilder:
     def is_distinct(self, at: Span, left: Any, negated: Token | None, right: Any) -> ast.Binary:
         return ast.Binary("IS NOT DISTINCT FROM" if negated else "IS DISTINCT FROM", left, right, span=at, op_span=at)
 
-    def binary(self, at: Span, left: Any, op: Token, right: Any) -> ast.Binary:
-        sign: Any = {"!=": "<>", "<=>": "IS NOT DISTINCT FROM"}.get(op.text, op.text)
+    def binary(self, at: Span, left: Any, op: Token, right: Any) -> ast.Expr:
+        sign = self._sign(op)
+        if isinstance(left, comparing.RowOfValues) and sign in {"=", "<>"}:
+            equal = comparing.rows_equal(self._taken(left), self._taken(right), at)
+            return equal if sign == "=" else ast.Not(equal, span=at)
         return ast.Binary(sign, left, right, span=at, op_span=self._span(op))
 
-    def compared_to_query(self, at: Span, operand: Any, op: Token, which: str, query: Any) -> ast.InQuery:
-        """`= ANY (query)` is IN, `<> ALL (query)` is NOT IN."""
-        if (op.text, which) in {("=", "ANY"), ("==", "ANY"), ("=", "SOME"), ("==", "SOME")}:
-            return ast.InQuery(operand, query, span=at)
-        if (op.text, which) in {("<>", "ALL"), ("!=", "ALL")}:
-            return ast.InQuery(operand, query, negated=True, span=at)
-        raise compile_error(
-            "CQ0501",
-            f"{op.text} {which} (SELECT …) is not supported",
-            self._span(op).to(at),
-            help="compare with one value: (SELECT MAX(y) FROM …), or MIN; there are = ANY and <> ALL",
-        )
+    def _sign(self, op: Token) -> Any:
+        return {"!=": "<>", "==": "=", "<=>": "IS NOT DISTINCT FROM"}.get(op.text, op.text)
+
+    def compared_to_query(self, at: Span, operand: Any, op: Token, which: str, query: Any) -> ast.Expr:
+        return comparing.compared_to_query(operand, self._sign(op), which, query, at)
+
+    def compared_to_array(self, at: Span, operand: Any, op: Token, which: str, array: Any) -> ast.Expr:
+        return comparing.compared_to_array(operand, self._sign(op), which, array, at)
+
+    def row_of_values(self, at: Span, *items: Any) -> comparing.RowOfValues:
+        row = comparing.RowOfValues(items, at)
+        self._rows[id(row)] = row
+        return row
+
+    def _taken(self, row: Any) -> Any:
+        """What may be a row of values, whose place is known now."""
+        self._rows.pop(id(row), None)
+        return row
+
+    def _keys_in(self, items: Sequence[Any]) -> tuple[Any, ...]:
+        """Keys, of which some may stand in parentheses."""
+        return tuple(k for i in items for k in (self._taken(i).items if isinstance(i, comparing.RowOfValues) else (i,)))
 
     def between(self, at: Span, operand: Any, negated: Token | None, low: Any, high: Any) -> ast.Between:
         return ast.Between(operand, low, high, negated is not None, span=at)
 
-    def in_query(self, at: Span, operand: Any, negated: Token | None, query: Any) -> ast.InQuery:
+    def between_symmetric(self, at: Span, operand: Any, negated: Token | None, low: Any, high: Any) -> ast.Expr:
+        return comparing.between_symmetric(operand, low, high, negated is not None, at)
+
+    def in_query(self, at: Span, operand: Any, negated: Token | None, query: Any) -> ast.Expr:
+        if isinstance(operand, comparing.RowOfValues):
+            return comparing.row_among_rows(self._taken(operand), query, negated is not None, at)
         return ast.InQuery(operand, query, negated is not None, span=at)
 
-    def in_list(self, at: Span, operand: Any, negated: Token | None, *items: Any) -> ast.InList:
+    def in_list(self, at: Span, operand: Any, negated: Token | None, *items: Any) -> ast.Expr:
+        if isinstance(operand, comparing.RowOfValues):
+            return comparing.row_among(self._taken(operand), [self._taken(i) for i in items], negated is not None, at)
         return ast.InList(operand, items, negated is not None, span=at)
 
     def in_bare(self, at: Span, operand: Any, negated: Token | None, item: Any) -> ast.InList:
@@ -276,7 +301,7 @@ class ExpressionBuilder:
         return name.value
 
     def window_partition(self, at: Span, *keys: Any) -> tuple[Any, ...]:
-        return keys
+        return self._keys_in(keys)
 
     def order_by(self, at: Span, *items: Any) -> tuple[Any, ...]:
         return items

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from cq.errors import Span
+from cq.errors import Span, compile_error
 from cq.grammar import ast
 from cq.grammar.build_expressions import ExpressionBuilder
+from cq.grammar.comparing import RowOfValues
 from cq.grammar.lexer import Lexed, Token
+from cq.records import replace
 
 WINDOW_FUNCTIONS = frozenset(["tumble", "hop", "cumulate", "session"])
 GROUP_BY_ALL = "ALL"
@@ -56,17 +57,30 @@ class QueryBuilder(ExpressionBuilder):
     def select(
         self, at: Span, quantifier: Any, items: Any, relations: Any, where: Any, group_by: Any, having: Any, rest: Any
     ) -> ast.Select:
+        *items, comma = items
+        if comma is not None and not relations:
+            raise compile_error("CQ0100", "a comma stands behind the last column", comma, help="delete the comma")
         windows, qualify = rest or ((), None)
         kind, keys = quantifier or ("ALL", ())
         group_all = group_by == GROUP_BY_ALL
         groups = () if group_all else group_by or ()
         distinct = kind == "DISTINCT"
         return ast.Select(
-            items, relations or (), where, groups, having, windows, qualify, distinct, keys, group_all, span=at
+            tuple(items), relations or (), where, groups, having, windows, qualify, distinct, keys, group_all, span=at
         )
+
+    def from_first(
+        self, at: Span, relations: Any, quantifier: Any, items: Any, where: Any, group: Any, having: Any, rest: Any
+    ) -> ast.Select:
+        """`FROM s SELECT x`, and `FROM s`, which shows all columns."""
+        shown = items if items is not None else (ast.Star(span=at), None)
+        return self.select(at, quantifier, shown, relations, where, group, having, rest)
 
     def select_items(self, at: Span, *items: Any) -> tuple[Any, ...]:
         return items
+
+    def comma(self, at: Span) -> Span:
+        return at
 
     def star(self, at: Span, excluded: Any, replaced: Any) -> ast.Star:
         return ast.Star(None, excluded or (), replaced or (), span=at)
@@ -98,22 +112,27 @@ class QueryBuilder(ExpressionBuilder):
         return condition
 
     def group_by(self, at: Span, *keys: Any) -> tuple[Any, ...]:
-        return keys
+        return self._keys_in(keys)
 
     def group_by_all(self, at: Span) -> str:
         return GROUP_BY_ALL
 
     def grouping_sets(self, at: Span, *items: Any) -> ast.GroupingSets:
-        return ast.GroupingSets("GROUPING SETS", items, span=at)
+        return ast.GroupingSets("GROUPING SETS", self._sets(items), span=at)
 
     def rollup(self, at: Span, *items: Any) -> ast.GroupingSets:
-        return ast.GroupingSets("ROLLUP", items, span=at)
+        return ast.GroupingSets("ROLLUP", self._sets(items), span=at)
 
     def cube(self, at: Span, *items: Any) -> ast.GroupingSets:
-        return ast.GroupingSets("CUBE", items, span=at)
+        return ast.GroupingSets("CUBE", self._sets(items), span=at)
 
-    def group_keys(self, at: Span, *keys: Any) -> ast.GroupKeys:
-        return ast.GroupKeys(keys, span=at)
+    def _sets(self, items: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Sets of a GROUP BY: `(a, b)` is one of two keys."""
+        is_row = RowOfValues
+        return tuple(ast.GroupKeys(self._keys_in((i,)), span=i.span) if isinstance(i, is_row) else i for i in items)
+
+    def no_keys(self, at: Span) -> ast.GroupKeys:
+        return ast.GroupKeys((), span=at)
 
     def having(self, at: Span, condition: Any) -> Any:
         return condition
@@ -171,6 +190,17 @@ class QueryBuilder(ExpressionBuilder):
         self, at: Span, left: Any, kind: tuple[Any, Span], right: Any, condition: dict[str, Any]
     ) -> ast.Join:
         return self.joined(at, left, kind, right, condition, asof=True)
+
+    def semi_joined(
+        self, at: Span, left: Any, kind: tuple[Any, Span], right: Any, condition: dict[str, Any]
+    ) -> ast.Join:
+        return self.joined(at, left, kind, right, condition)
+
+    def semi(self, at: Span) -> tuple[str, Span]:
+        return "SEMI", at
+
+    def anti(self, at: Span) -> tuple[str, Span]:
+        return "ANTI", at
 
     def inner(self, at: Span) -> tuple[str, Span]:
         return "INNER", at
@@ -263,10 +293,7 @@ class QueryBuilder(ExpressionBuilder):
         return node
 
     def partition(self, at: Span, key: Any) -> tuple[tuple[Any, ...], bool]:
-        return (key,), True
-
-    def closed_partition(self, at: Span, *keys: Any) -> tuple[tuple[Any, ...], bool]:
-        return keys, False
+        return self._keys_in((key,)), not isinstance(key, RowOfValues)
 
     def descriptor(self, at: Span, names: Any) -> ast.Descriptor:
         return ast.Descriptor(names, span=at)

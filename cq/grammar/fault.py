@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from cq.errors import Span
 from cq.grammar.lexer import Lexed, Token
+from cq.records import dataclass
 
 COMPARING = frozenset(["=", "<>", "!=", "<", "<=", ">", ">=", "IS", "IN", "LIKE", "ILIKE", "BETWEEN", "NOT"])
 

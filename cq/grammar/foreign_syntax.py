@@ -44,15 +44,6 @@ def _null_without_is(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", "NOT NULL is not a condition", here, "IS is missing", ("write IS NOT NULL",))
 
 
-def _row_of_values(fault: Fault) -> Diagnostic | None:
-    """`(a, b) IN …`, `(a, b) = (1, 2)`: a comma in parentheses that hold one expression."""
-    opened = fault.open_at()
-    if fault.word(fault.position) != "," or opened is None or opened.word != "(" or "RPAR" not in fault.expected:
-        return None
-    help = "name the values one by one: a, b in a list, a = 1 AND b = 2 in a condition"
-    return Diagnostic("CQ0501", "a row of values is not supported", fault.span(opened), help=(help,))
-
-
 def cast_by_another_name(fault: Fault) -> Diagnostic | None:
     """`SAFE_CAST(x AS T)`, `STRUCT(x AS y)`."""
     opened = fault.open_at()
@@ -184,7 +175,6 @@ HABITS: tuple[Callable[[Fault], Diagnostic | None], ...] = (
     _turned_comparison,
     _half_a_condition,
     _null_without_is,
-    _row_of_values,
     _watermark_without_for,
     _name_of_a_catalog,
     _interval_of_an_expression,

@@ -10,10 +10,10 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from cq.errors import Diagnostic, Span
 from cq.grammar.ast import Comment
+from cq.records import dataclass, field
 
 MAX_TEXT_BYTES = 1 << 20
 MAX_TOKENS = 200_000  # and so at most 100,000 values in a list
@@ -75,6 +75,7 @@ ONLY_BEFORE: dict[str, frozenset[str]] = {
         "RESPECT": "NULLS",
         "ROLLUP": "(",
         **dict.fromkeys(["RLIKE", "REGEXP"], "STRING"),
+        **dict.fromkeys(["SEMI", "ANTI"], "JOIN"),
         "SETS": "(",
         "SOME": "(",
         "SUBSTRING": "(",
@@ -98,7 +99,7 @@ ONLY_AFTER: dict[str, frozenset[str]] = {
 }
 
 _LIKE_NOT_EQUAL = {"!=": "<>", "<=>": "<>"}  # comparisons that stand wherever <> does, and nowhere else
-_QUERY_STARTS = (["SELECT"], ["VALUES"], ["WITH"], ["("])
+_QUERY_STARTS = (["SELECT"], ["VALUES"], ["WITH"], ["FROM"], ["("])
 _JOINS_OF_OTHERS = frozenset(["ANTI", "POSITIONAL", "SEMI"])
 
 _TOKEN = re.compile(

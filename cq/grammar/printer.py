@@ -10,11 +10,11 @@ of its own. A list is broken over several rows when it is too wide or has a comm
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from cq.errors import NOWHERE, SourceText, Span
 from cq.grammar import ast, inline
 from cq.grammar.parser import parse
+from cq.records import dataclass
 
 WIDTH = 100
 MAX_ROUNDS = 8  # of 3,000 random files with comments anywhere 8 needed one round more, none two

@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from cq.grammar.ast import Node
+from cq.records import dataclass
 
 FORMAT = 1
 END = "$END"

@@ -8,6 +8,8 @@ there is no counterpart (TRY_CAST makes that NULL). In short:
     to BOOLEAN          numbers: is it not 0 (NaN is not); text: t true y yes 1, f false n no 0
     to VARCHAR          Spark's text: `1.0E21`, `2024-02-29 10:00:00.5`, `true`
     DATE <-> TIMESTAMP  midnight; the day
+    TIMESTAMP to TIME   the time of the day
+    TIME <-> INTERVAL   the time since midnight; what is left of it without whole days
     array to array      each element; TRY_CAST makes those without a counterpart NULL
     text to times       `cq.lang.value_text`; white space around is ignored
 """
@@ -37,6 +39,8 @@ from cq.lang.types import (
 
 Caster = Callable[[Any], Any]
 
+_TO_TIME_AND_BACK = {(Kind.TIMESTAMP, Kind.TIME), (Kind.TIME, Kind.INTERVAL), (Kind.INTERVAL, Kind.TIME)}
+
 
 def castable(source: DataType, target: DataType) -> bool:
     """Whether CAST goes from one type to the other at all; single values may still fail."""
@@ -50,7 +54,9 @@ def castable(source: DataType, target: DataType) -> bool:
     if target.kind is Kind.VARCHAR:
         return True
     if source.kind is Kind.VARCHAR:
-        return target.is_numeric or target.kind in plain | times
+        return target.is_numeric or target.kind in plain | times | {Kind.TIME}
+    if (source.kind, target.kind) in _TO_TIME_AND_BACK:
+        return True
     if source.kind in times or target.kind in times:
         return {source.kind, target.kind} == times
     return all(t.is_numeric or t.kind in plain for t in (source, target))
@@ -78,6 +84,10 @@ def caster(source: DataType, target: DataType, soft: bool = False) -> Caster:
             return lambda value: value != 0
         case Kind.DATE:
             return lambda value: value // DAY_US
+        case Kind.TIME:
+            return lambda value: value % DAY_US
+        case Kind.INTERVAL:
+            return lambda value: value
         case _:
             return _date_to_timestamp
 
@@ -114,6 +124,8 @@ def writer(source: DataType) -> Caster:
             return lambda value: value_text.write_decimal(value, source.scale)
         case Kind.DATE:
             return value_text.write_date
+        case Kind.TIME:
+            return value_text.write_time
         case Kind.TIMESTAMP:
             return value_text.write_timestamp
         case Kind.INTERVAL:
@@ -161,6 +173,8 @@ def _reader(target: DataType) -> Callable[[str], Any]:
             return value_text.read_boolean
         case Kind.DATE:
             return value_text.read_date
+        case Kind.TIME:
+            return value_text.read_time
         case _:
             assert target.kind is Kind.TIMESTAMP
             return value_text.read_timestamp
@@ -264,6 +278,15 @@ EXAMPLES = (
     "CAST('2024-02-29 24:00:00' AS TIMESTAMP) = error CQ0707",
     "CAST(TIMESTAMP '1969-12-31 23:59:59' AS DATE) = DATE '1969-12-31'",
     "CAST(DATE '2024-02-29' AS TIMESTAMP) = TIMESTAMP '2024-02-29 00:00:00'",
+    "CAST('7:5' AS TIME) = TIME '07:05:00'",
+    "CAST(' 23:59:59.1234567 ' AS TIME) = TIME '23:59:59.123456'",
+    "CAST('24:00:00' AS TIME) = error CQ0707",
+    "CAST('2024-02-29 10:00:00' AS TIME) = error CQ0707",
+    "TRY_CAST('' AS TIME) = null",
+    "CAST(TIMESTAMP '1969-12-31 23:59:59.5' AS TIME) = TIME '23:59:59.5'",
+    "CAST(TIME '10:30:00' AS INTERVAL) = INTERVAL '630' MINUTE",
+    "CAST(INTERVAL '-1' SECOND AS TIME) = TIME '23:59:59'",
+    "CAST(TIME '10:00:00.50' AS VARCHAR) = '10:00:00.5'",
     "CAST(100e0 AS VARCHAR) = '100.0'",
     "CAST(1e21 AS VARCHAR) = '1.0E21'",
     "CAST(12345678.9e0 AS VARCHAR) = '1.23456789E7'",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cq.lang.calendar import DAY_US
 from cq.lang.expressions import Call, Cast, Column, Expr
 from cq.lang.functions import EPOCH_UNITS
 from cq.lang.types import INT64_MAX, Kind
+from cq.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

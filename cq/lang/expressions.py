@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cq.errors import NOWHERE, Span
 from cq.lang.types import BOOLEAN, DataType, Kind
 from cq.lang.value_text import write_duration
+from cq.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from cq.lang.functions import Scalar, Signature
@@ -250,6 +250,8 @@ def cast_can_fail(source: DataType, target: DataType) -> bool:
         return False
     if {source.kind, target.kind} == {Kind.DATE, Kind.TIMESTAMP}:
         return source.kind is Kind.DATE  # a far date has no microsecond count in 64 bits
+    if source.kind is not Kind.VARCHAR and Kind.TIME in {source.kind, target.kind}:
+        return False
     return not (target.kind is Kind.BOOLEAN and source.is_numeric)
 
 
@@ -270,7 +272,7 @@ def format_literal(value: Value, type_: DataType) -> str:
             return f"INTERVAL '{value}' MICROSECOND"
         case Kind.INTERVAL_MONTH:
             return f"INTERVAL '{value}' MONTH"
-        case Kind.DATE | Kind.TIMESTAMP:
+        case Kind.DATE | Kind.TIME | Kind.TIMESTAMP:
             return f"{type_} '{value}'"
         case Kind.ARRAY:
             assert type_.element is not None

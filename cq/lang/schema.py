@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from cq.lang.types import DataType
+from cq.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

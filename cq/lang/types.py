@@ -6,9 +6,10 @@ One physical value per SQL value, the same everywhere: the reference interpreter
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
+
+from cq.records import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +34,7 @@ class Kind(Enum):
     DECIMAL = "DECIMAL"
     VARCHAR = "VARCHAR"
     DATE = "DATE"
+    TIME = "TIME"  # of a day, without a zone
     TIMESTAMP = "TIMESTAMP"
     INTERVAL = "INTERVAL"  # days to microseconds
     INTERVAL_MONTH = "INTERVAL MONTH"  # years and months: no fixed length
@@ -52,8 +54,9 @@ class Physical(Enum):
 @dataclass(frozen=True, slots=True)
 class DataType:
     """A SQL type. Python values: BOOLEAN bool; integers int; REAL, DOUBLE float (REAL rounded to 32 bits);
-    DECIMAL int, the unscaled value; VARCHAR str; DATE int, days since 1970-01-01; TIMESTAMP int, microseconds since
-    1970-01-01 without a zone; INTERVAL int, microseconds; INTERVAL_MONTH int, months; ARRAY tuple; NULL None.
+    DECIMAL int, the unscaled value; VARCHAR str; DATE int, days since 1970-01-01; TIME int, microseconds since
+    midnight; TIMESTAMP int, microseconds since 1970-01-01 without a zone; INTERVAL int, microseconds; INTERVAL_MONTH
+    int, months; ARRAY tuple; NULL None.
     """
 
     kind: Kind
@@ -113,6 +116,7 @@ REAL = DataType(Kind.REAL)
 DOUBLE = DataType(Kind.DOUBLE)
 VARCHAR = DataType(Kind.VARCHAR)
 DATE = DataType(Kind.DATE)
+TIME = DataType(Kind.TIME)
 TIMESTAMP = DataType(Kind.TIMESTAMP)
 INTERVAL = DataType(Kind.INTERVAL)
 INTERVAL_MONTH = DataType(Kind.INTERVAL_MONTH)
@@ -197,6 +201,7 @@ def to_arrow(type_: DataType) -> pa.DataType:
                 Kind.DOUBLE: pa.float64(),
                 Kind.VARCHAR: pa.string(),
                 Kind.DATE: pa.date32(),
+                Kind.TIME: pa.time64("us"),
                 Kind.TIMESTAMP: pa.timestamp("us"),
                 Kind.INTERVAL: pa.duration("us"),
                 Kind.INTERVAL_MONTH: pa.int32(),
@@ -223,6 +228,8 @@ def from_arrow(type_: pa.DataType) -> DataType | None:
         return TIMESTAMP
     if t.is_date(type_):
         return DATE
+    if t.is_time(type_):
+        return TIME
     if t.is_duration(type_):
         return INTERVAL
     if t.is_list(type_) or t.is_large_list(type_):

@@ -31,6 +31,7 @@ _DOUBLE_WORDS = {
 _TRUE, _FALSE = {"t", "true", "y", "yes", "1"}, {"f", "false", "n", "no", "0"}
 _DATE = r"([+-]?[0-9]{4,7})-([0-9]{1,2})-([0-9]{1,2})"
 _CLOCK = r"([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?"
+_TIME = re.compile(_CLOCK)
 _TIMESTAMP = re.compile(rf"{_DATE}(?:[ Tt]{_CLOCK}[ ]?(?:Z|z|UTC|[+-]00:?00)?)?")
 
 
@@ -85,14 +86,24 @@ def read_timestamp(text: str) -> int | None:
     match = _TIMESTAMP.fullmatch(text.strip(_WHITE))
     if match is None:
         return None
-    year, month, day, hour, minute, second, fraction = match.groups()
-    days = _days(year, month, day)
-    hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
-    if days is None or hours > 23 or minutes > 59 or seconds > 59:
+    days, since_midnight = _days(*match.groups()[:3]), _time_of_day(*match.groups()[3:])
+    if days is None or since_midnight is None:
         return None
-    micros = int((fraction or "").ljust(6, "0")[:6])
-    time = days * DAY_US + ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + micros
+    time = days * DAY_US + since_midnight
     return time if INT64_MIN <= time <= INT64_MAX else None
+
+
+def read_time(text: str) -> int | None:
+    """Microseconds since midnight of `hh:mm[:ss[.f]]`; digits past six are cut."""
+    match = _TIME.fullmatch(text.strip(_WHITE))
+    return _time_of_day(*match.groups()) if match is not None else None
+
+
+def _time_of_day(hour: str | None, minute: str | None, second: str | None, fraction: str | None) -> int | None:
+    hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
+    if hours > 23 or minutes > 59 or seconds > 59:
+        return None
+    return ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + int((fraction or "").ljust(6, "0")[:6])
 
 
 def read_date(text: str, clock: bool = True) -> int | None:
@@ -184,10 +195,12 @@ def write_date(days: int) -> str:
 def write_timestamp(micros: int) -> str:
     """`YYYY-MM-DD hh:mm:ss`, then the fraction without its final zeros."""
     days = micros // DAY_US
-    seconds, fraction = divmod(micros - days * DAY_US, 1_000_000)
-    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-    tail = f".{fraction:06d}".rstrip("0") if fraction else ""
-    return f"{write_date(days)} {clock}{tail}"
+    return f"{write_date(days)} {write_time(micros - days * DAY_US)}"
+
+
+def write_time(micros: int) -> str:
+    """`hh:mm:ss` of a time of day, then the fraction without its final zeros."""
+    return _clock(micros)
 
 
 _SPAN = re.compile(r"(-)?(?:(\d{1,9}) )?(\d{1,9}):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?", re.ASCII)
@@ -245,3 +258,11 @@ def write_duration(micros: int) -> str:
         if amount:
             parts.append(f"{sign}{amount} {unit}{'' if amount == 1 else 's'}")
     return " ".join(parts) or "0 seconds"
+
+
+def size_text(size: int) -> str:
+    """Bytes for people, as memory_limit takes them."""
+    for unit, power in (("GB", 3), ("MB", 2), ("KB", 1)):
+        if size >= 1000**power:
+            return f"{size / 1000**power:.3g}{unit}"
+    return f"{size}B"

@@ -37,6 +37,11 @@ def explain(
     if parts is not None and format == "tree":
         return draw_stages(parts)
     facts = plan_facts(plan) if parts is None else staged_facts(parts)
+    return picture(facts, format) if format != "tree" else draw_tree(facts, verbose)
+
+
+def picture(facts: Facts, format: str) -> str:
+    """The facts in a format that is no tree."""
     match format:
         case "json":
             return json.dumps(facts, indent=2)
@@ -44,8 +49,6 @@ def explain(
             return draw_dot(facts)
         case "mermaid":
             return draw_mermaid(facts)
-        case "tree":
-            return draw_tree(facts, verbose)
         case _:
             raise AssertionError(f"no format {format}")
 
@@ -194,10 +197,15 @@ def draw_tree(facts: Facts, verbose: bool = False) -> str:
 
 
 def headline(node: Facts, nodes: Sequence[Facts]) -> str:
-    """An operator on one line: its number, what it does, and of its facts those that its input does not have."""
-    head = f"#{node['number']} {node['operator']}{_view(node)}  {shortened(printable(node['what']), WHAT_LENGTH)}"
+    """An operator on one line: its title, and of its facts those that its input does not have."""
     said = notable(node, nodes)
-    return f"{head}  · {' · '.join(said)}" if said else head.rstrip()
+    return f"{title(node)}  · {' · '.join(said)}" if said else title(node)
+
+
+def title(node: Facts) -> str:
+    """An operator's number, its name and that of its rows, and what it does."""
+    head = f"#{node['number']} {node['operator']}{_view(node)}"
+    return f"{head}  {shortened(printable(node['what']), WHAT_LENGTH)}".rstrip()
 
 
 def notable(node: Facts, nodes: Sequence[Facts]) -> list[str]:

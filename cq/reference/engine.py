@@ -7,7 +7,6 @@ are queries of their own: each connected part of the plan has its own serials an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from cq.errors import DataError, Diagnostic, UsageError
@@ -16,6 +15,7 @@ from cq.lang.functions import Failure
 from cq.planner.plan.logical import LogicalPlan, parts
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef, sources_of
+from cq.records import dataclass, field
 from cq.reference.evaluate import Row, evaluator
 from cq.reference.graph import Delivered, Graph, Position, Stopped
 from cq.reference.merge import Arrival, Merge

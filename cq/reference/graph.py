@@ -14,13 +14,13 @@ gets nothing of that event.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from cq.lang.functions import Failure
 from cq.planner.plan.logical import Output
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
+from cq.records import dataclass
 from cq.reference.evaluate import Row
 from cq.reference.operator import BEFORE_ALL, NEVER, Clock, RowOperator
 from cq.reference.operators import operator_of

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from cq.lang.functions import Failure
 from cq.planner.plan.source import SourceDef
+from cq.records import dataclass, field
 from cq.reference.evaluate import Row
 from cq.reference.operator import BEFORE_ALL
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from cq.lang.expressions import Expr
 from cq.lang.schema import TimeAttribute
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.source import SourceDef
+from cq.records import dataclass, field
 from cq.spark.expressions import Expressions
 from cq.spark.position import Lowered, Rows, event_time, plus
 

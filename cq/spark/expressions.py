@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final
 
 from cq.errors import compile_error
+from cq.lang.calendar import DAY_US
 from cq.lang.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, IsNull, Literal, Or, columns_of
-from cq.lang.functions.spark_text import spark_type
+from cq.lang.functions.spark_text import spark_type, time_of_day
 from cq.lang.types import BIGINT, DOUBLE, REAL, DataType, Kind
 from cq.lang.value_text import write_decimal
+from cq.records import dataclass, field, replace
 
 INTEGER_SUFFIXES: Final = {Kind.TINYINT: "Y", Kind.SMALLINT: "S", Kind.INTEGER: "", Kind.BIGINT: "L"}
 
@@ -35,6 +36,7 @@ _CLOCK: Final = r"[0-9]{1,2}:[0-9]{1,2}(?::[0-9]{1,2}(?:\.[0-9]{0,9})?)?"
 _TIME_OF_DAY: Final = r"(?:[01]?[0-9]|2[0-3]):[0-5]?[0-9](?::[0-5]?[0-9](?:\.[0-9]{0,9})?)?"
 NUMBER_PATTERN: Final = rf"\A{_WHITE}([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,5}})?){_WHITE}\z"
 TIMESTAMP_PATTERN: Final = rf"\A{_WHITE}({_DAY}(?:[ Tt]{_CLOCK}(?={_ZONE}{_WHITE}\z))?){_ZONE}{_WHITE}\z"
+TIME_PATTERN: Final = rf"\A{_WHITE}({_TIME_OF_DAY}){_WHITE}\z"
 DATE_PATTERN: Final = rf"\A{_WHITE}({_DAY})(?:[ Tt]{_TIME_OF_DAY}{_ZONE})?{_WHITE}\z"
 
 
@@ -104,6 +106,8 @@ class Expressions:
                 return digits if value >= 0 else f"({digits})"
             case Kind.DATE:
                 return f"date_from_unix_date({int(value)})"
+            case Kind.TIME:
+                return f"{int(value)}L"
             case Kind.TIMESTAMP:
                 return f"cast(timestamp_micros({int(value)}L) as TIMESTAMP_NTZ)"
             case Kind.INTERVAL_MONTH:
@@ -179,6 +183,8 @@ def cast_text(text: str, source: DataType, target: DataType, soft: bool) -> str:
     if source.element is not None and target.element is not None:
         element = cast_text("e", source.element, target.element, soft) if source.element.kind is not Kind.NULL else "e"
         return f"cast(transform({text}, e -> {element}) as {name})"
+    if Kind.TIME in {source.kind, target.kind} and source.kind is not Kind.VARCHAR:
+        return _time_cast(text, source, target)
     if source.kind is Kind.VARCHAR:
         return _from_text(text, target, cast)
     if source.kind is Kind.INTERVAL and target.kind is Kind.VARCHAR:
@@ -191,6 +197,18 @@ def cast_text(text: str, source: DataType, target: DataType, soft: bool) -> str:
     if not soft and (target.kind is Kind.DECIMAL or source.kind is Kind.DATE) and target.kind is not Kind.VARCHAR:
         return _or_bad_cast(text, name)
     return f"{cast}({text} as {name})"
+
+
+def _time_cast(text: str, source: DataType, target: DataType) -> str:
+    """To TIME from a time or an interval, and from TIME; none of them fails."""
+    if source.kind is Kind.NULL:
+        return f"cast({text} as {spark_type(target)})"
+    if target.kind is Kind.VARCHAR:
+        return f"substring(cast({time_of_day(text)} as STRING), 12)"
+    if target.kind is Kind.INTERVAL:
+        return f"(timestamp_micros({text}) - timestamp_micros(0L))"
+    since = f"timestamp_micros(0L) + {text}" if source.kind is Kind.INTERVAL else f"cast({text} as TIMESTAMP_LTZ)"
+    return f"pmod(unix_micros({since}), {DAY_US}L)"
 
 
 def _below_two_to_63(text: str) -> str:
@@ -208,6 +226,10 @@ def _from_text(text: str, target: DataType, cast: str) -> str:
     match target.kind:
         case Kind.TIMESTAMP:
             return f"{cast}(upper(regexp_extract({text}, r'{TIMESTAMP_PATTERN}', 1)) as {name})"
+        case Kind.TIME:
+            clock = f"regexp_extract({text}, r'{TIME_PATTERN}', 1)"
+            day = f"if({clock} = '', '?', '1970-01-01 ')"
+            return f"unix_micros(cast({cast}(concat({day}, {clock}) as TIMESTAMP_NTZ) as TIMESTAMP_LTZ))"
         case Kind.DATE:
             return f"{cast}(regexp_extract({text}, r'{DATE_PATTERN}', 1) as {name})"
         case Kind.DOUBLE:

@@ -39,6 +39,7 @@ ADVICE: Final = re.compile(
     r"| ?SQLSTATE: "
 )
 RAISED_BY_US: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (CQ07\d\d): ")  # raise_error('CQ0709: …')
+RAISED_BY_FUNCTION: Final = re.compile(r"^ArithmeticError: \[(CQ07\d\d)\] ", re.MULTILINE)  # one of the user's
 DEATH_SECONDS: Final = 5  # from a lost connection until the process can be reaped: a few milliseconds when idle
 OUT_OF_MEMORY_STATUS: Final = 3  # what the JVM ends with under -XX:+ExitOnOutOfMemoryError
 
@@ -82,7 +83,10 @@ def _data_fault(error: BaseException) -> str | None:
     condition = _condition(error)
     if not condition and "ArithmeticException" in _names(error) and "overflow" in str(error):
         return "CQ0705"  # Java's own, from the arithmetic of timestamps: it has no condition
-    raised = RAISED_BY_US.match(str(error)) if condition == "USER_RAISED_EXCEPTION" else None
+    if "PythonException" in _names(error):
+        raised = RAISED_BY_FUNCTION.search(str(error))
+    else:
+        raised = RAISED_BY_US.match(str(error)) if condition == "USER_RAISED_EXCEPTION" else None
     return raised[1] if raised else DATA_FAULTS.get(condition.split(".")[0])
 
 
@@ -121,6 +125,6 @@ def _cause(error: BaseException) -> str:
     if "PythonException" in _names(error):  # a Python function failed: the last line of its traceback says how
         lines = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Exit)\b", line)][-1:] or lines
     first = lines[0] if lines else type(error).__name__
-    first = re.sub(r"^\[[A-Z0-9_.]+\]\s*(?:CQ07\d\d: )?", "", first)
+    first = re.sub(r"^(?:ArithmeticError: )?\[[A-Z0-9_.]+\]\s*(?:CQ07\d\d: )?", "", first)
     first = ADVICE.split(first, maxsplit=1)[0].strip().rstrip(".")
     return first if len(first) <= LONGEST_CAUSE else first[: LONGEST_CAUSE - 1] + "…"

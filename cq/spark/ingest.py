@@ -13,7 +13,6 @@ maximum - delay; a source ends right after its last row.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +21,7 @@ from cq.planner.plan import logical
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, rows_may_wait
 from cq.planner.plan.source import SourceDef, sources_of
+from cq.records import dataclass
 from cq.spark.position import LATE, LATE_FAILS, ON_TIME
 
 if TYPE_CHECKING:
@@ -131,12 +131,14 @@ def _watermark(lanes: Sequence[_Lane], serials: Sequence[np.ndarray[Any, Any]], 
 
 
 def stored_type(type_: DataType) -> pa.DataType:
-    """The Arrow type a column of this type has in a view: intervals cross to Spark as integers."""
+    """The Arrow type a column of this type has in a view: intervals and times of day cross to Spark as integers."""
     import pyarrow as pa
 
     from cq.lang.types import to_arrow
 
-    return pa.int64() if type_.kind is Kind.INTERVAL else to_arrow(type_)
+    if type_.element is not None:
+        return pa.list_(stored_type(type_.element))
+    return pa.int64() if type_.kind in {Kind.INTERVAL, Kind.TIME} else to_arrow(type_)
 
 
 def from_view(column: str, type_: DataType) -> str:

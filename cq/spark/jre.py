@@ -25,11 +25,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, Literal
 
 from cq.errors import Diagnostic, EngineError, UsageError
+from cq.records import dataclass
 
 Profile = Literal["small", "throughput"]
 Launch = Literal["own", "wrapped", "stock"]

@@ -10,7 +10,6 @@ column nobody reads, or behind a LIMIT, may or may not happen; of several data e
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from cq.errors import compile_error, printable
@@ -18,6 +17,7 @@ from cq.lang.schema import Schema
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef, sources_of
+from cq.records import dataclass
 from cq.spark.context import Context
 from cq.spark.ingest import parts, to_result
 from cq.spark.operators import OPERATORS

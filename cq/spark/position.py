@@ -17,9 +17,8 @@ The columns of the operator itself are c0, c1, … . Names from the query never 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cq.lang.schema import TimeAttribute
+from cq.records import dataclass
 
 ON_TIME, LATE, LATE_FAILS = 0, 1, 2
 END = "9223372036854775807L"  # the watermark, and the serial, of the end of the input

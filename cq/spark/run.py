@@ -18,6 +18,7 @@ from cq.spark.ingest import Admission, admit, from_view, parts, stored_type
 from cq.spark.lower import lower
 from cq.spark.position import column_names, micros
 from cq.spark.session import open_session
+from cq.spark.user_functions import register_functions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,6 +41,7 @@ def run_spark(
     lower(plan)  # refuses what Spark cannot run before a JVM is started
     session = session if session is not None else open_session()
     views: dict[str, str] = {}
+    register_functions(session, plan)
     try:
         for part in parts(plan):
             missing = [s.name for s in part.sources if s.name not in inputs]

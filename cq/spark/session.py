@@ -17,11 +17,11 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cq.errors import CqError
+from cq.records import dataclass
 from cq.spark.failures import translate
 from cq.spark.jre import (
     STOP_SECONDS,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from cq.errors import Diagnostic, UsageError, did_you_mean
+from cq.records import dataclass
 
 Value = int | float | bool | str | None
 Build = Callable[..., Iterator[pa.RecordBatch]]

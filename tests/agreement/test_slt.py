@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from spark_fixture import spark  # noqa: F401
 from cq.engines.compare import compare_runs
 from cq.engines.query import collect
 from cq.errors import CompileError
+from cq.records import replace
 
 CASES = [c for path in sorted(SLT.glob("*.slt")) for c in read_cases(path)]
 IDS = [f"{Path(c.file).stem}: {c.name}" for c in CASES]

@@ -34,6 +34,21 @@ CONDITIONS = [
     "(SELECT COUNT(*) FROM b WHERE b.k = a.k + 1 AND a.t = b.t) > 1",
     "v > (SELECT MAX(w) FROM b WHERE w > 100)",
     "v > 3 AND k IN (SELECT k FROM b) AND v > (SELECT AVG(v) FROM a)",
+    "v > 6 OR k IN (SELECT k FROM b WHERE w > 6)",
+    "v > 6 OR k NOT IN (SELECT k FROM b WHERE k > 3)",
+    "v = 1 OR NOT (k IN (SELECT k FROM b WHERE k > 9) OR t = 'x')",
+    "v > 6 OR NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND w > 7)",
+    "v > 6 OR EXISTS (SELECT DISTINCT t FROM b GROUP BY t)",
+    "v >= ALL (SELECT v FROM a WHERE v IS NOT NULL)",
+    "v > ALL (SELECT w FROM b WHERE b.k = a.k)",
+    "NOT (v <= ANY (SELECT w FROM b WHERE w < 3)) OR k < ALL (SELECT k FROM b)",
+    "k < ANY (SELECT k FROM b GROUP BY k HAVING COUNT(*) > 7)",
+    "v > ALL (SELECT w FROM b WHERE w > 100)",
+    "(k, t) IN (SELECT k, t FROM b WHERE w > 4)",
+    "(k, t) IN ((1, 'x'), (2, 'y'))",
+    "k IS NOT NULL AND t IS NOT NULL AND (k, t) NOT IN ((1, 'x'), (2, 'y'))",
+    "k > 0 AND (k, v) <> (1, 2)",
+    "v = ANY ([1, 2, k]) OR k <> ALL ([1, v])",
 ]
 QUERIES = [
     "SELECT k, v - (SELECT MIN(w) FROM b) AS d, (SELECT COUNT(w) FROM b WHERE b.k = a.k) AS n FROM a",
@@ -44,6 +59,13 @@ QUERIES = [
     "SELECT SUM(v) - (SELECT SUM(k) FROM b) AS s FROM a",
     "SELECT AVG(v) - (SELECT AVG(w) - (SELECT MIN(v) FROM a) FROM b) AS s FROM a",
     "SELECT k, v FROM (SELECT k, v, (SELECT MAX(v) FROM a) AS m FROM a) AS x WHERE v = m",
+    "SELECT k, k IN (SELECT k FROM b) AS i, t NOT IN (SELECT t FROM b WHERE t > 'x') AS j,"
+    " EXISTS (SELECT 1 FROM b WHERE b.k = a.v) AS e FROM a",
+    "FROM a SELECT k, COUNT(*) FILTER (v > 4) AS n, GROUP BY k",
+    "FROM a",
+    "SELECT a.* FROM a SEMI JOIN b ON a.k = b.k AND w > v",
+    "SELECT v FROM a ANTI JOIN b USING (k, t)",
+    "SELECT k, t, SUM(v) AS s FROM a GROUP BY ROLLUP((k, t))",
 ]
 
 

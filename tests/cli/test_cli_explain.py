@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from command_line import cq, ref
@@ -48,3 +49,21 @@ def test_what_is_explained_is_what_would_run_with_the_workers_of_the_text(capfd:
     assert stages(capfd, "run", "-c", statement).startswith("3 workers")
     assert stages(capfd, "run", "-j", "4", "-c", statement).startswith("4 workers")
     assert api.sql(stream + query).explain("stages", threads=5).startswith("5 workers")
+
+
+def test_an_analysis_runs_the_query_and_writes_nothing(capfd: pytest.CaptureFixture[str], place: Path) -> None:
+    text = (place / "q.cq").read_text()
+    (place / "w.cq").write_text(
+        "CREATE SINK out WITH (connector = 'file', path = 'out.csv');"
+        + text.replace("SELECT w", "INSERT INTO out SELECT w")
+    )
+    code, out, err = cq(capfd, "explain", "w.cq", "--analyze", "-j", "0")
+    assert code == 0, err
+    assert "read 3 rows, wrote 2" in out and "every 1 minute" in out and not (place / "out.csv").exists()
+    facts = json.loads(cq(capfd, "explain", "w.cq", "--analyze", "-j", "0", "--format", "json")[1])
+    assert facts["run"]["rows_in"] == 3 and facts["nodes"][0]["rows_out"] == 3
+
+
+def test_an_analysis_is_of_the_stages_that_ran(capfd: pytest.CaptureFixture[str]) -> None:
+    code, _, err = cq(capfd, "explain", "q.cq", "--analyze", "--stage", "logical")
+    assert code == 2 and "--analyze shows the stages that ran" in err and "leave --stage out" in err

@@ -86,6 +86,22 @@ def test_bad_row_of_a_pipe_leaves_the_rows_before_it(name: str) -> None:
     assert READERS[name](name) == [1, 2] and not list(Path().glob(".*.part"))
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_followed_file_is_left_with_every_row_in_a_whole_sink(number: signal.Signals) -> None:
+    query = "CREATE STREAM b (id BIGINT) WITH (path = 'in.csv', follow = true); SELECT id FROM b"
+    outputs = ("-o", "result=o.csv", "-o", "result_2=o.parquet")
+    with started(*outputs, query=query + "; SELECT id FROM b", source="") as running:
+        Path("in.csv").write_text("id\n1\n2")
+        wait_for(lambda: Path("o.csv").exists() and READERS["o.csv"]("o.csv") == [1])
+        os.replace("in.csv", "in.1")
+        Path("in.csv").write_text("id\n3\n")
+        wait_for(lambda: READERS["o.csv"]("o.csv") == [1, 2, 3])
+        running.send_signal(number)
+        _, said = running.communicate(timeout=60)
+        assert running.returncode == 130 and b"note: in.csv has been replaced" in said, said
+    assert READERS["o.parquet"]("o.parquet") == [1, 2, 3] and not list(Path().glob(".*.part"))
+
+
 def test_reader_that_goes_away_leaves_the_other_output_with_its_rows() -> None:
     query = QUERY + "; CREATE SINK kept WITH (path = 'o.csv'); INSERT INTO kept SELECT id FROM b"
     with started(query=query) as running:

@@ -25,7 +25,7 @@ from cq.lang import types as T
 from cq.lang.schema import Field
 
 ALL_TYPES = [
-    T.BOOLEAN, T.TINYINT, T.SMALLINT, T.INTEGER, T.BIGINT, T.REAL, T.DOUBLE, T.VARCHAR, T.DATE, T.TIMESTAMP,
+    T.BOOLEAN, T.TINYINT, T.SMALLINT, T.INTEGER, T.BIGINT, T.REAL, T.DOUBLE, T.VARCHAR, T.DATE, T.TIMESTAMP, T.TIME,
     T.decimal(7, 2), T.decimal(18, 0), T.decimal(3, 3), T.decimal(38, 10), T.decimal(38, 38),
 ]  # fmt: skip
 
@@ -63,6 +63,8 @@ def write(directory: Path, text: str | bytes, name: str = "t.csv") -> str:
         (T.DATE, "2024-02-29", 19782),
         (T.TIMESTAMP, "1969-12-31 23:59:59.5", -500_000),
         (T.TIMESTAMP, "2024-01-01T00", 1_704_067_200_000_000),
+        (T.TIME, "23:59:59.9999999", 86_399_999_999),
+        (T.TIME, " 00:01 ", 60_000_000),
         (T.BOOLEAN, "True", True),
     ],
 )
@@ -77,6 +79,7 @@ def test_text_that_is_a_value(type_: T.DataType, text: str, value: object) -> No
         (T.BIGINT, "9223372036854775808"), (T.TINYINT, "128"), (T.DOUBLE, "0x1p3"), (T.DOUBLE, "1e"),
         (T.decimal(7, 2), "1.555"), (T.decimal(7, 2), "100000"), (T.decimal(7, 2), "1e-900000000"),
         (T.decimal(7, 2), "1e999999999"), (T.decimal(7, 2), "1" * 500), (T.DATE, "2023-02-29"), (T.DATE, "2024-1-1"),
+        (T.TIME, "24:00:00"), (T.TIME, "1:00"), (T.TIME, "01:00Z"),
         (T.TIMESTAMP, "2024-01-01 24:00:00"), (T.TIMESTAMP, "2024-01-01Z"),
         (T.TIMESTAMP, "2024-01-01 00:00:00+2"), (T.BOOLEAN, "yes"),
     ],
@@ -93,6 +96,7 @@ SEEDS = [
     "0000-12-31", "abc", "é", '""', '"5"', "-", "+", "+1", "--1", "0x1f", "0xff", "1_0", "NULL", "", " 1 ", "\t2",
     "2020-01-01T00:00:00Z", "2020-01-01 10:00:00.1+02:00", "1969-12-31T23:59:59.123456789-0330", "2020-01-01T00:00+19",
     "1\0", '" 5"', "12345678901234567890123456789", "2020-01-01 01:02:03.5", "2020-01-01 00:00:00.123456",
+    "01:02", "23:59:59.5", "10:00:00.",
 ]  # fmt: skip
 LETTERS = "0123456789-+.eE:T Z\"',\n\rnaif\t\0x_é"
 

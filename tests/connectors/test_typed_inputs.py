@@ -71,6 +71,29 @@ def test_int64_and_wider_decimals_fit_a_decimal_of_38_digits_exactly() -> None:
         assert (seen.rows, seen.bad) == (([(7,), (10**37,), (None,)], 0) if scale == 0 else ([(700,), (None,)], 1))
 
 
+# --------------------------------------------------------------------------------------------------------- times of day
+
+
+@pytest.mark.parametrize("type_", [pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")], ids=str)
+@pytest.mark.parametrize("write", [parquet, ipc, lambda _, t: t])
+def test_times_of_day_of_any_unit_are_cut_to_microseconds(
+    tmp_path: Path, type_: pa.DataType, write: Callable[[Path, pa.Table], object]
+) -> None:
+    unit = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[type_.unit]
+    counts = pa.array([0, None, 86_400 * unit - 1], pa.int32() if type_.bit_width == 32 else pa.int64())
+    given = write(tmp_path, pa.table({"t": counts.view(type_)}))
+    seen = read(stream([Field("t", T.TIME)]), given)
+    last = (86_400 * unit - 1) * 10**6 // unit
+    assert seen.error is None and seen.rows == [(0,), (None,), (last,)]
+
+
+def test_times_beyond_the_day_are_bad_rows(tmp_path: Path) -> None:
+    given = pa.table({"t": pa.array([0, 86_400_000_000, -1], pa.int64()).view(pa.time64("us"))})
+    for source_ in (given, parquet(tmp_path, given)):
+        seen = read(stream([Field("t", T.TIME)], on_error="skip"), source_)
+        assert seen.error is None and (seen.rows, seen.bad) == ([(0,)], 2)
+
+
 # ------------------------------------------------------------------------------------------------------- rows of dicts
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import datetime as dt
 import gc
 import subprocess
@@ -23,6 +22,7 @@ from cq.compiler import passes
 from cq.connectors.sinks.writers import Discard
 from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
+from cq.records import replace
 
 QUERY = """CREATE STREAM bid (id BIGINT, price DOUBLE, ts TIMESTAMP, WATERMARK FOR ts);
 SELECT window_start, id, COUNT(*) AS n, SUM(price) AS total
@@ -99,7 +99,7 @@ def _recorded(step: passes.Pass, names: list[str]) -> passes.Pass:
         names.append(step.name)
         return step.run(request, before)
 
-    return dataclasses.replace(step, run=run)
+    return replace(step, run=run)
 
 
 def test_sql_takes_its_inputs_by_name() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -30,6 +29,7 @@ from cq.planner.operators import (
     WindowKind,
 )
 from cq.planner.plan.node import rows_may_wait
+from cq.records import replace
 
 MINUTE = 60_000_000
 TUMBLE = "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"

@@ -346,8 +346,7 @@ JOINS |= {
 }
 
 SUB_QUERIES = {
-    "in_inside_or": BID + SALE + "SELECT price FROM bid WHERE price > 3 OR auction IN (SELECT auction FROM sale);",
-    "exists_in_select": BID + SALE + "SELECT EXISTS (SELECT 1 FROM sale) AS there FROM bid;",
+    "exists_in_join": BID + SALE + "SELECT price FROM bid JOIN sale ON EXISTS (SELECT 1 FROM sale);",
     "value_of_several_rows": BID
     + SALE
     + "SELECT (SELECT wait FROM sale) AS w, (SELECT wait FROM sale WHERE sale.auction = bid.auction) AS v FROM bid;",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from cq.codegen.flow import CLOSE, CONSUME, COPIES_TEXT, DUE_BY_DATA, DUE_ON_GRI
 from cq.lang.expressions import Expr
 from cq.planner.plan import node as protocol
 from cq.planner.plan.node import DECLARATIONS, BadOperator, LogicalNode, OpClass, Stateless, check_answers, operator
+from cq.records import dataclass
 from cq.reference.operator import Clock, RowOperator
 from cq.reference.operators import OPERATORS as REFERENCE
 from cq.reference.operators import operator_of

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from paths import QUERIES
 from planner_fixture import infer, plan_of
@@ -23,6 +21,7 @@ from cq.planner.physical.printing import draw_stages, graph_text
 from cq.planner.physical.stages import PhysicalPlan, verify
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.rewriting.rewrite import rewrite
+from cq.records import replace
 from cq.runtime.engine.engine import Engine
 from cq.runtime.layout.job import verify_job
 from cq.ways import Way
@@ -213,9 +212,9 @@ def test_lanes_are_a_power_of_two_and_bounded() -> None:
 )
 def test_a_plan_that_contradicts_itself_is_found(change: dict[str, object], told: str) -> None:
     part = placed(shipped("lr_tolls.cq"), 1)
-    stages = (dataclasses.replace(part.stages[0], **change),)
+    stages = (replace(part.stages[0], **change),)
     with pytest.raises(AssertionError, match=told):
-        verify(dataclasses.replace(part, stages=stages))
+        verify(replace(part, stages=stages))
 
 
 TWO_KEYS = f"""CREATE VIEW w AS SELECT *, COUNT(*) OVER (PARTITION BY item ROWS UNBOUNDED PRECEDING) AS before FROM bid;

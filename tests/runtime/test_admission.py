@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pyarrow as pa
 import pytest
 from engine_kernels import batch, job, stage
 
+from cq.records import replace
 from cq.runtime.base.host import CompiledHost, InterpretedHost
 from cq.runtime.engine.build import build, close
 from cq.runtime.flow import admission

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import fields, replace
 
 import pyarrow as pa
 import pytest
@@ -11,6 +10,7 @@ from cases import Prepared
 from engine_kernels import batch, job, stage
 from interleave import wander
 
+from cq.records import fields, replace
 from cq.runtime.base.host import InterpretedHost
 from cq.runtime.base.simulation import Memory
 from cq.runtime.engine import stage as s

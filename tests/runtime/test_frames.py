@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
 
 import pytest
 
+from cq.records import dataclass, field
 from cq.runtime.base.ops import ld_i64, st_i64
 from cq.runtime.base.simulation import Memory
 from cq.runtime.containers import frames as f

@@ -11,11 +11,11 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
 from both_ways import small_library
 
+from cq.records import replace
 from cq.runtime.base import interpret, intrinsics, kernel, link, ops
 from cq.runtime.base.interpret import interpret_stage, load_modules, stage_scope
 from cq.runtime.base.modules import NUMBA

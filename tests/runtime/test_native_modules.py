@@ -1,12 +1,12 @@
 """One object a module: keys that say what an object was made from, and objects that came with the package."""
 
-import dataclasses
 import shutil
 import sys
 
 import pytest
 from both_ways import small_library
 
+from cq.records import replace
 from cq.runtime.base import kernel, link, modules, shipping
 from cq.runtime.base.interpret import GENERATORS, LIBRARY, READERS, load_modules
 from cq.runtime.base.notices import RUNTIME, listening
@@ -138,7 +138,7 @@ def test_a_shipped_object_that_is_damaged_or_of_another_key_is_not_used(shipped,
 @NEEDS_TARGET
 def test_a_processor_without_the_features_takes_no_shipped_object(shipped, monkeypatch):
     right = {m: modules.Dependencies(SMALL).key(m, TARGET) for m in SMALL}
-    beyond = dataclasses.replace(TARGET, needs=(*TARGET.needs, "a feature of tomorrow"))
+    beyond = replace(TARGET, needs=(*TARGET.needs, "a feature of tomorrow"))
     monkeypatch.setattr(modules, "portable", lambda: beyond)
     assert modules.shipped(right, shipped) == {}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from itertools import chain
 from unittest.mock import patch
 
@@ -13,6 +12,7 @@ import pytest
 from cq.compiler.passes import compile
 from cq.planner.physical import chain as chains
 from cq.planner.physical import choose
+from cq.records import replace
 from cq.runtime.containers.state import OutOfMemory
 from cq.runtime.engine import engine as engines
 from cq.runtime.engine.engine import Engine

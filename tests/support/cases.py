@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -27,11 +26,13 @@ from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
 from cq.errors import DataError
 from cq.lang import error_places
+from cq.lang.functions.user import UserFunction
 from cq.lang.schema import Field
 from cq.planner.physical import chain, choose
 from cq.planner.physical.turns import gathered
 from cq.planner.plan.logical import LogicalPlan, connected
 from cq.planner.plan.node import rows_may_wait
+from cq.records import dataclass, field
 from cq.reference.engine import run as reference_run
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.ways import partial
@@ -106,11 +107,15 @@ class Outcome:
 
 
 class Prepared:
-    """A query text, bound; `give` sets what its streams read, and may be called again."""
+    """A query text, bound; `give` sets what its streams read, and may be called again.
 
-    def __init__(self, text: str) -> None:
+    functions: those of the user that it calls.
+    """
+
+    def __init__(self, text: str, functions: Sequence[UserFunction] = ()) -> None:
         self._given: dict[str, pa.Table] = {}
-        self.compiled: Compiled = compile(text, inputs=Inputs(Access(Path.cwd()), self._given))
+        inputs = Inputs(Access(Path.cwd()), self._given)
+        self.compiled: Compiled = compile(text, inputs=inputs, functions=functions)
         self.fields: dict[str, tuple[Field, ...]] = {s.name: s.fields for s in self.compiled.streams}
 
     def give(self, inputs: Mapping[str, Rows], cuts: Sequence[int] = ()) -> None:

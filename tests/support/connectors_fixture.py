@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from cq.errors import CqError
 from cq.lang.expressions import Column, Expr
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT, DOUBLE, TIMESTAMP, VARCHAR, DataType
+from cq.records import dataclass, field
 
 TYPES: dict[str, DataType] = {"bigint": BIGINT, "varchar": VARCHAR, "double": DOUBLE, "timestamp": TIMESTAMP}
 

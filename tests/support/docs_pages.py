@@ -13,7 +13,6 @@ import io
 import re
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from cq.connectors.sinks.terminal import Screen, Table
 from cq.engines.protocol import RunOptions
 from cq.engines.query import collect
 from cq.errors import CqError, Diagnostic, SourceText, Span
+from cq.records import dataclass, replace
 
 FILES = ("csv", "json")  # languages of blocks that are files
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))

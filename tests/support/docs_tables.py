@@ -38,6 +38,7 @@ TOPICS = {
     "regular": "Regular expressions",
     "time": "Time",
     "time_making": "Time: made, named, compared",
+    "time_of_day": "Time of day",
     "time_formats": "Time: patterns",
 }
 SHOWN_EXAMPLES, SHOWN_LETTERS = 3, 150  # of a function: what a glance takes in
@@ -184,7 +185,7 @@ REFUSED = {
     "INTERVAL '5' MINUTE) GROUP BY window_start, window_end",
     "order inside an aggregate": f"SELECT MIN(x ORDER BY k) {IN_WINDOWS} GROUP BY window_start",
     "ASOF joins with more conditions": "SELECT x FROM s ASOF JOIN r ON s.k = r.k AND s.ts >= r.ts AND s.x > r.y",
-    "IN and EXISTS inside OR": "SELECT x FROM s WHERE x > 1 OR k IN (SELECT k FROM r)",
+    "rows of values NOT IN a query": "SELECT x FROM s WHERE (k, x) NOT IN (SELECT k, y FROM r)",
     "values of several rows": "SELECT (SELECT y FROM r WHERE r.k = s.k) AS m FROM s",
     "the n-th row of a frame": "SELECT NTH_VALUE(x, 2) OVER (PARTITION BY k ORDER BY ts) AS n FROM s",
     "RANGE of DOUBLEs": "SELECT SUM(x) OVER (ORDER BY SQRT(x) RANGE 1 PRECEDING) AS n FROM s",

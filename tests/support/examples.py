@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -21,6 +20,7 @@ from cq.lang.functions import Signature
 from cq.lang.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind, common_type
 from cq.planner.binding.binder import bind
 from cq.planner.operators import Project
+from cq.records import dataclass
 from cq.reference.evaluate import evaluate
 
 STREAM = "CREATE STREAM one (x BIGINT) WITH (connector = 'memory');\n"

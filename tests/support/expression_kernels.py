@@ -12,7 +12,6 @@ import ctypes
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +23,7 @@ from cq.codegen.writer import Writer, expr
 from cq.connectors.physical_rows import values_of
 from cq.lang.expressions import Column, Expr, walk
 from cq.lang.types import DataType, Kind, Physical, to_arrow
+from cq.records import dataclass
 from cq.runtime.base import kernel
 from cq.runtime.base.interpret import interpret_stage, stage_scope
 from cq.runtime.base.simulation import Memory

@@ -21,9 +21,9 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from cq.records import dataclass, field
 from cq.runtime.base.simulation import Allocation, Block, Memory, MemoryFault, call_site
 
 Thread = Callable[[Any], Any]

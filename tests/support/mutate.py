@@ -11,12 +11,13 @@ import json
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from mutant_nursery import Order
 from paths import ROOT, SUPPORT, TESTS
+
+from cq.records import dataclass
 
 LOWER = ("cq.grammar.parser", "cq.connectors.inputs", "cq.connectors.sinks.writers")  # what both of these stand on
 PLANNER = ("cq.planner.binding.binder", "cq.planner.physical.choose", "cq.planner.explain")

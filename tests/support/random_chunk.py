@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 
 from random_shared import shared_query, shared_tables, third_opinion
 from random_trial import Plan, Refused, as_slt, difference, told
 
 from cq.errors import CompileError
+from cq.records import dataclass, field, replace
 
 
 @dataclass

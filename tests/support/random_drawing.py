@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 
 from cases import Prepared
 from random_calls import aggregate
@@ -17,6 +16,7 @@ from random_statements import Query, View, quoted, words
 
 from cq.errors import CompileError
 from cq.lang.schema import Field
+from cq.records import dataclass, field, replace
 
 ATTEMPTS = 8  # of one step, before another step is drawn
 MOST_POWER = 4  # streams whose rows are multiplied, in one view

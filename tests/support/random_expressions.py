@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from cq.lang.casts import castable
@@ -32,6 +31,7 @@ from cq.lang.types import (
     Kind,
     decimal,
 )
+from cq.records import dataclass
 
 DECIMALS = (decimal(9, 2), decimal(4, 0), decimal(12, 4))
 WIDE = (decimal(20, 4), decimal(38, 6))

@@ -7,7 +7,6 @@ The steps about time are here, those about whole inputs in `random_results`; wha
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from functools import partial
 
 from random_calls import aggregate, frame, lag
@@ -18,6 +17,7 @@ from random_statements import Query, Select, Stream, View, names_in, pruned, quo
 
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT, TIMESTAMP, Kind
+from cq.records import replace
 
 UNITS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000}
 NAMES = ("k", "v", "x", "y", "z", "w", "select", "Order", "naïve", "two words", 'qu"ote')

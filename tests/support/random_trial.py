@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
 
 from cases import Prepared, Row, Way, spread_out, watched
 from random_queries import random_query
@@ -14,6 +13,7 @@ from random_statements import Query, View, pruned
 from slt_format import write_row
 
 from cq.errors import CompileError
+from cq.records import dataclass, replace
 from cq.ways import HEURISTICS
 
 Inputs = Mapping[str, Sequence[Row]]

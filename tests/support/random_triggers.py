@@ -9,7 +9,8 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from cq.records import dataclass, field
 
 EVENT = ("a", "b", "c", "s")
 KEYS = ("k", "kk")

@@ -17,23 +17,23 @@ Sections: `stream NAME (columns) [WITH (options)]` and its rows in order of arri
 DuckDB takes it, where that is another text. Streams before the first case belong to every case that names them. Lines
 with # are comments.
 
-Values: NULL; numbers; true and false; NaN, Infinity; TIMESTAMP and INTERVAL as seconds; DATE as 2024-02-29; text bare,
-or in single quotes when it is empty, or has a comma, a quote, # or spaces at its ends, or could be NULL or a section.
-Arrays as [1 2 NULL], where a text with a space or a bracket is quoted too.
+Values: NULL; numbers; true and false; NaN, Infinity; TIMESTAMP and INTERVAL as seconds; DATE as 2024-02-29; TIME as
+10:20:30; text bare, or in single quotes when it is empty, or has a comma, a quote, # or spaces at its ends, or could be
+NULL or a section. Arrays as [1 2 NULL], where a text with a space or a bracket is quoted too.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from cq.lang.schema import Field
 from cq.lang.types import DataType, Kind
-from cq.lang.value_text import read_decimal, write_decimal
+from cq.lang.value_text import read_decimal, read_time, write_decimal, write_time
+from cq.records import dataclass, field
 
 _CELL = re.compile(r"\s*('(?:[^']|'')*'|\[(?:'(?:[^']|'')*'|[^]'])*\]|[^,']*?)\s*(?:,|$)")
 _ELEMENT = re.compile(r"'(?:[^']|'')*'|[^\s']+")
@@ -173,6 +173,10 @@ def read_value(text: str, type_: DataType) -> Any:
             return value
         case Kind.TIMESTAMP | Kind.INTERVAL:
             return int(Decimal(text) * MICRO)
+        case Kind.TIME:
+            time = read_time(text)
+            assert time is not None, f"{text} is no {type_}"
+            return time
         case Kind.DATE:
             return (datetime.date.fromisoformat(text) - _EPOCH).days
         case Kind.ARRAY:
@@ -204,6 +208,8 @@ def write_value(value: Any, type_: DataType) -> str:
             seconds, micros = divmod(abs(value), MICRO)
             fraction = f".{micros:06}".rstrip("0") if micros else ""
             return f"{'-' if value < 0 else ''}{seconds}{fraction}"
+        case Kind.TIME:
+            return write_time(value)
         case Kind.DATE:
             within = -719162 <= value <= 2932896
             return (_EPOCH + datetime.timedelta(days=value)).isoformat() if within else f"day {value}"

@@ -22,7 +22,7 @@ from cq.reference.engine import run
 from cq.spark.run import run_spark
 
 Rows = list[tuple[Any, ...]]
-COUNTED = {Kind.DATE: pa.int32(), Kind.TIMESTAMP: pa.int64(), Kind.INTERVAL: pa.int64()}
+COUNTED = {Kind.DATE: pa.int32(), Kind.TIME: pa.int64(), Kind.TIMESTAMP: pa.int64(), Kind.INTERVAL: pa.int64()}
 
 
 def plan_of(text: str) -> LogicalPlan:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
@@ -14,6 +13,7 @@ from cases import Outcome, Prepared, spread_out
 from cq.engines import native
 from cq.engines.protocol import RunOptions
 from cq.errors import DataError
+from cq.records import dataclass, replace
 from cq.runtime.engine.clock import ComputedTimes
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.failure import EngineFailure

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 
 from cq.codegen.expressions.casts import cast_form
 from cq.codegen.expressions.forms import FORMS, PURE, Strict, form, give_text, no_memory, result_of, stored_parts
@@ -16,6 +15,7 @@ from cq.codegen.values import Scope, Val, value_words
 from cq.codegen.writer import expr
 from cq.lang.expressions import Cast, Column
 from cq.lang.types import DataType, Kind, Physical
+from cq.records import dataclass, replace
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.words import Word

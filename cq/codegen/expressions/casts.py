@@ -199,7 +199,7 @@ def _float_decimal(scope: Scope, call: Strict) -> None:
     )
 
 
-# -- between DATE and TIMESTAMP ---------------------------------------------------------------------------------------
+# -- between times ---------------------------------------------------------------------------------------
 
 
 @pure("cast_timestamp_date")
@@ -212,6 +212,21 @@ def _date_timestamp(scope: Scope, call: Strict) -> None:
     (value,) = call.args
     with unless(scope, call, expr("mul_ovf(A, DAY)", A=value.it, DAY=DAY_US)):
         call.give(scope, scope.let(expr("wmul(A, DAY)", A=value.it, DAY=DAY_US)))
+
+
+@pure("cast_timestamp_time")
+def _timestamp_time(scope: Scope, call: Strict) -> ast.expr:
+    return expr("floormod(A, DAY)", A=call.args[0].it, DAY=DAY_US)
+
+
+@pure("cast_interval_time")
+def _interval_time(scope: Scope, call: Strict) -> ast.expr:
+    return expr("floormod(A, DAY)", A=call.args[0].it, DAY=DAY_US)
+
+
+@pure("cast_time_interval")
+def _time_interval(scope: Scope, call: Strict) -> ast.expr:
+    return call.args[0].it
 
 
 # -- text -------------------------------------------------------------------------------------------------------------
@@ -240,6 +255,7 @@ def _text_to(family: str, function: str) -> None:
 
 _text_to("boolean", "read_boolean")
 _text_to("date", "read_date")
+_text_to("time", "read_time_of_day")
 _text_to("timestamp", "read_timestamp")
 
 
@@ -277,6 +293,7 @@ def _to_text(family: str, function: str) -> None:
 
 _to_text("integer", "write_integer")
 _to_text("date", "write_date")
+_to_text("time", "write_time_of_day")
 _to_text("timestamp", "write_timestamp")
 _to_text("interval", "write_interval")
 _to_text("months", "write_months")

@@ -23,6 +23,7 @@ from cq.codegen.expressions import (
     text,
     text_building,
     times,
+    user,
     wide_casts,
 )
 from cq.codegen.expressions.casts import cast_form
@@ -47,6 +48,7 @@ _REGISTERED = (
     regular,
     text_building,
     times,
+    user,
     wide_casts,
 )  # imported for the kernel forms they register
 

@@ -10,6 +10,7 @@ from cq.codegen.expressions.forms import Strict, form, give_text, result_of, sto
 from cq.codegen.expressions.numbers import check_range, overflow
 from cq.codegen.values import Scope
 from cq.codegen.writer import expr
+from cq.lang.calendar import DAY_US
 from cq.lang.expressions import Literal
 from cq.lang.functions.time_formats import fields_of, reserved_digits
 from cq.lang.functions.time_making import LAST_WHOLE_MONTH, MONTH_NAMES, WEEKDAY_NAMES
@@ -39,6 +40,15 @@ def _days_later(name: str, sign: str) -> None:
 
 _days_later("date_add", "+")
 _days_later("date_sub", "-")
+
+
+@form("date_at")
+def _date_at(scope: Scope, call: Strict) -> None:
+    days, time = (v.it for v in call.args)
+    overflow(scope, call, expr("mul_ovf(A, DAY)", A=days, DAY=DAY_US))
+    midnight = scope.let(expr("wmul(A, DAY)", A=days, DAY=DAY_US))
+    overflow(scope, call, expr("add_ovf(A, B)", A=midnight, B=time))
+    call.give(scope, scope.let(expr("wadd(A, B)", A=midnight, B=time)))
 
 
 @form("add_months")

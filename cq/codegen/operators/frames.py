@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from cq.codegen.arrivals import arrival_of
@@ -47,6 +46,7 @@ from cq.lang.schema import TimeAttribute
 from cq.lang.types import INT64_MAX, INT64_MIN
 from cq.planner.operators import Frames, Unit
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass
 from cq.runtime.containers import frames as words
 from cq.runtime.containers.records import RECORDS_LINKS
 from cq.runtime.containers.table_words import ENTRY_FIRST

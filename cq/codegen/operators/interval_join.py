@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import (
@@ -30,6 +29,7 @@ from cq.codegen.writer import expr
 from cq.lang.schema import TimeAttribute
 from cq.planner.operators import IntervalJoin
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass
 from cq.runtime.containers import log_words as words
 from cq.runtime.layout import abi
 from cq.runtime.layout.words import Word

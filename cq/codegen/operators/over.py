@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from functools import partial
 
 from cq.codegen.expressions.emit import emit
@@ -29,6 +28,7 @@ from cq.lang.types import Physical
 from cq.planner.operators import Lag, Over
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout.job import TableShape
 from cq.runtime.layout.words import Word, beside

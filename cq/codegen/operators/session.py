@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from cq.codegen.arrivals import arrival_of
 from cq.codegen.expressions.emit import emit
@@ -30,6 +29,7 @@ from cq.codegen.writer import expr
 from cq.lang.types import TIMESTAMP
 from cq.planner.operators import SessionAggregate
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass
 from cq.runtime.containers import intervals, order
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi

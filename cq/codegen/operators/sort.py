@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cq.codegen.arrivals import arrival_of
 from cq.codegen.expressions.emit import emit
@@ -42,6 +41,7 @@ from cq.lang.expressions import Column
 from cq.lang.types import INT64_MIN, Physical
 from cq.planner.operators import OrderKey, Sort
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass
 from cq.runtime.containers import ranks_words as ranks
 from cq.runtime.containers.ranks_words import KEY_TEXT, KEY_TEXT_DESCENDING, KEY_WORD, KIND_BITS
 from cq.runtime.containers.table_words import ENTRY_FIRST

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 
 from cq.codegen.accessed import Accessed, hand_over, may_undo, passing, take_over
@@ -50,6 +49,7 @@ from cq.planner.plan.transactions import (
     Update,
     every,
 )
+from cq.records import dataclass, field
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ERROR_CODES, ErrorCode
 from cq.runtime.layout.job import Slot

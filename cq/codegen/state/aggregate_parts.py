@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from cq.codegen.expressions.numbers import compare
@@ -30,6 +29,7 @@ from cq.errors import NOWHERE
 from cq.lang.aggregates.sketches import TEXT_FACTOR
 from cq.lang.expressions import Expr
 from cq.lang.types import BIGINT, INT64_MAX, INT64_MIN, INTEGER, NAN_BITS, DataType, Kind, Physical, integer_range
+from cq.records import dataclass
 from cq.runtime.containers import lists
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode

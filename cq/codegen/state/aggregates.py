@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from cq.codegen.expressions.arrays import order_of
 from cq.codegen.expressions.emit import emit
@@ -50,6 +49,7 @@ from cq.lang.aggregates.pairs import GREATEST_SQUARE, LEAST_SQUARE
 from cq.lang.expressions import can_fail
 from cq.lang.types import BIGINT, Kind
 from cq.planner.plan.calls import AggregateCall
+from cq.records import dataclass, field
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
 

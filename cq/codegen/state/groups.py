@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from cq.codegen.state.aggregate_parts import Entry
@@ -16,6 +15,7 @@ from cq.codegen.writer import expr
 from cq.lang.expressions import Expr
 from cq.lang.types import BIGINT
 from cq.planner.plan.calls import AggregateCall
+from cq.records import dataclass
 from cq.runtime.containers import panes
 from cq.runtime.containers.table_words import ENTRY_FIRST, ENTRY_KEYS, TABLE_COUNT
 from cq.runtime.layout.job import TableShape

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from cq.codegen.values import Scope, Val, value_words
 from cq.codegen.writer import Fill, Writer, expr
 from cq.errors import NOWHERE
 from cq.lang.expressions import Expr
 from cq.lang.types import NAN_BITS, DataType, Kind, Physical
+from cq.records import dataclass
 from cq.runtime.containers.strings import HASH_FACTOR, INLINE_STRING_BYTES
 from cq.runtime.containers.table_words import (
     ENTRY_FIRST,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import struct
-from dataclasses import dataclass
 from functools import lru_cache
 
 from cq.codegen.state.hash_tables import (
@@ -21,6 +20,7 @@ from cq.codegen.values import Scope, Val, words_of_value
 from cq.codegen.writer import expr
 from cq.lang.types import DataType, Kind, Physical
 from cq.planner.plan.transactions import KeyedTable
+from cq.records import dataclass
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout.job import TableShape
 

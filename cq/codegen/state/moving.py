@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from cq.codegen.state.hash_tables import Births, Field, Keys, load_fields
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import Writer, expr
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass, field
 from cq.runtime.containers import frames, intervals, log_words, ranks_words
 from cq.runtime.flow.split import PARTITION_MASK
 from cq.runtime.layout.abi import ROUTING_LANE, ROUTING_ROUTE

@@ -11,13 +11,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from cq.connectors.options import CSV_OPTIONS
+from cq.records import dataclass
 
 LF, CR = 10, 13
 Positions = npt.NDArray[np.int64]

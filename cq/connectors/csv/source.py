@@ -9,9 +9,8 @@ what the others become.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -44,6 +43,7 @@ from cq.connectors.rules import FAR, Fault, Rules, has_text_form, shown
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean
 from cq.lang.schema import Field
 from cq.lang.types import MAX_DECIMAL_DIGITS, DataType, Kind, to_arrow
+from cq.records import dataclass
 
 MAX_THREADS = 4  # that parse one file; a block with a bad row is read again with all that was read with it
 MAX_FILE_COLUMNS = 16_384  # of one file, whoever reads them (`cq limits`): what spreadsheets have at most
@@ -76,15 +76,23 @@ class CsvOptions:
         return cls(written["header"] == "true", Dialect(delimiter.encode(), quote.encode()), written["null"])
 
 
-def read_csv(file: Reads, name: str, options: CsvOptions, rules: Rules) -> Iterator[Piece]:
-    """The rows of one file as pieces; declared columns by the names in its header, or by position without one."""
+def read_csv(file: Reads, name: str, options: CsvOptions, rules: Rules, may_be_blank: bool = False) -> Iterator[Piece]:
+    """The rows of one file as pieces; declared columns by the names in its header, or by position without one.
+
+    may_be_blank: whether a file without a header line, where there should be one, is a file without rows.
+    """
     threads = min(cores(), MAX_THREADS)
     window = Window(file, name, options.dialect, threads)
     with closing(Abreast(threads - 1)) as abreast:
-        yield from _pieces(window, name, options, rules, abreast)
+        begun = yield from _pieces(window, name, options, rules, abreast)
+    if not begun and options.header and not may_be_blank:
+        raise damaged(name, "the file is empty, not even a header line", "say header = false if it has none")
 
 
-def _pieces(window: Window, name: str, options: CsvOptions, rules: Rules, abreast: Abreast) -> Iterator[Piece]:
+def _pieces(
+    window: Window, name: str, options: CsvOptions, rules: Rules, abreast: Abreast
+) -> Generator[Piece, None, bool]:
+    """The rows; in the end, whether there was a first one, or a header."""
     layout: Layout | None = None
     may_guess = True
     while window.fill():
@@ -111,8 +119,7 @@ def _pieces(window: Window, name: str, options: CsvOptions, rules: Rules, abreas
         window.take(len(block.text))
         if block.text:
             yield from layout.read(block)
-    if layout is None and options.header:
-        raise damaged(name, "the file is empty, not even a header line", "say header = false if it has none")
+    return layout is not None
 
 
 def first_row(text: bytes, name: str, options: CsvOptions) -> Row | None:

@@ -8,7 +8,8 @@ equally well, the last one counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from cq.records import dataclass, field
 
 FULL, FOLDED, NONE = 2, 1, 0  # how well the name of a field answers to that of a column
 

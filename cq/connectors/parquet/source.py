@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +21,7 @@ from cq.connectors.parallel import cores
 from cq.connectors.protocol import BATCH_ROWS, Piece, Place, Report, damaged, to_nobody
 from cq.connectors.rules import Rules, TypedColumn, typed_piece
 from cq.errors import DataError
+from cq.records import dataclass
 
 ROWS_TOGETHER = 4 * BATCH_ROWS  # of small row groups: opening one costs as much as decoding 10,000 values
 READ_BYTES = 1 << 20  # read at once of a column: what is held of a file must not grow with its row groups

@@ -28,6 +28,8 @@ def column_text(column: pa.Array) -> pa.Array:
         return _floats(column.cast(pa.string()))
     if t.is_timestamp(kind):
         return _times(column)
+    if t.is_time(kind):
+        return _trimmed(column)
     if t.is_date(kind):
         return _checked(column.cast(pa.string()), column.cast(pa.int32()), write_date)
     if t.is_duration(kind):
@@ -45,8 +47,12 @@ def _floats(texts: pa.Array) -> pa.Array:
 
 
 def _times(column: pa.Array) -> pa.Array:
-    trimmed = pc.utf8_rtrim(pc.utf8_rtrim(column.cast(pa.string()), "0"), ".")
-    return _checked(trimmed, column.cast(pa.int64()), write_timestamp)
+    return _checked(_trimmed(column), column.cast(pa.int64()), write_timestamp)
+
+
+def _trimmed(column: pa.Array) -> pa.Array:
+    """Arrow's text without the zeros at the end of the fraction."""
+    return pc.utf8_rtrim(pc.utf8_rtrim(column.cast(pa.string()), "0"), ".")
 
 
 def _intervals(column: pa.Array) -> pa.Array:

@@ -11,7 +11,6 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import IO
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ import pyarrow.types as t
 from cq.connectors.sinks.cell_text import column_text
 from cq.connectors.sinks.targets import OutputClosed, silence_stdout
 from cq.errors import printable
+from cq.records import dataclass
 
 SAMPLE_ROWS = 1_000  # that widths are taken from
 MAX_WIDTH = 60  # of a column; longer values end in …

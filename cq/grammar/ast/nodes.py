@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
 from typing import TypeVar, dataclass_transform
 
 from cq.errors import NOWHERE, Span
+from cq.records import dataclass, field, fields
 
 T = TypeVar("T")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Literal, TypeAlias
 
 from cq.errors import NOWHERE, Span
 from cq.grammar.ast.nodes import Node, node
+from cq.records import field
 
 # ---------------------------------------------------------------------------------------------------------- types
 
@@ -427,7 +427,7 @@ class Join(Node):
     MATCH_CONDITION of an ASOF join.  natural: by the names that both sides have.  kind_span: of the words before JOIN.
     using_span: of USING with its names."""
 
-    kind: Literal["INNER", "LEFT", "RIGHT", "FULL", "CROSS"]
+    kind: Literal["INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI"]
     left: Relation
     right: Relation
     on: Expr | None = None

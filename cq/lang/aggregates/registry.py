@@ -7,11 +7,11 @@ of which an argument is NULL are skipped, `add` never sees NULL, unless the entr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from cq.lang.functions.registry import Signature, SignatureRule
 from cq.lang.types import DataType
+from cq.records import dataclass
 
 State = Any  # an immutable Python value
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 from cq.lang.functions import library
@@ -40,6 +43,7 @@ __all__ = [
     "all_names",
     "all_scalars",
     "extract_parts",
+    "given",
     "library",
     "lookup",
     "register",
@@ -59,9 +63,22 @@ def trunc_units() -> dict[str, str]:
     return TRUNC_UNITS
 
 
+_GIVEN: ContextVar[Mapping[str, Scalar]] = ContextVar("given", default=MappingProxyType({}))
+
+
+@contextmanager
+def given(entries: Iterable[Scalar]) -> Iterator[None]:
+    """Inside, in this thread, names also find these entries: a query is bound with the functions its user gave it."""
+    token = _GIVEN.set({e.name: e for e in entries})
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
+
+
 def lookup(name: str) -> Scalar | None:
     """The entry for a name as written in SQL (already lower case), following aliases; None when there is none."""
-    return SCALARS.get(ALIASES.get(name, name))
+    return SCALARS.get(ALIASES.get(name, name)) or _GIVEN.get().get(name)
 
 
 def all_scalars() -> dict[str, Scalar]:
@@ -71,7 +88,7 @@ def all_scalars() -> dict[str, Scalar]:
 
 def all_names() -> set[str]:
     """Every accepted spelling: what "did you mean" searches."""
-    return {*SCALARS, *ALIASES}
+    return {*SCALARS, *ALIASES, *_GIVEN.get()}
 
 
 def resolve(name: str, types: Sequence[DataType], constants: Sequence[Any] = ()) -> tuple[Scalar, Signature] | Refusal:
@@ -86,10 +103,10 @@ def resolve(name: str, types: Sequence[DataType], constants: Sequence[Any] = ())
         return Refusal("CQ0205", f"unknown function {name}")
     values = tuple(constants) if constants else (None,) * len(types)
     refusal: Refusal | None = None
-    for candidate in (entry.name, *OVERLOADS.get(entry.name, ())):
-        found = SCALARS[candidate].rule(tuple(types), values)
+    for candidate in (entry, *(SCALARS[other] for other in OVERLOADS.get(entry.name, ()))):
+        found = candidate.rule(tuple(types), values)
         if isinstance(found, Signature):
-            return SCALARS[candidate], found
+            return candidate, found
         refusal = refusal or found
     return refusal or _not_taken(name, entry, types)
 

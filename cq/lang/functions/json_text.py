@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from cq.lang.functions.registry import Constants, Refusal, Signature, SignatureRule, scalar
 from cq.lang.functions.signatures import fixed
 from cq.lang.types import BOOLEAN, INTEGER, VARCHAR, DataType, Kind
+from cq.records import dataclass
 
 MOST_DEPTH = 200  # objects and arrays inside each other
 MOST_STEPS = 50

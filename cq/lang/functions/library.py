@@ -17,6 +17,7 @@ from cq.lang.functions import (
     time,
     time_formats,
     time_making,
+    time_of_day,
 )
 
 LOADED = (
@@ -36,4 +37,5 @@ LOADED = (
     time,
     time_formats,
     time_making,
+    time_of_day,
 )

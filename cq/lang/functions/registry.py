@@ -14,12 +14,12 @@ CAST are expressions of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from inspect import cleandoc
 from typing import Any, TypeVar
 
 from cq.errors import NOWHERE
 from cq.lang.types import DataType
+from cq.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""Spark SQL spellings that several entries need. TIMESTAMP is Spark's TIMESTAMP_NTZ throughout."""
+"""Spark SQL spellings that several entries need. TIMESTAMP is Spark's TIMESTAMP_NTZ throughout, and
+TIME the microseconds since midnight, a BIGINT."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ _NAMES = {
     Kind.INTEGER: "INT",
     Kind.REAL: "FLOAT",
     Kind.VARCHAR: "STRING",
+    Kind.TIME: "BIGINT",
     Kind.TIMESTAMP: "TIMESTAMP_NTZ",
     Kind.INTERVAL: "INTERVAL DAY TO SECOND",
     Kind.INTERVAL_MONTH: "INTERVAL YEAR TO MONTH",
@@ -21,6 +23,11 @@ def spark_type(type_: DataType) -> str:
         assert type_.element is not None
         return f"ARRAY<{spark_type(type_.element)}>"
     return _NAMES.get(type_.kind, str(type_))
+
+
+def time_of_day(text: str) -> str:
+    """A TIME as that time of 1970-01-01, a TIMESTAMP_NTZ."""
+    return f"cast(timestamp_micros({text}) as TIMESTAMP_NTZ)"
 
 
 def cast_to(text: str, type_: DataType, *, unless: DataType | None = None) -> str:

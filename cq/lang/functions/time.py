@@ -1,11 +1,14 @@
 """Dates and timestamps: their parts, truncation, and conversion from and to counts since 1970.
 
-Date parts take a DATE (a TIMESTAMP becomes its day), parts of the day a TIMESTAMP. `EXTRACT(part FROM x)` and
+Date parts take a DATE (a TIMESTAMP becomes its day), parts of the day a TIMESTAMP or TIME.
+`EXTRACT(part FROM x)` and
 `DATE_TRUNC('unit', x)` are these entries under the names in EXTRACT_PARTS and TRUNC_UNITS. Before 1970 everything
 counts downwards by floor: there is no second 0 that lasts twice as long.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from cq.lang.calendar import (
     day_of_days,
@@ -15,9 +18,10 @@ from cq.lang.calendar import (
     year_of_days,
 )
 from cq.lang.functions.arithmetic import within
-from cq.lang.functions.registry import EXTRACT_PARTS, TRUNC_UNITS, Signature, scalar
-from cq.lang.functions.signatures import fixed
-from cq.lang.types import BIGINT, DATE, INTEGER, TIMESTAMP, DataType, Kind, decimal
+from cq.lang.functions.registry import EXTRACT_PARTS, TRUNC_UNITS, Signature, SignatureRule, scalar
+from cq.lang.functions.signatures import fixed, overloaded
+from cq.lang.functions.spark_text import time_of_day
+from cq.lang.types import BIGINT, DATE, INTEGER, TIME, TIMESTAMP, DataType, Kind, decimal
 
 _TO_TIMESTAMP = fixed(TIMESTAMP, returns=TIMESTAMP)
 
@@ -25,6 +29,19 @@ _TO_TIMESTAMP = fixed(TIMESTAMP, returns=TIMESTAMP)
 def _of_date(types: tuple[DataType, ...], _: object) -> Signature | None:
     taken = len(types) == 1 and types[0].kind in {Kind.DATE, Kind.TIMESTAMP, Kind.NULL}
     return Signature((DATE,), INTEGER) if taken else None
+
+
+def _of_clock(returns: DataType) -> SignatureRule:
+    return overloaded(Signature((TIMESTAMP,), returns), Signature((TIME,), returns))
+
+
+def _spark_of_clock(text: str) -> Callable[[Signature, tuple[str, ...]], str]:
+    """Spark's text, which takes a TIMESTAMP: a TIME is one of 1970."""
+
+    def write(signature: Signature, args: tuple[str, ...]) -> str:
+        return text.format(time_of_day(args[0]) if signature.params[0] == TIME else args[0])
+
+    return write
 
 
 @scalar(
@@ -150,13 +167,14 @@ def dayofyear(x: int) -> int:
 
 @scalar(
     "hour",
-    "hour(TIMESTAMP)",
-    fixed(TIMESTAMP, returns=INTEGER),
-    spark="hour({0})",
+    "hour(TIMESTAMP or TIME)",
+    _of_clock(INTEGER),
+    spark=_spark_of_clock("hour({0})"),
     examples=[
         "hour(TIMESTAMP '2024-01-01 13:14:15') = 13",
         "hour(TIMESTAMP '1969-12-31 23:59:59.999999') = 23",
         "hour(DATE '2024-01-01') = 0",
+        "hour(TIME '13:14:15') = 13",
         "hour(null) = null",
     ],
 )
@@ -167,13 +185,14 @@ def hour(x: int) -> int:
 
 @scalar(
     "minute",
-    "minute(TIMESTAMP)",
-    fixed(TIMESTAMP, returns=INTEGER),
-    spark="minute({0})",
+    "minute(TIMESTAMP or TIME)",
+    _of_clock(INTEGER),
+    spark=_spark_of_clock("minute({0})"),
     examples=[
         "minute(TIMESTAMP '2024-01-01 13:14:15') = 14",
         "minute(TIMESTAMP '1969-12-31 23:59:59') = 59",
         "minute(TIMESTAMP '1970-01-01 00:00:00') = 0",
+        "minute(TIME '13:14:15') = 14",
         "minute(null) = null",
     ],
 )
@@ -184,9 +203,9 @@ def minute(x: int) -> int:
 
 @scalar(
     "second",
-    "second(TIMESTAMP)",
-    fixed(TIMESTAMP, returns=INTEGER),
-    spark="second({0})",
+    "second(TIMESTAMP or TIME)",
+    _of_clock(INTEGER),
+    spark=_spark_of_clock("second({0})"),
     examples=[
         "second(TIMESTAMP '2024-01-01 13:14:15.9') = 15",
         "second(TIMESTAMP '1969-12-31 23:59:59.1') = 59",
@@ -201,13 +220,14 @@ def second(x: int) -> int:
 
 @scalar(
     "extract_second",
-    "extract_second(TIMESTAMP)",
-    fixed(TIMESTAMP, returns=decimal(8, 6)),
-    spark="extract(SECOND FROM {0})",
+    "extract_second(TIMESTAMP or TIME)",
+    _of_clock(decimal(8, 6)),
+    spark=_spark_of_clock("extract(SECOND FROM {0})"),
     examples=[
         "extract_second(TIMESTAMP '2024-01-01 00:00:15.25') = 15.25",
         "extract_second(TIMESTAMP '1969-12-31 23:59:59.5') = 59.5",
         "extract_second(TIMESTAMP '1970-01-01 00:00:00') = 0",
+        "extract_second(TIME '13:14:15.25') = 15.25",
         "extract_second(null) = null",
     ],
 )
@@ -218,13 +238,14 @@ def extract_second(x: int) -> int:
 
 @scalar(
     "extract_millisecond",
-    "extract_millisecond(TIMESTAMP)",
-    fixed(TIMESTAMP, returns=INTEGER),
-    spark="cast(floor(extract(SECOND FROM {0}) * 1000) as INT)",
+    "extract_millisecond(TIMESTAMP or TIME)",
+    _of_clock(INTEGER),
+    spark=_spark_of_clock("cast(floor(extract(SECOND FROM {0}) * 1000) as INT)"),
     examples=[
         "extract_millisecond(TIMESTAMP '2024-01-01 00:00:15.2509') = 15250",
         "extract_millisecond(TIMESTAMP '1969-12-31 23:59:59.5') = 59500",
         "extract_millisecond(TIMESTAMP '1970-01-01 00:00:00') = 0",
+        "extract_millisecond(TIME '13:14:15.2509') = 15250",
         "extract_millisecond(null) = null",
     ],
 )
@@ -235,9 +256,9 @@ def extract_millisecond(x: int) -> int:
 
 @scalar(
     "extract_microsecond",
-    "extract_microsecond(TIMESTAMP)",
-    fixed(TIMESTAMP, returns=INTEGER),
-    spark="cast(extract(SECOND FROM {0}) * 1000000 as INT)",
+    "extract_microsecond(TIMESTAMP or TIME)",
+    _of_clock(INTEGER),
+    spark=_spark_of_clock("cast(extract(SECOND FROM {0}) * 1000000 as INT)"),
     examples=[
         "extract_microsecond(TIMESTAMP '2024-01-01 00:00:15.25') = 15250000",
         "extract_microsecond(TIMESTAMP '1969-12-31 23:59:59.999999') = 59999999",

@@ -9,13 +9,13 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from cq.lang.calendar import DAY_US, day_of_days, days_from_civil, days_in_month, month_of_days, year_of_days
 from cq.lang.functions.registry import Constants, Failure, Refusal, Signature, SignatureRule, scalar
 from cq.lang.functions.time_making import MONTH_NAMES, WEEKDAY_NAMES
 from cq.lang.types import BIGINT, TIMESTAMP, VARCHAR, DataType, Kind, common_type, integer_range
+from cq.records import dataclass
 
 # what a letter may be repeated to, and what each field is
 LETTERS = {

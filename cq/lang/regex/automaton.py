@@ -10,11 +10,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from cq.lang.regex.program import Check, Fork, Found, Mark, One, Program, contains, holds, program_of
 from cq.lang.regex.syntax import LAST_POINT, LINE_FEED, WORD, BadRegex
+from cq.records import dataclass
 
 DEAD, ACCEPT = 0, 1  # no match any more; there is one, and nobody asks where
 MOST_STATES = 8000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 from cq.lang.regex.syntax import (
@@ -25,6 +24,7 @@ from cq.lang.regex.syntax import (
     Where,
     parse,
 )
+from cq.records import dataclass
 
 MOST_STEPS = 3000
 

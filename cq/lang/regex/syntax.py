@@ -9,7 +9,8 @@ repetition of what may be empty.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from cq.records import dataclass
 
 LAST_POINT = 0x10FFFF
 MOST_TIMES = 1000  # of a counted repetition

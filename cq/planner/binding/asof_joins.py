@@ -9,7 +9,6 @@ one side alone says which rows of it can match.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from cq.errors import CompileError, compile_error
 from cq.grammar import ast
@@ -27,6 +26,7 @@ from cq.planner.binding.scope import Relation
 from cq.planner.binding.windows import no_event_time
 from cq.planner.operators import AsofJoin, Project
 from cq.planner.operators.asof_join import FARTHEST_US
+from cq.records import replace
 
 FIRST_TIME_US = -62_135_596_800_000_000  # the year 1
 MATCH = Clause("MATCH_CONDITION", advice="aggregate in a view first")

@@ -7,8 +7,6 @@ shared by all who read them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 from cq.errors import NOWHERE, CompileError, Diagnostic, Findings, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.casts import castable
@@ -27,6 +25,7 @@ from cq.planner.plan.identity import identified
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef, sources_of
+from cq.records import dataclass, field, replace
 
 _DECLARING = ast.CreateRelation | ast.CreateSink | ast.CreateView | ast.CreateTrigger
 

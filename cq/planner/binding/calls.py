@@ -7,11 +7,10 @@ operators that do.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
-from cq.grammar import ast
+from cq.grammar import ast, comparing
 from cq.lang.aggregates import Aggregate, all_aggregates, lookup, resolve
 from cq.lang.expressions import Expr, IsNull, Literal, conjunction
 from cq.lang.functions import Refusal
@@ -27,6 +26,7 @@ from cq.planner.binding.window_functions import expanded
 from cq.planner.operators import Lag, OrderKey
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.fold import folded
+from cq.records import dataclass, field, replace
 
 WINDOW_BOUNDS = {
     "tumble_start": 0, "hop_start": 0, "session_start": 0, "window_start": 0,
@@ -100,8 +100,6 @@ class SelectCalls:
     sub_query: Callable[[ast.Query, ExprBinder], SubQuery] | None = None
 
     def bind_query(self, node: ast.ScalarQuery | ast.InQuery | ast.Exists, binder: ExprBinder) -> Expr:
-        if not isinstance(node, ast.ScalarQuery):
-            raise misplaced_query(node)
         if self.sub_query is None or not binder.clause.queries:
             raise compile_error(
                 "CQ0502",
@@ -109,6 +107,10 @@ class SelectCalls:
                 node.span,
                 help="make it a column of a derived table: FROM (SELECT …, (SELECT …) AS m FROM s)",
             )
+        if isinstance(node, ast.InQuery):
+            return binder.bind(comparing.among_as_value(node))
+        if isinstance(node, ast.Exists):
+            return binder.bind(comparing.exists_as_value(node))
         value = self.sub_query(node.query, binder)
         self.values.append(value)
         return Hole(value.type, True, Room.QUERY, len(self.values) - 1, span=node.span)
@@ -439,17 +441,6 @@ def _of_nulls(node: ast.Call, entry: Aggregate, inside: ExprBinder, value: Expr,
 def window_hole(index: int, span: Span) -> Hole:
     """A bound of the pending window: 0 start, 1 end, 2 time."""
     return Hole(TIMESTAMP, False, Room.WINDOW, index, span=span)
-
-
-def misplaced_query(node: ast.InQuery | ast.Exists) -> CompileError:
-    """CQ0502 for a condition on a sub-query that is not one of those that AND joins."""
-    what = "IN (SELECT …)" if isinstance(node, ast.InQuery) else "EXISTS"
-    return compile_error(
-        "CQ0502",
-        f"{what} must be a condition of its own: the whole of WHERE or HAVING, or joined by AND",
-        node.span,
-        help="elsewhere, join: a LEFT JOIN (SELECT k FROM b GROUP BY k) AS m ON m.k = a.k, and test m.k IS NOT NULL",
-    )
 
 
 def unordered_rank(node: ast.Call) -> CompileError:

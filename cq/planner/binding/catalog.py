@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cq.connectors.options import OPEN_CONNECTORS, SINK_OPTIONS, SOURCE_OPTIONS, OptionDef
@@ -35,6 +34,7 @@ from cq.planner.plan.fold import folded
 from cq.planner.plan.logical import SinkDef
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
+from cq.records import dataclass, field, replace
 
 CONSTANTS = "values"
 Options = Mapping[str, str]
@@ -448,7 +448,18 @@ def source_options(
     options |= {key: value for key, value in environment.extra.get("", {}).items() if key in known}
     options |= environment.extra.get(name, {})
     check_options(options, places.values(), SOURCE_OPTIONS, span, "memory")
+    if options.get("follow") == "true":
+        _check_followed(options, places["follow"].value.span if "follow" in places else span)
     return options
+
+
+def _check_followed(options: Options, span: Span) -> None:
+    from cq.connectors.followed import check_followed  # with Arrow behind it, which most texts do not need
+
+    try:
+        check_followed(options)
+    except UsageError as error:
+        raise CompileError(replace(error.first, span=span)) from None
 
 
 def connector_of(options: Options, default: str) -> str:
@@ -553,7 +564,10 @@ def as_pairs(options: Options) -> tuple[tuple[str, str], ...]:
 
 
 def is_bounded(options: Options) -> bool:
-    """Whether the stream ends: files, memory and stdin do, a generator when it is told how many rows to make."""
+    """Whether the stream ends: memory, stdin and files do, but for one that is followed, a generator when it is told
+    how many rows to make."""
+    if options.get("follow") == "true":
+        return False
     return options["connector"] != "generator" or "rows" in options
 
 

@@ -7,7 +7,6 @@ xs being ARRAY_AGG(x) and so on: equal keys leave the elements as they are. STRI
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from cq.errors import NOWHERE, compile_error
 from cq.grammar import ast
@@ -17,6 +16,7 @@ from cq.lang.functions.array_building import DESCENDING, NULLS_FIRST
 from cq.lang.types import INTEGER, VARCHAR
 from cq.planner.binding.expressions import ExprBinder
 from cq.planner.binding.order_keys import order_key
+from cq.records import replace
 
 COLLECTING = ("array_agg", "string_agg")
 Collect = Callable[[ast.Call], Expr]

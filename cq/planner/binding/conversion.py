@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cq.errors import Label, compile_error
 from cq.lang.expressions import Cast, Expr, Literal
 from cq.lang.types import (
@@ -20,7 +18,8 @@ from cq.lang.types import (
     decimal,
     integer_range,
 )
-from cq.lang.value_text import read_date, read_timestamp
+from cq.planner.binding.literals import TIME_FORMS, read_constant
+from cq.records import replace
 
 
 def convert(expr: Expr, type_: DataType) -> Expr:
@@ -71,25 +70,18 @@ def common(a: Expr, b: Expr) -> DataType | None:
 
 
 def time_text(text: Expr, other: Expr) -> Expr:
-    """A string constant beside a DATE or TIMESTAMP as that date or time. CQ0104 when it is none."""
-    if not (
-        isinstance(text, Literal)
-        and text.type == VARCHAR
-        and text.value is not None
-        and other.type in {DATE, TIMESTAMP}
-    ):
+    """A string constant beside a DATE, TIME or TIMESTAMP as that date or time. CQ0104 when it is none."""
+    if not (isinstance(text, Literal) and text.type == VARCHAR and text.value is not None and other.type in TIME_FORMS):
         return text
-    days = read_date(text.value, clock=False) if other.type == DATE else None
-    if days is not None:
-        return replace(text, type=DATE, value=days)
-    time = read_timestamp(text.value)
-    if time is None:
-        raise compile_error(
-            "CQ0104",
-            f"'{text.value}' is compared with a {other.type} and is none",
-            text.span,
-            label=f"not a {other.type}",
-            labels=(Label(other.span, str(other.type)),),
-            help="write it as '2024-01-31'" if other.type == DATE else "write it as '2024-01-31 10:20:30'",
-        )
-    return replace(text, type=TIMESTAMP, value=time)
+    for type_ in (other.type, TIMESTAMP) if other.type == DATE else (other.type,):
+        value = read_constant(text.value, type_)
+        if value is not None:
+            return replace(text, type=type_, value=value)
+    raise compile_error(
+        "CQ0104",
+        f"'{text.value}' is compared with a {other.type} and is none",
+        text.span,
+        label=f"not a {other.type}",
+        labels=(Label(other.span, str(other.type)),),
+        help=f"write it as '{TIME_FORMS[other.type]}'",
+    )

@@ -7,7 +7,6 @@ NULLIF, IS TRUE, …) become the few kinds of node of `cq.lang.expressions`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
 from typing import Protocol
@@ -46,6 +45,7 @@ from cq.planner.binding.type_errors import (
     too_wide,
 )
 from cq.planner.plan.fold import folded
+from cq.records import dataclass, field, replace
 
 TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # with the sides changed
 COALESCE_NAMES = {"coalesce", "ifnull", "nvl"}

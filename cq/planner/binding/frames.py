@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Literal as Choice
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error
@@ -15,6 +14,7 @@ from cq.planner.binding.expressions import ExprBinder
 from cq.planner.operators import Frame, OrderKey, Unit
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.fold import folded
+from cq.records import dataclass, field, replace
 
 RUNNING_FRAME = "ROWS UNBOUNDED PRECEDING"
 TIME_FRAME = "RANGE BETWEEN INTERVAL '1' MINUTE PRECEDING AND CURRENT ROW"

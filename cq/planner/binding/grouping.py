@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error
 from cq.lang.expressions import Column, Expr, Literal, columns_of, format_expr
@@ -15,6 +14,7 @@ from cq.planner.operators import Aggregate, Filter, Lag, SessionAggregate, Windo
 from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass, replace
 
 NAME_LENGTH = 24  # of a call that serves as the name of its column
 

@@ -8,7 +8,6 @@ operator over rows copied for each set would have none of this.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import product
 
 from cq.errors import CompileError, Span, compile_error
@@ -21,6 +20,7 @@ from cq.planner.binding.scope import Relation, Room, holes_of, projection
 from cq.planner.operators import UnionAll, Windowed
 from cq.planner.operators.window import FIRST_KEY
 from cq.planner.plan.node import LogicalNode
+from cq.records import replace
 
 MAX_SETS = 64  # each is an operator with tables of its own: CUBE of six keys
 

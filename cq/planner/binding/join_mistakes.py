@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from cq.errors import NOWHERE, CompileError, Label, Span, compile_error
 from cq.grammar import ast, inline
@@ -16,6 +15,7 @@ from cq.planner.binding.literals import in_days
 from cq.planner.binding.scope import Relation, Visible
 from cq.planner.binding.traits import key_columns
 from cq.planner.binding.windows import no_event_time
+from cq.records import replace
 
 LONGEST_SHOWN, LONGEST_SIDE = 120, 40  # characters of a join, and of one of its sides, that a help line writes out
 SOME, WIDE = "INTERVAL '5' SECOND", "INTERVAL '1' HOUR"

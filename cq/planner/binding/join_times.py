@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from cq.errors import NOWHERE, Span
 from cq.lang.expressions import Call, Column, Expr, Literal, columns_of
 from cq.lang.schema import TimeAttribute
@@ -12,6 +10,7 @@ from cq.planner.binding.scope import Relation
 from cq.planner.operators.asof_join import FARTHEST_US
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import OpClass, topological
+from cq.records import dataclass, replace
 
 UNBOUNDED_US = 1 << 62  # beyond every difference of two times
 FLIPPED = {">=": "<=", "<=": ">=", ">": "<", "<": ">", "=": "="}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from cq.errors import Span, compile_error
 from cq.grammar import ast, inline
@@ -34,6 +33,7 @@ from cq.planner.binding.windows import no_event_time
 from cq.planner.operators import Filter, Project, TemporalJoin, Unnest, Windowed
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
+from cq.records import replace
 
 ON = Clause("ON", advice="aggregate in a view first")
 

@@ -24,6 +24,7 @@ from cq.lang.types import (
     MAX_DECIMAL_DIGITS,
     REAL,
     SMALLINT,
+    TIME,
     TIMESTAMP,
     TINYINT,
     VARCHAR,
@@ -32,7 +33,7 @@ from cq.lang.types import (
     decimal,
     integer_range,
 )
-from cq.lang.value_text import read_date, read_timestamp
+from cq.lang.value_text import read_date, read_time, read_timestamp
 
 TYPE_NAMES: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,
@@ -55,6 +56,7 @@ TYPE_NAMES: dict[str, DataType] = {
     "STRING": VARCHAR,
     "TEXT": VARCHAR,
     "DATE": DATE,
+    "TIME": TIME,
     "TIMESTAMP": TIMESTAMP,
     "DATETIME": TIMESTAMP,
     "TIMESTAMP_NTZ": TIMESTAMP,
@@ -63,7 +65,6 @@ TYPE_NAMES: dict[str, DataType] = {
 DECIMAL_NAMES = {"DECIMAL", "NUMERIC", "DEC"}
 DEFAULT_DECIMAL = (10, 0)  # what a bare DECIMAL is, as in Spark
 NOT_BUILT = {
-    "TIME": "keep a time of day as INTERVAL since midnight, or inside a TIMESTAMP",
     "TIMESTAMP_LTZ": "use TIMESTAMP (no zone) and convert to UTC before the stream",
     "TIMESTAMPTZ": "use TIMESTAMP (no zone) and convert to UTC before the stream",
     "CHAR": "use VARCHAR",
@@ -92,7 +93,7 @@ ELSEWHERE = {
     **dict.fromkeys(["DATETIME2", "SMALLDATETIME", "TIMESTAMP_MS", "TIMESTAMP_S"], "TIMESTAMP"),
     "BYTEA": "VARCHAR for text",
 }
-WITHOUT_LENGTH = {"VARCHAR", "TIMESTAMP", "DATETIME", "FLOAT"}  # their (n) is read and has no effect
+WITHOUT_LENGTH = {"VARCHAR", "TIME", "TIMESTAMP", "DATETIME", "FLOAT"}  # their (n) is read and has no effect
 MICROSECONDS = 6
 
 UNIT_US = {
@@ -106,6 +107,8 @@ UNIT_US = {
 }
 UNIT_MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
 DAYS_A_YEAR, DAYS_A_MONTH = 365, 30
+
+TIME_FORMS = {DATE: "2024-01-31", TIME: "10:20:30", TIMESTAMP: "2024-01-31 10:20:30"}
 
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 _AMOUNT = re.compile(r"-?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})", re.ASCII)
@@ -140,12 +143,12 @@ def bind_type(type_: ast.TypeName) -> DataType:
         )
     if type_.params and name not in WITHOUT_LENGTH:
         raise compile_error("CQ0501", f"{name} takes no length", type_.span, help=f"write {name}")
-    if known == TIMESTAMP and type_.params and type_.params[0] > MICROSECONDS:
+    if known in {TIME, TIMESTAMP} and type_.params and type_.params[0] > MICROSECONDS:
         raise compile_error(
             "CQ0501",
-            "a TIMESTAMP has a precision of microseconds",
+            f"a {known} has a precision of microseconds",
             type_.span,
-            help="write TIMESTAMP(6); further digits are cut off when values are read",
+            help=f"write {known}(6); further digits are cut off when values are read",
         )
     return known
 
@@ -208,21 +211,28 @@ def integer_literal(value: int, span: Span) -> Literal:
 
 
 def bind_typed(node: ast.TypedLiteral) -> Literal:
-    """`DATE '…'` and `TIMESTAMP '…'`."""
-    if node.kind not in {"DATE", "TIMESTAMP"}:
+    """`DATE '…'`, `TIME '…'` and `TIMESTAMP '…'`."""
+    if node.kind in NOT_BUILT:
         raise compile_error(
             "CQ0501", f"the type {node.kind} is not supported yet", node.span, help=NOT_BUILT[node.kind]
         )
-    is_date = node.kind == "DATE"
-    value = read_date(node.text, clock=False) if is_date else read_timestamp(node.text)
+    type_ = TYPE_NAMES[node.kind]
+    value = read_constant(node.text, type_)
     if value is None:
         raise compile_error(
             "CQ0104",
-            f"'{node.text}' is not a {node.kind}",
+            f"'{node.text}' is not a {type_}",
             node.span,
-            help="write DATE '2024-01-31'" if is_date else _time_help(node.text),
+            help=_time_help(node.text) if type_ == TIMESTAMP else f"write {type_} '{TIME_FORMS[type_]}'",
         )
-    return Literal(DATE if is_date else TIMESTAMP, False, value, span=node.span)
+    return Literal(type_, False, value, span=node.span)
+
+
+def read_constant(text: str, type_: DataType) -> int | None:
+    """The DATE, TIME or TIMESTAMP that a constant writes; a date with a clock is none."""
+    if type_ == DATE:
+        return read_date(text, clock=False)
+    return read_time(text) if type_ == TIME else read_timestamp(text)
 
 
 def _time_help(text: str) -> str:

@@ -7,7 +7,6 @@ results of groups, or in partitions that close with a window a frame.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import count
 
 from cq.errors import Span, compile_error
@@ -23,6 +22,7 @@ from cq.planner.binding.sorting import closing_times, sorted_within
 from cq.planner.operators import Aggregate, Frame, Frames, Join, Lag, OrderKey, Over, Unit
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass
 
 Spec = tuple[tuple[Expr, ...], tuple[OrderKey, ...], bool, Bounds | None]
 """What calls share that one operator computes: partition, order, whether they are of the whole partition, frame."""

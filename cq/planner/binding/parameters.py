@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from cq.errors import CompileError, Span, compile_error
 from cq.lang.expressions import Literal
-from cq.lang.types import BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TIMESTAMP, VARCHAR, DataType
+from cq.lang.types import BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TIME, TIMESTAMP, VARCHAR, DataType
 from cq.planner.binding.literals import EPOCH, bind_number, integer_literal
 
 MAX_NUMBER_CHARACTERS = 40  # of a parameter that is taken for a number
@@ -21,7 +21,9 @@ class Untyped(str):
     """The text of `--var name=text`: what it is compared with says its type, else how it is written."""
 
 
-ParameterValue = bool | int | float | Decimal | str | datetime.datetime | datetime.date | datetime.timedelta | None
+ParameterValue = (
+    bool | int | float | Decimal | str | datetime.datetime | datetime.date | datetime.time | datetime.timedelta | None
+)
 
 
 def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
@@ -47,6 +49,10 @@ def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
         case datetime.datetime() if value.tzinfo is None:
             us = (value - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
             return Literal(TIMESTAMP, False, us, span=span)
+        case datetime.time() if value.tzinfo is None:
+            since = datetime.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second)
+            us = since // datetime.timedelta(microseconds=1) + value.microsecond
+            return Literal(TIME, False, us, span=span)
         case datetime.timedelta():
             return Literal(INTERVAL, False, value // datetime.timedelta(microseconds=1), span=span)
         case datetime.date() if not isinstance(value, datetime.datetime):
@@ -58,7 +64,7 @@ def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
                 "CQ0206",
                 f'the parameter "{name}" has a value of type {type(value).__name__}, which has no SQL type',
                 span,
-                help="pass a number, text, date, datetime without zone or timedelta",
+                help="pass a number, text, date, time, datetime without zone or timedelta",
             )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -22,7 +21,7 @@ from cq.planner.binding.join_mistakes import (
     refused_unnest,
 )
 from cq.planner.binding.join_times import Sides, bounds_of
-from cq.planner.binding.joins import by_common_names, demands, keyed, side_by_side, temporal_join, unnest
+from cq.planner.binding.joins import by_common_names, condition, demands, keyed, side_by_side, temporal_join, unnest
 from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, relation_of, renamed
@@ -30,12 +29,13 @@ from cq.planner.binding.selects import WHERE, SelectBinder, place_of, unchanged
 from cq.planner.binding.sets import combined
 from cq.planner.binding.sorting import Limited, counted, ordered
 from cq.planner.binding.stream_joins import stream_join
-from cq.planner.binding.subqueries import all_of, parts_of
+from cq.planner.binding.subqueries import all_of, match_of, parts_of
 from cq.planner.binding.traits import check_depth
 from cq.planner.binding.windows import TABLE_PARAMETERS, split_table_arguments, table_function, with_windows
 from cq.planner.operators import OrderKey
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass, field, replace
 
 
 class Names(Protocol):
@@ -271,9 +271,18 @@ class QueryBinder:
         other = with_windows(self.relation(right))
         if node.asof:
             return asof_join(node, left, other, self.parameters)
+        if node.kind in {"SEMI", "ANTI"}:
+            return self.semi_join(node, left, other)
         if node.natural:
             node = by_common_names(node, left, other)
         return stream_join(node, left, other, self.parameters)
+
+    def semi_join(self, node: ast.Join, left: Relation, right: Relation) -> Relation:
+        """The left rows that some right row matches, or with ANTI none."""
+        width = len(left.node.schema)
+        on = demands(condition(node, side_by_side(left, right, width), left, right, self.parameters))
+        match = match_of(right, tuple(on), left, node.kind == "ANTI", node.span)
+        return replace(left, node=match.joined(left.node, unchanged), span=node.span)
 
     def beside(
         self, left: Relation, right: Relation, named: ast.Relation, node: ast.Relation, where: Sequence[ast.Expr]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
@@ -13,6 +12,7 @@ from cq.lang.schema import TimeAttribute
 from cq.planner.operators import Project, Scan, Window
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef
+from cq.records import dataclass, field, replace
 
 SHOWN_NAMES = 12  # as many columns or relations a help line lists; more hide the one that is meant
 BOUNDS_WAY = "the bounds of GROUP BY window(…) are window.start and window.end"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import ParamSpec, TypeVar
 
 from cq.errors import CompileError, Findings, Span, compile_error, did_you_mean
@@ -48,6 +47,7 @@ from cq.planner.binding.traits import check_columns
 from cq.planner.binding.windows import bind_window, group_window, with_windows
 from cq.planner.operators import Filter, OrderKey, Project
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass, field, replace
 
 SELECT_LIST = Clause("the select list", aggregates=True, windows=True, queries=True)
 DISTINCT_ON = Clause("DISTINCT ON", aggregates=True, windows=True)

@@ -7,7 +7,6 @@ EXCEPT emit a row of their inputs at its own position, as it is, so they run on 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from cq.errors import Span, compile_error
 from cq.lang.expressions import Case, Expr, Literal, conjunction
@@ -21,6 +20,7 @@ from cq.planner.binding.traits import window_bound
 from cq.planner.operators import Filter, Over, Project, UnionAll
 from cq.planner.operators.window import WINDOW_END, WINDOW_START
 from cq.planner.plan.node import LogicalNode
+from cq.records import replace
 
 LEFT, RIGHT = integer(0), integer(1)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from cq.errors import NOWHERE, Span, compile_error
 from cq.grammar import ast
@@ -17,6 +16,7 @@ from cq.planner.operators import Filter, OrderKey, Over, Project, Sort, WindowAg
 from cq.planner.operators.pruning import only
 from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass
 
 ORDER_BY = Clause("ORDER BY", aggregates=True, windows=True)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cq.errors import CompileError, Diagnostic, Span, compile_error
@@ -44,6 +43,7 @@ from cq.planner.binding.windows import with_windows
 from cq.planner.operators import Filter, Join, SemiJoin
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass, replace
 
 INSIDE = Clause(
     "a sub-query that names columns of the query around it", advice="group in a derived table, and test its rows"
@@ -272,8 +272,7 @@ def _bind_match(
         _refuse_grouped(inside, node)
         rows = inside.queries.passing(inside.rest, inside.relation)
         inner, about = replace(inside.relation, node=rows), inside.about
-    if negated and not (outer.node.bounded and rows.bounded):
-        raise _endless_match(outer, inner, node.span)
+    _refuse_endless(outer, inner, negated, node.span)
     pairs = ExprBinder(around(outer, inner), queries.parameters, INSIDE, SelectCalls({}))
     on = [pairs.condition(a, "a condition of the sub-query") for a in about]
     width, counted = len(outer.node.schema), None
@@ -292,6 +291,12 @@ def _bind_match(
             if isinstance(item, ast.SelectItem):
                 pairs.bind(item.expr)
     return Match(rows, tuple(c for e in on for c in conjuncts(e)), width, negated, node.span, counted)
+
+
+def match_of(rows: Relation, on: tuple[Expr, ...], outer: Relation, anti: bool, span: Span) -> Match:
+    """The condition of a SEMI or ANTI JOIN."""
+    _refuse_endless(outer, rows, anti, span)
+    return Match(rows.node, on, len(outer.node.schema), anti, span)
 
 
 def _given(inner: Relation, query: ast.Query, width: int) -> Expr:
@@ -497,12 +502,14 @@ def _several_rows(query: ast.Query) -> CompileError:
     )
 
 
-def _endless_match(outer: Relation, inner: Relation, span: Span) -> CompileError:
-    """CQ0406 for NOT IN and NOT EXISTS on an input without an end."""
+def _refuse_endless(outer: Relation, inner: Relation, negated: bool, span: Span) -> None:
+    """CQ0406 for NOT IN, NOT EXISTS and ANTI JOIN on an input without an end."""
+    if not negated or (outer.node.bounded and inner.node.bounded):
+        return
     endless = inner if outer.node.bounded else outer
     by_time = f"join by time: a LEFT JOIN b ON a.k = b.k AND {within(Sides(outer, inner))}, and test b.k IS NULL"
     timed = outer.node.schema.times and inner.node.schema.times
-    return compile_error(
+    raise compile_error(
         "CQ0406",
         f"rows without a match would never leave: {endless.title} has no end",
         span,

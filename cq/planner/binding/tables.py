@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from cq.errors import NOWHERE, Span, compile_error, did_you_mean, each
@@ -19,6 +18,7 @@ from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, listing
 from cq.planner.plan.fold import constant, folded
 from cq.planner.plan.transactions import Condition, KeyedTable
+from cq.records import dataclass, replace
 
 Parameters = Mapping[str, ParameterValue]
 LOADING = "CREATE TRIGGER load AFTER INSERT ON s INSERT INTO {0} VALUES (new.a, …)"

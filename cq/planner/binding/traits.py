@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cq.errors import Span, compile_error
 from cq.lang.expressions import Column, Expr, walk
 from cq.planner.operators import Aggregate, AssignWindows, Filter, Join, Project, Sort, Windowed
 from cq.planner.operators.window import FIRST_KEY
 from cq.planner.plan.node import LogicalNode, OpClass, topological
+from cq.records import dataclass
 
 MAX_COLUMNS = 4_096  # of one operator
 MAX_EXPRESSION = 20_000  # nodes of one expression

@@ -7,7 +7,6 @@ of arrival. It is made when the first query reads one of its triggers or tables;
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from cq.errors import NOWHERE, CompileError, Diagnostic, Span, compile_error
 from cq.grammar import ast
@@ -38,6 +37,7 @@ from cq.planner.plan.transactions import (
     rebuilt,
     width_of,
 )
+from cq.records import dataclass, field, replace
 
 
 @dataclass(slots=True)

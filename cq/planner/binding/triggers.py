@@ -7,7 +7,6 @@ of the rows that its statements name. `transactions.py` joins the triggers that 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from cq.errors import NOWHERE, Diagnostic, Span, compile_error, did_you_mean
@@ -50,6 +49,7 @@ from cq.planner.plan.transactions import (
     places,
     rebuilt,
 )
+from cq.records import dataclass, field, replace
 
 BODY = Clause("a trigger", advice="keep the aggregate in a table: UPDATE t SET n = n + 1 WHERE k = new.k")
 BY_KEY = "the row that a trigger reads or writes is named by its key"

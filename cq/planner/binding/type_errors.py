@@ -60,7 +60,7 @@ def meeting_help(a: Expr, b: Expr) -> str:
             if isinstance(text, Literal) and text.value is not None and is_numeric_text(text.value):
                 return f"write {text.value.strip()} without quotes, or CAST('{text.value}' AS {other.type})"
             return f"CAST the text to {other.type}, or TRY_CAST it to get NULL for text that is not a number"
-        if text.type == VARCHAR and other.type.kind in {Kind.DATE, Kind.TIMESTAMP}:
+        if text.type == VARCHAR and other.type.kind in {Kind.DATE, Kind.TIME, Kind.TIMESTAMP}:
             return f"CAST the text to {other.type}"
         if text.type.kind is Kind.INTERVAL and other.type.is_integer:
             return "write the number as an interval, such as INTERVAL '5' SECOND"

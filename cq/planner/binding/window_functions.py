@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from cq.errors import Span, compile_error
 from cq.grammar import ast
+from cq.records import replace
 
 Expand = Callable[[ast.Call, ast.WindowSpec], ast.Expr]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from cq.errors import CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
@@ -22,6 +21,7 @@ from cq.planner.operators.window import WINDOW_COLUMNS
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import topological
 from cq.planner.plan.source import SourceDef
+from cq.records import dataclass, replace
 
 # Panes that one row of a hopping window may touch: state and work grow with it, and `docs/limits` names it.
 MAX_PANES = 10_000

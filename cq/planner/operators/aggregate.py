@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from cq.lang.expressions import format_expr
 from cq.lang.schema import Schema
 from cq.planner.operators.grouped import Grouped
 from cq.planner.plan.node import Places, StateBound, Text, operator
+from cq.records import dataclass
 
 
 @operator("aggregate")

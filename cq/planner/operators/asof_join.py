@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cq.lang.expressions import Expr, columns_of
@@ -11,6 +10,7 @@ from cq.lang.value_text import write_duration
 from cq.planner.operators.joined import Joined, held
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
 from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator
+from cq.records import dataclass, field, replace
 
 LEFT, RIGHT = 0, 1  # inputs
 FARTHEST_US = 1 << 60  # no limit: beyond every difference of two times; sums of it and a time stay within 64 bits

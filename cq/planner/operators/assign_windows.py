@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from cq.lang.expressions import Expr, columns_of
 from cq.lang.schema import Field, Schema, TimeAttribute
@@ -12,6 +11,7 @@ from cq.planner.operators.pruning import unless_same
 from cq.planner.operators.window import WINDOW_COLUMNS, WINDOW_END, WINDOW_TIME, Window, WindowKind
 from cq.planner.plan.calls import Change
 from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, operator
+from cq.records import dataclass, replace
 
 
 @operator("assign_windows")

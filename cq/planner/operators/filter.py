@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from cq.lang.expressions import Expr, columns_of, format_expr, remap
 from cq.lang.types import Kind
 from cq.planner.operators.pruning import unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, operator
+from cq.records import dataclass, replace
 
 
 @operator("filter")

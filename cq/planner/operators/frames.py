@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from cq.lang.expressions import Expr, columns_of, remap
@@ -13,6 +12,7 @@ from cq.planner.operators.sort import OrderKey
 from cq.planner.plan.calls import AggregateCall, Change
 from cq.planner.plan.costs import FRAME_NS, PARTITION_NS, key_ns
 from cq.planner.plan.node import Inputs, LogicalNode, StateBound, Text, operator
+from cq.records import dataclass, field, replace
 
 
 class Unit(StrEnum):
@@ -96,22 +96,22 @@ class Frames(OverCalls):
             return self.times
         end = self.frame.end
         if self.behind_us is None or end is None:
-            return super(Frames, self)._times()
+            return super()._times()
         own = (t for t in self.input.schema.times if self.order is not None and t.column == self.order.column)
         return tuple(replace(t, ahead_us=0, lag_us=t.lag_us + end) for t in own)
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
-        yield from super(Frames, self).expressions()
+        yield from super().expressions()
         if self.key is not None:
             yield self.key.expr, (0,)
 
     def map_expressions(self, change: Change) -> LogicalNode:
-        changed = super(Frames, self).map_expressions(change)
+        changed = super().map_expressions(change)
         assert isinstance(changed, Frames)
         return replace(changed, key=self.key.map(change) if self.key is not None else None)
 
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
-        (read,) = super(Frames, self).columns_read(needed)
+        (read,) = super().columns_read(needed)
         key = columns_of(self.key.expr) if self.key is not None else set()
         return (read | key | {t.column for t in self.times[:1]},)
 
@@ -144,7 +144,7 @@ class Frames(OverCalls):
         return PARTITION_NS + FRAME_NS + key_ns(self.partition)
 
     def check(self) -> None:
-        super(Frames, self).check()
+        super().check()
         start, end, unit = self.frame.start, self.frame.end, self.frame.unit
         assert unit is not Unit.TIME or self.order is not None, "a range of no time"
         assert (unit is Unit.KEY) == (self.key is not None), "a range of no key"
@@ -156,11 +156,11 @@ class Frames(OverCalls):
     def parameters(self, text: Text) -> tuple[object, ...]:
         key = self.key.parameters(lambda e: text((0,), e)) if self.key is not None else ""
         held = (self.held, key, *(text((0,), t) for t in self.times[:1]))
-        return (str(self.frame), *held, *super(Frames, self).parameters(text))
+        return (str(self.frame), *held, *super().parameters(text))
 
     def meaning(self, column: int, text: Text) -> str:
         key = self.key.parameters(lambda e: text((0,), e)) if self.key is not None else ""
-        return f"{super(Frames, self).meaning(column, text)} {self.frame} {key}"
+        return f"{super().meaning(column, text)} {self.frame} {key}"
 
     def _frame(self) -> str:
         return f" {self.frame}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from cq.lang.expressions import Expr, columns_of, remap, substitute
@@ -12,6 +11,7 @@ from cq.planner.operators.pruning import unless_same
 from cq.planner.plan.calls import AggregateCall, Change
 from cq.planner.plan.costs import DISTINCT_NS, GROUP_NS, key_ns
 from cq.planner.plan.node import Inputs, LogicalNode, OpClass, OutputKind, Places, Pruned, Pulled, Text, label
+from cq.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cq.lang.expressions import Expr
@@ -11,6 +10,7 @@ from cq.lang.value_text import write_duration
 from cq.planner.operators.joined import Joined, held
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
 from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator
+from cq.records import dataclass, field, replace
 
 LEFT, RIGHT = 0, 1  # inputs: within one event left rows come first
 

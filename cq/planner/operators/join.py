@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from cq.lang.schema import Schema
 from cq.planner.operators.joined import UntimedJoin
 from cq.planner.plan.node import StateBound, Text, operator
+from cq.records import dataclass, field
 
 
 @operator("join")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 from cq.lang.expressions import Column, Expr, columns_of, format_expr, remap
@@ -12,6 +11,7 @@ from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
 from cq.planner.plan.node import Inputs, LogicalNode, OpClass, OutputKind, Places, Pruned, Pulled, Text
+from cq.records import dataclass, replace
 
 T = TypeVar("T")
 

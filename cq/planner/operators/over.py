@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from cq.errors import NOWHERE, Span
 from cq.lang.expressions import Expr, can_fail, columns_of, format_expr, remap
@@ -24,6 +23,7 @@ from cq.planner.plan.node import (
     label,
     operator,
 )
+from cq.records import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)

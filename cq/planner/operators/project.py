@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from cq.lang.expressions import Column, Expr, can_fail, columns_of, format_expr, remap, substitute
 from cq.lang.schema import Field, Schema, TimeAttribute
 from cq.planner.plan.calls import Change
 from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, label, operator
+from cq.records import dataclass, replace
 
 
 @operator("project")

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from cq.lang.expressions import Column
 from cq.planner.operators.project import Project
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, Pruned
+from cq.records import replace
 
 NodeT = TypeVar("NodeT", bound=LogicalNode)
 

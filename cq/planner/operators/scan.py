@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from cq.lang.expressions import Column, Expr
 from cq.lang.schema import Schema, TimeAttribute
 from cq.planner.plan.calls import Change
 from cq.planner.plan.node import Inputs, Leaf, LogicalNode, Text, operator
 from cq.planner.plan.source import SourceDef
+from cq.records import dataclass, replace
 
 
 @operator("scan")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from cq.lang.schema import Schema
 from cq.planner.operators.joined import Joined, UntimedJoin
 from cq.planner.plan.node import Pruned, StateBound, Text, operator
+from cq.records import dataclass, field
 
 
 @operator("semi_join")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cq.lang.expressions import format_expr
@@ -10,6 +9,7 @@ from cq.lang.schema import TimeAttribute
 from cq.lang.value_text import write_duration
 from cq.planner.operators.window import WINDOW_COLUMNS, Windowed
 from cq.planner.plan.node import Places, StateBound, Text, operator
+from cq.records import dataclass, field, replace
 
 
 @operator("session")
@@ -48,7 +48,7 @@ class SessionAggregate(Windowed):
         return self.time.lag_us + 1
 
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
-        (grouped,) = super(SessionAggregate, self).columns_read(needed)
+        (grouped,) = super().columns_read(needed)
         return (grouped | {self.time.column},)
 
     def moved(self, places: Places) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class SessionAggregate(Windowed):
 
     def meaning(self, column: int, text: Text) -> str:
         own = column < len(WINDOW_COLUMNS)
-        return WINDOW_COLUMNS[column] if own else super(SessionAggregate, self).meaning(column, text)
+        return WINDOW_COLUMNS[column] if own else super().meaning(column, text)
 
     def describe(self) -> str:
         keys = ", ".join(format_expr(k, self.input.schema.names) for k in self.keys)

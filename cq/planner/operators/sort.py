@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from cq.lang.expressions import Expr, columns_of, format_expr, remap
 from cq.lang.schema import Schema, TimeAttribute
@@ -21,6 +20,7 @@ from cq.planner.plan.node import (
     Text,
     operator,
 )
+from cq.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

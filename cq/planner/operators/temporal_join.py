@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cq.lang.expressions import Column, Expr, columns_of
@@ -10,6 +9,7 @@ from cq.lang.schema import Schema, TimeAttribute, waited
 from cq.planner.operators.joined import Joined
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
 from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator
+from cq.records import dataclass, field, replace
 
 RIGHT, LEFT = 0, 1  # inputs: within one event right rows take effect first
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from cq.lang.expressions import Expr, columns_of
 from cq.lang.schema import Field, Schema, TimeAttribute
@@ -35,6 +34,7 @@ from cq.planner.plan.transactions import (
     own_expressions,
     placeless,
 )
+from cq.records import dataclass, replace
 
 
 @operator("trigger")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from cq.lang.expressions import Column, Expr
 from cq.lang.schema import Field, Schema
 from cq.planner.operators.pruning import only, unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, operator
+from cq.records import dataclass, replace
 
 
 @operator("union")

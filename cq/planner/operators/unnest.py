@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from cq.lang.expressions import Call, Expr, Literal, columns_of, format_expr, remap
 from cq.lang.schema import Field, Schema
@@ -11,6 +10,7 @@ from cq.lang.types import BIGINT, Kind
 from cq.planner.operators.pruning import unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, label, operator
+from cq.records import dataclass, replace
 
 
 @operator("unnest")

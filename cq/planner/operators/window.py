@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -13,6 +12,7 @@ from cq.lang.types import TIMESTAMP
 from cq.lang.value_text import write_duration
 from cq.planner.operators.grouped import Grouped
 from cq.planner.plan.node import Places, StateBound, Text, operator
+from cq.records import dataclass, field, replace
 
 
 class WindowKind(Enum):
@@ -126,7 +126,7 @@ class WindowAggregate(Windowed):
         return self.window.time.lag_us
 
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
-        (grouped,) = super(WindowAggregate, self).columns_read(needed)
+        (grouped,) = super().columns_read(needed)
         start = self.window.start_column
         return (grouped | {self.window.time.column} | ({start} if start >= 0 else set()),)
 
@@ -165,7 +165,7 @@ class WindowAggregate(Windowed):
         return (*self.window.parameters(text), start, *self.group_parameters(text))
 
     def meaning(self, column: int, text: Text) -> str:
-        return WINDOW_COLUMNS[column] if column < FIRST_KEY else super(WindowAggregate, self).meaning(column, text)
+        return WINDOW_COLUMNS[column] if column < FIRST_KEY else super().meaning(column, text)
 
     def describe(self) -> str:
         names = self.input.schema.names

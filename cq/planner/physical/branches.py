@@ -8,12 +8,12 @@ the next stage: there the rows of the operators below come together (`together.p
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from cq.lang.expressions import Expr
 from cq.planner.physical.classify import Component, Tracer, joined, node_components, stateless_prefix
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass, field
 
 MOST_BRANCHES = 4  # of more, rows could not be put in order by scattering them (WIDEST_SCATTER in flow/gather.py)
 

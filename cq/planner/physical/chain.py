@@ -7,7 +7,6 @@ and carry the watermark under which the operators above are to see them; so what
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from cq.planner.operators.pruning import prune
 from cq.planner.physical.branches import readers_of
@@ -15,6 +14,7 @@ from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.together import same_turns, together
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode, topological
+from cq.records import dataclass, replace
 
 # Splitting a ticket into lanes and merging their rows takes about this long for a row.
 ROUTING_NS = 30

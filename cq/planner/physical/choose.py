@@ -13,7 +13,6 @@ One worker, or nothing to gain: the whole plan is one loop, for queues between s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Schema
@@ -34,6 +33,7 @@ from cq.planner.physical.turns import gathered, ties_show
 from cq.planner.plan.logical import LogicalPlan, Output, connected
 from cq.planner.plan.node import LogicalNode, rows_may_wait
 from cq.planner.plan.source import sources_of
+from cq.records import replace
 from cq.ways import Way
 
 Routable = Callable[[Schema, Expr], bool]

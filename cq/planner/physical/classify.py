@@ -7,11 +7,11 @@ the rows of the last stateless operators before any state (the boundary): that i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from cq.lang.expressions import Expr, columns_of, walk
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, OpClass
+from cq.records import dataclass, field
 
 Component = dict[int, Expr]
 """One part of a key: id(boundary node) -> its expression over that node's rows."""

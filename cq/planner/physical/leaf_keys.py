@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from cq.lang.expressions import Case, Column, Expr, transform
 from cq.planner.physical.together import RowsOf
 from cq.planner.plan.logical import at_leaf
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from cq.lang.expressions import Expr
 from cq.planner.operators.pruning import only
 from cq.planner.plan.calls import Change
 from cq.planner.plan.node import Inputs, Leaf, LogicalNode, Pruned, Text, operator
+from cq.records import dataclass, replace
 
 
 @operator("stage_input")

@@ -7,7 +7,6 @@ or `StageInput`s, whose rows come from an earlier stage; its outputs go to sinks
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cq.planner.operators.pruning import needed_columns
 from cq.planner.physical.branches import Branch
@@ -15,6 +14,7 @@ from cq.planner.physical.stage_input import StageInput
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef, sources_of
+from cq.records import dataclass
 from cq.ways import Way
 
 

@@ -8,7 +8,6 @@ back the rows of one of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from cq.lang.expressions import Column, Expr, Literal, remap
 from cq.lang.types import BOOLEAN, DataType
@@ -17,6 +16,7 @@ from cq.planner.physical.stage_input import StageInput
 from cq.planner.plan.calls import Change
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, operator, topological
+from cq.records import dataclass, replace
 
 
 @operator("rows_of")

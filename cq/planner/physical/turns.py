@@ -8,10 +8,10 @@ the operator's rows are gathered, and taken when everything before it in the pla
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass
 
 
 def gathered(plan: LogicalPlan, waits: bool) -> tuple[LogicalNode, ...]:

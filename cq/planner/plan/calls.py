@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cq.errors import NOWHERE, Span
@@ -11,6 +10,7 @@ from cq.lang.aggregates import Aggregate
 from cq.lang.expressions import Expr, can_fail, format_expr
 from cq.lang.functions import Signature
 from cq.lang.types import DataType
+from cq.records import dataclass, field, replace
 
 Change = Callable[[Expr], Expr]
 """An expression to another of the same type."""

@@ -15,13 +15,13 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 
 from cq.lang.expressions import Column, Expr, walk
 from cq.lang.schema import TimeAttribute
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LABEL, Inputs, LogicalNode, OpClass, Text
+from cq.records import dataclass, fields, is_dataclass, replace
 
 DIGITS = 24  # of a hash, in hexadecimal: two of a billion operators are alike with probability 1e-11
 

@@ -11,11 +11,11 @@ whole graph, inputs first, before the next one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 
 from cq.errors import NOWHERE, Span
 from cq.lang.expressions import Expr
 from cq.planner.plan.node import LogicalNode, topological
+from cq.records import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)

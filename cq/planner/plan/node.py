@@ -9,7 +9,6 @@ so an operator cannot be taken for harmless by mistake. What a node does to rows
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -18,6 +17,7 @@ from cq.lang.expressions import Expr, can_fail
 from cq.lang.schema import Field, Schema, TimeAttribute
 from cq.planner.plan.calls import Change
 from cq.planner.plan.source import SourceDef, may_wait, sources_of
+from cq.records import dataclass, field
 
 
 class OpClass(Enum):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from cq.connectors.options import option
 from cq.errors import NOWHERE, Span
 from cq.lang.expressions import Expr
 from cq.lang.schema import Field, Unheld
+from cq.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

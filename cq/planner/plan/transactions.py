@@ -9,7 +9,6 @@ in the tables, or it is rejected with a reason, and nothing is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from cq.errors import NOWHERE, Span
@@ -17,6 +16,7 @@ from cq.lang.expressions import Column, Expr, Literal, columns_of, remap, transf
 from cq.lang.schema import Field
 from cq.lang.types import BOOLEAN, DataType
 from cq.planner.plan.calls import Change
+from cq.records import dataclass, field, replace
 
 FAILURES = {
     "CQ0705": "a number is out of range",

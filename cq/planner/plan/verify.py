@@ -5,13 +5,12 @@ Run after every pass under test, and by `cq` itself once per compilation: it cos
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cq.lang.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, IsNull, Literal, Or, walk
 from cq.lang.functions import Signature
 from cq.lang.types import BOOLEAN, NULL, Kind
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import Fields, LogicalNode, check_answers
+from cq.records import replace
 
 
 def verify(plan: LogicalPlan) -> LogicalPlan:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.verify import verify, verify_same_results
 from cq.planner.rewriting.rules import RULES, Phase, Rule, Uses, uses_of
+from cq.records import replace
 
 # Rounds of one phase before we give up on reaching its end. Every rule makes a plan smaller or moves a filter down, so
 # the depth of the plan bounds the rounds; the limit only guards against a rule that breaks that.

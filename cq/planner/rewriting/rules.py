@@ -15,7 +15,6 @@ The phases, in order:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 
 from cq.errors import Span
@@ -40,6 +39,7 @@ from cq.planner.plan.fold import folded
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.rewriting.share import share
+from cq.records import dataclass, replace
 
 
 class Phase(Enum):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields, replace
 
 from cq.lang.expressions import Column
 from cq.planner.operators import Project
 from cq.planner.plan.identity import canonical
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LABEL, LogicalNode
+from cq.records import fields, replace
 
 
 def share(plan: LogicalPlan) -> LogicalPlan:

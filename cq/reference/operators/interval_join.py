@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 
 from cq.lang import error_places
 from cq.lang.functions import Failure
 from cq.planner.operators import IntervalJoin
+from cq.records import dataclass
 from cq.reference.evaluate import Row, evaluator, keys_of
 from cq.reference.operator import NEVER, Clock, RowOperator, nulls, runs
 

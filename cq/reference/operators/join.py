@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cq.planner.operators import Join
+from cq.records import dataclass
 from cq.reference.evaluate import Row, evaluator, keys_of
 from cq.reference.operator import Clock, RowOperator, nulls, runs
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from cq.lang.error_places import window_group
 from cq.lang.functions import Failure
 from cq.planner.operators import SessionAggregate
 from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
+from cq.records import dataclass
 from cq.reference.evaluate import Row, keys_of
 from cq.reference.fold import fold
 from cq.reference.operator import NEVER, Clock, RowOperator, runs

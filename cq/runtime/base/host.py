@@ -19,6 +19,7 @@ from cq.runtime.base.simulation import Memory, function_address
 from cq.runtime.layout.job import Moving, Stage
 
 Function = Callable[..., Any]
+_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 
 class Host(Protocol):
@@ -43,6 +44,9 @@ class Host(Protocol):
 
     def place(self, content: bytes) -> int:
         """The address of a copy of the bytes, which stays as long as the host."""
+
+    def callback(self, function: Function) -> int:
+        """The address at which native code finds a Python function `i64 f(i64, i64)`; it stays as long as the host."""
 
     def function(self, name: str) -> Function:
         """An exported function of the runtime library."""
@@ -92,6 +96,11 @@ class CompiledHost:
         ctypes.memmove(buffer, content, len(content))
         self._kept.append(buffer)
         return ctypes.addressof(buffer)
+
+    def callback(self, function: Function) -> int:
+        made = _CALLBACK(function)  # takes the GIL while Python runs
+        self._kept.append(made)
+        return ctypes.cast(made, ctypes.c_void_p).value or 0
 
     def function(self, name: str) -> Function:
         return self._library.function(name)
@@ -158,6 +167,9 @@ class InterpretedHost:
 
     def place(self, content: bytes) -> int:
         return self.memory.place(content + bytes(16), writable=True)
+
+    def callback(self, function: Function) -> int:
+        return function_address(function)
 
     def function(self, name: str) -> Function:
         return self._functions[name]

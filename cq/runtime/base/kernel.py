@@ -15,10 +15,10 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from cq.records import dataclass
 from cq.runtime.base import intrinsics, ops
 from cq.runtime.base.interpret import LIBRARY, load_modules, stage_constants, stage_scope
 from cq.runtime.base.link import Engine, Target, link, portable, undefined_symbols

@@ -10,12 +10,12 @@ from __future__ import annotations
 import platform
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import llvmlite.binding as llvm
 
+from cq.records import dataclass
 from cq.runtime.base.intrinsics import LIBC, RAISES
 from cq.runtime.base.objects import ObjectCode
 

@@ -8,9 +8,9 @@ arithmetic on i64 and f64 locals. It cannot raise; an `assert` holds when interp
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from cq.records import dataclass
 from cq.runtime.base.signatures import Signature
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -15,9 +15,10 @@ import secrets
 import stat
 import struct
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from cq.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

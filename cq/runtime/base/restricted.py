@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from cq.records import dataclass
 from cq.runtime.base.ops import MAX64, MIN64
 from cq.runtime.base.signatures import Signature
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
+
+from cq.records import dataclass
 
 KINDS = frozenset({"i64", "f64", "bool", "void"})
 _FORM = re.compile(r"\s*(\w+|\([^()]*\))\s*\(([^()]*)\)\s*")

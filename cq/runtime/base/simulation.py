@@ -14,8 +14,9 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from cq.records import dataclass
 
 SEGMENT_BITS = 32
 OFFSET_MASK = (1 << SEGMENT_BITS) - 1

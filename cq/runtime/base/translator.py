@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from cq.records import dataclass
 from cq.runtime.base.intrinsics import IR_TYPES, result_type
 from cq.runtime.base.intrinsics import symbol as op_symbol
 from cq.runtime.base.ops import OPS

@@ -8,10 +8,10 @@ builds, weighs, saves or drops states asks for the role. To add one, add a file 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from cq.records import dataclass
 from cq.runtime.base.interpret import CONTAINERS, load_modules
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import ld_i64, st_i64

@@ -7,7 +7,7 @@ state: a snapshot walks the slots and nothing else.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +65,17 @@ def weighed_slots(host: Host, stage: Stage) -> list[int]:
     for slot in stage.slots:
         if (container := container_of(slot)) is not None:
             found += [slot.offset, host.address(native_name(container.held_bytes))]
+    return found
+
+
+def held_by_operator(host: Host, stage: Stage, states: Sequence[int]) -> dict[str, int]:
+    """Bytes that the containers in these states of a stage hold, by the identity of the operator they belong to."""
+    found: dict[str, int] = {}
+    for slot in stage.slots:
+        if (container := container_of(slot)) is not None:
+            weigh = host.function(native_name(container.held_bytes))
+            held = sum(weigh(host.word(state, slot.offset)) for state in states)
+            found[slot.node] = found.get(slot.node, 0) + held
     return found
 
 

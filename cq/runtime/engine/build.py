@@ -9,6 +9,7 @@ from cq.runtime.base.host import Host
 from cq.runtime.containers.state import drop_state, made, native_name, weighed_slots, words
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import Carried, Plant, new_depot
+from cq.runtime.engine.user_calls import place_constants
 from cq.runtime.engine.ways.lanes import return_merged
 from cq.runtime.engine.ways.protocol import Making, Runner, runner_of
 from cq.runtime.flow import admission as m
@@ -80,7 +81,7 @@ def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
         (s.STAGE_FLUSH, host.address(native_name(runner.flush)) if runner.flush is not None else 0),
         (s.STAGE_ALONE, int(runner.alone)),
         (s.STAGE_KERNEL, entries[spec.entry]),
-        (s.STAGE_CONSTANTS, host.place(spec.constants)),
+        (s.STAGE_CONSTANTS, place_constants(host, spec)),
         (s.STAGE_INPUT, plant.ring(EVENTS_WAITING if collects else TICKETS_A_WORKER * plant.workers)),
         (s.STAGE_PORTS, len(spec.ports)),
         (s.STAGE_DEPOTS, host.place(words(depots))),

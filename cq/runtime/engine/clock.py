@@ -7,13 +7,13 @@ serials, and only the reader of the source can count it, or write it down, as a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
+from cq.records import dataclass
 from cq.runtime.base.host import Host
 from cq.runtime.containers.state import drop_state, made, new_state, words
+from cq.runtime.engine.user_calls import place_constants
 from cq.runtime.flow.arrow import lend
 from cq.runtime.flow.event_times import CLOCK_THERE, CLOCK_TIMES
 from cq.runtime.layout.abi import STATE_ERROR_CODE, STATE_ERROR_SITE, ErrorCode
@@ -45,7 +45,7 @@ class SourceClock:
         assert time is not None and time.entry is not None, "the event time is a column"
         self._host, self._stage, self._source = host, stage, source
         self._entry = host.entries(stage)[time.entry]
-        self._constants = host.place(stage.constants)
+        self._constants = place_constants(host, stage)
         self._storages = host.place(words(int(c.storage) for c in job.sources[source].delivered))
         self._state = new_state(host, stage)
         self._clock = made(host.function("clock_new")(len(job.sources)), "clock")

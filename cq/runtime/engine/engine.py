@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from cq.runtime.base.host import CompiledHost, Host, InterpretedHost
+from cq.runtime.containers.state import held_by_operator
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.build import NO_LIMIT, build, close
 from cq.runtime.engine.clock import ComputedTimes, SourceClock
@@ -382,7 +383,23 @@ class Engine:
     def state_sum(self, word: int) -> int:
         """A counting word of the state, over all states of all stages. Nothing may run meanwhile but idle workers."""
         with self._host.active():
-            return sum(self._host.word(state, word) for states in self._plant.states for state in states)
+            return sum(self._sum(states, word) for states in self._plant.states)
+
+    def counted(self) -> list[list[tuple[int, int]]]:
+        """Of each stage, of each operator that its job counts, in that order: the rows it gave, and its late rows."""
+        with self._host.active():
+            return [
+                [(self._sum(states, c.rows), self._sum(states, c.late)) for c in stage.counters]
+                for stage, states in zip(self.job.stages, self._plant.states, strict=True)
+            ]
+
+    def _sum(self, states: Sequence[int], word: int) -> int:
+        return sum(self._host.word(state, word) for state in states)
+
+    def held_bytes(self) -> list[dict[str, int]]:
+        """Of each stage, of each operator that keeps something, by identity: how many bytes. The run is over."""
+        with self._host.active():
+            return [held_by_operator(self._host, *of) for of in zip(self.job.stages, self._plant.states, strict=True)]
 
     def graph(self) -> str:
         """The stages as they run, and where their rows go."""

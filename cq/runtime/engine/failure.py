@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from cq.connectors.physical_rows import values_of
 from cq.lang.expressions import Value
 from cq.lang.types import DataType, Kind, Physical, to_arrow
+from cq.records import dataclass, replace
 from cq.runtime.base.host import Host
 from cq.runtime.containers.strings import INLINE_STRING_BYTES
 from cq.runtime.containers.table_words import TABLE_ARENA

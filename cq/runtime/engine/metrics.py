@@ -5,8 +5,7 @@ Numbers of different stages are not of the same instant; each never falls.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from cq.records import dataclass
 from cq.runtime.base.host import Host
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import Plant

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from cq.records import dataclass, field
 from cq.runtime.containers.state import made, new_state, words
 from cq.runtime.engine import stage as s
 from cq.runtime.flow import parcel as p

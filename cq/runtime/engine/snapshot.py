@@ -10,8 +10,8 @@ operators hold is moved (cq/runtime/engine/moving.py).
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
+from cq.records import dataclass
 from cq.runtime.base.host import Host
 from cq.runtime.containers.state import load_slot, save_slot
 from cq.runtime.engine import stage as s

@@ -8,9 +8,10 @@ diamond in the plan is inside one stage too (docs/decisions/one-loop-a-stage.md)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from cq.lang.functions.user import UserFunction
 from cq.lang.types import DataType
+from cq.records import dataclass
 from cq.runtime.layout.abi import Storage
 from cq.ways import Way
 
@@ -140,6 +141,45 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
+class UserCall:
+    """A function of the user that a stage calls: `i64 call(state, record)` by an address in its constants.
+
+    Where the word says, the engine puts two addresses: of the function as native code, or, where there is none, of
+    the second again; and of what asks Python. Both answer 0, or an ErrorCode; an answer of native code that is not 0
+    only means that Python is to be asked.
+    record: words: two for each argument (of which one takes the first, BOOLEAN and doubles by their bits), one for each
+    that tells whether it is NULL, one that tells whether the result is, two for the result. Texts are an address and a
+    length, those of results in step bytes.
+    """
+
+    word: int
+    function: UserFunction
+
+    @property
+    def words(self) -> int:
+        """Of the record."""
+        return self.result + 2
+
+    def argument(self, number: int) -> int:
+        """The first word of an argument."""
+        return 2 * number
+
+    def null(self, number: int) -> int:
+        """The word that tells whether an argument is NULL; written only if the function sees NULL."""
+        return 2 * len(self.function.parameters) + number
+
+    @property
+    def result_null(self) -> int:
+        """The word that tells whether the result is NULL."""
+        return 3 * len(self.function.parameters)
+
+    @property
+    def result(self) -> int:
+        """The first word of the result."""
+        return self.result_null + 1
+
+
+@dataclass(frozen=True, slots=True)
 class GroupKey:
     """A key of a group's entry: the first word it takes, its null word and its bit there, or -1 and -1."""
 
@@ -166,6 +206,14 @@ class Met:
     """How errors tell which kept row another one has met: on which side of the join it is. Its entry is its time."""
 
     side: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """The words of a state that count what an operator did: the rows it gave, and those it dropped as late."""
+
+    rows: int
+    late: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +256,10 @@ class Stage:
     time_entries: functions `i64 times(state, batch, lo, hi, out, constants)` of event times that are computed
     (cq/runtime/engine/clock.py).  positions: whether the kernel writes PORT_POSITIONS (needed when run in lanes).
     constants: the bytes a kernel reads its literals from (words, then string bytes).
+    user_calls: of the user's functions, whose addresses its constants have room for.
     sites: by STATE_ERROR_SITE.  passes_watermarks: each row it emits carries its watermark to the next stage.
     groups: by STATE_ERROR_GROUP - 1.  moving: writes the functions that fill its containers from another plan's.
+    counters: of every operator of the stage's plan, in its order, if the job was written to count; else none.
     """
 
     name: str
@@ -222,11 +272,13 @@ class Stage:
     constants: bytes
     ports: tuple[PortSpec, ...]
     sites: tuple[Site, ...] = ()
+    user_calls: tuple[UserCall, ...] = ()
     lanes: Lanes | None = None
     time_entries: tuple[str, ...] = ()
     passes_watermarks: bool = False
     groups: tuple[Groups | Met, ...] = ()
     moving: Callable[[], Moving] | None = None
+    counters: tuple[Counter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,6 +211,17 @@ def read_date(state: int, text: int, length: int) -> int:
     return GOOD
 
 
+@native("i64(i64, i64, i64)", export=True)
+def read_time_of_day(state: int, text: int, length: int) -> int:
+    """Microseconds since midnight of `hh:mm[:ss[.f]]`."""
+    first, end = trimmed(text, length)
+    hour, minute, second, micros, at, good = _clock(text, first, end)
+    if good == 0 or at != end or hour > 23 or minute > 59 or second > 59:
+        return BAD
+    st_i64(state, STATE_RESULT, ((hour * 60 + minute) * 60 + second) * SECOND_US + micros)
+    return GOOD
+
+
 # -- times to text ----------------------------------------------------------------------------------------------------
 
 
@@ -251,6 +262,15 @@ def write_date(state: int, days: int) -> int:
     if text == 0:
         return 0
     return finish_text(state, text, _put_date(text, days))
+
+
+@native("i64(i64, i64)", export=True)
+def write_time_of_day(state: int, micros: int) -> int:
+    """`hh:mm:ss` of a time of day, then the fraction without its final zeros."""
+    text = step_bytes(state, TEXT_BYTES)
+    if text == 0:
+        return 0
+    return finish_text(state, text, _put_clock(text, micros))
 
 
 @native("i64(i64, i64)", export=True)

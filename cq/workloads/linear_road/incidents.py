@@ -6,8 +6,7 @@ only on (seed, expressway, direction, slot), never on the traffic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from cq.records import dataclass
 from cq.workloads.draws import below, philox, raw
 from cq.workloads.linear_road.profiles import SEGMENT_FT, SLOT_S, Profile
 

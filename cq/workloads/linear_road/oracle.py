@@ -8,13 +8,13 @@ is named at the line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
 from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
+from cq.records import dataclass, field
 from cq.workloads.linear_road.history import expenditure, travel_time
 from cq.workloads.linear_road.profiles import EXIT_LANE
 

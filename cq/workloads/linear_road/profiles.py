@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from cq.records import dataclass
 
 SEGMENT_FT = 5280
 REPORT_S = 30

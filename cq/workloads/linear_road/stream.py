@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
+from cq.records import dataclass, field
 from cq.workloads.batches import regroup
 from cq.workloads.draws import Bits, Floats, Ints, mix, mix_columns
 from cq.workloads.linear_road.history import DAYS, FIRST_VID, daily_xways

@@ -8,12 +8,12 @@ together in a bucket, in the order in which they came.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cq.records import dataclass
 from cq.workloads.draws import (
     Floats,
     Ints,

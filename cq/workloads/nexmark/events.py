@@ -7,11 +7,11 @@ Of 50 events the first is a person, the next three are auctions, the others bids
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from cq.records import dataclass
 from cq.workloads.bids import FIRST_ID, START_US
 from cq.workloads.draws import Bits, Ints, under
 

@@ -8,10 +8,10 @@ folder.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from cq.records import dataclass
 from cq.runtime.base.interpret import WAYS, load_modules
 from cq.runtime.engine.plant import Plant
 from cq.runtime.layout.job import Stage

@@ -1,0 +1,72 @@
+"""Calls of the user's functions: arguments into a record, a call by address, the result out of it.
+
+Code of the function's own stands behind the first address, if there is any: where it cannot say what Python would, it
+answers so, and Python itself, behind the second address, is asked (`cq.runtime.layout.job.UserCall`).
+"""
+
+from __future__ import annotations
+
+import ast
+
+from cq.codegen.expressions.forms import Strict, form, no_memory
+from cq.codegen.values import Scope, Val, value_words
+from cq.codegen.writer import expr
+from cq.lang.expressions import Call, Cast, Expr
+from cq.lang.functions.user import FORM, UserScalar
+from cq.lang.types import Kind, Physical
+from cq.runtime.layout.abi import ErrorCode
+from cq.runtime.layout.job import UserCall
+
+_FAILURES = (
+    (ErrorCode.OVERFLOW, "has a result that is too large, or raised an OverflowError"),
+    (ErrorCode.DIVISION_BY_ZERO, "raised a ZeroDivisionError"),
+    (ErrorCode.BAD_ARGUMENT, "raised an exception, or returned no value of its type"),
+)
+
+
+def takes_step_bytes(e: Expr) -> bool:
+    """Whether an expression takes bytes that live for one step: for a text it makes, or for such a record."""
+    if isinstance(e, Call) and isinstance(e.function, UserScalar):
+        return True
+    return isinstance(e, Call | Cast) and e.type.physical is Physical.BYTES
+
+
+@form(FORM)
+def _user_function(scope: Scope, call: Strict) -> None:
+    assert isinstance(call.node, Call) and isinstance(call.node.function, UserScalar)
+    made = UserCall(scope.constants.user_function(call.node.function.made_of), call.node.function.made_of)
+    record = scope.let(expr("step_bytes(state, SIZE)", SIZE=8 * made.words), "record")
+    no_memory(scope, call, expr("R == 0", R=record))
+    for number, argument in enumerate(call.args):
+        for half, word in enumerate(value_words(argument)):
+            scope.writer.code("st_i64(R, W, V)", R=record, W=made.argument(number) + half, V=word)
+        if made.function.sees_null:
+            null = 0 if argument.null is None else expr("pick(N, 1, 0)", N=argument.null)
+            scope.writer.code("st_i64(R, W, V)", R=record, W=made.null(number), V=null)
+    status = scope.writer.let(expr("call2(ld_i64(constants, W), state, R)", W=made.word, R=record), "status")
+    with scope.when(expr("S != 0", S=status)):
+        again = expr("call2(ld_i64(constants, W), state, R)", W=made.word + 1, R=record)
+        scope.writer.set(status, again)
+        no_memory(scope, call, expr("S == CODE", S=status, CODE=ErrorCode.NO_MEMORY))
+        for code, cause in _FAILURES:
+            with scope.when(expr("S == CODE", S=status, CODE=code)):
+                scope.fail(code, f"{made.function.name}() {cause}", call.span)
+    _take(scope, call, made, record)
+
+
+def _take(scope: Scope, call: Strict, made: UserCall, record: ast.expr) -> None:
+    """The result of the call is what the record holds."""
+    at = made.result
+    match call.type.physical:
+        case Physical.F64:
+            parts = [expr("ld_f64(R, W)", R=record, W=at)]
+        case Physical.I64 if call.type.kind is Kind.BOOLEAN:
+            parts = [expr("ld_i64(R, W) != 0", R=record, W=at)]
+        case Physical.I64:
+            parts = [expr("ld_i64(R, W)", R=record, W=at)]
+        case _:
+            parts = [expr("ld_i64(R, W)", R=record, W=at + half) for half in (0, 1)]
+    null = None
+    if call.result.null is not None:
+        null = scope.let(expr("ld_i64(R, W) != 0", R=record, W=made.result_null), "null")
+    scope.assign(call.result, Val(call.type, tuple(scope.let(p) for p in parts), null))

@@ -1,0 +1,214 @@
+"""A file that grows, read as `tail -F` reads it: `follow = true`.
+
+What has the path is a file until another one with rows takes its name (rotation), or until it is shorter than what was
+read of it (truncation); then it is read from its beginning, header and all, as the next file of the stream. A line is
+read when its end is there. A file that another one replaces is read to its end first, and there a line needs no end;
+the unfinished line of a file that is truncated is lost. Both are said at their place among the rows.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import BinaryIO
+
+from cq.connectors.access import Access, is_pattern, is_written
+from cq.connectors.csv.source import CsvOptions, read_csv
+from cq.connectors.files import format_of, tabbed
+from cq.connectors.json.source import read_json
+from cq.connectors.natives import NONE, Natives
+from cq.connectors.options import option
+from cq.connectors.packed import TEXT_FORMATS, codec_of
+from cq.connectors.protocol import RECORD_BYTES, Piece, Place, damaged
+from cq.connectors.rules import Rules
+from cq.errors import Diagnostic, UsageError
+
+# How long to wait before looking again: at first, and at most. A look costs 5 us; rows come at most this much later.
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.002, 0.2
+
+Pause = Callable[[float], bool]
+"""Waits so many seconds, or less; whether the file is followed no longer."""
+
+
+def is_followed(options: Mapping[str, str]) -> bool:
+    """Whether a stream with these options waits for more at the end of its file."""
+    return option(options, "follow") == "true"
+
+
+def check_followed(options: Mapping[str, str]) -> None:
+    """CQ0602 for what cannot be followed: several files, and formats that are read from their end or in one piece."""
+    path = options["path"]
+    if is_pattern(path):
+        raise _cannot(f'"{path}" names several files', "declare a stream for each file, and read them with UNION ALL")
+    kind = format_of(path, option(options, "format"))
+    if kind not in TEXT_FORMATS:
+        raise _cannot(f'"{path}" is a {kind.capitalize()} file, which is whole when it is closed', "write CSV or JSON")
+    codec = codec_of(path, option(options, "compression"), kind)
+    if codec:
+        raise _cannot(f'"{path}" is packed ({codec})', "follow the plain file")
+
+
+def _cannot(cause: str, way: str) -> UsageError:
+    ways = (way, "or leave follow out: what is there is read to its end")
+    return UsageError(Diagnostic("CQ0602", f"only a plain CSV or JSON file can be followed; {cause}", help=ways))
+
+
+class Followed:
+    """The pieces of a followed file, until `stop`. pause: how it waits; by default until it is stopped."""
+
+    def __init__(
+        self,
+        path: str,
+        options: Mapping[str, str],
+        rules: Rules,
+        access: Access,
+        natives: Natives = NONE,
+        pause: Pause | None = None,
+    ) -> None:
+        check_followed({**options, "path": path})
+        access.resolve(path)
+        self._path, self._rules, self._access, self._natives = path, rules, access, natives
+        self._kind = format_of(path, option(options, "format"))
+        self._csv = CsvOptions.of(tabbed(options, path))
+        self._over = threading.Event()
+        self._pause = pause or self._over.wait
+        self._next: BinaryIO | None = self._opened()
+        if self._next is None and is_written(access.resolve(path)):
+            cause = f'"{path}" is written by this query and cannot be its input'
+            raise UsageError(Diagnostic("CQ0605", cause, help=("write to another file",)))
+
+    def _opened(self) -> BinaryIO | None:
+        """The file that has the path now; None when there is none."""
+        path = self._access.base / self._path
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(os.stat(path).st_mode):
+                raise _cannot(f'"{self._path}" is not a regular file', "a pipe is read until its writer closes it")
+            try:
+                return self._access.open(self._path)
+            except UsageError:
+                os.stat(path)  # it may have gone meanwhile
+                raise
+        return None
+
+    def pieces(self) -> Iterator[Piece]:
+        """The rows of every file that has the path, one after the other."""
+        number = 0
+        if self._next is None:
+            yield self._note("is not there yet: waiting for it")
+        while (file := self._begun()) is not None:
+            number += 1
+            name = self._path if number == 1 else f"{self._path}#{number}"
+            growing = _Growing(file, self._access.base / self._path, self._wait)
+            try:
+                yield from self._parsed(growing, name)
+            except OSError as e:
+                raise damaged(name, f"it cannot be read: {e.strerror or str(e)[:200]}") from None
+            finally:
+                growing.close()
+            if growing.ended:
+                yield self._note(growing.ended)
+
+    def _note(self, text: str) -> Piece:
+        return Piece(self._rules.nothing(), Place(self._path, 1), note=f"{self._path} {text}")
+
+    def _wait(self, seconds: float) -> bool:
+        if self._pause(seconds):
+            self.stop()
+        return self._over.is_set()
+
+    def _begun(self) -> BinaryIO | None:
+        """The file of the path, when it has a byte; None when following is over."""
+        wait = FIRST_WAIT_S
+        while not self._over.is_set():
+            file, self._next = self._next or self._opened(), None
+            if file is not None:
+                if os.fstat(file.fileno()).st_size:
+                    return file
+                file.close()
+            if self._wait(wait):
+                break
+            wait = _longer(wait)
+        return None
+
+    def _parsed(self, text: _Growing, name: str) -> Iterator[Piece]:
+        if self._kind == "json":
+            return read_json(text, name, self._rules, self._natives.json_scan)
+        return read_csv(text, name, self._csv, self._rules, may_be_blank=True)
+
+    def share_done(self) -> float | None:
+        """Nobody knows how much will come."""
+        return None
+
+    def stop(self) -> None:
+        """`pieces` ends soon, also where it waits."""
+        self._over.set()
+
+    def close(self) -> None:
+        if self._next is not None:
+            self._next.close()
+            self._next = None
+
+
+def _longer(wait: float) -> float:
+    return min(2 * wait, LONGEST_WAIT_S)
+
+
+class _Growing:
+    """One file of the path while it grows: whole lines, as soon as they are there.
+
+    ended: why it is read no longer, if the path still is.
+    """
+
+    def __init__(self, file: BinaryIO, path: os.PathLike[str], wait: Pause) -> None:
+        self._file, self._path, self._wait = file, path, wait
+        self._at = 0
+        self._line = b""  # that has no end yet
+        self._replaced = False
+        self.ended = ""
+
+    def read(self, size: int, /) -> bytes:
+        """Up to `size` bytes of whole lines; none when another file has the path or nobody asks any more."""
+        wait = FIRST_WAIT_S
+        while not self.ended:
+            found = self._file.read(max(1, size - len(self._line)))
+            self._at += len(found)
+            if found:
+                whole, wait = self._lines(found, size), FIRST_WAIT_S
+                if whole:
+                    return whole
+            elif self._replaced:
+                self.ended = "has been replaced: the new file is read from its beginning"
+                return self._line
+            elif os.fstat(self._file.fileno()).st_size < self._at:
+                lost = f"; {len(self._line)} bytes of an unfinished line are lost" if self._line else ""
+                self.ended = f"has been truncated: it is read from its beginning{lost}"
+            else:
+                self._replaced = self._is_replaced()
+                if not self._replaced and self._wait(wait):
+                    break
+                wait = _longer(wait)
+        return b""
+
+    def _lines(self, found: bytes, size: int) -> bytes:
+        """What ends with the end of a line; a line that is too long for anybody, as far as it has come."""
+        text = self._line + found
+        end = text.rfind(b"\n") + 1
+        if not end and len(text) >= min(size, RECORD_BYTES):
+            end = len(text)
+        self._line = text[end:]
+        return text[:end]
+
+    def _is_replaced(self) -> bool:
+        """Whether another file has the path, and rows."""
+        try:
+            there = os.stat(self._path)
+        except OSError:
+            return False
+        mine = os.fstat(self._file.fileno())
+        return there.st_size > 0 and (there.st_dev, there.st_ino) != (mine.st_dev, mine.st_ino)
+
+    def close(self) -> None:
+        self._file.close()

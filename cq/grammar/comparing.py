@@ -1,0 +1,161 @@
+"""Conditions in other words: rows of values, comparisons with all values of a query or an array, BETWEEN SYMMETRIC.
+
+They are short forms: what a text means by them is built of plain comparisons and sub-queries, NULLs included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cq.errors import CompileError, Span, compile_error
+from cq.grammar import ast
+from cq.records import dataclass, replace
+
+_ROWS, _VALUE = "$rows", "$value"  # names that hide none of the query around
+_LEAST_OF_ANY = {">": "MIN", ">=": "MIN", "<": "MAX", "<=": "MAX"}
+_OTHER = {"MIN": "MAX", "MAX": "MIN"}
+
+
+@dataclass(frozen=True, slots=True)
+class RowOfValues:
+    """`(a, b)` with two values or more: one side of a comparison, or keys."""
+
+    items: tuple[ast.Expr, ...]
+    span: Span
+
+
+def misplaced_row(span: Span) -> CompileError:
+    """CQ0501 for a row of values that is compared with nothing."""
+    return compile_error(
+        "CQ0501",
+        "a row of values is not supported here",
+        Span(span.line, span.column, span.line, span.column + 1),
+        help="name the values one by one: a, b in a list; = and IN compare rows",
+    )
+
+
+def rows_equal(left: RowOfValues, right: Any, at: Span) -> ast.Expr:
+    """`(a, b) = (c, d)`: all are equal. CQ0307 where the other side is no row of as many values."""
+    if not isinstance(right, RowOfValues) or len(right.items) != len(left.items):
+        message = f"a row of {len(left.items)} values is compared with something else"
+        help = f"compare it with as many values in parentheses: ({', '.join('xyzuvw'[: len(left.items)])}, …)"
+        raise compile_error("CQ0307", message, getattr(right, "span", at), help=help.replace(", …", ""))
+    pairs = zip(left.items, right.items, strict=True)
+    return ast.Logical("AND", tuple(ast.Binary("=", a, b, span=at, op_span=at) for a, b in pairs), span=at)
+
+
+def row_among(row: RowOfValues, items: Sequence[Any], negated: bool, at: Span) -> ast.Expr:
+    """`(a, b) [NOT] IN ((1, 2), (3, 4))`."""
+    tests = tuple(rows_equal(row, item, at) for item in items)
+    among = tests[0] if len(tests) == 1 else ast.Logical("OR", tests, span=at)
+    return ast.Not(among, span=at) if negated else among
+
+
+def row_among_rows(row: RowOfValues, query: ast.Query, negated: bool, at: Span) -> ast.Expr:
+    """`(a, b) IN (SELECT x, y …)`: some row of the query equals it."""
+    if negated:
+        raise compile_error(
+            "CQ0501",
+            "NOT IN of a row of values and a query is not supported",
+            at,
+            help="write NOT EXISTS (SELECT 1 FROM b WHERE b.x = a.x AND b.y = a.y)",
+        )
+    names = tuple(f"{_VALUE}{i}" for i, _ in enumerate(row.items, 1))
+    there = RowOfValues(tuple(ast.ColumnRef(n, _ROWS, span=at) for n in names), at)
+    rows = ast.DerivedTable(query, alias=_ROWS, columns=names, span=query.span)
+    one = ast.SelectItem(ast.NumberLiteral("1", span=at), span=at)
+    return ast.Exists(ast.Query(ast.Select((one,), (rows,), rows_equal(there, row, at), span=at), span=at), span=at)
+
+
+def between_symmetric(operand: ast.Expr, low: ast.Expr, high: ast.Expr, negated: bool, at: Span) -> ast.Expr:
+    """`x [NOT] BETWEEN SYMMETRIC a AND b`: between them, whichever is less."""
+    either = tuple(ast.Between(operand, a, b, False, span=at) for a, b in ((low, high), (high, low)))
+    among = ast.Logical("OR", either, span=at)
+    return ast.Not(among, span=at) if negated else among
+
+
+def compared_to_array(operand: ast.Expr, op: str, which: str, array: ast.Expr, at: Span) -> ast.Expr:
+    """`x = ANY (array)`: it is one of the elements; `x <> ALL (array)`: it is none."""
+    negated = (op, which) == ("<>", "ALL")
+    if not negated and (op != "=" or which == "ALL"):
+        help = "write x IN (1, 2, 3), or x > GREATEST(1, 2, 3); = ANY (array) and <> ALL (array) work"
+        raise compile_error("CQ0501", f"{op} {which} (array) is not supported", at, help=help)
+    if isinstance(array, ast.ArrayLiteral) and array.items:
+        return ast.InList(operand, array.items, negated, span=at)
+    among = ast.Call("array_contains", (array, operand), span=at, name_span=at)
+    return ast.Not(among, span=at) if negated else among
+
+
+def compared_to_query(operand: ast.Expr, op: str, which: str, query: ast.Query, at: Span) -> ast.Expr:
+    """`x op ANY (SELECT …)`, SOME, ALL. `= ANY` is IN, `<> ALL` is NOT IN; others compare with the extreme value."""
+    which = "ANY" if which == "SOME" else which
+    if (op, which) in {("=", "ANY"), ("<>", "ALL")}:
+        return ast.InQuery(operand, query, which == "ALL", span=at)
+    if op not in _LEAST_OF_ANY:
+        way = "x = ALL (q) says that MIN and MAX of the query are x; x <> ANY (q) that one of them is not"
+        raise compile_error("CQ0501", f"{op} {which} (SELECT …) is not supported", at, help=way)
+    extreme = _LEAST_OF_ANY[op] if which == "ANY" else _OTHER[_LEAST_OF_ANY[op]]
+    rows, values = aggregate_of(query, "COUNT", True, at), aggregate_of(query, "COUNT", False, at)
+    test = ast.Binary(op, operand, aggregate_of(query, extreme, False, at), span=at, op_span=at)  # type: ignore[arg-type]
+    none = ast.Binary("=", rows, ast.NumberLiteral("0", span=at), span=at, op_span=at)
+    decided = test if which == "ANY" else ast.Not(test, span=at)
+    a_null = ast.Binary("<>", rows, values, span=at, op_span=at)
+    branches = ((none, which == "ALL"), (decided, which == "ANY"))
+    whens = [ast.When(c, ast.BooleanLiteral(v, span=at), span=at) for c, v in branches]
+    return ast.Case(None, (*whens, ast.When(a_null, ast.NullLiteral(span=at), span=at)), test, span=at)
+
+
+def aggregate_of(query: ast.Query, name: str, star: bool, at: Span) -> ast.Expr:
+    """(SELECT NAME(value) FROM query), which may name columns around it where it is a plain SELECT of one value."""
+    select = query.body
+    plain = isinstance(select, ast.Select) and query == ast.Query(select) and not _changes_rows(select)
+    if plain and isinstance(select, ast.Select) and isinstance(select.items[0], ast.SelectItem):
+        call = ast.Call(name.lower(), () if star else (select.items[0].expr,), star=star, span=at, name_span=at)
+        return ast.ScalarQuery(ast.Query(replace(select, items=(ast.SelectItem(call, span=at),)), span=at), span=at)
+    value = ast.ColumnRef(_VALUE, span=at)
+    call = ast.Call(name.lower(), () if star else (value,), star=star, span=at, name_span=at)
+    rows = ast.DerivedTable(query, alias=_ROWS, columns=(_VALUE,), span=query.span)
+    return ast.ScalarQuery(ast.Query(ast.Select((ast.SelectItem(call, span=at),), (rows,), span=at), span=at), span=at)
+
+
+def exists_as_value(node: ast.Exists) -> ast.Expr:
+    """EXISTS where it is no condition of its own: how many rows there are is more than 0."""
+    query, at = node.query, node.span
+    select = query.body
+    if isinstance(select, ast.Select) and not any(isinstance(n, ast.Call) for i in select.items for n in ast.walk(i)):
+        one = ast.SelectItem(ast.NumberLiteral("1", span=at), span=at)
+        query = replace(query, body=replace(select, items=(one,)))
+    rows = aggregate_of(query, "COUNT", True, at)
+    return ast.Binary(">", rows, ast.NumberLiteral("0", span=at), span=at, op_span=at)
+
+
+def among_as_value(node: ast.InQuery) -> ast.Expr:
+    """[NOT] IN where it is no condition of its own: NULL where a NULL, sought or given, leaves it open."""
+    at = node.span
+    there = ast.Binary("=", ast.ColumnRef(_VALUE, span=at), node.operand, span=at, op_span=at)
+    rows = ast.DerivedTable(node.query, alias=_ROWS, columns=(_VALUE,), span=node.query.span)
+    found, given = _among(rows, there, at), (_among(rows, None, at), aggregate_of(node.query, "COUNT", False, at))
+    zero = ast.NumberLiteral("0", span=at)
+    open_ = (ast.IsTest(node.operand, "NULL", span=at), ast.Binary("<>", *given, span=at, op_span=at))
+    branches: tuple[tuple[ast.Expr, ast.Expr], ...] = (
+        (ast.Binary(">", found, zero, span=at, op_span=at), ast.BooleanLiteral(True, span=at)),
+        (ast.Binary("=", given[0], zero, span=at, op_span=at), ast.BooleanLiteral(False, span=at)),
+        (ast.Logical("OR", open_, span=at), ast.NullLiteral(span=at)),
+    )
+    whens = tuple(ast.When(c, v, span=at) for c, v in branches)
+    among = ast.Case(None, whens, ast.BooleanLiteral(False, span=at), span=at)
+    return ast.Not(among, span=at) if node.negated else among
+
+
+def _among(rows: ast.DerivedTable, where: ast.Expr | None, at: Span) -> ast.Expr:
+    """(SELECT COUNT(*) FROM rows WHERE …)."""
+    count = ast.SelectItem(ast.Call("count", star=True, span=at, name_span=at), span=at)
+    return ast.ScalarQuery(ast.Query(ast.Select((count,), (rows,), where, span=at), span=at), span=at)
+
+
+def _changes_rows(select: ast.Select) -> bool:
+    """Whether the rows of a SELECT are others than those of its FROM that pass WHERE."""
+    clauses = (select.group_by, select.group_all, select.having, select.qualify, select.distinct, select.windows)
+    calls = [n for i in select.items for n in ast.walk(i) if isinstance(n, ast.Call)]
+    return any(clauses) or len(select.items) != 1 or bool(calls) or not select.relations

@@ -1,0 +1,223 @@
+"""Functions of the user: a Python function with SQL types, and the entry that queries see it as.
+
+The Python function is the meaning. It must be pure: the same arguments give the same result, whenever and however
+often it is called. Values reach it as Python has them (`datetime.date` for DATE, `Decimal` for DECIMAL), and a result
+must be one of its declared type: nothing is converted but an int to a float, and a Decimal to its digits.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import hashlib
+import inspect
+import operator
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
+
+from cq.lang.functions.registry import Failure, Scalar
+from cq.lang.functions.signatures import fixed
+from cq.lang.types import INT64_MAX, INT64_MIN, DataType, Kind, integer_range, round_to_real
+from cq.lang.value_text import write_decimal
+from cq.records import dataclass, field
+
+SHOWN_CHARACTERS = 200  # of what an exception says
+FORM = "user_function"  # the kernel form
+USER_FAILURES = ("CQ0705", "CQ0706", "CQ0708")
+# what a function may take and return
+USER_KINDS = frozenset(Kind) - {Kind.NULL, Kind.ARRAY, Kind.INTERVAL_MONTH}
+
+_DAY_0 = datetime.date(1970, 1, 1).toordinal()
+_MOMENT_0 = datetime.datetime(1970, 1, 1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
+_EXACT = Context(prec=80, rounding=ROUND_HALF_UP)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A parameter or the result: its type, and whether it may be NULL (None)."""
+
+    type: DataType
+    optional: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.type}{' or NULL' if self.optional else ''}"
+
+
+class UserFunction:
+    """A Python function that queries may call by `name`; called in Python it is the function itself.
+
+    A NULL for a parameter that is not optional makes the result NULL, and the function is not called.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str, parameters: tuple[Slot, ...], returns: Slot) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.name, self.parameters, self.returns = function, name, parameters, returns
+        self.sees_null = any(p.optional for p in parameters)
+        self.identity = _identity(function, parameters, returns)
+        self.entry = UserScalar(
+            name,
+            f"{name}({', '.join(str(p.type) for p in parameters)})",
+            fixed(*(p.type for p in parameters), returns=returns.type),
+            self.compute,
+            inspect.getdoc(function) or "",
+            lambda _, texts: f"{self.spark_name}({', '.join(texts)})",
+            native=FORM,
+            handles_null=self.sees_null,
+            may_be_null=returns.optional or (self.sees_null and not all(p.optional for p in parameters)),
+            never_null=self.sees_null and all(p.optional for p in parameters) and not returns.optional,
+            fails=USER_FAILURES,
+            made_of=self,
+        )
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.function(*args, **named)
+
+    def __repr__(self) -> str:
+        return f"<cq function {self.entry.shape} -> {self.returns}>"
+
+    @property
+    def spark_name(self) -> str:
+        """What a Spark session knows it by."""
+        return f"cq_{self.name}_{self.identity[:12]}"
+
+    def compute(self, *values: Any) -> Any:
+        """The result for physical values (`cq.lang.types.DataType`), as one. `Failure` where there is none."""
+        given = []
+        for value, slot in zip(values, self.parameters, strict=True):
+            if value is None and not slot.optional:
+                return None
+            given.append(None if value is None else self._taken(value, slot.type))
+        try:
+            made = self.function(*given)
+        except Exception as error:
+            raise Failure(_code(error), f"{self.name}() raised {_said(error)}") from None
+        return self._returned(made)
+
+    def _taken(self, value: Any, type_: DataType) -> Any:
+        try:
+            return to_python(value, type_)
+        except (OverflowError, ValueError):
+            raise Failure("CQ0708", f"{self.name}() takes years from 1 to 9999: Python has no other dates") from None
+
+    def _returned(self, made: Any) -> Any:
+        if made is None:
+            if self.returns.optional:
+                return None
+            raise Failure("CQ0708", f"{self.name}() returned None, and its result is declared {self.returns.type}")
+        try:
+            return from_python(made, self.returns.type)
+        except OverflowError:
+            raise Failure("CQ0705", f"{self.name}() returned a value that {self.returns.type} cannot hold") from None
+        except (TypeError, ValueError):
+            kind = type(made).__name__
+            raise Failure("CQ0708", f"{self.name}() returned {kind}, which is no {self.returns.type}") from None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UserScalar(Scalar):
+    """The entry of a function of the user."""
+
+    made_of: UserFunction = field(kw_only=True)
+
+    @property
+    def registry_key(self) -> str:
+        """State and shared parts of plans know the function by what it does, as far as its source tells."""
+        return f"user:{self.name}:{self.made_of.identity}"
+
+
+def _identity(function: Callable[..., Any], parameters: tuple[Slot, ...], returns: Slot) -> str:
+    """A hash of the function's source, or where there is none of its code, and of its types."""
+    try:
+        text = inspect.getsource(function)
+    except (OSError, TypeError):
+        code = getattr(function, "__code__", None)
+        text = repr(function) if code is None else f"{code.co_code!r}{code.co_consts!r}{code.co_names!r}"
+    shown = "\0".join([text, *map(str, parameters), str(returns)])
+    return hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _code(error: Exception) -> str:
+    match error:
+        case ZeroDivisionError():
+            return "CQ0706"
+        case OverflowError():
+            return "CQ0705"
+        case _:
+            return "CQ0708"
+
+
+def _said(error: Exception) -> str:
+    """An exception in one line."""
+    lines = str(error).splitlines()
+    said = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return said if len(said) <= SHOWN_CHARACTERS else said[: SHOWN_CHARACTERS - 1] + "…"
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def to_python(value: Any, type_: DataType) -> Any:
+    """A physical value as Python has it. OverflowError or ValueError for a time that Python has not."""
+    match type_.kind:
+        case Kind.DATE:
+            return datetime.date.fromordinal(_DAY_0 + value)
+        case Kind.TIMESTAMP:
+            return _MOMENT_0 + datetime.timedelta(microseconds=value)
+        case Kind.INTERVAL:
+            return datetime.timedelta(microseconds=value)
+        case Kind.DECIMAL:
+            return Decimal(write_decimal(value, type_.scale))
+        case _:
+            return value
+
+
+def from_python(made: Any, type_: DataType) -> Any:
+    """A Python value as a physical one. TypeError or ValueError for one of another type, OverflowError for one too
+    large."""
+    match type_.kind:
+        case Kind.BOOLEAN:
+            return _demanded(made, bool)
+        case Kind.REAL | Kind.DOUBLE:
+            number = float(_demanded(made, float | int))
+            return round_to_real(number) if type_.kind is Kind.REAL else number
+        case Kind.VARCHAR:
+            _demanded(made, str).encode()
+            return str(made)
+        case Kind.DATE:
+            if isinstance(made, datetime.datetime):
+                raise TypeError
+            return _demanded(made, datetime.date).toordinal() - _DAY_0
+        case Kind.TIMESTAMP:
+            if _demanded(made, datetime.datetime).tzinfo is not None:
+                raise ValueError
+            return (made - _MOMENT_0) // _MICROSECOND
+        case Kind.INTERVAL:
+            return _within(_demanded(made, datetime.timedelta) // _MICROSECOND, INT64_MIN, INT64_MAX)
+        case Kind.DECIMAL:
+            return _unscaled(Decimal(_demanded(made, Decimal | int)), type_)
+        case _:
+            return _within(operator.index(made), *integer_range(type_))
+
+
+def _demanded(made: Any, kind: Any) -> Any:
+    if not isinstance(made, kind):
+        raise TypeError
+    return made
+
+
+def _within(number: int, least: int, most: int) -> int:
+    if not least <= number <= most:
+        raise OverflowError
+    return number
+
+
+def _unscaled(number: Decimal, type_: DataType) -> int:
+    """The unscaled value, rounded half up to the digits the type has after its point."""
+    if not number.is_finite():
+        raise ValueError
+    if number.adjusted() >= type_.precision - type_.scale:
+        raise OverflowError
+    unscaled = int(number.scaleb(type_.scale, _EXACT).to_integral_value(ROUND_HALF_UP))
+    return _within(unscaled, 1 - 10**type_.precision, 10**type_.precision - 1)

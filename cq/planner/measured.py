@@ -1,0 +1,106 @@
+"""What a run did, beside what was planned: the facts of stages and operators with the numbers of a run, and their text.
+
+A stage is one loop, so time is known of a stage and never of an operator inside it; rows are known of each operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cq.errors import printable
+from cq.lang.value_text import size_text
+from cq.planner.explain import Facts, staged_facts, title
+from cq.planner.physical.stage_input import StageInput
+from cq.planner.physical.stages import PhysicalPlan
+from cq.records import dataclass
+from cq.ways import Way
+
+ONE_LOOP = "time is that of a stage: its operators run as one loop"
+COLUMNS = ("rows in", "rows out", "late", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class StageMeasures:
+    """What the workers did in one stage. busy_ns: their time in it, all together.
+
+    operators: of each in the order of the stage's plan, the rows it gave and those it dropped as late.  held_bytes: by
+    identity, what operators held when the run was over; empty where it was stopped before.
+    """
+
+    busy_ns: int
+    operators: Sequence[tuple[int, int]]
+    held_bytes: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RunMeasures:
+    """A whole run. stages: those of each part, in order.  over: whether it came to its end."""
+
+    seconds: float
+    rows_in: int
+    rows_out: int
+    over: bool
+    stages: Sequence[Sequence[StageMeasures]]
+
+
+def measured_facts(parts: Sequence[PhysicalPlan], run: RunMeasures) -> Facts:
+    """The facts of `staged_facts` with what was measured of the run, its stages and its operators.
+
+    Of a window whose panes several workers fill, what fills them has no rows out, and what collects them none in: panes
+    are no rows.
+    """
+    facts = staged_facts(parts)
+    facts["run"] = {
+        "seconds": run.seconds,
+        "rows_in": run.rows_in,
+        "rows_out": run.rows_out,
+        "late_rows": sum(late for part in run.stages for s in part for _, late in s.operators),
+        "over": run.over,
+    }
+    both = zip(parts, run.stages, strict=True)
+    planned = [pair for part, measured in both for pair in zip(part.stages, measured, strict=True)]
+    nodes = facts["nodes"]
+    for shown, (stage, measures) in zip(facts["stages"], planned, strict=True):
+        shown["busy_ns"] = measures.busy_ns
+        counted = zip(stage.plan.nodes(), measures.operators, strict=True)
+        own = [(n, counts) for n, counts in counted if not isinstance(n, StageInput)]
+        for number, (node, (rows, late)) in zip(shown["nodes"], own, strict=True):
+            fills = stage.way is Way.PARTIAL and number in shown["outputs"]
+            inputs = [nodes[i]["rows_out"] for i in nodes[number]["inputs"]]
+            nodes[number] |= {
+                "rows_in": None if None in inputs or not inputs else sum(inputs),
+                "rows_out": None if fills else rows,
+                "late_rows": late,
+                "held_bytes": measures.held_bytes.get(node.identity) if node.keeps_state else None,
+            }
+    return facts
+
+
+def draw_measured(facts: Facts) -> str:
+    """The run in a line, then each stage with its time and, a line each, its operators with their numbers."""
+    run, workers = facts["run"], max(facts["workers"])
+    end = "" if run["over"] else ", stopped before its end"
+    lines = [
+        f"{run['seconds']:.2f} s with {workers} worker{'s' if workers > 1 else ''}{end}: read {run['rows_in']:,} rows, "
+        f"wrote {run['rows_out']:,}, dropped {run['late_rows']:,} late"
+    ]
+    cells = {n["number"]: _cells(n) for n in facts["nodes"]}
+    widths = [max(map(len, column)) for column in zip(COLUMNS, *cells.values(), strict=True)]
+    head = "  ".join(text.rjust(width) for text, width in zip(COLUMNS, widths, strict=True))
+    for stage in facts["stages"]:
+        lines += ["", f"{printable(stage['name'])}: {stage['runs']} · busy {stage['busy_ns'] / 1e9:.2f} s", f"  {head}"]
+        for number in stage["nodes"]:
+            node = facts["nodes"][number]
+            numbers = "  ".join(text.rjust(width) for text, width in zip(cells[number], widths, strict=True))
+            inputs = " ".join(f"#{i}" for i in node["inputs"])
+            lines.append(f"  {numbers}  {title(node)}{f'  ({inputs})' if inputs else ''}")
+    return "\n".join([*lines, "", ONE_LOOP])
+
+
+def _cells(node: dict[str, Any]) -> tuple[str, str, str, str]:
+    """The numbers of an operator as text; nothing for what it has not."""
+    rows = [f"{n:,}" if (n := node[name]) is not None else "" for name in ("rows_in", "rows_out")]
+    late = f"{node['late_rows']:,}" if node["late_rows"] else ""
+    held = size_text(node["held_bytes"]) if node["held_bytes"] is not None else ""
+    return rows[0], rows[1], late, held

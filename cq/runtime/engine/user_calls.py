@@ -1,0 +1,87 @@
+"""Functions of the user behind addresses that kernels call: their records read and written, Python asked.
+
+A kernel's thread takes the GIL for as long as Python runs; nothing it holds meanwhile is wanted by others.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from cq.lang.functions import Failure
+from cq.lang.types import DataType, Kind, Physical
+from cq.runtime.base.host import Host
+from cq.runtime.layout.abi import ERROR_CODES, ErrorCode
+from cq.runtime.layout.job import Stage, UserCall
+
+_WORD, _DOUBLE = struct.Struct("<q"), struct.Struct("<d")
+_CODES = {text: code for code, text in ERROR_CODES.items()}
+
+
+def place_constants(host: Host, stage: Stage) -> int:
+    """The address of a stage's constants, with the addresses of the user's functions in them."""
+    content = bytearray(stage.constants)
+    for call in stage.user_calls:
+        python = host.callback(_asking(host, call))
+        struct.pack_into("<qq", content, 8 * call.word, python, python)
+    return host.place(bytes(content))
+
+
+def _asking(host: Host, call: UserCall) -> Callable[[int, int], int]:
+    """What a kernel calls: the function's result for the values of a record, put there."""
+    function = call.function
+    words = struct.Struct(f"<{call.result_null}q")
+    types = [p.type for p in function.parameters]
+
+    def ask(state: int, record: int) -> int:
+        try:
+            found = words.unpack(host.read(record, words.size))
+            nulls = found[call.null(0) :] if function.sees_null else (0,) * len(types)
+            values = [
+                None if null else _value(host, type_, found[2 * n], found[2 * n + 1])
+                for n, (type_, null) in enumerate(zip(types, nulls, strict=True))
+            ]
+            made = function.compute(*values)
+            result = None if made is None else _words(host, state, function.returns.type, made)
+        except Failure as failure:
+            return _CODES[failure.code]
+        except MemoryError:
+            return ErrorCode.NO_MEMORY
+        except BaseException:  # native code knows no exceptions
+            return ErrorCode.BAD_ARGUMENT
+        host.write(record + 8 * call.result_null, struct.pack("<q", result is None) + (result or bytes(16)))
+        return ErrorCode.NONE
+
+    return ask
+
+
+def _value(host: Host, type_: DataType, low: int, high: int) -> Any:
+    """The physical value of two words of a record."""
+    match type_.physical:
+        case Physical.F64:
+            return _DOUBLE.unpack(_WORD.pack(low))[0]
+        case Physical.BYTES:
+            return host.read(low, high).decode()
+        case Physical.I128:
+            return high << 64 | low % 2**64
+        case _:
+            return bool(low) if type_.kind is Kind.BOOLEAN else low
+
+
+def _words(host: Host, state: int, type_: DataType, value: Any) -> bytes:
+    """The two words of a physical value; a text's bytes live for the step."""
+    match type_.physical:
+        case Physical.F64:
+            return _DOUBLE.pack(value) + bytes(8)
+        case Physical.BYTES:
+            content = value.encode()
+            address = host.function("step_bytes")(state, len(content))
+            if not address:
+                raise MemoryError
+            host.write(address, content)
+            return struct.pack("<qq", address, len(content))
+        case Physical.I128:
+            return int(value).to_bytes(16, "little", signed=True)
+        case _:
+            return struct.pack("<qq", int(value), 0)

@@ -1,0 +1,115 @@
+"""`@cq.udf`: a Python function, its SQL types from its annotations, as something queries can call."""
+
+from __future__ import annotations
+
+import datetime
+import inspect
+import types
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+from cq.errors import CompileError, Diagnostic, UsageError
+from cq.grammar import ast
+from cq.grammar.parser import parse_expression
+from cq.lang.functions.user import USER_KINDS, Slot, UserFunction
+from cq.lang.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTERVAL, TIMESTAMP, VARCHAR, DataType
+from cq.planner.binding.literals import bind_type
+
+ANNOTATED: dict[Any, DataType] = {
+    int: BIGINT,
+    float: DOUBLE,
+    bool: BOOLEAN,
+    str: VARCHAR,
+    datetime.date: DATE,
+    datetime.datetime: TIMESTAMP,
+    datetime.timedelta: INTERVAL,
+}
+WAYS = (
+    "annotations: " + ", ".join(f"{k.__name__} ({t})" for k, t in ANNOTATED.items()) + ", and Optional of them",
+    'other types by name: @cq.udf("DECIMAL(12, 2)", ["DECIMAL(12, 2)", "INT"])',
+)
+_Function = Callable[..., Any]
+
+
+@overload
+def udf(returns: _Function, /) -> UserFunction: ...
+@overload
+def udf(
+    returns: str | None = None, arguments: Sequence[str] | None = None, *, name: str | None = None
+) -> Callable[[_Function], UserFunction]: ...
+def udf(returns: Any = None, arguments: Sequence[str] | None = None, *, name: str | None = None) -> Any:
+    """Make a Python function one that queries can call, given to `cq.sql` or `cq.load` as one of `functions`.
+
+    @cq.udf uses the annotations; @cq.udf("DECIMAL(12, 2)", ["BIGINT"]) SQL types, in which an optional parameter still
+    is one by its annotation. name: what queries call it, in lower case; left out, its own name.
+    It must be pure. NULL for a parameter that is not Optional gives NULL. An exception is a data error of the row.
+    Raises UsageError (CQ0302) for a function whose types cannot be told.
+    """
+    if callable(returns):
+        return _made(returns, None, None, None)
+    return lambda function: _made(function, returns, arguments, name)
+
+
+def _made(function: _Function, returns: str | None, arguments: Sequence[str] | None, name: str | None) -> UserFunction:
+    if isinstance(function, UserFunction) or not inspect.isroutine(function):
+        raise _unusable(f"{function!r} is no plain Python function")
+    called = (name or function.__name__).lower()
+    if not (called.isidentifier() and called.isascii()):
+        raise _unusable(f"{called!r} is no name of a function", 'give it one: @cq.udf(name="risk")')
+    if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+        raise _unusable(f"{called}() is a generator or asynchronous", "return one value for a row")
+    hints, parameters = _hints(function, called), _parameters(function, called)
+    if arguments is not None and len(arguments) != len(parameters):
+        raise _unusable(f"{called}() has {len(parameters)} parameters, and {len(arguments)} types are given")
+    slots = [
+        _slot(called, f"parameter {p}", hints.get(p), None if arguments is None else arguments[i])
+        for i, p in enumerate(parameters)
+    ]
+    return UserFunction(function, called, tuple(slots), _slot(called, "the result", hints.get("return"), returns))
+
+
+def _hints(function: _Function, called: str) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function)
+    except (NameError, TypeError, AttributeError) as error:
+        raise _unusable(f"the annotations of {called}() cannot be read: {error}") from None
+
+
+def _parameters(function: _Function, called: str) -> list[str]:
+    found = inspect.signature(function).parameters.values()
+    odd = [p.name for p in found if p.kind not in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
+    if odd:
+        raise _unusable(f"{called}() takes {', '.join(odd)} in another way than by place", "name each parameter")
+    return [p.name for p in found]
+
+
+def _slot(called: str, what: str, hint: Any, written: str | None) -> Slot:
+    """A parameter or the result; a written type goes before that of the annotation."""
+    optional = False
+    if typing.get_origin(hint) in {typing.Union, types.UnionType}:
+        members = typing.get_args(hint)
+        rest = [m for m in members if m is not type(None)]
+        optional = len(rest) < len(members)
+        hint = rest[0] if len(rest) == 1 else hint
+    if written is not None:
+        return Slot(_type_named(called, written), optional)
+    if hint not in ANNOTATED:
+        given = "no annotation" if hint is None else f"the annotation {getattr(hint, '__name__', hint)}"
+        raise _unusable(f"{what} of {called}() has {given}, which says no SQL type", *WAYS)
+    return Slot(ANNOTATED[hint], optional)
+
+
+def _type_named(called: str, written: str) -> DataType:
+    try:
+        node = parse_expression(f"CAST(NULL AS {written})")
+        type_ = bind_type(node.type) if isinstance(node, ast.Cast) else None
+    except CompileError as error:
+        raise _unusable(f"{called}(): {written!r} is no type: {error.first.message}") from None
+    if type_ is None or type_.kind not in USER_KINDS:
+        raise _unusable(f"{called}() cannot take or return {written}", "numbers, texts and times can be")
+    return type_
+
+
+def _unusable(cause: str, *help: str) -> UsageError:
+    return UsageError(Diagnostic("CQ0302", cause, help=help))
