@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from cq.codegen.flow import Flow
@@ -27,6 +26,7 @@ from cq.planner.plan.transactions import (
     every,
     own_expressions,
 )
+from cq.records import dataclass
 
 
 @dataclass(slots=True)

@@ -367,9 +367,9 @@ class _Transaction:
         scope, writer = self.scope, self.flow.writer
         for at in (self.accessed[n] for n in sorted(numbers)):
             with scope.when(expr("L == 1", L=at.live)):
-                for number, other in self.accessed.items():
-                    if number not in numbers and other.access.table == at.access.table:
-                        with scope.when(expr("S == N", S=at.source, N=1 + number)):
+                for other in self.met:
+                    if other.number not in numbers and other.access.table == at.access.table:
+                        with scope.when(expr("S == N", S=at.source, N=1 + other.number)):
                             hand_over(self.flow, at, other)
                 with scope.when(expr("L == 1 and D == 1", L=at.live, D=at.dirty)):
                     local, layout = self.tables[at.access.table], Layout.of(at.table)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from cq.codegen.state.hash_tables import Field, TableLocals, null_words, outlives
 from cq.codegen.state.keyed_rows import Layout
@@ -11,6 +10,7 @@ from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
 from cq.errors import NOWHERE
 from cq.lang.types import Physical
+from cq.records import dataclass
 from cq.runtime.layout.abi import ErrorCode
 
 OLDER, TABLE, ENTRY, FIRST = range(4)  # words of a record; then the columns, of a text where it is and its length

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 from cq.errors import Span, compile_error
@@ -15,6 +14,7 @@ from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.scope import Hole, Relation, Visible
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.transactions import Access, Choose, Each, Local, Read, Set, Step
+from cq.records import dataclass, replace
 
 GATHERED = ("sum", "count", "min", "max")
 ONE_ROW = "a SELECT over an array in a trigger gives one row: write SUM(x), COUNT(*), MIN(x) or MAX(x)"
