@@ -127,10 +127,10 @@ class Constants:
         return self._place[key]
 
     def user_function(self, function: UserFunction) -> int:
-        """Index of the two words that are to hold the addresses of a function of the user (`UserCall`)."""
+        """Index of the word that is to hold the address of a function of the user (`UserCall`)."""
         if function not in self.user_functions:
             self.user_functions[function] = len(self.words)
-            self.words += [0, 0]
+            self.words.append(0)
         return self.user_functions[function]
 
     def pack(self) -> bytes:

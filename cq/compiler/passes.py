@@ -153,10 +153,10 @@ def _dump_stages(request: Request, parts: tuple[PhysicalPlan, ...], format: str,
 
 
 def _lower(request: Request, bound: BoundScript) -> tuple[SparkQuery, ...]:
-    from cq.spark.lower import lower
+    from cq.spark.lower import lower, lower_triggers
 
     try:
-        return lower(bound.plan)
+        return (*(t.events for t in lower_triggers(bound.plan)), *lower(bound.plan))
     except CompileError as error:
         raise error.at(request.source) from None
 
@@ -174,7 +174,7 @@ def _dump_jobs(request: Request, jobs: tuple[Job, ...], format: str, verbose: bo
 
 
 TEXT = ("tree",)
-PICTURES = ("tree", "json", "dot", "mermaid")
+PICTURES = ("tree", "json", "dot", "mermaid", "svg", "html")
 
 PASSES: tuple[Pass, ...] = (
     Pass("parse", "text", "text to syntax tree; all syntax errors at once", _parse, _dump_script, TEXT),
@@ -313,9 +313,23 @@ class Compiled:
         from cq.planner.binding.lint import lint
 
         found = [*self.warnings, *lint(self.script, self.bound, self.request.variables)]
+        found += self._uncompiled()
         found += self._refusals("error", lambda: self.after("emit"))
         found += self._refusals("warning", lambda: self.explain("spark"))
         return tuple(d.at(self.request.source) for d in found)
+
+    def _uncompiled(self) -> list[Diagnostic]:
+        """The calls of the user's functions that kernels leave to Python, and why."""
+        from cq.codegen.expressions.user import why_python
+        from cq.planner.plan.user_calls import user_calls
+
+        found = {}
+        for function, span in user_calls(self.plan):
+            if function.name not in found and (why := why_python(function)):
+                cause = f"Python is called for each value of {function.name}(): {why}"
+                help = ("numbers, conditions, loops and functions of math are compiled",)
+                found[function.name] = Diagnostic("CQ0903", cause, span, severity="warning", help=help)
+        return list(found.values())
 
     def _refusals(self, severity: Severity, step: Callable[[], object]) -> list[Diagnostic]:
         """Why a later pass cannot follow the plan, if it cannot."""

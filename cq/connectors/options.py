@@ -24,7 +24,10 @@ class OptionKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OptionDef:
-    """One option. default: empty when there is none.  choices: for CHOICE.  low: the least INTEGER allowed."""
+    """One option. default: empty when there is none.  choices: for CHOICE.  low: the least INTEGER allowed.
+
+    named: the beginning of a further choice, which ends in a name.
+    """
 
     kind: OptionKind
     doc: str
@@ -32,11 +35,13 @@ class OptionDef:
     choices: tuple[str, ...] = ()
     required: bool = False
     low: int = 0
+    named: str = ""
 
     @property
     def allowed(self) -> str:
         """What may be written, in words."""
-        return "one of " + ", ".join(self.choices) if self.kind is OptionKind.CHOICE else self.kind.value
+        choices = (*self.choices, *([f"{self.named}NAME"] if self.named else []))
+        return "one of " + ", ".join(choices) if self.kind is OptionKind.CHOICE else self.kind.value
 
     @property
     def is_word(self) -> bool:
@@ -47,7 +52,9 @@ class OptionDef:
         """Whether `text` can be read as this option's kind."""
         match self.kind:
             case OptionKind.CHOICE:
-                return text.lower() in self.choices
+                word = text.lower()
+                named = bool(self.named) and word.startswith(self.named) and word[len(self.named) :].isidentifier()
+                return named or word in self.choices
             case OptionKind.BOOLEAN:
                 return text.lower() in {"true", "false"}
             case OptionKind.INTEGER:
@@ -64,11 +71,14 @@ _ON_ERROR = OptionDef(
     "fail",
     ("fail", "skip", "dead_letter"),
 )
+LATE_STREAM = "stream:"
 _LATE = OptionDef(
     OptionKind.CHOICE,
-    "how to handle late rows at the first operator that needs event time: drop and count them, or stop the query",
+    "how to handle late rows at the first operator that needs event time: drop and count them, or stop the query; "
+    "'stream:NAME' drops and counts them there, and gives them all as the stream NAME",
     "drop",
     ("drop", "fail"),
+    named=LATE_STREAM,
 )
 _FORMAT = OptionDef(
     OptionKind.CHOICE,

@@ -77,6 +77,7 @@ def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
     """The bound plan over whole tables, on Spark; it gives nothing before a data error and counts no late rows."""
     import pyarrow as pa
 
+    from cq.reference.operators.trigger import replayed
     from cq.spark.run import run_spark
 
     demand_ends(feed.stream for feed in feeds)
@@ -87,7 +88,7 @@ def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
         batches = [taken.batch.cast(schema) for taken in feed]
         inputs[feed.name] = pa.Table.from_batches(batches, schema=schema)
     try:
-        tables = run_spark(compiled.plan, inputs, ordered=True)
+        tables = run_spark(compiled.plan, inputs, ordered=True, loop=replayed)
     except CompileError as error:
         raise error.at(compiled.request.source) from None
     for name, table in tables.items():

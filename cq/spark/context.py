@@ -14,15 +14,30 @@ from cq.spark.expressions import Expressions
 from cq.spark.position import Lowered, Rows, event_time, plus
 
 
+def view_of(source: SourceDef, prefix: str) -> str:
+    """The name of the view that holds the rows of a source."""
+    return f"{prefix}source_{source.position}"
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The view of a trigger's rows: its columns and the positions. late, strict: as of `Rows`."""
+
+    view: str
+    late: bool
+    strict: bool
+
+
 @dataclass(slots=True)
 class Context:
-    """One text while it is written. views: the temp view of each source by the source's name.
+    """One text while it is written. prefix: of the names of views.  replayed: the views of triggers, by id(node).
 
     name: the CTE of the operator being lowered.  waits: whether that may see a row before the watermark has reached the
     row's time.  steps: CTEs it needs below its own, by name.
     """
 
-    views: Mapping[str, str]
+    prefix: str
+    replayed: Mapping[int, Replayed]
     expressions: Expressions = field(default_factory=Expressions)
     name: str = ""
     waits: bool = True
@@ -40,7 +55,7 @@ class Context:
 
     def view(self, source: SourceDef) -> str:
         """The view that holds the rows of a source."""
-        return self.views[source.name]
+        return view_of(source, self.prefix)
 
 
 def timed(rows: Rows, time: TimeAttribute, context: Context) -> str:

@@ -1,7 +1,8 @@
-"""Lowering: the bound plan as Spark SQL text over one temp view for each source.
+"""Lowering: the bound plan as Spark SQL text over one temp view for each source, and for each trigger.
 
-`lower` gives a text for every output. Operator number 3 is the CTE n3, behind its steps (n3_timed, …) if it has any;
-operators that several others read stand once. What the columns that begin with `_` mean is said in `cq.spark.position`.
+`lower` gives a text for every output, `lower_triggers` one for the events of every trigger. Operator number 3 is the
+CTE n3, behind its steps (n3_timed, …) if it has any; operators that several others read stand once. What the columns
+that begin with `_` mean is said in `cq.spark.position`.
 
 Where Spark may differ: it adds DOUBLEs in any order; it computes only what reaches an output, so that a data error in a
 column nobody reads, or behind a LIMIT, may or may not happen; of several data errors it may meet any first.
@@ -9,16 +10,16 @@ column nobody reads, or behind a LIMIT, may or may not happen; of several data e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
-from cq.errors import compile_error, printable
+from cq.errors import Span, compile_error, printable
 from cq.lang.schema import Schema
-from cq.planner.plan.logical import LogicalPlan, Output
+from cq.planner.operators import Trigger
+from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, topological
-from cq.planner.plan.source import SourceDef, sources_of
 from cq.records import dataclass
-from cq.spark.context import Context
+from cq.spark.context import Context, Replayed
 from cq.spark.ingest import parts, to_result
 from cq.spark.operators import OPERATORS
 from cq.spark.position import Rows, select_list
@@ -42,64 +43,109 @@ class SparkQuery:
         return "\n".join([self.text, *shown])
 
 
-def lower(plan: LogicalPlan, views: Mapping[str, str] | None = None, ordered: bool = False) -> tuple[SparkQuery, ...]:
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A trigger: what the serial loop makes of its events is to be the view. events: with their positions, in order."""
+
+    node: Trigger
+    rows: Replayed
+    events: SparkQuery
+
+
+def lower(plan: LogicalPlan, prefix: str = "", ordered: bool = False) -> tuple[SparkQuery, ...]:
     """The text of every output. CompileError CQ0901 when Spark cannot run one.
 
-    views: the temp view of each source, by the source's name; by default `source_0`, `source_1`, … by position.
+    prefix: what the names of the views begin with, those of sources (`cq.spark.context.view_of`) and of triggers.
     ordered: whether rows are to come in the order of their positions; without it they come in any order.
     """
-    sources = sources_of(plan.nodes())
-    names = views if views is not None else default_views(sources)
-    waiting = {id(n) for part in parts(plan) if part.waits for n in part.nodes}
-    return tuple(_lower_output(o, names, waiting, ordered) for o in plan.outputs)
+    lowering = _Lowering(plan, prefix)
+    return tuple(lowering.query(o.name, o.node, o.span, ordered or o.limit is not None, o.limit) for o in plan.outputs)
 
 
-def default_views(sources: Sequence[SourceDef]) -> dict[str, str]:
-    """A view name for each source."""
-    return {s.name: f"source_{s.position}" for s in sources}
+def lower_triggers(plan: LogicalPlan, prefix: str = "") -> tuple[Replay, ...]:
+    """The triggers of a plan; those whose views the text of another reads come before it."""
+    return _Lowering(plan, prefix).replays
 
 
-def _lower_output(output: Output, views: Mapping[str, str], waiting: set[int], ordered: bool) -> SparkQuery:
-    nodes = topological([output.node])
-    _demand_small(nodes, output)
-    context = Context(views)
-    done: dict[int, Rows] = {}
-    ctes = []
-    for number, node in enumerate(nodes):
-        context.name, context.waits, context.steps = f"n{number}", id(node) in waiting, {}
-        lowered = OPERATORS[node.operator](node, tuple(done[id(i)] for i in node.inputs), context)
-        rows = done[id(node)] = Rows(context.name, len(node.schema), lowered.late, lowered.late and _strict(node, done))
-        place = f", line {node.span.line}" if node.span.line else ""
-        steps = {**context.steps, rows.name: lowered.text}
-        ctes.append(f"-- {node.operator}{place}\n" + ",\n".join(f"{n} as (\n  {text}\n)" for n, text in steps.items()))
-    rows = done[id(output.node)]
-    columns = [to_result(c, t) for c, t in zip(rows.columns, output.node.schema.types, strict=True)]
-    with_clause = ",\n".join(ctes)
-    text = f"with\n{with_clause}\nselect {select_list(columns)} from {rows.name}"
-    if ordered or output.limit is not None:
-        text += "\norder by _w, _s, _o"
-    if output.limit is not None:
-        text += f"\nlimit {int(output.limit)}"
-    return SparkQuery(output.name, text, context.expressions.constants.values, output.node.schema)
+class _Lowering:
+    """The texts of a plan."""
+
+    def __init__(self, plan: LogicalPlan, prefix: str) -> None:
+        self._prefix = prefix
+        self._waiting = {id(n) for part in parts(plan) if part.waits for n in part.nodes}
+        self._replayed: dict[int, Replayed] = {}
+        found = []
+        for number, node in enumerate(n for n in plan.nodes() if isinstance(n, Trigger)):
+            text, rows, context = self._rows(node.input, node.span)
+            text += f"\nselect {select_list(_results(rows, node.input))}, {rows.position}\n  from {rows.name}"
+            text += "\norder by _w, _s, _o"
+            name = f"{prefix}trigger_{number}"
+            replayed = self._replayed[id(node)] = Replayed(name, rows.late, rows.strict)
+            events = SparkQuery(f"events of {name}", text, context.expressions.constants.values, node.input.schema)
+            found.append(Replay(node, replayed, events))
+        self.replays = tuple(found)
+
+    def query(self, name: str, node: LogicalNode, span: Span, ordered: bool, limit: int | None) -> SparkQuery:
+        """The rows of an operator as a result."""
+        text, rows, context = self._rows(node, span)
+        text += f"\nselect {select_list(_results(rows, node))} from {rows.name}"
+        if ordered:
+            text += "\norder by _w, _s, _o"
+        if limit is not None:
+            text += f"\nlimit {int(limit)}"
+        return SparkQuery(name, text, context.expressions.constants.values, node.schema)
+
+    def _rows(self, root: LogicalNode, span: Span) -> tuple[str, Rows, Context]:
+        """The CTEs up to an operator, and its own."""
+        nodes = self._reached(root)
+        self._demand_small(nodes, span)
+        context = Context(self._prefix, self._replayed)
+        done: dict[int, Rows] = {}
+        ctes = []
+        for number, node in enumerate(nodes):
+            context.name, context.waits, context.steps = f"n{number}", id(node) in self._waiting, {}
+            below = tuple(done[id(i)] for i in self._inputs(node))
+            lowered = OPERATORS[node.operator](node, below, context)
+            strict = lowered.late and self._strict(node, below)
+            done[id(node)] = rows = Rows(context.name, len(node.schema), lowered.late, strict)
+            place = f", line {node.span.line}" if node.span.line else ""
+            steps = {**context.steps, rows.name: lowered.text}
+            ctes.append(f"-- {node.operator}{place}\n" + ",\n".join(f"{n} as (\n  {t}\n)" for n, t in steps.items()))
+        return "with\n" + ",\n".join(ctes), rows, context
+
+    def _inputs(self, node: LogicalNode) -> tuple[LogicalNode, ...]:
+        """What the text of an operator reads: a trigger's is a view."""
+        return () if id(node) in self._replayed else node.inputs
+
+    def _reached(self, root: LogicalNode) -> tuple[LogicalNode, ...]:
+        """The operators of one text, inputs first."""
+        kept, todo = {id(root)}, [root]
+        while todo:
+            new = [i for i in self._inputs(todo.pop()) if id(i) not in kept]
+            kept.update(id(i) for i in new)
+            todo += new
+        return tuple(n for n in topological([root]) if id(n) in kept)
+
+    def _strict(self, node: LogicalNode, below: tuple[Rows, ...]) -> bool:
+        """Whether a late row of a source that says `late = 'fail'` may be among the node's rows."""
+        if id(node) in self._replayed:
+            return self._replayed[id(node)].strict
+        return node.source.strict if node.source is not None else any(r.strict for r in below)
+
+    def _demand_small(self, nodes: tuple[LogicalNode, ...], span: Span) -> None:
+        """Refuse a plan that would be too large once every shared sub-plan is put in wherever it is read."""
+        size: dict[int, int] = {}
+        for node in nodes:
+            size[id(node)] = 1 + sum(size[id(i)] for i in self._inputs(node))
+        if size[id(nodes[-1])] > MAX_EXPANDED:
+            raise compile_error(
+                "CQ0901",
+                f"Spark would run {size[id(nodes[-1])]} operators for one result, more than {MAX_EXPANDED}, "
+                "because it computes a view again for each query that reads it",
+                span,
+                help="read each view fewer times, or use the native engine",
+            )
 
 
-def _strict(node: LogicalNode, done: Mapping[int, Rows]) -> bool:
-    """Whether a late row of a source that says `late = 'fail'` may be among the node's rows."""
-    if node.source is not None:
-        return node.source.strict
-    return any(done[id(i)].strict for i in node.inputs)
-
-
-def _demand_small(nodes: tuple[LogicalNode, ...], output: Output) -> None:
-    """Refuse a plan that would be too large once every shared sub-plan is put in wherever it is read."""
-    size: dict[int, int] = {}
-    for node in nodes:
-        size[id(node)] = 1 + sum(size[id(i)] for i in node.inputs)
-    if size[id(output.node)] > MAX_EXPANDED:
-        raise compile_error(
-            "CQ0901",
-            f"Spark would run {size[id(output.node)]} operators for {output.name}, more than {MAX_EXPANDED}, "
-            "because it computes a view again for each query that reads it",
-            output.span,
-            help="read each view fewer times, or use the native engine",
-        )
+def _results(rows: Rows, node: LogicalNode) -> list[str]:
+    return [to_result(c, t) for c, t in zip(rows.columns, node.schema.types, strict=True)]

@@ -12,11 +12,13 @@ from cq.lang.schema import Schema
 from cq.lang.types import TIMESTAMP, to_arrow
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.source import SourceDef
+from cq.spark.context import view_of
 from cq.spark.exchange import forget, query, to_spark
 from cq.spark.expressions import Expressions
 from cq.spark.ingest import Admission, admit, from_view, parts, stored_type
-from cq.spark.lower import lower
+from cq.spark.lower import lower, lower_triggers
 from cq.spark.position import column_names, micros
+from cq.spark.replay import SerialLoop, replay
 from cq.spark.session import open_session
 from cq.spark.user_functions import register_functions
 
@@ -30,17 +32,20 @@ def run_spark(
     inputs: Mapping[str, pa.Table],
     *,
     ordered: bool = False,
+    loop: SerialLoop | None = None,
     session: SparkSession | None = None,
 ) -> dict[str, pa.Table]:
     """The result of every output, by name, for whole inputs by source name.
 
     inputs: the rows of each source in order, with its declared columns.  ordered: whether rows come in the order of
-    their positions; without it in any order.  session: by default the session of this process, opened if there is none.
+    their positions; without it in any order.  loop: what takes the events of triggers, where there are any.
+    session: by default the session of this process, opened if there is none.
     A data error is raised as `DataError`, without the rows before it; a plan Spark cannot run as `CompileError`.
     """
     lower(plan)  # refuses what Spark cannot run before a JVM is started
     session = session if session is not None else open_session()
-    views: dict[str, str] = {}
+    prefix = f"cq_{uuid.uuid4().hex}_"
+    views: list[str] = []
     register_functions(session, plan)
     try:
         for part in parts(plan):
@@ -51,11 +56,15 @@ def run_spark(
             times = {s.name: _event_times(session, s, tables[s.name]) for s in part.sources}
             admitted = admit(part.sources, times)
             for source in part.sources:
-                views[source.name] = view = f"cq_{uuid.uuid4().hex}"
-                to_spark(session, _numbered(tables[source.name], admitted[source.name]), view)
-        return {q.name: _result(query(session, q.text, q.constants), q.schema) for q in lower(plan, views, ordered)}
+                views.append(view_of(source, prefix))
+                to_spark(session, _numbered(tables[source.name], admitted[source.name]), views[-1])
+        for trigger in lower_triggers(plan, prefix):
+            assert loop is not None, "a plan with triggers needs a loop"
+            views.append(trigger.rows.view)
+            replay(session, trigger, loop)
+        return {q.name: _result(query(session, q.text, q.constants), q.schema) for q in lower(plan, prefix, ordered)}
     finally:
-        for view in views.values():
+        for view in views:
             forget(session, view)
 
 

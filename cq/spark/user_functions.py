@@ -6,16 +6,15 @@ A worker gets the function itself, not the name of its module, so that the modul
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cq.lang.expressions import Call, walk
 from cq.lang.functions import Failure
 from cq.lang.functions.spark_text import spark_type
-from cq.lang.functions.user import UserFunction, UserScalar
+from cq.lang.functions.user import UserFunction
 from cq.lang.types import to_arrow
 from cq.planner.plan.logical import LogicalPlan
-from cq.planner.plan.source import sources_of
+from cq.planner.plan.user_calls import user_calls
 from cq.spark.session import spark_errors
 
 if TYPE_CHECKING:
@@ -26,20 +25,10 @@ if TYPE_CHECKING:
 def register_functions(session: SparkSession, plan: LogicalPlan) -> None:
     """The session knows every function of the user that the plan calls."""
     known = set()
-    for function in user_functions(plan):
+    for function, _ in user_calls(plan):
         if function.spark_name not in known:
             known.add(function.spark_name)
             _register(session, function)
-
-
-def user_functions(plan: LogicalPlan) -> Iterator[UserFunction]:
-    """Every function of the user that the plan calls, as often as it does."""
-    nodes = plan.nodes()
-    times = [s.event_time for s in sources_of(nodes) if s.event_time is not None]
-    for expr in [*(e for node in nodes for e, _ in node.expressions()), *times]:
-        for e in walk(expr):
-            if isinstance(e, Call) and isinstance(e.function, UserScalar):
-                yield e.function.made_of
 
 
 def _register(session: SparkSession, function: UserFunction) -> None:

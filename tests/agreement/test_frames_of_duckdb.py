@@ -73,3 +73,31 @@ def test_window_functions_give_what_duckdb_gives(partition: str, order: str) -> 
         calls += ["LEAD(v)", "LEAD(k, 2, '-') ", "LEAD(id, 0)", "NTILE(4)", "NTILE(100)", "LAST_VALUE(k IGNORE NULLS)"]
     items = ", ".join(f"{call} OVER ({partition}ORDER BY {order}) AS c{n}" for n, call in enumerate(calls))
     assert len(agreed_rows(STREAM, f"SELECT id, {items} FROM s", {"s": table()})) == 80
+
+
+NESTED = (
+    "NTH_VALUE(id, 3) OVER w AS third, NTH_VALUE(v, 2 IGNORE NULLS) OVER w AS second, COUNT(DISTINCT v) OVER w AS n, "
+    "SUM(DISTINCT v) FILTER (WHERE id % 3 > 0) OVER w AS s, MEDIAN(v) OVER w AS m, STRING_AGG(k, ',') OVER w AS texts"
+)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "PARTITION BY k ORDER BY id",
+        "ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 2 PRECEDING",
+        "PARTITION BY k ORDER BY v DESC NULLS LAST, id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+        "ORDER BY id DESC RANGE BETWEEN UNBOUNDED PRECEDING AND 5 FOLLOWING",
+    ],
+)
+def test_calls_made_of_other_calls_give_what_duckdb_gives(frame: str) -> None:
+    query = f"SELECT id, {NESTED}, ROW_NUMBER() OVER (ORDER BY v, id) AS r FROM s WINDOW w AS ({frame})"
+    assert len(agreed_rows(STREAM, query.replace("BY v, id", "BY v NULLS FIRST, id"), {"s": table()})) == 80
+
+
+@pytest.mark.parametrize(
+    "frame", ["ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING", "RANGE BETWEEN 4 PRECEDING AND 3 PRECEDING"]
+)
+def test_the_nth_value_of_a_frame_that_moves_is_that_of_duckdb(frame: str) -> None:
+    query = f"SELECT id, NTH_VALUE(k, 2) OVER (PARTITION BY v ORDER BY id {frame}) AS second FROM s"
+    assert len(agreed_rows(STREAM, query, {"s": table()})) == 80

@@ -175,6 +175,19 @@ def test_a_time_that_python_has_not_is_a_fault() -> None:
     assert prepared.native(WAYS[-1]) == prepared.reference()
 
 
+def test_check_says_what_is_left_to_python_and_why() -> None:
+    query = cq.sql(
+        "SELECT risk(1.0, n) AS a, shout('a', DATE '2024-01-01') AS b, either(n, 1) AS c FROM s",
+        functions=EVERY,
+        s=[{"n": 1}],
+    )
+    found = {d.message for d in query.check() if d.code == "CQ0903"}
+    assert found == {
+        "Python is called for each value of shout(): values of VARCHAR are Python objects",
+        "Python is called for each value of either(): it sees or returns NULL",
+    }
+
+
 # -- giving functions --------------------------------------------------------------------------------------------------
 
 

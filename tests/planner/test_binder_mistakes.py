@@ -70,6 +70,11 @@ NAMES = {
     "options_of_another_system": "CREATE TABLE s (k BIGINT) WITH ('connector' = 'kafka', 'topic' = 's');\n"
     "CREATE TABLE t (k BIGINT) WITH ('connector' = 'filesystem', 'path' = 's.csv');\n"
     "CREATE SINK o WITH ('connector' = 'blackhole');",
+    "windows_of_late_rows": "CREATE STREAM s (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (late = 'stream:old');\n"
+    "SELECT window_end, COUNT(*) AS n FROM TUMBLE(old, ts, INTERVAL '1' MINUTE) GROUP BY window_end;",
+    "late_rows_without_a_watermark": "CREATE STREAM s (k BIGINT) WITH (late = 'stream:old'); SELECT k FROM old;",
+    "late_rows_under_a_name_taken": "CREATE STREAM s (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts) "
+    "WITH (late = 'stream:s'); SELECT k FROM s;",
     "every_wrong_option": "CREATE STREAM s (k BIGINT) WITH (path = 's.csv', format = 'jsn', hdr = true, late = 'no');",
     "unknown_stream": BID + "SELECT * FROM bids;",
     "sink_read": BID + "CREATE SINK out WITH (connector = 'stdout');\nSELECT * FROM out;",
@@ -194,7 +199,7 @@ OVER_AND_JOINS = {
                 "LEAD(price IGNORE NULLS) OVER (ORDER BY ts)",
                 "CUME_DIST() OVER (ORDER BY ts ROWS 1 PRECEDING)",
                 "PERCENT_RANK(price) OVER (ORDER BY ts)",
-                "NTH_VALUE(price, 2) OVER (ORDER BY ts)",
+                "NTH_VALUE(price, auction) OVER (ORDER BY ts)",
             ]
         )
     ),
@@ -356,6 +361,20 @@ JOINS |= {
 }
 
 SUB_QUERIES = {
+    "lateral": BID
+    + SALE
+    + "".join(
+        f"CREATE VIEW v{n} AS SELECT price FROM bid {join};\n"
+        for n, join in enumerate(
+            [
+                "FULL JOIN LATERAL (SELECT wait FROM sale WHERE sale.auction = bid.auction) AS l ON TRUE",
+                "LEFT JOIN LATERAL (SELECT wait FROM sale WHERE sale.auction = bid.auction) AS l ON wait > 1",
+                ", LATERAL (SELECT DISTINCT wait FROM sale WHERE sale.auction = bid.auction) AS l",
+                ", LATERAL (SELECT wait + price AS w FROM sale WHERE sale.auction = bid.auction) AS l",
+                ", LATERAL (SELECT wait FROM sale WHERE sale.ts <= bid.ts ORDER BY sale.ts DESC LIMIT 1) AS l",
+            ]
+        )
+    ),
     "exists_in_join": BID + SALE + "SELECT price FROM bid JOIN sale ON EXISTS (SELECT 1 FROM sale);",
     "value_of_several_rows": BID
     + SALE

@@ -19,6 +19,7 @@ from cq.planner.binding.binder import bind
 from cq.planner.operators import Scan
 from cq.planner.plan.logical import LogicalPlan
 from cq.reference.engine import run
+from cq.reference.operators.trigger import replayed
 from cq.spark.run import run_spark
 
 Rows = list[tuple[Any, ...]]
@@ -59,7 +60,9 @@ def physical(values: pa.ChunkedArray, type_: DataType) -> list[Any]:
 def on_spark(plan: LogicalPlan, inputs: Mapping[str, Rows], ordered: bool = True) -> dict[str, Rows]:
     """The rows of every output, as Spark computes them."""
     sources = {n.source.name: n.source for n in plan.nodes() if isinstance(n, Scan)}
-    results = run_spark(plan, {n: table(s.fields, inputs[n]) for n, s in sources.items()}, ordered=ordered)
+    results = run_spark(
+        plan, {n: table(s.fields, inputs[n]) for n, s in sources.items()}, ordered=ordered, loop=replayed
+    )
     out = {}
     for o in plan.outputs:
         fields = o.node.schema.fields

@@ -1,7 +1,7 @@
-"""Calls of the user's functions: arguments into a record, a call by address, the result out of it.
+"""Calls of the user's functions: as code of the stage where their bodies are plain, else by asking Python.
 
-Code of the function's own stands behind the first address, if there is any: where it cannot say what Python would, it
-answers so, and Python itself, behind the second address, is asked (`cq.runtime.layout.job.UserCall`).
+Code says when it does not know what Python would do (`plain_python`), and then Python is asked for this row: arguments
+go into a record, a call by address, the result comes out of it (`cq.runtime.layout.job.UserCall`).
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 
 from cq.codegen.expressions.forms import Strict, form, no_memory
-from cq.codegen.values import Scope, Val, value_words
+from cq.codegen.expressions.plain_python import Unfit, native_form
+from cq.codegen.values import Constants, Scope, Val, value_words
 from cq.codegen.writer import expr
 from cq.lang.expressions import Call, Cast, Expr
-from cq.lang.functions.user import FORM, UserScalar
+from cq.lang.functions.user import FORM, UserFunction, UserScalar
 from cq.lang.types import Kind, Physical
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.job import UserCall
@@ -24,9 +25,23 @@ _FAILURES = (
 )
 
 
+def is_user_call(e: Expr) -> bool:
+    """Whether an expression is a call of a function of the user."""
+    return isinstance(e, Call) and isinstance(e.function, UserScalar)
+
+
+def why_python(function: UserFunction) -> str:
+    """Why kernels ask Python for every value of a function; empty where its body is compiled."""
+    try:
+        native_form(function, Constants(), "user0")
+    except Unfit as why:
+        return str(why)
+    return ""
+
+
 def takes_step_bytes(e: Expr) -> bool:
     """Whether an expression takes bytes that live for one step: for a text it makes, or for such a record."""
-    if isinstance(e, Call) and isinstance(e.function, UserScalar):
+    if is_user_call(e):
         return True
     return isinstance(e, Call | Cast) and e.type.physical is Physical.BYTES
 
@@ -35,6 +50,38 @@ def takes_step_bytes(e: Expr) -> bool:
 def _user_function(scope: Scope, call: Strict) -> None:
     assert isinstance(call.node, Call) and isinstance(call.node.function, UserScalar)
     made = UserCall(scope.constants.user_function(call.node.function.made_of), call.node.function.made_of)
+    native = _native(scope, made)
+    if native is None:
+        _ask_python(scope, call, made)
+        return
+    fault, value = scope.writer.fresh("fault"), scope.writer.fresh("v")
+    arguments = [expr("pick(V, 1, 0)", V=a.it) if a.type.kind is Kind.BOOLEAN else a.it for a in call.args]
+    called = ast.Call(ast.Name(native, ast.Load()), [ast.Name("constants", ast.Load()), *arguments], [])
+    targets = ast.Tuple([ast.Name(n, ast.Store()) for n in (fault, value)], ast.Store())
+    scope.writer.here().append(ast.Assign([targets], called, lineno=0))
+    call.give(scope, expr("V != 0", V=value) if call.type.kind is Kind.BOOLEAN else expr("V", V=value))
+    with scope.when(expr("F != 0", F=fault)):
+        _ask_python(scope, call, made)
+
+
+def _native(scope: Scope, made: UserCall) -> str | None:
+    """The name of the function as code of the stage, which has it then; None where its body cannot be."""
+    prefix = f"user{made.word}"
+    name = f"{prefix}_0"
+    if name in scope.writer.signatures:
+        return name
+    try:
+        native = native_form(made.function, scope.constants, prefix)
+    except Unfit:
+        return None
+    for definition, signature in native.functions:
+        scope.writer.adopt(definition, signature)
+    assert native.name == name
+    return name
+
+
+def _ask_python(scope: Scope, call: Strict, made: UserCall) -> None:
+    """The result is what the Python function gives."""
     record = scope.let(expr("step_bytes(state, SIZE)", SIZE=8 * made.words), "record")
     no_memory(scope, call, expr("R == 0", R=record))
     for number, argument in enumerate(call.args):
@@ -43,10 +90,8 @@ def _user_function(scope: Scope, call: Strict) -> None:
         if made.function.sees_null:
             null = 0 if argument.null is None else expr("pick(N, 1, 0)", N=argument.null)
             scope.writer.code("st_i64(R, W, V)", R=record, W=made.null(number), V=null)
-    status = scope.writer.let(expr("call2(ld_i64(constants, W), state, R)", W=made.word, R=record), "status")
+    status = scope.let(expr("call2(ld_i64(constants, W), state, R)", W=made.word, R=record), "status")
     with scope.when(expr("S != 0", S=status)):
-        again = expr("call2(ld_i64(constants, W), state, R)", W=made.word + 1, R=record)
-        scope.writer.set(status, again)
         no_memory(scope, call, expr("S == CODE", S=status, CODE=ErrorCode.NO_MEMORY))
         for code, cause in _FAILURES:
             with scope.when(expr("S == CODE", S=status, CODE=code)):

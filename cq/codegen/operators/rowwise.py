@@ -1,4 +1,4 @@
-"""filter, project, union, rows_of: operators that keep nothing."""
+"""filter, late_rows, project, union, rows_of: operators that keep nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import partial
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, computed, consumes
 from cq.codegen.values import Row, Scope, Val, is_true
+from cq.codegen.writer import expr
 from cq.lang.expressions import And, Call, Column, Expr, IsNull, Literal, walk
 from cq.lang.types import Physical
 from cq.planner.operators import Filter, Project, UnionAll
@@ -31,6 +32,14 @@ def consume_filter(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         flow.keep = scope.guard = None
         return
     with scope.when(passes):
+        flow.deliver(node, row)
+
+
+@consumes("late_rows", copies_text=False)
+def consume_late_rows(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
+    """A row of a source comes with its lateness."""
+    assert flow.late is not None, "a row of a source without its lateness"
+    with flow.scope.when(expr("L != 0", L=flow.late)):
         flow.deliver(node, row)
 
 

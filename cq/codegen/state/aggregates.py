@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from cq.codegen.expressions.arrays import order_of
 from cq.codegen.expressions.emit import emit
 from cq.codegen.expressions.forms import stored_parts
+from cq.codegen.expressions.user import is_user_call
 from cq.codegen.expressions.wide import is_wide
 from cq.codegen.state.aggregate_parts import (
     AllBits,
@@ -46,7 +47,7 @@ from cq.codegen.state.shape_parts import FloatProduct, Shape
 from cq.codegen.values import Row, Scope, Val, any_null, default_parts, is_true
 from cq.codegen.writer import expr
 from cq.lang.aggregates.pairs import GREATEST_SQUARE, LEAST_SQUARE
-from cq.lang.expressions import can_fail
+from cq.lang.expressions import can_fail, walk
 from cq.lang.types import BIGINT, Kind
 from cq.planner.plan.calls import AggregateCall
 from cq.records import dataclass, field
@@ -117,6 +118,10 @@ class Parts:
         the first row of a value.
         """
         for part in self.parts:
+            if part.filter is None:
+                for arg in part.args:
+                    if any(map(is_user_call, walk(arg))):
+                        emit(scope, row, arg)  # once for all parts: it may ask Python
             with scope.block():
                 self._add(scope, e, row, part, arrival, once)
 

@@ -28,6 +28,7 @@ USER_FAILURES = ("CQ0705", "CQ0706", "CQ0708")
 # what a function may take and return
 USER_KINDS = frozenset(Kind) - {Kind.NULL, Kind.ARRAY, Kind.INTERVAL_MONTH}
 
+_AS_IN_PYTHON = USER_KINDS - {Kind.DATE, Kind.TIMESTAMP, Kind.INTERVAL, Kind.DECIMAL}  # values are the same
 _DAY_0 = datetime.date(1970, 1, 1).toordinal()
 _MOMENT_0 = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -88,7 +89,8 @@ class UserFunction:
         for value, slot in zip(values, self.parameters, strict=True):
             if value is None and not slot.optional:
                 return None
-            given.append(None if value is None else self._taken(value, slot.type))
+            plain = value is None or slot.type.kind in _AS_IN_PYTHON
+            given.append(value if plain else self._taken(value, slot.type))
         try:
             made = self.function(*given)
         except Exception as error:

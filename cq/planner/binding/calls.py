@@ -19,7 +19,8 @@ from cq.planner.binding.array_keys import demand_plain_key
 from cq.planner.binding.collecting import collection, is_collection
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.frames import Bounds, frame_of, is_whole, within
+from cq.planner.binding.frames import RUNNING_FRAME, Bounds, frame_of, is_whole, within
+from cq.planner.binding.nested_overs import nested
 from cq.planner.binding.order_keys import distinct_keys, order_key
 from cq.planner.binding.scope import Hole, Room
 from cq.planner.binding.window_functions import expanded
@@ -88,6 +89,7 @@ class SelectCalls:
 
     window: whether the FROM or the GROUP BY makes windows; group_window: the call in GROUP BY that does.
     of_nothing: whether there is a group that may have no rows, whose aggregates are NULL.
+    nesting: how many calls with OVER are being bound as calls of others.
     """
 
     named_windows: Mapping[str, ast.WindowSpec]
@@ -96,6 +98,7 @@ class SelectCalls:
     of_nothing: bool = False
     aggregates: list[AggregateCall] = field(default_factory=list)
     overs: list[OverCall] = field(default_factory=list)
+    nesting: int = 0
     values: list[SubQuery] = field(default_factory=list)
     sub_query: Callable[[ast.Query, ExprBinder], SubQuery] | None = None
 
@@ -267,7 +270,15 @@ class SelectCalls:
         made = expanded(node, spec)
         if made is not None:
             return binder.bind(made)
-        inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=False, queries=False))
+        made = nested(node, spec)
+        if made is not None:
+            self.nesting += 1
+            try:
+                return binder.bind(made)
+            finally:
+                self.nesting -= 1
+        nests = self.nesting > 0
+        inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=nests, queries=False))
         call: Lag | AggregateCall | Rank
         whole, frame = False, None
         if node.name == "lag":
@@ -298,9 +309,12 @@ class SelectCalls:
         if node.distinct and not whole:
             raise compile_error(
                 "CQ0501",
-                "DISTINCT in a running OVER is not supported yet",
+                "DISTINCT in a frame that rows leave is not supported yet",
                 node.span,
-                help="COUNT(DISTINCT x) works over a whole partition, OVER (PARTITION BY k), and in a window",
+                help=(
+                    f"it works from the first row on: {RUNNING_FRAME}",
+                    "and in windows of event time: GROUP BY window_start, window_end",
+                ),
             )
         call = self.aggregate(node, inside)  # its arguments may hold aggregates of the group: holes, filled first
         return call if frame is None else within(call, frame)
@@ -478,13 +492,7 @@ def order_of(spec: ast.WindowSpec, inside: ExprBinder) -> tuple[OrderKey, ...]:
 
 
 def _no_such_window_function(node: ast.Call) -> Exception:
-    name = node.name.upper()
-    if node.name in OVER_ONLY:
-        nth = "FIRST_VALUE(x) FILTER (WHERE n = 3) OVER (…), where n numbers the rows in a derived table"
-        return compile_error(
-            "CQ0501", f"{name} OVER is not supported yet", node.span, help=f"for the third row write {nth}"
-        )
-    known = ("LAG", "LEAD", "ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE")
+    known = ("LAG", "LEAD", "NTH_VALUE", "ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE")
     return compile_error(
         "CQ0205",
         f'there is no window function "{node.name}"',

@@ -1,7 +1,9 @@
-"""ARRAY_AGG and STRING_AGG with ORDER BY or DISTINCT: functions of the arrays of all values, and of what orders them.
+"""ARRAY_AGG, STRING_AGG, FIRST and LAST with ORDER BY or DISTINCT: functions of the arrays of all values, and of
+what orders them.
 
 ARRAY_AGG(DISTINCT x ORDER BY y, z) is ARRAY_DISTINCT(ARRAY_ORDER(ARRAY_ORDER(xs, zs, …), ARRAY_ORDER(ys, zs, …), …)),
-xs being ARRAY_AGG(x) and so on: equal keys leave the elements as they are. STRING_AGG is ARRAY_TO_STRING of that.
+xs being ARRAY_AGG(x) and so on: equal keys leave the elements as they are. STRING_AGG is ARRAY_TO_STRING of that,
+FIRST its first element and LAST its last.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from cq.planner.binding.order_keys import order_key
 from cq.records import replace
 
 COLLECTING = ("array_agg", "string_agg")
+AT_THE_END = {"first": "1", "last": "-1"}  # the number of the element in the ordered array
 Collect = Callable[[ast.Call], Expr]
 """The value of an aggregate call without ORDER BY and DISTINCT."""
 
@@ -27,7 +30,9 @@ def is_collection(node: ast.Call) -> bool:
     """Whether the call is one that `collection` binds."""
     entry = lookup(node.name)
     asked = node.order_by or node.within or node.distinct
-    return bool(asked) and entry is not None and entry.name in COLLECTING and node.over is None
+    if not asked or entry is None or node.over is not None:
+        return False
+    return entry.name in COLLECTING or (entry.name in AT_THE_END and not node.distinct and not node.within)
 
 
 def collection(node: ast.Call, inside: ExprBinder, binder: ExprBinder, collect: Collect) -> Expr:
@@ -43,6 +48,10 @@ def collection(node: ast.Call, inside: ExprBinder, binder: ExprBinder, collect: 
     value = _ordered(items, (*node.within, *node.order_by), inside, binder, collect)
     if node.distinct:
         value = binder.call("array_distinct", [value], node.span, [node])
+    if entry.name in AT_THE_END:
+        number = ast.NumberLiteral(AT_THE_END[entry.name].lstrip("-"), span=node.span)
+        place = ast.Unary("-", number, span=node.span) if entry.name == "last" else number
+        value = binder.call("element_at", [value, inside.bind(place)], node.span, [node, place])
     if separator is not None:
         value = binder.call("array_to_string", [value, separator], node.span, [node, node])
     return value

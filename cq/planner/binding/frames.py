@@ -117,7 +117,8 @@ def _amount(offset: Literal, fits: DataType | None) -> int | None:
         unit = DAY_US if fits.kind is Kind.DATE else 1
         whole = offset.type.kind is Kind.INTERVAL and offset.value % unit == 0
         return int(offset.value) // unit if whole else None
-    if common_type(offset.type, fits) != fits:
+    exact = offset.type.is_integer or (offset.type.kind is Kind.DECIMAL and common_type(offset.type, fits) == fits)
+    if not exact:
         return None
     value = folded(convert(offset, fits))
     return int(value.value) if isinstance(value, Literal) else None

@@ -10,7 +10,16 @@ from cq.planner.binding.calls import OverCall, Rank, SelectCalls
 from cq.planner.binding.made import aggregate_call, column, compared, integer
 from cq.planner.binding.scope import Hole, Relation, Room, SessionWindow, holes_of
 from cq.planner.binding.traits import origin, window_bound
-from cq.planner.operators import Aggregate, Filter, Lag, SessionAggregate, Window, WindowAggregate, WindowKind
+from cq.planner.operators import (
+    Aggregate,
+    AssignWindows,
+    Filter,
+    Lag,
+    SessionAggregate,
+    Window,
+    WindowAggregate,
+    WindowKind,
+)
 from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
@@ -112,9 +121,17 @@ def _in_window(
     keys = _distinct_keys(e for e in group if not holes_of(e, Room.WINDOW))
     if isinstance(window, SessionWindow):
         return _session(node, window, keys, calls.aggregates, items, span)
-    if window.kind is not WindowKind.TUMBLE:
-        refuse_merging(calls.aggregates, window.kind.name)
+    if window.kind is not WindowKind.TUMBLE and any(a.distinct or not a.function.merges for a in calls.aggregates):
+        node, window = _put_into_windows(node, window, span)
     return _window_aggregate(node, window, keys, {}, calls.aggregates, items, span)
+
+
+def _put_into_windows(node: LogicalNode, window: Window, span: Span) -> tuple[LogicalNode, Window]:
+    """The rows once for each window that holds them, and these windows: a state for each window needs no merging."""
+    first = len(node.schema)
+    rows = AssignWindows(node, window, span=span)
+    end = next(t for t in rows.schema.times if t.column == first + WINDOW_END)
+    return rows, Window(WindowKind.ATTACHED, end, start_column=first + WINDOW_START)
 
 
 def _in_attached_window(
@@ -269,7 +286,10 @@ def refuse_merging(aggregates: Sequence[AggregateCall], window: str) -> None:
                 "CQ0502",
                 f"{a.function.name.upper()}({'DISTINCT ' * a.distinct}…) in {window} is not supported yet",
                 a.span,
-                help="it works in TUMBLE",
+                help=(
+                    "it works in TUMBLE, HOP and CUMULATE",
+                    "of a file: number the sessions with LAG and a running SUM, and group by that number",
+                ),
             )
 
 

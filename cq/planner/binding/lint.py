@@ -12,6 +12,7 @@ from cq.grammar import ast
 from cq.lang.expressions import Call, Cast, Expr, Literal, walk
 from cq.planner.binding.binder import BoundScript
 from cq.planner.binding.fan_out import many_copies
+from cq.planner.binding.late_streams import late_name
 from cq.planner.binding.traits import one_row
 from cq.planner.operators import Filter, Join, SemiJoin
 from cq.planner.plan.fold import folded
@@ -99,7 +100,7 @@ def _unread(script: ast.Script) -> Iterator[Diagnostic]:
     read = set(_names_read(script.statements))
     written = {n.target for n in _within(script.statements) if isinstance(n, ast.Insert)}
     for s in script.statements:
-        if isinstance(s, ast.CreateRelation) and s.name not in read:
+        if isinstance(s, ast.CreateRelation) and not {s.name, late_name(s)} & read:
             yield _warning("CQ0201", f'stream "{s.name}" is never read', s.name_span, *_READ_IT)
         if isinstance(s, ast.CreateSink) and s.name not in written:
             help = f"write to it: INSERT INTO {s.name} SELECT …, or remove it"

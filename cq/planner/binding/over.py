@@ -17,12 +17,12 @@ from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, Kind, Physical
 from cq.planner.binding.calls import OverCall, Rank
 from cq.planner.binding.frames import RUNNING_FRAME, Bounds, is_ranged
 from cq.planner.binding.made import aggregate_call, column, compared, differ, integer
-from cq.planner.binding.scope import Hole, Room
+from cq.planner.binding.scope import Hole, Room, holes_of
 from cq.planner.binding.sorting import closing_times, sorted_within
 from cq.planner.operators import Aggregate, Frame, Frames, Join, Lag, OrderKey, Over, Unit
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
-from cq.records import dataclass
+from cq.records import dataclass, replace
 
 Spec = tuple[tuple[Expr, ...], tuple[OrderKey, ...], bool, Bounds | None]
 """What calls share that one operator computes: partition, order, whether they are of the whole partition, frame."""
@@ -30,21 +30,53 @@ Call = Lag | AggregateCall | Rank
 
 
 def add_overs(node: LogicalNode, overs: Sequence[OverCall]) -> tuple[LogicalNode, Callable[[Expr], Expr]]:
-    """`node` with the columns of all OVER calls added, and what puts those columns into their holes."""
+    """`node` with the columns of all OVER calls added, and what puts those columns into their holes.
+
+    Calls in whose arguments others stand have their turn when these are there.
+    """
     columns: dict[int, Column] = {}
-    specs = dict.fromkeys((o.partition, o.order, o.whole, o.frame) for o in overs)
-    orders = list(dict.fromkeys(s[:2] for s in specs))
-    ordered = {s[:2] for s in specs if not s[2] and (s[1] or _turn(node, s) > AT_ITS_TIME)}
-    rows = _Rows(node, node, several=len(ordered) > 1)
-    for spec in sorted(specs, key=lambda s: (_turn(node, s), orders.index(s[:2]))):
-        mine = [i for i, o in enumerate(overs) if (o.partition, o.order, o.whole, o.frame) == spec]
-        places = rows.add(spec, [overs[i].call for i in mine], overs[mine[0]].span)
-        columns |= {i: column(rows.node, place) for i, place in zip(mine, places, strict=True)}
 
     def fill(expr: Expr) -> Expr:
         return transform(expr, lambda e: columns[e.index] if isinstance(e, Hole) and e.room is Room.OVER else e)
 
+    specs = dict.fromkeys((o.partition, o.order, o.whole, o.frame) for o in overs)
+    orders = list(dict.fromkeys(s[:2] for s in specs))
+    ordered = {s[:2] for s in specs if not s[2] and (s[1] or _turn(node, s) > AT_ITS_TIME)}
+    rows = _Rows(node, node, several=len(ordered) > 1)
+    levels = _levels(overs)
+    for level in range(max(levels, default=-1) + 1):
+        for spec in sorted(specs, key=lambda s: (_turn(node, s), orders.index(s[:2]))):
+            mine = [
+                i for i, o in enumerate(overs)
+                if (o.partition, o.order, o.whole, o.frame) == spec and levels[i] == level
+            ]  # fmt: skip
+            if mine:
+                calls = [_filled(overs[i], fill) for i in mine]
+                places = rows.add(spec, calls, overs[mine[0]].span, above_others=level > 0)
+                columns |= {i: column(rows.node, place) for i, place in zip(mine, places, strict=True)}
     return rows.node, fill
+
+
+def _levels(overs: Sequence[OverCall]) -> list[int]:
+    """How many calls stand in each other in the arguments of each; those of a call are before it."""
+    levels: list[int] = []
+    for over in overs:
+        inner = [h.index for e in _arguments(over) for h in holes_of(e, Room.OVER)]
+        levels.append(max((levels[i] + 1 for i in inner), default=0))
+    return levels
+
+
+def _arguments(over: OverCall) -> Sequence[Expr]:
+    if isinstance(over.call, AggregateCall):
+        return over.call.expressions
+    return (over.call.arg,) if isinstance(over.call, Lag) else ()
+
+
+def _filled(over: OverCall, fill: Callable[[Expr], Expr]) -> Call:
+    """The call with columns in the holes of the calls inside it."""
+    if isinstance(over.call, AggregateCall):
+        return over.call.map(fill)
+    return replace(over.call, arg=fill(over.call.arg)) if isinstance(over.call, Lag) else over.call
 
 
 AT_ONCE, AT_ITS_TIME, LATER, SORTED, WHOLE = range(5)
@@ -79,11 +111,13 @@ class _Rows:
     sorted: bool = False
     number: OrderKey | None = None
 
-    def add(self, spec: Spec, calls: Sequence[Call], span: Span) -> list[int]:
-        """Compute the calls of a spec; their columns."""
+    def add(self, spec: Spec, calls: Sequence[Call], span: Span, above_others: bool) -> list[int]:
+        """Compute the calls of a spec; their columns. above_others: they read columns of other calls, and it makes no
+        difference in which order their rows are."""
         partition, order, whole, bounds = spec
         if whole:
-            self.node = _of_whole_partitions(self.node, self.arrived, partition, calls, span)
+            arrived = self.node if above_others else self.arrived
+            self.node = _of_whole_partitions(self.node, arrived, partition, calls, span)
             return list(range(len(self.node.schema) - len(calls), len(self.node.schema)))
         if bounds is not None and not bounds.rows and not order:
             raise compile_error(

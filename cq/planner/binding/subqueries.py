@@ -50,6 +50,10 @@ INSIDE = Clause(
 )
 SOUGHT = "the value that IN looks for"
 VALUE = Clause("a sub-query that is a value", aggregates=True)
+UNEQUAL = (
+    "a sub-query that is a value can only be compared with the query around it by =",
+    "join the two with this condition, and GROUP BY the columns of the query around",
+)
 Above = Callable[[Expr], Expr]
 """What an expression over the FROM is over the rows that a condition is tested on: those of groups, in HAVING."""
 
@@ -420,7 +424,7 @@ def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> Value:
     nothing = transform(value, lambda e: _of_nothing(e, calls))
     if not calls.aggregates or columns_of(nothing):
         raise _several_rows(query)
-    sides = [_sides(a, relation, outer) for a in inside.about]
+    sides = [equality(a, relation, outer, UNEQUAL) for a in inside.about]
     keys = tuple(mine for mine, _ in sides)
     names = [f"key{i}" for i, _ in enumerate(keys, 1)]
     items = (ast.SelectItem(item, "value"), *(ast.SelectItem(k, n) for k, n in zip(keys, names, strict=True)))
@@ -446,19 +450,18 @@ def _of_nothing(e: Expr, calls: SelectCalls) -> Expr:
     return Literal(e.type, value is None, value, span=e.span)
 
 
-def _sides(node: ast.Expr, inner: Relation, outer: Relation) -> tuple[ast.Expr, ast.Expr]:
-    """What an equality compares: a value of the sub-query, one of the query around it."""
+def equality(
+    node: ast.Expr, inner: Relation, outer: Relation, otherwise: tuple[str, str]
+) -> tuple[ast.Expr, ast.Expr]:  # fmt: skip
+    """What an equality compares: a value of the sub-query, one of the query around it. otherwise: what CQ0502 says of
+    any other condition, and its way out."""
     if isinstance(node, ast.Binary) and node.op == "=":
         for mine, theirs in ((node.left, node.right), (node.right, node.left)):
             of_mine, of_theirs = list(_references(mine)), list(_references(theirs))
             if of_mine and all(finds(inner, r) for r in of_mine) and all(_is_outer(r, inner, outer) for r in of_theirs):
                 return mine, theirs
-    raise compile_error(
-        "CQ0502",
-        "a sub-query that is a value can only be compared with the query around it by =",
-        node.span,
-        help="join the two with this condition, and GROUP BY the columns of the query around",
-    )
+    message, help = otherwise
+    raise compile_error("CQ0502", message, node.span, help=help)
 
 
 # ----------------------------------------------------------------------------------------------------------- mistakes

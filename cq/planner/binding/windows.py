@@ -15,7 +15,7 @@ from cq.planner.binding.calls import WINDOW_FIELDS, window_hole
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.literals import bind_interval, in_days
 from cq.planner.binding.scope import Hole, PendingWindow, Relation, Room, SessionWindow, Visible
-from cq.planner.operators import AssignWindows, Join, Scan, SemiJoin, Window, WindowKind
+from cq.planner.operators import AssignWindows, Join, LateRows, Scan, SemiJoin, Window, WindowKind
 from cq.planner.operators.joined import UntimedJoin
 from cq.planner.operators.window import WINDOW_COLUMNS
 from cq.planner.plan.fold import folded
@@ -367,6 +367,10 @@ def no_event_time(relation: Relation, name: str, span: Span, is_time: bool, what
             label="not an event time",
             help=(_declaring_time(missing, column), "cq schema FILE prints the CREATE STREAM of a file"),
         )
+    if any(isinstance(n, LateRows) for n in topological([relation.node])):
+        cause = f"late rows have no event time: what {what} would give them to is closed"
+        way = f"their time is a value like any other: GROUP BY DATE_TRUNC('minute', {name})"
+        return compile_error("CQ0402", cause, span, help=way)
     joins = [n for n in topological([relation.node]) if isinstance(n, UntimedJoin)]
     joined = any(isinstance(n, Join) for n in joins)
     asked = any(isinstance(n, SemiJoin) or not n.left_keys for n in joins)

@@ -7,6 +7,7 @@ from cq.planner.operators.filter import Filter
 from cq.planner.operators.frames import Frame, Frames, Unit
 from cq.planner.operators.interval_join import IntervalJoin
 from cq.planner.operators.join import Join
+from cq.planner.operators.late_rows import LateRows
 from cq.planner.operators.over import Lag, Over
 from cq.planner.operators.project import Project
 from cq.planner.operators.scan import Scan
@@ -29,6 +30,7 @@ __all__ = [
     "IntervalJoin",
     "Join",
     "Lag",
+    "LateRows",
     "OrderKey",
     "Over",
     "Project",

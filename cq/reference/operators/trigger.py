@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -223,6 +223,17 @@ class TriggerRows(RowOperator):
         for condition, met in zip(table.conditions, self._conditions[table.name], strict=True):
             if met(tuple(new)) is False:
                 raise Rejected(table.broken(condition))
+
+
+def replayed(node: Trigger, events: Iterable[Row]) -> Iterator[tuple[int | None, Row]]:
+    """The trigger's rows of these events, in order: each with the number of its event, or None at the end of input."""
+    loop = TriggerRows(node, Clock())
+    for number, event in enumerate(events):
+        loop.on_row(0, event)
+        yield from ((number, row) for row in loop.out)
+        loop.out.clear()
+    loop.on_end()
+    yield from ((None, row) for row in loop.out)
 
 
 def _initial(table: KeyedTable) -> dict[Row, Row]:

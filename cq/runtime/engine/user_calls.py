@@ -23,8 +23,7 @@ def place_constants(host: Host, stage: Stage) -> int:
     """The address of a stage's constants, with the addresses of the user's functions in them."""
     content = bytearray(stage.constants)
     for call in stage.user_calls:
-        python = host.callback(_asking(host, call))
-        struct.pack_into("<qq", content, 8 * call.word, python, python)
+        _WORD.pack_into(content, 8 * call.word, host.callback(_asking(host, call)))
     return host.place(bytes(content))
 
 
@@ -32,16 +31,14 @@ def _asking(host: Host, call: UserCall) -> Callable[[int, int], int]:
     """What a kernel calls: the function's result for the values of a record, put there."""
     function = call.function
     words = struct.Struct(f"<{call.result_null}q")
-    types = [p.type for p in function.parameters]
+    readers = [_reader(host, p.type) for p in function.parameters]
 
     def ask(state: int, record: int) -> int:
         try:
             found = words.unpack(host.read(record, words.size))
-            nulls = found[call.null(0) :] if function.sees_null else (0,) * len(types)
-            values = [
-                None if null else _value(host, type_, found[2 * n], found[2 * n + 1])
-                for n, (type_, null) in enumerate(zip(types, nulls, strict=True))
-            ]
+            values = [read(found[2 * n], found[2 * n + 1]) for n, read in enumerate(readers)]
+            if function.sees_null:
+                values = [None if null else v for v, null in zip(values, found[call.null(0) :], strict=True)]
             made = function.compute(*values)
             result = None if made is None else _words(host, state, function.returns.type, made)
         except Failure as failure:
@@ -56,17 +53,19 @@ def _asking(host: Host, call: UserCall) -> Callable[[int, int], int]:
     return ask
 
 
-def _value(host: Host, type_: DataType, low: int, high: int) -> Any:
-    """The physical value of two words of a record."""
+def _reader(host: Host, type_: DataType) -> Callable[[int, int], Any]:
+    """What makes the physical value of two words of a record; those of a NULL are harmless."""
     match type_.physical:
         case Physical.F64:
-            return _DOUBLE.unpack(_WORD.pack(low))[0]
+            return lambda low, _: _DOUBLE.unpack(_WORD.pack(low))[0]
         case Physical.BYTES:
-            return host.read(low, high).decode()
+            return lambda low, high: host.read(low, high).decode()
         case Physical.I128:
-            return high << 64 | low % 2**64
+            return lambda low, high: high << 64 | low % 2**64
+        case _ if type_.kind is Kind.BOOLEAN:
+            return lambda low, _: bool(low)
         case _:
-            return bool(low) if type_.kind is Kind.BOOLEAN else low
+            return lambda low, _: low
 
 
 def _words(host: Host, state: int, type_: DataType, value: Any) -> bytes:

@@ -142,11 +142,9 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class UserCall:
-    """A function of the user that a stage calls: `i64 call(state, record)` by an address in its constants.
+    """A function of the user that a stage calls: `i64 call(state, record)`, which asks Python and answers 0, or an
+    ErrorCode. The engine puts its address into this word of the stage's constants.
 
-    Where the word says, the engine puts two addresses: of the function as native code, or, where there is none, of
-    the second again; and of what asks Python. Both answer 0, or an ErrorCode; an answer of native code that is not 0
-    only means that Python is to be asked.
     record: words: two for each argument (of which one takes the first, BOOLEAN and doubles by their bits), one for each
     that tells whether it is NULL, one that tells whether the result is, two for the result. Texts are an address and a
     length, those of results in step bytes.

@@ -1,0 +1,107 @@
+"""Calls with OVER as calls of others with OVER: NTH_VALUE, DISTINCT in a frame, and all values of a frame.
+
+Each is of the rows of the partition up to some row: a call about the frame says which row that is, and a running one
+what there is up to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cq.errors import Span, compile_error
+from cq.grammar import ast
+from cq.lang.aggregates import lookup
+from cq.planner.binding.frames import is_whole
+from cq.records import replace
+
+
+def nested(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr | None:
+    """The call by others, which stand in the arguments of calls with OVER; None where it stands for itself."""
+    if node.name == "nth_value":
+        return _nth_value(node, spec)
+    entry = lookup(node.name)
+    if entry is None or node.order_by or node.within or is_whole(spec) or not _from_the_first(spec):
+        return None
+    if node.distinct and len(node.args) >= 1 and not isinstance(node.args[0], ast.NamedArgument):
+        return _distinct(node, node.args[0], spec)
+    if entry.slides or _is_running(spec):
+        return None
+    at = node.span
+    running = replace(node, over=_running(spec, at))
+    value: ast.Expr = ast.Call("last_value", (running,), over=spec, span=at, name_span=at, over_span=at)
+    if not entry.never_null:
+        return value
+    return ast.Call("coalesce", (value, ast.NumberLiteral("0", span=at)), span=at, name_span=at)
+
+
+def _distinct(node: ast.Call, value: ast.Expr, spec: ast.WindowSpec) -> ast.Expr:
+    """The call of the first row of each value, of those that pass its filter."""
+    at = node.span
+    kinds = (value,) if node.filter is None else (value, node.filter)
+    of_value = ast.WindowSpec((*spec.partition_by, *kinds), spec.order_by, None, None, span=at)
+    number = ast.Call("row_number", over=of_value, span=at, name_span=at, over_span=at)
+    first: ast.Expr = ast.Binary("=", number, ast.NumberLiteral("1", span=at), span=at, op_span=at)
+    return replace(node, distinct=False, filter=_and(node.filter, first), over=spec)
+
+
+def _nth_value(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
+    """NTH_VALUE(x, n): the x of the n-th row of the frame, with IGNORE NULLS of those where x is not NULL."""
+    value, count = _arguments(node)
+    at, skips = node.span, node.nulls == "IGNORE"
+    if _from_the_first(spec):
+        there = ast.IsTest(value, "NULL", True, span=at) if skips else None
+        running = _running(spec, at)
+        number = ast.Call("count", star=True, filter=there, over=running, span=at, name_span=at, over_span=at)
+        found = _and(there, ast.Binary("=", number, count, span=at, op_span=at))
+        return ast.Call("first_value", (value,), filter=found, over=spec, span=at, name_span=at, over_span=at)
+    if skips:
+        raise compile_error(
+            "CQ0501",
+            "NTH_VALUE with IGNORE NULLS in a frame that begins behind the first row is not supported",
+            at,
+            help="filter the rows in a derived table first, or write ROWS UNBOUNDED PRECEDING",
+        )
+    ahead = ast.FrameBound("FOLLOWING", ast.NumberLiteral(str(int(count.text) - 1), span=at), span=at)
+    later = replace(spec, frame=ast.Frame("ROWS", ahead, ahead, span=at))
+    inner = ast.Call("first_value", (value,), over=later, span=at, name_span=at, over_span=at)
+    outer = ast.Call("first_value", (inner,), over=spec, span=at, name_span=at, over_span=at)
+    rows = ast.Call("count", star=True, over=spec, span=at, name_span=at, over_span=at)
+    enough = ast.Binary(">=", rows, count, span=at, op_span=at)
+    return ast.Case(None, (ast.When(enough, outer, span=at),), None, span=at)
+
+
+def _arguments(node: ast.Call) -> tuple[ast.Expr, ast.NumberLiteral]:
+    """The value and the number of the row. CQ0302 for others."""
+    if node.distinct or node.filter is not None or node.star or node.order_by or node.within:
+        raise compile_error(
+            "CQ0501",
+            "NTH_VALUE with DISTINCT, WITHIN GROUP, FILTER or * is not supported",
+            node.span,
+            help="filter the rows in a derived table first",
+        )
+    match node.args:
+        case (value, ast.NumberLiteral(text) as count) if text.isdigit() and 1 <= int(text) <= 10_000:
+            if not isinstance(value, ast.NamedArgument):
+                return value, count
+    what = "NTH_VALUE takes a value and the number of a row, 1 to 10000, as a constant"
+    raise compile_error("CQ0302", what, node.span, help="NTH_VALUE(x, 2)")
+
+
+def _and(*conditions: ast.Expr | None) -> ast.Expr:
+    there: Sequence[ast.Expr] = [c for c in conditions if c is not None]
+    return there[0] if len(there) == 1 else ast.Logical("AND", tuple(there), span=there[0].span)
+
+
+def _from_the_first(spec: ast.WindowSpec) -> bool:
+    """Whether the frame begins with the first row of the partition."""
+    return spec.frame is None or spec.frame.start.kind == "UNBOUNDED PRECEDING"
+
+
+def _is_running(spec: ast.WindowSpec) -> bool:
+    frame = spec.frame
+    return frame is not None and frame.unit == "ROWS" and frame.end.kind == "CURRENT ROW"
+
+
+def _running(spec: ast.WindowSpec, at: Span) -> ast.WindowSpec:
+    first, last = ast.FrameBound("UNBOUNDED PRECEDING", span=at), ast.FrameBound("CURRENT ROW", span=at)
+    return replace(spec, frame=ast.Frame("ROWS", first, last, span=at))

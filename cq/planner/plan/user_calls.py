@@ -1,0 +1,21 @@
+"""The calls of the user's functions in a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cq.errors import Span
+from cq.lang.expressions import Call, walk
+from cq.lang.functions.user import UserFunction, UserScalar
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.source import sources_of
+
+
+def user_calls(plan: LogicalPlan) -> Iterator[tuple[UserFunction, Span]]:
+    """Every function of the user that the plan calls, as often as it does, and where; event times included."""
+    nodes = plan.nodes()
+    times = [s.event_time for s in sources_of(nodes) if s.event_time is not None]
+    for expr in [*(e for node in nodes for e, _ in node.expressions()), *times]:
+        for e in walk(expr):
+            if isinstance(e, Call) and isinstance(e.function, UserScalar):
+                yield e.function.made_of, e.span
