@@ -30,8 +30,6 @@ from cq.connectors.rules import Rules
 from cq.connectors.sinks.writers import Memory, open_sink, result_schema
 from cq.connectors.sources import PiecedSource
 from cq.engines import stepping
-from cq.engines.analysis import analyze as run_counting
-from cq.engines.analysis import drawn
 from cq.engines.compare import Difference, compare_runs, tolerance_between
 from cq.engines.engines import engine_named
 from cq.engines.protocol import RunOptions, RunSummary
@@ -201,13 +199,16 @@ class Query:
     ) -> str:
         """Return what the query is at a stage of compilation, as text; nothing is run unless `analyze`.
 
-        stage: text, logical, rewritten, stages, code or spark.  format: tree, json, dot or mermaid; text and code have
-        tree only.  threads: as for `run`; how stages run, and their code, depend on it.  verbose: all that is known of
-        each operator, also its identity.  analyze: run the query, forget its rows, and show what its stages did. Raises
-        UsageError for others, and CompileError as `check` does.
+        stage: text, logical, rewritten, stages, code or spark.  format: tree, json, dot, mermaid, svg or html; text and
+        code have tree only.  threads: as for `run`; how stages run, and their code, depend on it.  verbose: all that is
+        known of each operator, also its identity.  analyze: run the query, forget its rows, and show what its stages
+        did. Raises UsageError for others, and CompileError as `check` does.
         """
         compiled = self.bound(inputs)
         if analyze:
+            from cq.engines.analysis import analyze as run_counting
+            from cq.engines.analysis import drawn
+
             return drawn(run_counting(compiled, threads), format)
         return compiled.for_workers(compiled.workers(threads)).explain(stage, format, verbose)
 

@@ -6,7 +6,6 @@ Codes are registered once, in `CODES`; docs/language.md prints that table.
 
 from __future__ import annotations
 
-import difflib
 import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Literal, TypeVar
@@ -260,6 +259,8 @@ def each(step: Callable[[S], T], of: Iterable[S]) -> list[T]:
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """`did you mean "x"?` for the nearest known name, or the empty string, also where a program gave no text."""
+    import difflib
+
     close = difflib.get_close_matches(str(name).lower(), sorted(set(known)), n=1, cutoff=0.6)
     return f'did you mean "{close[0]}"?' if close else ""
 

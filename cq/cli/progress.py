@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, TextIO
 from cq.errors import printable
 from cq.lang.expressions import Column
 from cq.lang.value_text import write_duration
-from cq.planner.explain import late_counters
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef, sources_of
@@ -204,6 +203,8 @@ def _rate(rows: float) -> str:
 
 def late_note(rows: int, plan: LogicalPlan) -> str:
     """Which operators dropped late rows, and how to have fewer of them."""
+    from cq.planner.facts import late_counters
+
     counters = late_counters(plan)
     droppers = dict.fromkeys(_place(n) for n in plan.nodes() if id(n) in counters)
     names = {name for streams in counters.values() for name in streams}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
-import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cq.cli import AT_FAULT, DONE, say
+from cq.cli.completion import complete_files
 from cq.cli.options import compiled_query, query_options, stdin_text
 from cq.compiler.passes import PICTURES, STAGES, Compiled, read_text
 from cq.connectors.access import STDIN, Access
@@ -115,7 +114,7 @@ def _analyzed(compiled: Compiled, format: str, threads: int | None) -> str:
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_files)
 @click.option(
     "--check", "only_check", is_flag=True, help="Show the changes without making them; exit with 1 if there are any."
 )
@@ -133,6 +132,8 @@ def fmt(files: Sequence[str], only_check: bool) -> int:
         if only_check:
             if formatted != text:
                 result = AT_FAULT
+                import difflib
+
                 lines = difflib.unified_diff(
                     text.splitlines(True), formatted.splitlines(True), name, f"{name} (formatted)"
                 )
@@ -156,7 +157,7 @@ def formatted_text(text: str, name: str) -> str:
 def _replace(path: Path, text: str) -> None:
     """The file has the new text, or, when that fails, the old one; its mode stays."""
     real = Path(os.path.realpath(path))
-    part = real.with_name(f".{real.name}.{secrets.token_hex(4)}.part")
+    part = real.with_name(f".{real.name}.{os.urandom(4).hex()}.part")
     try:
         part.write_text(text, encoding="utf-8")
         part.chmod(real.stat().st_mode & 0o777)
@@ -168,7 +169,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", shell_complete=complete_files)
 @click.option("--name", help="Set the name of the stream. Default: the name of the file.")
 @click.option(
     "-f",

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from cq.cli import DONE, say
+from cq.cli.completion import complete_files
 from cq.connectors.access import STDIN, Access
 from cq.errors import Diagnostic, UsageError
 
@@ -125,7 +126,7 @@ def all_limits() -> dict[str, str]:
     """Every limit in words, read from where it is enforced."""
     from cq.codegen.job import MAX_COLUMNS
     from cq.compiler.passes import MAX_TEXT_BYTES
-    from cq.connectors import access, bad_rows, cells, column_tracks, packed, protocol, read_ahead
+    from cq.connectors import access, bad_rows, cells, column_tracks, nested, packed, protocol, read_ahead
     from cq.connectors.csv.source import MAX_FILE_COLUMNS
     from cq.connectors.json.rows import MAX_DEPTH
     from cq.grammar import lexer, parser
@@ -145,6 +146,7 @@ def all_limits() -> dict[str, str]:
         "digits of a DECIMAL": str(MAX_DECIMAL_DIGITS),
         "size of a record in a text format": f"{protocol.RECORD_BYTES >> 20} MiB",
         "nesting depth of a line of JSON": f"{MAX_DEPTH:,} objects and arrays",
+        "nesting depth of a struct in Parquet or Arrow": str(nested.MAX_DEPTH),
         "digits of a number in a text format": str(cells.MAX_NUMBER_CHARS),
         "files matched by a pattern": f"{access.MAX_FILES:,}",
         "expansion of a compressed file": f"{packed.MAX_RATIO} times, beyond {packed.FREE_BYTES >> 20} MiB",
@@ -155,7 +157,7 @@ def all_limits() -> dict[str, str]:
 
 
 @click.command()
-@click.argument("queries", nargs=-1, metavar="[QUERY]...")
+@click.argument("queries", nargs=-1, metavar="[QUERY]...", shell_complete=complete_files)
 @click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Compile for this number of workers.")
 @click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Set the parameter :NAME.")
 @click.option("--spark", is_flag=True, help="Also prepare faster starts of Spark (takes about 20 s and 180 MB).")

@@ -179,7 +179,7 @@ def _dump_jobs(request: Request, jobs: tuple[Job, ...], format: str, verbose: bo
 
 
 TEXT = ("tree",)
-PICTURES = ("tree", "json", "dot", "mermaid")
+PICTURES = ("tree", "json", "dot", "mermaid", "svg", "html")
 
 PASSES: tuple[Pass, ...] = (
     Pass("parse", "text", "text to syntax tree; all syntax errors at once", _parse, _dump_script, TEXT),

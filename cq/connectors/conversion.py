@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as t
 
+from cq.connectors import compute as pc
 from cq.connectors.protocol import ColumnNames
 from cq.connectors.rules import Convert, TypedColumn
 from cq.errors import DataError, Diagnostic, did_you_mean

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv
 
 from cq.connectors import cells
+from cq.connectors import compute as pc
 from cq.connectors.access import Access
 from cq.connectors.arrow.source import ipc_batches
 from cq.connectors.csv.blocks import BLOCK_BYTES, BYTE_ORDER_MARK, check_encoding
@@ -26,6 +26,7 @@ from cq.connectors.json.guess import guessed_fields
 from cq.connectors.json.source import check_lines
 from cq.connectors.memory import as_reader
 from cq.connectors.native_file import native
+from cq.connectors.nested import flat_schema
 from cq.connectors.once import Looked, Once
 from cq.connectors.options import option
 from cq.connectors.packed import TEXT_FORMATS, codec_of, unpacked
@@ -189,8 +190,8 @@ def _is_label(texts: pa.ChunkedArray, guess: pa.DataType) -> bool:
 
 
 def fields_of(schema: pa.Schema) -> Inferred:
-    """The columns of an Arrow schema as SQL columns."""
-    return tuple(_held(f) or Unheld(f.name, str(f.type)) for f in schema)
+    """The columns of an Arrow schema as SQL columns, the fields of its structs among them."""
+    return tuple(_held(f) or Unheld(f.name, str(f.type)) for f in flat_schema(schema))
 
 
 def _held(column: pa.Field) -> Field | None:

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from cq.connectors.arrow.source import arrow_pieces
+from cq.connectors.nested import flat_batch, flat_row, flat_schema
 from cq.connectors.physical_rows import batch_of
 from cq.connectors.protocol import Piece
 from cq.connectors.rules import Rules
@@ -71,6 +72,8 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field] | None
             raise UsageError(Diagnostic("CQ0602", cause, help=("declare them: CREATE STREAM …",)))
         names = dict.fromkeys(n for row in rows for n in row)
         return pa.table({n: _plain([row.get(n) for row in rows], n, name) for n in names}).to_reader()
+    if any("." in f.name for f in fields):
+        rows = [flat_row(row) for row in rows]
     _demand_names(rows, [f.name for f in fields], name)
     columns = []
     for f in fields:
@@ -114,7 +117,7 @@ def _guessed(values: list[Any], field: Field, name: str) -> pa.Array:
 def read_memory(given: Any, name: str, rules: Rules, first: int = 1) -> Iterator[Piece]:
     """The rows of an object in memory as pieces; their place is `<name>:row`, the first one `first`."""
     reader = as_reader(given, rules.fields, name)
-    yield from arrow_pieces(reader.schema, _checked(reader), f"<{name}>", rules, first)
+    yield from arrow_pieces(flat_schema(reader.schema), _checked(reader), f"<{name}>", rules, first)
 
 
 def read_constants(rows: Sequence[Sequence[Any]], name: str, rules: Rules) -> Iterator[Piece]:
@@ -127,4 +130,4 @@ def _checked(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     """The caller's own memory is trusted as the caller is; only lengths and sizes are looked at."""
     for batch in reader:
         batch.validate()
-        yield batch
+        yield flat_batch(batch)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from cq.connectors import compute as pc
 from cq.connectors.plain import int64_array, valid
 from cq.connectors.protocol import BadRow, Declared, Piece, Place
 from cq.errors import printable

@@ -121,8 +121,11 @@ class Builder(QueryBuilder):
     def constraint_name(self, at: Span, name: Token) -> None:
         return None
 
-    def watermark(self, at: Span, column: Token, bound: Any, idle: Any) -> ast.Watermark:
-        return ast.Watermark(column.value, bound, idle, span=at, column_span=self._span(column))
+    def watermark(self, at: Span, column: tuple[str, Span], bound: Any, idle: Any) -> ast.Watermark:
+        return ast.Watermark(column[0], bound, idle, span=at, column_span=column[1])
+
+    def path(self, at: Span, *names: Token) -> tuple[str, Span]:
+        return ".".join(name.value for name in names), at
 
     def primary_key(self, at: Span, _: None, columns: Any) -> ast.PrimaryKey:
         return ast.PrimaryKey(columns, span=at)

@@ -87,14 +87,15 @@ class ExpressionBuilder:
 
     # ------------------------------------------------------------------------------------------------ operators
 
-    def column(self, at: Span, name: Token) -> ast.Expr:
-        if name.text.upper() in NILADIC:
-            return ast.Call(name.value, span=at, name_span=at)
-        return ast.ColumnRef(name.value, quoted=name.text[0] in '"`', span=at, name_span=at)
+    def column(self, at: Span, *names: Token) -> ast.Expr:
+        if len(names) == 1 and names[0].text.upper() in NILADIC:
+            return ast.Call(names[0].value, span=at, name_span=at)
+        return self._column(at, tuple(n.value for n in names), names[-1])
 
-    def qualified_column(self, at: Span, qualifier: Token, name: Token) -> ast.ColumnRef:
-        quoted = name.text[0] in '"`'
-        return ast.ColumnRef(name.value, qualifier.value, quoted=quoted, span=at, name_span=self._span(name))
+    def _column(self, at: Span, path: tuple[str, ...], last: Token) -> ast.ColumnRef:
+        qualifier, inside = (path[0], path[1:-1]) if len(path) > 1 else (None, ())
+        quoted = last.text[0] in '"`'
+        return ast.ColumnRef(path[-1], qualifier, inside, quoted=quoted, span=at, name_span=self._span(last))
 
     def parenthesised(self, at: Span, inner: Any) -> Any:
         return inner
@@ -194,6 +195,13 @@ class ExpressionBuilder:
 
     def subscript(self, at: Span, operand: Any, index: Any) -> ast.Subscript:
         return ast.Subscript(operand, index, span=at)
+
+    def field(self, at: Span, operand: Any, *names: Token) -> ast.ColumnRef:
+        if not isinstance(operand, ast.ColumnRef):
+            help = "only columns have fields, by their names: s.a.b"
+            raise compile_error("CQ0501", "a field of a computed value is not supported", at, help=help)
+        before = () if operand.qualifier is None else (operand.qualifier, *operand.path)
+        return self._column(at, (*before, operand.name, *(n.value for n in names)), names[-1])
 
     def scalar_query(self, at: Span, query: Any) -> ast.ScalarQuery:
         return ast.ScalarQuery(query, span=at)
@@ -366,6 +374,15 @@ class ExpressionBuilder:
 
     def array_type(self, at: Span, element: Any, *_: Token) -> ast.ArrayType:
         return ast.ArrayType(element, span=at)
+
+    def row_field(self, at: Span, name: Token, type_: Any) -> ast.RowField:
+        return ast.RowField(name.value, type_, span=at)
+
+    def row_type(self, at: Span, word: Token, *fields: Any) -> ast.RowType:
+        if word.value.upper() not in ("ROW", "STRUCT"):
+            help = "fields stand in ROW(name TYPE, …) or STRUCT<name TYPE, …>"
+            raise compile_error("CQ0501", f"{word.value.upper()} is no type with fields", at, help=help)
+        return ast.RowType(fields, span=at)
 
     def array_of(self, at: Span, _: Token, element: Any) -> ast.ArrayType:
         return ast.ArrayType(element, span=at)

@@ -67,6 +67,8 @@ def type_name(node: ast.TypeName) -> str:
     match node:
         case ast.ArrayType(element):
             return f"{type_name(element)} ARRAY"
+        case ast.RowType(fields):
+            return f"ROW({', '.join(f'{name(f.name)} {type_name(f.type)}' for f in fields)})"
         case ast.SimpleType(text, params):
             plain = _PLAIN.fullmatch(text.lower()) is not None and (text not in RESERVED or text == "INTERVAL")
             shown = text if plain else quoted(text)
@@ -156,10 +158,11 @@ def _primary(node: ast.Expr) -> str:
             return interval(parts)
         case ast.Parameter(text):
             return f":{text}"
-        case ast.ColumnRef(column, qualifier):
+        case ast.ColumnRef(column, qualifier, path):
             if qualifier is None:
                 return name(column)
-            return f"{name(qualifier)}.{column if _PLAIN.fullmatch(column) else quoted(column)}"
+            steps = (step if _PLAIN.fullmatch(step) else quoted(step) for step in (*path, column))
+            return ".".join([name(qualifier), *steps])
         case ast.Exists(inner):
             return f"EXISTS ({query(inner)})"
         case ast.ScalarQuery(inner):

@@ -477,6 +477,8 @@ def _classify(tokens: list[Token], position: int, keywords: Mapping[str, str]) -
             token.kinds = ("UNIT",)
         elif word == "ARRAY" and after and after[0].text[0] in "[<":
             token.kinds = ("ARRAY_START" if after[0].text[0] == "[" else "ARRAY_OF", "NAME")
+        elif word in ("ROW", "STRUCT") and after and after[0].text == "<":
+            token.kinds = ("ROW_OF", "NAME")
         elif word == "EXCEPT" and _leaves_columns_out(before, after):
             token.kinds = ("_STAR_EXCEPT",)
         elif word in _JOINS_OF_OTHERS and _follows(tokens, position, "JOIN"):

@@ -6,7 +6,6 @@ that guesses (a misspelt keyword, a reserved word used as a name) proves its gue
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 
 from cq.errors import Diagnostic, Label
@@ -63,7 +62,7 @@ def explain(fault: Fault) -> Diagnostic:
         _trailing_comma,
         _missing_semicolon,
         _clause_order,
-        _three_parts,
+        _star_of_a_path,
         cast_by_another_name,
         _never_closed,
         _nothing_opened,
@@ -125,6 +124,8 @@ def _misspelt(fault: Fault) -> Diagnostic | None:
         possible = fault.expected if position == fault.position else fault.replay({}, position) or frozenset()
         words = {terminal for text, terminal in fault.keywords.items() if text.isalpha()}  # CONCAT is ||, no word
         keywords = sorted(possible & words)
+        import difflib
+
         for keyword in difflib.get_close_matches(word, keywords, n=3, cutoff=0.7):
             if _leads_on(fault, position, keyword):
                 message = f"`{token.text}` is not a keyword"
@@ -279,11 +280,12 @@ def _missing_comma(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", message, fault.here, "put a comma before this", (help,))
 
 
-def _three_parts(fault: Fault) -> Diagnostic | None:
-    if fault.word(fault.position) != "." or fault.word(fault.position - 2) != ".":
+def _star_of_a_path(fault: Fault) -> Diagnostic | None:
+    around = [fault.word(fault.position + n) for n in (-3, -1, 0)]
+    if around != [".", ".", "*"]:
         return None
-    help = "name the relation with AS and write alias.column"
-    return Diagnostic("CQ0100", "a column name has at most two parts", fault.here, "one too many", (help,))
+    help = "name the fields: a.b.c, a.b.d"
+    return Diagnostic("CQ0100", "a star stands behind one name: that of a relation or column", fault.here, help=(help,))
 
 
 def _time_of_a_query(fault: Fault) -> Diagnostic | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cq.errors import NOWHERE, Span
 from cq.lang.types import BOOLEAN, DataType, Kind
-from cq.lang.value_text import write_duration
+from cq.lang.value_text import write_date, write_duration, write_time, write_timestamp
 from cq.records import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -281,6 +281,14 @@ def format_literal(value: Value, type_: DataType) -> str:
             return repr(value)
 
 
+_TIMES = {
+    Kind.DATE: write_date,
+    Kind.TIME: write_time,
+    Kind.TIMESTAMP: write_timestamp,
+    Kind.INTERVAL: write_duration,
+}
+
+
 def format_expr(expr: Expr, names: Sequence[str] = ()) -> str:
     """`expr` as one line of SQL-like text; columns by `names`, or `$3` where there is none."""
 
@@ -289,8 +297,8 @@ def format_expr(expr: Expr, names: Sequence[str] = ()) -> str:
             case Column(index=i, name=n):
                 return names[i] if i < len(names) else (n or f"${i}")
             case Literal(value=v, type=t):
-                is_interval = t.kind is Kind.INTERVAL and v is not None
-                return f"INTERVAL '{write_duration(v)}'" if is_interval else format_literal(v, t)
+                write = _TIMES.get(t.kind) if v is not None else None
+                return f"{t} '{write(v)}'" if write is not None else format_literal(v, t)
             case Call(function=f, args=args):
                 shown = [show(a) for a in args]
                 if not f.name.isidentifier() and len(args) == 2:

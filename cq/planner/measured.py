@@ -10,7 +10,7 @@ from typing import Any
 
 from cq.errors import printable
 from cq.lang.value_text import size_text
-from cq.planner.explain import Facts, staged_facts, title
+from cq.planner.facts import Facts, staged_facts, title
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan
 from cq.records import dataclass
@@ -96,6 +96,15 @@ def draw_measured(facts: Facts) -> str:
             inputs = " ".join(f"#{i}" for i in node["inputs"])
             lines.append(f"  {numbers}  {title(node)}{f'  ({inputs})' if inputs else ''}")
     return "\n".join([*lines, "", ONE_LOOP])
+
+
+def rows_text(node: Facts) -> str | None:
+    """What was measured of an operator, on one line; None where nothing was."""
+    if "rows_out" not in node:
+        return None
+    rows_in, rows_out, late, held = _cells(node)
+    rows = " → ".join(n for n in (rows_in, rows_out) if n)
+    return ", ".join(p for p in (f"{rows} rows", f"{late} late" if late else "", held) if p)
 
 
 def _cells(node: dict[str, Any]) -> tuple[str, str, str, str]:

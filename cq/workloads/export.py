@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +25,7 @@ def write(workload: Workload, path: str | os.PathLike[str], format: str | None =
     target = Path(path)
     chosen = _format(target, format)
     batches = workload.generate(**parameters)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    part = target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
     try:
         if target.is_dir():
             raise IsADirectoryError(None, "it is a directory")

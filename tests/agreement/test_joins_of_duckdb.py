@@ -21,6 +21,12 @@ QUERIES = [
     "SELECT a.t, v, w FROM a CROSS JOIN b WHERE a.k = 1 AND b.k = 2",
     "SELECT a.k, v, b.k AS l, w FROM a FULL JOIN b ON v < w AND a.k > b.k",
     "SELECT x.k, total - v AS rest FROM a AS x, (SELECT SUM(v) AS total FROM a) AS s WHERE v * 20 < total",
+    "SELECT a.*, n, s FROM a, LATERAL (SELECT COUNT(*) AS n, SUM(w) AS s FROM b WHERE b.k = a.k AND w > 2) AS b",
+    "SELECT v, l.t, m FROM a LEFT JOIN LATERAL (SELECT t, w * 2 AS m FROM b WHERE b.k = a.k AND w > v) AS l ON TRUE",
+    "SELECT a.k, l.w FROM a CROSS JOIN LATERAL (SELECT w, 1 FROM b WHERE k = a.k ORDER BY 1 DESC LIMIT 2) AS l",
+    "SELECT a.v, l.x, l.y FROM a LEFT JOIN LATERAL (SELECT MIN(w), MAX(w) FROM b WHERE b.t = a.t) AS l(x, y) ON TRUE",
+    "SELECT a.v, z FROM a, LATERAL (SELECT v + k AS y) AS l, LATERAL (SELECT y * 2 AS z) AS m WHERE z > 9",
+    "SELECT v, n FROM a JOIN LATERAL (SELECT COUNT(*) AS n FROM b WHERE b.t = a.t) AS l ON n > v",
 ]
 
 

@@ -11,10 +11,12 @@ from command_line import cq, ref
 
 
 def test_schema_leaves_out_what_no_type_holds_and_says_so(capfd: pytest.CaptureFixture[str]) -> None:
-    table = pa.table({"a": [1], "raw": [{"x": 1}], "nothing": pa.nulls(1)})
+    table = pa.table({"a": [1], "raw": [[{"x": 1}]], "nothing": pa.nulls(1)})
     pq.write_table(table, "odd.parquet")
     code, out, _ = cq(capfd, "schema", "odd.parquet")
-    assert code == 0 and out.startswith("-- left out: raw struct<x: int64>\nCREATE STREAM odd (\n  a BIGINT,\n")
+    assert code == 0 and out.startswith(
+        "-- left out: raw list<element: struct<x: int64>>\nCREATE STREAM odd (\n  a BIGINT,\n"
+    )
     Path("odd.cq").write_text(out + "SELECT a, nothing FROM odd")
     assert cq(capfd, "run", "-q", "--engine", "reference", "odd.cq")[1] == "a,nothing\n1,\n"
 

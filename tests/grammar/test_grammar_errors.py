@@ -64,7 +64,7 @@ CASES: dict[str, list[str]] = {
         "SELECT 12abc FROM t",
         "SELECT 0xff FROM t",
         "SELECT a FROM t WHERE b = ?",
-        "SELECT a.b.c FROM t",
+        "SELECT a.b.* FROM t",
         "SELECT {'x': a, 'y': b} FROM t",
         "SELECT a FROM t WHERE b = {{ least }}",
         "SELECT a FROM t WHERE b ~* '^x'",

@@ -131,7 +131,7 @@ class TestExpressions:
         assert columns("SELECT ts FROM bid;") == "ts TIMESTAMP NOT NULL"
 
     def test_a_string_beside_a_timestamp_is_read_as_one(self) -> None:
-        assert expression("ts < '1970-01-02'") == "(ts < TIMESTAMP '86400000000')"
+        assert expression("ts < '1970-01-02'") == "(ts < TIMESTAMP '1970-01-02 00:00:00')"
 
     def test_the_least_bigint_can_be_written(self) -> None:
         assert expression("-9223372036854775808") == "-9223372036854775808"
@@ -154,8 +154,8 @@ class TestParameters:
             (Decimal("1.50"), "1.50"),
             (2.5, "2.5"),
             ("x", "'x'"),
-            (datetime.date(1970, 1, 2), "DATE '1'"),
-            (datetime.datetime(1970, 1, 1, 0, 0, 1), "TIMESTAMP '1000000'"),
+            (datetime.date(1970, 1, 2), "DATE '1970-01-02'"),
+            (datetime.datetime(1970, 1, 1, 0, 0, 1), "TIMESTAMP '1970-01-01 00:00:01'"),
             (datetime.timedelta(seconds=1), "INTERVAL '1 second'"),
         ],
     )

@@ -351,10 +351,24 @@ JOINS |= {
 }
 
 SUB_QUERIES = {
+    "lateral": BID
+    + SALE
+    + "".join(
+        f"CREATE VIEW v{n} AS SELECT price FROM bid {join};\n"
+        for n, join in enumerate(
+            [
+                "FULL JOIN LATERAL (SELECT wait FROM sale WHERE sale.auction = bid.auction) AS l ON TRUE",
+                "LEFT JOIN LATERAL (SELECT wait FROM sale WHERE sale.auction = bid.auction) AS l ON wait > 1",
+                ", LATERAL (SELECT DISTINCT wait FROM sale WHERE sale.auction = bid.auction) AS l",
+                ", LATERAL (SELECT wait + price AS w FROM sale WHERE sale.auction = bid.auction) AS l",
+                ", LATERAL (SELECT wait FROM sale WHERE sale.ts <= bid.ts ORDER BY sale.ts DESC LIMIT 1) AS l",
+            ]
+        )
+    ),
     "exists_in_join": BID + SALE + "SELECT price FROM bid JOIN sale ON EXISTS (SELECT 1 FROM sale);",
     "value_of_several_rows": BID
     + SALE
-    + "SELECT (SELECT wait FROM sale) AS w, (SELECT wait FROM sale WHERE sale.auction = bid.auction) AS v FROM bid;",
+    + "SELECT (SELECT wait + MAX(wait) FROM sale WHERE sale.auction = bid.auction) AS v FROM bid;",
     "value_of_several_columns": BID + SALE + "SELECT price FROM bid WHERE auction = (SELECT * FROM sale);",
     "value_by_no_equality": BID
     + SALE

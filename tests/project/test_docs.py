@@ -19,6 +19,7 @@ from paths import SHIPPED
 
 from cq.cli import execute
 from cq.cli.reading import formatted_text
+from cq.compiler.passes import compile
 from cq.errors import CqError
 
 SETUP = "python3 -m venv .venv && .venv/bin/pip install -q "
@@ -44,6 +45,14 @@ def test_generated_parts_are_as_the_registries_say(page: Path, request: pytest.F
     if request.config.getoption("--update"):
         page.write_text(anew, encoding="utf-8")
     assert page.read_text(encoding="utf-8") == anew, "pytest tests/project/test_docs.py --update writes it anew"
+
+
+def test_pictures_are_those_of_the_plans(request: pytest.FixtureRequest) -> None:
+    drawn = compile((ROOT / "queries" / "lr_tolls.cq").read_text(encoding="utf-8")).explain(format="svg") + "\n"
+    picture = ROOT / "docs" / "pictures" / "lr_tolls.svg"
+    if request.config.getoption("--update"):
+        picture.write_text(drawn, encoding="utf-8")
+    assert picture.read_text(encoding="utf-8") == drawn, "pytest tests/project/test_docs.py --update draws it anew"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

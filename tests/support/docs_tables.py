@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
 
 import click
+from paths import QUERIES
 
 from cq.cli import COMMANDS
 from cq.cli.surroundings import all_limits
+from cq.compiler.passes import compile
 from cq.connectors.options import SINK_OPTIONS, SOURCE_OPTIONS, OptionDef
 from cq.errors import CODES, CqError, SourceText
 from cq.grammar.parser import parse
@@ -186,7 +188,7 @@ REFUSED = {
     "order inside an aggregate": f"SELECT MIN(x ORDER BY k) {IN_WINDOWS} GROUP BY window_start",
     "ASOF joins with more conditions": "SELECT x FROM s ASOF JOIN r ON s.k = r.k AND s.ts >= r.ts AND s.x > r.y",
     "rows of values NOT IN a query": "SELECT x FROM s WHERE (k, x) NOT IN (SELECT k, y FROM r)",
-    "values of several rows": "SELECT (SELECT y FROM r WHERE r.k = s.k) AS m FROM s",
+    "values by other comparisons": "SELECT (SELECT MAX(y) FROM r WHERE r.k < s.k) AS m FROM s",
     "different values of a frame": "SELECT COUNT(DISTINCT x) OVER (ORDER BY ts ROWS 5 PRECEDING) AS n FROM s",
     "RANGE of DOUBLEs": "SELECT SUM(x) OVER (ORDER BY SQRT(x) RANGE 1 PRECEDING) AS n FROM s",
     "all values of a frame": "SELECT MEDIAN(x) OVER (ORDER BY ts ROWS 5 PRECEDING) AS n FROM s",
@@ -195,6 +197,8 @@ REFUSED = {
     "EXPLAIN PLACEMENT, CHANGELOG": "EXPLAIN PLACEMENT SELECT k FROM s",
     "the clock": "SELECT NOW() AS t FROM s",
     "random values": "SELECT RANDOM() AS t FROM s",
+    "rows of fields as values": "SELECT CAST(x AS ROW(a BIGINT)) AS r FROM s",
+    "arrays of rows of fields": "CREATE STREAM q (a ROW(b BIGINT)[])",
     "arrays of arrays": "SELECT ARRAY[ARRAY[1], ARRAY[2]] AS a FROM s",
     "arrays of REAL or DOUBLE as keys": "SELECT DISTINCT [x / 2e0] AS a FROM s",
     "DECIMAL beyond 38 digits": "SELECT CAST(x AS DECIMAL(40, 2)) AS d FROM s",
@@ -289,3 +293,9 @@ def _options_of(command: click.Command, wanted: Callable[[str], bool]) -> str:
         if isinstance(option, click.Option) and record is not None and wanted(option.name or ""):
             body.append((code(record[0].replace("INTEGER RANGE", "N").replace("FLOAT RANGE", "X")), words(record[1])))
     return rows("option | meaning", body) if body else ""
+
+
+@table
+def explained_tolls() -> str:
+    """The plan of a shipped query."""
+    return f"```text\n{compile((QUERIES / 'lr_tolls.cq').read_text(encoding='utf-8')).explain()}\n```\n"

@@ -78,7 +78,9 @@ class Trees:
         return ast.IntervalLiteral(tuple(parts))
 
     def column(self, depth: int = 0) -> ast.ColumnRef:
-        return ast.ColumnRef(self.name(), self.maybe(self.name))
+        qualifier = self.maybe(self.name)
+        path = self.names()[:2] if qualifier is not None and self.chance(0.2) else ()
+        return ast.ColumnRef(self.name(), qualifier, tuple(path))
 
     def unary(self, depth: int) -> Any:
         return ast.Unary(self.pick("+-"), self.expr(depth))
@@ -177,6 +179,8 @@ class Trees:
         )
         if self.chance(0.2):
             return ast.ArrayType(self.type())
+        if self.chance(0.1):
+            return ast.RowType(tuple(ast.RowField(name, self.type()) for name in self.names(1)))
         params = () if simple == "INTERVAL" else self.pick([(), (3,), (12, 2)])
         return ast.SimpleType(simple, params)
 

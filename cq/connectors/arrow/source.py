@@ -11,6 +11,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from cq.connectors.conversion import match_columns, sound
+from cq.connectors.nested import flat_batch, flat_schema
 from cq.connectors.protocol import BATCH_ROWS, Piece, Place, Report, damaged, to_nobody
 from cq.connectors.rules import Rules, typed_piece
 from cq.errors import DataError
@@ -31,9 +32,9 @@ def ipc_batches(
             file.seek(0)
             if is_file:
                 reader = pa.ipc.open_file(file)
-                return reader.schema, _validated(_of_file(reader, report), name)
+                return flat_schema(reader.schema), _validated(_of_file(reader, report), name)
         reader = pa.ipc.open_stream(file)
-        return reader.schema, _validated(_of_stream(reader, file, name, report), name)
+        return flat_schema(reader.schema), _validated(_of_stream(reader, file, name, report), name)
     except (pa.ArrowException, OSError, EOFError) as e:
         raise _broken(name, e) from None
 
@@ -60,7 +61,7 @@ def _of_stream(
 def _validated(batches: Iterator[pa.RecordBatch], name: str) -> Iterator[pa.RecordBatch]:
     try:
         for batch in batches:
-            yield _sound(batch)
+            yield _sound(flat_batch(batch))
     except (pa.ArrowException, OSError, EOFError) as e:
         raise _broken(name, e) from None
 

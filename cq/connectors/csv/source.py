@@ -15,10 +15,10 @@ from itertools import islice
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv
 
 from cq.connectors import cells
+from cq.connectors import compute as pc
 from cq.connectors.conversion import microseconds
 from cq.connectors.csv.blocks import Block, Reads, Window
 from cq.connectors.csv.rows import (

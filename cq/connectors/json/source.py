@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from cq.connectors import compute as pc
 from cq.connectors.cells import Unreadable
 from cq.connectors.csv.blocks import LINES, Block, Reads, Window
 from cq.connectors.csv.rows import Dialect, Positions, count_line_feeds

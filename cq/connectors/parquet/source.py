@@ -17,6 +17,7 @@ from pyarrow import parquet
 
 from cq.connectors.column_tracks import Lockstep, Track
 from cq.connectors.conversion import conversion, match_columns, never_fails, sound
+from cq.connectors.nested import flat_batch, flat_schema
 from cq.connectors.parallel import cores
 from cq.connectors.protocol import BATCH_ROWS, Piece, Place, Report, damaged, to_nobody
 from cq.connectors.rules import Rules, TypedColumn, typed_piece
@@ -32,7 +33,7 @@ def read_parquet(file: pa.NativeFile, name: str, rules: Rules, report: Report = 
     """The rows of one file as pieces; CQ0701 when it is damaged, CQ0603 when it does not fit the declaration."""
     try:
         opened = _open(file)
-        schema = opened.schema_arrow
+        schema = flat_schema(opened.schema_arrow)
     except (pa.ArrowException, OSError) as e:
         raise damaged(name, _cause(e, "Parquet")) from None
     matched = match_columns(name, schema, rules.fields)
@@ -161,6 +162,7 @@ def _steps(opened: parquet.ParquetFile, names: Sequence[str], runs: Sequence[_Ru
             left -= missing
             while missing > 0:
                 batch = next(batches, None)
+                batch = batch if batch is None else flat_batch(batch)
                 if batch is None or batch.num_rows > missing:
                     raise pa.ArrowInvalid("a column has not as many values as there are rows")
                 step.append(batch)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as t
 
+from cq.connectors import compute as pc
 from cq.connectors.plain import text_array, text_scalar
 from cq.lang.value_text import write_date, write_span, write_timestamp
 
-NOTHING, QUOTE = text_scalar(""), text_scalar('"')
+NOTHING, QUOTE, NULL = text_scalar(""), text_scalar('"'), text_scalar("null")
 
 
 def column_text(column: pa.Array) -> pa.Array:
@@ -25,20 +25,20 @@ def column_text(column: pa.Array) -> pa.Array:
     if t.is_string(kind):
         return column
     if t.is_floating(kind):
-        return _floats(column.cast(pa.string()))
+        return _floats(pc.cast(column, pa.string()))
     if t.is_timestamp(kind):
         return _times(column)
     if t.is_time(kind):
         return _trimmed(column)
     if t.is_date(kind):
-        return _checked(column.cast(pa.string()), column.cast(pa.int32()), write_date)
+        return _checked(pc.cast(column, pa.string()), pc.cast(column, pa.int32()), write_date)
     if t.is_duration(kind):
         return _intervals(column)
     if t.is_null(kind):
         return pa.nulls(len(column), pa.string())
     if t.is_list(kind):
         return _lists(column)
-    return column.cast(pa.string())
+    return pc.cast(column, pa.string())
 
 
 def _floats(texts: pa.Array) -> pa.Array:
@@ -47,16 +47,16 @@ def _floats(texts: pa.Array) -> pa.Array:
 
 
 def _times(column: pa.Array) -> pa.Array:
-    return _checked(_trimmed(column), column.cast(pa.int64()), write_timestamp)
+    return _checked(_trimmed(column), pc.cast(column, pa.int64()), write_timestamp)
 
 
 def _trimmed(column: pa.Array) -> pa.Array:
     """Arrow's text without the zeros at the end of the fraction."""
-    return pc.utf8_rtrim(pc.utf8_rtrim(column.cast(pa.string()), "0"), ".")
+    return pc.utf8_rtrim(pc.utf8_rtrim(pc.cast(column, pa.string()), "0"), ".")
 
 
 def _intervals(column: pa.Array) -> pa.Array:
-    distinct = column.cast(pa.int64()).dictionary_encode()
+    distinct = pc.cast(column, pa.int64()).dictionary_encode()
     texts = text_array([write_span(value.as_py()) for value in distinct.dictionary])
     return texts.take(distinct.indices)
 
@@ -85,7 +85,7 @@ def _joined(cells: list[pa.Array], delimiter: str) -> bytes:
     rows = len(cells[0])
     if rows == 0:
         return b""
-    lines = pc.binary_join_element_wise(*cells, text_scalar(delimiter), null_handling="replace", null_replacement="")
+    lines = pc.binary_join_element_wise(*cells, text_scalar(delimiter), nothing_for_null=True)
     return _bytes_of(pc.binary_join_element_wise(lines, text_scalar("\n"), NOTHING))
 
 
@@ -135,7 +135,7 @@ def json_texts(column: pa.Array) -> pa.Array:
     kind = column.type
     texts = column_text(column)
     if t.is_list(kind):
-        return texts.fill_null("null")
+        return pc.coalesce(texts, NULL)
     if t.is_floating(kind):
         finite = pc.invert(pc.match_substring(texts, "n"))
         texts = pc.if_else(finite, texts, _between_quotes(texts))
@@ -144,7 +144,7 @@ def json_texts(column: pa.Array) -> pa.Array:
         special = pc.match_substring_regex(column_text(column), r'["\\\x00-\x1f]')
         if pc.any(special).as_py():
             texts = pc.replace_with_mask(texts, special.fill_null(False), _escaped(column_text(column).filter(special)))
-    return texts.fill_null("null")
+    return pc.coalesce(texts, NULL)
 
 
 def _between_quotes(texts: pa.Array) -> pa.Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 import stat
 import sys
 from contextlib import suppress
@@ -138,7 +137,7 @@ def _open_part(path: Path) -> tuple[Path, int]:
         for left in [p for p in path.parent.iterdir() if p.name.startswith(prefix) and _is_part(p.name, len(prefix))]:
             _remove_unlocked(left)
     while True:
-        part = path.with_name(f"{prefix}{secrets.token_hex(PART_BYTES)}{PART}")
+        part = path.with_name(f"{prefix}{os.urandom(PART_BYTES).hex()}{PART}")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(part, flags, 0o666)
         with suppress(OSError):  # where there are no locks, parts of killed runs stay

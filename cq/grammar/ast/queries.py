@@ -27,7 +27,22 @@ class ArrayType(Node):
     element: TypeName
 
 
-TypeName: TypeAlias = SimpleType | ArrayType
+@node
+class RowField(Node):
+    """One field of a RowType."""
+
+    name: str
+    type: TypeName
+
+
+@node
+class RowType(Node):
+    """`ROW(a BIGINT, b VARCHAR)`, `STRUCT<a BIGINT>`."""
+
+    fields: tuple[RowField, ...]
+
+
+TypeName: TypeAlias = SimpleType | ArrayType | RowType
 
 # ---------------------------------------------------------------------------------------------------- expressions
 
@@ -95,10 +110,12 @@ class Parameter(Node):
 
 @node
 class ColumnRef(Node):
-    """`name` or `qualifier.name`. quoted: the name was written in quotes (a string was perhaps meant)."""
+    """`name`, `qualifier.name`, or `qualifier.path.name`. quoted: the name was written in quotes (a string was perhaps
+    meant)."""
 
     name: str
     qualifier: str | None = None
+    path: tuple[str, ...] = ()
     quoted: bool = field(default=False, compare=False, repr=False, kw_only=True)
     name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 

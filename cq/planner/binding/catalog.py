@@ -16,13 +16,13 @@ from cq.errors import (
     UsageError,
     compile_error,
     did_you_mean,
-    each,
 )
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.schema import Field, Unheld
 from cq.lang.types import BIGINT, NULL, TIMESTAMP, DataType, Kind
 from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.declared import check_unique, declared_fields, flat_names
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.file_names import file_options, names_file, stream_name
 from cq.planner.binding.late_streams import late_name, late_rows
@@ -223,8 +223,9 @@ class Catalog:
                     e.span,
                     help="leave them out",
                 )
-        fields = declared_fields(e for e in node.elements if isinstance(e, ast.ColumnDef))
-        check_unique([(f.name, e.span) for f, e in zip(fields, node.elements, strict=True)])
+        columns = [e for e in node.elements if isinstance(e, ast.ColumnDef)]
+        fields = declared_fields(columns)
+        check_unique([(name, c.span) for c in columns for name in flat_names(c)])
         options = written_options(node.options, self.environment.parameters)
         check_options(options, node.options, SINK_OPTIONS, node.name_span, "stdout")
         sink = SinkDef(node.name, as_pairs(options), span=node.name_span)
@@ -241,7 +242,7 @@ class StreamBinder:
     def bind(self) -> Relation:
         node, environment = self.node, self.catalog.environment
         self.refuse_constraints()
-        check_unique([(c.name, c.name_span) for c in node.columns])
+        check_unique([(name, c.name_span) for c in node.columns for name in flat_names(c)])
         written = written_options(node.options, environment.parameters)
         places = {o.key: o for o in node.options}
         options = source_options(node.name, written, environment, node.name_span, places)
@@ -271,11 +272,11 @@ class StreamBinder:
         scan = Scan(SourceDef(node.name, fields))
         known = visible_columns(scan, node.name)
         delivered = {v.name: v for v in known}
-        declared = [c.name for c in node.columns]
+        declared = {name for c in node.columns for name in flat_names(c)}
         shown = [v for v in known if v.name not in declared]
         for c in node.columns:
             if c.computed is None:
-                shown.append(delivered[c.name])
+                shown += [delivered[name] for name in flat_names(c)]
                 continue
             visible = known + [v for v in shown if v.name not in delivered]
             binder = self.binder(Relation(scan, tuple(visible), f'stream "{node.name}"'), "a computed column")
@@ -385,28 +386,10 @@ def _time_help(column: str, type_: DataType) -> str:
 
 
 def _is_column(node: ast.Expr, name: str) -> bool:
-    return isinstance(node, ast.ColumnRef) and node.name == name
-
-
-def declared_fields(columns: Iterable[ast.ColumnDef]) -> tuple[Field, ...]:
-    """The columns as declared; every wrong type is reported."""
-    return tuple(each(lambda c: Field(c.name, column_type(c), not c.not_null), columns))
-
-
-def column_type(c: ast.ColumnDef) -> DataType:
-    """The declared type. CQ0302 when there is none."""
-    if c.type is None:
-        raise compile_error("CQ0302", f'column "{c.name}" has no type', c.span, help=f"write {c.name} BIGINT")
-    return bind_type(c.type)
-
-
-def check_unique(names: Iterable[tuple[str, Span]]) -> None:
-    """CQ0202 for the second of two columns of one name."""
-    seen: set[str] = set()
-    for name, span in names:
-        if name in seen:
-            raise compile_error("CQ0202", f'column "{name}" is defined twice', span, help="choose another name")
-        seen.add(name)
+    if not isinstance(node, ast.ColumnRef):
+        return False
+    named = ".".join((*node.path, node.name))
+    return name in {named, f"{node.qualifier}.{named}"}
 
 
 # ------------------------------------------------------------------------------------------------------------ options

@@ -74,8 +74,6 @@ NOT_BUILT = {
     "VARBINARY": "use VARCHAR for text",
     "BLOB": "use VARCHAR for text",
     "MAP": "use one column for each key",
-    "ROW": "use one column for each field",
-    "STRUCT": "use one column for each field",
     "JSON": "use VARCHAR, or one column for each field",
     "UUID": "use VARCHAR",
     "HUGEINT": "use DECIMAL(38,0)",
@@ -92,6 +90,7 @@ ELSEWHERE = {
     **dict.fromkeys(["NVARCHAR", "VARCHAR2", "NCHAR", "BPCHAR", "NAME", "ENUM", "JSONB", "VARIANT"], "VARCHAR"),
     **dict.fromkeys(["DATETIME2", "SMALLDATETIME", "TIMESTAMP_MS", "TIMESTAMP_S"], "TIMESTAMP"),
     "BYTEA": "VARCHAR for text",
+    **dict.fromkeys(["ROW", "STRUCT"], "its fields, as ROW(a BIGINT, b VARCHAR)"),
 }
 WITHOUT_LENGTH = {"VARCHAR", "TIME", "TIMESTAMP", "DATETIME", "FLOAT"}  # their (n) is read and has no effect
 MICROSECONDS = 6
@@ -118,11 +117,25 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 def bind_type(type_: ast.TypeName) -> DataType:
     """The type a type name means. CQ0304 for a DECIMAL over 38 digits, CQ0501 for a type not built yet."""
     if isinstance(type_, ast.ArrayType):
+        if isinstance(type_.element, ast.RowType):
+            raise compile_error(
+                "CQ0501",
+                "arrays of rows of fields are not supported",
+                type_.span,
+                help="of JSON read the text, VARCHAR, and take values out of it: items ->> 0",
+            )
         element = bind_type(type_.element)
         if element.kind not in ELEMENTS:
             refusal = no_element(element)
             raise compile_error(refusal.code, refusal.message, type_.span, help=refusal.help)
         return array(element)
+    if isinstance(type_, ast.RowType):
+        raise compile_error(
+            "CQ0501",
+            "only a column of a stream may be a row of fields",
+            type_.span,
+            help="convert its fields one by one: CAST(s.a AS BIGINT)",
+        )
     name = type_.name
     if name in DECIMAL_NAMES:
         return _decimal_type(type_)

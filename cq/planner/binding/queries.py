@@ -22,6 +22,7 @@ from cq.planner.binding.join_mistakes import (
 )
 from cq.planner.binding.join_times import Sides, bounds_of
 from cq.planner.binding.joins import by_common_names, condition, demands, keyed, side_by_side, temporal_join, unnest
+from cq.planner.binding.lateral import lateral_join
 from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, relation_of, renamed
@@ -193,6 +194,9 @@ class QueryBinder:
             width = len(relation.columns)
             if isinstance(item, ast.Unnest):
                 relation = unnest(item, relation, self.parameters)
+            elif right is None:
+                relation = self.join(ast.Join("CROSS", named, item, span=item.span), relation)
+                named = ast.Join("CROSS", named, item)
             else:
                 assert right is not None, "an item without rows"
                 relation, on = self.beside(relation, right, named, item, where)
@@ -205,8 +209,9 @@ class QueryBinder:
         return relation, all_of(where)
 
     def item(self, node: ast.Relation) -> Relation | None:
-        """The rows of an item of a comma list."""
-        return None if isinstance(node, ast.Unnest) else with_windows(self.relation(node))
+        """The rows of an item of a comma list; None where they depend on those before it."""
+        lateral = isinstance(node, ast.DerivedTable) and node.lateral
+        return None if lateral or isinstance(node, ast.Unnest) else with_windows(self.relation(node))
 
     def next_of(self, waiting: Sequence[Item], left: Relation, where: Sequence[ast.Expr]) -> Item:
         """The item that is joined next. An UNNEST may read all before it, and those behind may read its element."""
@@ -259,8 +264,10 @@ class QueryBinder:
         found = self.ctes.get(name)
         return found if found is not None else self.names.lookup(name, span)
 
-    def join(self, node: ast.Join) -> Relation:
-        left, right = with_windows(self.relation(node.left)), node.right
+    def join(self, node: ast.Join, before: Relation | None = None) -> Relation:
+        """The join. before: its left side, where that is bound already."""
+        left = with_windows(self.relation(node.left)) if before is None else before
+        right = node.right
         if isinstance(right, ast.TableRef) and right.as_of is not None:
             return temporal_join(node, left, self.table(replace(right, as_of=None)), right.as_of, self.parameters)
         every = _always(node.on) and not node.using
@@ -268,6 +275,10 @@ class QueryBinder:
             return unnest(right, left, self.parameters, node.kind == "LEFT")
         if isinstance(right, ast.Unnest):
             raise refused_unnest(node)
+        if isinstance(right, ast.DerivedTable) and right.lateral:
+            found = lateral_join(node, left, self, self)
+            if found is not None:
+                return found
         other = with_windows(self.relation(right))
         if node.asof:
             return asof_join(node, left, other, self.parameters)

@@ -9,6 +9,7 @@ from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, transform
 from cq.lang.schema import TimeAttribute
+from cq.lang.types import Kind
 from cq.planner.operators import Project, Scan, Window
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef
@@ -163,9 +164,12 @@ def finds(relation: Relation, ref: ast.ColumnRef) -> bool:
 
 
 def _meant(relation: Relation, ref: ast.ColumnRef) -> list[Visible]:
+    alone = [c for c in relation.columns if not c.needs_qualifier]
     if ref.qualifier is None:
-        return columns_named([c for c in relation.columns if not c.needs_qualifier], ref.name, ref.quoted)
-    return columns_named([c for c in relation.columns if c.qualifier == ref.qualifier], ref.name, ref.quoted)
+        return columns_named(alone, ref.name, ref.quoted)
+    inside = ".".join((*ref.path, ref.name))
+    found = columns_named([c for c in relation.columns if c.qualifier == ref.qualifier], inside, ref.quoted)
+    return found or columns_named(alone, f"{ref.qualifier}.{inside}", ref.quoted)
 
 
 def columns_named(columns: Iterable[Visible], name: str, quoted: bool = False) -> list[Visible]:
@@ -194,6 +198,9 @@ def one_named(columns: Iterable[Visible], name: str, span: Span) -> Visible | No
 
 def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
     known = [c.name for c in relation.columns]
+    fields = _without_fields(relation, ref)
+    if fields is not None:
+        return fields
     if ref.qualifier is not None and ref.qualifier not in relation.qualifiers:
         return compile_error(
             "CQ0203",
@@ -223,6 +230,54 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
             BOUNDS_WAY if ref.name == "window" else "",
         ),
     )
+
+
+def _without_fields(relation: Relation, ref: ast.ColumnRef) -> CompileError | None:
+    """What a name that means a whole row of fields, or a field that its row has not, is told."""
+    whole = ".".join(p for p in (ref.qualifier, *ref.path, ref.name) if p is not None)
+    fields = fields_of(relation, whole)
+    if fields:
+        names = [f"{whole}.{c.name}" for c in fields]
+        return compile_error(
+            "CQ0501",
+            f'"{whole}" is a row of fields, and no value here is one',
+            ref.span,
+            label=f"{len(fields)} fields",
+            help=f"name its fields: {listing(names)}" + ("" if "." in whole else f"; {whole}.* is all of them"),
+        )
+    before = whole.rpartition(".")[0]
+    fields = fields_of(relation, before) if before else []
+    if fields:
+        known = [c.name for c in fields]
+        return compile_error(
+            "CQ0203",
+            f'"{before}" has no field "{ref.name}"',
+            ref.name_span if ref.name_span != NOWHERE else ref.span,
+            label="no such field",
+            help=f"{did_you_mean(ref.name, known)} fields: {listing(known)}".strip(),
+        )
+    texts = columns_named(relation.columns, before) if before else []
+    if texts and texts[0].expr.type.kind is Kind.VARCHAR:
+        return compile_error(
+            "CQ0203",
+            f'"{before}" is VARCHAR, which has no fields',
+            ref.span,
+            help=f"of a JSON text write {before} ->> '{ref.name}'; or declare it: {before} ROW({ref.name} VARCHAR)",
+        )
+    return None
+
+
+def fields_of(relation: Relation, path: str) -> list[Visible]:
+    """The fields of a row, under their names in it: columns whose names begin with its path, or with what a qualifier
+    leaves of it."""
+    prefix, found = f"{path.lower()}.", []
+    for c in relation.columns:
+        skipped = 0 if c.qualifier is None or not prefix.startswith(f"{c.qualifier.lower()}.") else len(c.qualifier) + 1
+        for start in {0, skipped} if not c.hidden else ():
+            inside = prefix[start:]
+            if inside and c.name.lower().startswith(inside) and (start or not c.needs_qualifier):
+                found.append(replace(c, name=c.name[len(inside) :]))
+    return found
 
 
 def listing(names: Iterable[str]) -> str:

@@ -24,6 +24,7 @@ from cq.planner.binding.scope import (
     Room,
     Visible,
     columns_named,
+    fields_of,
     holes_of,
     listing,
     projection,
@@ -323,7 +324,7 @@ class SelectBinder:
         shown = [c for c in self.relation.columns if not c.hidden]
         if star.qualifier is None:
             return [c for c in shown if not c.needs_qualifier]
-        return [c for c in shown if c.qualifier == star.qualifier]
+        return [c for c in shown if c.qualifier == star.qualifier] or fields_of(self.relation, star.qualifier)
 
     def value(self, item: Item) -> Expr:
         """A select item; a bare NULL gets a type."""

@@ -13,6 +13,7 @@ from cq.lang.functions import Failure
 from cq.lang.schema import Field
 from cq.lang.types import Kind
 from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.declared import check_unique, declared_fields
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, listing
@@ -70,9 +71,11 @@ def bind_table(node: ast.CreateRelation, parameters: Parameters) -> Declared:
 
 
 def _fields(columns: tuple[ast.ColumnDef, ...]) -> tuple[Field, ...]:
-    from cq.planner.binding.catalog import check_unique, declared_fields
-
     check_unique([(c.name, c.name_span) for c in columns])
+    for c in columns:
+        if isinstance(c.type, ast.RowType):
+            help = "give each field a column of its own"
+            raise compile_error("CQ0501", "a column of a table cannot be a row of fields", c.span, help=help)
     return declared_fields(columns)
 
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +31,6 @@ _MAKERS = ("ops", "intrinsics", "signatures", "native", "restricted", "link", "m
 _TRANSLATORS = {DIRECT: "translator", NUMBA: "by_numba"}  # these sources decide the object code
 
 SHIPPED = Path(__file__).parent.parent / "objects"  # where the build of a wheel leaves objects
-
-log = logging.getLogger("cq.runtime")
 
 
 @lru_cache(maxsize=1)
@@ -61,6 +57,8 @@ def _makers(target: Target | None = None) -> tuple[str, ...]:
         return (*sources, "llvm", *(str(part) for part in llvm_version_info), *system)
     tools = [llvmlite.__version__, sys.version, sys.implementation.name]
     if translator_name() == NUMBA:
+        from importlib import metadata
+
         tools.append(metadata.version("numba"))
     return (*sources, *tools, *system)
 
@@ -173,7 +171,9 @@ def shipped(keys: Mapping[str, str], directory: Path | None = None) -> dict[str,
         except OSError:
             continue
         except BadContainer as why:
-            log.info("the shipped object of %s is not used: %s", module, why)
+            import logging
+
+            logging.getLogger("cq.runtime").info("the shipped object of %s is not used: %s", module, why)
     return found
 
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
-import secrets
 import stat
 import struct
 from contextlib import contextmanager, suppress
@@ -29,8 +27,6 @@ _HASH_BYTES = 32
 _LENGTH = struct.Struct("<I")
 MAX_CONTAINER_BYTES = 64 << 20  # the largest object seen is under 1 MiB; a file beyond this is not ours
 CACHE_BYTES = 256 << 20  # about 5,000 stages; least recently used ones go first
-
-log = logging.getLogger("cq.runtime")
 
 
 class BadContainer(Exception):
@@ -156,7 +152,9 @@ class ObjectCache:
     def _refuse(self, why: str) -> None:
         if not self.refused:
             self.refused = why
-            log.warning("compiled code is not kept: %s", why)
+            import logging
+
+            logging.getLogger("cq.runtime").warning("compiled code is not kept: %s", why)
 
     def _evict(self, directory: int) -> int:
         """Files are removed, longest unused first, until the directory is within its limit; returns its bytes."""
@@ -217,7 +215,7 @@ def _read_own_file(directory: int, name: str) -> bytes | None:
 
 def _write_file(directory: int, name: str, content: bytes) -> None:
     """The file holds the content, or is as it was: written aside, then renamed."""
-    aside = f".{name}.{os.getpid()}.{secrets.token_hex(8)}"
+    aside = f".{name}.{os.getpid()}.{os.urandom(8).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(aside, flags, 0o600, dir_fd=directory)
     try:

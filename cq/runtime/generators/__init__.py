@@ -7,8 +7,10 @@ compare them byte by byte.
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
-from cq.workloads.registry import Build
+if TYPE_CHECKING:
+    from cq.workloads.registry import Build
 
 TWINS = {  # module here and function, by the name of the workload
     "bids": ("bids", "generate"),

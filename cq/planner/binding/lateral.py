@@ -1,0 +1,214 @@
+"""LATERAL: a derived table for each row of what stands before it in FROM, as a join.
+
+What its WHERE says of columns outside becomes the condition of the join. Its LIMIT counts the rows of equal keys, in
+its order. Aggregates without GROUP BY give one row for each row outside: they are values of sub-queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from cq.errors import NOWHERE, compile_error
+from cq.grammar import ast
+from cq.grammar.ast.nodes import Node, said_fields
+from cq.lang.aggregates import lookup
+from cq.planner.binding.calls import SelectCalls
+from cq.planner.binding.conversion import settled
+from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.scope import Relation, Visible, finds, relation_of, renamed
+from cq.planner.binding.selects import implied_name, unchanged
+from cq.planner.binding.stream_joins import stream_join
+from cq.planner.binding.subqueries import Inside, Queries, below, bind_value, correlated, equality, naming
+from cq.planner.plan.node import LogicalNode
+from cq.records import replace
+
+KEYS = "$rows"  # the qualifier of what the join compares; no query writes it
+LATERAL = Clause("LATERAL")
+
+
+class Limits(Protocol):
+    """What reads the constant of a LIMIT."""
+
+    def number(self, node: ast.Expr | None, clause: str) -> int | None: ...
+
+
+def lateral_join(node: ast.Join, left: Relation, queries: Queries, limits: Limits) -> Relation | None:
+    """Each row of `left` beside those that the derived table gives for it; None where it names no column of `left`."""
+    right = node.right
+    assert isinstance(right, ast.DerivedTable), "LATERAL of what is no query"
+    found = _beside_each(node, right, left, queries, limits)
+    always = node.on is None or (isinstance(node.on, ast.BooleanLiteral) and node.on.value)
+    if found is None or always:
+        return found
+    return replace(found, node=queries.passing(node.on, found))
+
+
+def _beside_each(
+    node: ast.Join, right: ast.DerivedTable, left: Relation, queries: Queries, limits: Limits
+) -> Relation | None:  # fmt: skip
+    query = right.query
+    with naming(query, left):
+        if isinstance(query.body, ast.Select) and query == ast.Query(ast.Select(query.body.items)):
+            return _computed(query.body, right, left, queries)
+        inside = correlated(replace(query, limit=None, offset=None, order_by=()), left, queries)
+        if inside is None:
+            return None
+        _refuse(node, query, inside, left)
+        if any(_aggregates(item) for item in inside.select.items):
+            return _values(right, query, inside, left, queries)
+        return _rows(node, right, query, inside, left, queries, limits.number(query.limit, "LIMIT"))
+
+
+def _computed(select: ast.Select, right: ast.DerivedTable, left: Relation, queries: Queries) -> Relation:
+    """Each row beside expressions over it."""
+    binder, columns = ExprBinder(left, queries.parameters, LATERAL, SelectCalls({})), list[Visible]()
+    for i, item in enumerate(select.items):
+        if isinstance(item, ast.Star):
+            raise compile_error("CQ0203", "* needs a FROM", item.span, help="name the values you need")
+        columns.append(Visible(item.alias or implied_name(item.expr, i), None, settled(binder.bind(item.expr))))
+    return _beside(left, left.node, columns, right)
+
+
+def _refuse(node: ast.Join, query: ast.Query, inside: Inside, left: Relation) -> None:
+    """CQ0501 or CQ0502 for joins that LATERAL does not stand in, and for what does not become one."""
+    select = inside.select
+    always = isinstance(node.on, ast.BooleanLiteral) and node.on.value
+    inner = node.kind in {"CROSS", "INNER"} and not (node.natural or node.asof or node.using)
+    if not inner and not (node.kind == "LEFT" and always):
+        raise compile_error(
+            "CQ0501",
+            "a query in LATERAL takes CROSS JOIN, JOIN … ON, and LEFT JOIN … ON TRUE",
+            node.kind_span if node.kind_span != NOWHERE else node.span,
+            help="write the condition in WHERE inside the parentheses, and ON TRUE",
+        )
+    found: Sequence[ast.Node | None] = (
+        *(select.having, select.qualify, query.offset, *select.group_by[:1]),
+        *(select.items[:1] if select.distinct else ()),
+    )
+    grouped = next((n for n in found if n is not None), None)
+    if grouped is not None or select.group_all:
+        raise compile_error(
+            "CQ0502",
+            "GROUP BY, HAVING, QUALIFY, DISTINCT and OFFSET in LATERAL are not supported",
+            query.span if grouped is None else grouped.span,
+            help="group by the keys that WHERE compares, and join that: LEFT JOIN (SELECT k, …) AS d ON d.k = a.k",
+        )
+    outer = next((r for i in select.items for r in _refs(i) if _is_outer(r, inside, left)), None)
+    if outer is not None:
+        raise compile_error(
+            "CQ0502",
+            "the select list of LATERAL names a column outside",
+            outer.span,
+            help="select what it needs of the inner rows, and compute with both outside the parentheses",
+        )
+
+
+def _values(
+    right: ast.DerivedTable, query: ast.Query, inside: Inside, left: Relation, queries: Queries
+) -> Relation:  # fmt: skip
+    """Each row beside aggregates of the rows that it names."""
+    node, columns = left.node, list[Visible]()
+    binder = ExprBinder(left, queries.parameters, LATERAL, SelectCalls({}))
+    for i, item in enumerate(inside.select.items):
+        if isinstance(item, ast.Star):
+            raise compile_error("CQ0502", "a star beside aggregates", item.span, help="name the values you need")
+        one = ast.Query(replace(inside.select, items=(item,), where=_where(query)), query.ctes, span=query.span)
+        node, value = bind_value(one, binder, queries).beside(node, unchanged)
+        columns.append(Visible(item.alias or implied_name(item.expr, i), None, value))
+    return _beside(left, node, columns, right)
+
+
+def _rows(
+    node: ast.Join, right: ast.DerivedTable, query: ast.Query, inside: Inside, left: Relation, queries: Queries,
+    limit: int | None,
+) -> Relation:  # fmt: skip
+    """Each row beside the rows that it names, or the first of them."""
+    select = inside.select
+    named: dict[ast.ColumnRef, ast.ColumnRef] = {}
+    for ref in (r for a in inside.about for r in _refs(a) if finds(inside.relation, r)):
+        named.setdefault(ref, ast.ColumnRef(f"$key{len(named) + 1}", KEYS, span=ref.span))
+    exported = tuple(ast.SelectItem(ref, key.name, span=ref.span) for ref, key in named.items())
+    first = None if limit is None else _first(inside, left, query, limit)
+    inner = replace(select, items=(*select.items, *exported), where=inside.rest, qualify=first)
+    rows = relation_of(inside.queries.select_from(inner, inside.relation), KEYS, "LATERAL", right.span)
+    own = len(rows.columns) - len(exported)
+    keyed = (*(replace(c, name=f"$item{i}") for i, c in enumerate(rows.columns[:own])), *rows.columns[own:])
+    on = tuple(_renamed(a, named) for a in inside.about)
+    condition = on[0] if len(on) == 1 else ast.Logical("AND", on, span=on[0].span)
+    named_join = ast.Join("LEFT" if node.kind == "LEFT" else "INNER", node.left, right, condition, span=node.span)
+    joined = stream_join(named_join, left, replace(rows, columns=keyed), queries.parameters)
+    there = joined.columns[len(left.columns) :][:own]
+    columns = [replace(c, name=r.name, qualifier=None) for c, r in zip(there, rows.columns[:own], strict=True)]
+    return _beside(replace(left, columns=joined.columns[: len(left.columns)]), joined.node, columns, right)
+
+
+def _first(inside: Inside, left: Relation, query: ast.Query, limit: int) -> ast.Expr:
+    """The condition of the rows that LIMIT counts: of equal keys the first by ORDER BY."""
+    keys = tuple(equality(a, inside.relation, left, _no_equality(a)) for a in inside.about)
+    order = tuple(replace(o, expr=_ordered(o.expr, inside.select)) for o in query.order_by)
+    at = query.span
+    over = ast.WindowSpec(tuple(mine for mine, _ in keys), order, None, None, span=at)
+    number = ast.Call("row_number", over=over, span=at, name_span=at, over_span=at)
+    return ast.Binary("<=", number, ast.NumberLiteral(str(limit), span=at), span=at, op_span=at)
+
+
+def _no_equality(node: ast.Expr) -> tuple[str, str]:
+    return (
+        "LIMIT in LATERAL counts rows of equal keys: its WHERE compares columns outside by = alone",
+        "the last row before each: write a ASOF LEFT JOIN b ON a.k = b.k AND a.ts >= b.ts",
+    )
+
+
+def _ordered(expr: ast.Expr, select: ast.Select) -> ast.Expr:
+    """What ORDER BY names by its number."""
+    if isinstance(expr, ast.NumberLiteral) and expr.text.isdigit():
+        items = select.items[: int(expr.text)]
+        item = items[-1] if len(items) == int(expr.text) else None
+        if item is None or any(isinstance(i, ast.Star) for i in items):
+            raise compile_error("CQ0203", "no column has this number", expr.span, help="order by its name")
+        assert isinstance(item, ast.SelectItem)
+        return item.expr
+    return expr
+
+
+def _beside(left: Relation, node: LogicalNode, columns: Sequence[Visible], right: ast.DerivedTable) -> Relation:
+    """The columns of `left` and, under the name of the derived table, those beside them."""
+    found = Relation(node, tuple(columns), "LATERAL")
+    found = renamed(found, right.alias, right.columns, right.span) if right.alias else found
+    return Relation(found.node, (*left.columns, *found.columns), left.title, span=left.span)
+
+
+def _aggregates(item: ast.SelectItem | ast.Star) -> bool:
+    return any(isinstance(n, ast.Call) and n.over is None and lookup(n.name) is not None for n in below(item))
+
+
+def _refs(node: ast.Node) -> list[ast.ColumnRef]:
+    return [n for n in below(node) if isinstance(n, ast.ColumnRef)]
+
+
+def _is_outer(ref: ast.ColumnRef, inside: Inside, left: Relation) -> bool:
+    return not finds(inside.relation, ref) and finds(left, ref)
+
+
+def _where(query: ast.Query) -> ast.Expr | None:
+    assert isinstance(query.body, ast.Select)
+    return query.body.where
+
+
+def _renamed(node: ast.Expr, names: dict[ast.ColumnRef, ast.ColumnRef]) -> ast.Expr:
+    """The condition with other names."""
+    found = _changed(node, names)
+    assert isinstance(found, Node)
+    return found  # type: ignore[return-value]
+
+
+def _changed(value: object, names: dict[ast.ColumnRef, ast.ColumnRef]) -> object:
+    if isinstance(value, ast.ColumnRef):
+        return names.get(value, value)
+    if isinstance(value, tuple):
+        return tuple(_changed(v, names) for v in value)
+    if isinstance(value, Node):
+        said: dict[str, Any] = {f: _changed(getattr(value, f), names) for f in said_fields(type(value))}
+        return replace(value, **said)
+    return value

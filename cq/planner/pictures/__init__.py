@@ -1,0 +1,1 @@
+"""Plans as pictures: where boxes stand, and the files that show them."""
