@@ -15,11 +15,14 @@ import signal
 import sys
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from cq.errors import CompileError, CqError, DataError, Diagnostic, UsageError, did_you_mean, render
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 RED, YELLOW, CYAN, BOLD, PLAIN = "\x1b[31;1m", "\x1b[33;1m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
 _HEAD = re.compile(r"(?:data )?(error|warning)\[CQ\d+\]:")
@@ -41,6 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "docs": ("functions", "Explain a function or aggregate."),
     "machine": ("surroundings", "Show the detected hardware."),
     "limits": ("surroundings", "List all limits."),
+    "completion": ("completion", "Print the completion script of a shell."),
 }
 
 
@@ -60,12 +64,18 @@ class Commands(click.Group):
     def resolve_command(
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not context.resilient_parsing:
             guess = did_you_mean(args[0], COMMANDS)
             if not guess and (args[0].endswith(".cq") or " " in args[0]):
                 guess = "to run a query: cq run " + (args[0] if args[0].endswith(".cq") else "'SELECT …'")
             raise click.UsageError(f'there is no command "{args[0]}"' + (f"; {guess}" if guess else ""), context)
         return super().resolve_command(context, args)
+
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        own = [CompletionItem(name, help=doc) for name, (_, doc) in COMMANDS.items() if name.startswith(incomplete)]
+        return own + click.Command.shell_complete(self, context, incomplete)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

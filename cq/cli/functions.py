@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from cq.errors import Diagnostic, UsageError, did_you_mean, printable
 from cq.grammar.unsupported import ELSEWHERE, FUNCTION_WAYS
 from cq.planner.binding.expressions import known_functions
 from cq.records import dataclass
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 WIDTH = 100
 
@@ -37,8 +41,15 @@ def functions(word: str | None) -> int:
     return DONE
 
 
+def _complete_functions(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    names = sorted(n for e in all_entries() for n in e.names if n.startswith(typed.lower()))
+    return [CompletionItem(n) for n in names]
+
+
 @click.command()
-@click.argument("function")
+@click.argument("function", shell_complete=_complete_functions)
 def docs(function: str) -> int:
     """Explain FUNCTION: how it is called, what it gives, examples, and the errors it fails with."""
     wanted = function.lower()

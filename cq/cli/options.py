@@ -7,31 +7,53 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cq.cli.completion import complete_files
 from cq.compiler.passes import MAX_TEXT_BYTES, Compiled, compile, read_text
 from cq.connectors.access import STDIN, Access
 from cq.connectors.inputs import Inputs
 from cq.connectors.options import SOURCE_OPTIONS
 from cq.errors import CompileError, Diagnostic, UsageError, did_you_mean
 from cq.planner.binding.parameters import Untyped
-from cq.planner.binding.settings import setting_value, takes
+from cq.planner.binding.settings import SETTINGS, setting_value, takes
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
-_BEGINNING = re.compile(r"\s*(/\*|\(|(SELECT|WITH|FROM|VALUES|CREATE|INSERT|EXPLAIN|SET)\s)", re.IGNORECASE)
+# of what is meant as a query, also where cq has no such statement and says so
+_BEGINNING = re.compile(
+    r"\s*(/\*|--|\(|(SELECT|WITH|FROM|VALUES|CREATE|INSERT|EXPLAIN|SET|TABLE|DESCRIBE|SHOW|SUMMARIZE|PIVOT|UNPIVOT"
+    r"|UPDATE|DELETE|MERGE|COPY|DROP|ALTER|PRAGMA)\s)",
+    re.IGNORECASE,
+)
+
+
+def complete_settings(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Settings that go on from what was typed."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(f"{name}=", help=doc) for name, doc in SETTINGS.items() if name.startswith(typed)]
 
 
 def query_options(command: F) -> F:
     """QUERY [STREAM=PATH …], -c, --var, -s, -w and what the query may touch."""
     for decorate in reversed(
         (
-            click.argument("arguments", nargs=-1, metavar="[QUERY] [STREAM=PATH]..."),
+            click.argument("arguments", nargs=-1, metavar="[QUERY] [STREAM=PATH]...", shell_complete=complete_files),
             click.option("-c", "--command", "text", metavar="TEXT", help="Use TEXT as the query instead of a file."),
             click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Set the parameter :NAME."),
             click.option(
-                "-s", "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Change a setting, as SET does."
+                "-s",
+                "--set",
+                "settings",
+                multiple=True,
+                metavar="NAME=VALUE",
+                help="Change a setting, as SET does.",
+                shell_complete=complete_settings,
             ),
             click.option(
                 "-w",

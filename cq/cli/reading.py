@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cq.cli import AT_FAULT, DONE, say
+from cq.cli.completion import complete_files
 from cq.cli.options import compiled_query, query_options, stdin_text
 from cq.compiler.passes import PICTURES, STAGES, Compiled, read_text
 from cq.connectors.access import STDIN, Access
@@ -113,7 +114,7 @@ def _analyzed(compiled: Compiled, format: str, threads: int | None) -> str:
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_files)
 @click.option(
     "--check", "only_check", is_flag=True, help="Show the changes without making them; exit with 1 if there are any."
 )
@@ -168,7 +169,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 @click.command()
-@click.argument("file")
+@click.argument("file", shell_complete=complete_files)
 @click.option("--name", help="Set the name of the stream. Default: the name of the file.")
 @click.option(
     "-f",

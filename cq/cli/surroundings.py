@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from cq.cli import DONE, say
+from cq.cli.completion import complete_files
 from cq.connectors.access import STDIN, Access
 from cq.errors import Diagnostic, UsageError
 
@@ -156,7 +157,7 @@ def all_limits() -> dict[str, str]:
 
 
 @click.command()
-@click.argument("queries", nargs=-1, metavar="[QUERY]...")
+@click.argument("queries", nargs=-1, metavar="[QUERY]...", shell_complete=complete_files)
 @click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Compile for this number of workers.")
 @click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="Set the parameter :NAME.")
 @click.option("--spark", is_flag=True, help="Also prepare faster starts of Spark (takes about 20 s and 180 MB).")

@@ -61,6 +61,9 @@ QUERIES = [
     "SELECT k, v FROM (SELECT k, v, (SELECT MAX(v) FROM a) AS m FROM a) AS x WHERE v = m",
     "SELECT k, k IN (SELECT k FROM b) AS i, t NOT IN (SELECT t FROM b WHERE t > 'x') AS j,"
     " EXISTS (SELECT 1 FROM b WHERE b.k = a.v) AS e FROM a",
+    "SELECT k, (SELECT w FROM b WHERE b.k = a.k AND b.t = a.t ORDER BY w DESC LIMIT 1) AS w FROM a",
+    "SELECT k, (SELECT DISTINCT k FROM b WHERE k = 3) AS w FROM a WHERE v = (SELECT v FROM a WHERE k > 99)",
+    "SELECT k, (SELECT t FROM (SELECT t, MAX(w) AS m FROM b GROUP BY t) AS b WHERE b.t = a.t) AS w FROM a",
     "FROM a SELECT k, COUNT(*) FILTER (v > 4) AS n, GROUP BY k",
     "FROM a",
     "SELECT a.* FROM a SEMI JOIN b ON a.k = b.k AND w > v",

@@ -368,7 +368,7 @@ SUB_QUERIES = {
     "exists_in_join": BID + SALE + "SELECT price FROM bid JOIN sale ON EXISTS (SELECT 1 FROM sale);",
     "value_of_several_rows": BID
     + SALE
-    + "SELECT (SELECT wait FROM sale) AS w, (SELECT wait FROM sale WHERE sale.auction = bid.auction) AS v FROM bid;",
+    + "SELECT (SELECT wait + MAX(wait) FROM sale WHERE sale.auction = bid.auction) AS v FROM bid;",
     "value_of_several_columns": BID + SALE + "SELECT price FROM bid WHERE auction = (SELECT * FROM sale);",
     "value_by_no_equality": BID
     + SALE

@@ -8,7 +8,9 @@ from cq.codegen.expressions.forms import Strict, form, pure
 from cq.codegen.expressions.numbers import overflow, zero_divisor
 from cq.codegen.values import Scope
 from cq.codegen.writer import expr
+from cq.lang.functions.integers import SEVERAL_ROWS
 from cq.lang.types import INTEGER_BITS
+from cq.runtime.layout.abi import ErrorCode
 
 
 @form("pmod")
@@ -55,3 +57,11 @@ def _shift(name: str, wide: str, narrow: str) -> None:
 _shift("shiftleft", "shl(A, B)", "shl(shl(A, B & 31), 32) >> 32")
 _shift("shiftright", "A >> (B & 63)", "A >> (B & 31)")
 _shift("shiftrightunsigned", "shr_u(A, B)", "shl(shr_u(A & 4294967295, B & 31), 32) >> 32")
+
+
+@form("single_row")
+def _single_row(scope: Scope, call: Strict) -> None:
+    (rows,) = (v.it for v in call.args)
+    with scope.when(expr("N > 1", N=rows)):
+        scope.fail(ErrorCode.BAD_ARGUMENT, SEVERAL_ROWS, call.span)
+    call.give(scope, ast.Constant(True))

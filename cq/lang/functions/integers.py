@@ -8,7 +8,7 @@ from functools import partial
 from cq.lang.functions.arithmetic import within
 from cq.lang.functions.registry import Constants, Failure, Signature, scalar
 from cq.lang.functions.signatures import fixed, overloaded
-from cq.lang.types import BIGINT, INTEGER, INTEGER_BITS, DataType, Kind, common_type
+from cq.lang.types import BIGINT, BOOLEAN, INTEGER, INTEGER_BITS, DataType, Kind, common_type
 
 
 def _integers(count: int, types: tuple[DataType, ...], _: Constants) -> Signature | None:
@@ -265,3 +265,27 @@ def shiftrightunsigned(signature: Signature, x: int, count: int) -> int:
     """The bits moved down, 0 above them. Places count modulo 32, or 64."""
     bits = INTEGER_BITS[signature.returns.kind]
     return _wrapped(signature, (x & ((1 << bits) - 1)) >> _places(signature, count))
+
+
+SEVERAL_ROWS = "a sub-query that is a value gives several rows: write MIN(x) in it, or LIMIT 1"
+
+
+@scalar(
+    "single_row",
+    "single_row(rows)",
+    fixed(BIGINT, returns=BOOLEAN),
+    spark=f"if({{0}} > 1, raise_error('CQ0708: {SEVERAL_ROWS}'), {{0}} is not null)",
+    native="single_row",
+    fails=("CQ0708",),
+    examples=[
+        "single_row(1) = true",
+        "single_row(0) = true",
+        "single_row(2) = error CQ0708",
+        "single_row(null) = null",
+    ],
+)
+def single_row(rows: int) -> bool:
+    """TRUE for 0 and 1, else CQ0708: what a sub-query that is a value tests of each row that reads it."""
+    if rows > 1:
+        raise Failure("CQ0708", SEVERAL_ROWS)
+    return True

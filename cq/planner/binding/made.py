@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cq.errors import NOWHERE, Span
+from cq.grammar import ast
 from cq.lang.aggregates import resolve
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.functions import Refusal
@@ -37,6 +38,11 @@ def compared(op: str, left: Expr, right: Expr, span: Span) -> Expr:
 def negated(condition: Expr, span: Span) -> Expr:
     """NOT condition."""
     return _binder().negated(condition, span)
+
+
+def called(name: str, *args: Expr, span: Span) -> Expr:
+    """The scalar function of these arguments."""
+    return _binder().call(name, list(args), span, [ast.NullLiteral(span=span)] * len(args))
 
 
 def differ(left: Expr, right: Expr, span: Span) -> Expr:

@@ -14,6 +14,7 @@ from typing import Protocol
 from cq.errors import CompileError, Diagnostic, Span, compile_error
 from cq.grammar import ast, inline
 from cq.grammar.ast.nodes import children, walk
+from cq.lang.aggregates import lookup
 from cq.lang.expressions import (
     Case,
     Coalesce,
@@ -35,7 +36,7 @@ from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.join_mistakes import within
 from cq.planner.binding.join_times import Sides
 from cq.planner.binding.joins import keyed
-from cq.planner.binding.made import compared, integer, negated
+from cq.planner.binding.made import called, compared, integer, negated
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Hole, Relation, Room, finds, relation_of, shifted
 from cq.planner.binding.traits import one_row
@@ -351,6 +352,7 @@ class Value:
     """A sub-query as a value: the first column of its row. on: which row it is, as of `Match`.
 
     always: there is one.  nothing: the value where there is none, NULL if None; aggregates of no rows may have one.
+    counted: the last column says how many rows there are, of which there may be one at most.
     """
 
     rows: LogicalNode
@@ -359,6 +361,7 @@ class Value:
     always: bool
     nothing: Expr | None
     span: Span
+    counted: bool = False
 
     @property
     def type(self) -> DataType:
@@ -376,6 +379,10 @@ class Value:
             key = Column(others[0].type, True, width + 1, others[0].name)
             there = IsNull(BOOLEAN, False, key, span=self.span)
             value = Case(value.type, True, ((there, self.nothing),), value, span=self.span)
+        if self.counted:
+            rows = Column(BIGINT, True, len(joined.schema) - 1, others[-1].name)
+            one = called("single_row", rows, span=self.span)
+            value = Case(value.type, True, ((one, value),), Literal(value.type, True, None), span=self.span)
         return joined, value
 
 
@@ -387,7 +394,7 @@ def bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> Value:
 
 def _bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> Value:
     outer = binder.relation
-    inside = correlated(query, outer, queries)
+    inside = correlated(_first_of(query), outer, queries)
     found = _one_row(query, outer, queries) if inside is None else _of_group(query, inside, binder)
     if not (outer.node.bounded and found.rows.bounded):
         endless = "the sub-query" if outer.node.bounded else outer.title
@@ -405,7 +412,11 @@ def _one_row(query: ast.Query, outer: Relation, queries: Queries) -> Value:
     if len(rows.schema) != 1:
         raise _several_columns(len(rows.schema), query)
     if not (_limited_to_one(query) or one_row(rows, or_none=True)):
-        raise _several_rows(query)
+        inner = relation_of(rows, None, "the sub-query", query.span)
+        given = replace(inner, columns=(replace(inner.columns[0], name="given"),))
+        items = (_first(ast.ColumnRef("given"), ()), _how_many(query.span))
+        counts = queries.select_from(ast.Select(items, span=query.span), given)
+        return Value(counts, (), len(outer.node.schema), True, None, query.span, counted=True)
     return Value(rows, (), len(outer.node.schema), one_row(rows), None, query.span)
 
 
@@ -418,7 +429,9 @@ def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> Value:
     """Aggregates of the rows that equal a row of the query around in some columns: one row for each group."""
     select, relation, outer = inside.select, inside.relation, binder.relation
     _refuse_grouped(inside, query)
-    item = _only_item(inside, query)
+    item, last = _only_item(inside, query), list[ast.SelectItem]()
+    if not any(isinstance(n, ast.Call) and n.over is None and lookup(n.name) for n in below(item)):
+        item, last = _first(item, ()).expr, [_how_many(query.span)]
     calls = SelectCalls({})
     value = ExprBinder(relation, binder.parameters, VALUE, calls).bind(item)
     nothing = transform(value, lambda e: _of_nothing(e, calls))
@@ -427,7 +440,8 @@ def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> Value:
     sides = [equality(a, relation, outer, UNEQUAL) for a in inside.about]
     keys = tuple(mine for mine, _ in sides)
     names = [f"key{i}" for i, _ in enumerate(keys, 1)]
-    items = (ast.SelectItem(item, "value"), *(ast.SelectItem(k, n) for k, n in zip(keys, names, strict=True)))
+    found = (ast.SelectItem(k, n) for k, n in zip(keys, names, strict=True))
+    items = (ast.SelectItem(item, "value"), *found, *last)
     grouped = replace(select, items=items, where=inside.rest, group_by=keys)
     rows = inside.queries.select_from(grouped, relation)
     width = len(outer.node.schema)
@@ -438,7 +452,29 @@ def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> Value:
         on.append(binder.compare("=", binder.bind(theirs), key, theirs.span))
     known = folded(nothing)
     missing = None if isinstance(known, Literal) and known.value is None else nothing
-    return Value(rows, tuple(on), width, False, missing, query.span)
+    return Value(rows, tuple(on), width, False, missing, query.span, counted=bool(last))
+
+
+def _first_of(query: ast.Query) -> ast.Query:
+    """The query, with FIRST(x ORDER BY …) for the x of its first row where LIMIT 1 says that."""
+    select = query.body
+    if not (isinstance(select, ast.Select) and _limited_to_one(query) and query.limit == ast.NumberLiteral("1")):
+        return query
+    (item, *more) = select.items
+    changed = select.group_by or select.group_all or select.having or select.qualify or select.distinct or query.offset
+    if more or changed or isinstance(item, ast.Star) or any(isinstance(n, ast.Call) for n in below(item)):
+        return query
+    numbered = ast.NumberLiteral("1")
+    order = tuple(replace(o, expr=item.expr) if o.expr == numbered else o for o in query.order_by)
+    return replace(query, body=replace(select, items=(_first(item.expr, order),)), order_by=(), limit=None)
+
+
+def _first(item: ast.Expr, order: tuple[ast.OrderItem, ...]) -> ast.SelectItem:
+    return ast.SelectItem(ast.Call("first", (item,), order_by=order, span=item.span, name_span=item.span), "value")
+
+
+def _how_many(span: Span) -> ast.SelectItem:
+    return ast.SelectItem(ast.Call("count", star=True, span=span, name_span=span), "rows")
 
 
 def _of_nothing(e: Expr, calls: SelectCalls) -> Expr:
