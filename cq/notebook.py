@@ -8,7 +8,7 @@
     %%cq --analyze                a picture of what the stages did in a run
 
 Streams that the text does not declare are the variables of their names: tables, frames, lists of dicts, paths. So are
-its parameters (`:name`) and functions (`@cq.udf`). A mistake is shown where it is, without a traceback.
+its parameters (`:name`) and functions (`@cq.udf`, `@cq.udaf`). A mistake is shown where it is, without a traceback.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from cq.engines.engines import ENGINES
 from cq.errors import CqError, SourceText
 from cq.grammar import ast
 from cq.grammar.parser import parse
+from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import UserFunction
 
 NAME = "<cell>"
@@ -133,5 +134,5 @@ def cell_query(variables: Mapping[str, Any], cell: str) -> Query:
         NAME,
         inputs={n: variables[n] for n in sorted(read - known) if n in variables},
         variables={n: variables[n] for n in sorted(parameters) if n in variables},
-        functions=[v for v in variables.values() if isinstance(v, UserFunction)],
+        functions=[v for v in variables.values() if isinstance(v, UserFunction | UserFold)],
     )
