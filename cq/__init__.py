@@ -46,7 +46,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'cq' has no attribute {name!r}")
     import importlib
 
-    value = getattr(importlib.import_module(_HOMES.get(name, "cq.api")), name)
+    from cq.collector import collector_paused
+
+    with collector_paused():
+        value = getattr(importlib.import_module(_HOMES.get(name, "cq.api")), name)
     globals()[name] = value
     return value
 

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 F = TypeVar("F", bound=Callable[..., Any])
-_BEGINNING = re.compile(r"\s*(/\*|\(|(SELECT|WITH|FROM|VALUES|CREATE|INSERT|EXPLAIN|SET)\s)", re.IGNORECASE)
+# of what is meant as a query, also where cq has no such statement and says so
+_BEGINNING = re.compile(
+    r"\s*(/\*|--|\(|(SELECT|WITH|FROM|VALUES|CREATE|INSERT|EXPLAIN|SET|TABLE|DESCRIBE|SHOW|SUMMARIZE|PIVOT|UNPIVOT"
+    r"|UPDATE|DELETE|MERGE|COPY|DROP|ALTER|PRAGMA)\s)",
+    re.IGNORECASE,
+)
 
 
 def complete_settings(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:

@@ -152,8 +152,7 @@ def _duration(seconds: float) -> str:
 def summary_text(summary: RunSummary, hashes: bool = False) -> str:
     """The closing line: rows read and written, those that were not, where there are any, and the time and the rate.
 
-    The time and the rate are of the run; how long it took to compile and open stands behind them. hashes: of every
-    output.
+    Until it is ready it compiles and opens; the time it ran, and the rate, do not count that. hashes: of every output.
     """
     rows = sum(summary.rows_in.values())
     bad, blank = sum(summary.bad_rows.values()), sum(summary.blank_lines.values())
@@ -164,9 +163,8 @@ def summary_text(summary: RunSummary, hashes: bool = False) -> str:
         *([f"{summary.late_rows:,} late"] if summary.late_rows else []),
         *([f"{bad:,} unreadable"] if bad else []),
         *([f"{blank:,} blank line{'s' if blank > 1 else ''}"] if blank else []),
-        f"{summary.seconds:.2f} s"
-        + (f" after {summary.start_seconds:.2f} s" if summary.start_seconds >= 0.01 else "")
-        + f", {_rate(rows / max(summary.seconds, 1e-9))} rows/s",
+        *([f"ready after {summary.start_seconds:.2f} s"] if summary.start_seconds >= 0.01 else []),
+        f"ran {summary.seconds:.2f} s, {_rate(rows / max(summary.seconds, 1e-9))} rows/s",
         *(["hash " + " ".join(_hashes(summary.hashes))] if hashes else []),
     ]
     if summary.limited:

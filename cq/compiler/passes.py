@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cq.allowance import usable_cpus
+from cq.collector import collector_paused
 from cq.connectors.access import Access, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
@@ -200,7 +201,8 @@ class Compiled:
         result: Any = None
         for step in PASSES:
             if step.name not in self._done:
-                self._done[step.name] = step.run(self.request, result)
+                with collector_paused():
+                    self._done[step.name] = step.run(self.request, result)
             result = self._done[step.name]
             if step.name == name:
                 return result

@@ -20,8 +20,8 @@ def _phrases(message: str, help: str, *texts: str) -> list[Phrase]:
     return [Phrase(tuple(text.split()), message.replace("{}", text.removesuffix(" (")), help) for text in texts]
 
 
-_FUNCTION = "functions are defined in cq/lang/functions; docs/recipes.md describes how to add one"
-_STATE = "tables are not supported yet: state lives in windows, OVER and temporal look-ups"
+_FUNCTION = "functions of your own are written in Python: @cq.udf, then cq.sql(text, functions=[f])"
+_STATE = "write it in a trigger: CREATE TRIGGER g AFTER INSERT ON s FOR EACH ROW BEGIN ATOMIC … END"
 _SAMPLE = "keep the rows of some keys: WHERE MD5(k) < '1a' keeps one key in ten"
 _LOOK_UP = "look the key up: LEFT JOIN v FOR SYSTEM_TIME AS OF s.ts ON the group keys of a windowed view v"
 _ANY = "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3); of an array, ARRAY_CONTAINS(items, x)"
@@ -34,6 +34,9 @@ STATEMENTS: tuple[Phrase, ...] = (
     *_phrases(
         "{} is not a statement of cq", "cq schema FILE shows columns, cq explain shows plans", "SHOW", "DESCRIBE"
     ),
+    *_phrases("{} is not a statement of cq", "write SELECT COUNT(*), MIN(x), MAX(x) FROM s", "SUMMARIZE"),
+    *_phrases("{} is not supported", "for each column write SUM(x) FILTER (WHERE k = 'a') AS a", "PIVOT"),
+    *_phrases("{} is not supported", "list the columns as rows: UNNEST(ARRAY[a, b]) AS u(x)", "UNPIVOT"),
     *_phrases(
         "{} is not a statement of cq",
         "remove it and END: all INSERTs of a file run together",

@@ -41,7 +41,7 @@ def test_rows_a_second_are_of_the_run_and_not_of_the_compiler() -> None:
     from cq.engines.protocol import RunSummary
 
     summary = RunSummary("native", {"a": 500}, seconds=0.5, start_seconds=20.0)
-    assert "0.50 s after 20.00 s, 1,000 rows/s" in summary_text(summary)
+    assert "ready after 20.00 s · ran 0.50 s, 1,000 rows/s" in summary_text(summary)
 
 
 def test_compiling_is_told_with_what_and_how_far() -> None:

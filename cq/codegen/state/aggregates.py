@@ -251,7 +251,7 @@ def avg_recipe(parts: Parts, call: AggregateCall) -> Result:
         lo, hi = scope.let(total.at(e), "sum_lo"), scope.let(total.at(e, 1), "sum_hi")
         if call.type.is_float:
             return Val(call.type, (scope.let(expr("avg_i128(HI, LO, C)", HI=hi, LO=lo, C=many), "mean"),), null)
-        return Val(call.type, (_decimal_mean(scope, call, hi, lo, many),), null)
+        return Val(call.type, (_rounded_mean(scope, call, hi, lo, many),), null)
 
     return result
 
@@ -271,8 +271,8 @@ def _wide_mean(
     return stored_parts(scope, call.type)
 
 
-def _decimal_mean(scope: Scope, call: AggregateCall, hi: ast.expr, lo: ast.expr, many: ast.expr) -> ast.expr:
-    """The exact sum brought to the result's scale, divided, halves away from zero."""
+def _rounded_mean(scope: Scope, call: AggregateCall, hi: ast.expr, lo: ast.expr, many: ast.expr) -> ast.expr:
+    """The exact sum brought to the result's scale (an INTERVAL has none), divided, halves away from zero."""
     scale = 10 ** (call.type.scale - call.args[0].type.scale)
     wide_hi = scope.let(expr("wadd(wmul(HI, K), umulhi(LO, K))", HI=hi, LO=lo, K=scale), "wide_hi")
     wide_lo = scope.let(expr("wmul(LO, K)", LO=lo, K=scale), "wide_lo")

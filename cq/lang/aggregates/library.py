@@ -146,7 +146,7 @@ register(
 
 
 def _averaged(types: tuple[DataType, ...], _: Constants) -> Signature | None:
-    """AVG: DOUBLE, but DECIMAL(p,s) gives DECIMAL(min(38, p + 4), min(38, s + 4)) as in Spark."""
+    """AVG: DOUBLE, but DECIMAL(p,s) gives DECIMAL(min(38, p + 4), min(38, s + 4)) as in Spark, an INTERVAL its type."""
     if len(types) != 1:
         return None
     (t,) = types
@@ -155,19 +155,23 @@ def _averaged(types: tuple[DataType, ...], _: Constants) -> Signature | None:
         return Signature((t,), decimal(precision, scale))
     if t.kind is Kind.NULL:
         t = BIGINT
+    if t.is_interval:
+        return Signature((t,), t)
     return Signature((t,), DOUBLE) if t.is_integer or t.is_float else None
 
 
 def _average_fits(signature: Signature) -> bool:
     """Whether no average fails: that of DECIMALs fits where its type is not cut to 38 digits."""
     returns = signature.returns
-    return returns.is_float or returns.precision == signature.params[0].precision + AVG_DIGITS
+    return returns.kind is not Kind.DECIMAL or returns.precision == signature.params[0].precision + AVG_DIGITS
 
 
 def _avg(signature: Signature, state: tuple[Any, int]) -> Any:
     if signature.returns.kind is Kind.DECIMAL:
         returns, digits = signature.returns, signature.returns.scale - signature.params[0].scale
         return in_digits(returns, half_up(state[0] * 10**digits, state[1]), f"the average of {state[1]} values")
+    if signature.returns.is_interval:
+        return half_up(*state)
     return state[0] / state[1]  # of integers: one correctly rounded division
 
 
@@ -180,7 +184,7 @@ def _spark_avg(signature: Signature, argument: str, over: str) -> str:
 register(
     Aggregate(
         name="avg",
-        shape="avg(number)",
+        shape="avg(number), avg(INTERVAL)",
         rule=_averaged,
         zero=(0, 0),
         add=_add_to_sum,
@@ -192,7 +196,7 @@ register(
         fails=("CQ0705",),
         exact=_average_fits,
         doc="The mean of the non-null values, NULL without any. Integers: the exact sum, divided once, as DOUBLE.\n"
-        "DECIMAL(p,s): DECIMAL(min(38, p + 4), min(38, s + 4)), rounded half up.",
+        "DECIMAL(p,s): DECIMAL(min(38, p + 4), min(38, s + 4)), and an INTERVAL its type, rounded half up.",
         spark=_spark_avg,
         native="avg",
         examples=(
