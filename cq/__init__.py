@@ -17,7 +17,7 @@ from cq.version import VERSION
 if TYPE_CHECKING:
     from cq.api import Job, Output, Query, Result, diff, load, run, sql
     from cq.errors import CompileError, CqError, DataError, EngineError, UsageError
-    from cq.user_functions import udf
+    from cq.user_functions import udaf, udf
 
 __version__ = VERSION
 __all__ = [
@@ -34,11 +34,12 @@ __all__ = [
     "load",
     "run",
     "sql",
+    "udaf",
     "udf",
 ]
 
 _ERRORS = ("CompileError", "CqError", "DataError", "EngineError", "UsageError")
-_HOMES = {**dict.fromkeys(_ERRORS, "cq.errors"), "udf": "cq.user_functions"}
+_HOMES = {**dict.fromkeys(_ERRORS, "cq.errors"), "udaf": "cq.user_functions", "udf": "cq.user_functions"}
 
 
 def __getattr__(name: str) -> Any:
