@@ -95,11 +95,14 @@ def _plain(values: list[Any], column: str, name: str) -> pa.Array:
 
 
 def _demand_names(rows: Sequence[Mapping[str, Any]], declared: list[str], name: str) -> None:
-    """CQ0603 for a declared column that no row has while rows have others: missing keys are NULL, others not."""
+    """CQ0603 for a declared column that no row has while rows have others: missing keys are NULL, others not.
+
+    A field is there where its row is: what the row does not have, or does not say, is NULL.
+    """
     given = dict.fromkeys(n for row in rows for n in row)
     others = [n for n in given if n not in declared]
     for column in declared if others else ():
-        if column not in given:
+        if column not in given and column.partition(".")[0] not in given:
             guess, listing = did_you_mean(column, map(str, others)), f"its columns: {', '.join(map(str, given))}"
             cause = f"stream {name} has no column {column!r}"
             raise UsageError(Diagnostic("CQ0603", cause, help=tuple(h for h in (guess, listing) if h)))

@@ -89,7 +89,18 @@ def test_queries_name_fields_and_rows_are_refused_as_values() -> None:
     assert first.to_arrow().to_pydict()["next"] == [8, 10]
     assert second.to_arrow().to_pydict() == {"zip": [None, 1010], "n": [2, 1]}
     assert third.to_arrow().to_pydict() == {"id": [1]}
-    for asked, code in (("user", "CQ0501"), ("s.user.home", "CQ0501"), ("user.nam", "CQ0203"), ("x.id", "CQ0203")):
+    with cq.sql(DECLARED + "SELECT user.home.city FROM s WHERE user.id > 0").start(engine="reference") as job:
+        job.push("s", [{"id": 4, "user": None}])
+        job.push("s", [{"id": 5}, {"user": {"id": 1, "home": {"city": "Graz"}}}])
+        assert [r["city"] for b in job.results() for r in b.to_pylist()] == ["Graz"]
+    for asked, code in (
+        ("user", "CQ0501"),
+        ("s.user.home", "CQ0501"),
+        ("user.nam", "CQ0203"),
+        ("x.id", "CQ0203"),
+        ("user.home.city.x", "CQ0203"),
+    ):
         with pytest.raises(cq.CompileError) as caught:
             cq.sql(DECLARED + f"SELECT {asked} FROM s").check()
         assert caught.value.code == code
+    assert "user.home.city ->> 'x'" in caught.value.hint

@@ -24,6 +24,7 @@ from cq.lang.functions.spark_text import time_of_day
 from cq.lang.types import BIGINT, DATE, INTEGER, TIME, TIMESTAMP, DataType, Kind, decimal
 
 _TO_TIMESTAMP = fixed(TIMESTAMP, returns=TIMESTAMP)
+_KEEPS_CLOCK = overloaded(Signature((TIMESTAMP,), TIMESTAMP), Signature((TIME,), TIME))
 
 
 def _of_date(types: tuple[DataType, ...], _: object) -> Signature | None:
@@ -403,6 +404,18 @@ def timestamp_micros(x: int) -> int:
     return x
 
 
+def _spark_trunc(unit: str, length_us: int) -> Callable[[Signature, tuple[str, ...]], str]:
+    """Spark's function of a TIMESTAMP; a TIME is a count."""
+
+    def write(signature: Signature, args: tuple[str, ...]) -> str:
+        (time,) = args
+        if signature.params[0] == TIME:
+            return f"({time} - {time} % {length_us}L)"
+        return f"cast(date_trunc('{unit}', {time}) as TIMESTAMP_NTZ)"
+
+    return write
+
+
 def nothing_before(x: int) -> bool:
     """Whether `x` lies in the first 14 months that 64 bits can count (year -290308): truncation leaves it as it is."""
     return x < -9223335000000000000
@@ -416,9 +429,9 @@ def start_of_months(days: int, months: int) -> int:
 
 @scalar(
     "date_trunc_microsecond",
-    "date_trunc('microsecond', TIMESTAMP)",
-    _TO_TIMESTAMP,
-    spark="cast(date_trunc('MICROSECOND', {0}) as TIMESTAMP_NTZ)",
+    "date_trunc('microsecond', TIMESTAMP or TIME)",
+    _KEEPS_CLOCK,
+    spark=_spark_trunc("MICROSECOND", 1),
     examples=[
         "date_trunc('microsecond', TIMESTAMP '2024-02-29 12:34:56.789012') = TIMESTAMP '2024-02-29 12:34:56.789012'",
         "date_trunc('microsecond', TIMESTAMP '1969-12-31 23:59:59.999999') = TIMESTAMP '1969-12-31 23:59:59.999999'",
@@ -433,13 +446,14 @@ def date_trunc_microsecond(x: int) -> int:
 
 @scalar(
     "date_trunc_millisecond",
-    "date_trunc('millisecond', TIMESTAMP)",
-    _TO_TIMESTAMP,
-    spark="cast(date_trunc('MILLISECOND', {0}) as TIMESTAMP_NTZ)",
+    "date_trunc('millisecond', TIMESTAMP or TIME)",
+    _KEEPS_CLOCK,
+    spark=_spark_trunc("MILLISECOND", 1000),
     examples=[
         "date_trunc('millisecond', TIMESTAMP '2024-02-29 12:34:56.789012') = TIMESTAMP '2024-02-29 12:34:56.789'",
         "date_trunc('millisecond', TIMESTAMP '1969-12-31 23:59:59.999999') = TIMESTAMP '1969-12-31 23:59:59.999'",
         "date_trunc('millisecond', TIMESTAMP '1970-01-01 00:00:00') = TIMESTAMP '1970-01-01 00:00:00'",
+        "date_trunc('millisecond', TIME '23:59:59.0005') = TIME '23:59:59'",
         "date_trunc('millisecond', null) = null",
     ],
 )
@@ -450,9 +464,9 @@ def date_trunc_millisecond(x: int) -> int:
 
 @scalar(
     "date_trunc_second",
-    "date_trunc('second', TIMESTAMP)",
-    _TO_TIMESTAMP,
-    spark="cast(date_trunc('SECOND', {0}) as TIMESTAMP_NTZ)",
+    "date_trunc('second', TIMESTAMP or TIME)",
+    _KEEPS_CLOCK,
+    spark=_spark_trunc("SECOND", 1000000),
     examples=[
         "date_trunc('second', TIMESTAMP '2024-02-29 12:34:56.789012') = TIMESTAMP '2024-02-29 12:34:56'",
         "date_trunc('second', TIMESTAMP '1969-12-31 23:59:59.999999') = TIMESTAMP '1969-12-31 23:59:59'",
@@ -467,13 +481,14 @@ def date_trunc_second(x: int) -> int:
 
 @scalar(
     "date_trunc_minute",
-    "date_trunc('minute', TIMESTAMP)",
-    _TO_TIMESTAMP,
-    spark="cast(date_trunc('MINUTE', {0}) as TIMESTAMP_NTZ)",
+    "date_trunc('minute', TIMESTAMP or TIME)",
+    _KEEPS_CLOCK,
+    spark=_spark_trunc("MINUTE", 60000000),
     examples=[
         "date_trunc('minute', TIMESTAMP '2024-02-29 12:34:56.789012') = TIMESTAMP '2024-02-29 12:34:00'",
         "date_trunc('minute', TIMESTAMP '1969-12-31 23:59:59.999999') = TIMESTAMP '1969-12-31 23:59:00'",
         "date_trunc('minute', TIMESTAMP '1970-01-01 00:00:00') = TIMESTAMP '1970-01-01 00:00:00'",
+        "date_trunc('minute', TIME '23:59:59.5') = TIME '23:59:00'",
         "date_trunc('minute', null) = null",
     ],
 )
@@ -484,13 +499,14 @@ def date_trunc_minute(x: int) -> int:
 
 @scalar(
     "date_trunc_hour",
-    "date_trunc('hour', TIMESTAMP)",
-    _TO_TIMESTAMP,
-    spark="cast(date_trunc('HOUR', {0}) as TIMESTAMP_NTZ)",
+    "date_trunc('hour', TIMESTAMP or TIME)",
+    _KEEPS_CLOCK,
+    spark=_spark_trunc("HOUR", 3600000000),
     examples=[
         "date_trunc('hour', TIMESTAMP '2024-02-29 12:34:56.789012') = TIMESTAMP '2024-02-29 12:00:00'",
         "date_trunc('hour', TIMESTAMP '1969-12-31 23:59:59.999999') = TIMESTAMP '1969-12-31 23:00:00'",
         "date_trunc('hour', TIMESTAMP '1970-01-01 00:00:00') = TIMESTAMP '1970-01-01 00:00:00'",
+        "date_trunc('hour', TIME '12:34:56.789012') = TIME '12:00:00'",
         "date_trunc('hour', null) = null",
     ],
 )

@@ -242,7 +242,7 @@ def _without_fields(relation: Relation, ref: ast.ColumnRef) -> CompileError | No
             "CQ0501",
             f'"{whole}" is a row of fields, and no value here is one',
             ref.span,
-            label=f"{len(fields)} fields",
+            label="its fields have names",
             help=f"name its fields: {listing(names)}" + ("" if "." in whole else f"; {whole}.* is all of them"),
         )
     before = whole.rpartition(".")[0]
@@ -256,15 +256,23 @@ def _without_fields(relation: Relation, ref: ast.ColumnRef) -> CompileError | No
             label="no such field",
             help=f"{did_you_mean(ref.name, known)} fields: {listing(known)}".strip(),
         )
-    texts = columns_named(relation.columns, before) if before else []
-    if texts and texts[0].expr.type.kind is Kind.VARCHAR:
-        return compile_error(
-            "CQ0203",
-            f'"{before}" is VARCHAR, which has no fields',
-            ref.span,
-            help=f"of a JSON text write {before} ->> '{ref.name}'; or declare it: {before} ROW({ref.name} VARCHAR)",
-        )
+    return None if ref.qualifier is None else _field_of_a_text(relation, (ref.qualifier, *ref.path, ref.name), ref.span)
+
+
+def _field_of_a_text(relation: Relation, path: Sequence[str], span: Span) -> CompileError | None:
+    """What a path that begins with a column of text is told: perhaps it holds JSON."""
+    for end in range(len(path) - 1, 0, -1):
+        column, steps = ".".join(path[:end]), [f"'{step}'" for step in path[end:]]
+        texts = _meant(relation, _reference(path[:end]))
+        if texts and texts[0].expr.type.kind is Kind.VARCHAR:
+            arrows = f"{' -> '.join([column, *steps[:-1]])} ->> {steps[-1]}"
+            way = f"of a JSON text write {arrows}; or declare it: {path[end - 1]} ROW({path[end]} …)"
+            return compile_error("CQ0203", f'"{column}" is VARCHAR, which has no fields', span, help=way)
     return None
+
+
+def _reference(path: Sequence[str]) -> ast.ColumnRef:
+    return ast.ColumnRef(path[-1], path[0], tuple(path[1:-1])) if len(path) > 1 else ast.ColumnRef(path[0])
 
 
 def fields_of(relation: Relation, path: str) -> list[Visible]:

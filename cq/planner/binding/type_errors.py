@@ -78,10 +78,12 @@ def _combining_help(op: str, a: Expr, b: Expr) -> str:
     kinds = {a.type.kind, b.type.kind}
     if op == "+" and a.type == VARCHAR and b.type == VARCHAR:
         return "use || to concatenate text"
-    if op in "+-" and kinds & {Kind.TIMESTAMP, Kind.DATE} and (a.type.is_numeric or b.type.is_numeric):
+    if op in "+-" and kinds & {Kind.TIMESTAMP, Kind.TIME, Kind.DATE} and (a.type.is_numeric or b.type.is_numeric):
         if a.type.kind is Kind.DATE and b.type == BIGINT:
             return "CAST the days to INTEGER"
         return "add an interval: ts + INTERVAL '5' SECOND"
+    if Kind.TIME in kinds and kinds & {Kind.TIMESTAMP, Kind.INTERVAL_MONTH}:
+        return "a time of day goes with a date, DATE '2024-01-31' + t, and with intervals of days or less"
     if op == "||" and Kind.ARRAY in kinds:
         return "|| joins two texts or two arrays: items || [x], or ARRAY_TO_STRING(items, ',') || text"
     if op == "||":
@@ -96,6 +98,10 @@ def cast_help(source: DataType, target: DataType) -> str:
         return "write ARRAY_TO_STRING(items, ','), or take an element: items[1]"
     if source.kind is Kind.TIMESTAMP and target.is_numeric:
         return "use a part of it, EXTRACT(HOUR FROM ts), or count from 1970: UNIX_SECONDS(ts), UNIX_MICROS(ts)"
+    if source.kind is Kind.TIME and target.kind in {Kind.TIMESTAMP, Kind.DATE}:
+        return "put it on a date: DATE '2024-01-31' + t"
+    if source.kind is Kind.TIME and target.is_numeric:
+        return "use a part of it, EXTRACT(HOUR FROM t), or its length: UNIX_MICROS(DATE '1970-01-01' + t)"
     if source.kind is Kind.DATE and target.is_numeric:
         return "use a part of it, EXTRACT(DAY FROM d), or count days from 1970: UNIX_SECONDS(d) / 86400"
     if source.kind is Kind.INTERVAL and target.is_numeric:
