@@ -17,7 +17,7 @@ from cq.version import VERSION
 if TYPE_CHECKING:
     from cq.api import Job, Output, Query, Result, diff, load, run, sql
     from cq.errors import CompileError, CqError, DataError, EngineError, UsageError
-    from cq.user_functions import udf
+    from cq.user_functions import udaf, udf
 
 __version__ = VERSION
 __all__ = [
@@ -34,19 +34,29 @@ __all__ = [
     "load",
     "run",
     "sql",
+    "udaf",
     "udf",
 ]
 
 _ERRORS = ("CompileError", "CqError", "DataError", "EngineError", "UsageError")
-_HOMES = {**dict.fromkeys(_ERRORS, "cq.errors"), "udf": "cq.user_functions"}
+_EXTENSION = "load_ipython_extension"  # what `%load_ext cq` asks for
+_HOMES = {
+    **dict.fromkeys(_ERRORS, "cq.errors"),
+    "udaf": "cq.user_functions",
+    "udf": "cq.user_functions",
+    _EXTENSION: "cq.notebook",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in __all__ and name != _EXTENSION:
         raise AttributeError(f"module 'cq' has no attribute {name!r}")
     import importlib
 
-    value = getattr(importlib.import_module(_HOMES.get(name, "cq.api")), name)
+    from cq.collector import collector_paused
+
+    with collector_paused():
+        value = getattr(importlib.import_module(_HOMES.get(name, "cq.api")), name)
     globals()[name] = value
     return value
 

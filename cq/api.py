@@ -35,6 +35,7 @@ from cq.engines.engines import engine_named
 from cq.engines.protocol import RunOptions, RunSummary
 from cq.engines.query import collect, opening_sinks, run_query
 from cq.errors import CompileError, CqError, Diagnostic, UsageError, did_you_mean, printable
+from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import UserFunction
 from cq.planner.binding.settings import MEMORY_LIMIT, setting_value, takes
 
@@ -46,21 +47,23 @@ def load(
     path: str | os.PathLike[str],
     *,
     restrict: _Paths | None = None,
-    functions: Sequence[UserFunction] = (),
+    functions: Sequence[UserFunction | UserFold] = (),
     **variables: Any,
 ) -> Query:
     """Return the query in a file; it is read now, compiled when it is checked, explained or run.
 
     variables: values of its parameters (`:name`). Relative paths in the text start at the file's directory.
     restrict: the directories whose files its text may name, for the query of a stranger; left out, all the user may.
-    functions: those of the user's that it may call (`@cq.udf`).
+    functions: those of the user's that it may call (`@cq.udf`, `@cq.udaf`).
     Raises UsageError when the file cannot be read, CompileError when it is too long or not UTF-8.
     """
     file = Path(path)
     return Query(read_text(file), str(path), file.parent, variables=variables, restrict=restrict, functions=functions)
 
 
-def sql(text: str, *, restrict: _Paths | None = None, functions: Sequence[UserFunction] = (), **inputs: Any) -> Query:
+def sql(
+    text: str, *, restrict: _Paths | None = None, functions: Sequence[UserFunction | UserFold] = (), **inputs: Any
+) -> Query:
     """Return the query of a text; its mistakes are raised when it is checked, explained or run.
 
     restrict, functions: as of `load`.
@@ -137,7 +140,7 @@ class Query:
         inputs: Mapping[str, Any] | None = None,
         variables: Mapping[str, Any] | None = None,
         restrict: _Paths | None = None,
-        functions: Sequence[UserFunction] = (),
+        functions: Sequence[UserFunction | UserFold] = (),
     ) -> None:
         self.text, self.name = text, name
         self._functions = tuple(functions)

@@ -1,4 +1,4 @@
-"""`@cq.udf`: a Python function, its SQL types from its annotations, as something queries can call."""
+"""`@cq.udf` and `@cq.udaf`: Python functions, their SQL types from annotations, as something queries can call."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import Any, overload
 from cq.errors import CompileError, Diagnostic, UsageError
 from cq.grammar import ast
 from cq.grammar.parser import parse_expression
+from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import USER_KINDS, Slot, UserFunction
-from cq.lang.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTERVAL, TIMESTAMP, VARCHAR, DataType
+from cq.lang.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT64_MAX, INT64_MIN, INTERVAL, TIMESTAMP, VARCHAR, DataType
 from cq.planner.binding.literals import bind_type
 
 ANNOTATED: dict[Any, DataType] = {
@@ -54,19 +55,75 @@ def udf(returns: Any = None, arguments: Sequence[str] | None = None, *, name: st
 def _made(function: _Function, returns: str | None, arguments: Sequence[str] | None, name: str | None) -> UserFunction:
     if isinstance(function, UserFunction) or not inspect.isroutine(function):
         raise _unusable(f"{function!r} is no plain Python function")
-    called = (name or function.__name__).lower()
-    if not (called.isidentifier() and called.isascii()):
-        raise _unusable(f"{called!r} is no name of a function", 'give it one: @cq.udf(name="risk")')
+    called = _name((name or function.__name__).lower())
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         raise _unusable(f"{called}() is a generator or asynchronous", "return one value for a row")
     hints, parameters = _hints(function, called), _parameters(function, called)
+    slots = _slots(called, parameters, hints, arguments)
+    return UserFunction(function, called, slots, _slot(called, "the result", hints.get("return"), returns))
+
+
+def udaf(returns: Any = None, arguments: Sequence[str] | None = None, *, name: str | None = None) -> Any:
+    """Make a class one that queries can call as an aggregate, given to `cq.sql` or `cq.load` as one of `functions`.
+
+    The class has `zero`, the state before any row: a tuple of int, float and bool values; `add(state, value, …)`, which
+    returns the state with one more row, of the same types; and `result(state)`. Types are told as for `cq.udf`: of the
+    values by the annotations of `add`, of the result by that of `result`. Rows are added in order; those with a NULL
+    are skipped, and where no row is left the result is NULL.
+    Raises UsageError (CQ0302) for a class that is not of this form.
+    """
+    if isinstance(returns, type):
+        return _fold(returns, None, None, None)
+    if not isinstance(returns, str | None):
+        raise _unusable(f"{returns!r} is no class", "write @cq.udaf above a class with zero, add and result")
+    return lambda made: _fold(made, returns, arguments, name)
+
+
+def _fold(made: type, returns: str | None, arguments: Sequence[str] | None, name: str | None) -> UserFold:
+    called = _name((name or made.__name__).lower())
+    add, result = (_method(made, called, n) for n in ("add", "result"))
+    fields = _fields(called, getattr(made, "zero", None))
+    hints, parameters = _hints(add, called), _parameters(add, called)[1:]
+    if not parameters or len(_parameters(result, called)) != 1:
+        raise _unusable(f"{called} needs add(state, value, …) and result(state)")
+    slots = _slots(called, parameters, hints, arguments)
+    if any(s.optional for s in slots):
+        raise _unusable(f"{called}.add() takes Optional values, and rows with NULL are skipped", "leave Optional out")
+    returned = _slot(called, "the result", _hints(result, called).get("return"), returns)
+    return UserFold(called, made.__doc__ or "", (fields, made.zero), add, result, slots, returned)  # type: ignore[attr-defined]
+
+
+def _method(made: type, called: str, name: str) -> _Function:
+    found = getattr(made, name, None)
+    if not inspect.isfunction(found):
+        raise _unusable(f"{called} has no function {name}", "write zero, add(state, value) and result(state)")
+    return found
+
+
+def _fields(called: str, zero: Any) -> tuple[Slot, ...]:
+    kinds = {bool: BOOLEAN, int: BIGINT, float: DOUBLE}
+    if not isinstance(zero, tuple) or not zero or any(type(v) not in kinds for v in zero):
+        raise _unusable(f"{called}.zero is no tuple of int, float and bool values", "write zero = (0.0, 0)")
+    if any(type(v) is int and not INT64_MIN <= v <= INT64_MAX for v in zero):
+        raise _unusable(f"{called}.zero holds an int of more than 64 bits")
+    return tuple(Slot(kinds[type(v)]) for v in zero)
+
+
+def _name(called: str) -> str:
+    if not (called.isidentifier() and called.isascii()):
+        raise _unusable(f"{called!r} is no name of a function", 'give it one: @cq.udf(name="risk")')
+    return called
+
+
+def _slots(
+    called: str, parameters: list[str], hints: dict[str, Any], arguments: Sequence[str] | None
+) -> tuple[Slot, ...]:
     if arguments is not None and len(arguments) != len(parameters):
         raise _unusable(f"{called}() has {len(parameters)} parameters, and {len(arguments)} types are given")
-    slots = [
+    return tuple(
         _slot(called, f"parameter {p}", hints.get(p), None if arguments is None else arguments[i])
         for i, p in enumerate(parameters)
-    ]
-    return UserFunction(function, called, tuple(slots), _slot(called, "the result", hints.get("return"), returns))
+    )
 
 
 def _hints(function: _Function, called: str) -> dict[str, Any]:

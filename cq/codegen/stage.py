@@ -25,6 +25,7 @@ from cq.planner.physical.branches import Branch, sees, turns
 from cq.planner.physical.classify import stateless_prefix
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.user_calls import user_folds
 from cq.records import dataclass, replace
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
@@ -147,6 +148,8 @@ def _uses_step_bytes(plan: LogicalPlan) -> bool:
             return True  # ARRAY_AGG makes them
         copies = node.inputs and COPIES_TEXT[node.operator]
         if copies(node) if callable(copies) else copies:
+            return True
+        if any(user_folds(node)):
             return True
         for e, _ in node.expressions():
             if any(map(takes_step_bytes, walk(e))):

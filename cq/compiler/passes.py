@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cq.allowance import usable_cpus
+from cq.collector import collector_paused
 from cq.connectors.access import Access, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
@@ -19,6 +20,7 @@ from cq.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from cq.grammar.ast import Script
+    from cq.lang.aggregates.user import UserFold
     from cq.lang.functions.user import UserFunction
     from cq.lang.schema import Field, Unheld
     from cq.planner.binding.binder import BoundScript
@@ -44,7 +46,7 @@ class Request:
     settings: Mapping[str, int] = field(default_factory=dict)
     workers: int = 1
     counting: bool = False
-    functions: tuple[UserFunction, ...] = ()
+    functions: tuple[UserFunction | UserFold, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,9 @@ def _parse(request: Request, before: None) -> Script:
 
 
 def _bind(request: Request, script: Script) -> BoundScript:
-    from cq.lang.functions import given
+    from cq.lang import aggregates, functions
+    from cq.lang.aggregates.user import UserFold
+    from cq.lang.functions.user import UserFunction
     from cq.planner.binding.binder import bind
     from cq.planner.binding.catalog import Environment
 
@@ -79,7 +83,9 @@ def _bind(request: Request, script: Script) -> BoundScript:
     from cq.planner.plan.verify import verify
 
     try:
-        with given(f.entry for f in request.functions):
+        scalars = (f.entry for f in request.functions if isinstance(f, UserFunction))
+        folds = (f.entry for f in request.functions if isinstance(f, UserFold))
+        with functions.given(scalars), aggregates.given(folds):
             bound = bind(script, environment)
         verify(bound.plan)
         return bound
@@ -200,7 +206,8 @@ class Compiled:
         result: Any = None
         for step in PASSES:
             if step.name not in self._done:
-                self._done[step.name] = step.run(self.request, result)
+                with collector_paused():
+                    self._done[step.name] = step.run(self.request, result)
             result = self._done[step.name]
             if step.name == name:
                 return result
@@ -321,10 +328,13 @@ class Compiled:
     def _uncompiled(self) -> list[Diagnostic]:
         """The calls of the user's functions that kernels leave to Python, and why."""
         from cq.codegen.expressions.user import why_python
-        from cq.planner.plan.user_calls import user_calls
+        from cq.planner.plan.user_calls import user_calls, user_folds
 
         found = {}
-        for function, span in user_calls(self.plan):
+        called = [*user_calls(self.plan)]
+        for node in self.plan.nodes():
+            called += [(part, span) for fold, span in user_folds(node) for part in (fold.add, fold.result)]
+        for function, span in called:
             if function.name not in found and (why := why_python(function)):
                 cause = f"Python is called for each value of {function.name}(): {why}"
                 help = ("numbers, conditions, loops and functions of math are compiled",)
@@ -355,7 +365,7 @@ def compile(
     variables: Mapping[str, Any] | None = None,
     inputs: Inputs | None = None,
     settings: Mapping[str, int] | None = None,
-    functions: Sequence[UserFunction] = (),
+    functions: Sequence[UserFunction | UserFold] = (),
 ) -> Compiled:
     """The query bound: its mistakes have been raised, nothing has been run.
 
@@ -381,16 +391,17 @@ def _check_settings(settings: Mapping[str, int]) -> None:
             raise UsageError(Diagnostic("CQ0207", f'there is no setting "{name}"', help=tuple(h for h in help if h)))
 
 
-def _check_functions(functions: Sequence[UserFunction]) -> None:
+def _check_functions(functions: Sequence[UserFunction | UserFold]) -> None:
     if not functions:
         return
+    from cq.lang.aggregates.user import UserFold
     from cq.lang.functions.user import UserFunction
     from cq.planner.binding.expressions import known_functions
 
     taken = set(known_functions())
     for function in functions:
-        if not isinstance(function, UserFunction):
-            cause = f"functions takes what @cq.udf made, not {function!r}"
+        if not isinstance(function, UserFunction | UserFold):
+            cause = f"functions takes what @cq.udf and @cq.udaf made, not {function!r}"
             raise UsageError(Diagnostic("CQ0205", cause, help=("write @cq.udf above the function",)))
         if function.name in taken:
             cause = f"there is a function {function.name} already"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from cq.collector import collector_paused
 from cq.compiler.passes import Compiled
 from cq.connectors.physical_rows import batch_of, rows_of
 from cq.connectors.protocol import BATCH_ROWS
@@ -66,8 +67,9 @@ def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery
 
 def _run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> int:
     with native_packages():
-        from cq.engines.native import run_native
-        from cq.runtime.flow.hashing import NativeRowHash
+        with collector_paused():
+            from cq.engines.native import run_native
+            from cq.runtime.flow.hashing import NativeRowHash
 
         delivery.hash_by(NativeRowHash)
         return run_native(compiled, feeds, delivery, options)

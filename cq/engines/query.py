@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from cq.collector import collector_paused
 from cq.compiler.passes import Compiled
 from cq.connectors.protocol import Sink
 from cq.connectors.sinks.targets import OutputClosed
@@ -42,7 +43,8 @@ def run_query(
     feeds: list[Feed] = []
     began = time.perf_counter()
     try:
-        feeds = open_feeds(compiled, progress, wanted_columns(compiled, engine, options), natives_of(engine))
+        with collector_paused():
+            feeds = open_feeds(compiled, progress, wanted_columns(compiled, engine, options), natives_of(engine))
         summary.late_rows, summary.limited, summary.interrupted = _carry(run, compiled, feeds, delivery, options)
         _end(sinks, whole=not summary.interrupted)  # a part of a bounded result must not look whole
     except OutputClosed:

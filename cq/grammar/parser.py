@@ -17,7 +17,7 @@ from cq.grammar.build import Builder
 from cq.grammar.fault import Fault
 from cq.grammar.lexer import MAX_FINDINGS, Lexed, Token, tokenize
 from cq.grammar.mistakes import explain
-from cq.grammar.tables import END, Machine, Rule, Tables, fingerprint, from_json, to_json
+from cq.grammar.tables import END, Machine, Rows, Rule, Tables, fingerprint, from_json, to_json
 
 MAX_DEPTH = 128  # levels of a tree: plain recursion over it, five frames a level, stays below Python's 1,000 frames
 HERE = Path(__file__).parent
@@ -234,11 +234,11 @@ def build_tables(grammar: str) -> Tables:
         goto.append({s: numbers[arg] for s, (_, arg) in sorted(row.items()) if s in origins})
     rules = tuple(_rule(production) for production in productions)
     return Tables(
-        rules=rules,
-        renames=tuple(rule.renames for rule in rules),
-        actions=tuple(actions),
+        rules=Rows(len(rules), rules.__getitem__),
+        renames=Rows(len(rules), lambda n: rules[n].renames),
+        actions=Rows(len(actions), actions.__getitem__),
         default=tuple(default),
-        goto=tuple(goto),
+        goto=Rows(len(goto), goto.__getitem__),
         start={s: numbers[table.start_states[s]] for s in START_SYMBOLS},
         accept={s: numbers[table.end_states[s]] for s in START_SYMBOLS},
         keywords={t.pattern.value: t.name for t in generator.terminals if isinstance(t.pattern, PatternStr)},

@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 from cq.grammar.ast import Node
 from cq.records import dataclass
 
+T = TypeVar("T")
 FORMAT = 1
 END = "$END"
 
@@ -38,17 +40,37 @@ class Rule:
         return self.single and self.size == 1 and self.keep == ((0, False, 0),) and self.nones == 0
 
 
+class Rows(dict[int, T]):
+    """Values by number from 0, each made when it is first asked for: a query visits one state in twenty."""
+
+    def __init__(self, count: int, make: Callable[[int], T]) -> None:
+        super().__init__()
+        self._count, self._make = count, make
+
+    def __missing__(self, number: int) -> T:
+        made = self[number] = self._make(number)
+        return made
+
+    def every(self) -> list[T]:
+        return [self[number] for number in range(self._count)]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rows) and self.every() == other.every()
+
+    __hash__ = None
+
+
 @dataclass(frozen=True, slots=True)
 class Tables:
     """actions[state][terminal]: n >= 0 shifts to state n, n < 0 reduces by rule ~n.  default[state]: the rule a state
     reduces by whatever comes, or None.  goto[state][origin]: the state after a reduction.  start, accept: by start
     symbol.  keywords: word or sign -> terminal.  renames: of each rule, see there."""
 
-    rules: tuple[Rule, ...]
-    renames: tuple[bool, ...]
-    actions: tuple[dict[str, int], ...]
+    rules: Rows[Rule]
+    renames: Rows[bool]
+    actions: Rows[dict[str, int]]
     default: tuple[int | None, ...]
-    goto: tuple[dict[str, int], ...]
+    goto: Rows[dict[str, int]]
     start: dict[str, int]
     accept: dict[str, int]
     keywords: dict[str, str]
@@ -61,7 +83,8 @@ def fingerprint(grammar: str) -> dict[str, object]:
 
 def to_json(tables: Tables, made_from: dict[str, object]) -> str:
     """The container's text: one state or rule a line, so that a diff can be read."""
-    symbols = sorted({s for row in tables.actions for s in row} | {s for row in tables.goto for s in row})
+    actions, gotos = tables.actions.every(), tables.goto.every()
+    symbols = sorted({s for row in (*actions, *gotos) for s in row})
     number = {s: i for i, s in enumerate(symbols)}
 
     def row(pairs: dict[str, int]) -> list[int]:
@@ -73,11 +96,9 @@ def to_json(tables: Tables, made_from: dict[str, object]) -> str:
         f'"keywords":{_compact(tables.keywords)},',
         f'"symbols":{_compact(symbols)},',
         '"rules":[',
-        ",\n".join(_compact([r.origin, r.size, r.keep, r.nones, r.call, r.single]) for r in tables.rules),
+        ",\n".join(_compact([r.origin, r.size, r.keep, r.nones, r.call, r.single]) for r in tables.rules.every()),
         '],"states":[',
-        ",\n".join(
-            _compact([row(a), d, row(g)]) for a, d, g in zip(tables.actions, tables.default, tables.goto, strict=True)
-        ),
+        ",\n".join(_compact([row(a), d, row(g)]) for a, d, g in zip(actions, tables.default, gotos, strict=True)),
         "]",
     ]
     return "{" + "\n".join(lines) + "}\n"
@@ -93,44 +114,51 @@ def from_json(text: str, made_from: dict[str, object]) -> Tables | None:
         raw = json.loads(text)
         if any(raw.get(key) != value for key, value in made_from.items()):
             return None
-        tables = _read(raw)
-        return tables if _is_sound(tables) else None
+        return _read(raw) if _is_sound(raw) else None
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):
         return None
 
 
 def _read(raw: dict[str, Any]) -> Tables:
-    symbols = raw["symbols"]
+    symbols, states = raw["symbols"], raw["states"]
 
     def row(flat: list[int]) -> dict[str, int]:
         return {symbols[s]: target for s, target in zip(flat[::2], flat[1::2], strict=True)}
 
-    rules = tuple(
-        Rule(origin, size, tuple((i, bool(spliced), nones) for i, spliced, nones in keep), trailing, call, single)
-        for origin, size, keep, trailing, call, single in raw["rules"]
-    )
-    states = raw["states"]
+    def rule(number: int) -> Rule:
+        origin, size, keep, trailing, call, single = raw["rules"][number]
+        kept = tuple((i, bool(spliced), nones) for i, spliced, nones in keep)
+        return Rule(origin, size, kept, trailing, call, single)
+
+    rules = Rows(len(raw["rules"]), rule)
     return Tables(
         rules=rules,
-        renames=tuple(rule.renames for rule in rules),
-        actions=tuple(row(s[0]) for s in states),
+        renames=Rows(len(raw["rules"]), lambda n: rules[n].renames),
+        actions=Rows(len(states), lambda n: row(states[n][0])),
         default=tuple(s[1] for s in states),
-        goto=tuple(row(s[2]) for s in states),
+        goto=Rows(len(states), lambda n: row(states[n][2])),
         start=raw["start"],
         accept=raw["accept"],
         keywords=raw["keywords"],
     )
 
 
-def _is_sound(tables: Tables) -> bool:
-    """No number leads out of the tables."""
-    states, rules = range(len(tables.actions)), range(len(tables.rules))
+def _is_sound(raw: dict[str, Any]) -> bool:
+    """No number leads out of the tables. A row is pairs of a symbol and where it leads."""
+    symbols, states, rules = len(raw["symbols"]), len(raw["states"]), len(raw["rules"])
+    acting, defaults, going = zip(*raw["states"], strict=True)
+    actions, gotos = list(chain.from_iterable(acting)), list(chain.from_iterable(going))
     return (
-        all((n in states) if n >= 0 else (~n in rules) for row in tables.actions for n in row.values())
-        and all(d is None or d in rules for d in tables.default)
-        and all(n in states for row in tables.goto for n in row.values())
-        and all(n in states for n in (*tables.start.values(), *tables.accept.values()))
+        not any(len(row) % 2 for row in chain(acting, going))
+        and _within(0, [*actions[::2], *gotos[::2]], symbols)
+        and _within(-rules, actions[1::2], states)
+        and _within(0, [*gotos[1::2], *raw["start"].values(), *raw["accept"].values()], states)
+        and _within(0, [d for d in defaults if d is not None], rules)
     )
+
+
+def _within(first: int, numbers: Sequence[int], end: int) -> bool:
+    return not numbers or (first <= min(numbers) and max(numbers) < end)
 
 
 class Machine:
@@ -179,7 +207,7 @@ class Machine:
         """All terminals that can stand here."""
         every: Iterable[str] = {*self._tables.actions[self._states[-1]], END}
         if self._tables.default[self._states[-1]] is not None:
-            every = {terminal for row in self._tables.actions for terminal in row} | {END}
+            every = {terminal for row in self._tables.actions.every() for terminal in row} | {END}
         return {terminal for terminal in every if self.accepts(terminal)}
 
     def feed(self, kind: str, value: Any, position: int) -> bool:

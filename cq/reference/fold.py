@@ -29,7 +29,11 @@ class Fold:
         if None in values and not self.function.keeps_null:
             return state
         placed = (arrival,) if self.function.by_position else ()
-        return self.function.add(self.signature, state, *placed, *values)
+        try:
+            return self.function.add(self.signature, state, *placed, *values)
+        except Failure as failure:
+            failure.span = self.call.span
+            raise
 
     def merge(self, left: Any, right: Any) -> Any:
         """The state of the rows of both, those of `left` first."""

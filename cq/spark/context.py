@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from string import ascii_lowercase
 from typing import Any, TypeVar
 
 from cq.lang.expressions import Expr
@@ -92,7 +93,7 @@ def argument(call: AggregateCall, columns: Sequence[str], context: Context) -> s
 
 def packed(values: Sequence[str]) -> str:
     """Arguments as the struct that `Aggregate.spark_text` takes."""
-    return f"struct({', '.join(f'{v} as {name}' for v, name in zip(values, 'ab', strict=False))})"
+    return f"struct({', '.join(f'{v} as {name}' for v, name in zip(values, ascii_lowercase, strict=False))})"
 
 
 def when(conditions: Sequence[str], value: str) -> str:

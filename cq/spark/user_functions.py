@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from cq.lang.aggregates.user import UserFold
 from cq.lang.functions import Failure
 from cq.lang.functions.spark_text import spark_type
 from cq.lang.functions.user import UserFunction
 from cq.lang.types import to_arrow
 from cq.planner.plan.logical import LogicalPlan
-from cq.planner.plan.user_calls import user_calls
+from cq.planner.plan.user_calls import user_calls, user_folds
 from cq.spark.session import spark_errors
 
 if TYPE_CHECKING:
@@ -23,25 +25,30 @@ if TYPE_CHECKING:
 
 
 def register_functions(session: SparkSession, plan: LogicalPlan) -> None:
-    """The session knows every function of the user that the plan calls."""
-    known = set()
-    for function, _ in user_calls(plan):
-        if function.spark_name not in known:
-            known.add(function.spark_name)
-            _register(session, function)
+    """The session knows every function and aggregate of the user that the plan calls."""
+    called: list[UserFunction | UserFold] = [function for function, _ in user_calls(plan)]
+    called += [fold for node in plan.nodes() for fold, _ in user_folds(node)]
+    for made in {c.spark_name: c for c in called}.values():
+        if isinstance(made, UserFold):
+            _register(session, made, _folding(made), made.add.function)
+        else:
+            _register(session, made, _over_arrow(made), made.function)
 
 
-def _register(session: SparkSession, function: UserFunction) -> None:
+def _register(
+    session: SparkSession, made: UserFunction | UserFold, body: Callable[..., pa.Array], python: Callable[..., Any]
+) -> None:
+    import pyarrow as pa
     from pyspark import cloudpickle
     from pyspark.sql.functions import arrow_udf
 
-    module = sys.modules.get(function.function.__module__)
+    body.__annotations__ = {"columns": pa.Array, "return": pa.Array}  # Spark looks for them
+    module = sys.modules.get(python.__module__)
     if module is not None:
         cloudpickle.register_pickle_by_value(module)
     try:
-        made = arrow_udf(_over_arrow(function), spark_type(function.returns.type))
         with spark_errors():
-            session.udf.register(function.spark_name, made)
+            session.udf.register(made.spark_name, arrow_udf(body, spark_type(made.returns.type)))
     finally:
         if module is not None:
             cloudpickle.unregister_pickle_by_value(module)
@@ -49,8 +56,6 @@ def _register(session: SparkSession, function: UserFunction) -> None:
 
 def _over_arrow(function: UserFunction) -> Callable[..., pa.Array]:
     """The function over columns: what a worker runs."""
-    import pyarrow as pa
-
     parts = (function.function, function.name, function.parameters, function.returns)
 
     def over_columns(*columns: Any) -> Any:
@@ -63,5 +68,24 @@ def _over_arrow(function: UserFunction) -> Callable[..., pa.Array]:
         except Failure as failure:
             raise ArithmeticError(f"[{failure.code}] {failure.message}") from None
 
-    over_columns.__annotations__ = {"columns": pa.Array, "return": pa.Array}  # Spark looks for them
     return over_columns
+
+
+def _folding(fold: UserFold) -> Callable[..., pa.Array]:
+    """The aggregate over arrays of structs, one for each group: what a worker runs."""
+    parts = fold.parts
+
+    def over_groups(*columns: Any) -> Any:
+        from cq.connectors.physical_rows import array_of, values_of
+
+        made, (groups,) = UserFold(*parts), columns
+        structs = groups.values
+        fields = [values_of(structs.field(n).cast(to_arrow(p.type)), p.type) for n, p in enumerate(made.parameters)]
+        rows, ends = list(zip(*fields, strict=True)), groups.offsets.to_pylist()
+        try:
+            results = [made.folded(rows[a:b]) for a, b in pairwise(ends)]
+        except Failure as failure:
+            raise ArithmeticError(f"[{failure.code}] {failure.message}") from None
+        return array_of(results, made.returns.type)
+
+    return over_groups

@@ -81,7 +81,7 @@ def test_without_a_current_container_the_tables_are_made_in_memory(monkeypatch: 
 def test_every_production_that_makes_a_value_has_a_method() -> None:
     called = {
         rule.call
-        for rule in parser.tables().rules
+        for rule in parser.tables().rules.every()
         if rule.call and not (rule.single and len(rule.keep) == 1 and not rule.keep[0][1] and not rule.nones)
     }
     methods = {name for name in dir(Builder) if not name.startswith("_")} - {"build", "finish"}

@@ -54,11 +54,11 @@ class Native:
 
 def native_form(function: UserFunction, constants: Constants, prefix: str) -> Native:
     """The function for a kernel, its names beginning with `prefix`. Raises `Unfit`."""
-    if function.sees_null or function.returns.optional:
+    if function.sees_null or any(s.optional for s in function.results):
         raise Unfit("it sees or returns NULL")
     kinds = tuple(_kind_of(p.type) for p in function.parameters)
     program = _Program(prefix, constants.word(0))
-    made = program.function(function.function, kinds, function.returns.type)
+    made = program.function(function.function, kinds, tuple(s.type for s in function.results), function.state)
     return Native(program.functions, made.name)
 
 
@@ -89,15 +89,18 @@ class _Program:
         self.functions: list[tuple[ast.FunctionDef, str]] = []
         self._made: dict[tuple[object, tuple[str, ...]], _Made | None] = {}
 
-    def function(self, function: Any, kinds: tuple[str, ...], returns: DataType | None = None) -> _Made:
-        """The function over arguments of these kinds. returns: what the whole is declared to return."""
+    def function(
+        self, function: Any, kinds: tuple[str, ...], returns: tuple[DataType, ...] = (), state: int = 0
+    ) -> _Made:
+        """The function over arguments of these kinds. returns: what the whole is declared to return.  state: so many
+        of them are one tuple."""
         key = (function, kinds)
         if key not in self._made:
             if len(self._made) >= MOST_FUNCTIONS:
                 raise Unfit(f"it calls more than {MOST_FUNCTIONS} functions")
             self._made[key] = None
             name = f"{self._prefix}_{len(self._made) - 1}"
-            self._made[key] = _Body(self, function, kinds, returns).written(name)
+            self._made[key] = _Body(self, function, kinds, returns, state).written(name)
         made = self._made[key]
         if made is None:
             raise Unfit(f"{function.__name__}() calls itself")
@@ -111,8 +114,10 @@ class _Body:
     program: _Program
     function: Any
     given: tuple[str, ...]
-    declared: DataType | None
-    returns: str | None = None
+    declared: tuple[DataType, ...]
+    state: int = 0
+    returns: list[str] = field(default_factory=list)  # the kinds of the results, once they are known
+    tuples: dict[str, list[Typed]] = field(default_factory=dict)  # of the user -> the fields
     names: dict[str, tuple[str, str]] = field(default_factory=dict)  # of the user -> kind, name here
     sure: set[str] = field(default_factory=set)
     blocks: list[list[ast.stmt]] = field(default_factory=list)
@@ -122,24 +127,33 @@ class _Body:
         source = _source(self.function)
         arguments = [f"p{i}" for i in range(len(self.given))]
         names = [a.arg for a in (*source.args.posonlyargs, *source.args.args)]
-        if len(names) != len(arguments) or source.args.vararg or source.args.kwarg or source.args.kwonlyargs:
+        whole = names[: 1 if self.state else 0]
+        if (
+            len(names) - len(whole) != len(arguments) - self.state
+            or source.args.vararg
+            or source.args.kwarg
+            or source.args.kwonlyargs
+        ):
             raise self.unfit(source, "its parameters are not all given by place")
-        if self.declared is not None:
-            self.returns = _kind_of(self.declared)
+        self.returns = [_kind_of(t) for t in self.declared]
         body: list[ast.stmt] = []
         with self.block(body):
             self.set("fault", ast.Constant(False))
-            for user, kind, own in zip(names, self.given, arguments, strict=True):
-                self.assign(user, (kind, expr("P != 0", P=own) if kind == "bool" else expr("P", P=own)))
+            taken = [
+                (k, expr("P != 0" if k == "bool" else "P", P=p)) for k, p in zip(self.given, arguments, strict=True)
+            ]
+            self.tuples = {w: [(k, self.let(v)) for k, v in taken[: self.state]] for w in whole}
+            for user, value in zip(names[len(whole) :], taken[self.state :], strict=True):
+                self.assign(user, value)
             if self.statements(source.body):
                 self.leave()
         spec = [ast.arg(a) for a in ("constants", *arguments)]
         given = ast.arguments(posonlyargs=[], args=spec, kwonlyargs=[], kw_defaults=[], defaults=[])
         made = ast.FunctionDef(name, given, body, decorator_list=[], lineno=0)
-        returns = self.returns or "int"
-        taken = ", ".join(["i64", *(SIGNATURE[k] for k in self.given)])
-        self.program.functions.append((made, f"(i64, {SIGNATURE[returns]})({taken})"))
-        return _Made(name, returns)
+        returns = self.returns or ["int"]
+        given_kinds = ", ".join(["i64", *(SIGNATURE[k] for k in self.given)])
+        self.program.functions.append((made, f"(i64, {', '.join(SIGNATURE[k] for k in returns)})({given_kinds})"))
+        return _Made(name, returns[0])
 
     def unfit(self, node: ast.AST, why: str) -> Unfit:
         line = self.function.__code__.co_firstlineno + getattr(node, "lineno", 1) - 1
@@ -177,7 +191,8 @@ class _Body:
 
     def leave(self) -> bool:
         """Python is to be asked, at once; nothing follows."""
-        self.put(ast.Return(ast.Tuple([ast.Constant(1), as_expr(ZERO[self.returns or "int"])], ast.Load())))
+        zeros = [as_expr(0.0 if kind == "float" else 0) for kind in self.returns or ["int"]]
+        self.put(ast.Return(ast.Tuple([ast.Constant(1), *zeros], ast.Load())))
         return False
 
     # -- names
@@ -214,14 +229,15 @@ class _Body:
             case ast.Raise() | ast.Return(value=None | ast.Constant(value=None)):
                 return self.leave()
             case ast.Return(value=ast.expr() as value):
-                self.give(node, self.value(value))
+                tuple_ = isinstance(value, ast.Tuple) or (isinstance(value, ast.Name) and value.id in self.tuples)
+                self.give(node, self.several(value) if tuple_ else [self.value(value)])
                 return False
             case ast.Assert(test=test):
                 self.branch(self.truth(self.value(test)), lambda: True, self.leave)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 self.assign(name, self.value(value))
-            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
-                self.assign_all(node, targets, values)
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
+                self.assign_all(node, targets, self.several(value))
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 self.assign(name, self.value(value))
             case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
@@ -246,10 +262,19 @@ class _Body:
                 raise self.unfit(node, f"{ast.unparse(node).splitlines()[0]} is no plain statement over numbers")
         return True
 
-    def assign_all(self, node: ast.stmt, targets: Sequence[ast.expr], values: Sequence[ast.expr]) -> None:
+    def several(self, node: ast.expr) -> list[Typed]:
+        """The values of a tuple: one that is written, or the state."""
+        match node:
+            case ast.Tuple(elts=elements):
+                return [self.value(e) for e in elements]
+            case ast.Name(id=name) if name in self.tuples:
+                return self.tuples[name]
+        raise self.unfit(node, f"{ast.unparse(node)} is no tuple whose values are known")
+
+    def assign_all(self, node: ast.stmt, targets: Sequence[ast.expr], values: Sequence[Typed]) -> None:
         if len(targets) != len(values) or not all(isinstance(t, ast.Name) for t in targets):
             raise self.unfit(node, "only names are assigned to")
-        made = [(kind, self.let(v)) for kind, v in map(self.value, values)]
+        made = [(kind, self.let(v)) for kind, v in values]
         for target, value in zip(targets, made, strict=True):
             assert isinstance(target, ast.Name)
             self.assign(target.id, value)
@@ -301,23 +326,28 @@ class _Body:
 
         self.loop(more, turn)
 
-    def give(self, node: ast.stmt, value: Typed) -> None:
-        """`return value`."""
+    def give(self, node: ast.stmt, values: Sequence[Typed]) -> None:
+        """`return values`."""
+        self.returns = self.returns or [kind for kind, _ in values[:1]]
+        if len(values) != len(self.returns):
+            raise self.unfit(node, f"it returns {len(values)} values, and should return {len(self.returns)}")
+        declared = self.declared or (None,) * len(values)
+        made = [self.given_back(node, *each) for each in zip(values, self.returns, declared, strict=True)]
+        self.put(ast.Return(ast.Tuple([expr("pick(fault, 1, 0)"), *made], ast.Load())))
+
+    def given_back(self, node: ast.stmt, value: Typed, wanted: str, declared: DataType | None) -> ast.expr:
         kind, made = value
-        self.returns = self.returns or kind
-        if (kind, self.returns) == ("int", "float") and self.declared is not None:
+        if (kind, wanted) == ("int", "float") and declared is not None:
             made = self.let(expr("i64_to_f64(V)", V=made))
-        elif kind != self.returns:
-            raise self.unfit(node, f"it returns {kind}, and should return {self.returns}")
-        if self.declared is not None and self.declared.kind in INTEGER_BITS:
-            least, most = integer_range(self.declared)
+        elif kind != wanted:
+            raise self.unfit(node, f"it returns {kind}, and should return {wanted}")
+        if declared is not None and declared.kind in INTEGER_BITS:
+            least, most = integer_range(declared)
             if most < 2**63 - 1:
                 self.fault_if(expr("V < LEAST or V > MOST", V=made, LEAST=least, MOST=most))
-        if self.declared is not None and self.declared.kind is Kind.REAL:
+        if declared is not None and declared.kind is Kind.REAL:
             made = self.let(expr("f32_round(V)", V=made))
-        if kind == "bool":
-            made = expr("pick(V, 1, 0)", V=made)
-        self.put(ast.Return(ast.Tuple([expr("pick(fault, 1, 0)"), made], ast.Load())))
+        return expr("pick(V, 1, 0)", V=made) if kind == "bool" else made
 
     # -- values
 
@@ -330,6 +360,12 @@ class _Body:
                     raise self.unfit(node, f"{name} may have no value yet")
                 kind, own = self.names[name]
                 return kind, ast.Name(own, ast.Load())
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int() as place)) if (
+                name in self.tuples
+            ):
+                if not 0 <= place < len(self.tuples[name]):
+                    raise self.unfit(node, f"{ast.unparse(node)} is no field of the state")
+                return self.tuples[name][place]
             case ast.Name() | ast.Attribute():
                 return self.constant(node, self.resolved(node))
             case ast.BinOp(left=left, op=op, right=right):

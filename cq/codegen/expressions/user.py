@@ -1,20 +1,22 @@
 """Calls of the user's functions: as code of the stage where their bodies are plain, else by asking Python.
 
 Code says when it does not know what Python would do (`plain_python`), and then Python is asked for this row: arguments
-go into a record, a call by address, the result comes out of it (`cq.runtime.layout.job.UserCall`).
+go into a record, a call by address, the results come out of it (`cq.runtime.layout.job.UserCall`).
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
-from cq.codegen.expressions.forms import Strict, form, no_memory
+from cq.codegen.expressions.forms import Strict, form
 from cq.codegen.expressions.plain_python import Unfit, native_form
 from cq.codegen.values import Constants, Scope, Val, value_words
 from cq.codegen.writer import expr
+from cq.errors import Span
 from cq.lang.expressions import Call, Cast, Expr
 from cq.lang.functions.user import FORM, UserFunction, UserScalar
-from cq.lang.types import Kind, Physical
+from cq.lang.types import DataType, Kind, Physical
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.job import UserCall
 
@@ -22,6 +24,7 @@ _FAILURES = (
     (ErrorCode.OVERFLOW, "has a result that is too large, or raised an OverflowError"),
     (ErrorCode.DIVISION_BY_ZERO, "raised a ZeroDivisionError"),
     (ErrorCode.BAD_ARGUMENT, "raised an exception, or returned no value of its type"),
+    (ErrorCode.NO_MEMORY, "needs more memory"),
 )
 
 
@@ -49,19 +52,29 @@ def takes_step_bytes(e: Expr) -> bool:
 @form(FORM)
 def _user_function(scope: Scope, call: Strict) -> None:
     assert isinstance(call.node, Call) and isinstance(call.node.function, UserScalar)
-    made = UserCall(scope.constants.user_function(call.node.function.made_of), call.node.function.made_of)
-    native = _native(scope, made)
+    (made,) = user_values(scope, call.node.function.made_of, call.args, call.span)
+    scope.assign(call.result, made if call.result.null is not None else Val(made.type, made.parts))
+
+
+def user_values(scope: Scope, function: UserFunction, args: Sequence[Val], span: Span) -> list[Val]:
+    """Write the call of a function of the user; its results."""
+    results = [scope.variables(slot.type, slot.optional, "made") for slot in function.results]
+    called = UserCall(scope.constants.user_function(function), function)
+    native = _native(scope, called)
     if native is None:
-        _ask_python(scope, call, made)
-        return
-    fault, value = scope.writer.fresh("fault"), scope.writer.fresh("v")
-    arguments = [expr("pick(V, 1, 0)", V=a.it) if a.type.kind is Kind.BOOLEAN else a.it for a in call.args]
-    called = ast.Call(ast.Name(native, ast.Load()), [ast.Name("constants", ast.Load()), *arguments], [])
-    targets = ast.Tuple([ast.Name(n, ast.Store()) for n in (fault, value)], ast.Store())
-    scope.writer.here().append(ast.Assign([targets], called, lineno=0))
-    call.give(scope, expr("V != 0", V=value) if call.type.kind is Kind.BOOLEAN else expr("V", V=value))
+        _ask_python(scope, called, args, results, span)
+        return results
+    fault, values = scope.writer.fresh("fault"), [scope.writer.fresh("v") for _ in results]
+    given = [expr("pick(V, 1, 0)", V=a.it) if a.type.kind is Kind.BOOLEAN else a.it for a in args]
+    made = ast.Call(ast.Name(native, ast.Load()), [ast.Name("constants", ast.Load()), *given], [])
+    targets = ast.Tuple([ast.Name(n, ast.Store()) for n in (fault, *values)], ast.Store())
+    scope.writer.here().append(ast.Assign([targets], made, lineno=0))
+    for result, value in zip(results, values, strict=True):
+        one = expr("V != 0" if result.type.kind is Kind.BOOLEAN else "V", V=value)
+        scope.assign(result, Val(result.type, (one,)))
     with scope.when(expr("F != 0", F=fault)):
-        _ask_python(scope, call, made)
+        _ask_python(scope, called, args, results, span)
+    return results
 
 
 def _native(scope: Scope, made: UserCall) -> str | None:
@@ -80,11 +93,13 @@ def _native(scope: Scope, made: UserCall) -> str | None:
     return name
 
 
-def _ask_python(scope: Scope, call: Strict, made: UserCall) -> None:
-    """The result is what the Python function gives."""
+def _ask_python(scope: Scope, made: UserCall, args: Sequence[Val], results: Sequence[Val], span: Span) -> None:
+    """The results are what the Python function gives."""
+    name = f"{made.function.name}()"
     record = scope.let(expr("step_bytes(state, SIZE)", SIZE=8 * made.words), "record")
-    no_memory(scope, call, expr("R == 0", R=record))
-    for number, argument in enumerate(call.args):
+    with scope.when(expr("R == 0", R=record)):
+        scope.fail(ErrorCode.NO_MEMORY, name, span)
+    for number, argument in enumerate(args):
         for half, word in enumerate(value_words(argument)):
             scope.writer.code("st_i64(R, W, V)", R=record, W=made.argument(number) + half, V=word)
         if made.function.sees_null:
@@ -92,26 +107,22 @@ def _ask_python(scope: Scope, call: Strict, made: UserCall) -> None:
             scope.writer.code("st_i64(R, W, V)", R=record, W=made.null(number), V=null)
     status = scope.let(expr("call2(ld_i64(constants, W), state, R)", W=made.word, R=record), "status")
     with scope.when(expr("S != 0", S=status)):
-        no_memory(scope, call, expr("S == CODE", S=status, CODE=ErrorCode.NO_MEMORY))
         for code, cause in _FAILURES:
             with scope.when(expr("S == CODE", S=status, CODE=code)):
-                scope.fail(code, f"{made.function.name}() {cause}", call.span)
-    _take(scope, call, made, record)
+                scope.fail(code, f"{name} {cause}", span)
+    for number, result in enumerate(results):
+        parts = tuple(scope.let(p) for p in _taken(result.type, record, made.result + 2 * number))
+        null_at = expr("ld_i64(R, W) != 0", R=record, W=made.result_null)
+        scope.assign(result, Val(result.type, parts, None if result.null is None else scope.let(null_at, "null")))
 
 
-def _take(scope: Scope, call: Strict, made: UserCall, record: ast.expr) -> None:
-    """The result of the call is what the record holds."""
-    at = made.result
-    match call.type.physical:
+def _taken(type_: DataType, record: ast.expr, at: int) -> list[ast.expr]:
+    """The parts of a result in the record."""
+    match type_.physical:
         case Physical.F64:
-            parts = [expr("ld_f64(R, W)", R=record, W=at)]
-        case Physical.I64 if call.type.kind is Kind.BOOLEAN:
-            parts = [expr("ld_i64(R, W) != 0", R=record, W=at)]
+            return [expr("ld_f64(R, W)", R=record, W=at)]
         case Physical.I64:
-            parts = [expr("ld_i64(R, W)", R=record, W=at)]
+            template = "ld_i64(R, W) != 0" if type_.kind is Kind.BOOLEAN else "ld_i64(R, W)"
+            return [expr(template, R=record, W=at)]
         case _:
-            parts = [expr("ld_i64(R, W)", R=record, W=at + half) for half in (0, 1)]
-    null = None
-    if call.result.null is not None:
-        null = scope.let(expr("ld_i64(R, W) != 0", R=record, W=made.result_null), "null")
-    scope.assign(call.result, Val(call.type, tuple(scope.let(p) for p in parts), null))
+            return [expr("ld_i64(R, W)", R=record, W=at + half) for half in (0, 1)]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from cq.codegen.expressions.arrays import order_of
 from cq.codegen.expressions.emit import emit
 from cq.codegen.expressions.forms import stored_parts
-from cq.codegen.expressions.user import is_user_call
+from cq.codegen.expressions.user import is_user_call, user_values
 from cq.codegen.expressions.wide import is_wide
 from cq.codegen.state.aggregate_parts import (
     AllBits,
@@ -44,9 +44,12 @@ from cq.codegen.state.aggregate_parts import (
 )
 from cq.codegen.state.hash_tables import load_field, load_fields
 from cq.codegen.state.shape_parts import FloatProduct, Shape
+from cq.codegen.state.user_parts import UserState
 from cq.codegen.values import Row, Scope, Val, any_null, default_parts, is_true
 from cq.codegen.writer import expr
 from cq.lang.aggregates.pairs import GREATEST_SQUARE, LEAST_SQUARE
+from cq.lang.aggregates.user import FORM as USER_AGGREGATE
+from cq.lang.aggregates.user import UserAggregate
 from cq.lang.expressions import can_fail, walk
 from cq.lang.types import BIGINT, Kind
 from cq.planner.plan.calls import AggregateCall
@@ -194,6 +197,28 @@ def _emptiness(parts: Parts, call: AggregateCall) -> Callable[[Scope, Entry], as
         return lambda scope, e: None
     count = _count(parts, call)
     return lambda scope, e: scope.let(expr("C == 0", C=count.at(e)), "empty")
+
+
+@recipe(USER_AGGREGATE)
+def user_recipe(parts: Parts, call: AggregateCall) -> Result:
+    assert isinstance(call.function, UserAggregate)
+    fold = call.function.made_of
+    state = parts.take(UserState(call.args, call.filter, call.distinct, fold=fold, span=call.span))
+    empty = _emptiness(parts, call)
+    assert isinstance(state, UserState)
+
+    def result(scope: Scope, e: Entry) -> Val:
+        null = empty(scope, e)
+        if null is None:
+            (made,) = user_values(scope, fold.result, state.fields(scope, e), call.span)
+            return made
+        made = scope.variables(call.type, True, "made")
+        with scope.when(expr("not N", N=null)):
+            (there,) = user_values(scope, fold.result, state.fields(scope, e), call.span)
+            scope.assign(made, there)
+        return made
+
+    return result
 
 
 @recipe("count")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
 
 from cq.lang.aggregates import bits, collected, library, pairs, positions, shapes, sketches, statistics
 from cq.lang.aggregates.registry import AGGREGATES, ALIASES, Aggregate, register
@@ -10,14 +13,27 @@ from cq.lang.functions.registry import Refusal, Signature
 from cq.lang.types import DataType
 
 __all__ = [
-    "AGGREGATES", "ALIASES", "Aggregate", "all_aggregates", "bits", "collected", "library", "lookup", "pairs",
+    "AGGREGATES", "ALIASES", "Aggregate", "all_aggregates", "bits", "collected", "given", "library", "lookup", "pairs",
     "positions", "register", "resolve", "shapes", "sketches", "statistics",
 ]  # fmt: skip
 
 
+_GIVEN: ContextVar[Mapping[str, Aggregate]] = ContextVar("given", default=MappingProxyType({}))
+
+
+@contextmanager
+def given(entries: Iterable[Aggregate]) -> Iterator[None]:
+    """Inside, in this thread, names also find these entries, as `cq.lang.functions.given` does."""
+    token = _GIVEN.set({e.name: e for e in entries})
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
+
+
 def lookup(name: str) -> Aggregate | None:
     """The entry for a name as written in SQL, already lower case; None when there is none."""
-    return AGGREGATES.get(ALIASES.get(name, name))
+    return AGGREGATES.get(ALIASES.get(name, name)) or _GIVEN.get().get(name)
 
 
 def all_aggregates() -> dict[str, Aggregate]:

@@ -50,11 +50,23 @@ class UserFunction:
     """A Python function that queries may call by `name`; called in Python it is the function itself.
 
     A NULL for a parameter that is not optional makes the result NULL, and the function is not called.
+    state: so many of the first parameters are the fields of one tuple, which the function takes first; if it `moves`,
+    it returns such a tuple again, of these types, and not `returns`.
     """
 
-    def __init__(self, function: Callable[..., Any], name: str, parameters: tuple[Slot, ...], returns: Slot) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        parameters: tuple[Slot, ...],
+        returns: Slot,
+        state: int = 0,
+        moves: bool = False,
+    ) -> None:
         functools.update_wrapper(self, function)
         self.function, self.name, self.parameters, self.returns = function, name, parameters, returns
+        self.state, self.moves = state, moves
+        self.results = parameters[:state] if moves else (returns,)
         self.sees_null = any(p.optional for p in parameters)
         self.identity = _identity(function, parameters, returns)
         self.entry = UserScalar(
@@ -91,11 +103,17 @@ class UserFunction:
                 return None
             plain = value is None or slot.type.kind in _AS_IN_PYTHON
             given.append(value if plain else self._taken(value, slot.type))
+        if self.state:
+            given = [tuple(given[: self.state]), *given[self.state :]]
         try:
             made = self.function(*given)
         except Exception as error:
             raise Failure(_code(error), f"{self.name}() raised {_said(error)}") from None
-        return self._returned(made)
+        if not self.moves:
+            return self._returned(made, self.returns)
+        if not isinstance(made, tuple) or len(made) != self.state:
+            raise Failure("CQ0708", f"{self.name}() returned no tuple of {self.state} values")
+        return tuple(map(self._returned, made, self.results))
 
     def _taken(self, value: Any, type_: DataType) -> Any:
         try:
@@ -103,18 +121,18 @@ class UserFunction:
         except (OverflowError, ValueError):
             raise Failure("CQ0708", f"{self.name}() takes years from 1 to 9999: Python has no other dates") from None
 
-    def _returned(self, made: Any) -> Any:
+    def _returned(self, made: Any, slot: Slot) -> Any:
         if made is None:
-            if self.returns.optional:
+            if slot.optional:
                 return None
-            raise Failure("CQ0708", f"{self.name}() returned None, and its result is declared {self.returns.type}")
+            raise Failure("CQ0708", f"{self.name}() returned None, and its result is declared {slot.type}")
         try:
-            return from_python(made, self.returns.type)
+            return from_python(made, slot.type)
         except OverflowError:
-            raise Failure("CQ0705", f"{self.name}() returned a value that {self.returns.type} cannot hold") from None
+            raise Failure("CQ0705", f"{self.name}() returned a value that {slot.type} cannot hold") from None
         except (TypeError, ValueError):
             kind = type(made).__name__
-            raise Failure("CQ0708", f"{self.name}() returned {kind}, which is no {self.returns.type}") from None
+            raise Failure("CQ0708", f"{self.name}() returned {kind}, which is no {slot.type}") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -71,7 +71,8 @@ class AggregateCall:
         """What it computes, without names and positions of columns."""
         shown = ",".join((*(text(e) for e in self.args), *map(repr, self.options)))
         tail = f" filter {text(self.filter)}" if self.filter is not None else ""
-        return f"{self.function.name}({'distinct ' * self.distinct}{shown}){tail}"
+        known = self.function.registry_key.removeprefix("agg:")
+        return f"{known}({'distinct ' * self.distinct}{shown}){tail}"
 
     def __str__(self) -> str:
         inside = ", ".join((*(format_expr(a) for a in self.args), *map(str, self.options))) or "*"

@@ -1,14 +1,18 @@
-"""The calls of the user's functions in a plan."""
+"""The calls of the user's functions and aggregates in a plan."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from cq.errors import Span
+from cq.lang.aggregates.user import UserAggregate, UserFold
 from cq.lang.expressions import Call, walk
 from cq.lang.functions.user import UserFunction, UserScalar
+from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import sources_of
+from cq.records import fields
 
 
 def user_calls(plan: LogicalPlan) -> Iterator[tuple[UserFunction, Span]]:
@@ -19,3 +23,11 @@ def user_calls(plan: LogicalPlan) -> Iterator[tuple[UserFunction, Span]]:
         for e in walk(expr):
             if isinstance(e, Call) and isinstance(e.function, UserScalar):
                 yield e.function.made_of, e.span
+
+
+def user_folds(node: LogicalNode) -> Iterator[tuple[UserFold, Span]]:
+    """Every aggregate of the user that the operator computes, and where it is called."""
+    held = [getattr(node, f.name) for f in fields(node)]
+    for call in (c for value in held if isinstance(value, tuple) for c in value):
+        if isinstance(call, AggregateCall) and isinstance(call.function, UserAggregate):
+            yield call.function.made_of, call.span

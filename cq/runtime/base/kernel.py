@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from cq.collector import collector_paused
 from cq.records import dataclass
 from cq.runtime.base import intrinsics, ops
 from cq.runtime.base.interpret import LIBRARY, load_modules, stage_constants, stage_scope
@@ -236,7 +237,7 @@ _LOADING = threading.RLock()
 
 def library() -> Library:
     """The runtime library, compiled if the cache does not hold it; one for the life of the process."""
-    with _LOADING:
+    with _LOADING, collector_paused():
         return _library()
 
 

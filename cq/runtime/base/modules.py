@@ -120,6 +120,7 @@ class Dependencies:
 
     def __init__(self, modules: Sequence[str]) -> None:
         self.modules = modules
+        self._facts = lru_cache(maxsize=None)(_facts)  # most modules lend to several
         self._callees = {module: _callees(module) for module in modules}
         called = {symbol for found in self._callees.values() for symbol, n in found.items() if not n.inline}
         self.entries = {
@@ -134,9 +135,9 @@ class Dependencies:
     def key(self, module: str, target: Target | None = None) -> str:
         """The key of the object of a module of the group."""
         callees = sorted((symbol, str(n.signature)) for symbol, n in self._callees[module].items())
-        copied = [_facts(lender) for lender in self._lenders(module)]
+        copied = [self._facts(lender) for lender in self._lenders(module)]
         entries = sorted(self.entries[module].items())
-        return key_of("module", _facts(module), copied, callees, entries, target=target)
+        return key_of("module", self._facts(module), copied, callees, entries, target=target)
 
     def _lenders(self, module: str) -> list[str]:
         """The modules whose inline functions are copied into this one, directly or not."""

@@ -40,14 +40,15 @@ def _asking(host: Host, call: UserCall) -> Callable[[int, int], int]:
             if function.sees_null:
                 values = [None if null else v for v, null in zip(values, found[call.null(0) :], strict=True)]
             made = function.compute(*values)
-            result = None if made is None else _words(host, state, function.returns.type, made)
+            results = zip(function.results, made if function.moves else (made,), strict=True)
+            result = b"".join(bytes(16) if v is None else _words(host, state, s.type, v) for s, v in results)
         except Failure as failure:
             return _CODES[failure.code]
         except MemoryError:
             return ErrorCode.NO_MEMORY
         except BaseException:  # native code knows no exceptions
             return ErrorCode.BAD_ARGUMENT
-        host.write(record + 8 * call.result_null, struct.pack("<q", result is None) + (result or bytes(16)))
+        host.write(record + 8 * call.result_null, _WORD.pack(made is None) + result)
         return ErrorCode.NONE
 
     return ask

@@ -146,7 +146,7 @@ class UserCall:
     ErrorCode. The engine puts its address into this word of the stage's constants.
 
     record: words: two for each argument (of which one takes the first, BOOLEAN and doubles by their bits), one for each
-    that tells whether it is NULL, one that tells whether the result is, two for the result. Texts are an address and a
+    that tells whether it is NULL, one that tells whether the result is, two for each result. Texts are an address and a
     length, those of results in step bytes.
     """
 
@@ -156,7 +156,7 @@ class UserCall:
     @property
     def words(self) -> int:
         """Of the record."""
-        return self.result + 2
+        return self.result + 2 * len(self.function.results)
 
     def argument(self, number: int) -> int:
         """The first word of an argument."""
