@@ -28,6 +28,7 @@ _NEXMARK = {
 }
 _ORDERS = Parameter(int, 15_000, "orders of the whole database, which decide the keys; 1,500,000 are scale 1", 1, 10**9)
 _MAX_KEYS = 10**7
+_MOST_ACCESSES = 64  # of a transaction
 _ACCOUNTS = Parameter(int, 10_000, "accounts, numbered from 0, and as many assets", 2, _MAX_KEYS)
 _INTERVAL = Parameter(int, 100, "microseconds between event times", 0, MAX_INTERVAL_US)
 _ACCESSES = {
@@ -208,6 +209,54 @@ _ALL = (
             "balance": Parameter(int, 20_000, "in each account; 0: most transfers are refused at first", 0, 10**12),
         },
         transactions.ledger_accounts,
+    ),
+    Workload(
+        "grep_sum",
+        "Grep and Sum: requests to read or to write some records",
+        transactions.REQUESTS_SCHEMA,
+        {
+            "rows": _ROWS,
+            "seed": SEED,
+            "records": Parameter(int, 10_000, "records, numbered from 0", _MOST_ACCESSES, _MAX_KEYS),
+            "reads": Parameter(float, 0.5, "share of requests that read", 0, 1),
+            "accesses": Parameter(int, 10, "records of a request", 1, _MOST_ACCESSES),
+            **_ACCESSES,
+            "interval_us": _INTERVAL,
+        },
+        transactions.grep_sum,
+    ),
+    Workload(
+        "grep_sum_records",
+        "Grep and Sum: the records before the first request",
+        transactions.RECORDS_SCHEMA,
+        {"rows": Parameter(int, 10_000, _ROWS.doc, 0, _MAX_KEYS)},
+        transactions.grep_sum_records,
+    ),
+    Workload(
+        "bidding",
+        "Online Bidding: bids for an item, new prices of some items, and more of some",
+        transactions.BIDDING_SCHEMA,
+        {
+            "rows": _ROWS,
+            "seed": SEED,
+            "goods": Parameter(int, 10_000, "items, numbered from 0", _MOST_ACCESSES, _MAX_KEYS),
+            "accesses": Parameter(int, 20, "items that get new prices, or more, at once", 1, _MOST_ACCESSES),
+            "added": Parameter(int, 19, "the most that an item gets more", 0, 10**6),
+            **_ACCESSES,
+            "interval_us": _INTERVAL,
+        },
+        transactions.bidding,
+    ),
+    Workload(
+        "bidding_goods",
+        "Online Bidding: the price of each item, and how much there is, before the first event",
+        transactions.GOODS_SCHEMA,
+        {
+            "rows": Parameter(int, 10_000, _ROWS.doc, 0, _MAX_KEYS),
+            "seed": SEED,
+            "quantity": Parameter(int, 100, "of each item", 0, 10**12),
+        },
+        transactions.bidding_goods,
     ),
     Workload(
         "toll_reports",

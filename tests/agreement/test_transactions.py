@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,10 +15,13 @@ from paths import QUERIES
 
 from cq.workloads import WORKLOADS
 
-EVENTS, FEWER, MOST = 10_000, 2_000, 1_000_000
+EVENTS, FEWER, MOST = 10_000, 1_000, 1_000_000
+KEYS = ("accounts", "records", "goods")
 SHARED = {"partitions": 8, "several": 0.5}
 STREAMS = {
     "streaming_ledger": {"opening": "ledger_accounts", "ledger": "ledger"},
+    "grep_and_sum": {"record": "grep_sum_records", "request": "grep_sum"},
+    "online_bidding": {"opening": "bidding_goods", "bidding": "bidding"},
     "toll_processing": {"report": "toll_reports"},
 }
 KNOBS: list[tuple[str, dict[str, Any]]] = [
@@ -25,6 +29,11 @@ KNOBS: list[tuple[str, dict[str, Any]]] = [
     ("streaming_ledger", {"balance": 0, "theta": 1.2}),
     ("streaming_ledger", {"accounts": 2, "balance": 30_000, "seed": 3}),
     ("streaming_ledger", {"transfers": 1.0, "accounts": 500, "balance": 9_000, **SHARED}),
+    ("grep_and_sum", {}),
+    ("grep_and_sum", {"records": 64, "reads": 0.9, "theta": 1.2, "accesses": 30}),
+    ("grep_and_sum", {"reads": 0.0, **SHARED}),
+    ("online_bidding", {}),
+    ("online_bidding", {"quantity": 10, "added": 1, "goods": 100, **SHARED}),
     ("toll_processing", {}),
     ("toll_processing", {"broken": 0.1, "vehicles": 300}),
     ("toll_processing", {"segments": 1, "theta": 0.0, "seed": 2}),
@@ -39,7 +48,7 @@ class Application:
         tables = {}
         for stream, workload in STREAMS[name].items():
             known = WORKLOADS[workload].parameters
-            rows = events if "seed" in known else knobs.get("accounts", 10_000)
+            rows = events if "interval_us" in known else next((knobs[k] for k in KEYS if k in knobs), 10_000)
             chosen = {k: v for k, v in {**knobs, "rows": rows}.items() if k in known}
             tables[stream] = pa.Table.from_batches(WORKLOADS[workload].generate(**chosen), WORKLOADS[workload].schema)
             columns = [c.cast("int64") if pa.types.is_timestamp(c.type) else c for c in tables[stream].columns]
@@ -66,7 +75,9 @@ def test_reference_gives_what_the_oracle_gives(name: str, knobs: Mapping[str, An
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_kernels_give_it_too(name: str) -> None:
-    Application(name, {"accounts": 50, "segments": 3}, 500).agrees(Way(interpreted=True, batch_rows=7))
+    Application(name, {"accounts": 64, "records": 64, "goods": 64, "segments": 3, "quantity": 10}, 500).agrees(
+        Way(interpreted=True, batch_rows=7)
+    )
 
 
 @pytest.mark.long
@@ -75,6 +86,13 @@ def test_compiled_kernels_give_it_for_a_million_events(name: str, knobs: Mapping
     application = Application(name, knobs, MOST)
     for threads in (0, 1, 2, 4):
         application.agrees(Way(threads))
+
+
+def test_bids_are_refused_for_the_price_and_for_the_quantity() -> None:
+    application = Application("online_bidding", {"quantity": 10, "added": 1, "goods": 100}, 4_000)
+    reasons = Counter(row[-1] for row in application.expected["trade_rejected"])
+    assert min(reasons["the price is higher"], reasons["CHECK (quantity >= 0) of goods"]) > 200
+    assert min(quantity for _, _, quantity in application.expected["goods"]) >= 0
 
 
 # -- what holds whatever the events are ------------------------------------------------------------------------------

@@ -262,6 +262,16 @@ OVER_AND_JOINS = {
     "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;",
     "trigger_when": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "WHEN ((SELECT n FROM account WHERE card = item) > 3) DELETE FROM account WHERE card = item;",
+    "trigger_rows_of_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "  SELECT n FROM account, UNNEST(SPLIT(item, ' ')) AS u(k) WHERE card = k;",
+    "trigger_column_of_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "  SELECT n, SUM(n) AS s FROM account, UNNEST(SPLIT(item, ' ')) AS u(k) WHERE card = k;",
+    "trigger_aggregate_of_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "  SELECT AVG(n) FROM account, UNNEST(SPLIT(item, ' ')) AS u(k) WHERE card = k;",
+    "trigger_names_of_arrays": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
+    "  UPDATE account SET n = 1 FROM UNNEST(SPLIT(item, ' '), SPLIT(item, ' ')) AS u(k) WHERE card = k;",
+    "trigger_updates_from_table": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid UPDATE account SET n = b.n FROM account AS b WHERE account.card = item;",
     "trigger_of_many_rows": ACCOUNT
     + "CREATE TRIGGER t AFTER INSERT ON bid BEGIN "
     + "".join(f"DELETE FROM account WHERE card = item || '{n}'; " for n in range(33))

@@ -6,16 +6,19 @@ texts, whose meaning both share; everything else of a trigger is drawn: statemen
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 
-from cq.records import dataclass, field
+from cq.records import dataclass
 
-EVENT = ("a", "b", "c", "s")
+EVENT = ("a", "b", "c", "s", "d")
 KEYS = ("k", "kk")
 TEXTS = ("", "x", "a text of more than twelve bytes", "y")
-Event = tuple[int | None, int | None, int | None, str | None]
+ARRAY = "UNNEST(new.d) AS u(j)"  # which SQLite calls json_each
+Event = tuple[int | None, int | None, int | None, str | None, tuple[int | None, ...] | None]
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,19 @@ class Sql:
 
 
 @dataclass(frozen=True)
+class ForEach:
+    """An UPDATE of the rows that elements name. arrays: of each the elements, or `new.d`; they are e.j and e.x."""
+
+    text: str
+    where: str
+    arrays: tuple[tuple[str, ...] | str, ...]
+
+    def __str__(self) -> str:
+        arrays = (a if isinstance(a, str) else f"ARRAY[{', '.join(a)}]" for a in self.arrays)
+        return f"{self.text} FROM UNNEST({', '.join(arrays)}) AS e({', '.join('jx'[: len(self.arrays)])}) {self.where}"
+
+
+@dataclass(frozen=True)
 class Show:
     """A SELECT: its rows are the trigger's."""
 
@@ -72,7 +88,7 @@ class If:
     other: tuple[Statement, ...]
 
 
-Statement = Sql | Show | Signal | If
+Statement = Sql | ForEach | Show | Signal | If
 
 
 @dataclass(frozen=True)
@@ -94,6 +110,8 @@ def _text(statement: Statement) -> str:
     match statement:
         case Sql(text) | Show(text):
             return text
+        case ForEach():
+            return str(statement)
         case Signal(message):
             return f"SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = {message}"
         case If(condition, then, other):
@@ -113,14 +131,14 @@ class Case:
     def text(self) -> str:
         streams = sorted({t.stream for t in self.triggers})
         text = "".join(
-            f"CREATE STREAM {s} (a BIGINT, b BIGINT, c BIGINT, s VARCHAR, ts TIMESTAMP, WATERMARK FOR ts)"
-            " WITH (connector = 'memory');\n"
+            f"CREATE STREAM {s} (a BIGINT, b BIGINT, c BIGINT, s VARCHAR, d BIGINT ARRAY, ts TIMESTAMP,"
+            " WATERMARK FOR ts) WITH (connector = 'memory');\n"
             for s in streams
         )
         text += "".join(f"{t.create()}\n{t.fill()}\n" for t in self.tables)
         text += "".join(t.text() for t in self.triggers)
         names = [n for t in self.triggers for n in (t.name, f"{t.name}_rejected")]
-        shown = [f"SELECT {'*' if not n.endswith('_rejected') else 'a, b, c, s'} FROM {n};\n" for n in names]
+        shown = [f"SELECT {'*' if not n.endswith('_rejected') else 'a, b, c, s, d'} FROM {n};\n" for n in names]
         return text + "".join(shown) + "".join(f"SELECT * FROM {t.name};\n" for t in self.tables)
 
     def inputs(self) -> dict[str, list[tuple[object, ...]]]:
@@ -157,24 +175,32 @@ def _event(r: random.Random) -> Event:
     def number() -> int | None:
         return None if r.random() < 0.1 else r.randint(-1, 5)
 
-    return number(), number(), number(), None if r.random() < 0.1 else r.choice(TEXTS)
+    text = None if r.random() < 0.1 else r.choice(TEXTS)
+    return number(), number(), number(), text, r.choice((None, tuple(number() for _ in range(r.choice((0, 1, 3, 8))))))
 
 
 @dataclass
 class _Body:
     r: random.Random
     tables: Sequence[Table]
-    shown: int = field(default=0)
+    loops: int = 3  # over arrays that may still be drawn: each is large in generated code
+
+    def loop(self, share: float) -> bool:
+        """Whether to draw one here."""
+        drawn = self.loops > 0 and self.r.random() < share
+        self.loops -= drawn
+        return drawn
 
     def statements(self, depth: int) -> tuple[Statement, ...]:
         return tuple(self.statement(depth) for _ in range(self.r.randint(1, 4 - depth)))
 
     def statement(self, depth: int) -> Statement:
-        kind = self.r.choices(("update", "insert", "delete", "show", "if", "signal"), (5, 4, 2, 3, 3 * (depth < 2), 1))[
-            0
-        ]
+        kinds = ("update", "insert", "delete", "show", "if", "signal")
+        (kind,) = self.r.choices(kinds, (5, 4, 2, 3, 3 * (depth < 2), 1))
         table = self.r.choice(self.tables)
         match kind:
+            case "update" if self.loop(0.4):
+                return self.each(table)
             case "update":
                 return Sql(f"UPDATE {table.name} SET {self.sets(table, '')} WHERE {self.key(table)}{self.more(table)}")
             case "insert":
@@ -182,6 +208,9 @@ class _Body:
             case "delete":
                 return Sql(f"DELETE FROM {table.name} WHERE {self.key(table)}{self.more(table)}")
             case "show":
+                if self.loop(0.2):
+                    said = f"SELECT SUM(n + new.a) + COUNT(*) AS x, {self.r.choice(('MIN', 'MAX'))}(w) AS y"
+                    return Show(f"{said} FROM {table.name}, {ARRAY} WHERE {self.key(table, 'u.j')}{self.more(table)}")
                 if self.r.random() < 0.5:
                     return Show(f"SELECT {self.number(1)} AS x, {self.text()} AS y")
                 own = f"SELECT {self.number(1, table)} AS x, w AS y FROM {table.name}"
@@ -190,6 +219,14 @@ class _Body:
                 other = self.statements(depth + 1) if self.r.random() < 0.5 else ()
                 return If(self.condition(0), self.statements(depth + 1), other)
         return If(self.condition(0), (Signal("'no ' || new.s"),), ())
+
+    def each(self, table: Table) -> Statement:
+        listed = tuple(self.number(0) for _ in range(self.r.randint(1, 3)))
+        arrays = self.r.choice((("new.d",), (listed,), ("new.d", listed), (listed, "new.d")))
+        more = self.r.choice(("n = n + 1", "m = e.x", "n = n + e.x")) if len(arrays) > 1 else "n = n + e.j"
+        sets = self.r.choice((more, f"{more}, w = {self.text()}", self.sets(table, "")))
+        where = f"WHERE {self.key(table, 'e.j')}{self.more(table)}"
+        return ForEach(f"UPDATE {table.name} SET {sets}", where, arrays)
 
     def insert(self, table: Table) -> Statement:
         key = ", ".join((self.number(0), self.text())[: table.keys])
@@ -209,8 +246,8 @@ class _Body:
         )
         return ", ".join(chosen)
 
-    def key(self, table: Table) -> str:
-        parts = [f"{table.name}.k = {self.number(0)}", f"{table.name}.kk = {self.text()}"]
+    def key(self, table: Table, number: str = "") -> str:
+        parts = [f"{table.name}.k = {number or self.number(0)}", f"{table.name}.kk = {self.text()}"]
         return " AND ".join(parts[: table.keys])
 
     def more(self, table: Table) -> str:
@@ -227,6 +264,10 @@ class _Body:
         if pick < 0.7:
             return f"COALESCE({self.r.choice(plain)}, {self.r.randint(0, 3)})"
         other = self.r.choice(self.tables)
+        if self.loop(0.1):
+            keys = self.key(other, "u.j")
+            of = self.r.choice(("SUM({0}.n)", "COUNT({0}.m)", "MIN({0}.m)")).format(other.name)
+            return f"(SELECT {of} FROM {ARRAY}, {other.name} WHERE {keys})"
         key = f"{other.name}.k = {self.r.choice(('new.a', 'new.b', '1'))}"
         if other.keys == 2:
             key += f" AND {other.name}.kk = {self.r.choice(('new.s', repr(TEXTS[1])))}"
@@ -260,7 +301,7 @@ def by_sqlite(case: Case) -> dict[str, list[tuple[object, ...]]]:
     for t in case.triggers:
         shown[t.name], shown[f"{t.name}_rejected"] = [], []
     for time, (stream, values) in enumerate(case.events):
-        given = dict(zip(EVENT, values, strict=True))
+        given = {**dict(zip(EVENT, values, strict=True)), "d": None if values[-1] is None else json.dumps(values[-1])}
         for t in case.triggers:
             if t.stream == stream and (not t.when or _true(db, t.when, given)):
                 db.execute("SAVEPOINT event")
@@ -279,7 +320,7 @@ def by_sqlite(case: Case) -> dict[str, list[tuple[object, ...]]]:
 
 
 def _bound(text: str) -> str:
-    return text.replace("new.", ":")
+    return text.replace(ARRAY, "json_each(:d) AS u").replace("u.j", "u.value").replace("new.", ":")
 
 
 def _true(db: sqlite3.Connection, condition: str, given: Mapping[str, object]) -> bool:
@@ -293,12 +334,22 @@ def _run(
         match statement:
             case Sql(text):
                 db.execute(_bound(text), given)
+            case ForEach(text, where, arrays):
+                for j, *x in zip_longest(*(_elements(db, a, given) for a in arrays)):
+                    said = _bound(f"{text} {where}").replace("e.j", ":j").replace("e.x", ":x")
+                    db.execute(said, {**given, "j": j, "x": x[0] if x else None})
             case Show(text):
                 yield from db.execute(_bound(text), given).fetchall()
             case Signal():
                 raise _Rejected
             case If(condition, then, other):
                 yield from _run(db, then if _true(db, condition, given) else other, given)
+
+
+def _elements(db: sqlite3.Connection, array: tuple[str, ...] | str, given: Mapping[str, object]) -> list[object]:
+    if isinstance(array, str):
+        return json.loads(str(given["d"])) if given["d"] is not None else []
+    return [db.execute(f"SELECT {_bound(e)}", given).fetchone()[0] for e in array]
 
 
 def _shows(body: Sequence[Statement]) -> bool:

@@ -36,6 +36,42 @@ def streaming_ledger(streams: Mapping[str, Rows]) -> Outputs:
     return {"made": made, "account": _by_key(account), "asset": _by_key(asset)}
 
 
+def grep_and_sum(streams: Mapping[str, Rows]) -> Outputs:
+    record = {key: val for _, key, val in streams["record"]}
+    answered: list[tuple[Any, ...]] = []
+    for ts, is_read, keys, vals in streams["request"]:
+        if is_read:
+            answered.append((ts, sum(record[k] for k in keys)))
+        else:
+            record.update(zip(keys, vals, strict=True))
+            answered.append((ts, None))
+    return {"answered": answered, "rec": _by_key(record)}
+
+
+def online_bidding(streams: Mapping[str, Rows]) -> Outputs:
+    goods = {id: [price, quantity] for _, id, price, quantity in streams["opening"]}
+    trades, rejected = [], []
+    for ts, kind, item, price, quantity, items, amounts in streams["bidding"]:
+        reason = None
+        if kind == "alter":
+            for i, new in zip(items, amounts, strict=True):
+                goods[i][0] = new
+        elif kind == "top":
+            for i, more in zip(items, amounts, strict=True):
+                goods[i][1] += more
+        elif price < goods[item][0]:
+            reason = "the price is higher"
+        elif quantity > goods[item][1]:
+            reason = "CHECK (quantity >= 0) of goods"
+        else:
+            goods[item][1] -= quantity
+        if reason is None:
+            trades.append((ts, kind, item))
+        else:
+            rejected.append((ts, kind, item, price, quantity, items, amounts, reason))
+    return {"trade": trades, "trade_rejected": rejected, "goods": sorted((i, *those) for i, those in goods.items())}
+
+
 def toll_processing(streams: Mapping[str, Rows]) -> Outputs:
     mean: dict[int, float] = {}
     vehicles: dict[int, set[int]] = {}

@@ -27,6 +27,10 @@ SMALL = {
     "nexmark_side": {"rows": 1_000},
     "ledger": {"rows": 1_000},
     "ledger_accounts": {"rows": 1_000},
+    "grep_sum": {"rows": 1_000},
+    "grep_sum_records": {"rows": 1_000},
+    "bidding": {"rows": 1_000},
+    "bidding_goods": {"rows": 1_000},
     "toll_reports": {"rows": 1_000},
     **{name: {"rows": 500} for name in WORKLOADS if name.startswith("tpch_")},
 }
@@ -398,6 +402,9 @@ def test_the_most_frequent_keys_are_as_frequent_as_the_skew_says():
         ("nexmark_bid", {"seed": 9, "rate": 3, "disorder": 100, "flink_bidders": True}, "c215c02a53d7aef7"),
         ("ledger", {}, "b9bceef42cc161a6"),
         ("ledger", {"seed": 2, "theta": 1.2, "partitions": 7, "transfers": 0.8}, "b8269a873f24d47c"),
+        ("grep_sum", {"partitions": 4, "reads": 0.2}, "eda0223d7014d188"),
+        ("bidding", {}, "85c5ed71eafc90f1"),
+        ("bidding_goods", {"seed": 5}, "57e7e653f1dd31da"),
         ("toll_reports", {"broken": 0.1}, "a6094ee5fb617780"),
     ],
 )

@@ -1,7 +1,10 @@
 """trigger: the serial loop. A transaction works on copies of the rows it names; accepted, it writes them back.
 
 What a program reads is found once and is then in locals, so that a rejection has nothing to undo. Two accesses of one
-table may name the same row: whichever is read later takes over what the other one holds (`_Accessed.live`).
+table may name the same row: whichever is read later takes over what the other one holds (`Accessed.live`).
+
+Rows that elements of an array name are as many as the array says: there each is written to its entry, or given back to
+the access it was taken from, before the next element; what was in the entry is kept, and put back on a rejection.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
+from cq.codegen.accessed import Accessed, hand_over, may_undo, passing, take_over
+from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
@@ -18,11 +23,12 @@ from cq.codegen.matching import assign_all, where_not_null
 from cq.codegen.state.hash_tables import Births, TableLocals, outlives
 from cq.codegen.state.keyed_rows import Layout, write_initial_rows
 from cq.codegen.state.moving import Held, entries, holds
+from cq.codegen.state.undo import Undo
 from cq.codegen.values import Row, Scope, Val, is_true, null_of
 from cq.codegen.writer import expr
 from cq.lang.expressions import Expr, Literal
 from cq.lang.schema import Field
-from cq.lang.types import BIGINT, BOOLEAN, VARCHAR, Physical
+from cq.lang.types import BIGINT, VARCHAR, Physical
 from cq.planner.operators import Trigger
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import (
@@ -30,12 +36,15 @@ from cq.planner.plan.transactions import (
     Access,
     Choose,
     Delete,
+    Each,
     Emit,
     Insert,
     KeyedTable,
+    Local,
     Program,
     Read,
     Reject,
+    Set,
     Step,
     Update,
     every,
@@ -133,47 +142,6 @@ def _deliver(flow: Flow, node: Trigger, row: Row, made: Sequence[_Made]) -> None
 
 
 @dataclass(slots=True)
-class _Accessed:
-    """The locals of an access. live: whether they are the row of its key, as the transaction has left it.
-
-    entry: of the table, 0 where it has no such row.  dirty: whether the row is another than there.
-    """
-
-    access: Access
-    table: KeyedTable
-    live: str
-    found: str
-    entry: str
-    dirty: str
-    key: list[Val]
-    others: list[Val]
-
-    @staticmethod
-    def declare(scope: Scope, access: Access, table: KeyedTable) -> _Accessed:
-        let = scope.writer.let
-        flags = (let(ast.Constant(0), "live"), let(ast.Constant(False), "found"))
-        words = (let(ast.Constant(0), "entry"), let(ast.Constant(0), "dirty"))
-        key = [scope.variables(table.fields[c].type, False, "key") for c in table.key]
-        others = [scope.variables(table.fields[c].type, True, "column") for c in table.others]
-        return _Accessed(access, table, *flags, *words, key, others)
-
-    def columns(self, scope: Scope) -> list[Callable[[], Val]]:
-        """`found` and the columns, as expressions find them in the frame."""
-
-        def of_key(value: Val) -> Val:
-            return Val(value.type, value.parts, scope.let(expr("not F", F=self.found), "missing"))
-
-        key = dict(zip(self.table.key, self.key, strict=True))
-        others = dict(zip(self.table.others, self.others, strict=True))
-        found = Val(BOOLEAN, (ast.Name(self.found, ast.Load()),))
-        columns = range(len(self.table.fields))
-        return [
-            lambda: found,
-            *(partial(of_key, key[c]) if c in key else partial(others.__getitem__, c) for c in columns),
-        ]
-
-
-@dataclass(slots=True)
 class _Transaction:
     """Writes one program; see the module."""
 
@@ -182,11 +150,14 @@ class _Transaction:
     program: Program
     tables: Sequence[TableLocals]
     row: Row
-    accessed: dict[int, _Accessed] = field(default_factory=dict)
-    met: list[_Accessed] = field(default_factory=list)  # that may be live where the program is written so far
+    accessed: dict[int, Accessed] = field(default_factory=dict)
+    locals: dict[int, Val] = field(default_factory=dict)
+    met: list[Accessed] = field(default_factory=list)  # that may be live where the program is written so far
     emitted: list[_Made] = field(default_factory=list)
     frames: list[Row] = field(default_factory=list)  # kept, for values at hand are known by the row they are of
     outcome: str = ""
+    undo: Undo | None = None
+    passing: frozenset[int] = frozenset()
     reason: Val = field(default_factory=lambda: null_of(VARCHAR))
 
     @property
@@ -200,8 +171,16 @@ class _Transaction:
         self.reason = scope.variables(VARCHAR, True, "reason")
         for step in every(self.program.steps):
             if isinstance(step, Read) and step.access not in self.accessed:
-                access = self.node.accesses[step.access]
-                self.accessed[step.access] = _Accessed.declare(scope, access, self.node.tables[access.table])
+                access = self.node.access(step.access)
+                self.accessed[step.access] = Accessed.declare(
+                    scope, step.access, access, self.node.tables[access.table]
+                )
+            if isinstance(step, Set | Each):
+                for n in (step.local,) if isinstance(step, Set) else step.locals:
+                    self.declare_local(n)
+        self.passing = passing(self.node, self.program.steps)
+        if may_undo(self.node, self.program):
+            self.undo = Undo(scope, writer.let(ast.Constant(0), "undo"))
         first = sum(len(p.outputs) for p in self.node.programs[:number])
         for step in every(self.program.steps):
             if isinstance(step, Emit):
@@ -218,6 +197,9 @@ class _Transaction:
             writer.code("break")
         with scope.when(expr("O == DONE", O=self.outcome, DONE=ACCEPTED)):
             self.commit()
+        if self.undo is not None:
+            with scope.when(expr("O == BAD", O=self.outcome, BAD=REJECTED)):
+                self.undo.put_back([(t, Layout.of(k)) for t, k in zip(self.tables, self.node.tables, strict=True)])
         accepted = expr("O == DONE", O=self.outcome, DONE=ACCEPTED)
         rejected = expr("O == DONE", O=self.outcome, DONE=REJECTED)
         made = [
@@ -257,7 +239,9 @@ class _Transaction:
         """The frame as it is now."""
         make: list[Callable[[], Val]] = [partial(self.row.column, c) for c in range(self.node.width)]
         for number, access in enumerate(self.node.accesses):
-            if number in self.accessed:
+            if isinstance(access, Local):
+                make.append(partial(self.locals.__getitem__, number))
+            elif number in self.accessed:
                 make += self.accessed[number].columns(self.scope)
             else:
                 width = 1 + len(self.node.tables[access.table].fields)
@@ -291,6 +275,12 @@ class _Transaction:
                     self.steps(step.then, emits)
                 with scope.otherwise():
                     self.steps(step.otherwise, emits)
+            case Set(local=number, value=value):
+                new = scope.variables(value.type, True, "new")
+                scope.assign(new, emit(scope, self.frame(), value))
+                scope.assign(self.locals[number], new)
+            case Each():
+                self.each(step, emits)
             case Reject(reason=reason):
                 with scope.when(ast.Constant(True)):  # a block, behind which more may stand
                     self.leave(emit(scope, self.frame(), reason))
@@ -311,7 +301,7 @@ class _Transaction:
         with self.scope.when(is_true(emit(self.scope, self.frame(), condition))):
             yield
 
-    def read(self, at: _Accessed) -> None:
+    def read(self, at: Accessed) -> None:
         """The row of the access's key is in its locals, if it is not there already."""
         scope, writer = self.scope, self.flow.writer
         local = self.tables[at.access.table]
@@ -333,22 +323,61 @@ class _Transaction:
                     assign_all(self.flow, at.others, kept)
                 for other in self.met:
                     if other is not at and other.access.table == at.access.table:
-                        self.take_over(at, other)
+                        take_over(self.flow, at, other, self.passing)
         if at not in self.met:
             self.met.append(at)
 
-    def take_over(self, at: _Accessed, other: _Accessed) -> None:
-        """If the other access is live and of the same key, what it holds is here now."""
-        writer = self.flow.writer
-        same: ast.expr = expr("L == 1", L=other.live)
-        for a, b in zip(at.key, other.key, strict=True):
-            same = expr("S and T", S=same, T=_equal(a, b))
-        with self.scope.when(same):
-            for mine, theirs in ((at.found, other.found), (at.entry, other.entry), (at.dirty, other.dirty)):
-                writer.set(mine, theirs)
-            assign_all(self.flow, at.others, other.others)
-            writer.set(other.live, 0)
-            writer.set(other.dirty, 0)
+    # -- elements of arrays
+
+    def declare_local(self, number: int) -> None:
+        if number not in self.locals:
+            local = self.node.accesses[number]
+            assert isinstance(local, Local)
+            self.locals[number] = self.scope.variables(local.type, True, "local")
+
+    def each(self, step: Each, emits: Iterator[_Made]) -> None:
+        """The steps for each place of the arrays."""
+        scope, writer = self.scope, self.flow.writer
+        frame = self.frame()
+        arrays = [emit(scope, frame, a) for a in step.arrays]
+        counts = [ast.Name(writer.let(ast.Constant(0), "count"), ast.Load()) for _ in arrays]
+        for array, count in zip(arrays, counts, strict=True):
+            with scope.when(ast.Constant(True) if array.null is None else expr("not N", N=array.null)):
+                writer.set(count.id, count_of(scope, array))
+        most: ast.expr = counts[0]
+        for count in counts[1:]:
+            most = expr("max(M, C)", M=most, C=count)
+        turn = writer.fresh("p")
+        with writer.for_(turn, 0, scope.let(most, "places")), scope.block():
+            place = ast.Name(turn, ast.Load())
+            for number, (array, count) in enumerate(zip(arrays, counts, strict=True), step.local):
+                local = self.locals[number]
+                scope.assign(local, null_of(local.type))
+                with scope.when(expr("P < C", P=place, C=count)):
+                    scope.assign(local, element(scope, array, count, place))
+            if step.numbered:
+                scope.assign(self.locals[step.local + len(arrays)], Val(BIGINT, (expr("P + 1", P=place),)))
+            self.steps(step.steps, emits)
+            self.give_back(passing(self.node, (step,)))
+        with scope.when(expr("O == BAD", O=self.outcome, BAD=REJECTED)):
+            writer.code("break")
+
+    def give_back(self, numbers: frozenset[int]) -> None:
+        """The rows that these accesses hold are where they were, changed as they are: the next element names others."""
+        scope, writer = self.scope, self.flow.writer
+        for at in (self.accessed[n] for n in sorted(numbers)):
+            with scope.when(expr("L == 1", L=at.live)):
+                for other in self.met:
+                    if other.number not in numbers and other.access.table == at.access.table:
+                        with scope.when(expr("S == N", S=at.source, N=1 + other.number)):
+                            hand_over(self.flow, at, other)
+                with scope.when(expr("L == 1 and D == 1", L=at.live, D=at.dirty)):
+                    local, layout = self.tables[at.access.table], Layout.of(at.table)
+                    if self.undo is not None:
+                        self.undo.keep(at.access.table, local, layout, at.entry)
+                    layout.store(scope, expr("E", E=at.entry), local.address, at.others)
+                for name in (at.live, at.dirty, at.source):
+                    writer.set(name, 0)
 
     def update(self, step: Update) -> None:
         at = self.accessed[step.access]
@@ -375,7 +404,7 @@ class _Transaction:
             with self.scope.otherwise():
                 self.steps(step.conflict, emits)
 
-    def held(self, at: _Accessed, values: dict[int, Val]) -> list[Val]:
+    def held(self, at: Accessed, values: dict[int, Val]) -> list[Val]:
         """All columns of the row with these values, in variables where they are new."""
         made = []
         for column, now in enumerate(at.columns(self.scope)[1:]):
@@ -386,7 +415,7 @@ class _Transaction:
             self.scope.assign(made[-1], values[column])
         return made
 
-    def demand(self, at: _Accessed, new: Sequence[Val], columns: Iterable[int]) -> None:
+    def demand(self, at: Accessed, new: Sequence[Val], columns: Iterable[int]) -> None:
         """Reject the event if the row, of which these columns are new, may not be in the table."""
         for column in sorted(columns):
             null = new[column].null
@@ -400,7 +429,7 @@ class _Transaction:
             with self.scope.when(broken):
                 self.reject(at.table.broken(condition))
 
-    def put(self, at: _Accessed, new: Sequence[Val]) -> None:
+    def put(self, at: Accessed, new: Sequence[Val]) -> None:
         """The row has these values."""
         assign_all(self.flow, at.others, [new[c] for c in at.table.others])
         self.flow.writer.set(at.found, True)
@@ -423,7 +452,7 @@ class _Transaction:
             for at in self.accessed.values():
                 self.make(at)
 
-    def remove(self, at: _Accessed) -> None:
+    def remove(self, at: Accessed) -> None:
         """Delete the entry, if the row is gone."""
         scope, writer, local = self.scope, self.flow.writer, self.tables[at.access.table]
         with scope.when(expr("D == 1 and not F and E != 0", D=at.dirty, F=at.found, E=at.entry)):
@@ -433,7 +462,7 @@ class _Transaction:
             entry = Layout.of(at.table).keys.find(local, at.key)
             writer.code("table_delete(T, E)", T=local.table, E=entry)
 
-    def make(self, at: _Accessed) -> None:
+    def make(self, at: Accessed) -> None:
         """Make an entry, if the row is new."""
         local = self.tables[at.access.table]
         layout = Layout.of(at.table)
@@ -444,16 +473,6 @@ class _Transaction:
 
 def _never(node: Trigger, access: Access) -> Val:
     raise AssertionError(f"a program reads {node.tables[access.table].name} for another one")
-
-
-def _equal(a: Val, b: Val) -> ast.expr:
-    """Whether two values of one type that are not NULL are equal; no DOUBLEs."""
-    if a.type.physical is Physical.BYTES:
-        return expr(
-            "N == M and mem_eq(A, B, N)", N=a.parts[1], M=b.parts[1], A=a.parts[0], B=b.parts[0]
-        )  # fmt: skip
-    same = [expr("X == Y", X=x, Y=y) for x, y in zip(a.parts, b.parts, strict=True)]
-    return same[0] if len(same) == 1 else ast.BoolOp(ast.And(), list(same))
 
 
 @finishes("trigger")

@@ -23,15 +23,19 @@ from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import (
     Access,
     Delete,
+    Each,
     Emit,
     Insert,
     KeyedTable,
+    Local,
     Program,
     Read,
+    Set,
     Step,
     Update,
     every,
     rebuilt,
+    width_of,
 )
 from cq.records import dataclass, field, replace
 
@@ -205,16 +209,19 @@ class Joint:
         streams = list({id(t.stream): t.stream for t in triggers}.values())
         events, maps = _events(streams)
         names = tuple(tables)
-        accesses: list[Access] = []
+        accesses: list[Access | Local] = []
         programs: list[Program] = []
         end = len(events.schema)
         for t in triggers:
             own = len(t.stream.schema)
             place = _mover(maps[id(t.stream)], own, end)
-            accesses += (Access(names.index(t.tables[a.table]), tuple(map(place, a.key))) for a in t.accesses)
-            first = len(accesses) - len(t.accesses)
-            programs.append(_renumbered(t.program.map(place), first))
-            end += sum(1 + len(tables[t.tables[a.table]].fields) for a in t.accesses)
+            programs.append(_renumbered(t.program.map(place), len(accesses)))
+            for a in t.accesses:
+                if isinstance(a, Access):
+                    accesses.append(Access(names.index(t.tables[a.table]), tuple(map(place, a.key))))
+                else:
+                    accesses.append(a)
+                end += width_of(accesses[-1], [*tables.values()])
             if len(streams) > 1:
                 programs[-1] = _only_of(programs[-1], streams.index(t.stream))
         node = Trigger(
@@ -284,11 +291,13 @@ def _mover(places: tuple[int, ...], own: int, end: int) -> Callable[[Expr], Expr
 
 
 def _renumbered(program: Program, first: int) -> Program:
-    """The program where its accesses are counted from another one on."""
+    """The program where its accesses and locals are counted from another one on."""
 
     def one(step: Step) -> Step:
         if isinstance(step, Read | Insert | Update | Delete):
             return replace(step, access=step.access + first)
+        if isinstance(step, Set | Each):
+            return replace(step, local=step.local + first)
         return step
 
     return replace(program, steps=rebuilt(program.steps, one))

@@ -21,10 +21,9 @@ from cq.lang.expressions import (
     columns_of,
     conjunction,
     conjuncts,
-    remap,
 )
 from cq.lang.schema import Field
-from cq.lang.types import BOOLEAN, VARCHAR, common_type
+from cq.lang.types import BOOLEAN, VARCHAR, DataType, common_type
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.catalog import Silent
 from cq.planner.binding.conversion import convert, settled
@@ -32,6 +31,8 @@ from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, Visible, listing, projection, visible_columns
 from cq.planner.binding.tables import Declared, places_of, stored
+from cq.planner.binding.trigger_arrays import SEVERAL, Placed, Source, each, elements, gather, source
+from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import (
     Access,
@@ -39,6 +40,7 @@ from cq.planner.plan.transactions import (
     Delete,
     Emit,
     Insert,
+    Local,
     Program,
     Read,
     Reject,
@@ -52,7 +54,7 @@ from cq.records import dataclass, field, replace
 BODY = Clause("a trigger", advice="keep the aggregate in a table: UPDATE t SET n = n + 1 WHERE k = new.k")
 BY_KEY = "the row that a trigger reads or writes is named by its key"
 MOST_ROWS = 32  # of one table in one trigger: any two may be the same, which is tested for every event
-MORE_ROWS = "a statement for each row, or a row for each in the stream"
+MORE_ROWS = "UPDATE t SET … FROM UNNEST(new.keys) AS u(k) WHERE t.key = u.k, or a row for each in the stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class BoundTrigger:
     """
 
     program: Program
-    accesses: tuple[Access, ...]
+    accesses: tuple[Access | Local, ...]
     tables: tuple[str, ...]
     stream: LogicalNode
     relation: str
@@ -93,21 +95,6 @@ def bind_trigger(node: ast.CreateTrigger, stream: Relation, names: Names) -> Bou
     return BoundTrigger(program, tuple(body.accesses), tuple(body.used), rows, node.relation, node.name_span)
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """An access and where it begins in the frame. bound: where it began while expressions over it were bound."""
-
-    access: int
-    start: int
-    bound: int
-
-    def over(self, expr: Expr) -> Expr:
-        """An expression that was bound over it."""
-        if self.start == self.bound:
-            return expr
-        return remap(expr, {c: c - self.bound + self.start if c >= self.bound else c for c in columns_of(expr)})
-
-
 @dataclass(slots=True)
 class TriggerCalls(SelectCalls):
     """Sub-queries in a trigger: values and existence of the row with a key."""
@@ -130,7 +117,7 @@ class BodyBinder:
     node: ast.CreateTrigger
     stream: LogicalNode
     names: Names
-    accesses: list[Access] = field(default_factory=list)
+    accesses: list[Access | Local] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     pending: list[Step] = field(default_factory=list)
     outputs: tuple[Field, ...] | None = None
@@ -170,6 +157,11 @@ class BodyBinder:
     def binder(self, relation: Relation) -> ExprBinder:
         return ExprBinder(relation, self.names.parameters, BODY, TriggerCalls({}, body=self))
 
+    def gathering(self, relation: Relation) -> tuple[ExprBinder, list[AggregateCall]]:
+        """A binder that takes aggregates, and those it has taken."""
+        calls = TriggerCalls({}, body=self)
+        return ExprBinder(relation, self.names.parameters, SEVERAL, calls), calls.aggregates
+
     def beside(self, table: str, alias: str | None, start: int, outer: Relation) -> Relation:
         """The columns of a table's row, which come first, beside those known outside."""
         fields = self.declared[table].table.fields
@@ -202,7 +194,7 @@ class BodyBinder:
         """A new access of the table, its key still to be set. CQ0103 when the trigger has too many of them."""
         if table not in self.used:
             self.used.append(table)
-        if sum(self.used[a.table] == table for a in self.accesses) == MOST_ROWS:
+        if sum(isinstance(a, Access) and self.used[a.table] == table for a in self.accesses) == MOST_ROWS:
             raise compile_error(
                 "CQ0103", f'a trigger names at most {MOST_ROWS} rows of a table, and this names one more of "{table}"',
                 span, help="give every key an event of its own: a stream with a row for each",
@@ -210,6 +202,22 @@ class BodyBinder:
         self.accesses.append(Access(self.used.index(table), ()))
         start, self.end = self.end, self.end + 1 + len(self.declared[table].table.fields)
         return start
+
+    def local(self, type_: DataType) -> Column:
+        """A new local, as a column of the frame."""
+        self.accesses.append(Local(type_))
+        self.end += 1
+        return Column(type_, True, self.end - 1)
+
+    def of_event(self, number: int) -> bool:
+        """Whether an access has a key that the event alone gives."""
+        access = self.accesses[number]
+        return isinstance(access, Access) and all(c < len(self.stream.schema) for c in columns_of(*access.key))
+
+    def is_once(self, column: int) -> bool:
+        """Whether a column of the frame is of an access with a key that the event alone gives."""
+        number = max(n for n, at in enumerate(self.starts()) if at <= column)
+        return self.of_event(number)
 
     def settle(self, start: int, table: str, key: tuple[Expr, ...]) -> Placed:
         """The access made last but for those of sub-queries has this key and is read.
@@ -273,8 +281,11 @@ class BodyBinder:
 
     def sub_query(self, node: ast.ScalarQuery | ast.Exists, binder: ExprBinder) -> Expr:
         """A value of the row with a key, NULL where there is none; or whether there is one."""
-        select, table, alias = self.read(node.query)
         exists = isinstance(node, ast.Exists)
+        several = source(plain(node.query))
+        if several is not None and not exists:
+            return self.gathered(plain(node.query), several, binder.relation, node.span)
+        select, table, alias = self.read(node.query)
         items = () if exists else tuple(i.expr for i in select.items if isinstance(i, ast.SelectItem))
         if not exists and (len(items) != 1 or len(select.items) != 1):
             raise compile_error("CQ0502", "a sub-query that is a value selects one column", node.span, help="name it")
@@ -288,6 +299,14 @@ class BodyBinder:
         if row.condition is None and isinstance(value, Column) and value.index > row.start:
             return value
         return Case(value.type, True, ((there, value),), Literal(value.type, True, None), span=node.span)
+
+    def gathered(self, select: ast.Select, of: Source, outer: Relation, span: Span) -> Expr:
+        """A value that is gathered from the rows that elements of arrays name."""
+        items = [i.expr for i in select.items if isinstance(i, ast.SelectItem)]
+        if len(items) != 1 or len(select.items) != 1:
+            raise compile_error("CQ0502", "a sub-query that is a value selects one column", span, help="name it")
+        (value,) = gather(self, select, of, items, outer, span)
+        return value
 
     def read(self, query: ast.Query) -> tuple[ast.Select, str, str | None]:
         """The SELECT, its table and alias. CQ0502 for a query that is more than the row of a table with a key."""
@@ -332,17 +351,22 @@ class BodyBinder:
                 return (self.select(node),)
 
     def update(self, node: ast.Update) -> tuple[Step, ...]:
-        if node.relations:
-            raise compile_error(
-                "CQ0501", "UPDATE … FROM in a trigger is not supported yet", node.relations[0].span,
-                help="read the other row in a sub-query: SET x = (SELECT y FROM t WHERE t.key = …)",
-            )  # fmt: skip
-        table = self.table(node.table, node.table_span)
-        row = self.row(
-            table, node.alias, node.where, self.event(), node.span, *(a.value for a in node.assignments)
+        match node.relations:
+            case ():
+                return (self.update_row(node, self.event()),)
+            case (ast.Unnest() as arrays,):
+                found = elements(self, arrays, self.event())
+                return each(self, found, lambda: (self.update_row(node, found.relation),))
+        raise compile_error(
+            "CQ0501", "UPDATE … FROM in a trigger is only supported for UNNEST", node.relations[0].span,
+            help="read the other row in a sub-query: SET x = (SELECT y FROM t WHERE t.key = …)",
         )  # fmt: skip
+
+    def update_row(self, node: ast.Update, outer: Relation) -> Step:
+        table = self.table(node.table, node.table_span)
+        row = self.row(table, node.alias, node.where, outer, node.span, *(a.value for a in node.assignments))
         columns, values = self.assigned(table, node.assignments, row.values)
-        return (Update(row.access, columns, values, row.condition),)
+        return Update(row.access, columns, values, row.condition)
 
     def assigned(
         self, table: str, assignments: Sequence[ast.Assignment], values: Sequence[Expr]
@@ -463,11 +487,15 @@ class BodyBinder:
                 )
             items.append(item)
         exprs = tuple(i.expr for i in items)
-        if select.relations:
+        several = source(select)
+        condition: Expr | None
+        if several is not None:
+            values, condition = gather(self, select, several, exprs, self.event(), node.span), None
+        elif select.relations:
             _, table, alias = self.read(node)
             row = self.row(table, alias, select.where, self.event(), node.span, *exprs)
             there: Expr = Column(BOOLEAN, False, row.start, "found")
-            condition: Expr | None = there if row.condition is None else conjunction((there, row.condition))
+            condition = there if row.condition is None else conjunction((there, row.condition))
             values = row.values
         else:
             binder = self.binder(self.event())

@@ -26,6 +26,7 @@ from cq.planner.plan.transactions import (
     Access,
     Emit,
     KeyedTable,
+    Local,
     Program,
     every,
     frame,
@@ -51,7 +52,7 @@ class Trigger(LogicalNode):
 
     input: LogicalNode
     tables: tuple[KeyedTable, ...]
-    accesses: tuple[Access, ...]
+    accesses: tuple[Access | Local, ...]
     programs: tuple[Program, ...]
     contents: bool = False
 
@@ -81,6 +82,12 @@ class Trigger(LogicalNode):
         """How many columns an event has."""
         return len(self.input.schema)
 
+    def access(self, number: int) -> Access:
+        """The access of this number, which is none of a local."""
+        found = self.accesses[number]
+        assert isinstance(found, Access), f"{number} is a local"
+        return found
+
     @property
     def frame(self) -> Fields:
         """The columns that expressions are over."""
@@ -103,7 +110,8 @@ class Trigger(LogicalNode):
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
         for access in self.accesses:
-            yield from ((e, (0,)) for e in access.key)
+            if isinstance(access, Access):
+                yield from ((e, (0,)) for e in access.key)
         for program in self.programs:
             if program.when is not None:
                 yield program.when, (0,)
@@ -111,7 +119,9 @@ class Trigger(LogicalNode):
                 yield from ((e, (0,)) for e in own_expressions(step))
 
     def map_expressions(self, change: Change) -> LogicalNode:
-        accesses = tuple(replace(a, key=tuple(map(change, a.key))) for a in self.accesses)
+        accesses = tuple(
+            replace(a, key=tuple(map(change, a.key))) if isinstance(a, Access) else a for a in self.accesses
+        )
         return replace(self, accesses=accesses, programs=tuple(p.map(change) for p in self.programs))
 
     def pull(self, expr: Expr) -> Pulled | None:
@@ -164,7 +174,8 @@ class Trigger(LogicalNode):
         return LOOK_UP_NS * max(1, len(self.accesses))
 
     def check(self) -> None:
-        assert all(0 <= a.table < len(self.tables) for a in self.accesses), "an access to a missing table"
+        tables = [a.table for a in self.accesses if isinstance(a, Access)]
+        assert all(0 <= t < len(self.tables) for t in tables), "an access to a missing table"
         assert not self.contents or self.input.bounded, "the contents of tables that never end"
 
     def parameters(self, text: Text) -> tuple[object, ...]:
@@ -172,7 +183,7 @@ class Trigger(LogicalNode):
             return text((0,), placeless(e, self.width))
 
         tables = ((t.name, tuple((f.name, str(f.type)) for f in t.fields), t.key, t.rows) for t in self.tables)
-        keys = tuple((a.table, *map(told, a.key)) for a in self.accesses)
+        keys = tuple((a.table, *map(told, a.key)) if isinstance(a, Access) else (str(a.type),) for a in self.accesses)
         steps = tuple(
             (type(s).__name__, *(told(e) for e in own_expressions(s))) for p in self.programs for s in every(p.steps)
         )

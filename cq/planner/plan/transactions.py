@@ -1,9 +1,9 @@
 """Transactions: what a trigger does to keyed tables for one event, as steps over typed expressions.
 
 The expressions of a transaction are over its *frame*: the columns of the event, then for each access whether its row
-exists and the columns of the row, NULL where it does not. `Read` brings a row into the frame as earlier steps of the
-transaction left it. An event is accepted, and all that its steps wrote is in the tables, or it is rejected with a
-reason, and nothing is.
+exists and the columns of the row, NULL where it does not; a local is a column of its own among them. `Read` brings a
+row into the frame as earlier steps of the transaction left it. An event is accepted, and all that its steps wrote is
+in the tables, or it is rejected with a reason, and nothing is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from cq.errors import NOWHERE, Span
 from cq.lang.expressions import Column, Expr, Literal, columns_of, remap, transform
 from cq.lang.schema import Field
-from cq.lang.types import BOOLEAN
+from cq.lang.types import BOOLEAN, DataType
 from cq.planner.plan.calls import Change
 from cq.records import dataclass, field, replace
 
@@ -74,6 +74,13 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
+class Local:
+    """A value that steps set: an element of an array, or what is gathered from several rows. NULL at first."""
+
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
 class Read:
     """The row of the access, as the transaction left it, is in the frame."""
 
@@ -117,6 +124,33 @@ class Choose:
 
 
 @dataclass(frozen=True, slots=True)
+class Set:
+    """The local has this value. local: its number among accesses and locals."""
+
+    local: int
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """The steps once for each place of the arrays, in order: the locals from `local` on are the elements there.
+
+    Where an array is shorter than another one its elements are NULL; a NULL array is empty.  numbered: the local behind
+    them is the place, from 1.
+    """
+
+    local: int
+    arrays: tuple[Expr, ...]
+    steps: tuple[Step, ...]
+    numbered: bool = False
+
+    @property
+    def locals(self) -> range:
+        """The numbers of its locals."""
+        return range(self.local, self.local + len(self.arrays) + self.numbered)
+
+
+@dataclass(frozen=True, slots=True)
 class Reject:
     """The event is rejected with this reason, a VARCHAR."""
 
@@ -131,7 +165,7 @@ class Emit:
     condition: Expr | None = None
 
 
-Step: TypeAlias = Read | Update | Insert | Delete | Choose | Reject | Emit
+Step: TypeAlias = Read | Update | Insert | Delete | Choose | Set | Each | Reject | Emit
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,21 +186,31 @@ class Program:
         return replace(self, when=when, steps=mapped(self.steps, change))
 
 
-def frame(event: Sequence[Field], tables: Sequence[KeyedTable], accesses: Sequence[Access]) -> tuple[Field, ...]:
+def frame(
+    event: Sequence[Field], tables: Sequence[KeyedTable], accesses: Sequence[Access | Local]
+) -> tuple[Field, ...]:
     """The columns of the frame."""
     fields = list(event)
     for access in accesses:
+        if isinstance(access, Local):
+            fields.append(Field("local", access.type, True))
+            continue
         fields.append(Field("found", BOOLEAN, False))
         fields += (replace(f, nullable=True) for f in tables[access.table].fields)
     return tuple(fields)
 
 
-def places(event: int, tables: Sequence[KeyedTable], accesses: Sequence[Access]) -> tuple[int, ...]:
-    """Where each access begins in the frame of an event of so many columns."""
+def width_of(access: Access | Local, tables: Sequence[KeyedTable]) -> int:
+    """How many columns of the frame it takes."""
+    return 1 if isinstance(access, Local) else 1 + len(tables[access.table].fields)
+
+
+def places(event: int, tables: Sequence[KeyedTable], accesses: Sequence[Access | Local]) -> tuple[int, ...]:
+    """Where each access and local begins in the frame of an event of so many columns."""
     starts = []
     for access in accesses:
         starts.append(event)
-        event += 1 + len(tables[access.table].fields)
+        event += width_of(access, tables)
     return tuple(starts)
 
 
@@ -178,6 +222,8 @@ def every(steps: Sequence[Step]) -> Iterator[Step]:
             case Choose(then=then, otherwise=otherwise):
                 yield from every(then)
                 yield from every(otherwise)
+            case Each(steps=inside):
+                yield from every(inside)
             case Insert(conflict=conflict) if conflict is not None:
                 yield from every(conflict)
 
@@ -193,6 +239,10 @@ def own_expressions(step: Step) -> tuple[Expr, ...]:
             return () if condition is None else (condition,)
         case Choose(condition=met):
             return (met,)
+        case Set(value=value):
+            return (value,)
+        case Each(arrays=arrays):
+            return arrays
         case Reject(reason=reason):
             return (reason,)
         case _:
@@ -208,6 +258,8 @@ def rebuilt(steps: Sequence[Step], change: Callable[[Step], Step]) -> tuple[Step
                 return change(replace(step, conflict=rebuilt(conflict, change)))
             case Choose(then=then, otherwise=otherwise):
                 return change(replace(step, then=rebuilt(then, change), otherwise=rebuilt(otherwise, change)))
+            case Each(steps=inside):
+                return change(replace(step, steps=rebuilt(inside, change)))
             case _:
                 return change(step)
 
@@ -230,6 +282,10 @@ def mapped(steps: Sequence[Step], change: Change) -> tuple[Step, ...]:
                 return replace(step, condition=maybe(condition))
             case Choose(condition=met):
                 return replace(step, condition=change(met))
+            case Set(value=value):
+                return replace(step, value=change(value))
+            case Each(arrays=arrays):
+                return replace(step, arrays=tuple(map(change, arrays)))
             case Reject(reason=reason):
                 return Reject(change(reason))
             case _:

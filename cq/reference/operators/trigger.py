@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from cq.lang.functions import Failure
 from cq.planner.operators import Trigger
 from cq.planner.plan.transactions import (
     FAILURES,
+    Access,
     Choose,
     Delete,
+    Each,
     Emit,
     Insert,
     KeyedTable,
     Read,
     Reject,
+    Set,
     Step,
     Update,
     places,
@@ -51,7 +55,7 @@ class TriggerRows(RowOperator):
         self._starts = places(node.width, node.tables, node.accesses)
         self._tables: list[dict[Row, Row]] = [_initial(t) for t in node.tables]
         self._conditions = {t.name: [evaluator(c.expr) for c in t.conditions] for t in node.tables}
-        self._keys = [keys_of(a.key) for a in node.accesses]
+        self._keys = [keys_of(a.key if isinstance(a, Access) else ()) for a in node.accesses]
         self._made = sum(len(p.outputs) for p in node.programs)
         self._whens = [None if p.when is None else evaluator(p.when) for p in node.programs]
         self._steps = [self._all(p.steps) for p in node.programs]
@@ -118,13 +122,17 @@ class TriggerRows(RowOperator):
             case Choose():
                 met, then, otherwise = evaluator(step.condition), self._all(step.then), self._all(step.otherwise)
                 return lambda t: then(t) if met(t.frame) else otherwise(t)
+            case Set():
+                return self._set(step)
+            case Each():
+                return self._each(step)
             case Reject():
                 return _reject(step)
             case Emit():
                 return _emit(step)
 
     def _read(self, access: int, transaction: Transaction) -> None:
-        number = self._node.accesses[access].table
+        number = self._node.access(access).table
         key = self._keys[access](transaction.frame)
         start = self._starts[access]
         kept = transaction.writes[number, key] if (number, key) in transaction.writes else self._tables[number].get(key)
@@ -171,13 +179,32 @@ class TriggerRows(RowOperator):
 
         def run(t: Transaction) -> None:
             if t.frame[start] and (met is None or met(t.frame)):
-                t.writes[self._node.accesses[step.access].table, self._key(step.access, t)] = None
+                t.writes[self._node.access(step.access).table, self._key(step.access, t)] = None
                 t.frame[start : start + 1 + len(table.fields)] = [False, *nulls(len(table.fields))]
 
         return run
 
+    def _set(self, step: Set) -> Run:
+        value, place = evaluator(step.value), self._starts[step.local]
+
+        def run(t: Transaction) -> None:
+            t.frame[place] = value(t.frame)
+
+        return run
+
+    def _each(self, step: Each) -> Run:
+        arrays, inside, place = [evaluator(a) for a in step.arrays], self._all(step.steps), self._starts[step.local]
+
+        def run(t: Transaction) -> None:
+            for number, elements in enumerate(zip_longest(*(a(t.frame) or () for a in arrays)), 1):
+                new = (*elements, number) if step.numbered else elements
+                t.frame[place : place + len(new)] = new
+                inside(t)
+
+        return run
+
     def _place(self, access: int) -> tuple[int, KeyedTable]:
-        return self._starts[access], self._node.tables[self._node.accesses[access].table]
+        return self._starts[access], self._node.tables[self._node.access(access).table]
 
     def _key(self, access: int, transaction: Transaction) -> Row:
         return self._keys[access](transaction.frame)
@@ -185,7 +212,7 @@ class TriggerRows(RowOperator):
     def _write(self, access: int, transaction: Transaction, new: list[Any]) -> None:
         """The row is the access's."""
         start = self._starts[access]
-        transaction.writes[self._node.accesses[access].table, self._key(access, transaction)] = tuple(new)
+        transaction.writes[self._node.access(access).table, self._key(access, transaction)] = tuple(new)
         transaction.frame[start : start + 1 + len(new)] = [True, *new]
 
     def _demand(self, table: KeyedTable, new: list[Any]) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cq.workloads.draws import Bits, Ints, Zipf, mix_columns, mix_more
+
+Truths = NDArray[np.bool_]
 
 # Fields: what the draws of an event are for. Those of the keys are FIRST_KEY + slot + SLOTS * attempt.
 PLACES, SEVERAL, START, FIRST_KEY = 200, 201, 202, 256
@@ -44,11 +47,18 @@ class Keys:
             key[clash] = self.places[rank[clash]] * self.partitions + partition[clash]
         return key
 
+    def several_of(self, event: Bits, accesses: int) -> list[Ints]:
+        """So many keys for each event, all different."""
+        found: list[Ints] = []
+        for slot in range(accesses):
+            found.append(self.draw(event, slot, slot, found))
+        return found
+
     def _ranks(self, event: Bits, slot: int, attempt: int) -> Ints:
         return self.ranks.ranks(positive(mix_more(event, FIRST_KEY + slot + SLOTS * attempt)))
 
 
-def _among(key: Ints, taken: Sequence[Ints]) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def _among(key: Ints, taken: Sequence[Ints]) -> Truths:
     found = np.zeros(len(key), dtype=np.bool_)
     for other in taken:
         found |= key == other
@@ -60,6 +70,6 @@ def positive(hashes: Bits) -> Ints:
     return (hashes >> np.uint64(1)).view(np.int64)
 
 
-def share(hashes: Bits, probability: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+def share(hashes: Bits, probability: float) -> Truths:
     """Which of the hashes are within this share of all."""
     return (hashes >> np.uint64(11)) < np.uint64(int(probability * (1 << 53)))

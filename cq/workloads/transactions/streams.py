@@ -6,15 +6,16 @@ first rows of tables are streams, too, whose events come a second before the fir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cq.workloads.batches import BATCH_ROWS
 from cq.workloads.bids import START_US
 from cq.workloads.draws import Ints, Zipf, mix_columns, mix_more, under
-from cq.workloads.transactions.keys import Keys, positive, share
+from cq.workloads.transactions.keys import Keys, Truths, positive, share
 
 _NUMBER, _NUMBERS, _TIME = pa.int64(), pa.list_(pa.int64()), pa.timestamp("us")
 SECOND_US = 1_000_000
@@ -29,13 +30,23 @@ LEDGER_SCHEMA = _schema(
     from_asset=_NUMBER, to_asset=_NUMBER, amount=_NUMBER, units=_NUMBER,
 )  # fmt: skip
 ACCOUNTS_SCHEMA = _schema(ts=_TIME, id=_NUMBER, balance=_NUMBER)
+REQUESTS_SCHEMA = _schema(("vals",), ts=_TIME, is_read=pa.bool_(), keys=_NUMBERS, vals=_NUMBERS)
+RECORDS_SCHEMA = _schema(ts=_TIME, key=_NUMBER, val=_NUMBER)
+BIDDING_SCHEMA = _schema(
+    ("item", "price", "quantity", "items", "amounts"), ts=_TIME, kind=pa.string(), item=_NUMBER, price=_NUMBER,
+    quantity=_NUMBER, items=_NUMBERS, amounts=_NUMBERS,
+)  # fmt: skip
+GOODS_SCHEMA = _schema(ts=_TIME, id=_NUMBER, price=_NUMBER, quantity=_NUMBER)
 REPORTS_SCHEMA = _schema(ts=_TIME, vid=_NUMBER, seg=_NUMBER, speed=_NUMBER)
 
 # Fields: what the draws of an event are for, beside those of keys.
-LEDGER, TOLLS = 100, 101
-KIND, AMOUNT, UNITS, VEHICLE, SEGMENT, SPEED = range(120, 126)
+LEDGER, TOLLS, REQUESTS, BIDDING, GOODS = range(100, 105)
+KIND, AMOUNT, UNITS, VEHICLE, SEGMENT, SPEED, PRICE, QUANTITY, VALUE = range(120, 129)
 
 AMOUNTS, ASSET_UNITS, SPEEDS = 10_000, 1_000, 101  # of each the values from 0 on, one fewer
+VALUES, PRICES, QUANTITIES = 1 << 31, 100, 20
+PATTERN = 8  # of so many events of Online Bidding the last two are an alter and a top, the others bids
+BID, ALTER, TOP = range(3)
 FROM_ACCOUNT, TO_ACCOUNT, FROM_ASSET, TO_ASSET = range(4)
 
 
@@ -86,6 +97,87 @@ def ledger_accounts(rows: int = 10_000, balance: int = 20_000) -> Iterator[pa.Re
     return _batches(make, ACCOUNTS_SCHEMA, rows)
 
 
+def grep_sum(
+    rows: int = 1_000_000,
+    seed: int = 1,
+    records: int = 10_000,
+    theta: float = 0.6,
+    reads: float = 0.5,
+    accesses: int = 10,
+    partitions: int = 1,
+    several: float = 0.25,
+    length: int = 4,
+    interval_us: int = 100,
+) -> Iterator[pa.RecordBatch]:
+    """`rows` requests to read so many records, or to write as many values."""
+    keys = Keys(records, theta, partitions, several, length, accesses)
+
+    def make(number: Ints) -> list[pa.Array]:
+        event = mix_columns(REQUESTS, seed, number)
+        read = share(mix_more(event, KIND), reads)
+        values = [under(mix_more(mix_more(event, VALUE), slot), VALUES) for slot in range(accesses)]
+        return [
+            _times(number, interval_us),
+            pa.array(read),
+            _lists(keys.several_of(event, accesses)),
+            _lists(values, ~read),
+        ]
+
+    return _batches(make, REQUESTS_SCHEMA, rows)
+
+
+def grep_sum_records(rows: int = 10_000) -> Iterator[pa.RecordBatch]:
+    """Every record; its value is its key at first."""
+    return _batches(lambda n: [_opening(n), pa.array(n), pa.array(n)], RECORDS_SCHEMA, rows)
+
+
+def bidding(
+    rows: int = 1_000_000,
+    seed: int = 1,
+    goods: int = 10_000,
+    theta: float = 0.6,
+    accesses: int = 20,
+    added: int = 19,
+    partitions: int = 1,
+    several: float = 0.25,
+    length: int = 4,
+    interval_us: int = 100,
+) -> Iterator[pa.RecordBatch]:
+    """`rows` bids for an item, alters of the prices of some, and tops of what there is of some, 6 : 1 : 1.
+
+    accesses: items of an alter or a top.  added: the most that a top adds.
+    """
+    keys = Keys(goods, theta, partitions, several, length, accesses)
+
+    def make(number: Ints) -> list[pa.Array]:
+        event = mix_columns(BIDDING, seed, number)
+        kind = np.maximum(number % PATTERN - (PATTERN - 3), BID)
+        bid, drawn = kind == BID, mix_more(event, AMOUNT)
+        most = np.where(kind == ALTER, PRICES, added + 1)
+        amounts = [under(mix_more(drawn, slot), most) for slot in range(accesses)]
+        return [
+            _times(number, interval_us),
+            _words(("bid", "alter", "top"), kind),
+            pa.array(keys.draw(event, 0, 0, ()), mask=~bid),
+            pa.array(under(mix_more(event, PRICE), PRICES), mask=~bid),
+            pa.array(under(mix_more(event, QUANTITY), QUANTITIES), mask=~bid),
+            _lists(keys.several_of(event, accesses), ~bid),
+            _lists(amounts, ~bid),
+        ]
+
+    return _batches(make, BIDDING_SCHEMA, rows)
+
+
+def bidding_goods(rows: int = 10_000, seed: int = 1, quantity: int = 100) -> Iterator[pa.RecordBatch]:
+    """Every item with its price and how much of it there is at first."""
+
+    def make(number: Ints) -> list[pa.Array]:
+        price = under(mix_columns(GOODS, seed, number), PRICES)
+        return [_opening(number), pa.array(number), pa.array(price), pa.array(np.full(len(number), quantity))]
+
+    return _batches(make, GOODS_SCHEMA, rows)
+
+
 def toll_reports(
     rows: int = 1_000_000,
     seed: int = 1,
@@ -120,6 +212,15 @@ def _batches(make: Callable[[Ints], list[pa.Array]], schema: pa.Schema, rows: in
 
 def _times(number: Ints, interval_us: int) -> pa.Array:
     return pa.array(START_US + number * interval_us).view(_TIME)
+
+
+def _lists(columns: Sequence[Ints], there: Truths | None = None) -> pa.Array:
+    """A list of a value of each column; NULL where there is none."""
+    rows = len(columns[0])
+    ends = np.arange(rows + 1, dtype=np.int32) * len(columns)
+    values = pa.array(np.stack(columns, axis=1).reshape(-1))
+    made = pa.ListArray.from_arrays(ends, values)
+    return made if there is None else pc.if_else(pa.array(there), made, None)
 
 
 def _opening(number: Ints) -> pa.Array:

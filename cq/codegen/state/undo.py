@@ -1,0 +1,84 @@
+"""What entries of keyed tables held before a transaction changed them: a chain of records that live for the step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cq.codegen.state.hash_tables import Field, TableLocals, null_words, outlives
+from cq.codegen.state.keyed_rows import Layout
+from cq.codegen.values import Scope, Val
+from cq.codegen.writer import expr
+from cq.errors import NOWHERE
+from cq.lang.types import Physical
+from cq.records import dataclass
+from cq.runtime.layout.abi import ErrorCode
+
+OLDER, TABLE, ENTRY, FIRST = range(4)  # words of a record; then the columns, of a text where it is and its length
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """latest: a local that holds the last record, 0 where there is none."""
+
+    scope: Scope
+    latest: str
+
+    def keep(self, number: int, table: TableLocals, layout: Layout, entry: str) -> None:
+        """Note what the entry of the table of this number holds. No entry may move before `put_back`."""
+        scope, code = self.scope, self.scope.writer.code
+        nulls = FIRST + sum(map(_words, layout.fields))
+        size = nulls + len(null_words(layout.fields))
+        record = scope.let(expr("step_bytes(state, SIZE)", SIZE=8 * size), "record")
+        with scope.when(expr("R == 0", R=record)):
+            scope.fail(ErrorCode.NO_MEMORY, "rows of a table", NOWHERE)
+        for word, value in ((OLDER, expr("L", L=self.latest)), (TABLE, number), (ENTRY, expr("E", E=entry))):
+            code("st_i64(R, W, V)", R=record, W=word, V=value)
+        for f, at in _places(layout):
+            if f.type.physical is Physical.BYTES:
+                length = scope.let(expr("string_length(E, W)", E=entry, W=f.word), "length")
+                address = scope.let(expr("string_address(T, E, W)", T=table.table, E=entry, W=f.word), "text")
+                for n, part in enumerate(outlives(scope, Val(f.type, (address, length))).parts):
+                    code("st_i64(R, W, V)", R=record, W=at + n, V=part)
+            else:
+                for n in range(f.words):
+                    code("st_i64(R, W, ld_i64(E, F))", R=record, W=at + n, E=entry, F=f.at(n))
+        for n, word in enumerate(null_words(layout.fields), nulls):
+            code("st_i64(R, W, ld_i64(E, F))", R=record, W=n, E=entry, F=word)
+        scope.writer.set(self.latest, record)
+
+    def put_back(self, tables: Sequence[tuple[TableLocals, Layout]]) -> None:
+        """Every entry holds what it held before, the last change undone first. tables: by number."""
+        scope, code = self.scope, self.scope.writer.code
+        with scope.writer.while_(expr("L != 0", L=self.latest)), scope.block():
+            entry = scope.let(expr("ld_i64(L, W)", L=self.latest, W=ENTRY), "entry")
+            for number, (table, layout) in enumerate(tables):
+                with scope.when(expr("ld_i64(L, W) == N", L=self.latest, W=TABLE, N=number)):
+                    for f, at in _places(layout):
+                        first = expr("ld_i64(L, W)", L=self.latest, W=at)
+                        if f.type.physical is Physical.BYTES:
+                            stored = expr(
+                                "string_store(T, E, F, A, ld_i64(L, W)) == 0",
+                                T=table.table, E=entry, F=f.word, A=first, L=self.latest, W=at + 1,
+                            )  # fmt: skip
+                            with scope.when(stored):
+                                scope.fail(ErrorCode.NO_MEMORY, "text in state", NOWHERE)
+                        else:
+                            for n in range(f.words):
+                                old = expr("ld_i64(L, W)", L=self.latest, W=at + n)
+                                code("st_i64(E, F, V)", E=entry, F=f.at(n), V=old)
+                    nulls = FIRST + sum(map(_words, layout.fields))
+                    for n, word in enumerate(null_words(layout.fields), nulls):
+                        code("st_i64(E, F, ld_i64(L, W))", E=entry, F=word, L=self.latest, W=n)
+            scope.writer.set(self.latest, expr("ld_i64(L, W)", L=self.latest, W=OLDER))
+
+
+def _words(f: Field) -> int:
+    return 2 if f.type.physical is Physical.BYTES else f.words
+
+
+def _places(layout: Layout) -> Iterator[tuple[Field, int]]:
+    """The columns, and where they begin in a record."""
+    at = FIRST
+    for f in layout.fields:
+        yield f, at
+        at += _words(f)

@@ -1,0 +1,240 @@
+"""Arrays in triggers: a statement for each element of UNNEST, and what a SELECT gathers from the rows they name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from cq.errors import Span, compile_error
+from cq.grammar import ast
+from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, columns_of, conjunction, remap
+from cq.lang.types import BIGINT, BOOLEAN, DataType, Kind, decimal
+from cq.planner.binding.conversion import convert, settled
+from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.scope import Hole, Relation, Visible
+from cq.planner.plan.calls import AggregateCall
+from cq.planner.plan.transactions import Access, Choose, Each, Local, Read, Set, Step
+from cq.records import dataclass, replace
+
+GATHERED = ("sum", "count", "min", "max")
+ONE_ROW = "a SELECT over an array in a trigger gives one row: write SUM(x), COUNT(*), MIN(x) or MAX(x)"
+SEVERAL = Clause("a SELECT of a trigger", aggregates=True)
+EXACT = decimal(30, 0)  # holds the sum of 2^31 BIGINTs
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An access and where it begins in the frame. bound: where it began while expressions over it were bound."""
+
+    access: int
+    start: int
+    bound: int
+
+    def over(self, expr: Expr) -> Expr:
+        """An expression that was bound over it."""
+        if self.start == self.bound:
+            return expr
+        return remap(expr, {c: c - self.bound + self.start if c >= self.bound else c for c in columns_of(expr)})
+
+
+class Body(Protocol):
+    """What binds a trigger's body: its frame so far, and the steps that what is being bound needs before it."""
+
+    accesses: list[Access | Local]
+    pending: list[Step]
+    end: int
+
+    def event(self) -> Relation: ...
+
+    def binder(self, relation: Relation) -> ExprBinder: ...
+
+    def gathering(self, relation: Relation) -> tuple[ExprBinder, list[AggregateCall]]: ...
+
+    def beside(self, table: str, alias: str | None, start: int, outer: Relation) -> Relation: ...
+
+    def table(self, name: str, span: Span) -> str: ...
+
+    def fresh(self, table: str, span: Span) -> int: ...
+
+    def keyed(
+        self, table: str, start: int, condition: Expr | None, span: Span
+    ) -> tuple[tuple[Expr, ...], Expr | None]: ...
+
+    def settle(self, start: int, table: str, key: tuple[Expr, ...]) -> Placed: ...
+
+    def local(self, type_: DataType) -> Column: ...
+
+    def of_event(self, number: int) -> bool: ...
+
+    def is_once(self, column: int) -> bool: ...
+
+    def taken(self) -> tuple[Step, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """What an UNNEST gives. local: its first local, `start` its place in the frame.
+
+    relation: the elements beside what is known outside.
+    """
+
+    local: int
+    start: int
+    arrays: tuple[Expr, ...]
+    numbered: bool
+    relation: Relation
+
+
+def elements(body: Body, node: ast.Unnest, outer: Relation) -> Elements:
+    """A local for the elements of each array. CQ0307 for arrays without a name each."""
+    binder = body.binder(outer)
+    arrays = tuple(_array(binder, a) for a in node.arrays)
+    names = [*node.columns]
+    if not names and len(arrays) == 1:
+        names = [node.alias or "unnest"]
+    if node.ordinality and len(names) == len(arrays):
+        names.append("ordinality")
+    types = [a.type.element for a in arrays] + [BIGINT] * node.ordinality
+    if len(names) != len(types):
+        raise compile_error(
+            "CQ0307", f"UNNEST gives {len(types)} columns, and {len(names)} names are given", node.span,
+            help="name them all: UNNEST(new.keys, new.amounts) AS u(k, x)",
+        )  # fmt: skip
+    start, number, own = body.end, len(body.accesses), []
+    for name, type_ in zip(names, types, strict=True):
+        assert type_ is not None
+        own.append(Visible(name, node.alias, replace(body.local(type_), name=name)))
+    others = (replace(c, needs_qualifier=c.needs_qualifier or c.name in names) for c in outer.columns)
+    relation = replace(outer, columns=(*own, *others), title=f"{outer.title} with UNNEST")
+    return Elements(number, start, arrays, node.ordinality, relation)
+
+
+def _array(binder: ExprBinder, node: ast.Expr) -> Expr:
+    array = settled(binder.bind(node))
+    if array.type.kind is not Kind.ARRAY:
+        raise compile_error("CQ0302", f"UNNEST takes an array, and this is {array.type}", node.span)
+    return array
+
+
+def each(body: Body, found: Elements, bind: Callable[[], Sequence[Step]]) -> tuple[Step, ...]:
+    """The steps that are bound, for each element. Rows that the event names are read before, too: there may be none."""
+    before, body.pending = body.pending, []
+    own = bind()
+    inside = (*body.taken(), *own)
+    body.pending = before
+    once = (s for s in inside if isinstance(s, Read) and body.of_event(s.access))
+    return (*once, Each(found.local, found.arrays, inside, found.numbered))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The FROM of a SELECT over an array: a table, the arrays, and the condition of a join."""
+
+    table: ast.TableRef
+    arrays: ast.Unnest
+    on: ast.Expr | None
+
+
+def source(select: ast.Select) -> Source | None:
+    """`FROM t, UNNEST(a)`, in any order, or `FROM UNNEST(a) JOIN t ON …`; None for any other."""
+    relations: Sequence[ast.Relation] = select.relations
+    on = None
+    match relations:
+        case (ast.Join(kind="INNER" | "CROSS", using=(), asof=False, natural=False) as join,):
+            relations, on = (join.left, join.right), join.on
+    match relations:
+        case (ast.Unnest() as arrays, ast.TableRef(as_of=None, columns=()) as table):
+            return Source(table, arrays, on)
+        case (ast.TableRef(as_of=None, columns=()) as table, ast.Unnest() as arrays):
+            return Source(table, arrays, on)
+    return None
+
+
+def gather(
+    body: Body, select: ast.Select, of: Source, items: Sequence[ast.Expr], outer: Relation, span: Span
+) -> tuple[Expr, ...]:
+    """The values of a SELECT that aggregates the rows that elements name; the steps that gather them are pending."""
+    found = elements(body, of.arrays, outer)
+    table = body.table(of.table.name, of.table.name_span)
+    resets: list[Step] = []
+    finals: list[Expr] = []
+    values: list[Expr] = []
+
+    def bind() -> Sequence[Step]:
+        start = body.fresh(table, span)
+        relation = body.beside(table, of.table.alias, start, found.relation)
+        binder, aggregates = body.gathering(relation)
+        bound = [settled(binder.bind(i)) for i in items]
+        if not aggregates:
+            raise compile_error("CQ0502", "this SELECT gives a row for each element", span, help=ONE_ROW)
+        written = [w for w in (of.on, select.where) if w is not None]
+        conditions = [body.binder(relation).condition(w, "the condition of WHERE") for w in written]
+        met = conjunction(conditions) if conditions else None
+        key, rest = body.keyed(table, start, met, written[0].span if written else span)
+        placed = body.settle(start, table, key)
+        values.extend(map(placed.over, bound))
+        there: Expr = Column(BOOLEAN, False, placed.start, "found")
+        sets = [_gathered(body, placed, call, resets, finals) for call in aggregates]
+        return (Choose(there if rest is None else conjunction((there, placed.over(rest))), tuple(sets)),)
+
+    steps = each(body, found, bind)
+    body.pending += [*resets, *steps]
+    return tuple(_above(body, found, finals, v) for v in values)
+
+
+def _gathered(body: Body, placed: Placed, call: AggregateCall, resets: list[Step], finals: list[Expr]) -> Step:
+    """The step that adds a row to what an aggregate has gathered in a local, which begins as its reset says."""
+    name, span = call.function.name, call.span
+    value = placed.over(call.args[0]) if call.args else None
+    ordered = value is None or not value.type.is_float
+    if name not in GATHERED or call.distinct or not (ordered or name in {"sum", "count"}):
+        shown = f"{name.upper()} of {value.type}" if name in GATHERED and value is not None else name.upper()
+        raise compile_error(
+            "CQ0501", f"{shown}{' DISTINCT' * call.distinct} in a trigger is not supported yet", span, help=ONE_ROW
+        )
+    type_ = _local_type(call)
+    number = len(body.accesses)
+    local = body.local(type_)
+    binder = body.binder(body.event())
+    new: Expr
+    if name == "count":
+        new = binder.call("+", [local, Literal(BIGINT, False, 1)], span, ())
+    elif name == "sum":
+        assert value is not None
+        zero = binder.bind_cast(Literal(BIGINT, False, 0), type_, span)
+        total = Coalesce(type_, False, (local, zero), span=span)
+        addend = binder.bind_cast(value, decimal(19, 0), span) if value.type.is_integer else value
+        new = binder.bind_cast(binder.call("+", [total, addend], span, ()), type_, span)
+    else:
+        assert value is not None
+        closer = binder.compare("<" if name == "min" else ">", value, local, span)
+        new = Case(type_, True, ((closer, value), (IsNull(BOOLEAN, False, local), value)), local, span=span)
+    step: Step = Set(number, new)
+    conditions: list[Expr] = []
+    if value is not None and value.nullable:
+        conditions.append(binder.negated(IsNull(BOOLEAN, False, value), span))
+    if call.filter is not None:
+        conditions.append(placed.over(call.filter))
+    resets.append(Set(number, Literal(type_, name != "count", 0 if name == "count" else None)))
+    finals.append(convert(local, call.type) if name != "sum" else binder.bind_cast(local, call.type, span))
+    return Choose(conjunction(conditions), (step,)) if conditions else step
+
+
+def _local_type(call: AggregateCall) -> DataType:
+    """What an aggregate is gathered in: exact, as its result is."""
+    if call.function.name == "sum" and call.args[0].type.is_integer:
+        return EXACT
+    return call.type
+
+
+def _above(body: Body, found: Elements, finals: Sequence[Expr], expr: Expr) -> Expr:
+    """A value with what its aggregates have gathered. CQ0404 for a column of one of several rows."""
+    if isinstance(expr, Hole):
+        return finals[expr.index]
+    if isinstance(expr, Column) and expr.index >= found.start and not body.is_once(expr.index):
+        raise compile_error(
+            "CQ0404", f'"{expr.name}" is not in an aggregate', expr.span, label="which row\'s value?",
+            help=f"write MIN({expr.name}) or MAX({expr.name})",
+        )  # fmt: skip
+    children = expr.children
+    return expr.with_children([_above(body, found, finals, c) for c in children]) if children else expr
