@@ -21,6 +21,8 @@ class ExpressionBuilder:
         self._places = lexed.places
         # `a IN b` without parentheses is right inside POSITION(…) only: those not yet seen there, by identity
         self._bare_in: dict[int, ast.InList] = {}
+        # ORDER BY ALL of what is not yet known to be a query
+        self._by_all: dict[int, ast.OrderItem] = {}
         # rows of values that are not yet compared with anything, by identity
         self._rows: dict[int, comparing.RowOfValues] = {}
 
@@ -29,6 +31,9 @@ class ExpressionBuilder:
 
     def finish(self) -> None:
         """Refuse what was read but has turned out to have no meaning."""
+        for item in self._by_all.values():
+            way = "name the columns: ORDER BY a, b"
+            raise compile_error("CQ0100", "ORDER BY ALL belongs to a SELECT without a star", item.span, help=way)
         for row in self._rows.values():
             raise comparing.misplaced_row(row.span)
         for node in self._bare_in.values():
@@ -313,6 +318,11 @@ class ExpressionBuilder:
 
     def order_by(self, at: Span, *items: Any) -> tuple[Any, ...]:
         return items
+
+    def order_by_all(self, at: Span, direction: str | None, nulls: str | None) -> tuple[Any, ...]:
+        item = self.order_item(at, ast.NullLiteral(span=at), direction, nulls)
+        self._by_all[id(item)] = item
+        return (item,)
 
     def order_item(self, at: Span, expr: Any, direction: str | None, nulls: str | None) -> ast.OrderItem:
         return ast.OrderItem(expr, direction == "DESC", None if nulls is None else nulls == "FIRST", span=at)

@@ -28,9 +28,22 @@ class QueryBuilder(ExpressionBuilder):
 
     def query(self, at: Span, ctes: Any, body: Any, order_by: Any, limits: Any, emit: Any) -> ast.Query:
         limit, offset = limits or (None, None)
+        order_by = self._by_every_column(body, order_by)
         if isinstance(body, ast.Query) and not (ctes or order_by or limits or emit):
             return body
         return ast.Query(body, ctes or (), order_by or (), limit, offset, emit, span=at)
+
+    def _by_every_column(
+        self, body: Any, order_by: tuple[ast.OrderItem, ...] | None
+    ) -> tuple[ast.OrderItem, ...] | None:
+        """ORDER BY ALL as the numbers of the selected columns."""
+        stars = not isinstance(body, ast.Select) or any(isinstance(i, ast.Star) for i in body.items)
+        if not order_by or id(order_by[0]) not in self._by_all or stars:
+            return order_by
+        (every,) = order_by
+        del self._by_all[id(every)]
+        numbers = range(1, len(body.items) + 1)
+        return tuple(replace(every, expr=ast.NumberLiteral(str(n), span=every.span)) for n in numbers)
 
     def paren_query(self, at: Span, query: Any) -> Any:
         return query
@@ -61,6 +74,8 @@ class QueryBuilder(ExpressionBuilder):
         if comma is not None and not relations:
             raise compile_error("CQ0100", "a comma stands behind the last column", comma, help="delete the comma")
         windows, qualify = rest or ((), None)
+        if not (group_by or having):
+            items, relations = _with_unnest(items, relations or ())
         kind, keys = quantifier or ("ALL", ())
         group_all = group_by == GROUP_BY_ALL
         groups = () if group_all else group_by or ()
@@ -325,6 +340,22 @@ class QueryBuilder(ExpressionBuilder):
         plain = next((i for i, a in enumerate(args) if not isinstance(a, ast.ColumnRef)), len(args))
         following = args[plain] if plain < len(args) else None
         return plain if isinstance(following, ast.Descriptor | ast.RowCount) else max(0, plain - 1)
+
+
+def _with_unnest(items: list[Any], relations: tuple[Any, ...]) -> tuple[list[Any], tuple[Any, ...]]:
+    """`SELECT UNNEST(xs) AS x FROM s` as `SELECT u.x FROM s, UNNEST(xs) AS u(x)`, for one such item beside no star."""
+    found = [n for n, i in enumerate(items) if isinstance(i, ast.SelectItem) and _is_unnest(i.expr)]
+    if len(found) != 1 or any(isinstance(i, ast.Star) for i in items):
+        return items, relations
+    item = items[found[0]]
+    call, name = item.expr, item.alias or "unnest"
+    array = ast.Unnest(call.args, alias="unnested", columns=(name,), span=call.span)
+    element = replace(item, expr=ast.ColumnRef(name, "unnested", span=call.span, name_span=call.span))
+    return [*items[: found[0]], element, *items[found[0] + 1 :]], (*relations, array)
+
+
+def _is_unnest(node: Any) -> bool:
+    return isinstance(node, ast.Call) and node == ast.Call("unnest", node.args) and len(node.args) == 1
 
 
 def _as_table(arg: Any) -> Any:

@@ -16,6 +16,7 @@ _SHORT_UNITS = {
 _RANGES = (("YEAR", "MONTH"), ("DAY", "HOUR", "MINUTE", "SECOND"))
 _SEPARATORS = {"MONTH": "-", "HOUR": " +", "MINUTE": ":", "SECOND": ":"}
 _AMOUNT = re.compile(r"\s*([+-]?)\s*(\d+(?:\.\d*)?|\.\d+)\s*", re.ASCII)
+_CLOCK = re.compile(r"\s*[+-]?\s*\d+:\d+:\d+(?:\.\d*)?\s*", re.ASCII)
 _SUMMAND = re.compile(r"\s*(?:,\s*)?([+-]?)\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]+)", re.ASCII)
 
 
@@ -48,7 +49,9 @@ def read_amount(text: str, unit: str, span: Span) -> tuple[IntervalPart, ...]:
 
 
 def read_summands(text: str, span: Span) -> tuple[IntervalPart, ...]:
-    """`'1 day 2 hours'`: the units are inside the string."""
+    """`'1 day 2 hours'`: the units are inside the string; `'01:30:00'` are hours, minutes and seconds."""
+    if _CLOCK.fullmatch(text):
+        return read_fields(text, "HOUR", "SECOND", span)
     parts: list[IntervalPart] = []
     at = 0
     while (match := _SUMMAND.match(text, at)) is not None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 
 from cq.errors import Diagnostic, Span
 from cq.grammar.ast import Comment
+from cq.grammar.intervals import interval_unit
 from cq.records import dataclass, field
 
 MAX_TEXT_BYTES = 1 << 20
@@ -526,5 +527,7 @@ def _is_unit_place(tokens: list[Token], position: int) -> bool:
         return False
     if before[-1].kinds == ("STRING",) and any(c.isalpha() for c in before[-1].value):
         return False
+    if ":" in before[-1].value and interval_unit(tokens[position].text) is None:
+        return False  # `INTERVAL '01:30:00' AS x`, and without AS
     words = [t.word for t in before[:-1]]
     return words[-1:] == ["INTERVAL"] or words[-2:] == ["INTERVAL", "-"]

@@ -17,7 +17,7 @@ from cq.lang.functions import Refusal
 from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, common_type
 from cq.planner.binding.array_keys import demand_plain_key
 from cq.planner.binding.collecting import collection, is_collection
-from cq.planner.binding.conversion import convert, settled
+from cq.planner.binding.conversion import convert, instead, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.frames import RUNNING_FRAME, Bounds, frame_of, is_whole, within
 from cq.planner.binding.nested_overs import nested
@@ -232,7 +232,10 @@ class SelectCalls:
                 found.message if isinstance(found, Refusal) else f"{name} needs an argument",
                 args[0].span if args else node.span,
                 label=str(args[0].type) if args else "",
-                help=(found.help if isinstance(found, Refusal) else "") or f"it is {known.shape}",
+                help=(
+                    (found.help if isinstance(found, Refusal) else "") or f"it is {known.shape}",
+                    *instead(args, known.shape),
+                ),
             )
         entry, signature = found
         condition = inside.condition(node.filter, "the condition of FILTER") if node.filter is not None else None

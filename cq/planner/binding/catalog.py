@@ -134,7 +134,10 @@ class Catalog:
             help=(
                 f"{did_you_mean(name, known)} known: {listing(sorted(known))}".strip()
                 if known
-                else f"declare it: CREATE STREAM {name} (…) WITH (connector = 'file', path = '…'), or pass {name}=PATH"
+                else (
+                    f"declare it: CREATE STREAM {name} (…) WITH (connector = 'file', path = '…')",
+                    f"or give it: {name}=PATH behind the query, in Python cq.sql(text, {name}=table)",
+                )
             ),
         )
 

@@ -9,6 +9,7 @@ from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
 from cq.lang.functions import Failure
 from cq.lang.schema import Field
+from cq.lang.types import BIGINT
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
@@ -17,6 +18,8 @@ from cq.planner.binding.scope import NOTHING
 from cq.planner.plan.fold import constant
 from cq.planner.plan.node import LogicalNode
 
+SERIES = frozenset(["generate_series", "range"])
+MOST_OF_A_SERIES = 100_000  # they are part of the plan
 MakeRows = Callable[[tuple[Field, ...], tuple[tuple[object, ...], ...], Span], LogicalNode]
 
 
@@ -37,6 +40,23 @@ def bind_values(node: ast.Values, parameters: Mapping[str, ParameterValue], make
     columns = each(lambda c: _column(binder, *c), enumerate(zip(*rows, strict=True), 1))
     fields = tuple(Field(f"col{n}", c[0].type, any(v.value is None for v in c)) for n, c in enumerate(columns, 1))
     return make(fields, tuple(zip(*([v.value for v in c] for c in columns), strict=True)), node.span)
+
+
+def bind_series(node: ast.TableFunction, parameters: Mapping[str, ParameterValue], make: MakeRows) -> LogicalNode:
+    """Whole numbers: GENERATE_SERIES(first, last[, step]), RANGE(first, end[, step]) without the end, RANGE(end)."""
+    binder = ExprBinder(NOTHING, parameters, Clause(node.name.upper()), SelectCalls({}))
+    given = [a for a in node.args if isinstance(a, ast.Expr)]
+    values = [_value(settled(v)) for v in each(binder.bind, given)]
+    numbers = [v.value for v in values if v.type.is_integer and v.value is not None]
+    if len(numbers) != len(node.args) or not 1 <= len(numbers) <= 3 or (len(numbers) == 3 and numbers[2] == 0):
+        what = "takes whole numbers as constants: the first, the last and a step that is not 0"
+        raise compile_error("CQ0302", f"{node.name.upper()} {what}", node.span, help="write GENERATE_SERIES(1, 10)")
+    first, last, step = (0, *numbers, 1) if len(numbers) == 1 else (*numbers, 1)[:3]
+    series = range(first, last + (node.name != "range") * (1 if step > 0 else -1), step)
+    if len(series) > MOST_OF_A_SERIES:
+        help = "read more from a file, or from a generator: cq gen"
+        raise compile_error("CQ0103", f"this series has more than {MOST_OF_A_SERIES:,} numbers", node.span, help=help)
+    return make((Field(node.name, BIGINT, False),), tuple((n,) for n in series), node.span)
 
 
 def _column(binder: ExprBinder, number: int, values: tuple[Expr, ...]) -> list[Literal]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cq.errors import Label, compile_error
-from cq.lang.expressions import Cast, Expr, Literal
+from cq.lang.expressions import Cast, Column, Expr, Literal
 from cq.lang.types import (
     DATE,
     INTEGER,
@@ -85,3 +87,12 @@ def time_text(text: Expr, other: Expr) -> Expr:
         labels=(Label(other.span, str(other.type)),),
         help=f"write it as '{TIME_FORMS[other.type]}'",
     )
+
+
+def instead(args: Sequence[Expr], shape: str, examples: Sequence[str] = ()) -> tuple[str, ...]:
+    """What to write where a function of this shape does not take the arguments: of a text a number, or an example."""
+    for a in args:
+        if a.type.kind is Kind.VARCHAR and "number" in shape:
+            name = a.name if isinstance(a, Column) else "text"
+            return (f"of a text: TRY_CAST({name} AS DOUBLE) is NULL where it is no number, CAST stops there",)
+    return tuple(f"example: {e}" for e in examples)

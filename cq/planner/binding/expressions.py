@@ -20,7 +20,7 @@ from cq.lang.expressions import And, Call, Case, Coalesce, Expr, IsNull, Literal
 from cq.lang.expressions import Cast as BoundCast
 from cq.lang.functions import Refusal, Scalar, Signature, all_names, extract_parts, lookup, resolve, trunc_units
 from cq.lang.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind, Physical
-from cq.planner.binding.conversion import common, convert, settled, time_text
+from cq.planner.binding.conversion import common, convert, instead, settled, time_text
 from cq.planner.binding.json_steps import ARROWS, bind_steps
 from cq.planner.binding.literals import (
     bind_interval,
@@ -521,7 +521,7 @@ class ExprBinder:
                 found.message,
                 name_span or span,
                 labels=tuple(Label(n.span, str(a.type)) for n, a in zip(nodes, args, strict=False)),
-                help=(found.help or f"it is {entry.shape}", *(f"example: {e}" for e in entry.examples[:1])),
+                help=(found.help or f"it is {entry.shape}", *instead(args, entry.shape, entry.examples[:1])),
             )
         return apply(found, args, span)
 

@@ -12,7 +12,7 @@ from cq.lang.expressions import Expr, Literal
 from cq.lang.schema import Field
 from cq.planner.binding.asof_joins import asof_join
 from cq.planner.binding.calls import SelectCalls
-from cq.planner.binding.constants import bind_values
+from cq.planner.binding.constants import SERIES, bind_series, bind_values
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.fan_out import check_copies
 from cq.planner.binding.join_mistakes import (
@@ -243,12 +243,8 @@ class QueryBinder:
             case ast.Join():
                 return self.join(node)
             case ast.Unnest():
-                raise compile_error(
-                    "CQ0501",
-                    "UNNEST needs a relation before it",
-                    node.span,
-                    help="FROM s, UNNEST(SPLIT(s.text, ' ')) AS w(word)",
-                )
+                nothing = Relation(self.names.one_row(node.span), (), "UNNEST")
+                return unnest(node, nothing, self.parameters)
 
     def table(self, node: ast.TableRef) -> Relation:
         span = node.name_span if node.name_span != NOWHERE else node.span
@@ -356,6 +352,10 @@ class QueryBinder:
         return bounds_in_where(node, error, needed) if needed else error
 
     def table_function(self, node: ast.TableFunction) -> Relation:
+        if node.name in SERIES:
+            rows = bind_series(node, self.parameters, self.names.constant_rows)
+            found = relation_of(rows, node.alias, f"{node.name}(…)", node.name_span)
+            return renamed(found, node.alias, node.columns, node.span) if node.alias else found
         if node.name not in TABLE_PARAMETERS:
             raise compile_error(
                 "CQ0205",
@@ -365,7 +365,7 @@ class QueryBinder:
                     did_you_mean(node.name, TABLE_PARAMETERS),
                     "a file is a stream: CREATE STREAM s WITH (connector = 'file', path = '…'), then FROM s"
                     if node.name.startswith(("read_", "scan_"))
-                    else "supported: TUMBLE, HOP, CUMULATE, SESSION",
+                    else "supported: TUMBLE, HOP, CUMULATE, SESSION, RANGE, GENERATE_SERIES",
                 ),
             )
         table, arguments = split_table_arguments(node)
