@@ -29,6 +29,22 @@ OTHER_COLUMNS = "COUNT(*) AS n"  # another kernel: what it leaves in the cache i
 FILTER = QUERY.partition("SELECT")[0] + "SELECT auction, price * 2 AS doubled, ts FROM bid WHERE price > 200000;\n"
 
 
+# What a program waits for that has imported pyarrow and has its rows: `import cq`, and the first query to its last row.
+_FIRST_QUERY = """
+import resource, time
+import pyarrow as pa
+rows = pa.table({"a": list(range(1000)), "b": [n / 2 for n in range(1000)]})
+
+def spent():
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return time.perf_counter(), usage.ru_utime + usage.ru_stime
+
+began = spent()
+import cq
+assert len(cq.run("SELECT a, b * 2 AS c FROM t WHERE a > 500", {"t": rows}).to_arrow()) == 499
+print(*(end - start for start, end in zip(began, spent())))
+"""
+
 # The peak of a process that was started by a large one counts the large one in its rusage; its own memory map does not.
 _RUN_AND_TELL = """
 import sys
@@ -75,8 +91,10 @@ def run_process(arguments: Sequence[str], directory: Path, cache: Path) -> Ended
 
 
 def startup(rounds: int, cold_rounds: int) -> dict[str, list[Ended]]:
-    """`import cq` and `cq run` on a small CSV file: warm; the kernel to compile; the runtime library too."""
-    found: dict[str, list[Ended]] = {name: [] for name in ("python", "import cq", "warm", "cold", "all cold")}
+    """`import cq`, `cq check`, a first query in Python, and `cq run` on a small CSV file: warm; the kernel to compile;
+    the runtime library too."""
+    names = ("python", "import cq", "import pyarrow", "check", "first query", "warm", "cold", "all cold")
+    found: dict[str, list[Ended]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         _write_small(directory)
@@ -85,10 +103,14 @@ def startup(rounds: int, cold_rounds: int) -> dict[str, list[Ended]]:
         (directory / "other.cq").write_text(QUERY.format(source=source, columns=OTHER_COLUMNS))
         warm, library = directory / "warm", directory / "library"
         run_process(_cq_run("q.cq"), directory, warm)
+        _first_query(directory, warm)
         run_process(_cq_run("other.cq"), directory, library)
         for number in range(rounds):
             found["python"].append(run_process(["-c", "pass"], directory, warm))
             found["import cq"].append(run_process(["-c", "import cq"], directory, warm))
+            found["import pyarrow"].append(run_process(["-c", "import pyarrow"], directory, warm))
+            found["check"].append(run_process(["-m", "cq", "check", "q.cq"], directory, warm))
+            found["first query"].append(_first_query(directory, warm))
             found["warm"].append(run_process(_cq_run("q.cq"), directory, warm))
             fresh = directory / f"fresh{number}"
             shutil.copytree(library, fresh)
@@ -96,6 +118,12 @@ def startup(rounds: int, cold_rounds: int) -> dict[str, list[Ended]]:
             if number < cold_rounds:
                 found["all cold"].append(run_process(_cq_run("q.cq"), directory, directory / f"empty{number}"))
     return found
+
+
+def _first_query(directory: Path, cache: Path) -> Ended:
+    ended = run_process(["-c", _FIRST_QUERY], directory, cache)
+    wall_s, cpu_s = map(float, ended.output.split())
+    return Ended(wall_s, cpu_s, "")
 
 
 def _cq_run(query: str) -> list[str]:

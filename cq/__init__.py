@@ -39,11 +39,17 @@ __all__ = [
 ]
 
 _ERRORS = ("CompileError", "CqError", "DataError", "EngineError", "UsageError")
-_HOMES = {**dict.fromkeys(_ERRORS, "cq.errors"), "udaf": "cq.user_functions", "udf": "cq.user_functions"}
+_EXTENSION = "load_ipython_extension"  # what `%load_ext cq` asks for
+_HOMES = {
+    **dict.fromkeys(_ERRORS, "cq.errors"),
+    "udaf": "cq.user_functions",
+    "udf": "cq.user_functions",
+    _EXTENSION: "cq.notebook",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in __all__ and name != _EXTENSION:
         raise AttributeError(f"module 'cq' has no attribute {name!r}")
     import importlib
 

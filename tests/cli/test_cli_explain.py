@@ -67,3 +67,9 @@ def test_an_analysis_runs_the_query_and_writes_nothing(capfd: pytest.CaptureFixt
 def test_an_analysis_is_of_the_stages_that_ran(capfd: pytest.CaptureFixture[str]) -> None:
     code, _, err = cq(capfd, "explain", "q.cq", "--analyze", "--stage", "logical")
     assert code == 2 and "--analyze shows the stages that ran" in err and "leave --stage out" in err
+
+
+def test_identities_are_shown_when_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
+    short, long = (cq(capfd, "explain", "q.cq", *v)[1] for v in ((), ("-v",)))
+    identity = json.loads(cq(capfd, "explain", "q.cq", "--format", "json")[1])["nodes"][1]["identity"][:8]
+    assert identity not in short and identity in long

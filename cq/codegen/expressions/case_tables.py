@@ -7,7 +7,9 @@ query uses them; so they are of the same version of Unicode. Layout: cq/runtime/
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 
 from cq.runtime.values.characters import (
     CAPITAL_SIGMA,
@@ -22,7 +24,7 @@ from cq.runtime.values.characters import (
 
 MARK = 0xE000  # a code point for private use: it changes nothing and is changed by nothing
 # the planes that have letters and marks; tests/codegen/test_kernel_forms.py looks at all others
-LETTERS = (*range(MARK), *range(MARK + 1, 0x20000), *range(0xE0000, 0xE1000))
+_LETTERS = (range(MARK), range(MARK + 1, 0x20000), range(0xE0000, 0xE1000))
 SIGMA, FINAL = "Σ", "ς"
 
 
@@ -32,7 +34,7 @@ def case_table(upper: bool) -> bytes:
     specials = bytearray()
     entries = {
         point: (kind, changed)
-        for point, kind, changed in zip(LETTERS, _kinds(upper), _changed(upper), strict=True)
+        for point, kind, changed in zip(_letters(), _kinds(upper), _changed(upper), strict=True)
         if kind or changed != chr(point)
     }
     blocks = sorted({point >> CASE_BLOCK_BITS for point in entries})
@@ -55,16 +57,20 @@ def case_table(upper: bool) -> bytes:
     return struct.pack(f"<{CASE_BLOCKS}H", *index) + struct.pack(f"<{len(words)}i", *words) + bytes(specials)
 
 
+def _letters() -> Iterator[int]:
+    return chain(*_LETTERS)
+
+
 def _changed(upper: bool) -> list[str]:
-    """What becomes of each of LETTERS alone."""
-    text = chr(MARK).join(map(chr, LETTERS))
+    """What becomes of each letter alone."""
+    text = chr(MARK).join(map(chr, _letters()))
     return (text.upper() if upper else text.lower()).split(chr(MARK))
 
 
 def _kinds(upper: bool) -> list[int]:
-    """How each of LETTERS counts beside a capital sigma, which becomes final only behind a cased letter."""
+    """How each letter counts beside a capital sigma, which becomes final only behind a cased letter."""
     if upper:
-        return [0] * len(LETTERS)
+        return [0] * sum(map(len, _LETTERS))
     alone, behind_letter = (_makes_final(before) for before in ("", "A"))
     kinds = [CASED if a else CASE_IGNORABLE if b else 0 for a, b in zip(alone, behind_letter, strict=True)]
     kinds[ord(SIGMA)] = CAPITAL_SIGMA
@@ -72,6 +78,6 @@ def _kinds(upper: bool) -> list[int]:
 
 
 def _makes_final(before: str) -> list[bool]:
-    """For each of LETTERS whether a sigma behind it, itself behind `before`, becomes final."""
-    text = chr(MARK).join(before + chr(point) + SIGMA for point in LETTERS).lower()
+    """For each letter whether a sigma behind it, itself behind `before`, becomes final."""
+    text = chr(MARK).join(before + chr(point) + SIGMA for point in _letters()).lower()
     return [t.endswith(FINAL) for t in text.split(chr(MARK))]

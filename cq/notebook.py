@@ -1,0 +1,138 @@
+"""`%load_ext cq`: cells that are queries, over the variables of the notebook.
+
+    %%cq
+    SELECT auction, MAX(price) AS best FROM bids GROUP BY auction;
+
+    %%cq best -j 2                the result is also kept as the variable `best`
+    %%cq --explain                a picture of the plan
+    %%cq --analyze                a picture of what the stages did in a run
+
+Streams that the text does not declare are the variables of their names: tables, frames, lists of dicts, paths. So are
+its parameters (`:name`) and functions (`@cq.udf`, `@cq.udaf`). A mistake is shown where it is, without a traceback.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import click
+
+from cq.api import Query, Result
+from cq.engines.analysis import analyze as run_counting
+from cq.engines.analysis import drawn
+from cq.engines.engines import ENGINES
+from cq.errors import CqError, SourceText
+from cq.grammar import ast
+from cq.grammar.parser import parse
+from cq.lang.aggregates.user import UserFold
+from cq.lang.functions.user import UserFunction
+
+NAME = "<cell>"
+
+
+class Shell(Protocol):
+    """What is used of IPython."""
+
+    user_ns: dict[str, Any]
+
+    def register_magic_function(self, func: Any, magic_kind: str, magic_name: str) -> None: ...
+
+
+class Picture:
+    """A plan as a notebook shows it; as text it is the tree."""
+
+    def __init__(self, svg: str, text: str) -> None:
+        self._svg, self._text = svg, text
+
+    def _repr_svg_(self) -> str:
+        return self._svg
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def load_ipython_extension(shell: Shell) -> None:
+    """Cells may begin with `%%cq`."""
+
+    def magic(line: str, cell: str) -> Result | Picture | None:
+        return run_cell(shell.user_ns, line, cell)
+
+    shell.register_magic_function(magic, "cell", "cq")
+
+
+def run_cell(variables: dict[str, Any], line: str, cell: str) -> Result | Picture | None:
+    """What the cell shows: the result of its query, or a picture of its plan; None where a mistake was shown instead.
+
+    variables: of the notebook; the result is put there if the line names it.
+    """
+    try:
+        asked: dict[str, Any] | int = _line.main(shlex.split(line), prog_name="%%cq", standalone_mode=False)
+        if not isinstance(asked, dict):
+            return None  # the help has been shown
+        return _answer(variables, cell, **asked)
+    except click.ClickException as error:
+        print(f"%%cq: {error.format_message()}", file=sys.stderr)
+    except ValueError as error:  # a quote without its end
+        print(f"%%cq: {error}", file=sys.stderr)
+    except CqError as error:
+        print(error, file=sys.stderr)
+    return None
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("name", required=False)
+@click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Set the number of workers.")
+@click.option("--engine", default=next(iter(ENGINES)), help=f"Choose the engine: {', '.join(ENGINES)}.")
+@click.option("--limit", type=click.IntRange(0), help="Stop after N rows of each output.")
+@click.option("--explain", is_flag=True, help="Show the plan instead of running the query.")
+@click.option("--analyze", is_flag=True, help="Run the query, forget its rows, and show what its stages did.")
+def _line(**asked: Any) -> dict[str, Any]:
+    """Run the query in this cell, and keep its result as NAME."""
+    return asked
+
+
+def _answer(
+    variables: dict[str, Any],
+    cell: str,
+    *,
+    name: str | None,
+    threads: int | None,
+    engine: str,
+    limit: int | None,
+    explain: bool,
+    analyze: bool,
+) -> Result | Picture:
+    query = cell_query(variables, cell)
+    if analyze:
+        facts = run_counting(query.bound(), threads)
+        return Picture(drawn(facts, "svg"), drawn(facts))
+    if explain:
+        return Picture(query.explain(format="svg"), query.explain())
+    result = query.run(engine=engine, threads=threads, limit=limit)
+    if name is not None:
+        variables[name] = result
+    return result
+
+
+def cell_query(variables: Mapping[str, Any], cell: str) -> Query:
+    """The query of a cell, with the variables that it names."""
+    script = parse(SourceText(NAME, cell))
+    declared = {s.name for s in script.statements if isinstance(s, ast.CreateRelation | ast.CreateView)}
+    known = {c.name for n in ast.walk(script) if isinstance(n, ast.Query) for c in n.ctes} | declared
+    read, parameters = set(), set()
+    for node in ast.walk(script):
+        match node:
+            case ast.TableRef(name=str(name), is_path=False) | ast.TableArgument(source=str(name), is_path=False):
+                read.add(name)
+            case ast.Parameter(name=name):
+                parameters.add(name)
+    return Query(
+        cell,
+        NAME,
+        inputs={n: variables[n] for n in sorted(read - known) if n in variables},
+        variables={n: variables[n] for n in sorted(parameters) if n in variables},
+        functions=[v for v in variables.values() if isinstance(v, UserFunction | UserFold)],
+    )

@@ -1,0 +1,79 @@
+"""`%%cq`: a cell is a query over the variables of the notebook, and shows its result, its plan or its mistake."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree import ElementTree
+
+import pyarrow as pa
+import pytest
+
+import cq
+from cq.api import Result
+from cq.notebook import Picture, run_cell
+
+BIDS = [{"auction": 1, "price": 5}, {"auction": 2, "price": 7}, {"auction": 1, "price": 9}]
+BEST = "SELECT auction, MAX(price) AS best FROM bids GROUP BY auction"
+REFERENCE = "--engine reference "
+
+
+class Notebook:
+    """As much of IPython as an extension meets."""
+
+    def __init__(self, **variables: Any) -> None:
+        self.user_ns = variables
+        self.magics: dict[tuple[str, str], Any] = {}
+
+    def register_magic_function(self, func: Any, magic_kind: str, magic_name: str) -> None:
+        self.magics[magic_kind, magic_name] = func
+
+
+def test_extension_gives_a_magic_for_cells() -> None:
+    notebook = Notebook(bids=BIDS)
+    cq.load_ipython_extension(notebook)
+    result = notebook.magics["cell", "cq"](REFERENCE, BEST)
+    assert result.to_pylist() == [{"auction": 1, "best": 9}, {"auction": 2, "best": 7}]
+    assert "<table>" in result._repr_html_()
+
+
+def test_result_is_kept_under_the_name_on_the_line() -> None:
+    variables: dict[str, Any] = {"bids": pa.Table.from_pylist(BIDS)}
+    shown = run_cell(variables, REFERENCE + "best --limit 1", BEST)
+    assert variables["best"] is shown and isinstance(shown, Result) and len(shown.only) == 1
+
+
+def test_parameters_functions_and_windows_name_variables_too() -> None:
+    @cq.udf
+    def twice(x: int) -> int:
+        return 2 * x
+
+    text = (
+        "CREATE VIEW v AS SELECT auction, twice(price) AS price FROM bids;"
+        "WITH w AS (SELECT * FROM v) SELECT price FROM w WHERE price > :least"
+    )
+    shown = run_cell({"bids": BIDS, "twice": twice, "least": 12, "v": "not read", "w": 1}, REFERENCE, text)
+    assert isinstance(shown, Result) and shown.to_pylist() == [{"price": 14}, {"price": 18}]
+
+
+@pytest.mark.parametrize("option", ["--explain", "--analyze -j 0"])
+def test_plans_are_pictures(option: str) -> None:
+    shown = run_cell({"bids": BIDS}, option, "SELECT price FROM bids WHERE price > 6")
+    assert isinstance(shown, Picture) and "filter" in repr(shown)
+    ElementTree.fromstring(shown._repr_svg_().encode())
+    assert ("3 → 2 rows" in shown._repr_svg_()) is ("analyze" in option)
+
+
+@pytest.mark.parametrize(
+    ("line", "cell", "said"),
+    [
+        ("", "SELECT * FROM bidz", 'unknown stream, table or view "bidz"'),
+        ("", "SELEC 1", "did you mean SELECT?"),
+        ("--nothing", "SELECT 1", "%%cq: No such option"),
+        ("'", "SELECT 1", "%%cq: No closing quotation"),
+    ],
+)
+def test_mistakes_are_shown_without_a_traceback(
+    line: str, cell: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_cell({"bids": BIDS}, line, cell) is None
+    assert said in capsys.readouterr().err
