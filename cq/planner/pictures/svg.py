@@ -8,7 +8,7 @@ from __future__ import annotations
 import textwrap
 import unicodedata
 from collections.abc import Iterator
-from xml.sax.saxutils import escape, quoteattr
+from html import escape
 
 from cq.errors import printable
 from cq.planner.facts import Facts, notable
@@ -66,11 +66,11 @@ def svg_element(facts: Facts) -> str:
     placed = layout([c.box for c in shown])
     legend = list(_legend(facts))
     width, height = max(placed.width, 320.0), placed.height + LINE * len(legend)
-    names = ", ".join(o["name"] for o in facts["outputs"])
+    label = escape("plan of " + printable(", ".join(o["name"] for o in facts["outputs"])))
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(width)} {_n(height)}" width="{_n(width)}" '
-            f'height="{_n(height)}" role="img" aria-label={quoteattr("plan of " + printable(names))}>',
+            f'height="{_n(height)}" role="img" aria-label="{label}">',
             f"<style>{STYLE}</style>",
             f'<rect class="page" width="{_n(width)}" height="{_n(height)}"/>',
             *legend,
