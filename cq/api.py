@@ -6,7 +6,6 @@ polars frames when asked.
 
 from __future__ import annotations
 
-import asyncio
 import html
 import io
 import os
@@ -16,7 +15,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -38,6 +37,9 @@ from cq.errors import CompileError, CqError, Diagnostic, UsageError, did_you_mea
 from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import UserFunction
 from cq.planner.binding.settings import MEMORY_LIMIT, setting_value, takes
+
+if TYPE_CHECKING:
+    import asyncio
 
 HTML_ROWS = 20  # of a result in a notebook
 _Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -572,6 +574,8 @@ class Job:
 
     async def sleep_until_changed(self, seen: int) -> None:
         """`changes` is no longer `seen`."""
+        import asyncio
+
         loop = asyncio.get_running_loop()
         future = loop.create_future()
         with self._lock:

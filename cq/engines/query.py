@@ -103,14 +103,15 @@ def _carry(
     run: Engine, compiled: Compiled, feeds: list[Feed], delivery: Delivery, options: RunOptions
 ) -> tuple[int | None, bool, bool]:
     """(late rows, stopped at the limit, interrupted)."""
+    uncounted = None if any(n.uses_time for n in compiled.plan.nodes()) else 0
     try:
         if delivery.full():
             raise Enough
         return run(compiled, feeds, delivery, options), False, False
     except Enough:
-        return None, True, False
+        return uncounted, True, False
     except Interrupted:
-        return None, False, True
+        return uncounted, False, True
     except DataError as error:
         raise error.at(compiled.request.source) from None
 

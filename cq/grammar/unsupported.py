@@ -129,6 +129,12 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("INSERT OVERWRITE is not supported", "write INSERT INTO; a sink starts empty", "INSERT OVERWRITE"),
     *_phrases("SELECT TOP is not SQL", "write LIMIT n at the end", "SELECT TOP"),
     *_phrases("{} is not supported", "remove it: nothing else changes the rows", "FOR UPDATE"),
+    *_phrases(
+        "{} of a frame is not supported",
+        "take the row out: SUM(x) OVER w - x; or add up ROWS … 1 PRECEDING and ROWS … 1 FOLLOWING",
+        *("EXCLUDE CURRENT ROW", "EXCLUDE TIES", "EXCLUDE GROUP"),
+    ),
+    *_phrases("{} is not supported", "remove it: frames leave no row out", "EXCLUDE NO OTHERS"),
     *_phrases("{} is not a statement", "cq explain --analyze runs the query and shows what it did", "EXPLAIN ANALYZE"),
     *_phrases("{} is not a statement", "write EXPLAIN or EXPLAIN LOGICAL", "EXPLAIN PLAN", "EXPLAIN EXTENDED"),
     *_phrases(
@@ -167,7 +173,7 @@ _BETWEEN = "subtract: a - b is an INTERVAL, and TIMESTAMPDIFF(SECOND, b, a) a nu
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
 _TIME_OF = "write TO_TIMESTAMP(text, 'dd.MM.yyyy HH:mm'), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
 _BUCKET = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP BY window_start, or DATE_TRUNC('hour', ts)"
-_FIELDS = "there are no structs and maps yet: give each field a column of its own"
+_FIELDS = "no value is a struct or map: give each field a column of its own"
 _JSON = "take values out: x ->> 'a', JSON_VALUE(x, '$.a.b[0]'); or give each field a column of its own"
 _UNNESTED = "use UNNEST in FROM: FROM s, UNNEST(s.items) AS u(item)"
 _LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE, REPLACE, UPPER and HEX"
@@ -176,7 +182,9 @@ _LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE,
 ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["stdev", "std"], "write STDDEV(x)"),
     "var": "write VARIANCE(x)",
-    **dict.fromkeys(["percentile_approx", "approx_percentile"], "write QUANTILE_CONT(x, 0.9), which is exact"),
+    **dict.fromkeys(
+        ["percentile_approx", "approx_percentile", "approx_quantile"], "write QUANTILE_CONT(x, 0.9), which is exact"
+    ),
     **dict.fromkeys(["collect_list", "collect"], "write ARRAY_AGG(x) FILTER (WHERE x IS NOT NULL)"),
     "collect_set": "write ARRAY_AGG(DISTINCT x) FILTER (WHERE x IS NOT NULL)",
     "topk": "write ARRAY_SLICE(ARRAY_AGG(x ORDER BY x DESC), 1, 3)",
@@ -184,6 +192,7 @@ ELSEWHERE: dict[str, str] = {
     "earliest_by_offset": "write FIRST(x IGNORE NULLS)",
     "latest_by_offset": "write LAST(x IGNORE NULLS)",
     "total": "write SUM(x)",
+    "columns": "name the columns, or leave some out: * EXCLUDE (a, b)",
     **dict.fromkeys(["rollup", "cube"], "it stands in GROUP BY: GROUP BY ROLLUP(a, b)"),
     **dict.fromkeys(["any", "all", "any_match"], _ANY),
     "timebucket": _BUCKET,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+import linecache
 import math
 import random
 import struct
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import cq
-from cq.codegen.expressions.plain_python import Unfit, native_form
+from cq.codegen.expressions.plain_python import native_form
+from cq.codegen.expressions.plain_source import Unfit
 from cq.codegen.values import Constants
 from cq.codegen.writer import Writer, expr
 from cq.lang.functions import Failure
@@ -124,7 +127,6 @@ def extremes(a: int, b: int, x: float, y: float) -> float:
 
 @native
 def refusing(a: int, b: int, x: float, y: float) -> int:
-    assert a != 3, "three"
     if b == 2:
         raise ValueError(a)
     for n in range(a % 50, b % 200, a % 5):
@@ -306,3 +308,15 @@ def test_what_is_not_plain_is_left_to_python(function: Callable[..., Any], why: 
     with pytest.raises(Unfit) as found:
         native_form(made, Constants(), "user0")
     assert any(part in str(found.value) for part in why.split("|")), str(found.value)
+
+
+def test_a_source_that_has_changed_is_not_what_runs(tmp_path: Path) -> None:
+    file = tmp_path / "edited.py"
+    file.write_text("def edited(n: int) -> int:\n    assert n != 3, n\n    return n + 1\n")
+    names: dict[str, Any] = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    assert native_form(cq.udf(names["edited"]), Constants(), "user0").functions
+    file.write_text("def edited(n: int) -> int:\n    assert n != 3, n\n    return n + 2\n")
+    linecache.checkcache(str(file))
+    with pytest.raises(Unfit, match="has changed since it was loaded"):
+        native_form(cq.udf(names["edited"]), Constants(), "user0")

@@ -9,6 +9,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 
+import cq
 from cq.compiler.passes import compile
 from cq.planner.physical import chain as chains
 from cq.planner.physical import choose
@@ -96,8 +97,8 @@ def batches_of(job) -> list[pa.RecordBatch]:
     return made
 
 
-def job_of(text: str, workers: int):
-    (job,) = compile(text).for_workers(workers).after("emit")
+def job_of(text: str, workers: int, functions=()):
+    (job,) = compile(text, functions=functions).for_workers(workers).after("emit")
     return job
 
 
@@ -199,14 +200,14 @@ CHAINED = {
 }
 
 
-def plans_of(text: str, monkeypatch) -> list[tuple[object, int]]:
+def plans_of(text: str, monkeypatch, functions=()) -> list[tuple[object, int]]:
     """A loop, and what else there is for several workers: lanes of two numbers, a chain, panes."""
-    plans = [(job_of(text, 1), 1)]
+    plans = [(job_of(text, 1, functions), 1)]
     monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
     monkeypatch.setattr(choose, "ROUTED_FROM_NS", 0)
     monkeypatch.setattr(choose, "CALLS_APART", 0)
     monkeypatch.setattr(chains, "GAIN", 0.0)
-    return [*plans, (job_of(text, 4), 4), (job_of(text, 2), 2)]
+    return [*plans, (job_of(text, 4, functions), 4), (job_of(text, 2, functions), 2)]
 
 
 @pytest.mark.parametrize("interpreted", [True, False], ids=["interpreted", "compiled"])
@@ -237,6 +238,29 @@ def test_what_groups_keep_of_rows_by_position_goes_on_in_another_plan(monkeypatc
     (loop, _), (chain, _), _ = plans_of(PICKED, monkeypatch)
     wanted = run_plans([(loop, 0)] * 3, 1000, True)
     for order in ((loop, chain, loop), (chain, loop, chain)):
+        assert run_plans([(job, 0) for job in order], 64, True) == wanted
+
+
+@cq.udaf
+class remembered:
+    """Says whether all of the state is there: the order of the rows, and fields of every kind."""
+
+    zero = (7, 0.5, True)
+
+    @staticmethod
+    def add(state: tuple[int, float, bool], v: int) -> tuple[int, float, bool]:
+        return state[0] * 3 % 1000 + v, state[1] / 2 + v, state[2] ^ (v > 2)
+
+    @staticmethod
+    def result(state: tuple[int, float, bool]) -> str:
+        return repr(state)
+
+
+def test_the_state_of_an_aggregate_of_the_user_goes_on_in_another_plan(monkeypatch):
+    text = STREAM + f"SELECT k, remembered(v) AS r {GROUPED} SELECT k, remembered(v) {OVER} AS r FROM s;"
+    (loop, _), (lanes, _), (others, _) = plans_of(text, monkeypatch, [remembered])
+    wanted = run_plans([(loop, 0)] * 3, 1000, True)
+    for order in ((loop, lanes, loop), (lanes, loop, others)):
         assert run_plans([(job, 0) for job in order], 64, True) == wanted
 
 

@@ -183,7 +183,7 @@ def _event(r: random.Random) -> Event:
 class _Body:
     r: random.Random
     tables: Sequence[Table]
-    loops: int = 3  # over arrays that may still be drawn: each is large in generated code
+    loops: int = 2  # over arrays that may still be drawn: each is large in generated code
 
     def loop(self, share: float) -> bool:
         """Whether to draw one here."""

@@ -22,13 +22,13 @@ import builtins
 import inspect
 import math
 import struct
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
 from cq.codegen.expressions.plain_calls import BUILTINS, MATHS, MOST_DOUBLE, Known, Typed
+from cq.codegen.expressions.plain_source import Unfit, source_of
 from cq.codegen.values import Constants
 from cq.codegen.writer import as_expr, expr
 from cq.lang.functions.user import UserFunction
@@ -38,10 +38,6 @@ from cq.records import dataclass, field
 MOST_FUNCTIONS = 50  # that one function calls, directly or not
 SIGNATURE = {"int": "i64", "bool": "i64", "float": "f64"}
 ZERO = {"int": 0, "bool": False, "float": 0.0}
-
-
-class Unfit(Exception):
-    """The function is no plain Python in the sense of this file: why."""
 
 
 @dataclass(slots=True)
@@ -124,7 +120,7 @@ class _Body:
     count: int = 0
 
     def written(self, name: str) -> _Made:
-        source = _source(self.function)
+        source = source_of(self.function)
         arguments = [f"p{i}" for i in range(len(self.given))]
         names = [a.arg for a in (*source.args.posonlyargs, *source.args.args)]
         whole = names[: 1 if self.state else 0]
@@ -580,16 +576,3 @@ class _Body:
 
 def _bits(value: float) -> int:
     return int(struct.unpack("<q", struct.pack("<d", value))[0])
-
-
-def _source(function: Any) -> ast.FunctionDef:
-    """The definition of a function."""
-    if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
-        raise Unfit("it is no plain function written in Python")
-    try:
-        (found,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
-    except (OSError, SyntaxError, ValueError):
-        raise Unfit(f"the source of {function.__name__}() cannot be read") from None
-    if not isinstance(found, ast.FunctionDef):
-        raise Unfit(f"{function.__name__}() is not defined with def")
-    return found

@@ -10,7 +10,8 @@ import ast
 from collections.abc import Sequence
 
 from cq.codegen.expressions.forms import Strict, form
-from cq.codegen.expressions.plain_python import Unfit, native_form
+from cq.codegen.expressions.plain_python import native_form
+from cq.codegen.expressions.plain_source import Unfit
 from cq.codegen.values import Constants, Scope, Val, value_words
 from cq.codegen.writer import expr
 from cq.errors import Span
