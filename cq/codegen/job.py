@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from cq.codegen.ports import storage
 from cq.codegen.scan import COMPUTED_TIME, times_name
 from cq.codegen.stage import WrittenStage, write_stage
-from cq.errors import Span, compile_error
+from cq.codegen.writer import GeneratedTooMuch
+from cq.errors import CompileError, Span, compile_error
 from cq.lang.event_time import column_time
-from cq.planner.physical.stages import PhysicalPlan
+from cq.lang.expressions import walk
+from cq.planner.physical.stages import PhysicalPlan, Stage
 from cq.planner.plan.identity import contents
+from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef
 from cq.runtime.base.interpret import stage_scope
 from cq.runtime.layout.abi import Storage
@@ -41,8 +44,25 @@ def write_job(physical: PhysicalPlan, counting: bool = False) -> Job:
     kept = contents(physical.plan)
     for stage in reversed(physical.stages):
         passes = bool(written) and stage.way is not Way.PARTIAL and written[-1].watermarks
-        written.append(write_stage(stage, stage_scope(), kept, passes, counting))
+        try:
+            written.append(write_stage(stage, stage_scope(), kept, passes, counting))
+        except GeneratedTooMuch:
+            raise _too_large(stage) from None
     return _job(physical, written[::-1])
+
+
+def _too_large(stage: Stage) -> CompileError:
+    """CQ0802 at the operator that has most to compute."""
+
+    def size(node: LogicalNode) -> int:
+        return sum(1 for e, _ in node.expressions() for _ in walk(e))
+
+    span = max((n for n in stage.plan.nodes() if n.span.line), key=size).span
+    help = (
+        "put parts of it into queries of their own, each with a sink",
+        "or run it in plain Python: --engine reference",
+    )
+    return compile_error("CQ0802", "the code that this needs is too large to be compiled", span, help=help)
 
 
 def _job(physical: PhysicalPlan, stages: Sequence[WrittenStage]) -> Job:

@@ -274,7 +274,7 @@ SEVERAL_ROWS = "a sub-query that is a value gives several rows: write MIN(x) in 
     "single_row",
     "single_row(rows)",
     fixed(BIGINT, returns=BOOLEAN),
-    spark=f"if({{0}} > 1, raise_error('CQ0708: {SEVERAL_ROWS}'), {{0}} is not null)",
+    spark=f"case when {{0}} > 1 then raise_error('CQ0708: {SEVERAL_ROWS}') when {{0}} <= 1 then true end",
     native="single_row",
     fails=("CQ0708",),
     examples=[
