@@ -403,6 +403,26 @@ def test_queries_run_in_threads_side_by_side() -> None:
     assert len(results) == 4 and all(r in given for r in results), results
 
 
+@pytest.mark.parametrize("threads", [0, 1, 2])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_any_number_of_pushes_may_go_before_the_first_of_another_stream(engine: str, threads: int) -> None:
+    declared = "(k BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory');"
+    text = f"CREATE STREAM a {declared} CREATE STREAM b {declared} SELECT k, ts FROM a UNION ALL SELECT k, ts FROM b"
+    rows = [{"k": n, "ts": dt.datetime(2024, 1, 1, 0, 0, n)} for n in range(50)]
+    with cq.sql(text).start(engine=engine, threads=threads) as job:
+        for row in rows:
+            job.push("a", [row])
+        assert not list(job.results())
+        job.end("a")
+        for row in rows:
+            job.push("b", [row])
+        found = [row["k"] for batch in job.results() for row in batch.to_pylist()]
+        assert len(found) > 90
+        job.end("b")
+        found += [row["k"] for batch in job.results() for row in batch.to_pylist()]
+    assert found == [n for n in range(50) for _ in "ab"]
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_array_column_of_a_view_is_taken_apart(engine: str) -> None:
     text = "SELECT id, w FROM (SELECT id, SPLIT(words, ' ') AS c FROM t) AS q, UNNEST(q.c) AS u(w)"

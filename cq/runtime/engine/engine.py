@@ -128,6 +128,8 @@ class Engine:
         self._loans: list[deque[int]] = [deque() for _ in job.sources]
         self._pushed_rows = list(snapshot.rows) if snapshot is not None else [0] * len(job.sources)
         self._ended = [self._has_ended(source) for source in self._plant.sources]
+        self._over = list(self._ended)  # also where the end is still held
+        self._held: list[deque[Callable[[], bool]]] = [deque() for _ in job.sources]
         self._silent = [False] * len(job.sources)
         self._settles = False  # a source has just spoken: admission has to know before anything else is given
         self._stashed: list[deque[pa.RecordBatch]] = [deque() for _ in job.sinks]
@@ -161,24 +163,42 @@ class Engine:
     def push(self, source: int, batch: pa.RecordBatch) -> None:
         """The batch is behind all earlier ones of its source. Waits for room; results meanwhile wait for `drain`.
 
-        batch: the columns of the source's spec. It is lent until every row of it is processed. After the run has failed
-        it is not looked at.
+        Where there is none until another source has rows, the batch is held until then. batch: the columns of the
+        source's spec. It is lent until every row of it is processed. After the run has failed it is not looked at.
         """
-        assert not self._ended[source], "a batch after the end of its source"
-        with self._host.active():
-            self._wait_until(lambda: self._offer(source, batch))
+        self._give(source, lambda: self._offer(source, batch))
 
     def end(self, source: int) -> None:
         """The source has no more rows."""
-        assert not self._ended[source], "a source ends once"
-        with self._host.active():
-            self._wait_until(lambda: self._offer_end(source))
+        self._give(source, lambda: self._offer_end(source), last=True)
 
     def silence(self, source: int) -> None:
         """Nobody waits for the source until it gives something, which comes behind all that was given before it."""
-        assert not self._ended[source], "a silence after the end of its source"
+        self._give(source, lambda: self._offer_silence(source))
+
+    def _give(self, source: int, offer: Callable[[], bool], last: bool = False) -> None:
+        """Wait until what the source gives is taken, or nothing moves before another one gives something."""
+        assert not self._over[source], "something after the end of its source"
+        self._over[source] = last
+        self._held[source].append(offer)
         with self._host.active():
-            self._wait_until(lambda: self._offer_silence(source))
+            self._advance()
+            while self._held[source]:
+                seen, still = self._signal(), self._idle()
+                if self._advance():
+                    continue
+                if still:
+                    return
+                self._rest(seen)
+
+    def _give_held(self) -> bool:
+        """Whether a source took something that it was given before."""
+        moved = False
+        for held in self._held:
+            while held and held[0]():
+                held.popleft()
+                moved = True
+        return moved
 
     def _settled(self, source: int) -> bool:
         """Whether the source may give something now. Before and after one that was silent speaks, all that was given is
@@ -241,17 +261,10 @@ class Engine:
         if self._threads:
             self._host.function("wake_workers")(self._plant.engine, len(self._threads))
 
-    def _wait_until(self, done: Callable[[], bool]) -> None:
-        while True:
-            seen = self._signal()
-            if done():
-                return
-            if not self._advance():
-                self._rest(seen)
-
     def _advance(self) -> bool:
-        """Whether something moved: work done inline, results taken, batches given back."""
-        moved = self._inline and self._host.function("run_inline")(self._plant.engine, INLINE_STEPS) > 0
+        """Whether something moved: what was held given, work done inline, results taken, batches given back."""
+        moved = self._give_held()
+        moved = (self._inline and self._host.function("run_inline")(self._plant.engine, INLINE_STEPS) > 0) or moved
         moved = self._take_results() or moved
         self._return_loans()
         return moved
@@ -281,10 +294,10 @@ class Engine:
         """(sink, batch) of all results of the rows pushed so far, as far as they can be known; then nothing moves."""
         with self._host.active():
             while True:
-                seen = self._signal()
+                seen, still = self._signal(), self.finished or self._idle()
                 if self._advance():
                     continue
-                if self.finished or self._idle():
+                if still:
                     break
                 if not self._inline:
                     self._rest(seen, IDLE_SLICE_NS)
