@@ -533,10 +533,10 @@ MUTANTS = {
         'event = Event(serial, position, expr("-1"), expr("i + 1"),',
     ),
     "two accesses of one row do not meet": seen_by(
-        "triggers", TRIGGER, 'expr("L == 1", L=other.live)', 'expr("L == 2", L=other.live)'
+        "triggers", "codegen.accessed", 'expr("L == 1", L=other.live)', 'expr("L == 2", L=other.live)'
     ),
     "a row taken over is written twice": seen_by(
-        "triggers", TRIGGER, "writer.set(other.dirty, 0)", "writer.set(other.dirty, 1)"
+        "triggers", "codegen.accessed", "writer.set(other.dirty, 0)", "writer.set(other.dirty, 1)"
     ),
     "what a table demands is not asked of an update": seen_by(
         "triggers", TRIGGER, "self.demand(at, new, step.columns)", "pass"
