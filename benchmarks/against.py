@@ -99,7 +99,11 @@ def main(arguments: Sequence[str]) -> int:
     here, there = Runner(TREE), Runner(options.tree)
     slow = False
     print(f"{'case':28}" + "".join(f"{f'-j {n}':>22}" for n in THREADS) + f"{'CPU of -j 0':>22}")
+    theirs = there.ask("cases").split()
     for name in options.cases or here.ask("cases").split():
+        if name not in theirs:
+            print(f"{name:28}  the other tree has no such case")
+            continue
         for runner in (here, there):
             runner.ask("case", name, options.rows)
         rounds = {threads: race(here, there, threads, options.rounds) for threads in THREADS}

@@ -41,8 +41,9 @@ from cq.runtime.flow.admission import (
     SOURCE_RING,
     SOURCE_TAKEN,
 )
-from cq.runtime.flow.arrow import adopt, lend, plain_schema
+from cq.runtime.flow.arrow import Shown, adopt, lend, packed, plain_schema
 from cq.runtime.flow.batch import ITEM_STAGE, LOAN_FIRST
+from cq.runtime.layout.abi import Storage
 from cq.runtime.layout.job import Job
 from cq.ways import HEURISTICS
 
@@ -112,7 +113,9 @@ class Engine:
         assert batch_rows > 0 and threads >= 0 and not (interpreted and threads), "engine options"
         self.job = job
         self._host = InterpretedHost() if interpreted else CompiledHost()
-        self._schemas = list(schemas) if schemas is not None else [plain_schema(p.columns) for p in job.sinks]
+        given = schemas if schemas is not None else [plain_schema(p.columns) for p in job.sinks]
+        self._shown = [Shown.of(schema) for schema in given]
+        self._may_have_lists = [any(c.storage is Storage.UTF8 for c in spec.columns) for spec in job.sources]
         self._inline = threads == 0
         limit = NO_LIMIT if memory_limit is None else memory_limit
         with self._host.active():
@@ -226,7 +229,8 @@ class Engine:
             return False
         self._settles, self._silent[source] = self._silent[source], False
         assert batch.num_columns == len(self.job.sources[source].columns), "columns of a source"
-        loan = lend(self._host, batch, self._plant.storages[source])
+        shown = packed(batch) if self._may_have_lists[source] else batch
+        loan = lend(self._host, shown, self._plant.storages[source])
         self._host.set_word(loan, LOAN_FIRST, self._pushed_rows[source])
         self._pushed_rows[source] += batch.num_rows
         self._loans[source].append(loan)
@@ -284,7 +288,7 @@ class Engine:
             ring = self._host.word(sink, s.SINK_RING)
             while (parcel := pop(ring)) != 0:
                 columns = self.job.sinks[number].columns
-                self._stashed[number].append(adopt(self._host, parcel, columns, self._schemas[number]))
+                self._stashed[number].append(adopt(self._host, parcel, columns, self._shown[number]))
                 found = True
         if found:
             self._wake()  # a worker may have waited for room

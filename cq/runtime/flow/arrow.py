@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cq.records import dataclass
 from cq.runtime.base.host import CompiledHost, Host, InterpretedHost
 from cq.runtime.containers.state import made, words
 from cq.runtime.flow.batch import ARROW_WORDS, LOAN_ARRAY
@@ -50,11 +51,16 @@ def plain_schema(columns: Sequence[ColumnSpec]) -> pa.Schema:
 # -- in --------------------------------------------------------------------------------------------------------------
 
 
+def packed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with arrays, as kernels have them, in place of lists."""
+    if not any(pa.types.is_list(c.type) for c in batch.columns):
+        return batch
+    columns = [array_of_lists(c) if pa.types.is_list(c.type) else c for c in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
 def lend(host: Host, batch: pa.RecordBatch, storages: int) -> int:
-    """A loan that shows the batch, its lists as arrays. storages: -> one word a column, the layouts the batch has."""
-    if any(pa.types.is_list(c.type) for c in batch.columns):
-        columns = [array_of_lists(c) if pa.types.is_list(c.type) else c for c in batch.columns]
-        batch = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    """A loan that shows the batch, which has no lists. storages: -> one word a column, the layouts the batch has."""
     loan = made(host.function("loan_new")(batch.num_columns), "loan")
     array = loan + LOAN_ARRAY * 8
     if isinstance(host, InterpretedHost):
@@ -87,13 +93,32 @@ def _padded(buffer: pa.Buffer) -> bytes:
 # -- out -------------------------------------------------------------------------------------------------------------
 
 
-def adopt(host: Host, parcel: int, columns: Sequence[ColumnSpec], schema: pa.Schema) -> pa.RecordBatch:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How the rows of a sink are shown. filled: as kernels fill them, where arrays are `binary`."""
+
+    schema: pa.Schema
+    filled: pa.Schema
+    lists: bool
+
+    @staticmethod
+    def of(schema: pa.Schema) -> Shown:
+        """schema: of the batches, with lists."""
+        filled = [f.with_type(pa.binary()) if pa.types.is_list(f.type) else f for f in schema]
+        return Shown(schema, pa.schema(filled), any(pa.types.is_list(f.type) for f in schema))
+
+
+def adopt(host: Host, parcel: int, columns: Sequence[ColumnSpec], shown: Shown) -> pa.RecordBatch:
     """The rows of a parcel as a record batch, which owns the parcel from now on; of arrays it has copies, as lists."""
-    if any(pa.types.is_list(f.type) for f in schema):
-        packed = adopt(host, parcel, columns, _with_arrays(schema))
-        pairs = zip(packed.columns, schema.types, strict=True)
-        lists = [lists_of_array(c, type_) if pa.types.is_list(type_) else c for c, type_ in pairs]
-        return pa.RecordBatch.from_arrays(lists, schema=schema)
+    batch = _adopted(host, parcel, columns, shown.filled)
+    if not shown.lists:
+        return batch
+    pairs = zip(batch.columns, shown.schema.types, strict=True)
+    lists = [lists_of_array(c, type_) if pa.types.is_list(type_) else c for c, type_ in pairs]
+    return pa.RecordBatch.from_arrays(lists, schema=shown.schema)
+
+
+def _adopted(host: Host, parcel: int, columns: Sequence[ColumnSpec], schema: pa.Schema) -> pa.RecordBatch:
     if isinstance(host, CompiledHost):
         array = host.function("parcel_export")(parcel, host.address("parcel_arrow_release"))
         return pa.RecordBatch._import_from_c(array, schema)
@@ -108,11 +133,6 @@ def adopt(host: Host, parcel: int, columns: Sequence[ColumnSpec], schema: pa.Sch
     if not arrays:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _with_arrays(schema: pa.Schema) -> pa.Schema:
-    """The schema as kernels fill it: arrays are `binary`."""
-    return pa.schema([f.with_type(pa.binary()) if pa.types.is_list(f.type) else f for f in schema])
 
 
 def _copied_column(host: Host, out: int, column: ColumnSpec, type_: pa.DataType, rows: int) -> pa.Array:
