@@ -42,8 +42,8 @@ def add_overs(node: LogicalNode, overs: Sequence[OverCall]) -> tuple[LogicalNode
     specs = dict.fromkeys((o.partition, o.order, o.whole, o.frame) for o in overs)
     orders = list(dict.fromkeys(s[:2] for s in specs))
     ordered = {s[:2] for s in specs if not s[2] and (s[1] or _turn(node, s) > AT_ITS_TIME)}
-    rows = _Rows(node, node, several=len(ordered) > 1)
     levels = _levels(overs)
+    rows = _Rows(node, node, several=len(ordered) > 1 or (any(levels) and bool(ordered)))
     for level in range(max(levels, default=-1) + 1):
         for spec in sorted(specs, key=lambda s: (_turn(node, s), orders.index(s[:2]))):
             mine = [
@@ -186,7 +186,7 @@ class _Rows:
                 bounds.span,
                 help=("end it at the CURRENT ROW", "or some rows behind it: ROWS BETWEEN CURRENT ROW AND 5 FOLLOWING"),
             )
-        if moves and not self.sorted and self.node.bounded:
+        if moves and not self.sorted:
             self._remember(span)
         aggregates = tuple(c for c in calls if isinstance(c, AggregateCall))
         assert len(aggregates) == len(calls), "only aggregates have frames"

@@ -69,7 +69,7 @@ def sorted_within(node: LogicalNode, partition: tuple[Expr, ...], order: tuple[O
         raise compile_error(
             "CQ0406",
             "OVER with this ORDER BY would wait for the end of an unbounded input",
-            order[0].expr.span if order[0].expr.span != NOWHERE else span,
+            order[0].expr.span if order and order[0].expr.span != NOWHERE else span,
             label="never sorted",
             help=(
                 "order by the event time, ascending, and by nothing else",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from cq.planner.operators import Frames
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass
@@ -97,6 +98,9 @@ def ties_show(plan: LogicalPlan, waiting: bool) -> bool:
         derived = any(id(i) in due for i in node.inputs)
         gathers = node.inputs and all(node.holds_back(port) for port in range(len(node.inputs)))
         if derived and id(node) in shows and (gathers or node.closes or node.emits_at_end):
+            return True
+        # the partitions of a frame are in the order of their first rows, and some of those it has released itself
+        if isinstance(node, Frames) and node.keeps_rows and node.order is not None and waiting and id(node) in shows:
             return True
         if derived or node.emits_when_due(waiting) or node.emits_at_end:
             due.add(id(node))
