@@ -13,6 +13,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import BinaryIO
 
 from cq.connectors.access import Access, is_pattern, is_written
@@ -56,6 +57,21 @@ def _cannot(cause: str, way: str) -> UsageError:
     return UsageError(Diagnostic("CQ0602", f"only a plain CSV or JSON file can be followed; {cause}", help=ways))
 
 
+def _mode(path: Path, name: str) -> int:
+    """What is there. FileNotFoundError where nothing is, CQ0601 where nobody can say, or it is a directory."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise UsageError(
+            Diagnostic("CQ0601", f'cannot open "{name}": {(error.strerror or str(error)).lower()}')
+        ) from None
+    if stat.S_ISDIR(mode):
+        raise _cannot(f'"{name}" is a directory', "name one file in it")
+    return mode
+
+
 class Followed:
     """The pieces of a followed file, until `stop`. pause: how it waits; by default until it is stopped."""
 
@@ -84,7 +100,7 @@ class Followed:
         """The file that has the path now; None when there is none."""
         path = self._access.base / self._path
         with suppress(FileNotFoundError):
-            if not stat.S_ISREG(os.stat(path).st_mode):
+            if not stat.S_ISREG(_mode(path, self._path)):
                 raise _cannot(f'"{self._path}" is not a regular file', "a pipe is read until its writer closes it")
             try:
                 return self._access.open(self._path)

@@ -22,7 +22,7 @@ def _phrases(message: str, help: str, *texts: str) -> list[Phrase]:
 
 _FUNCTION = "functions of your own are written in Python: @cq.udf, then cq.sql(text, functions=[f])"
 _STATE = "write it in a trigger: CREATE TRIGGER g AFTER INSERT ON s FOR EACH ROW BEGIN ATOMIC … END"
-_SAMPLE = "keep the rows of some keys: WHERE MD5(k) < '1a' keeps one key in ten"
+_SAMPLE = "keep the rows of some keys: WHERE MD5(CAST(k AS VARCHAR)) < '1a' keeps one key in ten"
 _LOOK_UP = "look the key up: LEFT JOIN v FOR SYSTEM_TIME AS OF s.ts ON the group keys of a windowed view v"
 _ANY = "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3); of an array, ARRAY_CONTAINS(items, x)"
 _NO_CATALOG = "there is no catalog: a file defines everything it uses, so edit or remove its CREATE statement"
@@ -131,8 +131,13 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("{} is not supported", "remove it: nothing else changes the rows", "FOR UPDATE"),
     *_phrases(
         "{} of a frame is not supported",
-        "take the row out: SUM(x) OVER w - x; or add up ROWS … 1 PRECEDING and ROWS … 1 FOLLOWING",
-        *("EXCLUDE CURRENT ROW", "EXCLUDE TIES", "EXCLUDE GROUP"),
+        "put two frames together: one that ends at 1 PRECEDING, and one that begins at 1 FOLLOWING",
+        "EXCLUDE CURRENT ROW",
+    ),
+    *_phrases(
+        "{} of a frame is not supported",
+        "join the rows with themselves, and say in ON which count",
+        *("EXCLUDE TIES", "EXCLUDE GROUP"),
     ),
     *_phrases("{} is not supported", "remove it: frames leave no row out", "EXCLUDE NO OTHERS"),
     *_phrases("{} is not a statement", "cq explain --analyze runs the query and shows what it did", "EXPLAIN ANALYZE"),
@@ -163,7 +168,7 @@ CLAUSES: tuple[Phrase, ...] = (
     ),
     *_phrases(
         "{} triggers are not supported",
-        _STATE,
+        "write AFTER INSERT ON the stream: what changes a table is itself in such a trigger",
         *("BEFORE INSERT", "AFTER UPDATE", "AFTER DELETE", "INSTEAD OF", "FOR EACH STATEMENT"),
     ),
 )

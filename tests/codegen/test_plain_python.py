@@ -320,3 +320,15 @@ def test_a_source_that_has_changed_is_not_what_runs(tmp_path: Path) -> None:
     linecache.checkcache(str(file))
     with pytest.raises(Unfit, match="has changed since it was loaded"):
         native_form(cq.udf(names["edited"]), Constants(), "user0")
+
+
+def test_a_source_that_has_changed_is_not_what_runs_where_it_has_variables_of_an_outer_function(tmp_path: Path) -> None:
+    file = tmp_path / "closure.py"
+    file.write_text("def make(k):\n    def moved(n: int) -> int:\n        return n + k\n    return moved\n")
+    names: dict[str, Any] = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    assert native_form(cq.udf(names["make"](3)), Constants(), "user0").functions
+    file.write_text("def make(k):\n    def moved(n: int) -> int:\n        return n - k\n    return moved\n")
+    linecache.checkcache(str(file))
+    with pytest.raises(Unfit, match="has changed since it was loaded"):
+        native_form(cq.udf(names["make"](3)), Constants(), "user0")

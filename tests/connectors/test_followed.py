@@ -141,7 +141,7 @@ def test_waits_grow_to_a_bound_and_begin_anew_after_rows() -> None:
         ("*.csv", {}, "names several files"),
         ("a.parquet", {}, "is a Parquet file"),
         ("a.csv.gz", {}, "is packed (gzip)"),
-        (".", {"format": "csv"}, "is not a regular file"),
+        (".", {"format": "csv"}, "is a directory"),
     ],
 )
 def test_what_cannot_be_followed_is_refused(path: str, options: dict[str, str], says: str) -> None:

@@ -226,3 +226,23 @@ MISUSES: list[tuple[Callable[[], object], str]] = [
 def test_misuse_is_told(misuse: Callable[[], object], message: str) -> None:
     with pytest.raises(cq.UsageError, match=message):
         misuse()
+
+
+@cq.udaf
+class doubled:
+    zero = (0.0, 0)
+
+    @staticmethod
+    def add(s: tuple[float, int], x: float) -> tuple[float, int]:
+        return s[0] + x, s[1] + 1
+
+    @staticmethod
+    def result(s: Any) -> float:
+        s = s[0] + s[0]
+        return s + 0.0  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("engine", ["reference", "native"])
+def test_a_state_that_is_assigned_again_is_what_it_was_assigned(engine: str) -> None:
+    query = cq.sql("SELECT doubled(x) AS d FROM t", functions=[doubled], t={"x": [1.5, -3.5]})
+    assert query.run(engine=engine, threads=0)["result"].to_pylist() == [{"d": -4.0}]

@@ -269,3 +269,27 @@ def test_state_knows_a_function_by_its_source_and_types() -> None:
     keys.add(cq.udf("INT", ["INT"], name="f")(one).entry.registry_key)
     assert len(keys) == 3
     assert cq.udf(name="f")(one).entry.registry_key in keys
+
+
+@pytest.mark.parametrize("engine", ["reference", "native"])
+def test_ctrl_c_in_a_function_ends_the_run_and_rejects_no_event(engine: str) -> None:
+    seen: list[int] = []
+
+    @cq.udf
+    def stopped(v: int) -> str:
+        seen.append(v)
+        if v == 3:
+            raise KeyboardInterrupt
+        return "x"
+
+    text = """CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT);
+    CREATE STREAM s (k BIGINT, v BIGINT) WITH (connector = 'memory');
+    CREATE TRIGGER g AFTER INSERT ON s FOR EACH ROW
+    BEGIN ATOMIC INSERT INTO t VALUES (new.k, LENGTH(stopped(new.v))); END;
+    SELECT k, reason FROM g_rejected;"""
+    rows = [{"k": n, "v": n} for n in range(9)]
+    with pytest.raises(KeyboardInterrupt):
+        cq.sql(text, functions=[stopped], s=rows).run(engine=engine, threads=0)
+    assert seen == [0, 1, 2, 3]
+    with pytest.raises(KeyboardInterrupt):
+        cq.sql("SELECT stopped(v) AS x FROM s", functions=[stopped], s=rows).run(engine=engine, threads=0)

@@ -194,6 +194,8 @@ class _Body:
     # -- names
 
     def assign(self, user: str, value: Typed) -> None:
+        if user in self.tuples:
+            raise Unfit(f"{user} in {self.function.__name__}() is a state, which it assigns again")
         kind, made = value
         known = self.names.setdefault(user, (kind, self.fresh("v")))
         if known[0] != kind:

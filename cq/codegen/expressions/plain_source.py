@@ -30,13 +30,16 @@ def source_of(function: Any) -> ast.FunctionDef:
 
 
 def _is_code_of(found: ast.FunctionDef, function: FunctionType) -> bool:
-    """Whether the definition is what the function was made of; with variables of an outer function nobody can tell."""
-    if function.__code__.co_freevars:
-        return True
+    """Whether the definition is what the function was made of."""
     arguments = ast.arguments(found.args.posonlyargs, found.args.args, kwonlyargs=[], kw_defaults=[], defaults=[])
     plain = ast.FunctionDef(found.name, arguments, found.body, decorator_list=[], lineno=1, col_offset=0)
-    whole = compile(ast.fix_missing_locations(ast.Module([plain], [])), "<source>", "exec", dont_inherit=True)
-    (made,) = (c for c in whole.co_consts if isinstance(c, CodeType))
+    free = [ast.arg(name) for name in function.__code__.co_freevars]
+    names = ast.arguments(posonlyargs=[], args=free, kwonlyargs=[], kw_defaults=[], defaults=[])
+    around = ast.FunctionDef("around", names, [plain], decorator_list=[], lineno=1, col_offset=0)
+    module = ast.fix_missing_locations(ast.Module([around if free else plain], []))
+    made = compile(module, "<source>", "exec", dont_inherit=True)
+    for _ in range(2 if free else 1):
+        (made,) = (c for c in made.co_consts if isinstance(c, CodeType))
     return _steps(made) == _steps(function.__code__)
 
 

@@ -9,13 +9,14 @@ import ctypes
 import struct
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Protocol
 
 from cq.runtime.base import kernel
 from cq.runtime.base.interpret import LIBRARY, interpret_stage, load_modules
 from cq.runtime.base.native import natives_of
 from cq.runtime.base.simulation import Memory, function_address
+from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.job import Moving, Stage
 
 Function = Callable[..., Any]
@@ -26,6 +27,7 @@ class Host(Protocol):
     """What the engine needs of the place its native code runs in."""
 
     interpreted: bool
+    interrupts: list[BaseException]  # Ctrl-C in a callback: what native code has made since then does not count
 
     def active(self) -> AbstractContextManager[object]:
         """While this is open, functions run over this host's memory."""
@@ -67,6 +69,16 @@ def stage_entries(stage: Stage) -> tuple[str, ...]:
     return (stage.entry, *lanes, *stage.time_entries)
 
 
+def _uninterrupted(interrupts: list[BaseException], function: Function, first: int, second: int) -> int:
+    """The function's answer; after Ctrl-C in it, or in one before it, that it failed."""
+    if not interrupts:
+        try:
+            return int(function(first, second))
+        except (KeyboardInterrupt, SystemExit) as interrupt:
+            interrupts.append(interrupt)
+    return ErrorCode.BAD_ARGUMENT
+
+
 class CompiledHost:
     """Machine code over the memory of this process."""
 
@@ -75,6 +87,7 @@ class CompiledHost:
     def __init__(self) -> None:
         self._library = kernel.library()
         self._kept: list[Any] = []
+        self.interrupts: list[BaseException] = []
 
     def active(self) -> AbstractContextManager[object]:
         return nullcontext()
@@ -98,7 +111,7 @@ class CompiledHost:
         return ctypes.addressof(buffer)
 
     def callback(self, function: Function) -> int:
-        made = _CALLBACK(function)  # takes the GIL while Python runs
+        made = _CALLBACK(partial(_uninterrupted, self.interrupts, function))  # takes the GIL while Python runs
         self._kept.append(made)
         return ctypes.cast(made, ctypes.c_void_p).value or 0
 
@@ -147,6 +160,7 @@ class InterpretedHost:
 
     def __init__(self) -> None:
         self.memory = Memory()
+        self.interrupts: list[BaseException] = []  # they pass through Python as they are
         self._functions: Mapping[str, Function] = _library_functions()
         self._active = _Active(self.memory)
 

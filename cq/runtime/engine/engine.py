@@ -5,7 +5,8 @@
 
 or step by step: `push`, `end`, then `drain` or `results`. With `threads=0` everything happens inside these calls, on
 the calling thread; otherwise that many daemon threads stay inside one native loop each and these calls only feed and
-drain. They wait in slices, so Ctrl-C is seen within SLICE_NS.
+drain. They wait in slices, so Ctrl-C is seen within SLICE_NS; closing waits for
+the tickets that workers have in hand.
 
 Roles     one feeder: the thread that calls the engine.  `threads` workers (cq/runtime/engine/worker.py).
 """
@@ -269,6 +270,8 @@ class Engine:
         """Whether something moved: what was held given, work done inline, results taken, batches given back."""
         moved = self._give_held()
         moved = (self._inline and self._host.function("run_inline")(self._plant.engine, INLINE_STEPS) > 0) or moved
+        if self._host.interrupts:  # what the function that was interrupted stood for is no result
+            raise self._host.interrupts[0]
         moved = self._take_results() or moved
         self._return_loans()
         return moved

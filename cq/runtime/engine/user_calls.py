@@ -46,7 +46,7 @@ def _asking(host: Host, call: UserCall) -> Callable[[int, int], int]:
             return _CODES[failure.code]
         except MemoryError:
             return ErrorCode.NO_MEMORY
-        except BaseException:  # native code knows no exceptions
+        except Exception:  # native code knows no exceptions
             return ErrorCode.BAD_ARGUMENT
         host.write(record + 8 * call.result_null, _WORD.pack(made is None) + result)
         return ErrorCode.NONE
