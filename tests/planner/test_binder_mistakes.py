@@ -186,7 +186,7 @@ OVER_AND_JOINS = {
                 ("SUM", "ORDER BY ts ROWS 1.5 PRECEDING"),
                 ("SUM", "ORDER BY ts RANGE INTERVAL '1' MONTH PRECEDING"),
                 ("SUM", "ORDER BY amount, ts RANGE 1 PRECEDING"),
-                ("MEDIAN", "ORDER BY ts ROWS 9 PRECEDING"),
+                ("SUM", "ROWS 9 PRECEDING EXCLUDE TIES"),
             ]
         )
     ),
