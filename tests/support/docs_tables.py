@@ -171,6 +171,12 @@ REFUSED = {
     "tables of endless streams, as a whole": KEYED
     + "CREATE STREAM g (auction BIGINT) WITH (connector = 'generator', workload = 'bids'); "
     "CREATE TRIGGER t AFTER INSERT ON g INSERT INTO a VALUES (new.auction, 1); SELECT * FROM a",
+    "triggers on what a trigger of their table emits": KEYED
+    + "CREATE TRIGGER t AFTER INSERT ON s UPDATE a SET n = 1 WHERE k = new.k; "
+    "CREATE TRIGGER u AFTER INSERT ON t UPDATE a SET n = 2 WHERE k = new.k",
+    "look-ups in a trigger's table by what it emits": KEYED
+    + "CREATE TRIGGER t AFTER INSERT ON s UPDATE a SET n = 1 WHERE k = new.k; "
+    "SELECT t.x, a.n FROM t JOIN a FOR SYSTEM_TIME AS OF t.ts ON a.k = t.k",
     "checks of a stream": "CREATE STREAM q (x BIGINT CHECK (x > 0))",
     "defaults of a stream": "CREATE STREAM q (x BIGINT DEFAULT 0)",
     "writing into a stream": "INSERT INTO s SELECT * FROM s",
