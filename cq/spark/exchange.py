@@ -36,7 +36,8 @@ def to_spark(session: SparkSession, table: pa.Table, name: str) -> DataFrame:
     directory = private_directory()
     with spark_errors():
         if directory is None or plain.num_rows < FILE_ROWS:
-            frame = session.createDataFrame(plain, schema=schema)
+            # of no rows PySpark cannot convert arrays
+            frame = session.createDataFrame(plain if plain.num_rows else [], schema=schema)
         else:
             import pyarrow.parquet as pq
 

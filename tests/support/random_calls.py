@@ -90,6 +90,19 @@ def _bounds(rng: random.Random, unit: str) -> str:
     return rng.choice(["", f"RANGE {before} PRECEDING", f"RANGE BETWEEN {start} AND {rng.choice(ends)}"])
 
 
+AROUND = ("ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING", "ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING",
+          "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", "ROWS BETWEEN UNBOUNDED PRECEDING AND 2 FOLLOWING",
+          "GROUPS 1 PRECEDING", "GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING", "RANGE UNBOUNDED PRECEDING",
+          "RANGE CURRENT ROW")  # fmt: skip
+
+
+def around(rng: random.Random) -> str:
+    """The frame of an aggregate in any order, also with rows that come later and with equal rows."""
+    if rng.random() < 0.5:
+        return frame(rng)
+    return f"{rng.choice(AROUND)} EXCLUDE {rng.choice(WITHOUT)}" if rng.random() < 0.15 else rng.choice(AROUND)
+
+
 def order_keys(e: Expressions, most: int = 3) -> list[str]:
     """What ORDER BY sorts by: columns and expressions, each in a direction, NULL first or last."""
     rng, keys = e.rng, []

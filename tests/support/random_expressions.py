@@ -24,6 +24,7 @@ from cq.lang.types import (
     INTERVAL_MONTH,
     REAL,
     SMALLINT,
+    TIME,
     TIMESTAMP,
     TINYINT,
     VARCHAR,
@@ -35,10 +36,11 @@ from cq.records import dataclass
 
 DECIMALS = (decimal(9, 2), decimal(4, 0), decimal(12, 4))
 WIDE = (decimal(20, 4), decimal(38, 6))
-SAMPLED = (BOOLEAN, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, decimal(9, 2), VARCHAR, DATE, TIMESTAMP, INTERVAL,
-           INTERVAL_MONTH)  # fmt: skip
+SAMPLED = (BOOLEAN, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE, decimal(9, 2), VARCHAR, DATE, TIME, TIMESTAMP,
+           INTERVAL, INTERVAL_MONTH)  # fmt: skip
 COLUMN_TYPES = (BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, BIGINT, REAL, DOUBLE, DOUBLE, *DECIMALS, *WIDE, VARCHAR,
-                VARCHAR, DATE, TIMESTAMP)  # fmt: skip
+                VARCHAR, DATE, TIME, TIMESTAMP)  # fmt: skip
+ELEMENTS = (BIGINT, BIGINT, DOUBLE, VARCHAR, VARCHAR, DATE)  # of arrays
 INFIX = {"+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">="}
 COMPARED = ("=", "<>", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
 TRUNCATED = {entry: unit for unit, entry in TRUNC_UNITS.items()}
@@ -139,6 +141,10 @@ class Expressions:
         column = self.column(kind)
         if kind is Kind.INTERVAL_MONTH:
             return self.literal(kind)
+        if kind is Kind.ARRAY:
+            return self._list(depth)
+        if rng.random() < 0.3 and (taken := self._of_list(kind)):
+            return taken
         if depth <= 0 or rng.random() < 0.15:
             if column is not None and rng.random() < 0.85:
                 return column
@@ -157,6 +163,35 @@ class Expressions:
         if roll < 0.35 and not self.vocabulary.shared:
             return self._cast(kind, depth)
         return self._call(kind, depth)
+
+    def _list(self, depth: int) -> str:
+        """An array: a column, also changed, or one of literals."""
+        column = self.column(Kind.ARRAY)
+        if column is None:
+            kind = self.rng.choice(ELEMENTS).kind
+            return f"ARRAY[{', '.join(self.literal(kind) for _ in range(self.rng.randint(1, 3)))}]"
+        forms = [
+            "array_reverse({})",
+            "array_sort({})",
+            "array_distinct({})",
+            "array_concat({0}, {0})",
+            "array_slice({}, 1, 2)",
+        ]
+        return column if depth <= 0 or self.rng.random() < 0.4 else self.rng.choice(forms).format(column)
+
+    def _of_list(self, kind: Kind) -> str:
+        """What an array column gives of this kind; empty when there is none that does."""
+        made = []
+        for text, type_ in self.columns:
+            if type_.element is None:
+                continue
+            if type_.element.kind is kind:
+                made += [f"{text}[{self.rng.choice([1, 2, -1, 9])}]", f"array_max({text})", f"array_min({text})"]
+            if kind is Kind.BIGINT:
+                made.append(f"CAST(cardinality({text}) AS BIGINT)")
+            if kind is Kind.BOOLEAN:
+                made.append(f"array_contains({text}, {self.literal(type_.element.kind)})")
+        return self.rng.choice(made) if made else ""
 
     def _call(self, kind: Kind, depth: int) -> str:
         rng = self.rng
@@ -241,6 +276,8 @@ class Expressions:
                 return f"{sign}{min(number, 10**6)}.{rng.randint(0, 99):02}"
             case Kind.DATE:
                 return f"DATE '{rng.choice([1969, 1970, 2000, 2024])}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}'"
+            case Kind.TIME:
+                return f"TIME '{rng.randint(0, 23):02}:{rng.choice(['00:00', '30:00.5', '59:59.999999'])}'"
             case Kind.TIMESTAMP:
                 day = f"{rng.choice([1969, 1970, 2024])}-01-0{rng.randint(1, 9)}"
                 return f"TIMESTAMP '{day} 00:00:{rng.randint(0, 59):02}.5'"

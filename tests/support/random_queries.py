@@ -11,12 +11,13 @@ from functools import partial
 
 from random_calls import aggregate, frame, lag
 from random_drawing import BOUNDS, Draft, Drawing, Relation, outside_windows
-from random_expressions import COLUMN_TYPES
+from random_expressions import COLUMN_TYPES, ELEMENTS
+from random_lists import LISTS
 from random_results import RESULTS
 from random_statements import Query, Select, Stream, View, names_in, pruned, quoted
 
 from cq.lang.schema import Field
-from cq.lang.types import BIGINT, TIMESTAMP, Kind
+from cq.lang.types import BIGINT, TIMESTAMP, Kind, array
 from cq.records import replace
 
 UNITS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000}
@@ -37,7 +38,7 @@ class Generator(Drawing):
         steps = [self._window, self._window, self._window, self._window_rows, self._session,
                  self._attached, self._over, self._over, self._look_up, self._look_up, self._interval_join,
                  self._interval_join, self._asof_join, self._union, self._unnest]  # fmt: skip
-        steps += [partial(step, self) for step in RESULTS]
+        steps += [partial(step, self) for step in (*RESULTS, *LISTS)]
         wanted, tries = rng.choice([1, 2, 2, 3, 3, 4, 5]), 0
         while len(self.query.views) < wanted and tries < 60:
             tries += 1
@@ -60,6 +61,8 @@ class Generator(Drawing):
     def _stream(self, name: str) -> Stream:
         rng = self.rng
         types = [rng.choice(self.vocabulary.types) for _ in range(rng.randint(1, 5))]
+        if rng.random() < 0.15:
+            types.append(array(rng.choice(ELEMENTS)))
         names = rng.sample(NAMES, len(types))
         fields = [Field(n, t, rng.random() < 0.7) for n, t in zip(names, types, strict=True)]
         roll = rng.random()
@@ -204,7 +207,7 @@ class Generator(Drawing):
         return View(self.next(), (select,)), Relation(self.next(), (), (), depth=max(left.depth, right.depth) + 1)
 
     def _interval_join(self) -> Draft | None:
-        """[LEFT] JOIN of two relations whose times are within bounds, with or without keys."""
+        """A join of two relations whose times are within bounds, with or without keys."""
         left, right, rng = self.choose(timed=True), self.choose(timed=True), self.rng
         if left is None or right is None:
             return None
@@ -223,7 +226,8 @@ class Generator(Drawing):
         items = self.items(left, "l.")
         for i in range(rng.randint(1, 3)):
             items.append((rng.choice([f"r.{quoted(f.name)}" for f in right.fields]), f"r{i}"))
-        rest = f"{left.name} AS l {rng.choice(['', 'LEFT '])}JOIN {right.name} AS r ON {' AND '.join(on)}"
+        word = rng.choice(["", "", "LEFT ", "LEFT ", "RIGHT ", "FULL "])
+        rest = f"{left.name} AS l {word}JOIN {right.name} AS r ON {' AND '.join(on)}"
         select = Select(tuple(items), rest, self.where(both, 0.15))
         return View(self.next(), (select,)), Relation(self.next(), (), (), depth=max(left.depth, right.depth) + 1)
 

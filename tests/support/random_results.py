@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from random_calls import DIRECTIONS, aggregate, frame, lag, order_keys
+from random_calls import DIRECTIONS, aggregate, around, frame, lag, order_keys
 from random_drawing import Draft, Drawing, Relation
 from random_expressions import Expressions
 from random_statements import Select, View, quoted
@@ -13,6 +13,7 @@ from cq.lang.schema import Field
 from cq.lang.types import Kind
 
 MOST_PRODUCT = 2  # streams whose rows are multiplied without an equality
+RANKS = ("NTILE(3)", "PERCENT_RANK()", "CUME_DIST()")
 SETS = ("UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL")
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
@@ -79,8 +80,8 @@ def ranked(d: Drawing) -> Draft | None:
         same = rng.random() < 0.6 or d.vocabulary.shared  # rows that change places do so in every order of theirs
         keys, order = (partition, sorted_by) if same else (d.keys(e), _order(d, source))
         by = f"PARTITION BY {', '.join(keys)} " if keys else ""
-        call = rng.choice(["ROW_NUMBER()", "ROW_NUMBER()", "RANK()", "DENSE_RANK()", lag(e), ""])
-        rows = "" if call else f" {frame(rng)}"
+        call = rng.choice(["ROW_NUMBER()", "ROW_NUMBER()", "RANK()", "DENSE_RANK()", *RANKS, lag(e), "", "", ""])
+        rows = "" if call else f" {around(rng)}"
         items.append((f"{call or aggregate(e, False)} OVER ({by}ORDER BY {', '.join(order)}{rows})", f"o{i}"))
     qualify = ""
     numbers = [(text, alias) for text, alias in items if text.startswith(("ROW_NUMBER", "RANK", "DENSE_RANK"))]

@@ -55,6 +55,11 @@ def random_value(rng: random.Random, type_: DataType, extreme: bool) -> Any:
     """A value that is not NULL."""
     edge = extreme and rng.random() < 0.3
     match type_.kind:
+        case Kind.ARRAY:
+            assert type_.element is not None
+            element = type_.element
+            count = rng.choice([0, 1, 2, 2, 5])
+            return tuple(None if rng.random() < 0.1 else random_value(rng, element, extreme) for _ in range(count))
         case Kind.BOOLEAN:
             return rng.random() < 0.5
         case Kind.VARCHAR:
