@@ -76,6 +76,7 @@ CODES: dict[str, str] = {
     "CQ0708": "a function has no result for this value",
     "CQ0709": "a row is late, and the stream is declared with `late = 'fail'`",
     "CQ0710": "a row has the wrong number of fields",
+    "CQ0711": "a table cannot begin with a row: its key is there, or a CHECK is not met",
     # 08xx: limits while running
     "CQ0801": "memory is exhausted",
     "CQ0802": "a limit of the engine is reached",

@@ -262,5 +262,7 @@ def _ways_out(code: ErrorCode, text: str) -> tuple[str, ...]:
             return ("to get NULL instead, write TRY_CAST",)
         case ErrorCode.LATE:
             return ("wait longer for late rows: subtract a larger interval in WATERMARK", "or drop them: late = 'drop'")
+        case ErrorCode.REFUSED:
+            return ("correct the row, or declare a stream and write its rows by a trigger with ON CONFLICT",)
         case _:
             return ()

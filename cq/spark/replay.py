@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from cq.errors import DataError, Diagnostic
+from cq.lang.functions import Failure
 from cq.lang.types import INT64_MAX, to_arrow
 from cq.planner.operators import Trigger
 from cq.spark.exchange import query, to_spark
@@ -31,9 +33,12 @@ def replay(session: SparkSession, trigger: Replay, loop: SerialLoop) -> None:
     width = len(trigger.events.schema)
     given = query(session, trigger.events.text, trigger.events.constants)
     causes, rows = [], []
-    for cause, row in loop(trigger.node, _events(trigger, given.select(range(width)))):
-        causes.append(cause)
-        rows.append(row)
+    try:
+        for cause, row in loop(trigger.node, _events(trigger, given.select(range(width)))):
+            causes.append(cause)
+            rows.append(row)
+    except Failure as failure:
+        raise DataError(Diagnostic(failure.code, failure.message, failure.span, severity="data error")) from None
     positions = given.select(range(width, given.num_columns)).to_pydict()
     to_spark(session, _view(trigger.node, rows, _positions(causes, positions)), trigger.rows.view)
 

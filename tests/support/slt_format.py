@@ -12,10 +12,12 @@
     10, a, 2
     20, a, 1
 
-Sections: `stream NAME (columns) [WITH (options)]` and its rows in order of arrival; `query`; `rows [OUTPUT]`; `late N`
-(else none are); `error CODE [PLACE]`; `spark no: REASON` where Spark cannot say the same; `duckdb` and the query as
-DuckDB takes it, where that is another text. Streams before the first case belong to every case that names them. Lines
-with # are comments.
+Sections: `stream NAME (columns) [WITH (options)]` and its rows in order of arrival; `table NAME (columns)`, with a key,
+and the rows that fill it; `query`; `rows [OUTPUT]`; `late N` (else none are); `error CODE [PLACE]`; `spark no: REASON`
+where Spark cannot say the same; `duckdb` and the query as DuckDB takes it, where that is another text; `duckdb ordered`
+where that gives the order, too, and `duckdb by KEYS` where the query does with an ORDER BY of these keys
+(`slt_of_duckdb.py`); `duckdb no: REASON` where it cannot say the same. Streams before the first case belong to every
+case that names them. Lines with # are comments.
 
 Values: NULL; numbers; true and false; NaN, Infinity; TIMESTAMP and INTERVAL as seconds; DATE as 2024-02-29; TIME as
 10:20:30; text bare, or in single quotes when it is empty, or has a comma, a quote, # or spaces at its ends, or could be
@@ -30,6 +32,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from paths import SLT
+
 from cq.lang.schema import Field
 from cq.lang.types import DataType, Kind
 from cq.lang.value_text import read_decimal, read_time, write_decimal, write_time
@@ -37,7 +41,7 @@ from cq.records import dataclass, field
 
 _CELL = re.compile(r"\s*('(?:[^']|'')*'|\[(?:'(?:[^']|'')*'|[^]'])*\]|[^,']*?)\s*(?:,|$)")
 _ELEMENT = re.compile(r"'(?:[^']|'')*'|[^\s']+")
-_HEADS = {"case", "stream", "query", "rows", "late", "error", "spark", "duckdb"}
+_HEADS = {"case", "stream", "table", "query", "rows", "late", "error", "spark", "duckdb"}
 _EPOCH = datetime.date(1970, 1, 1)
 _PLAIN = re.compile(r"[^\s,'#](?:[^,'#\n]*[^\s,'#])?")
 MICRO = 1_000_000
@@ -52,32 +56,37 @@ class SltCase:
     name: str
     streams: dict[str, str] = field(default_factory=dict)
     data: dict[str, list[str]] = field(default_factory=dict)
+    tables: set[str] = field(default_factory=set)
     query: str = ""
     rows: dict[str, list[str]] = field(default_factory=dict)
     late: int = 0
     error: str = ""
     no_spark: str = ""
     duckdb: str = ""
+    ordered: bool = False  # whether DuckDB gives the order, too
+    no_duckdb: str = ""
 
     @property
     def text(self) -> str:
         """The whole query text, the query after the streams."""
-        return "".join(_with_memory(s) for s in self.streams.values()) + self.query
+        return "".join(_with_memory(s, n in self.tables) for n, s in self.streams.items()) + self.query
 
     def __str__(self) -> str:
         return self.name
 
 
-def _with_memory(stream: str) -> str:
+def _with_memory(stream: str, keyed: bool) -> str:
+    kind = "TABLE" if keyed else "STREAM"
     head, found, options = stream.rpartition(" WITH (")
     if not found:
-        return f"CREATE STREAM {stream} WITH (connector = 'memory');\n"
-    return f"CREATE STREAM {head} WITH (connector = 'memory', {options};\n"
+        return f"CREATE {kind} {stream} WITH (connector = 'memory');\n"
+    return f"CREATE {kind} {head} WITH (connector = 'memory', {options};\n"
 
 
 def read_cases(path: Path) -> list[SltCase]:
     """The cases of a file."""
-    cases = [SltCase(path.name, 0, "streams of all cases")]
+    file = path.relative_to(SLT).as_posix()
+    cases = [SltCase(file, 0, "streams of all cases")]
     section, name = "", ""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if line.startswith("#") or not line.strip():
@@ -86,19 +95,21 @@ def read_cases(path: Path) -> list[SltCase]:
         if section == "stream" and name not in cases[-1].data:
             cases[-1].streams[name] += "\n" + line
         elif word in _HEADS and not line.startswith(" "):
-            section, name = word, rest.strip()
-            _open_section(cases, path.name, number, section, name)
+            section, name = "stream" if word == "table" else word, rest.strip()
+            _open_section(cases, file, number, section, name)
             name = name.partition("(")[0].strip() if section == "stream" else name or "result"
+            if word == "table":
+                cases[-1].tables.add(name)
         elif section == "stream":
             cases[-1].data[name].append(line)
         elif section == "query":
             cases[-1].query += line + "\n"
-        elif section == "duckdb":
+        elif section == "duckdb" and not name.startswith("by "):
             cases[-1].duckdb += line + "\n"
         elif section == "rows":
             cases[-1].rows[name].append(line)
         else:
-            raise AssertionError(f"{path.name}:{number}: {line!r} belongs to no section")
+            raise AssertionError(f"{file}:{number}: {line!r} belongs to no section")
         if section == "stream" and name not in cases[-1].data:
             _close_header(cases[-1], name)
     shared, *cases = cases
@@ -131,9 +142,21 @@ def _open_section(cases: list[SltCase], file: str, number: int, section: str, re
             case.late = int(rest)
         case "error":
             case.error = rest
+        case "duckdb":
+            _ask_duckdb(case, *rest.partition(" ")[::2])
         case "spark":
             assert rest.startswith("no: "), f"{file}:{number}: spark no: REASON"
             case.no_spark = rest.removeprefix("no: ")
+
+
+def _ask_duckdb(case: SltCase, how: str, rest: str) -> None:
+    case.ordered = how in {"ordered", "by"}
+    if how == "by":
+        case.duckdb = f"{case.query.rstrip().rstrip(';')}\nORDER BY {rest}"
+    elif how == "no:":
+        case.no_duckdb = rest
+    else:
+        assert how in {"", "ordered"}, f"duckdb {how}"
 
 
 def cells(line: str) -> list[str]:

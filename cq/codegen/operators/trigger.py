@@ -212,6 +212,9 @@ class Transaction:
     @contextmanager
     def rejecting(self) -> Iterator[None]:
         """Inside, an expression that fails rejects the event. Without memory the run ends, as everywhere."""
+        if self.program.strict:
+            yield
+            return
         before = self.scope.fail_with
 
         def fail(code: ErrorCode, site: int) -> None:
@@ -225,7 +228,10 @@ class Transaction:
         self.scope.fail_with = before
 
     def reject(self, reason: str) -> None:
-        """Leave the program: the event is rejected."""
+        """Leave the program: the event is rejected. Where none may be, the run ends."""
+        if self.program.strict:
+            self.scope.fail(ErrorCode.REFUSED, reason, self.program.span)
+            return
         self.leave(literal(self.scope, Literal(VARCHAR, False, reason)))
 
     def leave(self, reason: Val) -> None:

@@ -18,7 +18,7 @@ from cq.planner.binding.queries import BoundQuery, QueryBinder
 from cq.planner.binding.scope import relation_of, renamed, visible_columns
 from cq.planner.binding.sets import as_types
 from cq.planner.binding.settings import SETTING_ALIASES, SETTINGS, WORDS, setting_value, takes
-from cq.planner.binding.tables import is_keyed
+from cq.planner.binding.tables import is_filled, is_keyed
 from cq.planner.binding.transactions import Transactions
 from cq.planner.operators import Project, Scan
 from cq.planner.plan.identity import identified
@@ -60,7 +60,9 @@ class BoundScript:
 def bind(script: ast.Script, environment: Environment | None = None) -> BoundScript:
     """The plan of a whole file. Raises one CompileError with every mistake of the file."""
     declared = frozenset(s.name for s in script.statements if isinstance(s, _DECLARING))
-    binding = Binding(Catalog(environment or Environment(), declared))
+    environment = environment or Environment()
+    filled = sum(isinstance(s, ast.CreateRelation) and is_filled(s, environment.inputs) for s in script.statements)
+    binding = Binding(Catalog(environment, declared, sources=filled))
     findings = Findings()
     for statement in script.statements:
         try:

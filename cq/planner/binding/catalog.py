@@ -87,6 +87,7 @@ class Catalog:
 
     declared: every name that some statement gives.  files: those that FROM names by their paths.
     made: what makes the relation of a table or trigger when it is first read.  called: rows that have names.
+    sources, filling: the places of the next stream and of the next source that fills a table; the latter come before.
     """
 
     environment: Environment
@@ -97,6 +98,7 @@ class Catalog:
     sinks: dict[str, SinkDecl] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     sources: int = 0
+    filling: int = 0
     streams: list[str] = field(default_factory=list)
     constants: int = 0
     unit: LogicalNode | None = None
@@ -175,10 +177,11 @@ class Catalog:
         source = SourceDef(name, fields, as_pairs(options), bounded=is_bounded(options), span=span)
         return self.add_source(replace(source, inferred=True, unheld=unheld))
 
-    def add_source(self, source: SourceDef) -> Relation:
-        numbered = replace(source, position=self.sources)
+    def add_source(self, source: SourceDef, fills: bool = False) -> Relation:
+        """The rows of a source behind those of the sources before it. fills: whether it fills a table."""
+        numbered = replace(source, position=self.filling if fills else self.sources)
         self.streams.append(source.name)
-        self.sources += 1
+        self.filling, self.sources = self.filling + fills, self.sources + (not fills)
         return relation_of(Scan(numbered, span=source.span), source.name, f'stream "{source.name}"')
 
     def constant_rows(self, fields: tuple[Field, ...], rows: tuple[tuple[Any, ...], ...], span: Span) -> LogicalNode:
@@ -237,10 +240,11 @@ class Catalog:
 
 @dataclass(slots=True)
 class StreamBinder:
-    """Binds one CREATE STREAM."""
+    """Binds one CREATE STREAM. fills: whether its rows are those that a table begins with."""
 
     catalog: Catalog
     node: ast.CreateRelation
+    fills: bool = False
 
     def bind(self) -> Relation:
         node, environment = self.node, self.catalog.environment
@@ -260,7 +264,8 @@ class StreamBinder:
         source = replace(source, inferred=not plain, unheld=unheld)
         columns = self.columns(fields)
         time, delay, idle = self.watermark(columns)
-        relation = self.catalog.add_source(replace(source, event_time=time, delay_us=delay, idle_us=idle))
+        source = replace(source, event_time=time, delay_us=delay, idle_us=idle)
+        relation = self.catalog.add_source(source, self.fills)
         shown = self.shown(relation.node, columns, time, node.name)
         late = late_rows(node, relation.node)
         if late is not None:

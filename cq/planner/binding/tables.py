@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from cq.errors import NOWHERE, Span, compile_error, did_you_mean, each
@@ -30,6 +30,21 @@ def is_keyed(node: ast.CreateRelation) -> bool:
     return any(isinstance(e, ast.PrimaryKey) or (isinstance(e, ast.ColumnDef) and e.primary_key) for e in node.elements)
 
 
+def is_filled(node: ast.CreateRelation, given: Container[str]) -> bool:
+    """Whether a source fills the table: one of the text, or one that is given for its name."""
+    return node.kind == "TABLE" and is_keyed(node) and (bool(node.options) or node.name in given)
+
+
+def as_stream(node: ast.CreateRelation) -> ast.CreateRelation:
+    """What a table is filled from, as a stream: its columns, none of them NULL where the table's cannot be."""
+    key = {node.columns[n].name for n in _key(node)}
+    columns = tuple(
+        replace(c, primary_key=False, default=None, checks=(), not_null=c.not_null or c.name in key)
+        for c in node.columns
+    )
+    return replace(node, kind="STREAM", elements=columns)
+
+
 @dataclass(frozen=True, slots=True)
 class Declared:
     """A table and the values of its columns that INSERT leaves out."""
@@ -40,13 +55,6 @@ class Declared:
 
 def bind_table(node: ast.CreateRelation, parameters: Parameters) -> Declared:
     """The table that a CREATE TABLE with a primary key declares."""
-    if node.options:
-        raise compile_error(
-            "CQ0501",
-            f'the table "{node.name}" has a PRIMARY KEY, and reading its rows from a connector is not supported yet',
-            node.options[0].span,
-            help=f"declare the file as a stream s without a key: {LOADING.format(node.name)}",
-        )
     for e in node.elements:
         if isinstance(e, ast.Watermark) or (isinstance(e, ast.ColumnDef) and e.computed is not None):
             raise compile_error(

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from cq.errors import NOWHERE, CompileError, Diagnostic, Span, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, Literal, columns_of, conjunction, remap
-from cq.lang.types import BIGINT
-from cq.planner.binding.catalog import Catalog
+from cq.lang.types import BIGINT, TIMESTAMP
+from cq.planner.binding.catalog import Catalog, StreamBinder
 from cq.planner.binding.made import column, compared, integer
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation, relation_of
-from cq.planner.binding.tables import Declared, bind_table, filled
+from cq.planner.binding.tables import LOADING, Declared, as_stream, bind_table, filled, is_filled
 from cq.planner.binding.triggers import BoundTrigger, bind_trigger
 from cq.planner.operators import Filter, OrderKey, Project, Sort, Trigger, UnionAll
 from cq.planner.plan.node import LogicalNode
@@ -70,11 +70,28 @@ class Transactions:
             return
         self.catalog.check_free(node.name, node.name_span)
         try:
-            self.tables[node.name] = bind_table(node, self.parameters)
+            declared = bind_table(node, self.parameters)
+            if is_filled(node, self.catalog.environment.inputs):
+                self.triggers.append(self.loader(node, declared.table))
+            self.tables[node.name] = declared
         except CompileError:
             self.catalog.broken.add(node.name)
             raise
         self.catalog.made[node.name] = lambda span: self._contents(node.name, span)
+
+    def loader(self, node: ast.CreateRelation, table: KeyedTable) -> BoundTrigger:
+        """What writes the rows of a source into the table it fills, before any event."""
+        stream = StreamBinder(self.catalog, as_stream(node), fills=True).bind().node
+        if not stream.bounded:
+            raise compile_error(
+                "CQ0406", f'the source that fills table "{node.name}" has no end, and events come behind it',
+                node.name_span, help=f"read it as a stream: {LOADING.format(node.name)}",
+            )  # fmt: skip
+        values = tuple(replace(column(stream, c), nullable=True) for c in range(len(table.fields)))
+        steps = (Read(0), Insert(0, values))
+        program = Program(f"rows of {node.name}", None, steps, (), strict=True, span=node.name_span)
+        access = Access(0, tuple(values[c] for c in table.key))
+        return BoundTrigger(program, (access,), (node.name,), stream, node.name, node.name_span)
 
     def fill(self, node: ast.Insert) -> None:
         """INSERT INTO a table: rows that are there before any event."""
@@ -114,7 +131,7 @@ class Transactions:
                 help=(f"SELECT * FROM {t.tables[0] if t.tables else t.program.name}",),
             )
             for t in self.triggers
-            if not self.read & {t.program.name, *t.tables}
+            if not t.program.strict and not self.read & {t.program.name, *t.tables}
         ]
 
     # ----------------------------------------------------------------------------------------------------- relations
@@ -207,7 +224,7 @@ class Joint:
     @staticmethod
     def of(triggers: tuple[BoundTrigger, ...], tables: dict[str, KeyedTable], contents: bool) -> Joint:
         streams = list({id(t.stream): t.stream for t in triggers}.values())
-        events, maps = _events(streams)
+        events, maps = _events(streams, {id(t.stream) for t in triggers if t.program.strict})
         names = tuple(tables)
         accesses: list[Access | Local] = []
         programs: list[Program] = []
@@ -253,30 +270,35 @@ class Joint:
         return column(self.node, value.index)
 
 
-def _events(streams: Sequence[LogicalNode]) -> tuple[LogicalNode, dict[int, tuple[int, ...]]]:
+def _events(streams: Sequence[LogicalNode], filling: set[int]) -> tuple[LogicalNode, dict[int, tuple[int, ...]]]:
     """The rows of all streams as one: that of a single stream; else which it is from, the time if all have one, and the
-    columns of all streams, those of others NULL."""
+    columns of all streams, those of others NULL.
+
+    filling: by id, what fills tables: it has no time, and its rows leave none that somebody could ask for it.
+    """
     if len(streams) == 1:
         (only,) = streams
         return only, {id(only): tuple(range(len(only.schema)))}
-    timed = all(s.schema.times for s in streams)
+    timed = all(s.schema.times for s in streams if id(s) not in filling)
     first = 2 if timed else 1
     branches, maps = [], {}
     start = first
     for number, stream in enumerate(streams):
-        time = stream.schema.times[0].column if timed else -1
+        own = timed and id(stream) not in filling
+        time = stream.schema.times[0].column if own else -1
         exprs: list[Expr] = [Literal(BIGINT, False, number)]
-        exprs += [column(stream, time)] if timed else []
+        exprs += [column(stream, time) if own else Literal(TIMESTAMP, False, 0)] if timed else []
         names = ["stream", "time"][:first]
         for n, other in enumerate(streams):
             for c, f in enumerate(other.schema.fields):
                 exprs.append(column(stream, c) if n == number else Literal(f.type, True, None))
                 names.append(f"{f.name}{n}")
         places = [start + c for c in range(len(stream.schema))]
-        if timed:
+        if own:
             places[time] = 1
         maps[id(stream)] = tuple(places)
-        branches.append(Project(stream, tuple(exprs), tuple(names), span=stream.span))
+        at = 1 if timed and not own else None
+        branches.append(Project(stream, tuple(exprs), tuple(names), at, span=stream.span))
         start += len(stream.schema)
     return UnionAll(tuple(branches)), maps
 

@@ -172,13 +172,16 @@ Step: TypeAlias = Read | Update | Insert | Delete | Choose | Set | Each | Reject
 class Program:
     """A trigger: what happens for an event for which `when`, if any, is TRUE.
 
-    outputs: the columns of the rows it emits.
+    outputs: the columns of the rows it emits.  strict: whether an event that it rejects ends the run instead, with an
+    error at `span`.
     """
 
     name: str
     when: Expr | None
     steps: tuple[Step, ...]
     outputs: tuple[Field, ...]
+    strict: bool = False
+    span: Span = field(default=NOWHERE, compare=False)
 
     def map(self, change: Change) -> Program:
         """The program with `change` applied to its expressions."""

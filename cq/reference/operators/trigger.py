@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from cq.errors import Span
 from cq.lang.functions import Failure
 from cq.planner.operators import Trigger
 from cq.planner.plan.transactions import (
@@ -79,8 +80,12 @@ class TriggerRows(RowOperator):
                 return []
             self._steps[number](transaction)
         except Failure as failure:
+            if self._node.programs[number].strict:
+                raise
             return [(2 * number + 1, FAILURES[failure.code], ())]
         except Rejected as rejected:
+            if self._node.programs[number].strict:
+                raise _refused(rejected, self._node.programs[number].span) from None
             return [(2 * number + 1, str(rejected), ())]
         for (table, key), written in transaction.writes.items():
             if written is None:
@@ -238,6 +243,12 @@ def replayed(node: Trigger, events: Iterable[Row]) -> Iterator[tuple[int | None,
 
 def _initial(table: KeyedTable) -> dict[Row, Row]:
     return {tuple(row[c] for c in table.key): row for row in table.rows}
+
+
+def _refused(rejected: Rejected, span: Span) -> Failure:
+    failure = Failure("CQ0711", str(rejected))
+    failure.span = span
+    return failure
 
 
 def _reject(step: Reject) -> Run:

@@ -179,6 +179,7 @@ class ErrorCode(IntEnum):
     LIMIT = 6
     BROKEN_BATCH = 7
     LATE = 8
+    REFUSED = 9
 
 
 ERROR_CODES = {
@@ -190,4 +191,5 @@ ERROR_CODES = {
     ErrorCode.LIMIT: "CQ0802",
     ErrorCode.BROKEN_BATCH: "CQ0999",
     ErrorCode.LATE: "CQ0709",
+    ErrorCode.REFUSED: "CQ0711",
 }
