@@ -14,6 +14,7 @@ from functools import partial
 from cq.codegen import gather, operators
 from cq.codegen.expressions.user import takes_step_bytes
 from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, StagePlan
+from cq.codegen.operators.chains import write_chains
 from cq.codegen.moving import write_moving
 from cq.codegen.ports import column_specs
 from cq.codegen.scan import computed_times, due_words, write_lanes, write_rows, write_times
@@ -22,6 +23,7 @@ from cq.lang.expressions import walk
 from cq.lang.types import Kind
 from cq.planner.physical import stages as planned
 from cq.planner.physical.branches import Branch, sees, turns
+from cq.planner.physical.chains import transactions_of
 from cq.planner.physical.classify import stateless_prefix
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
@@ -68,6 +70,8 @@ def write_stage(
     stage = StagePlan(plan, ports, spec.way is Way.LANES, spec.final, spec.waits, spec.collects)
     stage.uses_step_bytes = _uses_step_bytes(plan)
     stage.gathered = {id(n): n for n in spec.gathered}
+    if spec.way is Way.CHAINS:
+        stage.chained = frozenset(id(n) for n in transactions_of(plan))
     _write_failed(stage)
     stage.passes_watermarks = passes_watermarks
     stage.instants = spec.instants
@@ -88,6 +92,7 @@ def write_stage(
     _write_serve(stage)
     _write_kernel(stage, loops, finishers)
     lanes = _lanes(stage, spec, inputs) if spec.branches else None
+    chains = write_chains(stage, inputs[0]) if stage.chained else None
     times = [write_times(stage, source, port) for port, source in computed.items()]
     made = Stage(
         name=spec.name,
@@ -103,6 +108,7 @@ def write_stage(
         user_calls=tuple(UserCall(word, f) for f, word in stage.constants.user_functions.items()),
         groups=tuple(stage.groups),
         lanes=lanes,
+        chains=chains,
         time_entries=tuple(times),
         passes_watermarks=passes_watermarks,
         counters=tuple(stage.counters.values()),

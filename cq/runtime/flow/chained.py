@@ -81,14 +81,14 @@ def share_link(shares: int, count: int, number: int) -> int:
     share = shares + number * SHARE_WORDS * 8
     accesses = 0
     for other in range(count):
-        accesses += ld_i64(_collected(shares, other, number), LIST_COUNT)
+        accesses += ld_i64(list_by(shares, other, number), LIST_COUNT)
     bits = _clear_slots(share, accesses)
     if bits == 0:
         return 0
     first = 0
     last = 0
     for other in range(count):
-        found = _collected(shares, other, number)
+        found = list_by(shares, other, number)
         if ld_i64(found, LIST_TRANSACTIONS) != 0:
             if last == 0:
                 first = ld_i64(found, LIST_TRANSACTIONS)
@@ -97,14 +97,14 @@ def share_link(shares: int, count: int, number: int) -> int:
             last = ld_i64(found, LIST_LAST_TRANSACTION)
         access = ld_i64(found, LIST_ACCESSES)
         while access != 0:
-            _link(ld_i64(share, SHARE_SLOTS), bits, access)
+            link_access(ld_i64(share, SHARE_SLOTS), bits, access)
             access = ld_i64(access, ACCESS_NEXT)
     st_i64(share, SHARE_CURSOR, first)
     return 1
 
 
 @native("i64(i64, i64, i64)", inline=True)
-def _collected(shares: int, by: int, number: int) -> int:
+def list_by(shares: int, by: int, number: int) -> int:
     return ld_i64(shares + by * SHARE_WORDS * 8, SHARE_LISTS) + number * LIST_WORDS * 8
 
 
@@ -128,7 +128,7 @@ def _clear_slots(share: int, accesses: int) -> int:
 
 
 @native("void(i64, i64, i64)", inline=True)
-def _link(slots: int, bits: int, access: int) -> None:
+def link_access(slots: int, bits: int, access: int) -> None:
     """The access is behind the one that had the row last, and has it now.
 
     Two of one transaction that name one row are both behind what is before the first.
@@ -137,7 +137,7 @@ def _link(slots: int, bits: int, access: int) -> None:
     mask = (1 << bits) - 1
     slot = shr_u(wmul(place, HASH_FACTOR), 64 - bits)
     last = ld_i64(slots, slot)
-    while last != 0 and _same_row(last, access, place) == 0:
+    while last != 0 and same_row(last, access, place) == 0:
         slot = (slot + 1) & mask
         last = ld_i64(slots, slot)
     before = last
@@ -151,7 +151,7 @@ def _link(slots: int, bits: int, access: int) -> None:
 
 
 @native("i64(i64, i64, i64)", inline=True)
-def _same_row(one: int, other: int, place: int) -> int:
+def same_row(one: int, other: int, place: int) -> int:
     """1 when two accesses name one row. place: of the other."""
     if ld_i64(one, ACCESS_PLACE) != place:
         return 0
@@ -165,4 +165,4 @@ def _same_row(one: int, other: int, place: int) -> int:
 @native("i64(i64, i64)", inline=True)
 def access_same(one: int, other: int) -> int:
     """1 when two accesses that name rows name the same one."""
-    return _same_row(one, other, ld_i64(other, ACCESS_PLACE))
+    return same_row(one, other, ld_i64(other, ACCESS_PLACE))

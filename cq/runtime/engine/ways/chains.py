@@ -29,7 +29,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import at_add, at_cas, at_load, at_store, call4, clock_ns, fill, ld_i64, release, st_i64, zalloc
+from cq.runtime.base.ops import (
+    at_add,
+    at_cas,
+    at_load,
+    at_store,
+    call4,
+    clock_ns,
+    fill,
+    ld_i64,
+    release,
+    sdiv,
+    st_i64,
+    zalloc,
+)
 from cq.runtime.engine.plant import new_states, new_tasks, power_of_two
 from cq.runtime.engine.stage import (
     ENGINE_WORKERS,
@@ -54,7 +67,14 @@ from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, fail_with, flush_loop, lo
 from cq.runtime.engine.ways.protocol import Making, Runner, register
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND
 from cq.runtime.flow.chained import share_link
-from cq.runtime.layout.abi import BATCH_ROWS
+from cq.runtime.layout.abi import (
+    BATCH_ROWS,
+    BATCH_SEGMENTS,
+    SEGMENT_KIND,
+    SEGMENT_LATE,
+    SEGMENT_LO,
+    SEGMENT_WORDS,
+)
 from cq.runtime.layout.chains import (
     CHAINS_BATCH,
     CHAINS_BEGIN,
@@ -114,17 +134,27 @@ def _begin(stage: int, item: int) -> int:
     ) == 0:
         at_store(chains + CHAINS_FAILED * 8, 1)
         return 0
-    events = ld_i64(chains, CHAINS_EVENTS)
+    first = _first_row(item)
+    events = ld_i64(chains, CHAINS_EVENTS) - first * ld_i64(chains, CHAINS_STRIDE)  # row 0 of the batch would be here
     st_i64(state, ld_i64(chains, CHAINS_EVENTS_WORD), events)
     st_i64(chains, CHAINS_BATCH, item)
     count = ld_i64(chains, CHAINS_COUNT)
     for number in range(count):
         share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
-        st_i64(share, SHARE_FIRST, rows * number // count)
-        st_i64(share, SHARE_END, rows * (number + 1) // count)
+        st_i64(share, SHARE_FIRST, first + sdiv(rows * number, count))
+        st_i64(share, SHARE_END, first + sdiv(rows * (number + 1), count))
         st_i64(share, SHARE_EVENTS, events)
     _next_phase(chains)
     return 1
+
+
+@native("i64(i64)")
+def _first_row(item: int) -> int:
+    """The first row of a batch that has rows: a ticket may begin in the middle of one that was lent."""
+    segment = ld_i64(item, BATCH_SEGMENTS)
+    while ld_i64(segment, SEGMENT_KIND) > SEGMENT_LATE:
+        segment += SEGMENT_WORDS * 8
+    return ld_i64(segment, SEGMENT_LO)
 
 
 @native("i64(i64, i64)")
