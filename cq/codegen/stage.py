@@ -14,8 +14,8 @@ from functools import partial
 from cq.codegen import gather, operators
 from cq.codegen.expressions.user import takes_step_bytes
 from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, StagePlan
-from cq.codegen.operators.chains import write_chains
 from cq.codegen.moving import write_moving
+from cq.codegen.operators.chains import write_chains
 from cq.codegen.ports import column_specs
 from cq.codegen.scan import computed_times, due_words, write_lanes, write_rows, write_times
 from cq.codegen.writer import expr
@@ -67,14 +67,8 @@ def write_stage(
     plan = spec.plan
     fills = spec.way is Way.PARTIAL
     ports = EVENTS_ONLY if fills else tuple(_port(o) for o in plan.outputs)
-    stage = StagePlan(plan, ports, spec.way is Way.LANES, spec.final, spec.waits, spec.collects)
-    stage.uses_step_bytes = _uses_step_bytes(plan)
-    stage.gathered = {id(n): n for n in spec.gathered}
-    if spec.way is Way.CHAINS:
-        stage.chained = frozenset(id(n) for n in transactions_of(plan))
-    _write_failed(stage)
+    stage = _begun(spec, ports)
     stage.passes_watermarks = passes_watermarks
-    stage.instants = spec.instants
     inputs = spec.leaves
     for port, leaf in enumerate(inputs):
         if leaf.source is None:  # rows of a stage have the columns its plan says; of a source, those that are read
@@ -116,6 +110,18 @@ def write_stage(
     )
     watermarks = bool(stage.due) or passes_watermarks
     return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), watermarks, stage.columns)
+
+
+def _begun(spec: planned.Stage, ports: tuple[PortSpec, ...]) -> StagePlan:
+    """What the functions of a stage share, before any but the one that notes failures."""
+    stage = StagePlan(spec.plan, ports, spec.way is Way.LANES, spec.final, spec.waits, spec.collects)
+    stage.uses_step_bytes = _uses_step_bytes(spec.plan)
+    stage.gathered = {id(n): n for n in spec.gathered}
+    if spec.way is Way.CHAINS:
+        stage.chained = frozenset(id(n) for n in transactions_of(spec.plan))
+    _write_failed(stage)
+    stage.instants = spec.instants
+    return stage
 
 
 def _lanes(stage: StagePlan, spec: planned.Stage, inputs: tuple[LogicalNode, ...]) -> Lanes:

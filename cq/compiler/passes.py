@@ -38,7 +38,8 @@ MAX_TEXT_BYTES = 1 << 20  # of a query file (`cq limits`)
 class Request:
     """A query text and everything its compilation depends on. settings: override what the text SETs.
 
-    counting: kernels count the rows of every operator.  in_chains: transactions run in chains where they can.  functions: the user's own that the text may call.
+    counting: kernels count the rows of every operator.  in_chains: transactions run in chains where they can.
+    functions: the user's own that the text may call.
     """
 
     source: SourceText

@@ -1,9 +1,9 @@
-"""trigger, in chains: the transactions of a ticket are evaluated by several workers, the kernel hands on what they left.
+"""trigger, in chains: several workers evaluate the transactions of a ticket, the kernel hands on what they have left.
 
 Three functions of the stage are called before the kernel takes a ticket (cq/runtime/engine/ways/chains.py says by whom
 and when): `begin`, `collect` of a share's events, `evaluate` of a share's transactions. What the last one makes stands
-in the memory of the event (cq/runtime/layout/chains.py). A row that a transaction names is there as an entry of its table
-would be, so that the code of the serial loop reads and writes it; tables are written by the kernel alone.
+in the memory of the event (cq/runtime/layout/chains.py). A row that a transaction names is there as an entry of its
+table would be, so that the code of the serial loop reads and writes it; tables are written by the kernel alone.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Placed:
 
 def placed(stage: StagePlan) -> tuple[tuple[Placed, ...], int]:
     """The transactions of an event, and how many words they take."""
-    found, end, tables = [], 0, 0
+    found: list[Placed] = []
+    end, tables = 0, 0
     for node in transactions_of(stage.plan):
         end = _place(found, node, tables, end)
         tables += len(node.tables)
@@ -183,8 +184,8 @@ def _collect_one(flow: Flow, row: Row, event: str, number: int, p: Placed) -> No
             writer.code("st_i64(A, W, V)", A=at, W=word, V=value)
         with scope.when(ast.Constant(True) if null is None else expr("not N", N=null)):
             known = [Val(k.type, k.parts) for k in key]
-            for f, value in zip(layout.keys.fields, known, strict=True):
-                for n, part in enumerate(value_words(value)):
+            for f, part_of_key in zip(layout.keys.fields, known, strict=True):
+                for n, part in enumerate(value_words(part_of_key)):
                     writer.code("st_i64(A, W, V)", A=at, W=_image(f.at(n)), V=part)
             hash32 = layout.keys.hash(scope, known)
             kind = ((p.tables + access.table) << c.PLACE_TABLE_SHIFT) | (layout.shape.key_words << c.PLACE_KEY_SHIFT)
@@ -401,9 +402,7 @@ def consume_chains(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         deliver_made(flow, node, row, made)
 
 
-def _write_tables(
-    flow: Flow, node: Trigger, tables: Sequence[TableLocals], event: str, p: Placed, moves: bool
-) -> None:
+def _write_tables(flow: Flow, node: Trigger, tables: Sequence[TableLocals], event: str, p: Placed, moves: bool) -> None:
     """Rows that no later transaction of the ticket names are in the tables; those that come or go do so in order."""
     scope, writer = flow.scope, flow.writer
     states = {}

@@ -1,8 +1,8 @@
 """Transactions of a ticket in lists, and the rows they name in chains.
 
-A share of the workers' work is some rows of the ticket, of which it collects the transactions, and then those lists that
-are for it, made by all: of accesses whose row's hash is its own, in the order of the events, and of transactions whose
-first access is among them. Rows of one key are in one share, so that linking needs no lock.
+A share of the work is some rows of the ticket, of which it collects the transactions, and then those lists that are for
+it, made by all: of accesses whose row's hash is its own, in the order of the events, and of transactions whose first
+access is among them. Accesses of one row are in one share, so that linking needs no lock.
 
 Roles     one worker at a time has a share.
 Shared    lists: written by the share that collects, read by the one they are for, in a later phase.
@@ -18,6 +18,7 @@ from __future__ import annotations
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import fill, ld_i64, release, shr_u, st_i64, wmul, zalloc
 from cq.runtime.containers.strings import HASH_FACTOR
+from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout.chains import (
     ACCESS_BEFORE,
     ACCESS_IMAGE,
@@ -41,7 +42,6 @@ from cq.runtime.layout.chains import (
     SHARE_WORDS,
     TRANSACTION_NEXT,
 )
-from cq.runtime.containers.table_words import ENTRY_FIRST
 
 
 @native("i64(i64, i64)", inline=True)

@@ -20,8 +20,8 @@ I2        a phase begins when all shares of the one before it are done.  tests: 
 I3        a transaction reads rows that are done.                        tests: test_every_schedule_of_chains_*
 I4        the kernel runs when no worker is in a phase.                  tests: test_every_schedule_of_chains_*
 Progress  no call waits. Of all transactions that are not done the first one is ready, and it is the next of its share.
-Source    Zhang et al., TStream (ICDE 2020): dual-mode scheduling, punctuations, chains; there an operation is one access,
-          here a transaction: docs/decisions/transactions.md.
+Source    Zhang et al., TStream (ICDE 2020): dual-mode scheduling, punctuations and chains; an operation there is an
+          access, here a whole transaction (docs/decisions/transactions.md).
 """
 
 from __future__ import annotations
@@ -129,9 +129,10 @@ def _begin(stage: int, item: int) -> int:
     rows = ld_i64(item, BATCH_ROWS)
     if rows == 0:
         return 0
-    if _make_room(chains, rows) == 0 or call4(
-        ld_i64(chains, CHAINS_BEGIN), state, item, 0, ld_i64(stage, STAGE_CONSTANTS)
-    ) == 0:
+    if (
+        _make_room(chains, rows) == 0
+        or call4(ld_i64(chains, CHAINS_BEGIN), state, item, 0, ld_i64(stage, STAGE_CONSTANTS)) == 0
+    ):
         at_store(chains + CHAINS_FAILED * 8, 1)
         return 0
     first = _first_row(item)
