@@ -327,11 +327,23 @@ class ExpressionBuilder:
     def order_item(self, at: Span, expr: Any, direction: str | None, nulls: str | None) -> ast.OrderItem:
         return ast.OrderItem(expr, direction == "DESC", None if nulls is None else nulls == "FIRST", span=at)
 
-    def frame_from(self, at: Span, unit: Any, start: ast.FrameBound) -> ast.Frame:
-        return ast.Frame(unit, start, ast.FrameBound("CURRENT ROW", span=at), span=at)
+    def frame_from(self, at: Span, unit: Any, start: ast.FrameBound, exclude: Any) -> ast.Frame:
+        return ast.Frame(unit, start, ast.FrameBound("CURRENT ROW", span=at), exclude, span=at)
 
-    def frame_between(self, at: Span, unit: Any, start: Any, end: Any) -> ast.Frame:
-        return ast.Frame(unit, start, end, span=at)
+    def frame_between(self, at: Span, unit: Any, start: Any, end: Any, exclude: Any) -> ast.Frame:
+        return ast.Frame(unit, start, end, exclude, span=at)
+
+    def exclude_row(self, at: Span) -> str:
+        return "CURRENT ROW"
+
+    def exclude_group(self, at: Span) -> str:
+        return "GROUP"
+
+    def exclude_ties(self, at: Span) -> str:
+        return "TIES"
+
+    def exclude_nothing(self, at: Span) -> str:
+        return "NO OTHERS"
 
     def unbounded_preceding(self, at: Span) -> ast.FrameBound:
         return ast.FrameBound("UNBOUNDED PRECEDING", span=at)

@@ -269,9 +269,10 @@ def window(spec: ast.WindowSpec) -> str:
 
 def _frame(frame: ast.Frame) -> str:
     """`ROWS UNBOUNDED PRECEDING` for the running frame, which has the short name; BETWEEN for all others."""
+    exclude = f" EXCLUDE {frame.exclude}" if frame.exclude is not None else ""
     if (frame.start.kind, frame.end.kind) == ("UNBOUNDED PRECEDING", "CURRENT ROW"):
-        return f"{frame.unit} UNBOUNDED PRECEDING"
-    return f"{frame.unit} BETWEEN {_bound(frame.start)} AND {_bound(frame.end)}"
+        return f"{frame.unit} UNBOUNDED PRECEDING{exclude}"
+    return f"{frame.unit} BETWEEN {_bound(frame.start)} AND {_bound(frame.end)}{exclude}"
 
 
 def _bound(bound: ast.FrameBound) -> str:

@@ -129,17 +129,6 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases("INSERT OVERWRITE is not supported", "write INSERT INTO; a sink starts empty", "INSERT OVERWRITE"),
     *_phrases("SELECT TOP is not SQL", "write LIMIT n at the end", "SELECT TOP"),
     *_phrases("{} is not supported", "remove it: nothing else changes the rows", "FOR UPDATE"),
-    *_phrases(
-        "{} of a frame is not supported",
-        "put two frames together: one that ends at 1 PRECEDING, and one that begins at 1 FOLLOWING",
-        "EXCLUDE CURRENT ROW",
-    ),
-    *_phrases(
-        "{} of a frame is not supported",
-        "join the rows with themselves, and say in ON which count",
-        *("EXCLUDE TIES", "EXCLUDE GROUP"),
-    ),
-    *_phrases("{} is not supported", "remove it: frames leave no row out", "EXCLUDE NO OTHERS"),
     *_phrases("{} is not a statement", "cq explain --analyze runs the query and shows what it did", "EXPLAIN ANALYZE"),
     *_phrases("{} is not a statement", "write EXPLAIN or EXPLAIN LOGICAL", "EXPLAIN PLAN", "EXPLAIN EXTENDED"),
     *_phrases(

@@ -23,11 +23,18 @@ class Fold:
 
     def add(self, state: Any, row: Row, arrival: int = 0) -> Any:
         """The state with one more row. arrival: greater for a later row; 0 where rows only come in order."""
+        values = self.values(row)
+        return state if values is None else self.count(state, values, arrival)
+
+    def values(self, row: Row) -> Row | None:
+        """What the state sees of a row; None for one that it skips."""
         if self._filter is not None and not self._filter(row):
-            return state
-        values = [a(row) for a in self._arguments]
-        if None in values and not self.function.keeps_null:
-            return state
+            return None
+        values = tuple([a(row) for a in self._arguments])
+        return None if None in values and not self.function.keeps_null else values
+
+    def count(self, state: Any, values: Row, arrival: int = 0) -> Any:
+        """The state with what it sees of one more row."""
         placed = (arrival,) if self.function.by_position else ()
         try:
             return self.function.add(self.signature, state, *placed, *values)
@@ -56,13 +63,14 @@ class DistinctFold(Fold):
         self.zero = ()
         self._key = keys_of(call.args)
 
-    def add(self, state: Any, row: Row, arrival: int = 0) -> Any:
+    def values(self, row: Row) -> Row | None:
         if self._filter is not None and not self._filter(row):
-            return state
+            return None
         key = self._key(row)
-        if None in key or key in state:
-            return state
-        return Seen(state, key)
+        return None if None in key else key
+
+    def count(self, state: Any, values: Row, arrival: int = 0) -> Any:
+        return state if values in state else Seen(state, values)
 
     def merge(self, left: Any, right: Any) -> Any:
         for key in right:

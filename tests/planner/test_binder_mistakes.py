@@ -186,7 +186,7 @@ OVER_AND_JOINS = {
                 ("SUM", "ORDER BY ts ROWS 1.5 PRECEDING"),
                 ("SUM", "ORDER BY ts RANGE INTERVAL '1' MONTH PRECEDING"),
                 ("SUM", "ORDER BY amount, ts RANGE 1 PRECEDING"),
-                ("MEDIAN", "ORDER BY ts ROWS 9 PRECEDING"),
+                ("SUM", "ROWS 9 PRECEDING EXCLUDE TIES"),
             ]
         )
     ),
@@ -264,6 +264,18 @@ OVER_AND_JOINS = {
     "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;",
     "trigger_when": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "WHEN ((SELECT n FROM account WHERE card = item) > 3) DELETE FROM account WHERE card = item;",
+    "trigger_cascade": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;\n"
+    "CREATE TRIGGER u AFTER INSERT ON t DELETE FROM account WHERE card = new.item || 'x';",
+    "look_up_of_own_table": ACCOUNT
+    + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;\n"
+    "SELECT t.ts, n FROM t LEFT JOIN account FOR SYSTEM_TIME AS OF t.ts ON card = t.item;",
+    "look_up_by_another_column": ACCOUNT
+    + "SELECT b.ts, a.n FROM bid AS b JOIN account FOR SYSTEM_TIME AS OF b.ts AS a ON a.n = b.price;",
+    "look_up_of_windows_and_events": ACCOUNT
+    + PER_MIN
+    + "CREATE TRIGGER t AFTER INSERT ON bid DELETE FROM account WHERE card = new.item;\nSELECT * FROM t;\n"
+    "SELECT p.n, a.n FROM per_min AS p JOIN account FOR SYSTEM_TIME AS OF p.window_end AS a "
+    "ON a.card = CAST(p.auction AS VARCHAR);",
     "trigger_rows_of_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"
     "  SELECT n FROM account, UNNEST(SPLIT(item, ' ')) AS u(k) WHERE card = k;",
     "trigger_column_of_array": ACCOUNT + "CREATE TRIGGER t AFTER INSERT ON bid\n"

@@ -167,7 +167,8 @@ class Trees:
 
     def frame(self, depth: int) -> Any:
         unit = self.pick(["ROWS", "RANGE", "GROUPS"])
-        return ast.Frame(unit, self.bound(depth), self.bound(depth))
+        exclude = self.pick([None, None, "CURRENT ROW", "GROUP", "TIES", "NO OTHERS"])
+        return ast.Frame(unit, self.bound(depth), self.bound(depth), exclude)
 
     def bound(self, depth: int) -> Any:
         kind = self.pick(["UNBOUNDED PRECEDING", "PRECEDING", "CURRENT ROW", "FOLLOWING", "UNBOUNDED FOLLOWING"])

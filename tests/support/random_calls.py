@@ -72,8 +72,16 @@ def lag(e: Expressions) -> str:
     return f"{rng.choice(['LAG', 'LAG', 'LEAD'])}({e.argument(kind)}{offset}{default})"
 
 
+WITHOUT = ("NO OTHERS", "CURRENT ROW", "GROUP", "TIES")
+
+
 def frame(rng: random.Random, unit: str = "") -> str:
     """The frame of an aggregate, up to the row; with a `unit` of time, also one of an order by time."""
+    bounds = _bounds(rng, unit)
+    return f"{bounds} EXCLUDE {rng.choice(WITHOUT)}" if bounds and rng.random() < 0.15 else bounds
+
+
+def _bounds(rng: random.Random, unit: str) -> str:
     if not unit or rng.random() < 0.6:
         return rng.choice(RUNNING if rng.random() < 0.5 else COUNTED)
     before, other = (f"INTERVAL '{rng.choice([0, 1, 2, 5])}' {unit}" for _ in range(2))

@@ -174,7 +174,7 @@ class Generator(Drawing):
             if rng.random() < 0.35:
                 call = lag(expressions)
             else:
-                call = aggregate(expressions, distinct=False)
+                call = aggregate(expressions, distinct=True)
                 parts.append(frame(rng, self.query.unit if timed else ""))
             items.append((f"{call} OVER ({' '.join(parts)})", f"o{i}"))
         select = Select(tuple(items), source.name, self.where(expressions))

@@ -331,11 +331,12 @@ class FrameBound(Node):
 
 @node
 class Frame(Node):
-    """`unit BETWEEN start AND end`."""
+    """`unit BETWEEN start AND end EXCLUDE exclude`."""
 
     unit: Literal["ROWS", "RANGE", "GROUPS"]
     start: FrameBound
     end: FrameBound
+    exclude: Literal["CURRENT ROW", "GROUP", "TIES", "NO OTHERS"] | None = None
 
 
 @node

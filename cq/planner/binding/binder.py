@@ -62,7 +62,8 @@ def bind(script: ast.Script, environment: Environment | None = None) -> BoundScr
     declared = frozenset(s.name for s in script.statements if isinstance(s, _DECLARING))
     environment = environment or Environment()
     filled = sum(isinstance(s, ast.CreateRelation) and is_filled(s, environment.inputs) for s in script.statements)
-    binding = Binding(Catalog(environment, declared, sources=filled))
+    refs = (n for n in ast.walk(script) if isinstance(n, ast.TableRef) and n.as_of is not None)
+    binding = Binding(Catalog(environment, declared, frozenset(n.name for n in refs), sources=filled))
     findings = Findings()
     for statement in script.statements:
         try:
@@ -74,13 +75,13 @@ def bind(script: ast.Script, environment: Environment | None = None) -> BoundScr
     findings.raise_if_any()
     binding.catalog.check_given()
     assert not binding.failed, "a statement failed without a report"
-    plan = LogicalPlan(tuple(binding.outputs))
+    plan = binding.settled(LogicalPlan(tuple(binding.outputs)))
     demand_plain_keys(plan)
     return BoundScript(
-        identified(plan, binding.catalog.called),
+        plan,
         binding.settings,
         script.description,
-        tuple(binding.explains),
+        tuple(replace(e, plan=binding.settled(e.plan)) for e in binding.explains),
         (*binding.warnings(), *_left_out_of_stars(script, binding.outputs)),
     )
 
@@ -280,8 +281,11 @@ class Binding:
         output = self.insert(inner) if isinstance(inner, ast.Insert) else self.result(inner, "result")
         if isinstance(inner, ast.Insert):
             del self.used_sinks[inner.target]
-        plan = identified(LogicalPlan((output,)), self.catalog.called)
-        self.explains.append(Explained(plan, node.stage.lower() if node.stage else None, node.span))
+        self.explains.append(Explained(LogicalPlan((output,)), node.stage.lower() if node.stage else None, node.span))
+
+    def settled(self, plan: LogicalPlan) -> LogicalPlan:
+        """The plan when the whole file is known, with the identity of every operator."""
+        return identified(*self.transactions.joints.settled(plan, self.catalog.called))
 
     def warnings(self) -> list[Diagnostic]:
         """Columns that got another name, and views nobody reads, in a file that has outputs."""

@@ -19,7 +19,7 @@ from cq.planner.binding.array_keys import demand_plain_key
 from cq.planner.binding.collecting import collection, is_collection
 from cq.planner.binding.conversion import convert, instead, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
-from cq.planner.binding.frames import RUNNING_FRAME, Bounds, frame_of, is_whole, within
+from cq.planner.binding.frames import Bounds, frame_of, is_whole, within
 from cq.planner.binding.nested_overs import nested
 from cq.planner.binding.order_keys import distinct_keys, order_key
 from cq.planner.binding.scope import Hole, Room
@@ -293,7 +293,9 @@ class SelectCalls:
         elif lookup(node.name) is not None:
             whole = is_whole(spec)
             frame = None if whole else frame_of(node, spec, inside)
-            call = self.over_aggregate(node, inside, whole, frame)
+            call = self.aggregate(node, inside)  # its arguments may hold aggregates of the group: holes, filled first
+            if frame is not None:
+                call, frame = within(call, frame)
         else:
             raise _no_such_window_function(node)
         keys = (inside.bind(p) for p in spec.partition_by)
@@ -305,22 +307,6 @@ class SelectCalls:
         if result not in self.overs:
             self.overs.append(result)
         return Hole(call.type, call.nullable, Room.OVER, self.overs.index(result), span=node.span)
-
-    def over_aggregate(
-        self, node: ast.Call, inside: ExprBinder, whole: bool, frame: Bounds | None
-    ) -> AggregateCall:  # fmt: skip
-        if node.distinct and not whole:
-            raise compile_error(
-                "CQ0501",
-                "DISTINCT in a frame that rows leave is not supported yet",
-                node.span,
-                help=(
-                    f"it works from the first row on: {RUNNING_FRAME}",
-                    "and in windows of event time: GROUP BY window_start, window_end",
-                ),
-            )
-        call = self.aggregate(node, inside)  # its arguments may hold aggregates of the group: holes, filled first
-        return call if frame is None else within(call, frame)
 
     def row_number(self, node: ast.Call, inside: ExprBinder, spec: ast.WindowSpec) -> AggregateCall:
         """ROW_NUMBER() is COUNT(*) of the rows up to this one: equal ones are numbered as they arrive."""

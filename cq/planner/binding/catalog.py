@@ -85,15 +85,18 @@ class Silent(CompileError):
 class Catalog:
     """All names of a file, in the order in which its statements give them.
 
-    declared: every name that some statement gives.  files: those that FROM names by their paths.
-    made: what makes the relation of a table or trigger when it is first read.  called: rows that have names.
+    declared: every name that some statement gives.  looked_up: those that a query joins FOR SYSTEM_TIME AS OF.
+    files: those that FROM names by their paths.  made: what makes the relation of a table or trigger when it is first
+    read.  keyed: what joins rows with those of a table with a key, as of then.  called: rows that have names.
     sources, filling: the places of the next stream and of the next source that fills a table; the latter come before.
     """
 
     environment: Environment
     declared: frozenset[str] = frozenset()
+    looked_up: frozenset[str] = frozenset()
     relations: dict[str, Relation] = field(default_factory=dict)
     made: dict[str, Callable[[Span], Relation]] = field(default_factory=dict)
+    keyed: dict[str, Callable[[ast.Join, Relation], Relation]] = field(default_factory=dict)
     files: dict[str, Relation] = field(default_factory=dict)
     sinks: dict[str, SinkDecl] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)

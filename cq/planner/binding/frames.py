@@ -8,10 +8,10 @@ from cq.errors import NOWHERE, CompileError, Span, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import DataType, Kind, Physical, common_type
+from cq.lang.types import BIGINT, DataType, Kind, Physical, common_type
 from cq.planner.binding.conversion import convert
 from cq.planner.binding.expressions import ExprBinder
-from cq.planner.operators import Frame, OrderKey, Unit
+from cq.planner.operators import Frame, OrderKey, Unit, Without
 from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.fold import folded
 from cq.records import dataclass, field, replace
@@ -20,6 +20,8 @@ RUNNING_FRAME = "ROWS UNBOUNDED PRECEDING"
 TIME_FRAME = "RANGE BETWEEN INTERVAL '1' MINUTE PRECEDING AND CURRENT ROW"
 MOST = 2**62  # rows, or microseconds, of a frame
 DAY_US = 86_400_000_000
+ONE = Literal(BIGINT, False, 1)
+WITHOUT = {"CURRENT ROW": Without.ROW, "GROUP": Without.GROUP, "TIES": Without.TIES}
 RANGED = {Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP}  # and integers: what a range can be of
 
 
@@ -31,6 +33,10 @@ class Bound:
     before: bool
     unbounded: bool
     span: Span = field(default=NOWHERE, compare=False)
+
+    @property
+    def is_the_row(self) -> bool:
+        return self.offset is None and not self.unbounded
 
     def distance(self, fits: DataType | None) -> int | None:
         """How far from the row, below 0 before it, None without a bound. fits: the type of the key of a range."""
@@ -58,12 +64,19 @@ class Bounds:
     unit: Choice["ROWS", "RANGE", "GROUPS"]
     start: Bound
     end: Bound
+    without: Without | None = None
+    walks: bool = False  # as in Frames
     span: Span = field(default=NOWHERE, compare=False)
 
     @property
     def rows(self) -> bool:
         """Whether the bounds count rows."""
         return self.unit == "ROWS"
+
+    @property
+    def without_peers(self) -> bool:
+        """Whether peers of the row are left out."""
+        return self.without in {Without.GROUP, Without.TIES}
 
     @property
     def of_peers(self) -> bool:
@@ -86,7 +99,7 @@ class Bounds:
         start, end = self.start.distance(fits), self.end.distance(fits)
         if start is not None and end is not None and start > end:
             raise _backwards(self.span)
-        return Frame(start, end, unit)
+        return Frame(start, end, unit, self.without)
 
     def key(self, order: tuple[OrderKey, ...]) -> OrderKey:
         """What a range with distances is of. CQ0302 for an order that has none."""
@@ -129,22 +142,48 @@ def is_whole(spec: ast.WindowSpec) -> bool:
     if spec.order_by:
         return False
     frame, first, last = spec.frame, {"UNBOUNDED PRECEDING"}, {"UNBOUNDED FOLLOWING"}
+    if leaves_out(frame):
+        return False
     if frame is not None and frame.unit != "ROWS":  # without an order all rows are peers
         first, last = first | {"CURRENT ROW"}, last | {"CURRENT ROW"}
     return frame is None or (frame.start.kind in first and frame.end.kind in last)
+
+
+def leaves_out(frame: ast.Frame | None) -> bool:
+    """Whether a frame has an EXCLUDE that leaves rows out."""
+    return frame is not None and frame.exclude not in {None, "NO OTHERS"}
 
 
 def frame_of(node: ast.Call, spec: ast.WindowSpec, inside: ExprBinder) -> Bounds | None:
     """The frame of an aggregate; None where it is the rows up to this one. Without a frame it ends behind the peers."""
     frame = spec.frame
     if frame is None:
-        return Bounds("RANGE", Bound(None, True, True), Bound(None, False, False), node.span)
+        return Bounds("RANGE", Bound(None, True, True), Bound(None, False, False), span=node.span)
     start, end = _bound(frame.start, inside), _bound(frame.end, inside)
     if frame.start.kind == "UNBOUNDED FOLLOWING" or frame.end.kind == "UNBOUNDED PRECEDING":
         raise _backwards(frame.span)
-    if frame.unit == "ROWS" and start.unbounded and frame.end.kind == "CURRENT ROW":
+    without = WITHOUT.get(frame.exclude or "")
+    if frame.unit == "ROWS" and start.unbounded and frame.end.kind == "CURRENT ROW" and without is None:
         return None
-    return Bounds(frame.unit, start, end, frame.span)
+    bounds = Bounds(frame.unit, start, end, without, span=frame.span)
+    if bounds.without_peers and not spec.order_by:
+        raise compile_error(
+            "CQ0302",
+            f"EXCLUDE {frame.exclude} needs an ORDER BY in OVER: without one all rows are peers",
+            frame.span,
+            help=("write OVER (PARTITION BY … ORDER BY …)", "or leave out the row alone: EXCLUDE CURRENT ROW"),
+        )
+    return bounds if without is not Without.ROW else _beside_the_row(bounds)
+
+
+def _beside_the_row(bounds: Bounds) -> Bounds:
+    """A frame that leaves its row out: one that ends before the row, or begins behind it, where the row is its end."""
+    start, end = bounds.start, bounds.end
+    if bounds.rows and end.is_the_row and start.before:
+        return replace(bounds, end=Bound(ONE, True, False, end.span), without=None)
+    if bounds.rows and start.is_the_row and not end.before:
+        return replace(bounds, start=Bound(ONE, False, False, start.span), without=None)
+    return bounds
 
 
 def _bound(bound: ast.FrameBound, inside: ExprBinder) -> Bound:
@@ -163,16 +202,17 @@ def _backwards(span: Span) -> CompileError:
     )
 
 
-def within(call: AggregateCall, bounds: Bounds) -> AggregateCall:
-    """An aggregate of the rows in a frame, which may be none. CQ0501 for one whose state is large."""
-    if not call.function.slides:
-        raise compile_error(
-            "CQ0501",
-            f"{call.function.name.upper()} of the rows of a frame is not supported yet",
-            call.span,
-            help=(f"it works up to the row: {RUNNING_FRAME}", "and in windows: GROUP BY window_start, window_end"),
-        )
-    empty = (bounds.end.offset is not None and bounds.end.before) or (
-        bounds.start.offset is not None and not bounds.start.before
+def within(call: AggregateCall, bounds: Bounds) -> tuple[AggregateCall, Bounds]:
+    """An aggregate of the rows in a frame, which may be none; and the frame, which knows whether it walks."""
+    empty = (
+        (bounds.end.offset is not None and bounds.end.before)
+        or (bounds.start.offset is not None and not bounds.start.before)
+        or bounds.without in {Without.ROW, Without.GROUP}
     )
-    return replace(call, nullable=True) if empty and not call.function.never_null else call
+    call = replace(call, nullable=True) if empty and not call.function.never_null else call
+    return call, replace(bounds, walks=bounds.without is not None or walks(call))
+
+
+def walks(call: AggregateCall) -> bool:
+    """Whether it has no small states that can be merged."""
+    return call.distinct or not call.function.slides

@@ -44,14 +44,7 @@ def temporal_join(
     """`left [LEFT] JOIN right FOR SYSTEM_TIME AS OF left.ts ON …`: the right row of the key as of then."""
     if node.kind not in {"INNER", "LEFT"} or node.asof:
         raise refused_look_up(node)
-    binder = ExprBinder(left, parameters, Clause("FOR SYSTEM_TIME AS OF"), SelectCalls({}))
-    time = binder.bind(as_of)
-    attribute = left.node.schema.time_of(time.index) if isinstance(time, Column) else None
-    if attribute is None:
-        name = time.name if isinstance(time, Column) else "this expression"
-        is_time = time.type.kind is Kind.TIMESTAMP
-        raise no_event_time(left, name, as_of.span, is_time, "a temporal look-up")
-    _demand_prompt(attribute, as_of.span, (_as_a_stream(left, attribute),))
+    attribute = time_as_of(left, as_of, parameters)
     width = len(left.node.schema)
     both = side_by_side(left, right, width)
     on = condition(node, both, left, right, parameters)
@@ -73,6 +66,19 @@ def temporal_join(
         span=node.span,
     )
     return joined_relation(joined, node, left, right)
+
+
+def time_as_of(left: Relation, as_of: ast.Expr, parameters: Mapping[str, ParameterValue]) -> TimeAttribute:
+    """The event time that AS OF names. CQ0402 for anything else, CQ0502 for one that lags behind the watermark."""
+    binder = ExprBinder(left, parameters, Clause("FOR SYSTEM_TIME AS OF"), SelectCalls({}))
+    time = binder.bind(as_of)
+    attribute = left.node.schema.time_of(time.index) if isinstance(time, Column) else None
+    if attribute is None:
+        name = time.name if isinstance(time, Column) else "this expression"
+        is_time = time.type.kind is Kind.TIMESTAMP
+        raise no_event_time(left, name, as_of.span, is_time, "a temporal look-up")
+    _demand_prompt(attribute, as_of.span, (_as_a_stream(left, attribute),))
+    return attribute
 
 
 def joined_relation(joined: LogicalNode, node: ast.Join, left: Relation, right: Relation) -> Relation:

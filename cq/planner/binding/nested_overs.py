@@ -1,4 +1,4 @@
-"""Calls with OVER as calls of others with OVER: NTH_VALUE, DISTINCT in a frame, and all values of a frame.
+"""Calls with OVER as calls of others with OVER: NTH_VALUE, and in frames from the first row on DISTINCT and all values.
 
 Each is of the rows of the partition up to some row: a call about the frame says which row that is, and a running one
 what there is up to it.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from cq.errors import Span, compile_error
 from cq.grammar import ast
 from cq.lang.aggregates import lookup
-from cq.planner.binding.frames import is_whole
+from cq.planner.binding.frames import is_whole, leaves_out
 from cq.records import replace
 
 
@@ -54,13 +54,9 @@ def _nth_value(node: ast.Call, spec: ast.WindowSpec) -> ast.Expr:
         number = ast.Call("count", star=True, filter=there, over=running, span=at, name_span=at, over_span=at)
         found = _and(there, ast.Binary("=", number, count, span=at, op_span=at))
         return ast.Call("first_value", (value,), filter=found, over=spec, span=at, name_span=at, over_span=at)
-    if skips:
-        raise compile_error(
-            "CQ0501",
-            "NTH_VALUE with IGNORE NULLS in a frame that begins behind the first row is not supported",
-            at,
-            help="filter the rows in a derived table first, or write ROWS UNBOUNDED PRECEDING",
-        )
+    if skips or leaves_out(spec.frame):
+        listed = ast.Call("array_agg", (value,), nulls=node.nulls, over=spec, span=at, name_span=at, over_span=at)
+        return ast.Subscript(listed, count, span=at)
     ahead = ast.FrameBound("FOLLOWING", ast.NumberLiteral(str(int(count.text) - 1), span=at), span=at)
     later = replace(spec, frame=ast.Frame("ROWS", ahead, ahead, span=at))
     inner = ast.Call("first_value", (value,), over=later, span=at, name_span=at, over_span=at)
@@ -93,8 +89,8 @@ def _and(*conditions: ast.Expr | None) -> ast.Expr:
 
 
 def _from_the_first(spec: ast.WindowSpec) -> bool:
-    """Whether the frame begins with the first row of the partition."""
-    return spec.frame is None or spec.frame.start.kind == "UNBOUNDED PRECEDING"
+    """Whether the frame begins with the first row of the partition, and has all from there on."""
+    return spec.frame is None or (spec.frame.start.kind == "UNBOUNDED PRECEDING" and not leaves_out(spec.frame))
 
 
 def _is_running(spec: ast.WindowSpec) -> bool:

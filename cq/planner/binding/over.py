@@ -15,7 +15,7 @@ from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, O
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, Kind, Physical
 from cq.planner.binding.calls import OverCall, Rank
-from cq.planner.binding.frames import RUNNING_FRAME, Bounds, is_ranged
+from cq.planner.binding.frames import RUNNING_FRAME, Bounds, is_ranged, walks
 from cq.planner.binding.made import aggregate_call, column, compared, differ, integer
 from cq.planner.binding.scope import Hole, Room, holes_of
 from cq.planner.binding.sorting import closing_times, sorted_within
@@ -190,10 +190,12 @@ class _Rows:
             self._remember(span)
         aggregates = tuple(c for c in calls if isinstance(c, AggregateCall))
         assert len(aggregates) == len(calls), "only aggregates have frames"
+        peer = self._peer(partition, order, span) if bounds.rows and bounds.without_peers else None
         names = _names(self.node, [_name(c) for c in aggregates])
         self.node = Frames(
-            self.node, partition, time, aggregates, names, frame=frame, held=held, times=times, key=key, span=span
-        )
+            self.node, partition, time, aggregates, names, frame=frame, held=held, times=times, key=key,
+            walks=bounds.walks, peer=peer, span=span,
+        )  # fmt: skip
         if moves and not self.sorted:
             self.order = (partition, order)
 
@@ -206,8 +208,18 @@ class _Rows:
             return key, key.expr.type
         if bounds.unit == "RANGE" and len(order) == 1 and is_ranged(order[0].expr):
             return order[0], order[0].expr.type
+        return OrderKey(self._group(partition, order, span), False, True), None
+
+    def _peer(self, partition: tuple[Expr, ...], order: tuple[OrderKey, ...], span: Span) -> Expr:
+        """What is equal in the peers of a row alone, as a number of one word."""
+        first = order[0].expr
+        plain = len(order) == 1 and is_ranged(first) and not first.nullable
+        return first if plain or _time_of(self.node, order) is not None else self._group(partition, order, span)
+
+    def _group(self, partition: tuple[Expr, ...], order: tuple[OrderKey, ...], span: Span) -> Expr:
+        """A new column: the number of the row's peers among the values of the order, in which the rows are."""
         self.node, place = _ranked(self.node, partition, None, order, (), [Rank(True)], span)
-        return OrderKey(column(self.node, place), False, True), None
+        return column(self.node, place)
 
 
 def _over(
@@ -223,10 +235,13 @@ def _of_whole_partitions(
     """Each row beside aggregates of its partition, the last columns. arrived: as in _Rows."""
     times = closing_times(node, partition)
     aggregates = tuple(c for c in calls if isinstance(c, AggregateCall))
-    if not times or not all(c.function.slides and not c.distinct for c in aggregates):
+    if not times:
         return _beside_groups(node, arrived, partition, calls, span)
     names, frame = _names(node, [_name(c) for c in aggregates]), Frame(None, None, Unit.ROWS)
-    return Frames(node, partition, None, aggregates, names, frame=frame, held=True, times=times, span=span)
+    return Frames(
+        node, partition, None, aggregates, names, frame=frame, held=True, times=times,
+        walks=any(map(walks, aggregates)), span=span,
+    )  # fmt: skip
 
 
 def _beside_groups(

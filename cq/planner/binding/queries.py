@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -41,6 +41,11 @@ from cq.records import dataclass, field, replace
 
 class Names(Protocol):
     """What the statements of the file have given so far."""
+
+    @property
+    def keyed(self) -> Mapping[str, Callable[[ast.Join, Relation], Relation]]:
+        """What joins rows with those of a table with a key, as of then."""
+        ...
 
     def lookup(self, name: str, span: Span) -> Relation:
         """The stream or view of that name."""
@@ -265,6 +270,9 @@ class QueryBinder:
         left = with_windows(self.relation(node.left)) if before is None else before
         right = node.right
         if isinstance(right, ast.TableRef) and right.as_of is not None:
+            look_up = None if right.is_path or right.name in self.ctes else self.names.keyed.get(right.name)
+            if look_up is not None:
+                return look_up(node, left)
             return temporal_join(node, left, self.table(replace(right, as_of=None)), right.as_of, self.parameters)
         every = _always(node.on) and not node.using
         if isinstance(right, ast.Unnest) and node.kind in {"CROSS", "INNER", "LEFT"} and every:

@@ -4,7 +4,7 @@ from cq.planner.operators.aggregate import Aggregate
 from cq.planner.operators.asof_join import AsofJoin
 from cq.planner.operators.assign_windows import AssignWindows
 from cq.planner.operators.filter import Filter
-from cq.planner.operators.frames import Frame, Frames, Unit
+from cq.planner.operators.frames import Frame, Frames, Unit, Without
 from cq.planner.operators.interval_join import IntervalJoin
 from cq.planner.operators.join import Join
 from cq.planner.operators.late_rows import LateRows
@@ -47,4 +47,5 @@ __all__ = [
     "WindowAggregate",
     "WindowKind",
     "Windowed",
+    "Without",
 ]

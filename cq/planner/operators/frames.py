@@ -10,7 +10,7 @@ from cq.lang.schema import TimeAttribute
 from cq.planner.operators.over import OverCalls
 from cq.planner.operators.sort import OrderKey
 from cq.planner.plan.calls import AggregateCall, Change
-from cq.planner.plan.costs import FRAME_NS, PARTITION_NS, key_ns
+from cq.planner.plan.costs import FRAME_NS, PARTITION_NS, WALK_NS, key_ns
 from cq.planner.plan.node import Inputs, LogicalNode, StateBound, Text, operator
 from cq.records import dataclass, field, replace
 
@@ -23,6 +23,14 @@ class Unit(StrEnum):
     KEY = "key"
 
 
+class Without(StrEnum):
+    """Which rows of a frame are left out: the row itself, it and its peers, or its peers alone."""
+
+    ROW = "the row"
+    GROUP = "its peers"
+    TIES = "its other peers"
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """Rows from `start` to `end` of a row, both included: below 0 before it; None: no bound."""
@@ -30,15 +38,17 @@ class Frame:
     start: int | None
     end: int | None
     unit: Unit
+    without: Without | None = None
 
     @property
     def may_be_empty(self) -> bool:
         """Whether some frame has no row: the row itself is not in it."""
-        return (self.end is not None and self.end < 0) or (self.start is not None and self.start > 0)
+        outside = (self.end is not None and self.end < 0) or (self.start is not None and self.start > 0)
+        return outside or self.without in {Without.ROW, Without.GROUP}
 
     def __str__(self) -> str:
         first, last = "the first" if self.start is None else self.start, "the last" if self.end is None else self.end
-        return f"{self.unit} from {first} to {last}"
+        return f"{self.unit} from {first} to {last}{f' without {self.without}' if self.without is not None else ''}"
 
 
 ROW = Frame(0, 0, Unit.ROWS)
@@ -56,12 +66,17 @@ class Frames(OverCalls):
     held: all rows leave at the end of the input, or with `times` when the watermark is past that time, which is the
     same in all rows of a partition: partitions by their first arrival, each in its order.
     key: what the rows of a partition come sorted by, where the frame is a range of it: a number of one word.
+    walks: there are no states that are merged: whenever the frame has changed, its rows are added one after the other,
+    without those that the frame leaves out.
+    peer: in a frame of rows that leaves peers out, what is equal in peers alone: a number of one word, never NULL.
     """
 
     frame: Frame = field(default=ROW, kw_only=True)
     held: bool = field(default=False, kw_only=True)
     times: tuple[TimeAttribute, ...] = field(default=(), kw_only=True)
     key: OrderKey | None = field(default=None, kw_only=True)
+    walks: bool = field(default=False, kw_only=True)
+    peer: Expr | None = field(default=None, kw_only=True)
 
     @property
     def aggregates(self) -> tuple[AggregateCall, ...]:
@@ -102,23 +117,31 @@ class Frames(OverCalls):
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
         yield from super().expressions()
-        if self.key is not None:
-            yield self.key.expr, (0,)
+        for e in self._ordering:
+            yield e, (0,)
+
+    @property
+    def _ordering(self) -> tuple[Expr, ...]:
+        """The key and the peer, where there are any."""
+        key = (self.key.expr,) if self.key is not None else ()
+        return key if self.peer is None else (*key, self.peer)
 
     def map_expressions(self, change: Change) -> LogicalNode:
         changed = super().map_expressions(change)
         assert isinstance(changed, Frames)
-        return replace(changed, key=self.key.map(change) if self.key is not None else None)
+        return changed._with_ordering(change)
+
+    def _with_ordering(self, change: Change) -> Frames:
+        key = self.key.map(change) if self.key is not None else None
+        return replace(self, key=key, peer=change(self.peer) if self.peer is not None else None)
 
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
         (read,) = super().columns_read(needed)
-        key = columns_of(self.key.expr) if self.key is not None else set()
-        return (read | key | {t.column for t in self.times[:1]},)
+        return (read | columns_of(*self._ordering) | {t.column for t in self.times[:1]},)
 
     def _moved(self, places: Mapping[int, int]) -> Frames:
-        key = self.key.map(lambda e: remap(e, places)) if self.key is not None else None
         times = tuple(replace(t, column=places[t.column]) for t in self.times if t.column in places)
-        return replace(self, key=key, times=times)
+        return replace(self._with_ordering(lambda e: remap(e, places)), times=times)
 
     @property
     def closes(self) -> bool:
@@ -135,13 +158,15 @@ class Frames(OverCalls):
     def state(self) -> StateBound:
         if self.held:
             return StateBound("all rows" + (" of each open partition" if self.times else ""))
+        if self.frame.start is None and self.walks:
+            return StateBound("all rows of each partition", bounded=False)
         if self.frame.start is None:
             return StateBound("one entry a partition, and rows that wait", bounded=not self.partition)
         return StateBound("the rows of a frame for each partition", bounded=not self.partition)
 
     @property
     def cost_ns(self) -> int:
-        return PARTITION_NS + FRAME_NS + key_ns(self.partition)
+        return PARTITION_NS + (WALK_NS if self.walks else FRAME_NS) + key_ns(self.partition)
 
     def check(self) -> None:
         super().check()
@@ -149,18 +174,24 @@ class Frames(OverCalls):
         assert unit is not Unit.TIME or self.order is not None, "a range of no time"
         assert (unit is Unit.KEY) == (self.key is not None), "a range of no key"
         assert start is None or end is None or start <= end, "a frame that ends before it begins"
+        assert self.walks or self.frame.without is None, "rows left out of states that are merged"
+        assert self.walks or all(c.function.slides and not c.distinct for c in self.aggregates), "no states to merge"
+        ties = self.frame.without in {Without.GROUP, Without.TIES}
+        assert (self.peer is not None) == (ties and unit is Unit.ROWS), "peers that nothing tells"
         assert self.held or (end is not None and unit is not Unit.KEY), "a frame of rows that may come later"
         assert self.held or not self.times, "rows that are not kept"
         assert not self.held or self.times or self.input.bounded, "rows of an unbounded input are kept"
 
     def parameters(self, text: Text) -> tuple[object, ...]:
-        key = self.key.parameters(lambda e: text((0,), e)) if self.key is not None else ""
-        held = (self.held, key, *(text((0,), t) for t in self.times[:1]))
+        held = (self.held, self.walks, self._order_text(text), *(text((0,), t) for t in self.times[:1]))
         return (str(self.frame), *held, *super().parameters(text))
 
-    def meaning(self, column: int, text: Text) -> str:
+    def _order_text(self, text: Text) -> str:
         key = self.key.parameters(lambda e: text((0,), e)) if self.key is not None else ""
-        return f"{super().meaning(column, text)} {self.frame} {key}"
+        return key if self.peer is None else f"{key} {text((0,), self.peer)}"
+
+    def meaning(self, column: int, text: Text) -> str:
+        return f"{super().meaning(column, text)} {self.frame} {self._order_text(text)}"
 
     def _frame(self) -> str:
         return f" {self.frame}"

@@ -15,6 +15,7 @@ from cq.lang.types import Kind
 GROUP_NS = 6  # find a group, add to its aggregates
 DISTINCT_NS = 15  # more for each DISTINCT aggregate: a set of its own
 PARTITION_NS = 8  # find a partition, answer its calls
+WALK_NS = 400  # more where the rows of a frame are gone through for each row: of some dozen rows
 FRAME_NS = 20  # more where a frame slides: keep a row, let others go
 SORT_NS = 40  # keep a row, put it into its place at the end
 LOOK_UP_NS = 12  # find the version of a key, or replace it

@@ -1,12 +1,13 @@
-"""Frames: aggregates of the rows around each row of a partition, by two stacks."""
+"""Frames: aggregates of the rows around each row of a partition, by two stacks, or walking over the rows."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from cq.planner.operators import Frames, Unit
+from cq.planner.operators import Frame, Frames, Unit, Without
 from cq.reference.evaluate import Row, evaluator, keys_of
 from cq.reference.fold import Fold, fold
 from cq.reference.operator import NEVER, Clock, RowOperator, runs
@@ -28,6 +29,8 @@ class FramesRows(RowOperator):
         self._frame, self._behind = node.frame, node.behind_us
         self._by = node.key
         self._value = evaluator(node.key.expr) if node.key is not None else None
+        self._peer = evaluator(node.peer) if node.peer is not None else None
+        self._partition = Walk if node.walks else Stacks
         self._key = keys_of(node.partition) if node.partition else lambda row: ()
         self._folds = [fold(c) for c in node.aggregates]
         self._partitions: dict[Row, Partition] = {}
@@ -66,10 +69,10 @@ class FramesRows(RowOperator):
         return int(row[self._order.column]) + self._order.shift_us
 
     def _take(self, row: Row) -> None:
-        fresh = Partition(self._frame.start, self._frame.end, self._folds)
+        fresh = self._partition(self._frame, self._folds)
         partition = self._partitions.setdefault(self._key(row), fresh)
         place = self._place(row, partition)
-        partition.add(place, row)
+        partition.add(place, place if self._peer is None else self._peer(row), row)
         if self._behind is not None:
             self._inside.put(place[1] + self._behind, row)
             return
@@ -95,17 +98,86 @@ class FramesRows(RowOperator):
         return 0, ~int(value) if self._by.descending else int(value)
 
 
-class Partition:
-    """Its rows with their places: some wait behind the frame, some are in it. kept: the rows that have not left.
+class Partition(ABC):
+    """Its rows with their places. rows: how many there have been.  kept: those that have not left, where they wait."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.kept: deque[tuple[Place, Row]] = deque()
+
+    @abstractmethod
+    def add(self, place: Place, peer: object, row: Row) -> None:
+        """One more row, the last by place. peer: what is equal in its peers alone."""
+
+    @abstractmethod
+    def values(self, place: Place) -> Row:
+        """What the calls are beside the row of this place: the first that has not been asked for."""
+
+    def leave(self) -> Row:
+        """The first row that is kept, with its values."""
+        place, row = self.kept.popleft()
+        return (*row, *self.values(place))
+
+
+class Walk(Partition):
+    """All rows that may be in a frame: what each call sees of them, and whose peers they are."""
+
+    def __init__(self, frame: Frame, folds: Sequence[Fold]) -> None:
+        super().__init__()
+        self._frame, self._folds = frame, folds
+        self._rows: deque[tuple[Place, object, int, list[Row | None]]] = deque()
+        self._asked: deque[tuple[object, int]] = deque()
+        self._before: tuple[list[int], Row] = ([], ())
+
+    def add(self, place: Place, peer: object, row: Row) -> None:
+        self._rows.append((place, peer, self.rows, [f.values(row) for f in self._folds]))
+        self._asked.append((peer, self.rows))
+        self.rows += 1
+
+    def values(self, place: Place) -> Row:
+        peer, number = self._asked.popleft()
+        frame = self._frame
+        if frame.start is not None:
+            first = _from(place, frame.start)
+            while self._rows and self._rows[0][0] < first:
+                self._rows.popleft()
+        last = _from(place, frame.end) if frame.end is not None else None
+        inside = []
+        for there in self._rows:
+            if last is not None and there[0] > last:
+                break
+            if not _is_left_out(frame.without, there[2] == number, there[1] == peer):
+                inside.append(there)
+        numbers = [n for _, _, n, _ in inside]
+        if not self._before[1] or numbers != self._before[0]:
+            self._before = numbers, tuple([self._walked(i, f, inside) for i, f in enumerate(self._folds)])
+        return self._before[1]
+
+    def _walked(self, which: int, fold: Fold, inside: Sequence[tuple[Place, object, int, list[Row | None]]]) -> Any:
+        state = fold.zero
+        for _, _, number, values in inside:
+            seen = values[which]
+            if seen is not None:
+                state = fold.count(state, seen, number)
+        return fold.value(state)
+
+
+def _is_left_out(without: Without | None, same: bool, peers: bool) -> bool:
+    if without is None:
+        return False
+    return same if without is Without.ROW else peers and (without is Without.GROUP or not same)
+
+
+class Stacks(Partition):
+    """Some rows wait behind the frame, some are in it.
 
     Those in the frame are in two stacks: `front` has for each of its rows what the rows from there on add up to, the
     first row on top, `back` what all rows behind them do. Where a frame has no start nothing leaves it.
     """
 
-    def __init__(self, start: int | None, end: int | None, folds: Sequence[Fold]) -> None:
-        self.rows = 0
-        self.kept: deque[tuple[Place, Row]] = deque()
-        self._start, self._end, self._folds = start, end, folds
+    def __init__(self, frame: Frame, folds: Sequence[Fold]) -> None:
+        super().__init__()
+        self._start, self._end, self._folds = frame.start, frame.end, folds
         self._waiting: deque[tuple[Place, States]] = deque()
         self._places: deque[Place] = deque()
         self._zero = tuple(f.zero for f in folds)
@@ -113,18 +185,11 @@ class Partition:
         self._behind: list[States] = []
         self._back = self._zero
 
-    def add(self, place: Place, row: Row) -> None:
-        """One more row, the last by place."""
+    def add(self, place: Place, peer: object, row: Row) -> None:
         self._waiting.append((place, tuple([f.add(f.zero, row, self.rows) for f in self._folds])))
         self.rows += 1
 
-    def leave(self) -> Row:
-        """The first row that is kept, with its values."""
-        place, row = self.kept.popleft()
-        return (*row, *self.values(place))
-
     def values(self, place: Place) -> Row:
-        """What the calls are beside the row of this place; never one before that of an earlier call."""
         while self._waiting and (self._end is None or self._waiting[0][0] <= _from(place, self._end)):
             self._enter(*self._waiting.popleft())
         if self._start is not None:

@@ -12,6 +12,7 @@ from cq.runtime.base.ops import (
     f64_floor,
     f64_ln,
     f64_to_i64,
+    fill,
     i64_to_f64,
     ld_i64,
     ld_u8,
@@ -41,6 +42,7 @@ def sketch_add(table: int, slot: int, word: int) -> int:
     if ld_i64(slot, LIST_USED) == 0:
         if list_room(table, slot, REGISTERS) == 0:
             return 0
+        fill(list_items(table, slot), 0, REGISTERS)  # the room may have been used before
         st_i64(slot, LIST_USED, REGISTERS)
     mixed = wmul(word ^ shr_u(word, 33), FIRST_MIX)
     mixed = wmul(mixed ^ shr_u(mixed, 33), SECOND_MIX)

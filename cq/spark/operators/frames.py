@@ -1,9 +1,13 @@
-"""Frames: window functions over a frame of the partition's rows, by where they leave, by event time or by a key."""
+"""Frames: window functions over a frame of the partition's rows, by where they leave, by event time or by a key.
+
+Where rows are gone through, the frame is collected as a list, of which the elements that are not left out are the rows
+of a GROUP BY.
+"""
 
 from __future__ import annotations
 
 from cq.lang.types import Kind
-from cq.planner.operators import Frame, Frames, OrderKey, Unit
+from cq.planner.operators import Frame, Frames, OrderKey, Unit, Without
 from cq.spark.context import Context, aggregate, argument, lowers, released, timed
 from cq.spark.operators.over import POSITION
 from cq.spark.position import END, Lowered, Rows, event_time, micros, plus
@@ -16,6 +20,7 @@ def lower_frames(node: Frames, inputs: tuple[Rows, ...], context: Context) -> Lo
     keys = [f"{context.text(p, columns)} as _k{i}" for i, p in enumerate(node.partition)]
     arguments = [f"{argument(c, columns, context)} as _a{i}" for i, c in enumerate(node.aggregates)]
     places = [f"{_place(node, columns, context)} as _p"] if node.frame.unit is not Unit.ROWS else []
+    places += [f"{context.text(node.peer, columns)} as _q"] if node.peer is not None else []
     more = ", ".join((*columns, *keys, *arguments, *places))
     if node.times:
         late, below = False, f"select {more}, _u, _w, _s, _o\n  from {timed(rows, node.times[0], context)}"
@@ -25,14 +30,45 @@ def lower_frames(node: Frames, inputs: tuple[Rows, ...], context: Context) -> Lo
         late, below = False, released(rows, node.order, more, context)
     within = f"partition by {', '.join(f'_k{i}' for i in range(len(keys)))} " if keys else ""
     over = f" over ({within}order by {_order(node.frame, node.key)} {_between(node.frame)})"
-    calls = [aggregate(c, f"_a{i}", over, POSITION) for i, c in enumerate(node.aggregates)]
-    added = ",\n         ".join(f"{text} as c{i}" for i, text in enumerate(calls, rows.width))
     step = context.step("in_order", below)
     if node.keeps_rows:
         late = False
         step = context.step("kept", f"select *,\n         {_kept(node, within)}\n  from {step}")
     own = "".join(f"{c}, " for c in columns)
+    if node.walks:
+        listed = f"select *, row_number() over ({within}order by _w, _s, _o) as _n\n  from {step}"
+        return _walked(node, rows, context.step("numbered", listed), over, late, context)
+    calls = [aggregate(c, f"_a{i}", over, POSITION) for i, c in enumerate(node.aggregates)]
+    added = ",\n         ".join(f"{text} as c{i}" for i, text in enumerate(calls, rows.width))
     return Lowered(f"select {own}{_position(node, late)},\n         {added}\n  from {step}", late)
+
+
+def _walked(node: Frames, rows: Rows, step: str, over: str, late: bool, context: Context) -> Lowered:
+    """Frames as lists, of which the rows that are not left out are grouped by the row whose frame it is."""
+    told = [c for c, there in (("_p", node.frame.unit is not Unit.ROWS), ("_q", node.peer is not None)) if there]
+    members = ", ".join((*(f"_a{i}" for i in range(len(node.aggregates))), "_n", *told, f"{POSITION} as _at"))
+    own = "".join(f"{c}, " for c in rows.columns)
+    more = ", ".join(("_n", *told))
+    collected = f"collect_list(struct({members})){over} as _f"
+    lists = context.step("lists", f"select {own}{_position(node, late)}, {more},\n         {collected}\n  from {step}")
+    frame = "_f" if node.frame.without is None else f"filter(_f, f -> not ({_left_out(node, told)}))"
+    position = "_w, _s, _o, _late" if late else "_w, _s, _o"
+    each = context.step("each", f"select {own}{position}, explode_outer({frame}) as _e\n  from {lists}")
+    kept = "".join(f"first({c}) as {c}, " for c in rows.columns)
+    shown = "_w, _s, _o, first(_late) as _late" if late else position
+    calls = [aggregate(c, f"_e._a{i}", position="_e._at") for i, c in enumerate(node.aggregates)]
+    added = ",\n         ".join(f"{text} as c{i}" for i, text in enumerate(calls, rows.width))
+    return Lowered(f"select {kept}{shown},\n         {added}\n  from {each}\n  group by _w, _s, _o", late)
+
+
+def _left_out(node: Frames, told: list[str]) -> str:
+    """Whether the row f is left out."""
+    same = "f._n = _n"
+    if node.frame.without is Without.ROW:
+        return same
+    (peer,) = told
+    peers = f"f.{peer} <=> {peer}"
+    return peers if node.frame.without is Without.GROUP else f"{peers} and {same.replace('=', '<>')}"
 
 
 def _kept(node: Frames, within: str) -> str:

@@ -1,0 +1,213 @@
+"""Triggers and look-ups that share tables, as one operator: where their events and rows are in its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from cq.errors import NOWHERE
+from cq.lang.expressions import Column, Expr, Literal, columns_of, conjunction, remap
+from cq.lang.types import BIGINT, TIMESTAMP
+from cq.planner.binding.made import column, compared, integer
+from cq.planner.binding.triggers import BoundTrigger
+from cq.planner.operators import Filter, Project, Trigger, UnionAll
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.transactions import (
+    Access,
+    Delete,
+    Each,
+    Emit,
+    Insert,
+    KeyedTable,
+    Local,
+    Program,
+    Read,
+    Set,
+    Step,
+    Update,
+    every,
+    rebuilt,
+    width_of,
+)
+from cq.records import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Triggers as one operator. maps: for each of them where the columns of its stream are in the operator's events.
+
+    loose: whether all columns of events but times count as ones that may be NULL, as they do where there are several
+    streams.
+    """
+
+    triggers: tuple[BoundTrigger, ...]
+    tables: tuple[str, ...]
+    node: Trigger
+    maps: tuple[tuple[int, ...], ...]
+    loose: bool
+
+    @staticmethod
+    def of(triggers: tuple[BoundTrigger, ...], tables: dict[str, KeyedTable], contents: bool, loose: bool) -> Joint:
+        streams = list({id(t.stream): t.stream for t in triggers}.values())
+        events, maps = _events(streams, {id(t.stream) for t in triggers if t.program.strict})
+        names = tuple(tables)
+        accesses: list[Access | Local] = []
+        programs: list[Program] = []
+        end = len(events.schema)
+        for t in triggers:
+            own = len(t.stream.schema)
+            place = _mover(maps[id(t.stream)], own, end)
+            programs.append(_renumbered(t.program.map(place), len(accesses)))
+            for a in t.accesses:
+                if isinstance(a, Access):
+                    accesses.append(Access(names.index(t.tables[a.table]), tuple(map(place, a.key))))
+                else:
+                    accesses.append(a)
+                end += width_of(accesses[-1], [*tables.values()])
+            if len(streams) > 1:
+                programs[-1] = _only_of(programs[-1], streams.index(t.stream))
+        node = Trigger(
+            events, tuple(tables.values()), tuple(accesses), tuple(programs), contents, span=triggers[0].span
+        )  # fmt: skip
+        return Joint(triggers, names, node, tuple(maps[id(t.stream)] for t in triggers), loose)
+
+    def emitted(self, trigger: BoundTrigger) -> Project:
+        """What the trigger emits; where it selects nothing, the events that it accepts."""
+        number = self._number(trigger)
+        node = self._rows(2 * number)
+        if not trigger.program.outputs:
+            return self._event(number, node, None)
+        first = self._first_output(number)
+        exprs = [self._plain(number, c) or column(node, first + c) for c in range(len(trigger.program.outputs))]
+        names = tuple(f.name for f in trigger.program.outputs)
+        return Project(node, tuple(exprs), names, span=trigger.span)
+
+    def rejected(self, trigger: BoundTrigger) -> Project:
+        """The events that the trigger rejects, with the reason."""
+        number = self._number(trigger)
+        node = self._rows(2 * number + 1)
+        return self._event(number, node, column(node, self.node.width + 1))
+
+    def found(self, look_up: BoundTrigger, width: int) -> Project:
+        """The rows that look something up, of so many columns, each beside the row that it finds."""
+        number = self._number(look_up)
+        node = self._rows(2 * number)
+        places = [*self.maps[number][:width], *range(self._first_output(number), len(node.schema))]
+        kept = places[: width + len(look_up.program.outputs)]
+        names = (*look_up.stream.schema.names[:width], *(f.name for f in look_up.program.outputs))
+        return Project(node, tuple(map(self._column, kept)), names, span=look_up.span)
+
+    def kept(self, table: str) -> Project:
+        """The rows of a table in the end."""
+        number = self.tables.index(table)
+        own = self.node.tables[number]
+        start = 1 + sum(len(t.fields) for t in self.node.tables[:number])
+        node = self._rows(number)
+        exprs = tuple(column(node, start + n) for n in range(len(own.fields)))
+        return Project(node, exprs, tuple(f.name for f in own.fields), span=own.span)
+
+    def _number(self, trigger: BoundTrigger) -> int:
+        return next(n for n, t in enumerate(self.triggers) if t is trigger)
+
+    def _rows(self, which: int) -> LogicalNode:
+        """The rows of one kind."""
+        kind = column(self.node, 0 if self.node.contents else self.node.width)
+        return Filter(self.node, compared("=", kind, integer(which), self.node.span), span=self.node.span)
+
+    def _event(self, number: int, node: LogicalNode, reason: Expr | None) -> Project:
+        """The columns of the trigger's stream again, with the reason if there is one behind them."""
+        names = list(self.triggers[number].stream.schema.names)
+        exprs: list[Expr] = [self._column(c) for c in self.maps[number]]
+        if reason is not None:
+            exprs.append(reason)
+            names.append(_free("reason", names))
+        return Project(node, tuple(exprs), tuple(names), span=node.span)
+
+    def _first_output(self, number: int) -> int:
+        """Where the columns that a program emits begin."""
+        before = sum(len(p.outputs) for p in self.node.programs[:number])
+        return self.node.width + 2 + before
+
+    def _plain(self, number: int, output: int) -> Expr | None:
+        """The column of the event that an output is in every row; None for any other value."""
+        steps = every(self.node.programs[number].steps)
+        values = {s.values[output] for s in steps if isinstance(s, Emit)}
+        (value, *more) = values
+        if more or not isinstance(value, Column) or value.index >= self.node.width:
+            return None
+        return self._column(value.index)
+
+    def _column(self, place: int) -> Column:
+        """A column of the operator."""
+        found = column(self.node, place)
+        may_be_null = self.loose and self.node.schema.time_of(place) is None
+        return replace(found, nullable=True) if may_be_null else found
+
+
+def _events(streams: Sequence[LogicalNode], filling: set[int]) -> tuple[LogicalNode, dict[int, tuple[int, ...]]]:
+    """The rows of all streams as one: that of a single stream; else which it is from, the time if all have one, and the
+    columns of all streams, those of others NULL.
+
+    filling: by id, what fills tables: it has no time, and its rows leave none that somebody could ask for it.
+    """
+    if len(streams) == 1:
+        (only,) = streams
+        return only, {id(only): tuple(range(len(only.schema)))}
+    timed = all(s.schema.times for s in streams if id(s) not in filling)
+    first = 2 if timed else 1
+    branches, maps = [], {}
+    start = first
+    for number, stream in enumerate(streams):
+        own = timed and id(stream) not in filling
+        time = stream.schema.times[0].column if own else -1
+        exprs: list[Expr] = [Literal(BIGINT, False, number)]
+        exprs += [column(stream, time) if own else Literal(TIMESTAMP, False, 0)] if timed else []
+        names = ["stream", "time"][:first]
+        for n, other in enumerate(streams):
+            for c, f in enumerate(other.schema.fields):
+                exprs.append(column(stream, c) if n == number else Literal(f.type, True, None))
+                names.append(f"{f.name}{n}")
+        places = [start + c for c in range(len(stream.schema))]
+        if own:
+            places[time] = 1
+        maps[id(stream)] = tuple(places)
+        at = 1 if timed and not own else None
+        branches.append(Project(stream, tuple(exprs), tuple(names), at, span=stream.span))
+        start += len(stream.schema)
+    return UnionAll(tuple(branches)), maps
+
+
+def _mover(places: tuple[int, ...], own: int, end: int) -> Callable[[Expr], Expr]:
+    """From the frame of a trigger of its own to that of all."""
+
+    def place(e: Expr) -> Expr:
+        return remap(e, {c: places[c] if c < own else end + c - own for c in columns_of(e)})
+
+    return place
+
+
+def _renumbered(program: Program, first: int) -> Program:
+    """The program where its accesses and locals are counted from another one on."""
+
+    def one(step: Step) -> Step:
+        if isinstance(step, Read | Insert | Update | Delete):
+            return replace(step, access=step.access + first)
+        if isinstance(step, Set | Each):
+            return replace(step, local=step.local + first)
+        return step
+
+    return replace(program, steps=rebuilt(program.steps, one))
+
+
+def _only_of(program: Program, stream: int) -> Program:
+    """The program for events of one stream."""
+    of = compared("=", Column(BIGINT, False, 0, "stream"), integer(stream), NOWHERE)
+    return replace(program, when=of if program.when is None else conjunction((of, program.when)))
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """The name, or one like it that no column has."""
+    number = 1
+    while name in taken:
+        number += 1
+        name = f"reason_{number}"
+    return name

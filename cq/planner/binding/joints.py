@@ -1,0 +1,136 @@
+"""What queries read of triggers and tables, until the whole file is known: one operator for all that share tables.
+
+The first query that reads a trigger does not know what later ones look up in its tables, and a view that nobody reads
+asks for nothing. So a query is bound over a stand-in, which has the columns of what it reads; when a plan is whole,
+the operator of each group is made for what is read in it, and its rows take the places of the stand-ins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from cq.errors import compile_error
+from cq.planner.binding.joint import Joint
+from cq.planner.binding.triggers import BoundTrigger
+from cq.planner.operators import Project
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import LogicalNode, topological
+from cq.planner.plan.transactions import KeyedTable
+from cq.records import dataclass, field, replace
+
+Rows: TypeAlias = Callable[[Joint], Project]
+"""What is read of the operator."""
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Triggers that share tables, themselves or through others.
+
+    looked_up: whether queries look something up in these tables.  look_ups: those bound so far.
+    """
+
+    triggers: tuple[BoundTrigger, ...]
+    tables: dict[str, KeyedTable]
+    looked_up: bool
+    look_ups: list[BoundTrigger] = field(default_factory=list)
+
+    def joint(self, look_ups: Sequence[BoundTrigger], contents: bool) -> Joint:
+        return Joint.of((*self.triggers, *look_ups), self.tables, contents, self.looked_up)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """Rows that queries read. stands: for them, over an operator of the triggers and this look-up alone."""
+
+    group: Group
+    look_up: BoundTrigger | None
+    contents: bool
+    rows: Rows
+    stands: Project
+
+
+@dataclass(slots=True)
+class Joints:
+    """All that queries of a file read of triggers and tables, by the id of what stands for it."""
+
+    asked: dict[int, Asked] = field(default_factory=dict)
+
+    def ask(self, group: Group, rows: Rows, look_up: BoundTrigger | None = None, contents: bool = False) -> LogicalNode:
+        """What stands for these rows."""
+        look_ups = () if look_up is None else (look_up,)
+        stands = rows(group.joint(look_ups, contents))
+        self.asked[id(stands)] = Asked(group, look_up, contents, rows, stands)
+        group.look_ups += look_ups
+        return stands
+
+    def leads(self, node: LogicalNode, group: Group) -> bool:
+        """Whether rows of the node are made of those of the group's operator."""
+        seen: list[Group] = []
+        todo = [node]
+        while todo:
+            for n in topological([todo.pop()]):
+                found = self.asked.get(id(n))
+                if found is not None and found.group not in seen:
+                    seen.append(found.group)
+                    todo += [t.stream for t in found.group.look_ups]
+        return group in seen
+
+    def settled(
+        self, plan: LogicalPlan, called: Sequence[tuple[LogicalNode, str]]
+    ) -> tuple[LogicalPlan, list[tuple[LogicalNode, str]]]:
+        """The plan with operators in the places of what stands for them, and what the text calls its rows."""
+        if not self.asked:
+            return plan, list(called)
+        settling = _Settling([self.asked[id(n)] for n in plan.nodes() if id(n) in self.asked], self.asked)
+        outputs = tuple(replace(o, node=settling.node(o.node)) for o in plan.outputs)
+        return LogicalPlan(outputs), [(settling.done.get(id(n), n), name) for n, name in called]
+
+
+@dataclass(slots=True)
+class _Settling:
+    """One plan. read: what it reads.  done: by the id of a node, the one in its place."""
+
+    read: list[Asked]
+    asked: dict[int, Asked]
+    joints: dict[tuple[int, bool], Joint] = field(default_factory=dict)
+    done: dict[int, LogicalNode] = field(default_factory=dict)
+
+    def node(self, root: LogicalNode) -> LogicalNode:
+        for n in topological([root]):
+            if id(n) not in self.done:
+                found = self.asked.get(id(n))
+                inputs = [self.done[id(i)] for i in n.inputs]
+                same = all(a is b for a, b in zip(inputs, n.inputs, strict=True))
+                self.done[id(n)] = self.rows(found) if found else n if same else n.with_inputs(inputs)
+        return self.done[id(root)]
+
+    def rows(self, asked: Asked) -> LogicalNode:
+        """They have the columns and the times of what stood for them. CQ0502 where others take the times away."""
+        made = asked.rows(self.joint(asked))
+        if made.schema.times != asked.stands.schema.times:
+            at = next(t for t in reversed(asked.group.look_ups))
+            raise compile_error(
+                "CQ0502",
+                f"rows of {at.relation} and events of triggers on its tables have no event time in common",
+                at.span,
+                help="look it up in a trigger: CREATE TRIGGER l AFTER INSERT ON s SELECT new.k, (SELECT x FROM t …)",
+            )
+        return made
+
+    def joint(self, asked: Asked) -> Joint:
+        """The operator of a group, for all that the plan reads of it."""
+        group = asked.group
+        key = (id(group), asked.contents)
+        if key not in self.joints:
+            wanted = [a.look_up for a in self.read if a.group is group and a.contents == asked.contents]
+            look_ups = [w for w in wanted if w is not None]
+            joint = Group(tuple(map(self.over, group.triggers)), group.tables, group.looked_up).joint(
+                [self.over(t) for t in look_ups], asked.contents
+            )
+            self.joints[key] = replace(joint, triggers=(*group.triggers, *look_ups))
+        return self.joints[key]
+
+    def over(self, trigger: BoundTrigger) -> BoundTrigger:
+        """The trigger on the stream that is in the place of its own."""
+        return replace(trigger, stream=self.node(trigger.stream))
