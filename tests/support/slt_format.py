@@ -114,10 +114,15 @@ def read_cases(path: Path) -> list[SltCase]:
             _close_header(cases[-1], name)
     shared, *cases = cases
     for case in cases:
-        named = [n for n in shared.streams if re.search(rf"\b{n}\b", case.query)]
+        named = [n for n, head in shared.streams.items() if re.search(rf"\b({_names(n, head)})\b", case.query)]
         case.streams = {n: shared.streams[n] for n in named} | case.streams
         case.data = {n: shared.data[n] for n in named} | case.data
     return cases
+
+
+def _names(stream: str, head: str) -> str:
+    """The stream and that of its late rows, as a pattern."""
+    return "|".join([stream, *re.findall(r"'stream:(\w+)'", head)])
 
 
 def _close_header(case: SltCase, name: str) -> None:
