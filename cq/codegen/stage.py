@@ -18,16 +18,16 @@ from cq.codegen.moving import write_moving
 from cq.codegen.operators.chains import write_chains
 from cq.codegen.ports import column_specs
 from cq.codegen.scan import computed_times, due_words, write_lanes, write_rows, write_times
+from cq.codegen.state.gathered import gathers
 from cq.codegen.writer import expr
 from cq.lang.expressions import walk
-from cq.lang.types import Kind
 from cq.planner.physical import stages as planned
 from cq.planner.physical.branches import Branch, sees, turns
 from cq.planner.physical.chains import transactions_of
 from cq.planner.physical.classify import stateless_prefix
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
-from cq.planner.plan.user_calls import user_folds
+from cq.planner.plan.user_calls import aggregate_calls, user_folds
 from cq.records import dataclass, replace
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
@@ -156,8 +156,8 @@ def _write_closers(stage: StagePlan) -> None:
 def _uses_step_bytes(plan: LogicalPlan) -> bool:
     """Whether some expression takes bytes that live for one step."""
     for node in plan.nodes():
-        if node.input_keys is not None and any(f.type.kind is Kind.ARRAY for f in node.schema.fields):
-            return True  # ARRAY_AGG makes them
+        if any(map(gathers, aggregate_calls(node))):
+            return True
         copies = node.inputs and COPIES_TEXT[node.operator]
         if copies(node) if callable(copies) else copies:
             return True
