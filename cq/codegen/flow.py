@@ -39,6 +39,7 @@ class StagePlan:
     final: bool  # the ports are sinks
     waits: bool  # rows can arrive before the watermark reaches their time
     collects: bool = False  # its windows' panes were filled by several workers
+    chained: frozenset[int] = frozenset()  # ids of operators whose transactions are evaluated before the kernel
     writer: Writer = field(default_factory=Writer)
     constants: Constants = field(default_factory=Constants)
     sites: Sites = field(default_factory=Sites)
@@ -124,6 +125,7 @@ class StagePlan:
 NODE, START, ARRIVAL = abi.STATE_ERROR_NODE, abi.STATE_ERROR_START, abi.STATE_ERROR_ARRIVAL
 GROUP, ENTRY, TABLE = abi.STATE_ERROR_GROUP, abi.STATE_ERROR_ENTRY, abi.STATE_ERROR_TABLE
 LAST_STRING_WORD = 62  # of an entry: where its strings and arrivals are is a word of bits each (TABLE_STRINGS)
+CHAINED = "chains"  # what consumes the events whose transactions are evaluated before
 FATAL = Word(2, "FATAL")  # "late" of a late row whose source says late = 'fail'
 
 
@@ -333,6 +335,7 @@ class Flow:
                 if reader.span.line:
                     self.writer.line(reader.span.line, reader.operator)
                 name = "gather" if id(reader) in self.stage.gathered else reader.operator
+                name = CHAINED if id(reader) in self.stage.chained else name
                 CONSUME[name](self, reader, port, row)
         self.group = group
 

@@ -318,6 +318,15 @@ def decides_lane(schema: Schema, key: Expr) -> bool:
     return not failures and all(n.id != "state" for n in ast.walk(writer.functions[-1]) if isinstance(n, ast.Name))
 
 
+def needs_no_state(schema: Schema, e: Expr) -> bool:
+    """Whether workers may compute the expression at the same time: with no memory but that of the row."""
+    writer = Writer()
+    scope = Scope(writer, Constants(), Sites(), lambda code, site: None)
+    with writer.function("alone", ("batch", "constants")):
+        emit(scope, source_row(scope, schema, {}, 0, ast.Name("i", ast.Load())), e)
+    return all(n.id != "state" for n in ast.walk(writer.functions[-1]) if isinstance(n, ast.Name))
+
+
 def _cannot_fail(code: ErrorCode, site: int) -> None:
     raise AssertionError("a key that needs the state decides a lane")
 

@@ -15,17 +15,19 @@ from cq.codegen import gather, operators
 from cq.codegen.expressions.user import takes_step_bytes
 from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, StagePlan
 from cq.codegen.moving import write_moving
+from cq.codegen.operators.chains import write_chains
 from cq.codegen.ports import column_specs
 from cq.codegen.scan import computed_times, due_words, write_lanes, write_rows, write_times
+from cq.codegen.state.gathered import gathers
 from cq.codegen.writer import expr
 from cq.lang.expressions import walk
-from cq.lang.types import Kind
 from cq.planner.physical import stages as planned
 from cq.planner.physical.branches import Branch, sees, turns
+from cq.planner.physical.chains import transactions_of
 from cq.planner.physical.classify import stateless_prefix
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
-from cq.planner.plan.user_calls import user_folds
+from cq.planner.plan.user_calls import aggregate_calls, user_folds
 from cq.records import dataclass, replace
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
@@ -65,12 +67,8 @@ def write_stage(
     plan = spec.plan
     fills = spec.way is Way.PARTIAL
     ports = EVENTS_ONLY if fills else tuple(_port(o) for o in plan.outputs)
-    stage = StagePlan(plan, ports, spec.way is Way.LANES, spec.final, spec.waits, spec.collects)
-    stage.uses_step_bytes = _uses_step_bytes(plan)
-    stage.gathered = {id(n): n for n in spec.gathered}
-    _write_failed(stage)
+    stage = _begun(spec, ports)
     stage.passes_watermarks = passes_watermarks
-    stage.instants = spec.instants
     inputs = spec.leaves
     for port, leaf in enumerate(inputs):
         if leaf.source is None:  # rows of a stage have the columns its plan says; of a source, those that are read
@@ -88,6 +86,7 @@ def write_stage(
     _write_serve(stage)
     _write_kernel(stage, loops, finishers)
     lanes = _lanes(stage, spec, inputs) if spec.branches else None
+    chains = write_chains(stage, inputs[0]) if stage.chained else None
     times = [write_times(stage, source, port) for port, source in computed.items()]
     made = Stage(
         name=spec.name,
@@ -103,6 +102,7 @@ def write_stage(
         user_calls=tuple(UserCall(word, f) for f, word in stage.constants.user_functions.items()),
         groups=tuple(stage.groups),
         lanes=lanes,
+        chains=chains,
         time_entries=tuple(times),
         passes_watermarks=passes_watermarks,
         counters=tuple(stage.counters.values()),
@@ -110,6 +110,18 @@ def write_stage(
     )
     watermarks = bool(stage.due) or passes_watermarks
     return WrittenStage(made, tuple(dict.fromkeys(stage.grids)), watermarks, stage.columns)
+
+
+def _begun(spec: planned.Stage, ports: tuple[PortSpec, ...]) -> StagePlan:
+    """What the functions of a stage share, before any but the one that notes failures."""
+    stage = StagePlan(spec.plan, ports, spec.way is Way.LANES, spec.final, spec.waits, spec.collects)
+    stage.uses_step_bytes = _uses_step_bytes(spec.plan)
+    stage.gathered = {id(n): n for n in spec.gathered}
+    if spec.way is Way.CHAINS:
+        stage.chained = frozenset(id(n) for n in transactions_of(spec.plan))
+    _write_failed(stage)
+    stage.instants = spec.instants
+    return stage
 
 
 def _lanes(stage: StagePlan, spec: planned.Stage, inputs: tuple[LogicalNode, ...]) -> Lanes:
@@ -144,8 +156,8 @@ def _write_closers(stage: StagePlan) -> None:
 def _uses_step_bytes(plan: LogicalPlan) -> bool:
     """Whether some expression takes bytes that live for one step."""
     for node in plan.nodes():
-        if node.input_keys is not None and any(f.type.kind is Kind.ARRAY for f in node.schema.fields):
-            return True  # ARRAY_AGG makes them
+        if any(map(gathers, aggregate_calls(node))):
+            return True
         copies = node.inputs and COPIES_TEXT[node.operator]
         if copies(node) if callable(copies) else copies:
             return True

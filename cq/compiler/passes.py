@@ -17,6 +17,7 @@ from cq.connectors.access import Access, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
 from cq.records import dataclass, field, replace
+from cq.ways import SCHEMES
 
 if TYPE_CHECKING:
     from cq.grammar.ast import Script
@@ -37,7 +38,8 @@ MAX_TEXT_BYTES = 1 << 20  # of a query file (`cq limits`)
 class Request:
     """A query text and everything its compilation depends on. settings: override what the text SETs.
 
-    counting: kernels count the rows of every operator.  functions: the user's own that the text may call.
+    counting: kernels count the rows of every operator.  in_chains: transactions run in chains where they can.
+    functions: the user's own that the text may call.
     """
 
     source: SourceText
@@ -45,6 +47,7 @@ class Request:
     variables: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, int] = field(default_factory=dict)
     workers: int = 1
+    in_chains: bool = False
     counting: bool = False
     functions: tuple[UserFunction | UserFold, ...] = ()
 
@@ -119,11 +122,12 @@ def _place(request: Request, plan: LogicalPlan) -> tuple[PhysicalPlan, ...]:
     if not plan.outputs:
         help = ("add a SELECT, or an INSERT INTO a sink",)
         raise UsageError(Diagnostic("CQ0606", "the query has no output", help=help))
-    from cq.codegen.scan import decides_lane
+    from cq.codegen.scan import decides_lane, needs_no_state
     from cq.planner.physical.choose import choose
     from cq.planner.physical.stages import verify
 
-    return tuple(verify(part) for part in choose(plan, request.workers, decides_lane))
+    in_chains = needs_no_state if request.in_chains else None
+    return tuple(verify(part) for part in choose(plan, request.workers, decides_lane, in_chains))
 
 
 def _emit(request: Request, parts: tuple[PhysicalPlan, ...]) -> tuple[Job, ...]:
@@ -216,10 +220,16 @@ class Compiled:
     def for_workers(self, workers: int) -> Compiled:
         """The same query, on its way to a Job for so many workers, once; passes that do not depend on it are kept."""
         if workers not in self._by_workers:
-            other = Compiled(replace(self.request, workers=workers))
+            other = Compiled(self._request_for(workers))
             other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
             self._by_workers[workers] = other
         return self._by_workers[workers]
+
+    def _request_for(self, workers: int) -> Request:
+        from cq.planner.binding.settings import TRANSACTIONS
+
+        in_chains = SCHEMES[self.setting(TRANSACTIONS, 0)] == "chains"
+        return replace(self.request, workers=workers, in_chains=in_chains)
 
     def counting(self) -> Compiled:
         """The same query, with kernels that count the rows of every operator."""
@@ -234,7 +244,7 @@ class Compiled:
         own = {n: self.after(n) for n in ("parse", "bind")}
         self._done = {**earlier._done, **own}
         for workers, other in list(earlier._by_workers.items()):
-            again = Compiled(replace(self.request, workers=workers))
+            again = Compiled(self._request_for(workers))
             again._done = {**other._done, **own}
             self._by_workers[workers] = again
 

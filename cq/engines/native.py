@@ -19,14 +19,14 @@ from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, Sour
 from cq.lang import error_places
 from cq.lang.types import MAX_DECIMAL_DIGITS, to_arrow
 from cq.lang.value_text import size_text
-from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, NO_MEMORY_LIMIT
+from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, NO_MEMORY_LIMIT, PUNCTUATION, PUNCTUATION_EVENTS
 from cq.records import dataclass, field
 from cq.runtime.engine.clock import Fault
 from cq.runtime.engine.engine import BATCH_ROWS, SILENCE, Engine, Silence
 from cq.runtime.engine.failure import EngineFailure
 from cq.runtime.layout.abi import ERROR_CODES, STATE_LATE_ROWS, ErrorCode
 from cq.runtime.layout.job import Job, Site, SourceSpec
-from cq.ways import HEURISTICS
+from cq.ways import HEURISTICS, Way
 
 if TYPE_CHECKING:
     from cq.compiler.passes import Compiled
@@ -79,6 +79,13 @@ def memory_limit(compiled: Compiled, options: RunOptions) -> int | None:
     return None if asked == NO_MEMORY_LIMIT else asked
 
 
+def ticket_rows(compiled: Compiled, job: Job, batch_rows: int) -> int:
+    """The most rows of a ticket: where transactions run in chains, a ticket is what is run together."""
+    if all(stage.way is not Way.CHAINS for stage in job.stages):
+        return batch_rows
+    return min(batch_rows, compiled.setting(PUNCTUATION, PUNCTUATION_EVENTS))
+
+
 class Part:
     """One job of a query on an engine of its own. What shares no source is apart: most queries have one part."""
 
@@ -95,7 +102,7 @@ class Part:
         self.engine = Engine(
             job,
             threads=options.threads,
-            batch_rows=options.batch_rows,
+            batch_rows=ticket_rows(compiled, job, options.batch_rows),
             heuristic=HEURISTICS[compiled.setting(HEURISTIC, 0)],
             memory_limit=options.memory_limit,
             schemas=schemas,

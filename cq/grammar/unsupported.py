@@ -176,13 +176,9 @@ _LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE,
 ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["stdev", "std"], "write STDDEV(x)"),
     "var": "write VARIANCE(x)",
-    **dict.fromkeys(
-        ["percentile_approx", "approx_percentile", "approx_quantile"], "write QUANTILE_CONT(x, 0.9), which is exact"
-    ),
     **dict.fromkeys(["collect_list", "collect"], "write ARRAY_AGG(x) FILTER (WHERE x IS NOT NULL)"),
     "collect_set": "write ARRAY_AGG(DISTINCT x) FILTER (WHERE x IS NOT NULL)",
     "topk": "write ARRAY_SLICE(ARRAY_AGG(x ORDER BY x DESC), 1, 3)",
-    "histogram": "group by the value and write COUNT(*); MODE(x) is the most frequent value",
     "earliest_by_offset": "write FIRST(x IGNORE NULLS)",
     "latest_by_offset": "write LAST(x IGNORE NULLS)",
     "total": "write SUM(x)",

@@ -191,8 +191,9 @@ def test_types_of_results(name: str, type_: DataType, returns: DataType) -> None
         ("sum", [], "CQ0302"),
         ("min", [array(VARCHAR)], "CQ0302"),
         ("count", [BIGINT, BIGINT], "CQ0302"),
-        ("mode", [VARCHAR], "CQ0302"),
-        ("histogram", [BIGINT], "CQ0205"),
+        ("mode", [array(VARCHAR)], "CQ0302"),
+        ("histogram", [DOUBLE], "CQ0302"),
+        ("histograms", [BIGINT], "CQ0205"),
     ],
 )
 def test_what_is_not_taken_is_refused_with_a_code(name: str, types: list[DataType], code: str) -> None:

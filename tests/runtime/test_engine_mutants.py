@@ -15,7 +15,39 @@ SCHEDULES = "of_one_worker and 4-tumble"
 BRANCHES = ("test_chains.py",)
 BRANCHED = "branches_interpreted"
 
+CHAINS, CHAINED = "cq.runtime.engine.ways.chains", "cq.runtime.flow.chained"
+MOVES, MOVED = ("test_engine_schedules.py",), "of_chains"
+
 MUTANTS = {
+    "a phase of chains begins before a share of the last one is done": Mutant(
+        CHAINS, "ld_i64(chains, CHAINS_COUNT) - 1:", "ld_i64(chains, CHAINS_COUNT) - 2:", MOVES, MOVED
+    ),
+    "a share that waits is taken for done": Mutant(
+        CHAINS, "                over = 0\n", "                over = 1\n", MOVES, MOVED
+    ),
+    "a row is known to be done before it is written": Mutant(
+        "cq.codegen.operators.chains", "at_store_rel(transaction + W, 1)", "st_i64(transaction + W, 0, 1)", MOVES, MOVED
+    ),
+    "a transaction does not wait for those before it": Mutant(
+        "cq.codegen.operators.chains", "at_load_acq(B + W) == 0", "at_load_acq(B + W) == 2", MOVES, MOVED
+    ),
+    "a transaction finds the row as it is in the table": Mutant(
+        CHAINED, "    before = last\n", "    before = 0\n", MOVES, MOVED
+    ),
+    "a row named twice is behind itself": Mutant(
+        CHAINED,
+        "            before = ld_i64(last, ACCESS_BEFORE)\n",
+        "            before = last\n",
+        MOVES,
+        MOVED,
+    ),
+    "a rejected transaction leaves its rows changed": Mutant(
+        "cq.codegen.operators.chains",
+        'with self.scope.when(expr("O == DONE", O=self.outcome, DONE=ACCEPTED)):',
+        'with self.scope.when(expr("O != 0", O=self.outcome)):',
+        MOVES,
+        MOVED,
+    ),
     "a row takes its turn as if there were no other branch": Mutant(
         "cq.codegen.flow", "            self.turn = behind\n", "            self.turn += 0\n", BRANCHES, BRANCHED
     ),

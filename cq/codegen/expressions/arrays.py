@@ -13,6 +13,7 @@ from cq.codegen.expressions.casts import cast_form
 from cq.codegen.expressions.forms import FORMS, PURE, Strict, form, give_text, no_memory, result_of, stored_parts
 from cq.codegen.values import Scope, Val, value_words
 from cq.codegen.writer import expr
+from cq.errors import Span
 from cq.lang.expressions import Cast, Column
 from cq.lang.types import DataType, Kind, Physical
 from cq.records import dataclass, replace
@@ -153,6 +154,14 @@ def _split(scope: Scope, call: Strict) -> None:
     give_text(scope, call, made)
 
 
+def cast_array(scope: Scope, array: Val, type_: DataType, span: Span) -> Val:
+    """The array as one of another type; no element fails."""
+    node = Cast(type_, False, Column(array.type, False, 0), span=span)
+    cast = Strict(node, (array,), scope.variables(type_, False, "cast"), "the array cannot be cast")
+    _cast(scope, cast)
+    return cast.result
+
+
 @form("cast_array_array")
 def _cast(scope: Scope, call: Strict) -> None:
     """Element by element, where the elements do not lie the same in both."""
@@ -273,6 +282,15 @@ def _extreme(name: str, order: int) -> None:
 
 _extreme("array_min", array_building.ASCENDING)
 _extreme("array_max", array_building.DESCENDING)
+
+
+@form("array_mode")
+def _mode(scope: Scope, call: Strict) -> None:
+    (array,) = call.args
+    place = scope.let(expr("array_commonest(state, A, HOW)", A=array.parts[0], HOW=order_of(array.type)), "place")
+    no_memory(scope, call, expr("P < -1", P=place))
+    with scope.when(expr("P >= 0", P=place)):
+        scope.assign(call.result, element(scope, array, count_of(scope, array), place))
 
 
 @form("array_sum")

@@ -57,7 +57,7 @@ from cq.runtime.layout.job import Slot
 REJECTED, ACCEPTED = 2, 1  # what a program has come to; 0 while it has not, or where its WHEN is not TRUE
 
 
-def _tables(flow: Flow, node: Trigger) -> list[TableLocals]:
+def tables_of(flow: Flow, node: Trigger) -> list[TableLocals]:
     """The tables in locals of the function."""
     found = []
     for number, table in enumerate(node.tables):
@@ -72,7 +72,7 @@ def _tables(flow: Flow, node: Trigger) -> list[TableLocals]:
     return found
 
 
-def _prepare(flow: Flow, node: Trigger, tables: Sequence[TableLocals]) -> None:
+def prepare(flow: Flow, node: Trigger, tables: Sequence[TableLocals]) -> None:
     """The rows that tables begin with are in them, before the first event and at the end."""
     if not any(t.rows for t in node.tables):
         return
@@ -101,17 +101,17 @@ def _copies_text(node: LogicalNode) -> bool:
 def consume_trigger(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """The programs one after the other, then what they have emitted."""
     assert isinstance(node, Trigger)
-    tables = _tables(flow, node)
-    _prepare(flow, node, tables)
-    made: list[_Made] = []
+    tables = tables_of(flow, node)
+    prepare(flow, node, tables)
+    made: list[Made] = []
     for number, program in enumerate(node.programs):
-        made += _Transaction(flow, node, program, tables, row).write(number)
+        made += Transaction(flow, node, program, tables, row).write(number)
     if not node.contents:
-        _deliver(flow, node, row, made)
+        deliver_made(flow, node, row, made)
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class Made:
     """A row that a program may have made: whether it has, which it is, the reason, its columns from the first on."""
 
     there: ast.expr
@@ -121,7 +121,7 @@ class _Made:
     values: tuple[Val, ...]
 
 
-def _deliver(flow: Flow, node: Trigger, row: Row, made: Sequence[_Made]) -> None:
+def deliver_made(flow: Flow, node: Trigger, row: Row, made: Sequence[Made]) -> None:
     """Hand on what there is, in order, from one place: what reads it is written once."""
     scope, writer = flow.scope, flow.writer
     columns = [f for p in node.programs for f in p.outputs]
@@ -142,7 +142,7 @@ def _deliver(flow: Flow, node: Trigger, row: Row, made: Sequence[_Made]) -> None
 
 
 @dataclass(slots=True)
-class _Transaction:
+class Transaction:
     """Writes one program; see the module."""
 
     flow: Flow
@@ -153,7 +153,7 @@ class _Transaction:
     accessed: dict[int, Accessed] = field(default_factory=dict)
     locals: dict[int, Val] = field(default_factory=dict)
     met: list[Accessed] = field(default_factory=list)  # that may be live where the program is written so far
-    emitted: list[_Made] = field(default_factory=list)
+    emitted: list[Made] = field(default_factory=list)
     frames: list[Row] = field(default_factory=list)  # kept, for values at hand are known by the row they are of
     outcome: str = ""
     undo: Undo | None = None
@@ -164,8 +164,19 @@ class _Transaction:
     def scope(self) -> Scope:
         return self.flow.scope
 
-    def write(self, number: int) -> list[_Made]:
+    def write(self, number: int) -> list[Made]:
         """The program, and what it may have made, in order."""
+        self.evaluate(number)
+        self.commit()
+        accepted = expr("O == DONE", O=self.outcome, DONE=ACCEPTED)
+        rejected = expr("O == DONE", O=self.outcome, DONE=REJECTED)
+        made = [
+            Made(expr("A and B", A=accepted, B=m.there), m.which, m.reason, m.first, m.values) for m in self.emitted
+        ]  # fmt: skip
+        return [*made, Made(rejected, 2 * number + 1, self.reason, 0, ())]
+
+    def evaluate(self, number: int) -> None:
+        """Its outcome, its accesses and what it has emitted are in locals."""
         writer, scope = self.flow.writer, self.scope
         self.outcome = writer.let(ast.Constant(0), "outcome")
         self.reason = scope.variables(VARCHAR, True, "reason")
@@ -186,7 +197,7 @@ class _Transaction:
             if isinstance(step, Emit):
                 there = ast.Name(writer.let(ast.Constant(False), "emitted"), ast.Load())
                 values = tuple(scope.variables(v.type, True, "output") for v in step.values)
-                self.emitted.append(_Made(there, 2 * number, null_of(VARCHAR), first, values))
+                self.emitted.append(Made(there, 2 * number, null_of(VARCHAR), first, values))
         emits = iter(self.emitted)
         with writer.while_(True), scope.block(), self.rejecting():
             if self.program.when is not None:
@@ -195,17 +206,6 @@ class _Transaction:
             self.steps(self.program.steps, emits)
             writer.set(self.outcome, ACCEPTED)
             writer.code("break")
-        with scope.when(expr("O == DONE", O=self.outcome, DONE=ACCEPTED)):
-            self.commit()
-        if self.undo is not None:
-            with scope.when(expr("O == BAD", O=self.outcome, BAD=REJECTED)):
-                self.undo.put_back([(t, Layout.of(k)) for t, k in zip(self.tables, self.node.tables, strict=True)])
-        accepted = expr("O == DONE", O=self.outcome, DONE=ACCEPTED)
-        rejected = expr("O == DONE", O=self.outcome, DONE=REJECTED)
-        made = [
-            _Made(expr("A and B", A=accepted, B=m.there), m.which, m.reason, m.first, m.values) for m in self.emitted
-        ]  # fmt: skip
-        return [*made, _Made(rejected, 2 * number + 1, self.reason, 0, ())]
 
     # -- ways out
 
@@ -255,12 +255,12 @@ class _Transaction:
         self.frames.append(Row(self.scope, make))
         return self.frames[-1]
 
-    def steps(self, steps: Sequence[Step], emits: Iterator[_Made]) -> None:
+    def steps(self, steps: Sequence[Step], emits: Iterator[Made]) -> None:
         for step in steps:
             with self.scope.block():
                 self.step(step, emits)
 
-    def step(self, step: Step, emits: Iterator[_Made]) -> None:
+    def step(self, step: Step, emits: Iterator[Made]) -> None:
         scope = self.scope
         match step:
             case Read(access=number):
@@ -310,8 +310,6 @@ class _Transaction:
     def read(self, at: Accessed) -> None:
         """The row of the access's key is in its locals, if it is not there already."""
         scope, writer = self.scope, self.flow.writer
-        local = self.tables[at.access.table]
-        layout = Layout.of(at.table)
         with scope.when(expr("L == 0", L=at.live)):
             frame = self.frame()
             key = [emit(scope, frame, k) for k in at.access.key]
@@ -321,17 +319,23 @@ class _Transaction:
             with where_not_null(self.flow, key) as known:
                 assign_all(self.flow, at.key, known)
                 writer.set(at.live, 1)
-                writer.set(at.entry, layout.keys.find(local, at.key))
-                with scope.when(expr("E != 0", E=at.entry)):
-                    writer.set(at.found, True)
-                    values = layout.load(scope, at.table, expr("E", E=at.entry), local.address)
-                    kept = [outlives(self.scope, values[c]) for c in at.table.others]
-                    assign_all(self.flow, at.others, kept)
+                self.fetch(at)
                 for other in self.met:
                     if other is not at and other.access.table == at.access.table:
                         take_over(self.flow, at, other, self.passing)
         if at not in self.met:
             self.met.append(at)
+
+    def fetch(self, at: Accessed) -> None:
+        """The row of the access's key, which is in its locals, is there as well, if there is one."""
+        scope, writer = self.scope, self.flow.writer
+        local, layout = self.tables[at.access.table], Layout.of(at.table)
+        writer.set(at.entry, layout.keys.find(local, at.key))
+        with scope.when(expr("E != 0", E=at.entry)):
+            writer.set(at.found, True)
+            values = layout.load(scope, at.table, expr("E", E=at.entry), local.address)
+            kept = [outlives(self.scope, values[c]) for c in at.table.others]
+            assign_all(self.flow, at.others, kept)
 
     # -- elements of arrays
 
@@ -341,7 +345,7 @@ class _Transaction:
             assert isinstance(local, Local)
             self.locals[number] = self.scope.variables(local.type, True, "local")
 
-    def each(self, step: Each, emits: Iterator[_Made]) -> None:
+    def each(self, step: Each, emits: Iterator[Made]) -> None:
         """The steps for each place of the arrays."""
         scope, writer = self.scope, self.flow.writer
         frame = self.frame()
@@ -394,7 +398,7 @@ class _Transaction:
             self.demand(at, new, step.columns)
             self.put(at, new)
 
-    def insert(self, step: Insert, emits: Iterator[_Made]) -> None:
+    def insert(self, step: Insert, emits: Iterator[Made]) -> None:
         """What a table demands of the row is tested before it is seen whether there is one."""
         at = self.accessed[step.access]
         frame = self.frame()
@@ -444,6 +448,14 @@ class _Transaction:
     # -- the end
 
     def commit(self) -> None:
+        """An accepted transaction is in the tables; of one that is rejected nothing is."""
+        with self.scope.when(expr("O == DONE", O=self.outcome, DONE=ACCEPTED)):
+            self.write_rows()
+        if self.undo is not None:
+            with self.scope.when(expr("O == BAD", O=self.outcome, BAD=REJECTED)):
+                self.undo.put_back([(t, Layout.of(k)) for t, k in zip(self.tables, self.node.tables, strict=True)])
+
+    def write_rows(self) -> None:
         """What the accesses hold is in the tables: first rows that are there, then those that go, then new ones."""
         steps = list(every(self.program.steps))
         for at in self.accessed.values():
@@ -490,9 +502,9 @@ def finish_trigger(stage: StagePlan, node: LogicalNode) -> None:
     cursor = stage.slot(node, "cursor", lambda offset: Slot("cursor", offset, node=node.identity))
     event = closing(stage, node, ast.Constant(abi.NEVER), ast.Constant(0))
     with function(stage, f"finish_{cursor.offset}", FINISHER_ARGUMENTS, node, event) as flow:
-        tables = _tables(flow, node)
+        tables = tables_of(flow, node)
         flow.writer.code("arrival = 0")
-        _prepare(flow, node, tables)
+        prepare(flow, node, tables)
         before = flow.writer.let(ast.Constant(0), "before")
         for number, table in enumerate(node.tables):
             _emit_rows(flow, node, number, table, tables[number], cursor, before)

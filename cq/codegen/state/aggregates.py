@@ -465,7 +465,7 @@ RECIPES["first"], RECIPES["last"], RECIPES["any_value"] = _pick(First), _pick(La
 RECIPES["arg_min"], RECIPES["arg_max"] = _pick(AtLeast), _pick(AtGreatest)
 
 
-def _collected(template: str) -> Recipe:
+def collected(template: str) -> Recipe:
     """template: of the result, from the table T, the list L and the option F: a DOUBLE where the name says between."""
 
     def collected_recipe(parts: Parts, call: AggregateCall) -> Result:
@@ -486,9 +486,7 @@ def _collected(template: str) -> Recipe:
     return collected_recipe
 
 
-RECIPES["median"] = RECIPES["quantile_cont"] = _collected("list_between(T, L, F)")
-RECIPES["quantile_disc"] = _collected("list_reaching(T, L, F)")
-RECIPES["mode"] = _collected("list_commonest(T, L)")
+RECIPES["median"] = RECIPES["quantile_cont"] = collected("list_between(T, L, F)")
 
 
 @recipe("string_agg")

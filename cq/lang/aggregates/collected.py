@@ -12,8 +12,10 @@ from typing import Any
 
 from cq.lang.aggregates.library import always
 from cq.lang.aggregates.registry import Aggregate, Option, register
+from cq.lang.casts import caster
 from cq.lang.functions.arrays import no_element
 from cq.lang.functions.comparison import equals
+from cq.lang.functions.json_text import counts_of
 from cq.lang.functions.registry import Constants, Refusal, Signature
 from cq.lang.functions.spark_text import cast_to
 from cq.lang.types import BIGINT, DOUBLE, ELEMENTS, INTEGER, VARCHAR, DataType, Kind, Physical, array
@@ -74,24 +76,17 @@ def _number(types: tuple[DataType, ...], _: Constants) -> Signature | None:
     return Signature((DOUBLE,), DOUBLE)
 
 
-def _word(types: tuple[DataType, ...], _: Constants) -> Signature | Refusal | None:
-    """What fits a word: neither VARCHAR nor a DECIMAL of more than 18 digits."""
+def _ordered(types: tuple[DataType, ...], _: Constants) -> Signature | None:
+    """One value of any type but arrays."""
     if len(types) != 1 or types[0].kind is Kind.ARRAY:
         return None
-    if types[0] == VARCHAR:
-        return Refusal(
-            "CQ0302",
-            "this aggregate of VARCHAR is not supported yet",
-            "count each text with GROUP BY text, then take ARG_MAX(text, n) of the counts; MIN and MAX take texts",
-        )
-    if types[0].physical is Physical.I128:
-        return Refusal(
-            "CQ0302",
-            f"this aggregate of {types[0]} is not supported yet: it takes 18 digits",
-            f"CAST the argument to DECIMAL(18, {min(types[0].scale, 18)}), or to DOUBLE",
-        )
     t = BIGINT if types[0].kind is Kind.NULL else types[0]
     return Signature((t,), t)
+
+
+def is_word(type_: DataType) -> bool:
+    """Whether a value is kept as one word: neither a text nor a DECIMAL of more than 18 digits."""
+    return type_.physical not in {Physical.BYTES, Physical.I128}
 
 
 def _spark_ascending(value: str) -> Callable[..., str]:
@@ -177,7 +172,7 @@ _register(
     "quantile_disc(x, fraction)",
     "The least non-null value up to which, in ascending order, there is at least this fraction of all of them.\n"
     "Also PERCENTILE_DISC(fraction) WITHIN GROUP (ORDER BY x).",
-    _word,
+    _ordered,
     reaching,
     _spark_ascending(_REACHING),
     (
@@ -185,16 +180,20 @@ _register(
         "quantile_disc(0.5) over 1, 4 = 1",
         "quantile_disc(0) over 7, 2 = 2",
         "quantile_disc(1) over DATE '2024-01-01', DATE '2023-01-01' = DATE '2024-01-01'",
+        "quantile_disc(0.9) over 'b', 'a text of more than twelve bytes', null = 'b'",
     ),
     "percentile_disc",
     "quantile",
+    "approx_percentile",
+    "percentile_approx",
+    "approx_quantile",
     options=(FRACTION,),
 )
 _register(
     "mode",
     "mode(x)",
     "The most frequent non-null value, of several the least. Also MODE() WITHIN GROUP (ORDER BY x).",
-    _word,
+    _ordered,
     commonest,
     lambda signature, argument, over: cast_to(
         f"mode({argument}{' + 0D' if signature.params[0].is_float else ''}, true){over}",
@@ -205,8 +204,56 @@ _register(
         "mode over 2, 1, 2, null = 2",
         "mode over 3, 1, 3, 1 = 1",
         "mode over true, false, true = true",
+        "mode over 'b', 'a', 'b', null = 'b'",
+        "mode over 12345678901234567890.5, 1.5, 12345678901234567890.5 = 12345678901234567890.5",
         "mode over null = null",
     ),
+)
+
+
+def _shown(types: tuple[DataType, ...], _: Constants) -> Signature | Refusal | None:
+    """One value whose text is that of no other."""
+    if len(types) != 1 or types[0].kind is Kind.ARRAY:
+        return None
+    t = VARCHAR if types[0].kind is Kind.NULL else types[0]
+    if t.is_integer or t.kind in {Kind.VARCHAR, Kind.BOOLEAN, Kind.DATE}:
+        return Signature((t,), VARCHAR)
+    return Refusal("CQ0302", f"HISTOGRAM does not take {t}", "give it texts: HISTOGRAM(CAST(x AS VARCHAR))")
+
+
+def _counted(signature: Signature, tree: Tree) -> str:
+    show = caster(signature.params[0], VARCHAR)
+    return counts_of([show(value) for value in _ascending(tree)])
+
+
+register(
+    Aggregate(
+        name="histogram",
+        shape="histogram(x)",
+        rule=_shown,
+        zero=(),
+        add=lambda _, state, item: (state, (item,)),
+        merge=lambda _, a, b: (a, b),
+        empty=lambda state: not _ascending(state),
+        result=_counted,
+        exact_merge=always,
+        keeps_values=True,
+        doc="How often each non-null value is there, as JSON with the values, in ascending order, as names: of texts,\n"
+        "integers, BOOLEAN and DATE. JSON_VALUE(histogram, '$.a') takes a number out.",
+        spark=lambda signature, argument, over: (
+            f"transform(array(sort_array(collect_list({argument}){over})), v -> if(size(v) = 0, null, to_json("
+            "map_from_entries(transform(array_distinct(v), x -> struct(cast(x as STRING), "
+            "size(filter(v, y -> y = x))))))))[0]"
+        ),
+        native="histogram",
+        examples=(
+            """histogram over 'b', 'a', 'b', null = '{"a":1,"b":2}'""",
+            """histogram over 10, 9, 10 = '{"9":1,"10":2}'""",
+            """histogram over true, true = '{"true":2}'""",
+            "histogram over null = null",
+            "histogram over nothing = null",
+        ),
+    )
 )
 
 

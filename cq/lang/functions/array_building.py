@@ -298,6 +298,44 @@ def array_max(x: Array) -> Any:
     return in_order(present, present, DESCENDING)[0] if present else None
 
 
+def _spark_mode(signature: Signature, texts: tuple[str, ...]) -> str:
+    (items,) = texts
+    present = f"filter({items}, e -> e is not null)"
+    if signature.returns.is_float:  # Spark takes 0.0 and -0.0 for two
+        present = f"transform({present}, e -> {cast_to('e + 0D', signature.returns, unless=DOUBLE)})"
+    counted = "transform(array_distinct(v), e -> struct(-size(filter(v, x -> x = e)) as n, e as e))"
+    return f"transform(array({present}), v -> if(size(v) > 0, array_sort({counted})[0].e, null))[0]"
+
+
+@scalar(
+    "array_mode",
+    "array_mode(array)",
+    one_array(lambda element: element),
+    spark=_spark_mode,
+    native="array_mode",
+    may_be_null=True,
+    aliases=("list_mode",),
+    examples=[
+        "array_mode(ARRAY[3, 1, 3, null, null, null]) = 3",
+        "array_mode(ARRAY['b', 'a', 'b', 'a']) = 'a'",
+        "array_mode(ARRAY[0e0, 1e0, -0e0]) = 0e0",
+        "array_mode(ARRAY[CAST('NaN' AS DOUBLE), 1e0, CAST('NaN' AS DOUBLE)]) = CAST('NaN' AS DOUBLE)",
+        "array_mode(ARRAY[]) = null",
+        "array_mode(null) = null",
+    ],
+)
+def array_mode(x: Array) -> Any:
+    """The most frequent element that is not NULL, of several the least; NULL without any."""
+    present = _present(x)
+    ascending = in_order(present, present, 0)
+    best, most, first = None, 0, 0
+    for n, element in enumerate(ascending):
+        first = first if equals(element, ascending[first]) else n
+        if n + 1 - first > most:
+            best, most = ascending[first], n + 1 - first
+    return best
+
+
 def _summed(types: tuple[DataType, ...], _: Constants) -> Signature | Refusal | None:
     element = element_of(types[0]) if len(types) == 1 else None
     if element is None or not element.is_numeric:

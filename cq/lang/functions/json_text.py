@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -142,6 +143,16 @@ def _letter(c: str) -> str:
 
 def _quoted(text: str) -> str:
     return '"' + "".join(map(_letter, text)) + '"'
+
+
+def counts_of(texts: Sequence[str]) -> str:
+    """How often each text is there, as a JSON object in the order in which they come first; letters beyond U+FFFF
+    stand for themselves."""
+    counts: dict[str, int] = {}
+    for text in texts:
+        counts[text] = counts.get(text, 0) + 1
+    names = ("".join(_letter(c) if c <= "\uffff" else c for c in text) for text in counts)
+    return "{" + ",".join(f'"{name}":{count}' for name, count in zip(names, counts.values(), strict=True)) + "}"
 
 
 def compact(value: Value) -> str:

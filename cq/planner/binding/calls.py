@@ -212,11 +212,11 @@ class SelectCalls:
         if node.order_by:
             raise compile_error(
                 "CQ0501",
-                f"ORDER BY inside {name}{' OVER' if node.over else ''} is not supported yet",
+                f"ORDER BY inside {name} is not supported yet",
                 node.order_by[0].span,
                 help=(
                     "remove it; ARG_MIN(x, y) and ARG_MAX(x, y) give the x of the least and of the greatest y",
-                    "ARRAY_AGG(x ORDER BY y) and STRING_AGG(x, ',' ORDER BY y) list all, but not with OVER",
+                    "ARRAY_AGG(x ORDER BY y) and STRING_AGG(x, ',' ORDER BY y) list all",
                 ),
             )
         node = _ordered_set(_with_its_nulls(node))
@@ -273,6 +273,8 @@ class SelectCalls:
         made = expanded(node, spec)
         if made is not None:
             return binder.bind(made)
+        if is_collection(node):
+            return self.collected_over(node, binder)
         made = nested(node, spec)
         if made is not None:
             self.nesting += 1
@@ -307,6 +309,16 @@ class SelectCalls:
         if result not in self.overs:
             self.overs.append(result)
         return Hole(call.type, call.nullable, Room.OVER, self.overs.index(result), span=node.span)
+
+    def collected_over(self, node: ast.Call, binder: ExprBinder) -> Expr:
+        """ARRAY_AGG and what is made of it with ORDER BY or DISTINCT: of the rows of a frame."""
+        inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=False, queries=False))
+
+        def collect(call: ast.Call) -> Expr:
+            assert call.over is not None
+            return self.over(call, binder, call.over)
+
+        return collection(node, inside, binder, collect)
 
     def row_number(self, node: ast.Call, inside: ExprBinder, spec: ast.WindowSpec) -> AggregateCall:
         """ROW_NUMBER() is COUNT(*) of the rows up to this one: equal ones are numbered as they arrive."""

@@ -30,7 +30,7 @@ def is_collection(node: ast.Call) -> bool:
     """Whether the call is one that `collection` binds."""
     entry = lookup(node.name)
     asked = node.order_by or node.within or node.distinct
-    if not asked or entry is None or node.over is not None:
+    if not asked or entry is None:
         return False
     return entry.name in COLLECTING or (entry.name in AT_THE_END and not node.distinct and not node.within)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cq.ways import HEURISTICS
+from cq.ways import HEURISTICS, SCHEMES
 
 SETTINGS: dict[str, str] = {
     "parallelism": "number of workers; 0 runs the query in the calling thread. Default: one per usable processor",
@@ -13,12 +13,19 @@ SETTINGS: dict[str, str] = {
     "Default: 80 % of the memory that the process may use",
     "heuristic": "which stage a worker serves next: 'ct' the slowest, 'lp' the last, 'et' that with most work waiting, "
     "'qst' the first whose output queue is short; the rows are the same. Default: 'ct'",
+    "transactions": "how events of triggers are run: 'serial' one after the other, 'chains' by all workers where no "
+    "other event before one names its rows, 'auto' as costs say; the rows are the same. Default: 'auto'",
+    "punctuation_interval": "most events whose transactions are run together in chains. Default: 500",
 }
 SETTING_ALIASES = {"threads": "parallelism", "workers": "parallelism"}
 MAX_SETTING = 1_000_000
 MEMORY_LIMIT = "memory_limit"
 HEURISTIC = "heuristic"
-WORDS = frozenset({MEMORY_LIMIT, HEURISTIC})
+TRANSACTIONS = "transactions"
+PUNCTUATION = "punctuation_interval"
+PUNCTUATION_EVENTS = 500  # as in the TStream paper
+CHOICES = {HEURISTIC: HEURISTICS, TRANSACTIONS: SCHEMES}
+WORDS = frozenset({MEMORY_LIMIT, *CHOICES})
 """The settings whose values may be text."""
 NO_MEMORY_LIMIT = 0  # the value of 'none'
 
@@ -26,22 +33,23 @@ _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kmgt]?)(i?)b?", re.IGNOR
 
 
 def setting_value(name: str, written: str | int) -> int | None:
-    """The value of a setting that exists; None when it cannot take it. memory_limit: bytes. heuristic: its number."""
-    if name == HEURISTIC:
+    """The value of a setting that exists; None when it cannot take it. memory_limit: bytes. Of a word its number."""
+    if name in CHOICES:
         word = str(written).lower()
-        return HEURISTICS.index(word) if word in HEURISTICS else None
+        return CHOICES[name].index(word) if word in CHOICES[name] else None
     if name == MEMORY_LIMIT:
         return written if isinstance(written, int) and written > 0 else bytes_of(str(written))
     text = str(written)
     if not (text.isascii() and text.isdigit() and len(text) < 9):
         return None
-    return int(text) if int(text) <= MAX_SETTING else None
+    least = 1 if name == PUNCTUATION else 0
+    return int(text) if least <= int(text) <= MAX_SETTING else None
 
 
 def takes(name: str) -> str:
     """What the setting takes, for errors."""
-    if name == HEURISTIC:
-        return "one of " + ", ".join(f"'{h}'" for h in HEURISTICS)
+    if name in CHOICES:
+        return "one of " + ", ".join(f"'{word}'" for word in CHOICES[name])
     return "a size such as '2GB', or 'none'" if name == MEMORY_LIMIT else "a whole number"
 
 

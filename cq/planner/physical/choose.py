@@ -8,6 +8,7 @@ One worker, or nothing to gain: the whole plan is one loop, for queues between s
     lanes          operators with state whose keys have a part in common, where a row costs more than routing it
     branches       of lanes, one for each key, where they have none in common
     a chain        of such stages, where an operator reads what others of another key make
+    transactions   in chains of their own, by all workers, where that is asked for and their rows are known from events
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Schema
 from cq.planner.physical.branches import Branch, grouped, takes_turns
 from cq.planner.physical.chain import crossing, cut_at, cuts, few_rows, made_at_instants, pays, replaced
+from cq.planner.physical.chains import Alone, transactions_of, why_serial
 from cq.planner.physical.classify import (
     Component,
     Tracer,
@@ -55,19 +57,25 @@ LANES_A_WORKER = 4  # so that lanes of different weight even out
 MOST_LANES = 64
 
 
-def choose(plan: LogicalPlan, workers: int, routable: Routable) -> tuple[PhysicalPlan, ...]:
-    """The physical plan of each connected part of the plan, for so many workers (0: inline, as one)."""
-    return tuple(_Choice(part, max(workers, 1), routable).made() for part in connected(plan))
+def choose(
+    plan: LogicalPlan, workers: int, routable: Routable, in_chains: Alone | None = None
+) -> tuple[PhysicalPlan, ...]:
+    """The physical plan of each connected part of the plan, for so many workers (0: inline, as one).
+
+    in_chains: transactions are to run in chains where they can.
+    """
+    return tuple(_Choice(part, max(workers, 1), routable, in_chains).made() for part in connected(plan))
 
 
 class _Choice:
     """The decisions for one connected part."""
 
-    def __init__(self, plan: LogicalPlan, workers: int, routable: Routable) -> None:
+    def __init__(self, plan: LogicalPlan, workers: int, routable: Routable, in_chains: Alone | None) -> None:
         self.plan = plan
         self.nodes = plan.nodes()
         self.workers = workers
         self.routable = routable
+        self.in_chains = in_chains
         self.waits = rows_may_wait(self.nodes)
         self.no_lanes: set[tuple[str, ...]] = set()  # operators above a cut of which none can run in lanes
         self.prefix = stateless_prefix(plan)
@@ -78,6 +86,38 @@ class _Choice:
         return PhysicalPlan(self.plan, stages, self.workers if spread else min(self.workers, len(stages)))
 
     def _stages(self) -> tuple[Stage, ...]:
+        stages = self._otherwise()
+        if self.in_chains is None or not transactions_of(self.plan):
+            return stages
+        chained = self._chains(self.in_chains)
+        if isinstance(chained, str):
+            return tuple(replace(s, reason=f"no chains of transactions: {chained}") for s in stages)
+        return chained
+
+    def _chains(self, alone: Alone) -> tuple[Stage, ...] | str:
+        """Transactions in chains, behind a stage that makes their events of rows; or why that cannot be, in words."""
+        found = transactions_of(self.plan)
+        (event, *others) = {id(n.input): n.input for n in found}.values()
+        if others:
+            return "triggers have events of their own, or those of one are rows of another"
+        reason = next((r for n in found if (r := why_serial(n, alone)) is not None), None)
+        if reason is not None:
+            return reason
+        if gathered(self.plan, self.waits) or any(s.strict for s in sources_of(self.nodes)):
+            return "the rows of the query need one worker"
+        below = [n for n in self.nodes if id(n) in self.prefix]
+        shown = {id(o.node) for o in self.plan.outputs}
+        if boundaries(self.plan) != (event,) or any(id(n) in shown for n in below):
+            return "what triggers it is read elsewhere, or has state"
+        told = "transactions wait for those before them that name the same rows, and for no others"
+        if below == [event]:
+            return (self._stage("transactions", self.plan, Way.CHAINS, told),)
+        cut, _ = crossing(self.plan, (event,))
+        rows = self._stage("rows", cut.below, Way.ANY, "the events of transactions are made by any worker", final=False)
+        return (rows, self._stage("transactions", cut.above, Way.CHAINS, told))
+
+    def _otherwise(self) -> tuple[Stage, ...]:
+        """The stages without chains of transactions."""
         if self.workers == 1:
             return (self._query(Way.LOOP, "one worker: a single loop needs no queues"),)
         if gathered(self.plan, self.waits):

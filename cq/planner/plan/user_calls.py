@@ -25,9 +25,14 @@ def user_calls(plan: LogicalPlan) -> Iterator[tuple[UserFunction, Span]]:
                 yield e.function.made_of, e.span
 
 
+def aggregate_calls(node: LogicalNode) -> Iterator[AggregateCall]:
+    """Every aggregate that the operator computes."""
+    held = [getattr(node, f.name) for f in fields(node)]
+    return (c for value in held if isinstance(value, tuple) for c in value if isinstance(c, AggregateCall))
+
+
 def user_folds(node: LogicalNode) -> Iterator[tuple[UserFold, Span]]:
     """Every aggregate of the user that the operator computes, and where it is called."""
-    held = [getattr(node, f.name) for f in fields(node)]
-    for call in (c for value in held if isinstance(value, tuple) for c in value):
-        if isinstance(call, AggregateCall) and isinstance(call.function, UserAggregate):
+    for call in aggregate_calls(node):
+        if isinstance(call.function, UserAggregate):
             yield call.function.made_of, call.span

@@ -66,7 +66,8 @@ class Host(Protocol):
 def stage_entries(stage: Stage) -> tuple[str, ...]:
     """The functions of a stage that are called by address."""
     lanes = () if stage.lanes is None else (stage.lanes.entry,)
-    return (stage.entry, *lanes, *stage.time_entries)
+    chains = () if stage.chains is None else (stage.chains.begin, stage.chains.collect, stage.chains.evaluate)
+    return (stage.entry, *lanes, *chains, *stage.time_entries)
 
 
 def _uninterrupted(interrupts: list[BaseException], function: Function, first: int, second: int) -> int:

@@ -66,6 +66,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.flow.split",
     "cq.runtime.flow.merged_segments",
     "cq.runtime.flow.gather",
+    "cq.runtime.flow.chained",
     *WAYS,
     "cq.runtime.engine.worker",
 )

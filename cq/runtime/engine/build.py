@@ -194,6 +194,8 @@ def close(plant: Plant) -> None:
     for split in plant.splits:
         return_merged(host, split)
         call("split_drop")(split)
+    for chains in plant.chains:
+        call("chains_release")(chains)
     for hybrid in plant.hybrids:
         call("hybrid_drop")(hybrid)
     for ticket in plant.tickets:
@@ -209,7 +211,7 @@ def close(plant: Plant) -> None:
             call("depot_close")(depot)
     for kept in (plant.stages, plant.sinks, plant.tasks, plant.states, plant.tickets, plant.buffers, plant.hybrids):
         kept.clear()
-    for kept in (plant.rings, plant.depots, plant.splits, plant.pools):
+    for kept in (plant.rings, plant.depots, plant.splits, plant.pools, plant.chains):
         kept.clear()
 
 

@@ -47,6 +47,7 @@ class Plant:
     hybrids: list[int] = field(default_factory=list)
     pools: list[int] = field(default_factory=list)
     splits: list[int] = field(default_factory=list)
+    chains: list[int] = field(default_factory=list)
 
     def ring(self, capacity: int) -> int:
         """A ring for at least `capacity` values, dropped with the plant."""

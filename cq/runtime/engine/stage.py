@@ -149,6 +149,7 @@ STAGE_SENT = _stage.word()
 STAGE_IDLE = _stage.word()  # -> as STAGE_SERVE
 STAGE_FLUSH = _stage.word()  # -> as STAGE_SERVE, or 0
 STAGE_ALONE = _stage.word()  # 1: one worker at a time is inside
+STAGE_CHAINS = _stage.word()  # see cq/runtime/engine/ways/chains.py
 STAGE_WORDS = _stage.size()
 
 _task = Struct("TASK")
@@ -162,7 +163,8 @@ TASK_STATUS = _task.word()
 TASK_OUT = _task.word()  # -> ports; the word before them points to TASK_PARCELS' words
 TASK_PARCELS = _task.word()  # -> one parcel a port
 TASK_HOME = _task.word()  # in the pool of idle tasks
-TASK_COLLECTED = _task.word()  # 1: the panes that workers have filled were collected for its item
+# 1: the panes that workers have filled were collected for its item; of chains: its phases have begun
+TASK_COLLECTED = _task.word()
 _task.skip(1)
 TASK_WORDS = _task.size()
 

@@ -246,11 +246,28 @@ class Lanes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Chains:
+    """How the transactions of a stage are evaluated by several workers (cq/runtime/layout/chains.py).
+
+    begin, collect, evaluate: functions `i64 f(state, batch, share, constants)`. begin: 1, and the tables are as the
+    first ticket finds them, or 0 without memory; it has no share.  collect: what the share's rows name is in lists.
+    evaluate: 1 when transactions of the share, from its cursor on, were done, up to one that is not ready.
+    event_words: what an event takes.  events: the word of the state that says where they are.
+    """
+
+    begin: str
+    collect: str
+    evaluate: str
+    event_words: int
+    events: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
     """A compiled-to-be loop.
 
     module: generated Python source, one file.  functions: (name, signature) of all it defines.  entry: its kernel.
-    lanes: for LANES, and only for that.
+    lanes: for LANES, and only for that.  chains: for CHAINS.
     time_entries: functions `i64 times(state, batch, lo, hi, out, constants)` of event times that are computed
     (cq/runtime/engine/clock.py).  positions: whether the kernel writes PORT_POSITIONS (needed when run in lanes).
     constants: the bytes a kernel reads its literals from (words, then string bytes).
@@ -272,6 +289,7 @@ class Stage:
     sites: tuple[Site, ...] = ()
     user_calls: tuple[UserCall, ...] = ()
     lanes: Lanes | None = None
+    chains: Chains | None = None
     time_entries: tuple[str, ...] = ()
     passes_watermarks: bool = False
     groups: tuple[Groups | Met, ...] = ()
@@ -315,6 +333,8 @@ def _problems(job: Job, number: int, stage: Stage) -> Iterator[str]:
         yield "an entry it does not define"
     if (stage.way is Way.LANES) != (stage.lanes is not None):
         yield "lanes by key whose rows are not told apart, or the reverse"
+    if (stage.way is Way.CHAINS) != (stage.chains is not None):
+        yield "chains of transactions that nobody collects, or the reverse"
     if stage.way is Way.PARTIAL and last:
         yield "partial panes are merged by the next stage"
     if not last and len(stage.ports) != 1:

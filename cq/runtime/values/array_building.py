@@ -18,6 +18,7 @@ from cq.runtime.base.ops import (
     max_i64,
     min_i64,
     sdiv,
+    srem,
     st_f64,
     st_i64,
     st_u8,
@@ -37,9 +38,12 @@ from cq.runtime.values.arrays import (
     element_order,
     text_start,
 )
+from cq.runtime.values.json_paths import BACKSLASH, COLON, COMMA, GROWTH, QUOTE, ZERO, put_letter
 from cq.runtime.values.text import step_bytes
 
 GOOD, OVERFLOW = int(ErrorCode.NONE), int(ErrorCode.OVERFLOW)
+BRACE, CLOSING_BRACE = 0x7B, 0x7D
+COUNT_BYTES = 24  # that a number of 20 digits takes, with quotes, colon and comma
 ASCENDING, DESCENDING, NULLS_FIRST = 0, 1, 2  # how a list is ordered: bits
 
 
@@ -375,3 +379,80 @@ def array_join(
                 out += length
     st_i64(state, STATE_RESULT, out - made)
     return made
+
+
+@native("i64(i64, i64, i64)", export=True)
+def array_commonest(state: int, array: int, how: int) -> int:
+    """The place of the most frequent element that is not NULL, of several of the least; -1 without any, -2 without
+    memory."""
+    places = _ordered(state, array, how, ASCENDING)
+    if places == 0:
+        return -2
+    flags = array_flags(array, how)
+    best = -1
+    most = 0
+    first = 0
+    for n in range(ld_i64(array, 0)):
+        place = ld_i64(places, n)
+        if ld_u8(flags, place) == 0:
+            if _goes_before(array, ld_i64(places, first), place, how, ASCENDING) != 0:
+                first = n
+            if n + 1 - first > most:
+                most = n + 1 - first
+                best = ld_i64(places, first)
+    return best
+
+
+@native("i64(i64, i64)", export=True)
+def array_counts(state: int, array: int) -> int:
+    """How often each text that is not NULL is there, as JSON in ascending order; the array is in that order."""
+    count = ld_i64(array, 0)
+    flags = array_flags(array, TEXT)
+    texts = array + array_bytes(count, 1)
+    size = 2
+    if count > 0:
+        size += GROWTH * ld_i64(array, count) + COUNT_BYTES * count
+    made = step_bytes(state, size)
+    if made == 0:
+        return 0
+    st_u8(made, 0, BRACE)
+    out = made + 1
+    n = 0
+    while n < count:
+        first = n
+        while n < count and ld_u8(flags, n) == 0 and element_order(array, first, array, n, TEXT) == 0:
+            n += 1
+        if n == first:
+            n += 1  # a NULL
+        else:
+            if out != made + 1:
+                st_u8(out, 0, COMMA)
+                out += 1
+            st_u8(out, 0, QUOTE)
+            out += 1
+            for at in range(text_start(array, first), ld_i64(array, 1 + first)):
+                byte = ld_u8(texts, at)
+                if byte < 32 or byte == QUOTE or byte == BACKSLASH:
+                    out = put_letter(out, byte)
+                else:
+                    st_u8(out, 0, byte)
+                    out += 1
+            st_u8(out, 0, QUOTE)
+            st_u8(out, 1, COLON)
+            out = _put_number(out + 2, n - first)
+    st_u8(out, 0, CLOSING_BRACE)
+    st_i64(state, STATE_RESULT, out + 1 - made)
+    return made
+
+
+@native("i64(i64, i64)")
+def _put_number(out: int, number: int) -> int:
+    """Writes a number above 0; the address behind it."""
+    power = 1
+    while power <= sdiv(number, 10):
+        power = power * 10
+    while power > 0:
+        st_u8(out, 0, ZERO + srem(sdiv(number, power), 10))
+        out += 1
+        power = sdiv(power, 10)
+    return out

@@ -172,7 +172,7 @@ def _put_string(out: int, text: int, length: int, at: int, quoted: int) -> int:
     while at < end:
         point, at = _letter(text, end, at)
         if quoted != 0:
-            out = _put_letter(out, point)
+            out = put_letter(out, point)
         elif point >= HIGH and point < PAST:
             return 0
         else:
@@ -195,7 +195,7 @@ def _put_unit(out: int, unit: int) -> int:
 
 
 @native("i64(i64, i64)")
-def _put_letter(out: int, point: int) -> int:
+def put_letter(out: int, point: int) -> int:
     """Writes a code point inside quotes."""
     if point >= 0x10000:
         out = _put_unit(out, HIGH + shr_u(point - 0x10000, 10))

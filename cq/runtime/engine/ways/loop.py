@@ -72,11 +72,11 @@ def _send_all(stage: int, task: int, last: int) -> None:
     st_i64(task, TASK_COUNT, 0)
     if send_emitted(stage, task, last) == 0:
         fail(ld_i64(task, TASK_STATE), NO_MEMORY)
-        _fail_with(stage, task)
+        fail_with(stage, task)
 
 
 @native("void(i64, i64)")
-def _fail_with(stage: int, task: int) -> None:
+def fail_with(stage: int, task: int) -> None:
     """The task's item is used up, and the stage's failure, as its state shows it, is the item instead."""
     item = ld_i64(task, TASK_ITEM)
     failure = note_failure(stage, ld_i64(task, TASK_STATE), item)
@@ -85,7 +85,7 @@ def _fail_with(stage: int, task: int) -> None:
 
 
 @native("void(i64, i64, i64)")
-def _step(stage: int, task: int, item: int) -> None:
+def step(stage: int, task: int, item: int) -> None:
     """One kernel call, or one failure passed on. TASK_ITEM is 0 when the item is used up. Sends once at most."""
     if ld_i64(stage, STAGE_FAILED) == 1:
         use_up(stage, item)
@@ -98,7 +98,7 @@ def _step(stage: int, task: int, item: int) -> None:
         return
     status = run_kernel(stage, task, item)
     if status == ERROR:
-        _fail_with(stage, task)  # the rows before it leave with the next step
+        fail_with(stage, task)  # the rows before it leave with the next step
     elif status == MORE:
         _send_all(stage, task, 0)
     else:
@@ -132,7 +132,7 @@ def serve_single(stage: int, part: int) -> int:
             st_i64(task, TASK_COLLECTED, 0)
         if _collected(stage, task, item, part) == 0:
             break
-        _step(stage, task, ld_i64(task, TASK_ITEM))
+        step(stage, task, ld_i64(task, TASK_ITEM))
         steps += 1
     at_store(stage + STAGE_BUSY * 8, 0)
     return steps
@@ -150,7 +150,7 @@ def _collected(stage: int, task: int, item: int, part: int) -> int:
     st_i64(task, TASK_COLLECTED, 1)
     if done == UNCOLLECTED:
         fail(ld_i64(task, TASK_STATE), NO_MEMORY)
-        _fail_with(stage, task)
+        fail_with(stage, task)
     elif done == COLLECTED:  # workers may have found no panes to fill meanwhile
         engine = ld_i64(stage, STAGE_ENGINE)
         wake_workers(engine, ld_i64(engine, ENGINE_WORKERS))

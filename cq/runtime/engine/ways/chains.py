@@ -1,0 +1,337 @@
+"""Transactions in chains: all workers evaluate those of one ticket, then one of them hands on what they have caused.
+
+A ticket goes through phases, each of which is split into shares; a worker takes any share that is free, and whoever
+finishes the last one begins the next phase:
+    COLLECT    of its rows: which programs an event is for, and which rows they name, in a list for each share
+    LINK       of its keys: every access is linked to the one before it on the same row (cq/runtime/flow/chained.py)
+    EVALUATE   of its keys: transactions in the order of their events, each when all that is before it on its rows is
+               done; the rows as it has left them, and what it emits, stand beside it
+Then the kernel takes the ticket like any other, in order, by one worker: it writes the rows to the tables that no later
+transaction of the ticket has changed, and emits what the transactions have left for it. A ticket is a punctuation.
+
+A share whose next transaction is not ready is given back, to be gone on with by whoever comes by.
+
+Roles     any number of workers in the phases; the holder of STAGE_BUSY takes tickets, runs the kernel and sends.
+Shared    CHAINS_PHASE: odd phases are counted on and on; changed by who finished the last share, and by the one in
+          turn where there is none.  SHARE_LOCK: taken by CAS from 2 * phase, so no share is taken in a phase that is
+          over.  ACCESS_DONE: stored behind the row, loaded before it.
+I1        a share is one worker's at a time, and done once in a phase.   tests: test_every_schedule_of_chains_*
+I2        a phase begins when all shares of the one before it are done.  tests: test_every_schedule_of_chains_*
+I3        a transaction reads rows that are done.                        tests: test_every_schedule_of_chains_*
+I4        the kernel runs when no worker is in a phase.                  tests: test_every_schedule_of_chains_*
+Progress  no call waits. Of all transactions that are not done the first one is ready, and it is the next of its share.
+Source    Zhang et al., TStream (ICDE 2020): dual-mode scheduling, punctuations and chains; an operation there is an
+          access, here a whole transaction (docs/decisions/transactions.md).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import (
+    at_add,
+    at_cas,
+    at_load,
+    at_store,
+    call4,
+    clock_ns,
+    fill,
+    ld_i64,
+    release,
+    sdiv,
+    st_i64,
+    zalloc,
+)
+from cq.runtime.engine.plant import new_states, new_tasks, power_of_two
+from cq.runtime.engine.stage import (
+    ENGINE_WORKERS,
+    NO_MEMORY,
+    STAGE_BUSY,
+    STAGE_BUSY_NS,
+    STAGE_CHAINS,
+    STAGE_CONSTANTS,
+    STAGE_ENGINE,
+    STAGE_FAILED,
+    STAGE_INPUT,
+    STAGE_TASK,
+    TASK_COLLECTED,
+    TASK_ITEM,
+    TASK_STATE,
+    can_send,
+    count_item,
+    fail,
+    wake_workers,
+)
+from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, fail_with, flush_loop, loop_idle, step
+from cq.runtime.engine.ways.protocol import Making, Runner, register
+from cq.runtime.flow.batch import FAILURE, ITEM_KIND
+from cq.runtime.flow.chained import share_link
+from cq.runtime.layout.abi import (
+    BATCH_ROWS,
+    BATCH_SEGMENTS,
+    SEGMENT_KIND,
+    SEGMENT_LATE,
+    SEGMENT_LO,
+    SEGMENT_WORDS,
+)
+from cq.runtime.layout.chains import (
+    CHAINS_BATCH,
+    CHAINS_BEGIN,
+    CHAINS_CAPACITY,
+    CHAINS_COLLECT,
+    CHAINS_COUNT,
+    CHAINS_EVALUATE,
+    CHAINS_EVENTS,
+    CHAINS_EVENTS_WORD,
+    CHAINS_FAILED,
+    CHAINS_FINISHED,
+    CHAINS_PHASE,
+    CHAINS_SHARES,
+    CHAINS_STAGE,
+    CHAINS_STRIDE,
+    LIST_WORDS,
+    SHARE_CURSOR,
+    SHARE_END,
+    SHARE_EVENTS,
+    SHARE_FIRST,
+    SHARE_LISTS,
+    SHARE_LOCK,
+    SHARE_MASK,
+    SHARE_SLOTS,
+    SHARE_WORDS,
+)
+from cq.runtime.queues.ring import ring_pop
+from cq.ways import Way
+
+if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
+    from cq.runtime.base.host import Host
+
+SHARES_A_WORKER = 4  # a worker whose share has to wait goes on with another one
+NO_PHASE, COLLECT, LINK, EVALUATE = 0, 1, 2, 3
+PHASES = 4
+
+
+@native("i64(i64)")
+def phase_of(chains: int) -> int:
+    """What there is to do for the ticket; NO_PHASE: what the one in turn does."""
+    return at_load(chains + CHAINS_PHASE * 8) & (PHASES - 1)
+
+
+# -- phases ----------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64)")
+def _begin(stage: int, item: int) -> int:
+    """1 and the phases of the item have begun; 0: it has no rows, or there is no memory. By the one in turn."""
+    chains = ld_i64(stage, STAGE_CHAINS)
+    state = ld_i64(ld_i64(stage, STAGE_TASK), TASK_STATE)
+    rows = ld_i64(item, BATCH_ROWS)
+    if rows == 0:
+        return 0
+    if (
+        _make_room(chains, rows) == 0
+        or call4(ld_i64(chains, CHAINS_BEGIN), state, item, 0, ld_i64(stage, STAGE_CONSTANTS)) == 0
+    ):
+        at_store(chains + CHAINS_FAILED * 8, 1)
+        return 0
+    first = _first_row(item)
+    events = ld_i64(chains, CHAINS_EVENTS) - first * ld_i64(chains, CHAINS_STRIDE)  # row 0 of the batch would be here
+    st_i64(state, ld_i64(chains, CHAINS_EVENTS_WORD), events)
+    st_i64(chains, CHAINS_BATCH, item)
+    count = ld_i64(chains, CHAINS_COUNT)
+    for number in range(count):
+        share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
+        st_i64(share, SHARE_FIRST, first + sdiv(rows * number, count))
+        st_i64(share, SHARE_END, first + sdiv(rows * (number + 1), count))
+        st_i64(share, SHARE_EVENTS, events)
+    _next_phase(chains)
+    return 1
+
+
+@native("i64(i64)")
+def _first_row(item: int) -> int:
+    """The first row of a batch that has rows: a ticket may begin in the middle of one that was lent."""
+    segment = ld_i64(item, BATCH_SEGMENTS)
+    while ld_i64(segment, SEGMENT_KIND) > SEGMENT_LATE:
+        segment += SEGMENT_WORDS * 8
+    return ld_i64(segment, SEGMENT_LO)
+
+
+@native("i64(i64, i64)")
+def _make_room(chains: int, rows: int) -> int:
+    """1 and there is a block of memory for each event; 0: there is none."""
+    if ld_i64(chains, CHAINS_CAPACITY) >= rows:
+        return 1
+    release(ld_i64(chains, CHAINS_EVENTS))
+    st_i64(chains, CHAINS_CAPACITY, 0)
+    st_i64(chains, CHAINS_EVENTS, zalloc(rows * ld_i64(chains, CHAINS_STRIDE)))
+    if ld_i64(chains, CHAINS_EVENTS) == 0:
+        return 0
+    st_i64(chains, CHAINS_CAPACITY, rows)
+    return 1
+
+
+@native("void(i64)")
+def _next_phase(chains: int) -> None:
+    """The phase after this one has begun; workers that sleep come for its shares."""
+    at_store(chains + CHAINS_FINISHED * 8, 0)
+    at_store(chains + CHAINS_PHASE * 8, at_load(chains + CHAINS_PHASE * 8) + 1)
+    engine = ld_i64(ld_i64(chains, CHAINS_STAGE), STAGE_ENGINE)
+    wake_workers(engine, ld_i64(engine, ENGINE_WORKERS) - 1)
+
+
+@native("i64(i64, i64)")
+def _help(chains: int, worker: int) -> int:
+    """How many shares this worker could go on with, of the phase there is."""
+    phase = at_load(chains + CHAINS_PHASE * 8)
+    if phase & (PHASES - 1) == NO_PHASE:
+        return 0
+    count = ld_i64(chains, CHAINS_COUNT)
+    done = 0
+    for turn in range(count):
+        number = (worker * SHARES_A_WORKER + turn) & (count - 1)
+        share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
+        if at_cas(share + SHARE_LOCK * 8, 2 * phase, 2 * phase + 1):
+            done += _go_on(chains, share, number, phase)
+    return done
+
+
+@native("i64(i64, i64, i64, i64)")
+def _go_on(chains: int, share: int, number: int, phase: int) -> int:
+    """1 and something was done for the share, which is free again, or through with the phase."""
+    stage = ld_i64(chains, CHAINS_STAGE)
+    begun = clock_ns()
+    moved = 1
+    over = 1
+    if at_load(chains + CHAINS_FAILED * 8) == 0:
+        if phase & (PHASES - 1) == COLLECT:
+            fill(ld_i64(share, SHARE_LISTS), 0, ld_i64(chains, CHAINS_COUNT) * LIST_WORDS * 8)
+            _call(chains, CHAINS_COLLECT, share)
+        elif phase & (PHASES - 1) == LINK:
+            if share_link(chains + CHAINS_SHARES * 8, ld_i64(chains, CHAINS_COUNT), number) == 0:
+                at_store(chains + CHAINS_FAILED * 8, 1)
+        else:
+            moved = _call(chains, CHAINS_EVALUATE, share)
+            if ld_i64(share, SHARE_CURSOR) != 0:
+                over = 0
+    at_add(stage + STAGE_BUSY_NS * 8, clock_ns() - begun)
+    if over == 0:
+        at_store(share + SHARE_LOCK * 8, 2 * phase)
+        return moved
+    following = phase + 1
+    if following & (PHASES - 1) == NO_PHASE:
+        following += 1  # the next in which there are shares
+    at_store(share + SHARE_LOCK * 8, 2 * following)
+    if at_add(chains + CHAINS_FINISHED * 8, 1) == ld_i64(chains, CHAINS_COUNT) - 1:
+        _next_phase(chains)
+    return 1
+
+
+@native("i64(i64, i64, i64)")
+def _call(chains: int, entry: int, share: int) -> int:
+    """What a generated function gives for the share."""
+    stage = ld_i64(chains, CHAINS_STAGE)
+    state = ld_i64(ld_i64(stage, STAGE_TASK), TASK_STATE)
+    batch = ld_i64(chains, CHAINS_BATCH)
+    return call4(ld_i64(chains, entry), state, batch, share, ld_i64(stage, STAGE_CONSTANTS))
+
+
+# -- the stage -------------------------------------------------------------------------------------------------------
+
+
+@native("i64(i64, i64)", export=True)
+def serve_chains(stage: int, worker: int) -> int:
+    """`Runner.serve`."""
+    chains = ld_i64(stage, STAGE_CHAINS)
+    done = _help(chains, worker)
+    if done > 0:
+        return done
+    if phase_of(chains) != NO_PHASE or can_send(stage) == 0 or not at_cas(stage + STAGE_BUSY * 8, 0, 1):
+        return 0
+    task = ld_i64(stage, STAGE_TASK)
+    while done < ITEMS_A_VISIT and phase_of(chains) == NO_PHASE and can_send(stage) == 1:
+        item = ld_i64(task, TASK_ITEM)
+        if item == 0:
+            item = ring_pop(ld_i64(stage, STAGE_INPUT))
+            if item == 0:
+                break
+            st_i64(task, TASK_ITEM, item)
+            count_item(stage, item)
+            st_i64(task, TASK_COLLECTED, 0)
+        done += 1
+        if _evaluated(stage, task, item) == 1:
+            step(stage, task, ld_i64(task, TASK_ITEM))
+    at_store(stage + STAGE_BUSY * 8, 0)
+    return done
+
+
+@native("i64(i64, i64, i64)")
+def _evaluated(stage: int, task: int, item: int) -> int:
+    """1 and the item's transactions are evaluated, or it has none; 0: their phases have begun."""
+    if ld_i64(item, ITEM_KIND) == FAILURE or ld_i64(stage, STAGE_FAILED) == 1:
+        return 1
+    chains = ld_i64(stage, STAGE_CHAINS)
+    if ld_i64(task, TASK_COLLECTED) == 0:
+        st_i64(task, TASK_COLLECTED, 1)
+        if _begin(stage, item) == 1:
+            return 0
+    if at_load(chains + CHAINS_FAILED * 8) == 1:
+        at_store(chains + CHAINS_FAILED * 8, 0)
+        fail(ld_i64(task, TASK_STATE), NO_MEMORY)
+        fail_with(stage, task)
+    return 1
+
+
+@native("void(i64)", export=True)
+def chains_release(chains: int) -> None:
+    """What the phases have allocated is free."""
+    release(ld_i64(chains, CHAINS_EVENTS))
+    for number in range(ld_i64(chains, CHAINS_COUNT)):
+        release(ld_i64(chains, CHAINS_SHARES + number * SHARE_WORDS + SHARE_SLOTS))
+
+
+def _build(making: Making) -> None:
+    """One state, one task, and the shares."""
+    plant, spec = making.plant, making.spec
+    entries = spec.chains
+    assert entries is not None, "verify_job has seen to it"
+    (task,) = new_tasks(plant, spec, making.address, new_states(plant, spec, 1))
+    count = power_of_two(SHARES_A_WORKER * plant.workers)
+    chains = plant.block(CHAINS_SHARES + count * SHARE_WORDS)
+    plant.chains.append(chains)
+    for index, value in (
+        (CHAINS_STAGE, making.address),
+        (CHAINS_STRIDE, 8 * entries.event_words),
+        (CHAINS_EVENTS_WORD, entries.events),
+        (CHAINS_BEGIN, making.entries[entries.begin]),
+        (CHAINS_COLLECT, making.entries[entries.collect]),
+        (CHAINS_EVALUATE, making.entries[entries.evaluate]),
+        (CHAINS_COUNT, count),
+    ):
+        plant.host.set_word(chains, index, value)
+    for number in range(count):
+        share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
+        plant.host.set_word(share, SHARE_LOCK, 2 * COLLECT)
+        plant.host.set_word(share, SHARE_MASK, count - 1)
+        plant.host.set_word(share, SHARE_LISTS, plant.block(count * LIST_WORDS))
+    plant.host.set_word(making.address, STAGE_CHAINS, chains)
+    plant.host.set_word(making.address, STAGE_TASK, task)
+
+
+def _describe(_host: Host, _stage: int) -> str:
+    return Way.CHAINS.value
+
+
+register(
+    Runner(
+        Way.CHAINS,
+        _build,
+        _describe,
+        serve=serve_chains,
+        idle=loop_idle,
+        flush=flush_loop,
+        alone=False,
+        emptied=False,
+    )
+)

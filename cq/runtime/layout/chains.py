@@ -1,0 +1,74 @@
+"""The words of transactions in chains: those of a ticket, the rows they name, and the shares that workers take.
+
+For each event of a ticket there is a block of memory: for each program a transaction, behind it what it emits, and for
+each row that it names an access. Generated code fills them (cq/codegen/operators/chains.py); the order of their phases
+is in cq/runtime/engine/ways/chains.py.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.layout.words import Struct, name_words
+
+_transaction = Struct("TRANSACTION")
+TRANSACTION_NEXT = _transaction.word()  # -> the next one of its share, or 0
+TRANSACTION_ROW = _transaction.word()  # of the batch
+TRANSACTION_PROGRAM = _transaction.word()
+TRANSACTION_OUTCOME = _transaction.word()  # UNFIRED, or what the program has come to
+TRANSACTION_VALUES = _transaction.rest()  # the reason of a rejection, or what it emits
+
+UNFIRED = -1  # the event is none of the program's: nothing else of the transaction is set
+
+_access = Struct("ACCESS")
+ACCESS_NEXT = _access.word()  # -> the next one of its share, or 0
+ACCESS_PLACE = _access.word()  # table, words of the key, hash of the key; NO_ROW where a part of the key is NULL
+ACCESS_TRANSACTION = _access.word()
+ACCESS_BEFORE = _access.word()  # -> the access of an earlier transaction that has the row before; 0: the table has
+ACCESS_DONE = _access.word()  # 1: what follows is how the transaction has left the row
+ACCESS_LATEST = _access.word()  # 1: no later transaction of the ticket names the row
+ACCESS_STATE = _access.word()  # FOUND, CHANGED, TURNED
+ACCESS_ENTRY = _access.word()  # -> where the row was in the table before the ticket, or 0
+ACCESS_IMAGE = _access.rest()  # the words of an entry
+
+NO_ROW = -1
+FOUND, CHANGED, TURNED = 1, 2, 4  # there is a row; it is another than the table's; this transaction made or deleted it
+PLACE_KEY_SHIFT = 32
+PLACE_TABLE_SHIFT = 40
+PLACE_KEY_MASK = 255
+
+_chains = Struct("CHAINS")
+CHAINS_PHASE = _chains.line()  # counts phases: see `phase_of`
+CHAINS_FINISHED = _chains.line()  # shares that are through with the phase
+CHAINS_FAILED = _chains.line()  # 1: there was no memory
+CHAINS_STAGE = _chains.word()
+CHAINS_BATCH = _chains.word()
+CHAINS_EVENTS = _chains.word()  # -> blocks of memory, one an event
+CHAINS_CAPACITY = _chains.word()  # how many
+CHAINS_STRIDE = _chains.word()  # bytes of each
+CHAINS_EVENTS_WORD = _chains.word()  # of the state, for the kernel: where the blocks are
+CHAINS_BEGIN = _chains.word()  # -> generated functions
+CHAINS_COLLECT = _chains.word()
+CHAINS_EVALUATE = _chains.word()
+CHAINS_COUNT = _chains.word()  # shares: a power of two
+CHAINS_SHARES = _chains.rest()  # SHARE_WORDS each
+
+_share = Struct("SHARE")
+SHARE_LOCK = _share.word()  # 2 * phase: free; 1 more: a worker has it
+SHARE_CURSOR = _share.word()  # -> the transaction to go on with, or 0
+SHARE_FIRST = _share.word()  # rows of the batch
+SHARE_END = _share.word()
+SHARE_EVENTS = _share.word()  # as CHAINS_EVENTS
+SHARE_MASK = _share.word()  # CHAINS_COUNT - 1
+SHARE_LISTS = _share.word()  # -> for each share, what is for it: LIST_WORDS each
+SHARE_SLOTS = _share.word()  # -> accesses by place, the latest of each row
+SHARE_SIZE = _share.word()  # slots there is memory for
+SHARE_WORDS = _share.lines()
+
+_list = Struct("LIST")
+LIST_TRANSACTIONS = _list.word()  # -> the first
+LIST_LAST_TRANSACTION = _list.word()
+LIST_ACCESSES = _list.word()
+LIST_LAST_ACCESS = _list.word()
+LIST_COUNT = _list.word()  # of the accesses
+LIST_WORDS = _list.lines()
+
+name_words(globals())

@@ -1,0 +1,95 @@
+"""Transactions in chains give the rows, rejections and tables of the serial loop, in its order."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from cases import Prepared, Way
+from random_chains import random_chains
+from test_transactions import Application
+
+from cq.ways import SCHEMES
+from cq.ways import Way as Runs
+
+INTERPRETED, COMPILED, ALL = range(12), (1000, 1001), range(12, 600)
+WORKERS, INTERVALS = (1, 2, 4, 8), (1, 7, 500, 5000)
+
+
+def in_chains(made: Prepared, interval: int = 500) -> Prepared:
+    """Its transactions run in chains, so many events together."""
+    settings: dict[str, int] = made.compiled.request.settings  # type: ignore[assignment]
+    settings |= {"transactions": SCHEMES.index("chains"), "punctuation_interval": interval}
+    (part,) = made.compiled.for_workers(2).after("place")
+    assert part.stages[-1].way is Runs.CHAINS, part.stages[-1].reason
+    return made
+
+
+@pytest.mark.parametrize("seed", [*INTERPRETED, *(pytest.param(n, marks=pytest.mark.long) for n in ALL)])
+def test_transactions_in_chains_give_the_rows_of_one_loop(seed: int) -> None:
+    made = random_chains(seed, 40)
+    assert made.native(Way(2, interpreted=True, batch_rows=9)) == made.reference(), f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", COMPILED)
+def test_compiled_they_give_them_too(seed: int) -> None:
+    made = random_chains(seed, 2_000)
+    expected = made.reference()
+    for workers in WORKERS:
+        assert made.native(Way(workers)) == expected, (seed, workers)
+
+
+CONTENTION: list[Mapping[str, Any]] = [
+    {"accounts": 64, "balance": 20_000},
+    {"accounts": 2, "balance": 30_000, "transfers": 1.0},
+    {"accounts": 500, "balance": 0, "theta": 1.2},
+    {"accounts": 500, "balance": 1_000_000},
+]
+
+
+@pytest.mark.parametrize("knobs", CONTENTION)
+def test_a_ledger_is_that_of_one_loop_for_all_workers_and_intervals(knobs: Mapping[str, Any]) -> None:
+    application = Application("streaming_ledger", knobs, 1_500)
+    for workers, interval in itertools.product(WORKERS, INTERVALS):
+        in_chains(application.prepared, interval)
+        application.agrees(Way(workers, batch_rows=100_000))
+
+
+@pytest.mark.parametrize("name", ["streaming_ledger", "toll_processing"])
+def test_applications_in_chains_give_what_the_oracle_gives(name: str) -> None:
+    application = Application(name, {"accounts": 16, "segments": 3}, 300)
+    in_chains(application.prepared, 7)
+    application.agrees(Way(2, interpreted=True))
+
+
+SELF = """CREATE STREAM s (a BIGINT, b BIGINT, x BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory');
+CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT NOT NULL CHECK (n >= 0));
+INSERT INTO t VALUES (1, 10), (2, 10);
+CREATE TRIGGER moved AFTER INSERT ON s BEGIN ATOMIC
+  UPDATE t SET n = n - new.x WHERE k = new.a;
+  UPDATE t SET n = n + new.x WHERE k = new.b;
+  SELECT new.x, n FROM t WHERE k = new.a;
+END;
+SELECT * FROM moved; SELECT a, b, x FROM moved_rejected; SELECT * FROM t;"""
+
+
+def test_a_row_that_a_transaction_names_twice_is_one_row() -> None:
+    made = Prepared(SELF)
+    #                 a  b  x       1 to itself, then all of it; too much; to a row that is not there, and back
+    made.give({"s": [(1, 1, 4, 0), (1, 2, 10, 1), (1, 2, 1, 2), (2, 2, 25, 3), (2, 3, 5, 4), (3, 2, 1, 5)]})
+    expected = made.reference()
+    assert [r[:2] for r in list(expected.rows.values())[1]] == [(1, 2), (2, 2)]
+    in_chains(made)
+    for workers, batch in itertools.product((0, 2), (1, 100)):
+        assert made.native(Way(workers, batch, interpreted=True)) == expected
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("knobs", CONTENTION)
+def test_a_million_events_give_the_same_for_all_workers_and_intervals(knobs: Mapping[str, Any]) -> None:
+    application = Application("streaming_ledger", knobs, 1_000_000)
+    for workers, interval in itertools.product(WORKERS, INTERVALS):
+        in_chains(application.prepared, interval)
+        application.agrees(Way(workers, batch_rows=100_000))

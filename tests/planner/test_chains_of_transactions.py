@@ -1,0 +1,74 @@
+"""Which transactions can run in chains, and why the others run one after the other."""
+
+from __future__ import annotations
+
+import pytest
+from paths import QUERIES
+
+from cq.compiler.passes import compile
+from cq.planner.physical.stages import PhysicalPlan
+from cq.ways import SCHEMES, Way
+
+SCRIPT = """CREATE STREAM s (a BIGINT, b BIGINT, w VARCHAR, d BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts);
+CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT NOT NULL, x DOUBLE);
+CREATE TABLE named (k VARCHAR PRIMARY KEY, n BIGINT NOT NULL);
+CREATE TRIGGER g AFTER INSERT ON s BEGIN ATOMIC {body} END;
+SELECT * FROM g;"""
+
+
+def parts(text: str, scheme: str = "chains") -> tuple[PhysicalPlan, ...]:
+    made = compile(text, settings={"transactions": SCHEMES.index(scheme)})
+    found: tuple[PhysicalPlan, ...] = made.for_workers(2).after("place")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("UPDATE t SET n = n + 1 WHERE k = new.a;", None),
+        ("UPDATE t SET n = (SELECT o.n FROM t AS o WHERE o.k = new.b) WHERE k = new.a AND n > 3;", None),
+        ("INSERT INTO t VALUES (new.a, new.b, 0.5) ON CONFLICT (k) DO UPDATE SET n = t.n + 1;", None),
+        ("IF new.w LIKE 'x%' THEN DELETE FROM t WHERE k = new.a; ELSE SELECT new.w; END IF;", None),
+        (
+            "UPDATE named SET n = n + 1 WHERE k = new.w;",
+            "named.k is a VARCHAR, and such columns are kept by one worker",
+        ),
+        ("UPDATE t SET n = n + e.j FROM UNNEST(new.d) AS e(j) WHERE k = e.j;", "g takes rows that an array names"),
+        ("UPDATE t SET n = 1 WHERE k = new.a / new.b;", "the key of t in g may have no value"),
+        (
+            "UPDATE t SET n = 1 WHERE k = (SELECT o.n FROM t AS o WHERE o.k = new.a);",
+            "which row of t g means is not known from the event alone",
+        ),
+        ("SELECT new.a;", "g names no row"),
+        (
+            "UPDATE t SET n = n + LENGTH(UPPER(new.w)) WHERE k = new.a;",
+            "an expression needs memory for a text, a user's function or an array",
+        ),
+    ],
+)
+def test_transactions_run_in_chains_if_their_events_say_which_rows_they_name(body: str, reason: str | None) -> None:
+    (part,) = parts(SCRIPT.format(body=body))
+    last = part.stages[-1]
+    assert (last.way is Way.CHAINS) == (reason is None), last.reason
+    if reason is not None:
+        assert last.reason == f"no chains of transactions: {reason}"
+
+
+@pytest.mark.parametrize("scheme", ["auto", "serial"])
+def test_they_do_so_where_that_is_asked_for(scheme: str) -> None:
+    (part,) = parts(SCRIPT.format(body="UPDATE t SET n = n + 1 WHERE k = new.a;"), scheme)
+    assert [s.way for s in part.stages] == [Way.LOOP]
+
+
+@pytest.mark.parametrize(
+    ("name", "ways"),
+    [
+        ("streaming_ledger", [Way.ANY, Way.CHAINS]),
+        ("toll_processing", [Way.CHAINS]),
+        ("grep_and_sum", [Way.LOOP]),
+        ("online_bidding", [Way.LOOP]),
+    ],
+)
+def test_applications_whose_events_name_rows_by_arrays_run_in_one_loop(name: str, ways: list[Way]) -> None:
+    (part,) = parts((QUERIES / "transactions" / f"{name}.cq").read_text(encoding="utf-8"))
+    assert [s.way for s in part.stages] == ways

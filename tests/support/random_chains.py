@@ -1,0 +1,107 @@
+"""Random triggers whose rows are known from their events, over numbers alone: transactions that can run in chains.
+
+Keys are few, so that transactions meet in rows and two accesses of one in the same row; rows come and go, and
+transactions are rejected for every cause there is.
+"""
+
+from __future__ import annotations
+
+import random
+
+from cases import Prepared
+
+COLUMNS = "a BIGINT, b BIGINT, c BIGINT, f DOUBLE, ts TIMESTAMP, WATERMARK FOR ts"
+STREAM = f"CREATE STREAM s ({COLUMNS}) WITH (connector = 'memory');"
+CHECKS = ("", ", CHECK (n >= 0)", ", CHECK (m IS NULL OR m < 20)", ", CHECK (n + COALESCE(m, 0) > -5)")
+
+
+def random_chains(seed: int, events: int, keys: int = 4) -> Prepared:
+    """A query of a seed with its input, whose transactions are to run in chains."""
+    r = random.Random(seed)
+    drawn = _Drawn(r, [f"t{n}" for n in range(r.choice((1, 1, 2)))])
+    text = [STREAM, *map(drawn.table, drawn.tables)]
+    triggers = [f"g{n}" for n in range(r.choice((1, 1, 2)))]
+    for name in triggers:
+        when = r.choice(("", "", f" WHEN ({drawn.condition()})"))
+        body = " ".join(drawn.statement(0) for _ in range(r.randint(1, 4)))
+        text.append(f"CREATE TRIGGER {name} AFTER INSERT ON s{when} BEGIN ATOMIC {body} END;")
+    for name in triggers:
+        text.append(f"SELECT * FROM {name}; SELECT a, b, c, ts, reason FROM {name}_rejected;")
+    text += [f"SELECT * FROM {name};" for name in drawn.tables]
+    made = Prepared("SET transactions = 'chains';\n" + "\n".join(text))
+
+    def number() -> int | None:
+        return None if r.random() < 0.1 else r.randrange(-1, keys)
+
+    rows = [(number(), number(), number(), r.choice((None, 0.5, -1.25)), time) for time in range(events)]
+    made.give({"s": rows}, (r.choice((3, 50)),))
+    return made
+
+
+class _Drawn:
+    def __init__(self, r: random.Random, tables: list[str]) -> None:
+        self.r, self.tables = r, tables
+        self.two_keys = {t: r.random() < 0.3 for t in tables}
+
+    def table(self, name: str) -> str:
+        columns = "k BIGINT NOT NULL, l BIGINT NOT NULL, n BIGINT NOT NULL DEFAULT 2, m BIGINT, x DOUBLE, y BOOLEAN"
+        key = "k, l" if self.two_keys[name] else "k"
+        if not self.two_keys[name]:
+            columns = columns.replace("l BIGINT NOT NULL, ", "")
+        made = f"CREATE TABLE {name} ({columns}, PRIMARY KEY ({key}){self.r.choice(CHECKS)});"
+        rows = [
+            f"({k}{', 1' if self.two_keys[name] else ''}, {self.r.randint(1, 9)})" for k in range(self.r.randint(0, 4))
+        ]
+        return made + (f" INSERT INTO {name} ({key}, n) VALUES {', '.join(rows)};" if rows else "")
+
+    def statement(self, depth: int) -> str:
+        kinds = ("update", "insert", "delete", "show", "if", "signal")
+        (kind,) = self.r.choices(kinds, (6, 3, 2, 3, 3 * (depth < 2), 1))
+        table = self.r.choice(self.tables)
+        match kind:
+            case "update":
+                return f"UPDATE {table} SET {self.sets(table)} WHERE {self.key(table)}{self.more()};"
+            case "delete":
+                return f"DELETE FROM {table} WHERE {self.key(table)}{self.more()};"
+            case "insert":
+                columns = "(k, l, n, m)" if self.two_keys[table] else "(k, n, m)"
+                keys = f"{self.event()}, {self.event()}" if self.two_keys[table] else self.event()
+                on = self.r.choice(("", " DO NOTHING", f" DO UPDATE SET n = {table}.n + excluded.n, y = TRUE"))
+                key = "k, l" if self.two_keys[table] else "k"
+                said = f"INSERT INTO {table} {columns} VALUES ({keys}, {self.value()}, {self.value()})"
+                return said + (f" ON CONFLICT ({key}){on}" if on else "") + ";"
+            case "show":
+                return f"SELECT {self.value()} AS x, n AS y, t.x AS z FROM {table} AS t WHERE {self.key(table, 't.')};"
+            case "if":
+                other = f" ELSE {self.statement(depth + 1)}" if self.r.random() < 0.5 else ""
+                return f"IF {self.condition(rows=True)} THEN {self.statement(depth + 1)}{other} END IF;"
+        return f"IF {self.condition(rows=True)} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'no'; END IF;"
+
+    def sets(self, table: str) -> str:
+        some = (f"n = n + {self.value()}", f"m = {self.value()}", "x = (COALESCE(x, new.f) + new.f) / 2", "y = n > m")
+        return ", ".join(self.r.sample(some, self.r.randint(1, 3)))
+
+    def key(self, table: str, name: str = "") -> str:
+        said = f"{name}k = {self.event()}"
+        return f"{said} AND {name}l = {self.event()}" if self.two_keys[table] else said
+
+    def more(self) -> str:
+        return f" AND {self.r.choice(('n > 3', 'm IS NULL', 'n < new.a', 'y'))}" if self.r.random() < 0.3 else ""
+
+    def event(self) -> str:
+        return self.r.choice(("new.a", "new.b", "new.c", "1"))
+
+    def value(self) -> str:
+        pick = self.r.random()
+        if pick < 0.5:
+            return self.event()
+        if pick < 0.7:
+            return f"({self.event()} {self.r.choice('+-*')} {self.event()})"
+        if pick < 0.75:
+            return f"(6 / {self.event()})"
+        table = self.r.choice(self.tables)
+        return f"(SELECT v.{self.r.choice('nm')} FROM {table} AS v WHERE {self.key(table, 'v.')})"
+
+    def condition(self, rows: bool = False) -> str:
+        one = self.value() if rows else self.event()
+        return f"{one} {self.r.choice(('<', '=', '>='))} {self.event()}"
