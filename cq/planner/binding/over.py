@@ -211,7 +211,9 @@ class _Rows:
         return OrderKey(self._group(partition, order, span), False, True), None
 
     def _peer(self, partition: tuple[Expr, ...], order: tuple[OrderKey, ...], span: Span) -> Expr:
-        """What is equal in the peers of a row alone, as a number of one word."""
+        """What is equal in the peers of a row alone, as a number of one word. Without an order all rows are peers."""
+        if not order:
+            return integer(0)
         first = order[0].expr
         plain = len(order) == 1 and is_ranged(first) and not first.nullable
         return first if plain or _time_of(self.node, order) is not None else self._group(partition, order, span)
