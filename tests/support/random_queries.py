@@ -14,7 +14,7 @@ from random_drawing import BOUNDS, Draft, Drawing, Relation, outside_windows
 from random_expressions import COLUMN_TYPES, ELEMENTS
 from random_lists import LISTS
 from random_results import RESULTS
-from random_statements import Query, Select, Stream, View, names_in, pruned, quoted
+from random_statements import Query, Select, Stream, View, late_of, names_in, pruned, quoted
 
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT, TIMESTAMP, Kind, array
@@ -34,7 +34,8 @@ class Generator(Drawing):
         streams = tuple(self._stream(f"s{i}") for i in range(rng.choice([1, 1, 1, 2, 2, 3])))
         self.query = Query(streams, (), (), unit)
         for s in streams:
-            self.relations.append(self.relation(self.query, s.name, Relation(s.name, (), ())))
+            for name in (s.name, *([late_of(s.name)] if s.late.startswith("stream:") else [])):
+                self.relations.append(self.relation(self.query, name, Relation(name, (), ())))
         steps = [self._window, self._window, self._window, self._window_rows, self._session,
                  self._attached, self._over, self._over, self._look_up, self._look_up, self._interval_join,
                  self._interval_join, self._asof_join, self._union, self._unnest]  # fmt: skip
@@ -70,7 +71,10 @@ class Generator(Drawing):
         type_ = BIGINT if time == "millis" else TIMESTAMP
         fields.append(Field("ts" if time == "micros" else "at", type_, rng.random() < 0.5))
         delay = rng.choice([0, 0, 1, 2, 5])
-        return Stream(name, tuple(fields), time, delay, "fail" if self.wild and rng.random() < 0.1 else "")
+        late = "fail" if self.wild and rng.random() < 0.1 else ""
+        if time is not None and rng.random() < 0.1:
+            late = f"stream:{late_of(name)}"
+        return Stream(name, tuple(fields), time, delay, late)
 
     # ------------------------------------------------------------------------------------------------------- steps
 

@@ -104,7 +104,14 @@ def pruned(query: Query) -> Query:
         if view.name in needed:
             kept.insert(0, view)
             needed |= names_in(view)
-    return replace(query, streams=tuple(s for s in query.streams if s.name in needed), views=tuple(kept))
+    return replace(
+        query, streams=tuple(s for s in query.streams if {s.name, late_of(s.name)} & needed), views=tuple(kept)
+    )
+
+
+def late_of(stream: str) -> str:
+    """The name of the stream of a stream's late rows."""
+    return f"{stream}_late"
 
 
 def names_in(view: View) -> set[str]:
