@@ -343,7 +343,8 @@ def _problems(job: Job, number: int, stage: Stage) -> Iterator[str]:
     if len(set(offsets)) != len(offsets) or any(not 0 <= o < stage.state_words for o in offsets):
         yield "two slots in one word, or one outside of the state"
     unnamed = [slot.name for slot in stage.slots if slot.container and not slot.node]
-    if len({slot.key for slot in stage.slots}) != len(stage.slots):
+    kept = [slot.key for slot in stage.slots if not slot.transient]
+    if len(set(kept)) != len(kept):
         yield "two slots of one key"
     if unnamed:
         yield f"state without the identity of its operator: {', '.join(unnamed)}"
