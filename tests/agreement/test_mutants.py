@@ -544,8 +544,8 @@ MUTANTS = {
     "a rejected event is committed": seen_by(
         "triggers",
         TRIGGER,
-        "O=self.outcome, DONE=ACCEPTED)):\n            self.commit()",
-        "O=self.outcome, DONE=REJECTED)):\n            self.commit()",
+        "O=self.outcome, DONE=ACCEPTED)):\n            self.write_rows()",
+        "O=self.outcome, DONE=REJECTED)):\n            self.write_rows()",
     ),
     "texts of rows are not copied": seen_by("triggers", TRIGGER, "outlives(self.scope, values[c])", "values[c]"),
     "a deleted row stays": seen_by(
