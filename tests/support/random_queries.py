@@ -7,6 +7,7 @@ The steps about time are here, those about whole inputs in `random_results`; wha
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from functools import partial
 
 from random_calls import aggregate, frame, lag
@@ -123,7 +124,10 @@ class Generator(Drawing):
         if rng.random() < 0.2:
             bound = f"window_end {rng.choice(['<', '>='])} {quoted(rng.choice(source.times))} + {self.interval()}"
             where = f"({where}) AND {bound}" if where else bound
-        select = Select(tuple(items), self._function(rng.choice(["TUMBLE", "HOP", "CUMULATE"]), source), where)
+        kind = rng.choice(["TUMBLE", "HOP", "CUMULATE", "SESSION"])
+        keys = self.keys(self.expressions(("", rows.fields))) if kind == "SESSION" else []
+        function = self._sessions(source, keys) if kind == "SESSION" else self._function(kind, source)
+        select = Select(tuple(items), function, where)
         return View(self.next(), (select,)), Relation(self.next(), (), (), windowed=True, depth=source.depth + 1)
 
     def _session(self) -> Draft | None:
@@ -132,15 +136,19 @@ class Generator(Drawing):
             return None
         expressions = self.expressions(("", outside_windows(source)))
         keys = self.keys(expressions)
-        by = f" PARTITION BY {', '.join(keys)}" if keys else ""
-        time = quoted(rng.choice(source.times))
         items = [*BOUNDS[: rng.choice([2, 3, 3])], *((k, f"k{i}") for i, k in enumerate(keys))]
-        items += [(a, f"a{i}") for i, a in enumerate(self.aggregates(expressions, distinct=False))]
+        items += [(a, f"a{i}") for i, a in enumerate(self.aggregates(expressions, distinct=True))]
         select = Select(
-            tuple(items), f"SESSION(TABLE {source.name}{by}, DESCRIPTOR({time}), {self.interval(high=5)})",
-            self.where(expressions), ("window_start", "window_end", *keys), self.having(expressions, distinct=False),
+            tuple(items), self._sessions(source, keys),
+            self.where(expressions), ("window_start", "window_end", *keys), self.having(expressions, distinct=True),
         )  # fmt: skip
         return View(self.next(), (select,)), Relation(self.next(), (), (), windowed=True, depth=source.depth + 1)
+
+    def _sessions(self, source: Relation, keys: Sequence[str]) -> str:
+        """The sessions of these keys over a relation."""
+        by = f" PARTITION BY {', '.join(keys)}" if keys else ""
+        time = quoted(self.rng.choice(source.times))
+        return f"SESSION(TABLE {source.name}{by}, DESCRIPTOR({time}), {self.interval(high=5)})"
 
     def _attached(self) -> Draft | None:
         """Groups of the rows of one window."""
