@@ -66,9 +66,16 @@ def wanted_columns(compiled: Compiled, engine: str, options: RunOptions) -> dict
 
 
 def open_feeds(
-    compiled: Compiled, progress: Progress, wanted: Mapping[str, Sequence[int]], natives: Natives = NONE
+    compiled: Compiled,
+    progress: Progress,
+    wanted: Mapping[str, Sequence[int]],
+    natives: Natives = NONE,
+    most_rows: int | None = None,
 ) -> list[Feed]:
-    """All sources of the query, opened, with the columns that are wanted; when one cannot be, none stays open."""
+    """All sources of the query, opened, with the columns that are wanted; when one cannot be, none stays open.
+
+    most_rows: of each stream that are read; None: all.
+    """
     feeds: list[Feed] = []
     inputs = compiled.request.inputs
     try:
@@ -79,7 +86,8 @@ def open_feeds(
                 source = open_source(stream, inputs, wanted.get(stream.name), reserved, natives)
             except CqError as error:
                 raise _at_option(error, compiled, stream.name) from None
-            feeds.append(Feed(stream, source, progress, _idle_s(stream, inputs, len(compiled.sources) > 1)))
+            idle_s = _idle_s(stream, inputs, len(compiled.sources) > 1)
+            feeds.append(Feed(stream, source, progress, idle_s, most_rows=most_rows))
     except BaseException:
         for feed in feeds:
             feed.source.close()
