@@ -145,11 +145,11 @@ class Feed:
     def __iter__(self) -> Iterator[SourceBatch]:
         if self._progress.began is None:
             self._progress.began = time.perf_counter()
-        for batch in self.source.batches():
+        for read in self.source.batches():
             if self._progress.stop:
                 break
             self._tell()
-            batch = self._cut(batch)
+            batch = self._cut(read)
             self._progress.rows_in[self.name] += batch.batch.num_rows
             yield batch
             if self._progress.rows_in[self.name] == self.most_rows:
