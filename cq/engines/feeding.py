@@ -95,8 +95,11 @@ def open_feeds(
     return feeds
 
 
-def demand_ends(streams: Iterable[SourceDef]) -> None:
-    """CQ0901 for a stream without an end, where all its rows have to be there before the first one is given."""
+def demand_ends(streams: Iterable[SourceDef], other: str = "or use cq run and the native engine") -> None:
+    """CQ0901 for a stream without an end, where all its rows have to be there before the first one is given.
+
+    other: the way out besides giving it an end.
+    """
     for stream in streams:
         if not stream.bounded:
             follows = stream.option("follow") == "true"
@@ -104,7 +107,7 @@ def demand_ends(streams: Iterable[SourceDef]) -> None:
                 "leave follow out: the file is read to its end" if follows else "give the generator its number of rows"
             )
             cause = f"stream {stream.name} has no end, and all rows are needed before the first one is given"
-            raise UsageError(Diagnostic("CQ0901", cause, help=(way, "or use cq run and the native engine")))
+            raise UsageError(Diagnostic("CQ0901", cause, help=(way, other)))
 
 
 def demand_no_silence(feeds: Iterable[Feed]) -> None:

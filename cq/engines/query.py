@@ -92,7 +92,7 @@ def collect(
     """
     options = options or RunOptions()
     if options.limit is None and options.input_rows is None and any(o.limit is None for o in compiled.outputs):
-        demand_ends(compiled.streams)
+        demand_ends(compiled.streams, "or read only the first rows of it: --rows N, in Python rows=N")
     sinks = {o.name: Memory(result_schema(o.node.schema.fields)) for o in compiled.outputs}
     error, summary = None, RunSummary(engine)
     try:
