@@ -235,7 +235,7 @@ class Query:
         Raises CompileError and UsageError before the first row, DataError for a row that cannot be read or computed:
         files of sinks are then as they were before, unless the input has no end.
         """
-        options = RunOptions(threads, batch_rows, limit, memory_limit=_memory_limit(memory_limit))
+        within = _memory_limit(memory_limit)
         engine_named(engine)
         compiled = self.bound(inputs)
         access, reserved = compiled.request.inputs.access, compiled.read_files
@@ -248,8 +248,11 @@ class Query:
                     sinks[output.name] = open_sink(fields, declared, access, reserved, endless)
                 else:
                     sinks[output.name] = kept[output.name] = Memory(result_schema(fields))
+        options = RunOptions(threads, batch_rows, limit, frozenset(kept), memory_limit=within)
         stats = run_query(compiled, sinks, engine, options)
-        return Result({name: Output(name, sink.table()) for name, sink in kept.items()}, stats)
+        tables = {name: sink.table() for name, sink in kept.items()}
+        stats.hashes = Hashes(stats.hashes, tables)
+        return Result({name: Output(name, table) for name, table in tables.items()}, stats)
 
     def start(
         self,

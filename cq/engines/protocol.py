@@ -20,6 +20,7 @@ from cq.records import dataclass, field, replace
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from cq.connectors.sinks.writers import CsvText
     from cq.planner.plan.source import SourceDef
     from cq.runtime.engine.engine import Engine as NativeEngine
 
@@ -212,6 +213,14 @@ class Delivery:
     def hash_by(self, hashing: Callable[[], RowHash]) -> None:
         """Rows are hashed this way. Before the first of them."""
         self.hashes = {name: hashing() for name in self.hashes}
+
+    def write_by(self, csv_text: Callable[[str], CsvText]) -> None:
+        """Lines of CSV are made this way, by their delimiter. Before the first row."""
+        from cq.connectors.sinks.writers import Csv
+
+        for sink in self._sinks.values():
+            if isinstance(sink, Csv):
+                sink.write_by(csv_text)
 
     def limited(self, output: str) -> bool:
         """Whether the output takes only so many rows."""

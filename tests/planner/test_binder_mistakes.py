@@ -142,8 +142,16 @@ WINDOWS = {
     "watermark_unknown": "CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR tz) WITH (connector = 'file', path = 's.csv');",
     "negative_delay": "CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS ts + INTERVAL '5' SECOND) "
     "WITH (connector = 'file', path = 's.csv');",
-    "month_window": BID
-    + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MONTH) GROUP BY window_start;",
+    "window_of_months_by_days": BID + "SELECT COUNT(*) FROM HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' DAY, "
+    "INTERVAL '1' MONTH) GROUP BY window_start;",
+    "window_of_days_from_a_month": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '7' DAY, "
+    "INTERVAL '1' MONTH) GROUP BY window_start;",
+    "window_of_months_far_from_them": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), "
+    "INTERVAL '1' MONTH, INTERVAL '28' DAY) GROUP BY window_start;",
+    "growing_by_no_part_of_months": BID + "SELECT COUNT(*) FROM CUMULATE(TABLE bid, DESCRIPTOR(ts), "
+    "INTERVAL '2' MONTH, INTERVAL '1 year 1 month') GROUP BY window_start;",
+    "session_with_a_gap_of_months": BID + "SELECT COUNT(*) FROM SESSION(TABLE bid, DESCRIPTOR(ts), "
+    "INTERVAL '1' MONTH) GROUP BY window_start, window_end;",
     "number_as_size": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), 60) GROUP BY window_start;",
     "hop_without_size": BID
     + "SELECT COUNT(*) FROM HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",

@@ -110,7 +110,10 @@ class Generator(Drawing):
         slide = f"{self.interval()}, " if kind == "HOP" else step
         offset = f", {self.interval(-3, 9)}" if rng.random() < 0.2 else ""
         time = quoted(rng.choice(source.times))
-        return f"{kind}(TABLE {source.name}, DESCRIPTOR({time}), {slide}INTERVAL '{size}' {self.query.unit}{offset})"
+        lengths = f"{slide}INTERVAL '{size}' {self.query.unit}"
+        if offset and size % 2:  # of the calendar; the offset stays, so that some time of the rows is a bound
+            lengths = lengths.replace(self.query.unit, "MONTH")
+        return f"{kind}(TABLE {source.name}, DESCRIPTOR({time}), {lengths}{offset})"
 
     def _window_rows(self) -> Draft | None:
         """Rows in their windows, not grouped."""

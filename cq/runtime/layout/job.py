@@ -41,7 +41,7 @@ class Slot:
     the key's, then the row's).
     contents: a hash of what it holds; only slots of one key and the same contents may take over from each other.
     transient: it is empty whenever nothing is under way, and no part of a snapshot.
-    parameters: of panes (pane_us, offset_us, size_us, slide_us), of intervals (gap_us,).
+    parameters: of panes (pane, offset, size, slide, by_calendar, shift_us), of intervals (gap_us,).
     operator, line, column: what people call the operator, and where it is written.
     """
 
@@ -123,10 +123,15 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Closing times offset_us + n * period_us that some operator may have."""
+    """Closing times offset + n * period that some operator may have, in microseconds since 1970.
 
-    period_us: int
-    offset_us: int = 0
+    by_calendar: in months since January 1970, each shift_us after the month begins.
+    """
+
+    period: int
+    offset: int = 0
+    by_calendar: bool = False
+    shift_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,9 +255,10 @@ class Chains:
     """How the transactions of a stage are evaluated by several workers (cq/runtime/layout/chains.py).
 
     begin, collect, evaluate: functions `i64 f(state, batch, share, constants)`. begin: 1, and the tables are as the
-    first ticket finds them, or 0 without memory; it has no share.  collect: what the share's rows name is in lists.
-    evaluate: 1 when transactions of the share, from its cursor on, were done, up to one that is not ready.
-    event_words: what an event takes.  events: the word of the state that says where they are.
+    first ticket finds them, or 0 without memory; it has no share.  collect: 1, and what the share's rows name is in
+    lists, or 0 without memory.
+    evaluate: 1 when transactions of the share, from its cursor on, were done, up to one that is not ready; 0: none
+    was; -1 without memory.  event_words: what an event takes.  events: the word of the state that says where they are.
     """
 
     begin: str
