@@ -74,11 +74,11 @@ def examples(name: str | None, engine: str, rows: int, every_row: bool) -> int:
         for each, path in known.items():
             click.echo(f"{each:{width}}  {description(path)}")
         return DONE
-    path = known.get(name.removeprefix("queries/").removesuffix(".cq"))
-    if path is None:
+    asked = name.removeprefix("queries/").removesuffix(".cq")
+    if asked not in known:
         ways = (did_you_mean(name, known), "cq examples lists all")
         raise UsageError(Diagnostic("CQ0606", f'there is no example "{name}"', help=tuple(w for w in ways if w)))
-    return _run(path, engine, rows, every_row)
+    return _run(known[asked], engine, rows, every_row)
 
 
 def _run(path: Path, engine: str, rows: int, every_row: bool) -> int:
