@@ -30,8 +30,8 @@ def cq(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, st
 
 
 def without_progress(err: str) -> str:
-    """What was said besides how far compiling is, which hangs on the cache and on how busy the machine is."""
-    return "".join(line for line in err.splitlines(keepends=True) if not line.startswith("cq: compiling "))
+    """What was said besides how far compiling and running are, which hangs on how busy the machine is."""
+    return "".join(line for line in err.splitlines(keepends=True) if not line.startswith("cq: "))
 
 
 def ref(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
