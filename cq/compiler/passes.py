@@ -122,11 +122,12 @@ def _place(request: Request, plan: LogicalPlan) -> tuple[PhysicalPlan, ...]:
     if not plan.outputs:
         help = ("add a SELECT, or an INSERT INTO a sink",)
         raise UsageError(Diagnostic("CQ0606", "the query has no output", help=help))
-    from cq.codegen.scan import decides_lane, needs_no_state
+    from cq.codegen.scan import decides_lane, needs_no_python, needs_no_state
+    from cq.planner.physical.chains import Natively
     from cq.planner.physical.choose import choose
     from cq.planner.physical.stages import verify
 
-    in_chains = needs_no_state if request.in_chains else None
+    in_chains = Natively(needs_no_state, needs_no_python) if request.in_chains else None
     return tuple(verify(part) for part in choose(plan, request.workers, decides_lane, in_chains))
 
 

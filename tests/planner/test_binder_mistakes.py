@@ -510,40 +510,6 @@ def test_a_picture_of_hostile_names_holds_no_control_characters() -> None:
     assert "\x1b" not in shown and "\u202e" not in shown
 
 
-BETWEEN_AN_HOUR = "sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR"
-# The condition of a join or its whole query, with the text that the way out replaces, and what it says to write there.
-WAYS = {
-    "join_bounds_on_two_times": ("INTERVAL '1' DAY;", "INTERVAL '1' DAY {};", "AND "),
-    "join_bounds_on_two_times_of_the_right": ("INTERVAL '1' DAY;", "INTERVAL '1' DAY {};", "AND "),
-    "look_up_of_sessions": (
-        " FOR SYSTEM_TIME AS OF s.ts ON v.auction = s.auction",
-        " ON v.auction = s.auction {}",
-        "AND ",
-    ),
-    "join_with_bounds_in_where": ("\nWHERE price > 3 AND " + BETWEEN_AN_HOUR, " {} WHERE price > 3", "AND "),
-    "join_with_one_bound_in_where": ("\nWHERE sale.ts < bid.ts + INTERVAL '1' HOUR", " {}", "AND "),
-    "join_on_either_with_bounds_in_where": (
-        "bid.auction = sale.auction OR wait = 3 WHERE " + BETWEEN_AN_HOUR,
-        "(bid.auction = sale.auction OR wait = 3) {}",
-        "AND ",
-    ),
-    "left_join_without_end": ("sale.auction;", "sale.auction {};", "AND "),
-    "join_on_either": ("ON bid.auction < sale.auction\n  AND " + BETWEEN_AN_HOUR + " OR sale.wait = 3", "ON {}", "("),
-}
-
-
-@pytest.mark.parametrize("name", WAYS)
-def test_a_join_is_bound_once_its_way_out_is_taken(name: str) -> None:
-    source = SourceText("q.cq", CASES[name])
-    with pytest.raises(CqError) as caught:
-        bind(parse(source), Environment(infer=infer))
-    (way,) = caught.value.diagnostics[0].help
-    old, new, begins = WAYS[name]
-    assert old in CASES[name]
-    way = begins + way.rpartition(": ")[2].partition(begins)[2]
-    bind(parse(SourceText("q.cq", CASES[name].replace(old, new.format(way)))), Environment(infer=infer))
-
-
 def test_the_wider_bound_of_a_way_out_takes_no_row_away() -> None:
     text = CASES["join_bounds_on_two_times"].replace(GENERATED, "'memory'")
     made = Prepared(text.replace("DAY;", "DAY AND q.ts <= x.ots + INTERVAL '1 day 1 hour';"))

@@ -157,6 +157,7 @@ class Transaction:
     frames: list[Row] = field(default_factory=list)  # kept, for values at hand are known by the row they are of
     outcome: str = ""
     undo: Undo | None = None
+    element: ast.expr | None = None  # the place of the one at hand, from 0
     passing: frozenset[int] = frozenset()
     reason: Val = field(default_factory=lambda: null_of(VARCHAR))
 
@@ -190,8 +191,7 @@ class Transaction:
                 for n in (step.local,) if isinstance(step, Set) else step.locals:
                     self.declare_local(n)
         self.passing = passing(self.node, self.program.steps)
-        if may_undo(self.node, self.program):
-            self.undo = Undo(scope, writer.let(ast.Constant(0), "undo"))
+        self.undo = self.undoing()
         first = sum(len(p.outputs) for p in self.node.programs[:number])
         for step in every(self.program.steps):
             if isinstance(step, Emit):
@@ -206,6 +206,12 @@ class Transaction:
             self.steps(self.program.steps, emits)
             writer.set(self.outcome, ACCEPTED)
             writer.code("break")
+
+    def undoing(self) -> Undo | None:
+        """What puts back what elements of arrays have changed, if a rejection can come behind."""
+        if not may_undo(self.node, self.program):
+            return None
+        return Undo(self.scope, self.flow.writer.let(ast.Constant(0), "undo"))
 
     # -- ways out
 
@@ -359,7 +365,7 @@ class Transaction:
             most = expr("max(M, C)", M=most, C=count)
         turn = writer.fresh("p")
         with writer.for_(turn, 0, scope.let(most, "places")), scope.block():
-            place = ast.Name(turn, ast.Load())
+            place = self.element = ast.Name(turn, ast.Load())
             for number, (array, count) in enumerate(zip(arrays, counts, strict=True), step.local):
                 local = self.locals[number]
                 scope.assign(local, null_of(local.type))
@@ -382,12 +388,16 @@ class Transaction:
                         with scope.when(expr("S == N", S=at.source, N=1 + other.number)):
                             hand_over(self.flow, at, other)
                 with scope.when(expr("L == 1 and D == 1", L=at.live, D=at.dirty)):
-                    local, layout = self.tables[at.access.table], Layout.of(at.table)
-                    if self.undo is not None:
-                        self.undo.keep(at.access.table, local, layout, at.entry)
-                    layout.store(scope, expr("E", E=at.entry), local.address, at.others)
+                    self.put_row(at)
                 for name in (at.live, at.dirty, at.source):
                     writer.set(name, 0)
+
+    def put_row(self, at: Accessed) -> None:
+        """A row that an element names is in its entry as it is now."""
+        local, layout = self.tables[at.access.table], Layout.of(at.table)
+        if self.undo is not None:
+            self.undo.keep(at.access.table, local, layout, at.entry)
+        layout.store(self.scope, expr("E", E=at.entry), local.address, at.others)
 
     def update(self, step: Update) -> None:
         at = self.accessed[step.access]

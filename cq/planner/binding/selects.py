@@ -388,7 +388,7 @@ class SelectBinder:
 
     def ordinal(self, node: ast.NumberLiteral, items: Sequence[Item]) -> Expr:
         """`GROUP BY 2`: the second column of the select list."""
-        item = items[place_of(node, len(items))]
+        item = items[place_of(node, len(items), "write the number or the name of a column without an aggregate")]
         if item.bound is not None:
             return item.bound
         assert item.expr is not None
@@ -477,14 +477,14 @@ def unchanged(expr: Expr) -> Expr:
     return expr
 
 
-def place_of(node: ast.NumberLiteral, columns: int) -> int:
-    """The place, from 0, of the column that a number stands for. CQ0203 when there is none."""
+def place_of(node: ast.NumberLiteral, columns: int, way: str = "") -> int:
+    """The place, from 0, of the column that a number stands for. CQ0203 when there is none; way: what to write then."""
     if len(node.text) > 4 or not 1 <= int(node.text) <= columns:
         raise compile_error(
             "CQ0203",
             f"the select list has {columns} columns, so there is no column {node.text}",
             node.span,
-            help=f"write a number from 1 to {columns}, or the name of a column",
+            help=way or f"write a number from 1 to {columns}, or the name of a column",
         )
     return int(node.text) - 1
 

@@ -19,7 +19,7 @@ from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Schema
 from cq.planner.physical.branches import Branch, grouped, takes_turns
 from cq.planner.physical.chain import crossing, cut_at, cuts, few_rows, made_at_instants, pays, replaced
-from cq.planner.physical.chains import Alone, transactions_of, why_serial
+from cq.planner.physical.chains import Natively, transactions_of, why_serial
 from cq.planner.physical.classify import (
     Component,
     Tracer,
@@ -58,11 +58,11 @@ MOST_LANES = 64
 
 
 def choose(
-    plan: LogicalPlan, workers: int, routable: Routable, in_chains: Alone | None = None
+    plan: LogicalPlan, workers: int, routable: Routable, in_chains: Natively | None = None
 ) -> tuple[PhysicalPlan, ...]:
     """The physical plan of each connected part of the plan, for so many workers (0: inline, as one).
 
-    in_chains: transactions are to run in chains where they can.
+    in_chains: transactions are to run in chains where they can, of which this decides.
     """
     return tuple(_Choice(part, max(workers, 1), routable, in_chains).made() for part in connected(plan))
 
@@ -70,7 +70,7 @@ def choose(
 class _Choice:
     """The decisions for one connected part."""
 
-    def __init__(self, plan: LogicalPlan, workers: int, routable: Routable, in_chains: Alone | None) -> None:
+    def __init__(self, plan: LogicalPlan, workers: int, routable: Routable, in_chains: Natively | None) -> None:
         self.plan = plan
         self.nodes = plan.nodes()
         self.workers = workers
@@ -94,13 +94,13 @@ class _Choice:
             return tuple(replace(s, reason=f"no chains of transactions: {chained}") for s in stages)
         return chained
 
-    def _chains(self, alone: Alone) -> tuple[Stage, ...] | str:
+    def _chains(self, natively: Natively) -> tuple[Stage, ...] | str:
         """Transactions in chains, behind a stage that makes their events of rows; or why that cannot be, in words."""
         found = transactions_of(self.plan)
         (event, *others) = {id(n.input): n.input for n in found}.values()
         if others:
             return "triggers have events of their own, or those of one are rows of another"
-        reason = next((r for n in found if (r := why_serial(n, alone)) is not None), None)
+        reason = next((r for n in found if (r := why_serial(n, natively)) is not None), None)
         if reason is not None:
             return reason
         if gathered(self.plan, self.waits) or any(s.strict for s in sources_of(self.nodes)):

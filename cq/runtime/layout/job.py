@@ -255,9 +255,10 @@ class Chains:
     """How the transactions of a stage are evaluated by several workers (cq/runtime/layout/chains.py).
 
     begin, collect, evaluate: functions `i64 f(state, batch, share, constants)`. begin: 1, and the tables are as the
-    first ticket finds them, or 0 without memory; it has no share.  collect: what the share's rows name is in lists.
-    evaluate: 1 when transactions of the share, from its cursor on, were done, up to one that is not ready.
-    event_words: what an event takes.  events: the word of the state that says where they are.
+    first ticket finds them, or 0 without memory; it has no share.  collect: 1, and what the share's rows name is in
+    lists, or 0 without memory.
+    evaluate: 1 when transactions of the share, from its cursor on, were done, up to one that is not ready; 0: none
+    was; -1 without memory.  event_words: what an event takes.  events: the word of the state that says where they are.
     """
 
     begin: str
