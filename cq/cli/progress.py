@@ -142,7 +142,7 @@ def progress_text(progress: Progress, seconds: float) -> str:
     wrote = f"wrote {sum(progress.rows_out.values()):,}"
     parts = [f"cq: {progress.engine}read {read}", wrote, f"{rows / max(seconds, 1e-9):,.0f} rows/s"]
     known = [s for s in shares if s is not None]
-    if known and len(known) == len(shares) and min(known) > 0.01:
+    if known and len(known) == len(shares) and 0.01 < min(known) < 1:
         parts.append(f"about {_duration(seconds * (1 - min(known)) / min(known))} left")
     return " · ".join(parts)
 

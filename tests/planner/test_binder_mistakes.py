@@ -445,7 +445,15 @@ WINDOW_ARGUMENTS = {
     "tumble_with_partition": BID
     + "SELECT COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
     "GROUP BY window_start, auction;",
-    "tumble_by_rows": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100) GROUP BY auction;",
+    "rows_of_count_windows": BID + "SELECT auction FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100);",
+    "count_windows_by_other_keys": BID + "SELECT item, COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100) "
+    "GROUP BY item;",
+    "growing_by_rows": BID + "SELECT COUNT(*) FROM CUMULATE(TABLE bid, ROWS 10, ROWS 100);",
+    "rows_by_time": BID + "SELECT COUNT(*) FROM HOP(TABLE bid, DESCRIPTOR(ts), ROWS 10, INTERVAL '1' DAY);",
+    "window_of_no_rows": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, ROWS 0);",
+    "window_of_too_many_rows": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, ROWS 2000000);",
+    "bounds_of_count_windows": BID + "SELECT window_start, COUNT(*) FROM TUMBLE(TABLE bid, ROWS 10) "
+    "GROUP BY window_start;",
     "tumble_size_twice": BID
     + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE, SIZE => INTERVAL '1' HOUR)\n"
     "GROUP BY window_start;",

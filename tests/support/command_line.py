@@ -39,6 +39,8 @@ def ref(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, s
 
 
 def outside(*arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
-    """The command in a process of its own."""
+    """The command in a process of its own, without what it says of its progress."""
     command = [sys.executable, "-m", "cq", *arguments]
-    return subprocess.run(command, capture_output=True, timeout=120, check=False, **options)  # type: ignore[call-overload,no-any-return]
+    done = subprocess.run(command, capture_output=True, timeout=120, check=False, **options)  # type: ignore[call-overload]
+    done.stderr = without_progress(done.stderr.decode()).encode()
+    return done  # type: ignore[no-any-return]

@@ -26,6 +26,11 @@ NAMES = ("k", "v", "x", "y", "z", "w", "select", "Order", "naïve", "two words",
 COLUMN_KINDS = tuple(t.kind for t in COLUMN_TYPES)
 
 
+def _by(keys: Sequence[str]) -> str:
+    """PARTITION BY of the argument of a window function."""
+    return f" PARTITION BY {', '.join(keys)}" if keys else ""
+
+
 class Generator(Drawing):
     """Draws one query."""
 
@@ -141,17 +146,26 @@ class Generator(Drawing):
         keys = self.keys(expressions)
         items = [*BOUNDS[: rng.choice([2, 3, 3])], *((k, f"k{i}") for i, k in enumerate(keys))]
         items += [(a, f"a{i}") for i, a in enumerate(self.aggregates(expressions, distinct=True))]
-        select = Select(
-            tuple(items), self._sessions(source, keys),
-            self.where(expressions), ("window_start", "window_end", *keys), self.having(expressions, distinct=True),
-        )  # fmt: skip
+        where, having = self.where(expressions), self.having(expressions, distinct=True)
+        if rng.random() < 0.2 and not source.windowed:
+            counted = tuple(i for i in items if i not in BOUNDS)
+            select = Select(counted, self._counted(source, keys), where, tuple(keys), having)
+            return View(self.next(), (select,)), Relation(self.next(), (), (), depth=source.depth + 1)
+        function = self._sessions(source, keys)
+        select = Select(tuple(items), function, where, ("window_start", "window_end", *keys), having)
         return View(self.next(), (select,)), Relation(self.next(), (), (), windowed=True, depth=source.depth + 1)
 
     def _sessions(self, source: Relation, keys: Sequence[str]) -> str:
         """The sessions of these keys over a relation."""
-        by = f" PARTITION BY {', '.join(keys)}" if keys else ""
         time = quoted(self.rng.choice(source.times))
-        return f"SESSION(TABLE {source.name}{by}, DESCRIPTOR({time}), {self.interval(high=5)})"
+        return f"SESSION(TABLE {source.name}{_by(keys)}, DESCRIPTOR({time}), {self.interval(high=5)})"
+
+    def _counted(self, source: Relation, keys: Sequence[str]) -> str:
+        """Windows of a number of rows of these keys: as they come, or by time."""
+        rng = self.rng
+        time = f"DESCRIPTOR({quoted(rng.choice(source.times))}), " if rng.random() < 0.5 else ""
+        kind, rows = rng.choice([("TUMBLE", "ROWS 3"), ("HOP", "ROWS 2, ROWS 5")])
+        return f"{kind}(TABLE {source.name}{_by(keys)}, {time}{rows})"
 
     def _attached(self) -> Draft | None:
         """Groups of the rows of one window."""
