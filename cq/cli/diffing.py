@@ -8,6 +8,7 @@ import click
 
 from cq.cli import AT_FAULT, DONE, USAGE, say
 from cq.cli.options import compiled_query, query_options
+from cq.compiler.passes import UNSAFE
 from cq.engines.compare import DEFAULT_TOLERANCE, compare_runs, tolerance_between
 from cq.engines.engines import ENGINES
 from cq.engines.protocol import RunOptions
@@ -45,6 +46,9 @@ def diff(
         if once is not None:
             cause = f"stream {once} is a pipe, and cannot be read twice"
             raise UsageError(Diagnostic("CQ0606", cause, help=("write it to a file",)))
+        if compiled.unchecked:
+            help = ("compare another scheme: -s transactions=lock",)
+            raise UsageError(Diagnostic("CQ0904", UNSAFE, help=help))
         options = RunOptions(threads, compiled.request.settings.get("batch_rows"))
         left = collect(compiled, engine, options)
         right = collect(compiled, against, options)
