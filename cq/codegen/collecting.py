@@ -25,7 +25,19 @@ from cq.lang.types import BIGINT
 from cq.planner.operators import Trigger
 from cq.planner.physical.chains import accesses_of, decided, lists_of, transactions_of
 from cq.planner.plan.node import LogicalNode
-from cq.planner.plan.transactions import Access, Choose, Each, Emit, Insert, Local, Program, Read, Step, every, places
+from cq.planner.plan.transactions import (
+    Access,
+    Choose,
+    Each,
+    Insert,
+    Local,
+    Program,
+    Read,
+    Step,
+    every,
+    places,
+    turns_of_emits,
+)
 from cq.records import dataclass, field
 from cq.runtime.layout import abi
 from cq.runtime.layout import chains as c
@@ -54,7 +66,7 @@ class Placed:
     accesses.
 
     number: of the program in its operator.  tables: how many tables operators before that one have.
-    emitted: for each step that emits a word that is 1 if it has, and the values.
+    emitted: for each row that an event may cause a word that is 1 if it has, and the values.
     single: by access, the word that leads to it; 0 there: the event does not name it.  lists: by access.
     """
 
@@ -104,10 +116,9 @@ def _place(found: list[Placed], node: Trigger, tables: int, end: int) -> int:
     for number, program in enumerate(node.programs):
         first, end = end, end + c.TRANSACTION_VALUES + WORDS_A_VALUE
         emitted = []
-        for step in every(program.steps):
-            if isinstance(step, Emit):
-                emitted.append((end, *(end + 1 + n * WORDS_A_VALUE for n in range(len(step.values)))))
-                end += 1 + len(step.values) * WORDS_A_VALUE
+        for _ in range(turns_of_emits(program.steps)[1]):
+            emitted.append((end, *(end + 1 + n * WORDS_A_VALUE for n in range(len(program.outputs)))))
+            end += 1 + len(program.outputs) * WORDS_A_VALUE
         lists = {}
         for listed in lists_of(node, program):
             for turn, access in enumerate(listed.accesses):
