@@ -15,6 +15,19 @@ def test_diff_of_two_engines_is_equal(capfd: pytest.CaptureFixture[str]) -> None
     assert cq(capfd, "diff", "q.cq") == (0, "result: equal, 2 rows\n", "")
 
 
+def test_diff_compares_a_beginning_of_the_input(capfd: pytest.CaptureFixture[str]) -> None:
+    assert cq(capfd, "diff", "q.cq", "--rows", "2")[1] == (
+        "result: equal, 1 row\ncompared the first 2 rows of each input\n"
+    )
+    endless = "CREATE STREAM b WITH (connector = 'generator', workload = 'bids'); SELECT auction FROM b"
+    code, _, err = cq(capfd, "diff", endless)
+    assert code == 2 and "has no end" in err and "--rows N" in err
+    assert cq(capfd, "diff", endless, "--rows", "70000", "--against", "native")[:2] == (
+        0,
+        "result: equal, 70,000 rows\ncompared the first 70,000 rows of each input\n",
+    )
+
+
 def test_diff_that_cannot_run_leaves_with_2(capfd: pytest.CaptureFixture[str]) -> None:
     assert cq(capfd, "diff", "missing.cq")[0] == 2
     code, _, err = cq(capfd, "diff", "q.cq", "--against", "duckdb")

@@ -449,7 +449,15 @@ WINDOW_ARGUMENTS = {
     "tumble_with_partition": BID
     + "SELECT COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
     "GROUP BY window_start, auction;",
-    "tumble_by_rows": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100) GROUP BY auction;",
+    "rows_of_count_windows": BID + "SELECT auction FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100);",
+    "count_windows_by_other_keys": BID + "SELECT item, COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100) "
+    "GROUP BY item;",
+    "growing_by_rows": BID + "SELECT COUNT(*) FROM CUMULATE(TABLE bid, ROWS 10, ROWS 100);",
+    "rows_by_time": BID + "SELECT COUNT(*) FROM HOP(TABLE bid, DESCRIPTOR(ts), ROWS 10, INTERVAL '1' DAY);",
+    "window_of_no_rows": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, ROWS 0);",
+    "window_of_too_many_rows": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, ROWS 2000000);",
+    "bounds_of_count_windows": BID + "SELECT window_start, COUNT(*) FROM TUMBLE(TABLE bid, ROWS 10) "
+    "GROUP BY window_start;",
     "tumble_size_twice": BID
     + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE, SIZE => INTERVAL '1' HOUR)\n"
     "GROUP BY window_start;",
@@ -500,40 +508,6 @@ def test_a_picture_of_hostile_names_holds_no_control_characters() -> None:
     text = "CREATE STREAM s (k BIGINT) WITH (connector = 'file', path = 's.csv');\nSELECT \"a\x1b[31m\u202eb\" FROM s;"
     shown = picture(text)
     assert "\x1b" not in shown and "\u202e" not in shown
-
-
-BETWEEN_AN_HOUR = "sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR"
-# The condition of a join or its whole query, with the text that the way out replaces, and what it says to write there.
-WAYS = {
-    "join_bounds_on_two_times": ("INTERVAL '1' DAY;", "INTERVAL '1' DAY {};", "AND "),
-    "join_bounds_on_two_times_of_the_right": ("INTERVAL '1' DAY;", "INTERVAL '1' DAY {};", "AND "),
-    "look_up_of_sessions": (
-        " FOR SYSTEM_TIME AS OF s.ts ON v.auction = s.auction",
-        " ON v.auction = s.auction {}",
-        "AND ",
-    ),
-    "join_with_bounds_in_where": ("\nWHERE price > 3 AND " + BETWEEN_AN_HOUR, " {} WHERE price > 3", "AND "),
-    "join_with_one_bound_in_where": ("\nWHERE sale.ts < bid.ts + INTERVAL '1' HOUR", " {}", "AND "),
-    "join_on_either_with_bounds_in_where": (
-        "bid.auction = sale.auction OR wait = 3 WHERE " + BETWEEN_AN_HOUR,
-        "(bid.auction = sale.auction OR wait = 3) {}",
-        "AND ",
-    ),
-    "left_join_without_end": ("sale.auction;", "sale.auction {};", "AND "),
-    "join_on_either": ("ON bid.auction < sale.auction\n  AND " + BETWEEN_AN_HOUR + " OR sale.wait = 3", "ON {}", "("),
-}
-
-
-@pytest.mark.parametrize("name", WAYS)
-def test_a_join_is_bound_once_its_way_out_is_taken(name: str) -> None:
-    source = SourceText("q.cq", CASES[name])
-    with pytest.raises(CqError) as caught:
-        bind(parse(source), Environment(infer=infer))
-    (way,) = caught.value.diagnostics[0].help
-    old, new, begins = WAYS[name]
-    assert old in CASES[name]
-    way = begins + way.rpartition(": ")[2].partition(begins)[2]
-    bind(parse(SourceText("q.cq", CASES[name].replace(old, new.format(way)))), Environment(infer=infer))
 
 
 def test_the_wider_bound_of_a_way_out_takes_no_row_away() -> None:

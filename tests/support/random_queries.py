@@ -139,10 +139,15 @@ class Generator(Drawing):
         time = quoted(rng.choice(source.times))
         items = [*BOUNDS[: rng.choice([2, 3, 3])], *((k, f"k{i}") for i, k in enumerate(keys))]
         items += [(a, f"a{i}") for i, a in enumerate(self.aggregates(expressions, distinct=False))]
-        select = Select(
-            tuple(items), f"SESSION(TABLE {source.name}{by}, DESCRIPTOR({time}), {self.interval(high=5)})",
-            self.where(expressions), ("window_start", "window_end", *keys), self.having(expressions, distinct=False),
-        )  # fmt: skip
+        gap = self.interval(high=5)
+        where, having = self.where(expressions), self.having(expressions, distinct=False)
+        if "'5'" in gap and not source.windowed:  # windows of rows instead: grouped by the keys alone
+            function = f"{'HOP' if len(items) % 2 else 'TUMBLE'}(TABLE {source.name}{by}, "
+            function += "ROWS 2, ROWS 5)" if len(items) % 2 else f"DESCRIPTOR({time}), ROWS 3)"
+            counted = Select(tuple(i for i in items if i not in BOUNDS), function, where, tuple(keys), having)
+            return View(self.next(), (counted,)), Relation(self.next(), (), (), depth=source.depth + 1)
+        function = f"SESSION(TABLE {source.name}{by}, DESCRIPTOR({time}), {gap})"
+        select = Select(tuple(items), function, where, ("window_start", "window_end", *keys), having)
         return View(self.next(), (select,)), Relation(self.next(), (), (), windowed=True, depth=source.depth + 1)
 
     def _attached(self) -> Draft | None:
