@@ -29,7 +29,6 @@ from cq.planner.plan.transactions import (
     Choose,
     Delete,
     Each,
-    Emit,
     Insert,
     Local,
     Program,
@@ -38,6 +37,7 @@ from cq.planner.plan.transactions import (
     Update,
     every,
     places,
+    turns_of_emits,
 )
 from cq.records import dataclass, field
 from cq.runtime.layout import abi
@@ -68,7 +68,7 @@ class Placed:
     accesses.
 
     number: of the program in its operator.  tables: how many tables operators before that one have.
-    emitted: for each step that emits a word that is 1 if it has, and the values.
+    emitted: for each row that an event may cause a word that is 1 if it has, and the values.
     single: by access, the word that leads to it; 0 there: the event does not name it.  lists: by access.
     """
 
@@ -119,10 +119,9 @@ def _place(found: list[Placed], node: Trigger, tables: int, end: int) -> int:
     for number, program in enumerate(node.programs):
         first, end = end, end + c.TRANSACTION_VALUES + WORDS_A_VALUE
         emitted = []
-        for step in every(program.steps):
-            if isinstance(step, Emit):
-                emitted.append((end, *(end + 1 + n * WORDS_A_VALUE for n in range(len(step.values)))))
-                end += 1 + len(step.values) * WORDS_A_VALUE
+        for _ in range(turns_of_emits(program.steps)[1]):
+            emitted.append((end, *(end + 1 + n * WORDS_A_VALUE for n in range(len(program.outputs)))))
+            end += 1 + len(program.outputs) * WORDS_A_VALUE
         lists = {}
         for listed in lists_of(node, program):
             for turn, access in enumerate(listed.accesses):

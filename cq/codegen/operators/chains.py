@@ -24,17 +24,27 @@ from cq.codegen.collecting import (
 )
 from cq.codegen.flow import CHAINED, Flow, StagePlan, consumes
 from cq.codegen.matching import assign_all
-from cq.codegen.operators.trigger import ACCEPTED, REJECTED, Made, Transaction, deliver_made, prepare, tables_of
+from cq.codegen.operators.trigger import (
+    ACCEPTED,
+    REJECTED,
+    Emitted,
+    Made,
+    Transaction,
+    deliver_made,
+    made_of,
+    prepare,
+    tables_of,
+)
 from cq.codegen.state.hash_tables import TableLocals
 from cq.codegen.state.keyed_rows import Layout
 from cq.codegen.state.undo import Undo
-from cq.codegen.values import Row, Val, null_of, value_words
+from cq.codegen.values import Row, Val, value_words
 from cq.codegen.writer import expr
 from cq.lang.types import VARCHAR, DataType, Kind, Physical
 from cq.planner.operators import Trigger
 from cq.planner.physical.chains import transactions_of
 from cq.planner.plan.node import LogicalNode
-from cq.planner.plan.transactions import Delete, Emit, Insert, every
+from cq.planner.plan.transactions import Delete, Insert, every
 from cq.records import dataclass, field
 from cq.runtime.layout import chains as c
 from cq.runtime.layout.job import Chains
@@ -332,14 +342,13 @@ def consume_chains(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
             left = expr("ld_i64(T, W) != 0", T=transaction, W=c.TRANSACTION_LEFT)
             with scope.when(expr("O != UNFIRED", O=outcome, UNFIRED=c.UNFIRED)), scope.when(left):
                 _write_tables(flow, node, every_one, transaction, p)
-        emits = (s for s in every(p.program.steps) if isinstance(s, Emit))
-        for step, at in zip(emits, p.emitted, strict=True):
-            there = expr("O == DONE and ld_i64(E, W) == 1", O=outcome, DONE=ACCEPTED, E=event, W=at[0])
-            values = tuple(_loaded(event, word, v.type) for v, word in zip(step.values, at[1:], strict=True))
-            made.append(Made(there, 2 * p.number, null_of(VARCHAR), first, values))
-        rejected = expr("O == BAD", O=outcome, BAD=REJECTED)
+        emitted = []
+        for at in p.emitted:
+            there = expr("ld_i64(E, W) == 1", E=event, W=at[0])
+            values = (_loaded(event, word, f.type) for f, word in zip(p.program.outputs, at[1:], strict=True))
+            emitted.append(Emitted(there, first, tuple(values)))
         reason = _loaded(event, p.first + c.TRANSACTION_VALUES, VARCHAR)
-        made.append(Made(rejected, 2 * p.number + 1, reason, 0, ()))
+        made += made_of(outcome, p.number, emitted, reason)
         first += len(p.program.outputs)
     if not node.contents:
         deliver_made(flow, node, row, made)
