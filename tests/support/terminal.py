@@ -15,7 +15,7 @@ import sys
 import termios
 from collections.abc import Iterator, Sequence
 
-LONGEST_S = 120  # without a word from the command: then it hangs
+LONGEST_S = 60  # without a word from the command: then it hangs
 _CONTROL = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[=>])")
 
 
