@@ -4,6 +4,8 @@ Functions of the stage are called before the kernel takes a ticket (cq/runtime/e
 when): `begin`, `collect` of a share's events (cq/codegen/collecting.py), `evaluate` of a share's transactions. A row
 that a transaction names stands in the access as an entry of its table would, so that the code of the serial loop reads
 and writes it there. Rows that come or go are made and deleted by the kernel alone.
+
+Where transactions take their place as they run (cq/runtime/engine/ways/requests.py), `evaluate` evaluates one.
 """
 
 from __future__ import annotations
@@ -67,13 +69,15 @@ def write_chains(stage: StagePlan, leaf: LogicalNode) -> Chains:
         with stage_function(stage, "chains_store", OF_ONE, 0) as flow:
             _write_store(flow, every_one)
     with stage_function(stage, "chains_evaluate", ARGUMENTS, -1) as flow:
-        _write_evaluate(flow, leaf, every_one)
+        (_write_evaluate_one if stage.asks else _write_evaluate)(flow, leaf, every_one)
     return Chains(
         begin="chains_begin",
         collect="chains_collect",
         evaluate="chains_evaluate",
         event_words=every_one.words,
         events=events_word(stage),
+        programs=tuple(p.first for p in every_one.programs),
+        access_bytes=every_one.access_bytes,
     )
 
 
@@ -179,20 +183,13 @@ def _keys(flow: Flow, layout: Layout, access: str) -> list[Val]:
 def _write_evaluate(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None:
     """From the cursor on, up to a transaction that is not ready."""
     writer, scope = flow.writer, flow.scope
-    row = event_row(flow, leaf)
     size = every_one.access_bytes
     writer.code("done = 0\ntransaction = ld_i64(share, W)", W=c.SHARE_CURSOR)
     ahead = writer.let(expr("transactions_behind(transaction, TURNS)", TURNS=AHEAD_TURNS), "ahead")
     with writer.while_(expr("transaction != 0")), scope.block():
         writer.code("if transaction_ready(transaction, SIZE) == 0:\n    break", SIZE=size)
         _write_fetch(flow, every_one, ahead)
-        writer.code("i = ld_i64(transaction, W)", W=c.TRANSACTION_ROW)
-        program = writer.let(expr("ld_i64(transaction, W)", W=c.TRANSACTION_PROGRAM), "program")
-        writer.code("chains_bring(state, transaction, constants)")
-        for number, p in enumerate(every_one.programs):
-            with scope.when(expr("P == N", P=program, N=number)):
-                _Evaluated(flow, p.node, p.program, tables_of(flow, p.node), row, place=p, size=size).write_all()
-        writer.code("transaction_settled(transaction, SIZE)", SIZE=size)
+        _write_one(flow, leaf, every_one)
         writer.code("done = 1\ntransaction = ld_i64(transaction, W)", W=c.TRANSACTION_NEXT)
     writer.code("st_i64(share, W, transaction)\nreturn done", W=c.SHARE_CURSOR)
 
@@ -217,6 +214,28 @@ def _write_fetch(flow: Flow, every_one: Collected, ahead: str) -> None:
                             writer.code("prefetch(I + S * 8)", I=table.index, S=slot)
             writer.code("A += SIZE", A=access, SIZE=every_one.access_bytes)
         writer.code("A = ld_i64(A, W)", A=ahead, W=c.TRANSACTION_NEXT)
+
+
+def _write_evaluate_one(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None:
+    """The transaction at the cursor."""
+    flow.writer.code("transaction = ld_i64(share, W)", W=c.SHARE_CURSOR)
+    with flow.scope.block():
+        _write_one(flow, leaf, every_one)
+    flow.writer.code("return 1")
+
+
+def _write_one(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None:
+    """The transaction in the local `transaction`."""
+    writer, scope = flow.writer, flow.scope
+    size = every_one.access_bytes
+    writer.code("i = ld_i64(transaction, W)", W=c.TRANSACTION_ROW)
+    row = event_row(flow, leaf)
+    program = writer.let(expr("ld_i64(transaction, W)", W=c.TRANSACTION_PROGRAM), "program")
+    writer.code("chains_bring(state, transaction, constants)")
+    for number, p in enumerate(every_one.programs):
+        with scope.when(expr("P == N", P=program, N=number)):
+            _Evaluated(flow, p.node, p.program, tables_of(flow, p.node), row, place=p, size=size).write_all()
+    writer.code("transaction_settled(transaction, SIZE)", SIZE=size)
 
 
 @dataclass(slots=True)
@@ -384,4 +403,5 @@ def _write_tables(flow: Flow, node: Trigger, every_one: Collected, transaction: 
                             flow.no_memory("rows of a table")
                         table.reload()
                         entry = layout.keys.find(table, _keys(flow, layout, access))
-                        writer.code("table_delete(T, E)", T=table.table, E=entry)
+                        with scope.when(expr("E != 0", E=entry)):  # without locks another one may have deleted it
+                            writer.code("table_delete(T, E)", T=table.table, E=entry)

@@ -243,7 +243,7 @@ def _link_access(slots: int, bits: int, access: int) -> None:
     mask = (1 << bits) - 1
     slot = shr_u(wmul(place, HASH_FACTOR), 64 - bits)
     last = ld_i64(slots, slot)
-    while last != 0 and _same_row(last, access, place) == 0:
+    while last != 0 and same_row(last, access, place) == 0:
         slot = (slot + 1) & mask
         last = ld_i64(slots, slot)
     if last != 0 and ld_i64(last, ACCESS_TRANSACTION) == ld_i64(access, ACCESS_TRANSACTION):
@@ -259,7 +259,7 @@ def _link_access(slots: int, bits: int, access: int) -> None:
 
 
 @native("i64(i64, i64, i64)", inline=True)
-def _same_row(one: int, other: int, place: int) -> int:
+def same_row(one: int, other: int, place: int) -> int:
     """1 when two accesses name one row. place: of the other."""
     if ld_i64(one, ACCESS_PLACE) != place:
         return 0
