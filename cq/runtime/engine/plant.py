@@ -82,7 +82,9 @@ class Carried(NamedTuple):
 def new_depot(host: Host, port: PortSpec, limit: int, capacity: int, carried: Carried) -> int:
     """Parcels of a port. capacity: for stages that make no more rows than they take; beyond it they grow."""
     specs = words(w for c in port.columns for w in (int(c.storage), int(c.nullable)))
-    depot = made(host.function("depot_new")(len(port.columns), host.place(specs), limit, capacity + SPARE_ROWS), port.name)
+    depot = made(
+        host.function("depot_new")(len(port.columns), host.place(specs), limit, capacity + SPARE_ROWS), port.name
+    )
     flags = (p.DEPOT_SEGMENTED, p.DEPOT_POSITIONED, p.DEPOT_MARKED, p.DEPOT_CAUSED)
     for word, flag in zip(flags, carried, strict=True):
         host.set_word(depot, word, int(flag))
