@@ -315,7 +315,8 @@ class SelectCalls:
     def _refuse_overs_within(self, node: ast.Call, spec: ast.WindowSpec, binder: ExprBinder) -> None:
         """CQ0405 where a call with OVER, or the name of one, stands in the call as it was written."""
         inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=False, queries=False))
-        for part in (*node.args, *spec.partition_by, *(key.expr for key in spec.order_by)):
+        inside.positional(node, 0)
+        for part in (*spec.partition_by, *(key.expr for key in spec.order_by)):
             inside.bind(part)
         if node.filter is not None:
             inside.bind(node.filter)
