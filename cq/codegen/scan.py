@@ -321,11 +321,23 @@ def decides_lane(schema: Schema, key: Expr) -> bool:
 
 def needs_no_state(schema: Schema, e: Expr) -> bool:
     """Whether workers may compute the expression at the same time: with no memory but that of the row."""
+    function, _ = _written(schema, e)
+    return all(n.id != "state" for n in ast.walk(function) if isinstance(n, ast.Name))
+
+
+def needs_no_python(schema: Schema, e: Expr) -> bool:
+    """Whether workers with states of their own may compute the expression at the same time."""
+    _, constants = _written(schema, e)
+    return not constants.user_functions
+
+
+def _written(schema: Schema, e: Expr) -> tuple[ast.FunctionDef, Constants]:
+    """What computes the expression, and its constants."""
     writer = Writer()
     scope = Scope(writer, Constants(), Sites(), lambda code, site: None)
     with writer.function("alone", ("batch", "constants")):
         emit(scope, source_row(scope, schema, {}, 0, ast.Name("i", ast.Load())), e)
-    return all(n.id != "state" for n in ast.walk(writer.functions[-1]) if isinstance(n, ast.Name))
+    return writer.functions[-1], scope.constants
 
 
 def _cannot_fail(code: ErrorCode, site: int) -> None:
