@@ -158,8 +158,6 @@ WINDOWS = {
     "cumulate_by_no_part": BID
     + "SELECT price FROM CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '25' SECOND, INTERVAL '1' MINUTE);",
     "cumulate_without_size": BID + "SELECT price FROM CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '25' SECOND);",
-    "session_not_grouped": BID
-    + "SELECT auction FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE);",
     "both_bounds_at_once": BID + "SELECT window, COUNT(*) FROM bid GROUP BY window(ts, '1 minute');",
     "where_on_window": BID + "SELECT window_start, COUNT(*) FROM bid\n"
     "WHERE window_start > TIMESTAMP '2024-01-01' GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE);",
@@ -347,8 +345,6 @@ JOINS = {
     "left_join_unnest": BID + "SELECT w FROM bid LEFT JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON w = item;\n"
     "SELECT w FROM bid RIGHT JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON TRUE;",
     "join_unnest_on": BID + "SELECT w FROM bid JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON w = 'a';",
-    "join_of_a_session": BID + SALE + "SELECT wait FROM SESSION(bid PARTITION BY auction, ts, INTERVAL '1' HOUR) AS b\n"
-    "JOIN sale ON b.auction = sale.auction;",
 }
 
 MATCHED = """CREATE STREAM q (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts)
@@ -449,7 +445,15 @@ WINDOW_ARGUMENTS = {
     "tumble_with_partition": BID
     + "SELECT COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
     "GROUP BY window_start, auction;",
-    "tumble_by_rows": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100) GROUP BY auction;",
+    "rows_of_count_windows": BID + "SELECT auction FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100);",
+    "count_windows_by_other_keys": BID + "SELECT item, COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100) "
+    "GROUP BY item;",
+    "growing_by_rows": BID + "SELECT COUNT(*) FROM CUMULATE(TABLE bid, ROWS 10, ROWS 100);",
+    "rows_by_time": BID + "SELECT COUNT(*) FROM HOP(TABLE bid, DESCRIPTOR(ts), ROWS 10, INTERVAL '1' DAY);",
+    "window_of_no_rows": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, ROWS 0);",
+    "window_of_too_many_rows": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, ROWS 2000000);",
+    "bounds_of_count_windows": BID + "SELECT window_start, COUNT(*) FROM TUMBLE(TABLE bid, ROWS 10) "
+    "GROUP BY window_start;",
     "tumble_size_twice": BID
     + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE, SIZE => INTERVAL '1' HOUR)\n"
     "GROUP BY window_start;",
