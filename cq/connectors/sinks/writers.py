@@ -16,7 +16,7 @@ from cq.connectors.files import TABBED, ending_format
 from cq.connectors.options import SINK_OPTIONS
 from cq.connectors.packed import CODECS, TEXT_FORMATS, WRITTEN, codec_of
 from cq.connectors.protocol import Sink
-from cq.connectors.sinks.cell_text import csv_header, csv_rows, json_rows
+from cq.connectors.sinks.cell_text import csv_header, csv_rows, json_rows, not_numbers
 from cq.connectors.sinks.targets import (
     FileTarget,
     OutputClosed,
@@ -94,7 +94,7 @@ def open_sink(
         case "csv":
             return Csv(schema, target, csv.dialect.delimiter.decode(), csv.header)
         case "json":
-            return JsonLines(target)
+            return JsonLines(target, options.get("nan", SINK_OPTIONS["file"]["nan"].default) == "text")
         case "parquet" if path == STDIN:
             raise UsageError(Diagnostic("CQ0605", "Parquet cannot be written to a pipe", help=("use -f arrow",)))
         case "parquet":
@@ -138,13 +138,16 @@ class Csv:
 
 
 class JsonLines:
-    """One JSON object a line."""
+    """One JSON object a line.  nulls: how many values so far are null because JSON has no such numbers."""
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
+    def __init__(self, target: Target, nan_text: bool = False) -> None:
+        self._target, self._nan_text = target, nan_text
+        self.nulls = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._target.write(json_rows(batch))
+        if not self._nan_text:
+            self.nulls += not_numbers(batch)
+        self._target.write(json_rows(batch, self._nan_text))
 
     def close(self) -> None:
         self._target.close()
