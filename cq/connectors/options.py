@@ -156,6 +156,10 @@ SINK_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
         "format": _SINK_FORMAT,
         "compression": _SINK_COMPRESSION,
         "nan": _NAN,
+        "partition_by": OptionDef(
+            OptionKind.TEXT,
+            "columns, such as 'day, city': path is a directory then, with a file for each value",
+        ),
         **_SINK_CSV,
     },
     "memory": {},

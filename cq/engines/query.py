@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from cq.collector import collector_paused
 from cq.compiler.passes import Compiled
 from cq.connectors.protocol import Sink
+from cq.connectors.sinks.partitioned import Partitioned
 from cq.connectors.sinks.targets import OutputClosed
 from cq.connectors.sinks.writers import JsonLines, Memory, result_schema
 from cq.engines.engines import engine_named
@@ -64,8 +65,10 @@ def run_query(
         summary.start_seconds = (progress.began or ended) - began
         summary.seconds = ended - (progress.began or began)
         for name, sink in sinks.items():
-            if isinstance(sink, JsonLines) and sink.nulls:
-                summary.notes.append(_no_number(name, sink.nulls))
+            parts = sink.parts if isinstance(sink, Partitioned) else [sink]
+            nulls = sum(part.nulls for part in parts if isinstance(part, JsonLines))
+            if nulls:
+                summary.notes.append(_no_number(name, nulls))
                 progress.on_note(summary.notes[-1])
         summary.rows_in = dict(progress.rows_in)
         summary.silent = dict(progress.silent)
