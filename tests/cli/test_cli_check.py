@@ -61,6 +61,13 @@ def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.Captur
         ),
         (BIDS + "SELECT x.id FROM bid AS x JOIN bid AS y ON TRUE", "CQ0410", "bid AS x JOIN bid AS y ON TRUE"),
         (BIDS + "SELECT x.id FROM bid AS x, bid AS y WHERE x.id < y.id", "CQ0410", "bid AS y"),
+        (
+            "CREATE STREAM t (id BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (path = 't.csv');"
+            "CREATE VIEW w AS SELECT window_end FROM TUMBLE(t, ts, INTERVAL '5' MINUTE);\n"
+            "SELECT id FROM TUMBLE(t, ts, INTERVAL '1' MINUTE) WHERE window_end IN (SELECT window_end FROM w)",
+            "CQ0308",
+            "window_end IN (SELECT window_end FROM w)",
+        ),
     ],
 )
 def test_check_warns_of_what_was_probably_not_meant(
