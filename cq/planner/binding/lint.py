@@ -16,7 +16,7 @@ from cq.planner.binding.late_streams import late_name
 from cq.planner.binding.traits import one_row, origin
 from cq.planner.operators import Filter, Join, SemiJoin
 from cq.planner.operators.joined import Joined
-from cq.planner.operators.window import FIRST_KEY
+from cq.planner.operators.window import FIRST_KEY, Window, WindowKind
 from cq.planner.plan.fold import folded
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
@@ -108,7 +108,8 @@ def _windows_apart(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
             ours, theirs = origin(node.inputs[0], left.index), origin(node.inputs[1], right.index)
             if ours is None or theirs is None or max(ours.column, theirs.column) >= FIRST_KEY:
                 continue
-            if ours.node.window_kind != theirs.node.window_kind:
+            kinds = {_on_time_line(ours.node.window_kind), _on_time_line(theirs.node.window_kind)}
+            if len(kinds) > 1 and None not in kinds:
                 cause = "the windows of the two sides differ in size, slide or offset: few of their bounds are equal"
                 ways = (
                     "put both sides into windows of the same size, slide and offset",
@@ -116,6 +117,16 @@ def _windows_apart(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
                 )
                 yield _warning("CQ0308", cause, node.span, *ways)
                 break
+
+
+def _on_time_line(kind: object) -> object:
+    """How windows of a kind lie on the time line; None where another window says it."""
+    if not isinstance(kind, Window):
+        return kind
+    if kind.kind is WindowKind.ATTACHED:
+        return None
+    grows = kind.kind is WindowKind.CUMULATE
+    return grows, kind.size, kind.slide, kind.offset, kind.by_calendar, kind.shift_us
 
 
 def _unread(script: ast.Script) -> Iterator[Diagnostic]:
