@@ -9,7 +9,7 @@ import click
 from cq.cli import AT_FAULT, DONE, USAGE, say
 from cq.cli.options import compiled_query, query_options
 from cq.cli.running import progress_shown
-from cq.compiler.passes import Compiled
+from cq.compiler.passes import UNSAFE, Compiled
 from cq.connectors.sinks.terminal import Screen
 from cq.engines.compare import DEFAULT_TOLERANCE, compare_runs, tolerance_between
 from cq.engines.engines import ENGINES
@@ -59,6 +59,9 @@ def diff(
         if once is not None:
             cause = f"stream {once} is a pipe, and cannot be read twice"
             raise UsageError(Diagnostic("CQ0606", cause, help=("write it to a file",)))
+        if compiled.unchecked:
+            help = ("compare another scheme: -s transactions=lock",)
+            raise UsageError(Diagnostic("CQ0904", UNSAFE, help=help))
         options = RunOptions(threads, compiled.request.settings.get("batch_rows"), input_rows=rows)
         left, right = (_collected(compiled, name, options, quiet) for name in (engine, against))
     except CqError as error:

@@ -25,11 +25,25 @@ from cq.lang.types import BIGINT
 from cq.planner.operators import Trigger
 from cq.planner.physical.chains import accesses_of, decided, lists_of, transactions_of
 from cq.planner.plan.node import LogicalNode
-from cq.planner.plan.transactions import Access, Choose, Each, Emit, Insert, Local, Program, Read, Step, every, places
+from cq.planner.plan.transactions import (
+    Choose,
+    Delete,
+    Each,
+    Insert,
+    Local,
+    Program,
+    Read,
+    Step,
+    Update,
+    every,
+    places,
+    turns_of_emits,
+)
 from cq.records import dataclass, field
 from cq.runtime.layout import abi
 from cq.runtime.layout import chains as c
 from cq.runtime.layout.abi import ErrorCode
+from cq.runtime.layout.requests import NOTHING, READS, REQUEST_BYTES, WRITES
 from cq.runtime.layout.words import WORDS_A_LINE, Word
 
 WORDS_A_VALUE = 3  # of one beside a transaction: whether it is NULL, then its parts
@@ -54,7 +68,7 @@ class Placed:
     accesses.
 
     number: of the program in its operator.  tables: how many tables operators before that one have.
-    emitted: for each step that emits a word that is 1 if it has, and the values.
+    emitted: for each row that an event may cause a word that is 1 if it has, and the values.
     single: by access, the word that leads to it; 0 there: the event does not name it.  lists: by access.
     """
 
@@ -92,7 +106,8 @@ def collected(stage: StagePlan) -> Collected:
         shapes += map(Layout.of, node.tables)
     assert len(shapes) <= c.MOST_TABLES, "more tables than a place can tell"
     largest = max((s.shape.entry_words for s in shapes), default=0)
-    return Collected(tuple(found), _whole_lines(end), 8 * (c.ACCESS_IMAGE + largest), tuple(shapes))
+    asked = REQUEST_BYTES if stage.asks else 0
+    return Collected(tuple(found), _whole_lines(end), asked + 8 * (c.ACCESS_IMAGE + largest), tuple(shapes))
 
 
 def _whole_lines(words: int) -> int:
@@ -104,10 +119,9 @@ def _place(found: list[Placed], node: Trigger, tables: int, end: int) -> int:
     for number, program in enumerate(node.programs):
         first, end = end, end + c.TRANSACTION_VALUES + WORDS_A_VALUE
         emitted = []
-        for step in every(program.steps):
-            if isinstance(step, Emit):
-                emitted.append((end, *(end + 1 + n * WORDS_A_VALUE for n in range(len(step.values)))))
-                end += 1 + len(step.values) * WORDS_A_VALUE
+        for _ in range(turns_of_emits(program.steps)[1]):
+            emitted.append((end, *(end + 1 + n * WORDS_A_VALUE for n in range(len(program.outputs)))))
+            end += 1 + len(program.outputs) * WORDS_A_VALUE
         lists = {}
         for listed in lists_of(node, program):
             for turn, access in enumerate(listed.accesses):
@@ -198,6 +212,9 @@ class _Collecting:
         self.at = writer.let(self.room(), "access")
         with self.scope.when(expr("A == 0", A=self.at)):
             self.scope.fail(ErrorCode.NO_MEMORY, "rows that transactions name", NOWHERE)
+        asks = self.flow.stage.asks
+        if asks:
+            writer.code("A += BEFORE", A=self.at, BEFORE=REQUEST_BYTES)
         for word, value in (
             (c.TRANSACTION_ROW, ast.Name("i", ast.Load())),
             (c.TRANSACTION_PROGRAM, ast.Constant(number)),
@@ -210,8 +227,12 @@ class _Collecting:
         size = self.all.access_bytes
         used = expr("A - ld_i64(T, W)", A=self.at, T=self.transaction, W=c.TRANSACTION_ACCESSES)
         writer.code("st_i64(T, W, sdiv(U, SIZE))", T=self.transaction, W=c.TRANSACTION_COUNT, U=used, SIZE=size)
-        writer.code("st_i64(share, W, A)", W=c.SHARE_ROOM, A=self.at)
-        writer.code("list_transaction(share, T, SIZE)", T=self.transaction, SIZE=size)
+        behind = expr("A - BEFORE", A=self.at, BEFORE=REQUEST_BYTES) if asks else expr("A", A=self.at)
+        writer.code("st_i64(share, W, A)", W=c.SHARE_ROOM, A=behind)
+        if asks:
+            writer.code("asked(share, T)", T=self.transaction)
+        else:
+            writer.code("list_transaction(share, T, SIZE)", T=self.transaction, SIZE=size)
 
     def room(self) -> ast.expr:
         """-> room for all accesses there may be."""
@@ -273,7 +294,7 @@ class _Collecting:
         absent = expr("ld_i64(T, W) == 0", T=self.transaction, W=word)
         with self.scope.when(absent if number in self.perhaps else ast.Constant(True)):
             self.flow.writer.code("st_i64(T, W, A)", T=self.transaction, W=word, A=self.at)
-            self.name(self.place.node.access(number), self.row)
+            self.name(number, self.row)
         self.sure.add(number)
 
     def each(self, step: Each) -> None:
@@ -302,7 +323,7 @@ class _Collecting:
                 values[step.local + len(arrays)] = Val(BIGINT, (expr("P + 1", P=place),))
             frame = self.frame(values)
             for number in sorted(mine, key=lambda n: mine[n].turn):
-                self.name(self.place.node.access(number), frame)
+                self.name(number, frame)
 
     def frame(self, values: dict[int, Val]) -> Row:
         """The event with the values of these locals; nothing else is read."""
@@ -313,9 +334,14 @@ class _Collecting:
             made[starts[number] - node.width] = value
         return self.row.with_added(node.width, made)
 
-    def name(self, access: Access, frame: Row) -> None:
-        """One more access, to the row with this key."""
+    def name(self, access_number: int, frame: Row) -> None:
+        """One more access, to the row with its key."""
         writer, scope = self.flow.writer, self.scope
+        access = self.place.node.access(access_number)
+        if self.flow.stage.asks:
+            steps = (s for s in every(self.place.program.steps) if isinstance(s, Update | Insert | Delete))
+            mode = WRITES if any(s.access == access_number for s in steps) else READS
+            writer.code("ask(A, MODE)", A=self.at, MODE=mode)
         number = self.place.tables + access.table
         layout = self.all.shapes[number]
         key = [emit(scope, frame, k) for k in access.key]
@@ -343,6 +369,8 @@ class _Collecting:
         if null is not None:
             with scope.otherwise():
                 writer.code("st_i64(A, W, NO_ROW)", A=self.at, W=c.ACCESS_PLACE, NO_ROW=c.NO_ROW)
+                if self.flow.stage.asks:
+                    writer.code("ask(A, MODE)", A=self.at, MODE=NOTHING)
         writer.code("A += SIZE", A=self.at, SIZE=self.all.access_bytes)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from command_line import cq
 
@@ -32,3 +34,15 @@ def test_diff_that_cannot_run_leaves_with_2(capfd: pytest.CaptureFixture[str]) -
     assert cq(capfd, "diff", "missing.cq")[0] == 2
     code, _, err = cq(capfd, "diff", "q.cq", "--against", "duckdb")
     assert code == 2 and "engines: native" in err
+
+
+def test_results_without_locks_are_not_compared(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("ledger.cq").write_text(
+        "CREATE STREAM s (a BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'file', path = 's.csv');\n"
+        "CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT);\n"
+        "CREATE TRIGGER g AFTER INSERT ON s UPDATE t SET n = n + 1 WHERE k = new.a;\nSELECT * FROM g;\n"
+    )
+    Path("s.csv").write_text("a,ts\n1,2024-01-01 00:00:00\n")
+    code, _, err = cq(capfd, "diff", "ledger.cq", "-s", "transactions=nolock")
+    assert code == 2 and "error[CQ0904]" in err and "-s transactions=lock" in err
+    assert cq(capfd, "diff", "ledger.cq", "-s", "transactions=lock")[0] == 0

@@ -7,7 +7,7 @@ from paths import QUERIES
 
 from cq.compiler.passes import compile
 from cq.planner.physical.stages import PhysicalPlan
-from cq.ways import SCHEMES, Way
+from cq.ways import SCHEMES, UNCHECKED, WAY_OF_SCHEME, Way
 
 SCRIPT = """CREATE STREAM s (a BIGINT, b BIGINT, w VARCHAR, d BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts);
 CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT NOT NULL, x DOUBLE);
@@ -87,3 +87,21 @@ def test_they_do_so_where_that_is_asked_for(scheme: str) -> None:
 def test_the_transactions_of_all_applications_run_in_chains(name: str, ways: list[Way]) -> None:
     (part,) = parts((QUERIES / "transactions" / f"{name}.cq").read_text(encoding="utf-8"))
     assert [s.way for s in part.stages] == ways
+
+
+@pytest.mark.parametrize("scheme", [s for s in WAY_OF_SCHEME if s != "chains"])
+def test_a_scheme_takes_what_chains_take_and_says_why_it_does_not(scheme: str) -> None:
+    (part,) = parts(SCRIPT.format(body="UPDATE t SET n = n + 1 WHERE k = new.a;"), scheme)
+    assert part.stages[-1].way is WAY_OF_SCHEME[scheme]
+    (part,) = parts(SCRIPT.format(body="UPDATE t SET n = 1 WHERE k = new.a / new.b;"), scheme)
+    assert part.stages[-1].way is Way.LOOP
+    assert part.stages[-1].reason == f"no '{scheme}' of transactions: the key of t in g may have no value"
+
+
+def test_what_runs_without_locks_is_said_to_be_unchecked() -> None:
+    text = SCRIPT.format(body="UPDATE t SET n = n + 1 WHERE k = new.a;")
+    (part,) = parts(text, UNCHECKED)
+    assert part.stages[-1].reason.startswith("UNCHECKED: ")
+    unchecked = compile(text, settings={"transactions": SCHEMES.index(UNCHECKED)})
+    assert "CQ0904" in [d.code for d in unchecked.findings()]
+    assert "CQ0904" not in [d.code for d in compile(text).findings()]

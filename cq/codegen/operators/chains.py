@@ -4,6 +4,8 @@ Functions of the stage are called before the kernel takes a ticket (cq/runtime/e
 when): `begin`, `collect` of a share's events (cq/codegen/collecting.py), `evaluate` of a share's transactions. A row
 that a transaction names stands in the access as an entry of its table would, so that the code of the serial loop reads
 and writes it there. Rows that come or go are made and deleted by the kernel alone.
+
+Where transactions take their place as they run (cq/runtime/engine/ways/requests.py), `evaluate` evaluates one.
 """
 
 from __future__ import annotations
@@ -22,23 +24,34 @@ from cq.codegen.collecting import (
 )
 from cq.codegen.flow import CHAINED, Flow, StagePlan, consumes
 from cq.codegen.matching import assign_all
-from cq.codegen.operators.trigger import ACCEPTED, REJECTED, Made, Transaction, deliver_made, prepare, tables_of
+from cq.codegen.operators.trigger import (
+    ACCEPTED,
+    REJECTED,
+    Emitted,
+    Made,
+    Transaction,
+    deliver_made,
+    made_of,
+    prepare,
+    tables_of,
+)
 from cq.codegen.state.hash_tables import TableLocals
 from cq.codegen.state.keyed_rows import Layout
 from cq.codegen.state.undo import Undo
-from cq.codegen.values import Row, Val, null_of, value_words
+from cq.codegen.values import Row, Val, value_words
 from cq.codegen.writer import expr
 from cq.lang.types import VARCHAR, DataType, Kind, Physical
 from cq.planner.operators import Trigger
 from cq.planner.physical.chains import transactions_of
 from cq.planner.plan.node import LogicalNode
-from cq.planner.plan.transactions import Delete, Emit, Insert, every
+from cq.planner.plan.transactions import Delete, Insert, every
 from cq.records import dataclass, field
 from cq.runtime.layout import chains as c
 from cq.runtime.layout.job import Chains
 
 ARGUMENTS = ("state", "batch", "share", "constants")
 OF_ONE = ("state", "transaction", "constants")
+AHEAD_TURNS = 3  # transactions that entries are fetched ahead
 
 
 def write_chains(stage: StagePlan, leaf: LogicalNode) -> Chains:
@@ -56,13 +69,15 @@ def write_chains(stage: StagePlan, leaf: LogicalNode) -> Chains:
         with stage_function(stage, "chains_store", OF_ONE, 0) as flow:
             _write_store(flow, every_one)
     with stage_function(stage, "chains_evaluate", ARGUMENTS, -1) as flow:
-        _write_evaluate(flow, leaf, every_one)
+        (_write_evaluate_one if stage.asks else _write_evaluate)(flow, leaf, every_one)
     return Chains(
         begin="chains_begin",
         collect="chains_collect",
         evaluate="chains_evaluate",
         event_words=every_one.words,
         events=events_word(stage),
+        programs=tuple(p.first for p in every_one.programs),
+        access_bytes=every_one.access_bytes,
     )
 
 
@@ -168,20 +183,59 @@ def _keys(flow: Flow, layout: Layout, access: str) -> list[Val]:
 def _write_evaluate(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None:
     """From the cursor on, up to a transaction that is not ready."""
     writer, scope = flow.writer, flow.scope
-    row = event_row(flow, leaf)
     size = every_one.access_bytes
     writer.code("done = 0\ntransaction = ld_i64(share, W)", W=c.SHARE_CURSOR)
+    ahead = writer.let(expr("transactions_behind(transaction, TURNS)", TURNS=AHEAD_TURNS), "ahead")
     with writer.while_(expr("transaction != 0")), scope.block():
         writer.code("if transaction_ready(transaction, SIZE) == 0:\n    break", SIZE=size)
-        writer.code("i = ld_i64(transaction, W)", W=c.TRANSACTION_ROW)
-        program = writer.let(expr("ld_i64(transaction, W)", W=c.TRANSACTION_PROGRAM), "program")
-        writer.code("chains_bring(state, transaction, constants)")
-        for number, p in enumerate(every_one.programs):
-            with scope.when(expr("P == N", P=program, N=number)):
-                _Evaluated(flow, p.node, p.program, tables_of(flow, p.node), row, place=p, size=size).write_all()
-        writer.code("transaction_settled(transaction, SIZE)", SIZE=size)
+        _write_fetch(flow, every_one, ahead)
+        _write_one(flow, leaf, every_one)
         writer.code("done = 1\ntransaction = ld_i64(transaction, W)", W=c.TRANSACTION_NEXT)
     writer.code("st_i64(share, W, transaction)\nreturn done", W=c.SHARE_CURSOR)
+
+
+def _write_fetch(flow: Flow, every_one: Collected, ahead: str) -> None:
+    """The entries that a later transaction needs are on their way; then `ahead` is the one behind it."""
+    writer, scope = flow.writer, flow.scope
+    tables = _tables(flow)
+    with scope.when(expr("A != 0", A=ahead)):
+        access = writer.let(expr("ld_i64(A, W)", A=ahead, W=c.TRANSACTION_ACCESSES), "later")
+        count = writer.let(expr("ld_i64(A, W)", A=ahead, W=c.TRANSACTION_COUNT), "count")
+        with writer.for_(writer.fresh("n"), 0, count), scope.block():
+            place = writer.let(expr("ld_i64(A, W)", A=access, W=c.ACCESS_PLACE), "place")
+            with scope.when(expr("ld_i64(A, W) == 0", A=access, W=c.ACCESS_BEFORE)):
+                for n, table in enumerate(tables):
+                    mine = expr("P >> SHIFT == N", P=place, SHIFT=c.PLACE_TABLE_SHIFT, N=n)
+                    with scope.when(mine):
+                        slot = expr("shr_u(P & MASK, S)", P=place, MASK=c.PLACE_HASH_MASK, S=table.shift)
+                        with scope.when(expr("I == 0", I=table.index)):
+                            writer.code("prefetch(A)", A=table.in_slot(slot))
+                        with scope.otherwise():
+                            writer.code("prefetch(I + S * 8)", I=table.index, S=slot)
+            writer.code("A += SIZE", A=access, SIZE=every_one.access_bytes)
+        writer.code("A = ld_i64(A, W)", A=ahead, W=c.TRANSACTION_NEXT)
+
+
+def _write_evaluate_one(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None:
+    """The transaction at the cursor."""
+    flow.writer.code("transaction = ld_i64(share, W)", W=c.SHARE_CURSOR)
+    with flow.scope.block():
+        _write_one(flow, leaf, every_one)
+    flow.writer.code("return 1")
+
+
+def _write_one(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None:
+    """The transaction in the local `transaction`."""
+    writer, scope = flow.writer, flow.scope
+    size = every_one.access_bytes
+    writer.code("i = ld_i64(transaction, W)", W=c.TRANSACTION_ROW)
+    row = event_row(flow, leaf)
+    program = writer.let(expr("ld_i64(transaction, W)", W=c.TRANSACTION_PROGRAM), "program")
+    writer.code("chains_bring(state, transaction, constants)")
+    for number, p in enumerate(every_one.programs):
+        with scope.when(expr("P == N", P=program, N=number)):
+            _Evaluated(flow, p.node, p.program, tables_of(flow, p.node), row, place=p, size=size).write_all()
+    writer.code("transaction_settled(transaction, SIZE)", SIZE=size)
 
 
 @dataclass(slots=True)
@@ -313,14 +367,13 @@ def consume_chains(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
             left = expr("ld_i64(T, W) != 0", T=transaction, W=c.TRANSACTION_LEFT)
             with scope.when(expr("O != UNFIRED", O=outcome, UNFIRED=c.UNFIRED)), scope.when(left):
                 _write_tables(flow, node, every_one, transaction, p)
-        emits = (s for s in every(p.program.steps) if isinstance(s, Emit))
-        for step, at in zip(emits, p.emitted, strict=True):
-            there = expr("O == DONE and ld_i64(E, W) == 1", O=outcome, DONE=ACCEPTED, E=event, W=at[0])
-            values = tuple(_loaded(event, word, v.type) for v, word in zip(step.values, at[1:], strict=True))
-            made.append(Made(there, 2 * p.number, null_of(VARCHAR), first, values))
-        rejected = expr("O == BAD", O=outcome, BAD=REJECTED)
+        emitted = []
+        for at in p.emitted:
+            there = expr("ld_i64(E, W) == 1", E=event, W=at[0])
+            values = (_loaded(event, word, f.type) for f, word in zip(p.program.outputs, at[1:], strict=True))
+            emitted.append(Emitted(there, first, tuple(values)))
         reason = _loaded(event, p.first + c.TRANSACTION_VALUES, VARCHAR)
-        made.append(Made(rejected, 2 * p.number + 1, reason, 0, ()))
+        made += made_of(outcome, p.number, emitted, reason)
         first += len(p.program.outputs)
     if not node.contents:
         deliver_made(flow, node, row, made)
@@ -350,4 +403,5 @@ def _write_tables(flow: Flow, node: Trigger, every_one: Collected, transaction: 
                             flow.no_memory("rows of a table")
                         table.reload()
                         entry = layout.keys.find(table, _keys(flow, layout, access))
-                        writer.code("table_delete(T, E)", T=table.table, E=entry)
+                        with scope.when(expr("E != 0", E=entry)):  # without locks another one may have deleted it
+                            writer.code("table_delete(T, E)", T=table.table, E=entry)

@@ -1,4 +1,4 @@
-"""The words of transactions in chains: those of a ticket, the rows they name, and the shares that workers take.
+"""The words of transactions that run together: those of a ticket, the rows they name, the shares that workers take.
 
 For each event of a ticket there is a block of memory: for each program a transaction, behind it what it emits and where
 the rows are that it names. These are accesses, one behind the other in the memory of the share that collects the event:
@@ -64,6 +64,7 @@ CHAINS_BEGIN = _chains.word()  # -> generated functions
 CHAINS_COLLECT = _chains.word()
 CHAINS_EVALUATE = _chains.word()
 CHAINS_COUNT = _chains.word()  # shares: a power of two
+CHAINS_ORDER = _chains.word()  # 0, or -> how transactions take their place (cq/runtime/layout/requests.py)
 CHAINS_SHARES = _chains.rest()  # SHARE_WORDS each
 
 _share = Struct("SHARE")
@@ -80,6 +81,13 @@ SHARE_STATE = _share.word()  # -> words as the stage's state has them, with step
 SHARE_ROOM = _share.word()  # -> where the next accesses can be
 SHARE_ROOM_END = _share.word()
 SHARE_BLOCK = _share.word()  # -> the block that this is in: the one before, its bytes; 0 where there is none
+SHARE_ASKED = _share.word()  # accesses that its transactions ask for (cq/runtime/layout/requests.py)
+SHARE_STEP = _share.word()  # of the transactions it has claimed
+SHARE_TURN = _share.word()  # the number of the first one it has claimed
+SHARE_TURNS = _share.word()  # how many it has claimed
+SHARE_EVENT = _share.word()  # -> the event of the next one of these
+SHARE_PROGRAM = _share.word()  # and which of its transactions it is
+SHARE_PLACE = _share.word()  # how many of them are done
 SHARE_WORDS = _share.lines()
 
 _list = Struct("LIST")
