@@ -158,8 +158,6 @@ WINDOWS = {
     "cumulate_by_no_part": BID
     + "SELECT price FROM CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '25' SECOND, INTERVAL '1' MINUTE);",
     "cumulate_without_size": BID + "SELECT price FROM CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '25' SECOND);",
-    "session_not_grouped": BID
-    + "SELECT auction FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE);",
     "both_bounds_at_once": BID + "SELECT window, COUNT(*) FROM bid GROUP BY window(ts, '1 minute');",
     "where_on_window": BID + "SELECT window_start, COUNT(*) FROM bid\n"
     "WHERE window_start > TIMESTAMP '2024-01-01' GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE);",
@@ -347,8 +345,6 @@ JOINS = {
     "left_join_unnest": BID + "SELECT w FROM bid LEFT JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON w = item;\n"
     "SELECT w FROM bid RIGHT JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON TRUE;",
     "join_unnest_on": BID + "SELECT w FROM bid JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON w = 'a';",
-    "join_of_a_session": BID + SALE + "SELECT wait FROM SESSION(bid PARTITION BY auction, ts, INTERVAL '1' HOUR) AS b\n"
-    "JOIN sale ON b.auction = sale.auction;",
 }
 
 MATCHED = """CREATE STREAM q (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts)

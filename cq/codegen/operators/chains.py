@@ -51,6 +51,7 @@ from cq.runtime.layout.job import Chains
 
 ARGUMENTS = ("state", "batch", "share", "constants")
 OF_ONE = ("state", "transaction", "constants")
+AHEAD_TURNS = 3  # transactions that entries are fetched ahead
 
 
 def write_chains(stage: StagePlan, leaf: LogicalNode) -> Chains:
@@ -184,11 +185,35 @@ def _write_evaluate(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None
     writer, scope = flow.writer, flow.scope
     size = every_one.access_bytes
     writer.code("done = 0\ntransaction = ld_i64(share, W)", W=c.SHARE_CURSOR)
+    ahead = writer.let(expr("transactions_behind(transaction, TURNS)", TURNS=AHEAD_TURNS), "ahead")
     with writer.while_(expr("transaction != 0")), scope.block():
         writer.code("if transaction_ready(transaction, SIZE) == 0:\n    break", SIZE=size)
+        _write_fetch(flow, every_one, ahead)
         _write_one(flow, leaf, every_one)
         writer.code("done = 1\ntransaction = ld_i64(transaction, W)", W=c.TRANSACTION_NEXT)
     writer.code("st_i64(share, W, transaction)\nreturn done", W=c.SHARE_CURSOR)
+
+
+def _write_fetch(flow: Flow, every_one: Collected, ahead: str) -> None:
+    """The entries that a later transaction needs are on their way; then `ahead` is the one behind it."""
+    writer, scope = flow.writer, flow.scope
+    tables = _tables(flow)
+    with scope.when(expr("A != 0", A=ahead)):
+        access = writer.let(expr("ld_i64(A, W)", A=ahead, W=c.TRANSACTION_ACCESSES), "later")
+        count = writer.let(expr("ld_i64(A, W)", A=ahead, W=c.TRANSACTION_COUNT), "count")
+        with writer.for_(writer.fresh("n"), 0, count), scope.block():
+            place = writer.let(expr("ld_i64(A, W)", A=access, W=c.ACCESS_PLACE), "place")
+            with scope.when(expr("ld_i64(A, W) == 0", A=access, W=c.ACCESS_BEFORE)):
+                for n, table in enumerate(tables):
+                    mine = expr("P >> SHIFT == N", P=place, SHIFT=c.PLACE_TABLE_SHIFT, N=n)
+                    with scope.when(mine):
+                        slot = expr("shr_u(P & MASK, S)", P=place, MASK=c.PLACE_HASH_MASK, S=table.shift)
+                        with scope.when(expr("I == 0", I=table.index)):
+                            writer.code("prefetch(A)", A=table.in_slot(slot))
+                        with scope.otherwise():
+                            writer.code("prefetch(I + S * 8)", I=table.index, S=slot)
+            writer.code("A += SIZE", A=access, SIZE=every_one.access_bytes)
+        writer.code("A = ld_i64(A, W)", A=ahead, W=c.TRANSACTION_NEXT)
 
 
 def _write_evaluate_one(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None:

@@ -17,6 +17,7 @@ from cq.planner.operators import (
     Filter,
     Lag,
     SessionAggregate,
+    SessionRows,
     Window,
     WindowAggregate,
     WindowKind,
@@ -127,17 +128,22 @@ def _in_window(
         return Grouped(result, {k: i for i, k in enumerate(keys)}, len(keys))
     if isinstance(window, SessionWindow):
         return _session(node, window, keys, calls.aggregates, items, span)
-    if window.kind is not WindowKind.TUMBLE and any(a.distinct or not a.function.merges for a in calls.aggregates):
-        node, window = _put_into_windows(node, window, span)
+    if window.kind is not WindowKind.TUMBLE and _cannot_merge(calls.aggregates):
+        rows = AssignWindows(node, window, span=span)
+        return _window_aggregate(rows, _window_of(rows), keys, {}, calls.aggregates, items, span)
     return _window_aggregate(node, window, keys, {}, calls.aggregates, items, span)
 
 
-def _put_into_windows(node: LogicalNode, window: Window, span: Span) -> tuple[LogicalNode, Window]:
-    """The rows once for each window that holds them, and these windows: a state for each window needs no merging."""
-    first = len(node.schema)
-    rows = AssignWindows(node, window, span=span)
+def _cannot_merge(aggregates: Sequence[AggregateCall]) -> bool:
+    """Whether some aggregate needs all rows of a window in one state: then the rows are put into windows first."""
+    return any(a.distinct or not a.function.merges for a in aggregates)
+
+
+def _window_of(rows: AssignWindows | SessionRows) -> Window:
+    """The window that each of these rows is in."""
+    first = len(rows.input.schema)
     end = next(t for t in rows.schema.times if t.column == first + WINDOW_END)
-    return rows, Window(WindowKind.ATTACHED, end, start_column=first + WINDOW_START)
+    return Window(WindowKind.ATTACHED, end, start_column=first + WINDOW_START)
 
 
 def _in_attached_window(
@@ -204,7 +210,9 @@ def _session(
 ) -> Grouped:
     """Sessions of every group. PARTITION BY and GROUP BY name the same keys: a session is of one group."""
     _demand_same_keys(window, keys, node.schema.names)
-    refuse_merging(aggregates, "SESSION")
+    if _cannot_merge(aggregates):
+        rows = SessionRows(node, keys, window.time, window.gap_us, span=span)
+        return _window_aggregate(rows, _window_of(rows), keys, {}, aggregates, items, span)
     key_names, names = _names(keys, aggregates, items)
     result = SessionAggregate(
         node, keys, tuple(aggregates), key_names, names, time=window.time, gap_us=window.gap_us, span=span
@@ -289,21 +297,6 @@ def _names(
 
 def _short(text: str) -> str:
     return text if len(text) <= NAME_LENGTH else ""
-
-
-def refuse_merging(aggregates: Sequence[AggregateCall], window: str) -> None:
-    """CQ0502 for DISTINCT, and for texts put together by position, in windows whose states would have to be merged."""
-    for a in aggregates:
-        if a.distinct or not a.function.merges:
-            raise compile_error(
-                "CQ0502",
-                f"{a.function.name.upper()}({'DISTINCT ' * a.distinct}…) in {window} is not supported yet",
-                a.span,
-                help=(
-                    "it works in TUMBLE, HOP and CUMULATE",
-                    "of a file: number the sessions with LAG and a running SUM, and group by that number",
-                ),
-            )
 
 
 def refuse_deep_calls(aggregates: Sequence[AggregateCall]) -> None:

@@ -250,12 +250,20 @@ class SelectBinder:
         return self.select.group_all or any(all(isinstance(k, Literal) for k in keys) for keys in sets)
 
     def in_windows(self, where: Conditions | None) -> Limited:
-        """This SELECT over rows that are in their windows already; WHERE comes before that unless it reads a bound."""
+        """This SELECT over rows that are in their windows already; what WHERE asks of rows alone comes before that."""
         relation, select = self.relation, self.select
-        if where is not None and where.plain is not None and where.is_plain and not where.read_a_window:
-            relation = replace(relation, node=Filter(relation.node, where.plain, span=where.span))
-            select = replace(select, where=None)
+        parts = parts_of(select.where)
+        before = [p for p in parts if not holds_query(p) and not holes_of(self.where_part(p), Room.WINDOW)]
+        if where is not None and before:
+            relation = replace(relation, node=Filter(relation.node, self.where_part(all_of(before)), span=where.span))
+            select = replace(select, where=all_of([p for p in parts if p not in before]))
         return SelectBinder(select, with_windows(relation), self.queries, self.order, self.limit, self.offset).bind()
+
+    def where_part(self, node: ast.Expr | None) -> Expr:
+        """A part of WHERE that has been bound before."""
+        bound = self.condition(node, WHERE)
+        assert bound is not None, "a part that is nothing"
+        return bound
 
     def attempt(self, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """The result of `step`, or None after noting its mistake: one run reports every mistake."""

@@ -16,7 +16,17 @@ from cq.planner.binding.calls import WINDOW_FIELDS, window_hole
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.literals import bind_interval, in_days
 from cq.planner.binding.scope import CountWindow, Hole, PendingWindow, Relation, Room, SessionWindow, Visible
-from cq.planner.operators import AssignWindows, Join, LateRows, OrderKey, Scan, SemiJoin, Window, WindowKind
+from cq.planner.operators import (
+    AssignWindows,
+    Join,
+    LateRows,
+    OrderKey,
+    Scan,
+    SemiJoin,
+    SessionRows,
+    Window,
+    WindowKind,
+)
 from cq.planner.operators.joined import UntimedJoin
 from cq.planner.operators.window import WINDOW_COLUMNS
 from cq.planner.plan.fold import folded
@@ -128,7 +138,7 @@ def table_function(
 
 def with_windows(relation: Relation) -> Relation:
     """The relation with each row in the windows of the window function that is pending, if one is: the bounds are
-    columns like others. CQ0502 for sessions, whose bounds are known when they end."""
+    columns like others."""
     if relation.window is None:
         return relation
     window, span = relation.window.window, relation.window.span
@@ -142,17 +152,11 @@ def with_windows(relation: Relation) -> Relation:
                 "or compute each row beside those before it: SUM(x) OVER (PARTITION BY k ROWS 99 PRECEDING)",
             ),
         )
+    node: AssignWindows | SessionRows
     if isinstance(window, SessionWindow):
-        raise compile_error(
-            "CQ0502",
-            "the rows of a session must be grouped: its end is not known while it is open",
-            span,
-            help=(
-                "add GROUP BY window_start, window_end and the columns of PARTITION BY",
-                "to join sessions, group them in a view and join that",
-            ),
-        )
-    node = AssignWindows(relation.node, window, span=span)
+        node = SessionRows(relation.node, window.keys or (), window.time, window.gap_us, span=span)
+    else:
+        node = AssignWindows(relation.node, window, span=span)
     first = len(relation.node.schema)
 
     def column(e: Expr) -> Expr:

@@ -285,6 +285,15 @@ def transaction_ready(transaction: int, size: int) -> int:
     return 1
 
 
+@native("i64(i64, i64)", inline=True)
+def transactions_behind(transaction: int, turns: int) -> int:
+    """The transaction that comes so many turns later in its share, or 0."""
+    for _ in range(turns):
+        if transaction != 0:
+            transaction = ld_i64(transaction, TRANSACTION_NEXT)
+    return transaction
+
+
 @native("i64(i64)", inline=True)
 def access_of_row(access: int) -> int:
     """The access that has what all those of its transaction to one row share."""
@@ -293,22 +302,32 @@ def access_of_row(access: int) -> int:
     return access
 
 
+@native("void(i64, i64, i64, i64)", inline=True)
+def _copy_words(to: int, source: int, word: int, end: int) -> None:
+    """Words of one entry are in another one. Most rows have one or two: a loop over so few takes longer to begin."""
+    if word < end:
+        st_i64(to, word, ld_i64(source, word))
+    if word + 1 < end:
+        st_i64(to, word + 1, ld_i64(source, word + 1))
+    for rest in range(word + 2, end):
+        st_i64(to, rest, ld_i64(source, rest))
+
+
 @native("void(i64, i64)", inline=True)
 def copy_row(source: int, access: int) -> None:
     """What is no key in an entry is in that of the access."""
     place = ld_i64(access, ACCESS_PLACE)
-    for word in range(first_word(place), words_of_entry(place)):
-        st_i64(access, ACCESS_IMAGE + word, ld_i64(source, word))
+    _copy_words(access + ACCESS_IMAGE * 8, source, _first_word(place), _words_of_entry(place))
 
 
 @native("i64(i64)", inline=True)
-def first_word(place: int) -> int:
+def _first_word(place: int) -> int:
     """Where in an entry what is no key begins."""
     return ENTRY_FIRST + ((place >> PLACE_KEY_SHIFT) & PLACE_KEY_MASK)
 
 
 @native("i64(i64)", inline=True)
-def words_of_entry(place: int) -> int:
+def _words_of_entry(place: int) -> int:
     return (place >> PLACE_WORDS_SHIFT) & PLACE_WORDS_MASK
 
 
@@ -316,8 +335,7 @@ def words_of_entry(place: int) -> int:
 def write_row(access: int, entry: int) -> None:
     """The entry has what is no key in that of the access."""
     place = ld_i64(access, ACCESS_PLACE)
-    for word in range(first_word(place), words_of_entry(place)):
-        st_i64(entry, word, ld_i64(access, ACCESS_IMAGE + word))
+    _copy_words(entry, access + ACCESS_IMAGE * 8, _first_word(place), _words_of_entry(place))
 
 
 @native("void(i64, i64)", inline=True)
