@@ -12,11 +12,11 @@ import click
 
 from cq.cli import DONE, ENDING_SIGNALS, INTERRUPTED, say
 from cq.cli.options import compiled_query, query_options
-from cq.cli.progress import CompilingNotes, ProgressLine, late_note, summary_json, summary_text
+from cq.cli.progress import ProgressLine, ProgressNotes, late_note, summary_json, summary_text
 from cq.compiler.passes import Compiled
 from cq.connectors.access import STDIN
 from cq.connectors.protocol import Sink
-from cq.connectors.sinks.terminal import FIRST_ROWS, Screen, Table
+from cq.connectors.sinks.terminal import FIRST_ROWS, HOW_TO_SEE_ALL, Screen, Table
 from cq.connectors.sinks.writers import open_sink
 from cq.engines.engines import ENGINES
 from cq.engines.protocol import Progress, RunOptions, RunSummary
@@ -42,6 +42,7 @@ FORMATS = ("table", "csv", "json", "arrow", "parquet")
 @click.option("--limit", type=click.IntRange(0), help="Stop after N rows of each output.")
 @click.option("--all", "every_row", is_flag=True, help=f"Show all rows on a terminal, not only the first {FIRST_ROWS}.")
 @click.option("--wide", is_flag=True, help="Show all columns of a table in full, beyond the width of the terminal.")
+@click.option("-x", "--expanded", is_flag=True, help="Show each row as lines of column and value.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress and no summary.")
 @click.option("--hash", "hashes", is_flag=True, help="Show a hash of each output in the summary.")
 @click.option(
@@ -55,6 +56,7 @@ def run(
     limit: int | None,
     every_row: bool,
     wide: bool,
+    expanded: bool,
     quiet: bool,
     hashes: bool,
     summary: str,
@@ -78,8 +80,9 @@ def run(
             Diagnostic("CQ0606", "the query has no output", help=("add a SELECT, or an INSERT INTO a sink",))
         )
     progress = Progress()
-    screen = Screen.stdout(titles=len(compiled.outputs) > 1, wide=wide)
+    screen = Screen.stdout(len(compiled.outputs) > 1, wide, expanded)
     shown = FIRST_ROWS if sys.stdout.isatty() and not every_row and limit is None else None
+    format_ = format_ or ("table" if expanded else None)
     sinks = open_sinks(compiled, outputs, format_, screen, shown)
     closing = Closing(quiet, hashes, summary == "json")
     unhashed = frozenset[str]() if closing.hashed else frozenset(sinks)
@@ -123,11 +126,16 @@ def explain_statement(compiled: Compiled, explained: Explained, threads: int | N
 
 
 def open_sinks(
-    compiled: Compiled, given: Sequence[str], format_: str | None, screen: Screen, shown: int | None = None
+    compiled: Compiled,
+    given: Sequence[str],
+    format_: str | None,
+    screen: Screen,
+    shown: int | None = None,
+    way: str = f"; {HOW_TO_SEE_ALL}",
 ) -> dict[str, Sink]:
     """A sink for every output: as given on the command line, else as declared, else standard output.
 
-    shown: how many rows of an output that ends a table on the screen has; None: all.
+    shown: how many rows of an output that ends a table on the screen has; None: all.  way: how to see the others.
     """
     names = [o.name for o in compiled.outputs]
     paths: dict[str, str] = {}
@@ -162,7 +170,7 @@ def open_sinks(
             path = paths.get(output.name, STDIN)
             if path == STDIN and tabular:
                 room = shown if output.node.bounded else None
-                sinks[output.name] = Table(output.name, [f.name for f in fields], screen, room)
+                sinks[output.name] = Table(output.name, [f.name for f in fields], screen, room, way)
                 continue
             if format_ == "table":
                 raise UsageError(
@@ -225,7 +233,7 @@ def progress_shown(progress: Progress, screen: Screen, quiet: bool) -> Iterator[
     progress.on_note = tell
     with listening(progress.compiles):
         if not sys.stderr.isatty():
-            with CompilingNotes(progress, sys.stderr):
+            with ProgressNotes(progress, sys.stderr):
                 yield
             return
         with ProgressLine(progress, sys.stderr) as line:

@@ -40,6 +40,7 @@ class StagePlan:
     waits: bool  # rows can arrive before the watermark reaches their time
     collects: bool = False  # its windows' panes were filled by several workers
     chained: frozenset[int] = frozenset()  # ids of operators whose transactions are evaluated before the kernel
+    asks: bool = False  # whether these ask for rows one by one, and are not linked in chains
     writer: Writer = field(default_factory=Writer)
     constants: Constants = field(default_factory=Constants)
     sites: Sites = field(default_factory=Sites)
@@ -55,6 +56,7 @@ class StagePlan:
     groups: list[Groups | Met] = field(default_factory=list)
     watermark: int | None = None
     uses_step_bytes: bool = False
+    source_ports: dict[int, int] = field(default_factory=dict)  # the port of each source's leaf, by the leaf's id
     columns: dict[int, dict[int, int]] = field(default_factory=dict)  # port -> column of the plan -> place in its batch
     scratch: dict[tuple[int, str], int] = field(default_factory=dict)  # words of a node that are no slots
     _next_word: int = abi.STATE_FIRST_FREE
@@ -231,6 +233,8 @@ class Flow:
     keep: ast.expr | None = None  # a filter's condition, where rows are written first and counted if it holds
     ahead: Row | None = None  # the source row some turns later, for prefetching
     soon: Row | None = None  # and one half as many turns later
+    next: Row | None = None  # and one a few turns later
+    has_batch: bool = False  # the function takes rows of a batch, its argument
     tables: dict[int, TableLocals] = field(default_factory=dict)
     stale: list[Callable[[], None]] = field(default_factory=list)  # write what reads again what closing times changed
 

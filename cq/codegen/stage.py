@@ -32,7 +32,7 @@ from cq.records import dataclass, replace
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.job import Grid, Lanes, PortSpec, Stage, UserCall
-from cq.ways import Way
+from cq.ways import TOGETHER, Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,8 @@ def write_stage(
     for port, leaf in enumerate(inputs):
         if leaf.source is None:  # rows of a stage have the columns its plan says; of a source, those that are read
             stage.columns[port] = {c: c for c in range(len(leaf.schema))}
+        else:
+            stage.source_ports[id(leaf)] = port
     stage.due = due_words(stage, inputs)
     computed = computed_times(stage, inputs)
     if len(spec.branches) > 1:
@@ -117,8 +119,9 @@ def _begun(spec: planned.Stage, ports: tuple[PortSpec, ...]) -> StagePlan:
     stage = StagePlan(spec.plan, ports, spec.way is Way.LANES, spec.final, spec.waits, spec.collects)
     stage.uses_step_bytes = _uses_step_bytes(spec.plan)
     stage.gathered = {id(n): n for n in spec.gathered}
-    if spec.way is Way.CHAINS:
+    if spec.way in TOGETHER:
         stage.chained = frozenset(id(n) for n in transactions_of(spec.plan))
+        stage.asks = spec.way is not Way.CHAINS
     _write_failed(stage)
     stage.instants = spec.instants
     return stage

@@ -90,7 +90,7 @@ def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
     from cq.reference.operators.trigger import replayed
     from cq.spark.run import run_spark
 
-    demand_ends(feed.stream for feed in feeds)
+    demand_ends(feed.stream for feed in feeds if feed.most_rows is None)
     demand_no_silence(feeds)
     _time_by_reference(feeds)
     inputs = {}
@@ -99,9 +99,11 @@ def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
         batches = [taken.batch.cast(schema) for taken in feed]
         inputs[feed.name] = pa.Table.from_batches(batches, schema=schema)
     try:
-        tables = run_spark(compiled.plan, inputs, ordered=True, loop=replayed)
+        tables = run_spark(compiled.plan, inputs, ordered=True, loop=replayed, told=delivery.waits_for)
     except CompileError as error:
         raise error.at(compiled.request.source) from None
+    finally:
+        delivery.waits_for("")
     for name, table in tables.items():
         for batch in table.to_batches(max_chunksize=BATCH_ROWS):
             with suppress(Enough):

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-import os
-import pty
-import struct
-import subprocess
-import sys
-import termios
+import shlex
 
 import pytest
 from command_line import ref
+from terminal import plain, typed
 
 import cq as api
 from cq.errors import CqError
@@ -22,25 +16,15 @@ WIDE = "SELECT id, ts, 'a text longer than there is room for' AS t, id * 1000000
 
 
 def on_terminal(columns: int, *arguments: str, **environment: str) -> str:
-    """What a person sees of `cq run` on the reference, on a terminal of so many columns."""
-    command = [sys.executable, "-m", "cq", "run", "--engine", "reference", *arguments]
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    own = {k: v for k, v in os.environ.items() if k not in {"COLUMNS", "NO_COLOR", "TERM"}}
-    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env={**own, **environment}) as run:
-        os.close(slave)
-        seen = b""
-        with contextlib.suppress(OSError):  # what a closed terminal says
-            while part := os.read(master, 1 << 16):
-                seen += part
-        run.wait(timeout=120)
-    os.close(master)
-    return seen.decode().replace("\r\n", "\n")
+    """What `cq run` writes on the reference, on a terminal of so many columns, colours too."""
+    with typed(shlex.join(["run", "--engine", "reference", *arguments]), columns, 24, **environment) as terminal:
+        terminal.end()
+        return terminal.raw.replace("\r\n", "\n")
 
 
 def test_table_is_as_wide_as_its_terminal_and_numbers_stay_whole() -> None:
     seen = on_terminal(50, "-q", WIDE, TERM="dumb")
-    assert seen == (
+    assert plain(seen) == (
         "id  ts                   t                   n\n"
         "──  ───────────────────  ────────────  ───────\n"
         " 1  2024-01-01 00:00:10  a text long…  1000000\n"

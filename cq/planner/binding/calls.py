@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast, comparing
 from cq.lang.aggregates import Aggregate, all_aggregates, lookup, resolve
-from cq.lang.expressions import Expr, IsNull, Literal, conjunction
+from cq.lang.expressions import Column, Expr, IsNull, Literal, conjunction
 from cq.lang.functions import Refusal
 from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, common_type
 from cq.planner.binding.array_keys import demand_plain_key
@@ -227,13 +227,16 @@ class SelectCalls:
         if isinstance(found, Refusal) or (not args and not node.star):
             known = lookup(node.name)
             assert known is not None
+            several = node.distinct and node.name == "count" and len(args) > 1
             raise compile_error(
                 found.code if isinstance(found, Refusal) else "CQ0302",
                 found.message if isinstance(found, Refusal) else f"{name} needs an argument",
                 args[0].span if args else node.span,
                 label=str(args[0].type) if args else "",
                 help=(
-                    (found.help if isinstance(found, Refusal) else "") or f"it is {known.shape}",
+                    _distinct_rows(args)
+                    if several
+                    else (found.help if isinstance(found, Refusal) else "") or f"it is {known.shape}",
                     *instead(args, known.shape),
                 ),
             )
@@ -267,7 +270,10 @@ class SelectCalls:
                 "CQ0405",
                 f"a call with OVER cannot stand in {binder.clause.name}",
                 node.span,
-                help="compute it in a derived table, and use its column outside",
+                help=(
+                    *(["write the condition in QUALIFY"] if binder.clause.name in {"WHERE", "HAVING"} else []),
+                    "compute it in a derived table, and use its column outside",
+                ),
             )
         spec = self.spec(over, node)
         made = expanded(node, spec)
@@ -277,6 +283,8 @@ class SelectCalls:
             return self.collected_over(node, binder)
         made = nested(node, spec)
         if made is not None:
+            if self.nesting == 0:
+                self._refuse_overs_within(node, spec, binder)
             self.nesting += 1
             try:
                 return binder.bind(made)
@@ -309,6 +317,15 @@ class SelectCalls:
         if result not in self.overs:
             self.overs.append(result)
         return Hole(call.type, call.nullable, Room.OVER, self.overs.index(result), span=node.span)
+
+    def _refuse_overs_within(self, node: ast.Call, spec: ast.WindowSpec, binder: ExprBinder) -> None:
+        """CQ0405 where a call with OVER, or the name of one, stands in the call as it was written."""
+        inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=False, queries=False))
+        inside.positional(node, 0)
+        for part in (*spec.partition_by, *(key.expr for key in spec.order_by)):
+            inside.bind(part)
+        if node.filter is not None:
+            inside.bind(node.filter)
 
     def collected_over(self, node: ast.Call, binder: ExprBinder) -> Expr:
         """ARRAY_AGG and what is made of it with ORDER BY or DISTINCT: of the rows of a frame."""
@@ -378,7 +395,12 @@ class SelectCalls:
                 raise compile_error("CQ0302", "LAG takes a constant number of rows", args[1].span, help="LAG(x, 1)")
             offset = number.value
             if not 1 <= offset <= MAX_LAG:
-                raise compile_error("CQ0302", f"LAG looks back 1 to {MAX_LAG} rows, not {offset}", args[1].span)
+                raise compile_error(
+                    "CQ0302",
+                    f"LAG looks back 1 to {MAX_LAG} rows, not {offset}",
+                    args[1].span,
+                    help="LEAD(x, 1) looks ahead",
+                )
         values = inside.aligned([args[0], *args[2:]], "the value and the default of LAG")
         value = values[0]
         default = values[1] if len(values) > 1 else None
@@ -451,6 +473,11 @@ def _of_nulls(node: ast.Call, entry: Aggregate, inside: ExprBinder, value: Expr,
         return condition
     present = inside.negated(IsNull(BOOLEAN, False, value, span=node.span), node.span)
     return present if condition is None else conjunction([condition, present])
+
+
+def _distinct_rows(args: Sequence[Expr]) -> str:
+    names = ", ".join(a.name if isinstance(a, Column) else f"x{n}" for n, a in enumerate(args, 1))
+    return f"count the rows of SELECT DISTINCT: SELECT COUNT(*) FROM (SELECT DISTINCT {names} FROM …) AS t"
 
 
 def window_hole(index: int, span: Span) -> Hole:

@@ -15,8 +15,18 @@ from cq.lang.value_text import write_duration
 from cq.planner.binding.calls import WINDOW_FIELDS, window_hole
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.literals import bind_interval, in_days
-from cq.planner.binding.scope import Hole, PendingWindow, Relation, Room, SessionWindow, Visible
-from cq.planner.operators import AssignWindows, Join, LateRows, Scan, SemiJoin, Window, WindowKind
+from cq.planner.binding.scope import CountWindow, Hole, PendingWindow, Relation, Room, SessionWindow, Visible
+from cq.planner.operators import (
+    AssignWindows,
+    Join,
+    LateRows,
+    OrderKey,
+    Scan,
+    SemiJoin,
+    SessionRows,
+    Window,
+    WindowKind,
+)
 from cq.planner.operators.joined import UntimedJoin
 from cq.planner.operators.window import WINDOW_COLUMNS
 from cq.planner.plan.fold import folded
@@ -30,6 +40,7 @@ MAX_PANES = 10_000
 MAX_GAP_YEARS = 100_000
 MAX_GAP_US = MAX_GAP_YEARS * 365 * 86_400_000_000
 
+MAX_ROWS = 1_000_000
 MAX_MONTHS = 12 * 10_000
 # By how much at most windows of the calendar may begin later than their month, for each month they have.
 SHORTEST_MONTH_DAYS = 28
@@ -57,6 +68,10 @@ GROUP_FORMS = {
     "session": "SESSION(ts, gap)",
     "session_window": "session_window(ts, gap)",
     "window": "window(ts, size [, slide [, offset]])",
+}
+COUNT_FORMS = {
+    "tumble": "TUMBLE(TABLE s PARTITION BY k [, DESCRIPTOR(ts)], ROWS 100)",
+    "hop": "HOP(TABLE s PARTITION BY k [, DESCRIPTOR(ts)], ROWS 10, ROWS 100), of which the first is the slide",
 }
 MEANINGS = {
     "size": "the length of each window",
@@ -99,16 +114,19 @@ class WindowArguments:
 
     kind: str
     call: WindowCall
-    time: ast.Node
+    time: ast.Node | None
     values: Mapping[str, ast.Node]
     span: Span
     partition_by: tuple[ast.Expr, ...] | None = None  # None: it stands in GROUP BY
+    counts_rows: bool = False
 
 
 def table_function(
     node: ast.TableFunction, relation: Relation, arguments: WindowArguments, binder: ExprBinder
 ) -> Relation:
     """The relation with the windows of a table function pending, and their bounds among its columns."""
+    if arguments.counts_rows:
+        return replace(relation, window=PendingWindow(_count_window(arguments, relation, binder), node.span))
     window = bind_window(arguments, relation, binder)
     names = set(WINDOW_FIELDS)
     alias = node.alias
@@ -120,21 +138,25 @@ def table_function(
 
 def with_windows(relation: Relation) -> Relation:
     """The relation with each row in the windows of the window function that is pending, if one is: the bounds are
-    columns like others. CQ0502 for sessions, whose bounds are known when they end."""
+    columns like others."""
     if relation.window is None:
         return relation
     window, span = relation.window.window, relation.window.span
-    if isinstance(window, SessionWindow):
+    if isinstance(window, CountWindow):
         raise compile_error(
             "CQ0502",
-            "the rows of a session must be grouped: its end is not known while it is open",
+            "the rows of a window of a number of rows must be grouped",
             span,
             help=(
-                "add GROUP BY window_start, window_end and the columns of PARTITION BY",
-                "to join sessions, group them in a view and join that",
+                "add GROUP BY with the columns of PARTITION BY, and aggregate the others",
+                "or compute each row beside those before it: SUM(x) OVER (PARTITION BY k ROWS 99 PRECEDING)",
             ),
         )
-    node = AssignWindows(relation.node, window, span=span)
+    node: AssignWindows | SessionRows
+    if isinstance(window, SessionWindow):
+        node = SessionRows(relation.node, window.keys or (), window.time, window.gap_us, span=span)
+    else:
+        node = AssignWindows(relation.node, window, span=span)
     first = len(relation.node.schema)
 
     def column(e: Expr) -> Expr:
@@ -149,18 +171,22 @@ def with_windows(relation: Relation) -> Relation:
 def split_table_arguments(node: ast.TableFunction) -> tuple[ast.TableArgument, WindowArguments]:
     """The relation a window table function reads, and its other arguments by name."""
     call = WindowCall(node.name, node.name_span, TABLE_FORMS[node.name])
-    order = ("table", "time", *TABLE_PARAMETERS[node.name])
+    plain = [a for a in node.args if not isinstance(a, ast.NamedArgument)]
+    timed = not (len(plain) > 1 and isinstance(plain[1], ast.RowCount))
+    order = ("table", *(["time"] if timed else []), *TABLE_PARAMETERS[node.name])
     values = _by_name(call, order, node.args)
     table = values.pop("table", None)
     if not isinstance(table, ast.TableArgument):
         span = table.span if table is not None else call.name_span
         raise _misused(call, f"the first argument of {call.title} must be a stream or view", span)
+    if any(isinstance(v, ast.RowCount) for v in values.values()):
+        time = values.pop("time", None)
+        return table, WindowArguments(node.name, call, time, values, node.span, tuple(table.partition_by), True)
     time = _take_time(call, values)
-    _check_rows(call, [time, *values.values()])
     if table.partition_by and node.name != "session":
         raise compile_error(
             "CQ0302",
-            f"{call.title} takes no PARTITION BY: that is for SESSION",
+            f"{call.title} takes no PARTITION BY: that is for SESSION, and for windows of a number of rows",
             table.partition_by[0].span.to(table.partition_by[-1].span),
             help="remove it, and write the key in GROUP BY beside window_start and window_end",
         )
@@ -202,16 +228,47 @@ def _take_time(call: WindowCall, values: dict[str, ast.Node]) -> ast.Node:
     return time
 
 
-def _check_rows(call: WindowCall, values: Sequence[ast.Node]) -> None:
-    """Refuse windows that count rows."""
-    for value in values:
-        if isinstance(value, ast.RowCount):
-            raise compile_error(
-                "CQ0501",
-                "windows of a number of rows are not supported yet",
-                value.span,
-                help=f"use a window of event time: {call.example}",
-            )
+def _count_window(arguments: WindowArguments, relation: Relation, binder: ExprBinder) -> CountWindow:
+    """A window of a number of rows. CQ0302 for one that is not TUMBLE(size) or HOP(slide, size)."""
+    kind, values = arguments.kind, arguments.values
+    names = {"tumble": ("size",), "hop": ("slide", "size")}.get(kind)
+    other = next((v for v in values.values() if not isinstance(v, ast.RowCount)), None)
+    if names is None or set(values) != set(names) or other is not None:
+        raise compile_error(
+            "CQ0302",
+            f"{arguments.call.title} cannot count rows like this",
+            (other or next(iter(values.values()))).span,
+            help=tuple(COUNT_FORMS.values()),
+        )
+    counts = {n: _rows_of(n, v, binder) for n, v in values.items() if isinstance(v, ast.RowCount)}
+    by = tuple(replace(binder, clause=Clause("PARTITION BY")).bind(k) for k in arguments.partition_by or ())
+    order: tuple[OrderKey, ...] = ()
+    if arguments.time is not None:
+        time = time_attribute(arguments.time, relation, binder)
+        f = relation.node.schema.fields[time.column]
+        order = (OrderKey(Column(f.type, f.nullable, time.column, f.name), False, True),)
+    return CountWindow(counts["size"], counts.get("slide", counts["size"]), by, order, arguments.span)
+
+
+def _rows_of(name: str, node: ast.RowCount, binder: ExprBinder) -> int:
+    """The constant number of rows of a size or slide."""
+    value = folded(binder.bind(node.count))
+    if not isinstance(value, Literal) or not value.type.is_integer or value.value is None or value.value < 1:
+        raise compile_error(
+            "CQ0403",
+            f"the {name} of a window of rows must be a constant number, 1 at least",
+            node.span,
+            help="write ROWS 100",
+        )
+    if value.value > MAX_ROWS:
+        raise compile_error(
+            "CQ0403",
+            f"a window can have {MAX_ROWS:,} rows at most: it keeps them for each key",
+            node.span,
+            help="use a window of event time: TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE)",
+        )
+    rows: int = value.value
+    return rows
 
 
 def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBinder) -> Window | SessionWindow:
@@ -223,6 +280,7 @@ def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBind
     for name in needed:
         if name not in values:
             raise _without(arguments, name)
+    assert arguments.time is not None, "a window of event time without it"
     time = time_attribute(arguments.time, relation, binder)
     if arguments.kind == "session":
         by = arguments.partition_by
