@@ -14,17 +14,29 @@ from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
+QUERIES = Path("cq", "queries")
 OBJECTS = Path("cq", "runtime", "objects")
 LONGEST_S = 600  # compiling takes some fifteen seconds of one core
 
 
 class BuildWithObjects(build_py):
-    """Also leaves the object code of the runtime beside its sources. An editable install compiles on the first run."""
+    """Also leaves the shipped queries and the runtime's object code there. An editable install needs neither: it has
+    the queries of the checkout, and compiles on the first run."""
 
     def run(self) -> None:
         super().run()
+        for source, target in self._queries():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self.copy_file(str(source), str(target))
         if not self.editable_mode:
             self._compile(Path(self.build_lib).absolute())
+
+    def _queries(self) -> list[tuple[Path, Path]]:
+        """The shipped queries and where they stand in the package, for `cq examples`; a checkout runs its own."""
+        if self.editable_mode:
+            return []
+        root = Path(self.build_lib) / QUERIES
+        return [(path, root / path.relative_to("queries")) for path in sorted(Path("queries").rglob("*.cq"))]
 
     def _compile(self, root: Path) -> None:
         paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -47,7 +59,7 @@ class BuildWithObjects(build_py):
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
         """Everything that belongs to the package, the objects included."""
         made = sorted(str(path) for path in (Path(self.build_lib) / OBJECTS).glob("*.cqo"))
-        return [*super().get_outputs(include_bytecode), *made]
+        return [*super().get_outputs(include_bytecode), *made, *(str(target) for _, target in self._queries())]
 
 
 class PlatformWheel(bdist_wheel):

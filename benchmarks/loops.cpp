@@ -316,6 +316,10 @@ extern "C" i64 ledger(const void **columns, i64 rows, i64 batch, const i64 *, i6
         const i64 end = std::min(rows, first + batch);
         i64 *o[4] = {out[0], out[1], out[2], out[3]};
         for (i64 i = first; i < end; i++) {
+            if (const i64 ahead = i + kAhead; ahead < rows) {  // faster than asking first whether the tables are large
+                accounts.prefetch(in[1][ahead]), accounts.prefetch(in[2][ahead]);
+                assets.prefetch(in[3][ahead]), assets.prefetch(in[4][ahead]);
+            }
             auto [source, target] = both(accounts, in[1][i], in[2][i]);
             auto [from, to] = both(assets, in[3][i], in[4][i]);
             const i64 x = in[5][i], y = in[6][i];

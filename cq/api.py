@@ -94,20 +94,21 @@ def diff(
     order: str | None = None,
     tolerance: float | None = None,
     threads: int | None = None,
+    rows: int | None = None,
 ) -> Difference:
     """Run a query on two engines and return how their rows differ; `.raise_if_different()`, `.equal`, `str()`.
 
     Nothing is written to sinks; both results are held in memory, and so are inputs that can be read only once.
     query, inputs: as in `run`.  order: "strict" or "ignore"; left out, rows must be in the same order unless one side
     is Spark.  tolerance: how far apart two DOUBLE values that count as equal may be, by the larger of them or of 1;
-    left out, 1e-9 if one side is Spark, else 0: the same bits.
+    left out, 1e-9 if one side is Spark, else 0: the same bits.  rows: how many first rows of each input are read.
     A data error is part of what is compared, not raised; CompileError and UsageError are raised.
     """
     if order not in {None, "strict", "ignore"}:
         raise UsageError(Diagnostic("CQ0208", f"order must be strict or ignore, not {order!r}"))
     within = tolerance_between(engine, against, tolerance)
     prepared = _as_query(query).bound({k: _reusable(v, k) for k, v in (inputs or {}).items()})
-    options = RunOptions(threads)
+    options = RunOptions(threads, input_rows=rows)
     sides = [(name, collect(prepared, name, options)) for name in (engine, against)]
     strict = order == "strict" if order is not None else "spark" not in engine + against
     (left, a), (right, b) = sides
@@ -234,7 +235,7 @@ class Query:
         Raises CompileError and UsageError before the first row, DataError for a row that cannot be read or computed:
         files of sinks are then as they were before, unless the input has no end.
         """
-        options = RunOptions(threads, batch_rows, limit, memory_limit=_memory_limit(memory_limit))
+        within = _memory_limit(memory_limit)
         engine_named(engine)
         compiled = self.bound(inputs)
         access, reserved = compiled.request.inputs.access, compiled.read_files
@@ -247,8 +248,11 @@ class Query:
                     sinks[output.name] = open_sink(fields, declared, access, reserved, endless)
                 else:
                     sinks[output.name] = kept[output.name] = Memory(result_schema(fields))
+        options = RunOptions(threads, batch_rows, limit, frozenset(kept), memory_limit=within)
         stats = run_query(compiled, sinks, engine, options)
-        return Result({name: Output(name, sink.table()) for name, sink in kept.items()}, stats)
+        tables = {name: sink.table() for name, sink in kept.items()}
+        stats.hashes = Hashes(stats.hashes, tables)
+        return Result({name: Output(name, table) for name, table in tables.items()}, stats)
 
     def start(
         self,

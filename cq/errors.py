@@ -84,6 +84,7 @@ CODES: dict[str, str] = {
     "CQ0901": "this engine cannot run the query",
     "CQ0902": "the engine failed",
     "CQ0903": "a function of the user is not compiled: Python is called for each row",
+    "CQ0904": "transactions run without locks: the result changes from run to run",
     "CQ0999": "internal error (a bug in cq)",
 }
 

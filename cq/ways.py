@@ -14,6 +14,8 @@ class Way(Enum):
     LANES: a ticket is split into lanes by key; each lane has its own state.  PARTIAL: any worker takes any ticket and
     fills panes of its own; the next stage merges and closes them.  CHAINS: the transactions of a ticket are evaluated
     by all workers, each as soon as the rows it names are as those before it have left them; one then hands on the rows.
+    LOCK, LOCK_A, MVLK, PAT: the same, but transactions take their place in the order one by one while they run, as
+    earlier systems do it (a file each in cq/runtime/engine/ways).  NOLOCK: they take none, and the result is wrong.
     """
 
     LOOP = "one worker at a time"
@@ -21,11 +23,32 @@ class Way(Enum):
     LANES = "lanes by key"
     PARTIAL = "any worker, into panes of its own"
     CHAINS = "chains of transactions"
+    LOCK = "transactions that queue for locks of rows"
+    LOCK_A = "transactions that lock all rows in turn"
+    MVLK = "transactions that wait for versions of rows"
+    PAT = "transactions that queue for partitions"
+    NOLOCK = "transactions without locks: the result is not serial"
 
 
 HEURISTICS = ("ct", "lp", "et", "qst")
 """Which stage a worker serves next, where it has a choice; the first unless the query sets another. What each one does
 is said in `cq.runtime.engine.schedule`."""
 
-SCHEMES = ("auto", "serial", "chains")
-"""How transactions are run: one after the other, in chains wherever a trigger allows it, or as costs say."""
+SCHEMES = ("auto", "serial", "chains", "lock", "lock_a", "mvlk", "pat", "nolock")
+"""How transactions are run: one after the other, by all workers in one of the ways below, or as costs say."""
+
+WAY_OF_SCHEME = {
+    "chains": Way.CHAINS,
+    "lock": Way.LOCK,
+    "lock_a": Way.LOCK_A,
+    "mvlk": Way.MVLK,
+    "pat": Way.PAT,
+    "nolock": Way.NOLOCK,
+}
+"""The schemes in which all workers evaluate transactions."""
+
+TOGETHER = frozenset(WAY_OF_SCHEME.values())
+"""The ways in which the transactions of a ticket are evaluated before its rows are handed on."""
+
+UNCHECKED = "nolock"
+"""The scheme whose results depend on time: an upper bound for the others."""

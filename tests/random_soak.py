@@ -1,4 +1,5 @@
-"""The long random test: `python -m tests.random_soak --cases 100000 --plans 5000 --spark 1000 --duckdb 20000`.
+"""The long random test: `python -m tests.random_soak --cases 100000 --plans 5000 --spark 1000 --duckdb 20000
+--mutants 50000`.
 
 Half of the cases run compiled plans with many trials each, half interpret the generated code of a plan of their own.
 Work goes out in chunks of seeds, each in a process of its own, `--jobs` at a time; a crash or a hang is told with its
@@ -15,13 +16,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "support"))  # the tests import each other by name, as under pytest
 
-from random_chunk import Found, duckdb_chunk, run_chunk, spark_chunk
+from random_chunk import Found, duckdb_chunk, mutants_chunk, run_chunk, spark_chunk
 
 ROOT = Path(__file__).parent.parent
-PLANS_A_CHUNK = {"compiled": 50, "interpreted": 200, "spark": 50, "duckdb": 1000}
-FIRST_SEED = {"interpreted": 10_000_000, "compiled": 20_000_000, "spark": 30_000_000, "duckdb": 40_000_000}
+PLANS_A_CHUNK = {"compiled": 50, "interpreted": 200, "spark": 50, "duckdb": 1000, "mutants": 2000}
+FIRST_SEED = {
+    "interpreted": 10_000_000,
+    "compiled": 20_000_000,
+    "spark": 30_000_000,
+    "duckdb": 40_000_000,
+    "mutants": 50_000_000,
+}
 CHUNK_TIMEOUT_S = 3_600
 
 
@@ -35,12 +43,12 @@ class Chunk:
     trials: int
 
 
-def chunks_of(cases: int, plans: int, spark: int, duckdb: int, seed: int) -> list[Chunk]:
+def chunks_of(cases: int, plans: int, spark: int, duckdb: int, mutants: int, seed: int) -> list[Chunk]:
     """The work of the whole command."""
     compiled_cases = cases // 2
     trials = max(1, -(-compiled_cases // max(1, plans)))
     wanted = {"compiled": (plans, trials), "interpreted": (cases - compiled_cases, 1), "spark": (spark, 1),
-              "duckdb": (-(-duckdb // 2), 2)}  # fmt: skip
+              "duckdb": (-(-duckdb // 2), 2), "mutants": (mutants, 1)}  # fmt: skip
     out = []
     for kind, (count, each) in wanted.items():
         size = PLANS_A_CHUNK[kind]
@@ -53,6 +61,8 @@ def run(chunk: Chunk) -> Found:
     seeds = range(chunk.first, chunk.first + chunk.plans)
     if chunk.kind == "spark":
         return spark_chunk(seeds)
+    if chunk.kind == "mutants":
+        return mutants_chunk(seeds)
     if chunk.kind == "duckdb":
         return duckdb_chunk(seeds, chunk.trials)
     return run_chunk(seeds, chunk.trials, chunk.kind == "interpreted")
@@ -99,6 +109,7 @@ def main() -> int:
     parser.add_argument("--plans", type=int, default=5_000, help="compiled plans")
     parser.add_argument("--spark", type=int, default=1_000, help="plans run on Spark")
     parser.add_argument("--duckdb", type=int, default=20_000, help="cases run on DuckDB")
+    parser.add_argument("--mutants", type=int, default=0, help="texts of the tests with mistakes in them")
     parser.add_argument("--seed", type=int, default=0, help="where the seeds begin")
     parser.add_argument("--jobs", type=int, default=2, help="processes side by side")
     parser.add_argument("--state", type=Path, default=Path("random_soak.jsonl"), help="what is done so far")
@@ -109,8 +120,9 @@ def main() -> int:
         return 0
     lines = [json.loads(x) for x in options.state.read_text().splitlines()] if options.state.exists() else []
     finished = {json.dumps(line["chunk"]) for line in lines}
-    left = [c for c in chunks_of(options.cases, options.plans, options.spark, options.duckdb, options.seed)
-            if json.dumps(asdict(c)) not in finished]  # fmt: skip
+    o = options
+    wanted = chunks_of(o.cases, o.plans, o.spark, o.duckdb, o.mutants, o.seed)
+    left = [c for c in wanted if json.dumps(asdict(c)) not in finished]
     with ThreadPoolExecutor(options.jobs) as pool, options.state.open("a", encoding="utf-8") as state:
         for line in pool.map(in_process, left):
             lines.append(line)

@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "warmup": ("surroundings", "Compile the runtime and queries ahead of time."),
     "functions": ("functions", "List the functions and aggregates."),
     "docs": ("functions", "Explain a function or aggregate."),
+    "examples": ("examples", "List the queries that ship with cq, or run one in miniature."),
     "machine": ("surroundings", "Show the detected hardware."),
     "limits": ("surroundings", "List all limits."),
     "completion": ("completion", "Print the completion script of a shell."),

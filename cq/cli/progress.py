@@ -1,6 +1,6 @@
 """What a run tells the person who waits: one redrawn line while it runs, one closing line when it is over.
 
-Where standard error is no terminal, only compiling is told of, in a few plain lines.
+Where standard error is no terminal, the same words are a plain line every few seconds.
 """
 
 from __future__ import annotations
@@ -68,23 +68,25 @@ class ProgressLine:
 
     def draw(self) -> None:
         """The line shows how things are now."""
-        began = self._progress.began
-        text = progress_text(self._progress, None if began is None else time.perf_counter() - began)
+        text = progress_now(self._progress) or "cq: compiling"
         with self._lock:
             self._stream.write(CLEAR + text[: _columns()])
             self._stream.flush()
             self._shown = True
 
 
-class CompilingNotes:
-    """Says in plain lines what is being compiled, from a thread of its own, to whom a redrawn line is no use."""
+class ProgressNotes:
+    """Says in plain lines how far compiling and running have come, to whom a redrawn line is no use.
+
+    A thread of its own writes the first line after PLAIN_FIRST_AFTER_S, so a short run says nothing.
+    """
 
     def __init__(self, progress: Progress, stream: TextIO) -> None:
         self._progress, self._stream = progress, stream
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="cq-progress", daemon=True)
 
-    def __enter__(self) -> CompilingNotes:
+    def __enter__(self) -> ProgressNotes:
         self._thread.start()
         return self
 
@@ -94,9 +96,10 @@ class CompilingNotes:
 
     def _run(self) -> None:
         pause = PLAIN_FIRST_AFTER_S
-        while not self._over.wait(pause) and self._progress.began is None:
-            if self._progress.compiling is not None:
-                self._stream.write(progress_text(self._progress, None) + "\n")
+        while not self._over.wait(pause):
+            text = progress_now(self._progress)
+            if text:
+                self._stream.write(text + "\n")
                 self._stream.flush()
                 pause = PLAIN_EVERY_S
 
@@ -107,7 +110,7 @@ def compiling_shown() -> Iterator[None]:
     from cq.engines.protocol import Progress
 
     progress = Progress()
-    kind = ProgressLine if sys.stderr.isatty() else CompilingNotes
+    kind = ProgressLine if sys.stderr.isatty() else ProgressNotes
     with listening(progress.compiles), kind(progress, sys.stderr):
         yield
 
@@ -118,28 +121,29 @@ def _columns() -> int:
     return shutil.get_terminal_size().columns - 1
 
 
-def progress_text(progress: Progress, seconds: float | None) -> str:
-    """Sources with the share done, rows in and out, rows/s, and the time it may still take.
+def progress_now(progress: Progress) -> str:
+    """How far a run has come by now; empty while there is nothing to say."""
+    began = progress.began
+    if progress.waiting_for:
+        return f"cq: {progress.engine}{progress.waiting_for}"
+    if began is not None:
+        return progress_text(progress, time.perf_counter() - began)
+    return "" if progress.compiling is None else "cq: compiling {} {}/{}".format(*progress.compiling)
 
-    seconds: since the first row was asked for; None before that.
+
+def progress_text(progress: Progress, seconds: float) -> str:
+    """Rows read of each source with the share that is done, rows written, rows/s, and the time it may still take.
+
+    seconds: since the first row was asked for.
     """
-    if seconds is None:
-        if progress.compiling is None:
-            return "compiling"
-        what, done, total = progress.compiling
-        return f"cq: compiling {what} {done}/{total}"
     rows = sum(progress.rows_in.values())
-    parts = []
-    shares = []
-    for name, read in progress.rows_in.items():
-        share = progress.shares[name]()
-        shares.append(share)
-        parts.append(f"{printable(name)} {'' if share is None else f'{share:.0%} '}{read:,}")
-    parts.append(f"out {sum(progress.rows_out.values()):,}")
-    parts.append(f"{rows / max(seconds, 1e-9):,.0f} rows/s")
+    shares = [progress.shares[name]() for name in progress.rows_in]
+    read = _counts(progress.rows_in, "of", ["" if s is None else f" ({s:.0%})" for s in shares])
+    wrote = f"wrote {sum(progress.rows_out.values()):,}"
+    parts = [f"cq: {progress.engine}read {read}", wrote, f"{rows / max(seconds, 1e-9):,.0f} rows/s"]
     known = [s for s in shares if s is not None]
-    if known and min(known) > 0.01:
-        parts.append(f"eta {_duration(seconds * (1 - min(known)) / min(known))}")
+    if known and len(known) == len(shares) and 0.01 < min(known) < 1:
+        parts.append(f"about {_duration(seconds * (1 - min(known)) / min(known))} left")
     return " · ".join(parts)
 
 
@@ -185,9 +189,13 @@ def summary_json(summary: RunSummary) -> str:
     return json.dumps(found | {"hashes": dict(summary.hashes)}, ensure_ascii=False)
 
 
-def _counts(counts: Mapping[str, int], word: str) -> str:
-    """`3 rows of a, 5 of b`; a single result has no name that anybody gave."""
-    named = [f"{c:,}{_rows(c) if n == next(iter(counts)) else ''}{_of(n, word)}" for n, c in counts.items()]
+def _counts(counts: Mapping[str, int], word: str, behind: Sequence[str] = ()) -> str:
+    """`3 rows of a, 5 of b`; a single result has no name that anybody gave. behind: what follows each."""
+    notes = behind or [""] * len(counts)
+    named = [
+        f"{c:,}{_rows(c) if i == 0 else ''}{_of(n, word)}{note}"
+        for i, ((n, c), note) in enumerate(zip(counts.items(), notes, strict=True))
+    ]
     return ", ".join(named) or "nothing"
 
 

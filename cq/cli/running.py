@@ -12,7 +12,7 @@ import click
 
 from cq.cli import DONE, ENDING_SIGNALS, INTERRUPTED, say
 from cq.cli.options import compiled_query, query_options
-from cq.cli.progress import CompilingNotes, ProgressLine, late_note, summary_json, summary_text
+from cq.cli.progress import ProgressLine, ProgressNotes, late_note, summary_json, summary_text
 from cq.compiler.passes import Compiled
 from cq.connectors.access import STDIN
 from cq.connectors.protocol import Sink
@@ -225,7 +225,7 @@ def progress_shown(progress: Progress, screen: Screen, quiet: bool) -> Iterator[
     progress.on_note = tell
     with listening(progress.compiles):
         if not sys.stderr.isatty():
-            with CompilingNotes(progress, sys.stderr):
+            with ProgressNotes(progress, sys.stderr):
                 yield
             return
         with ProgressLine(progress, sys.stderr) as line:

@@ -169,7 +169,7 @@ def warmup(queries: Sequence[str], threads: int | None, variables: Sequence[str]
 
     with native_packages():
         from cq.runtime.base.host import CompiledHost
-        from cq.runtime.base.interpret import GENERATORS, READERS
+        from cq.runtime.base.interpret import GENERATORS, READERS, WRITERS
         from cq.runtime.base.kernel import library_with
 
     began = time.perf_counter()
@@ -177,6 +177,7 @@ def warmup(queries: Sequence[str], threads: int | None, variables: Sequence[str]
         host = CompiledHost()
         library_with(GENERATORS)
         library_with(READERS)
+        library_with(WRITERS)
     say(f"the runtime is compiled ({time.perf_counter() - began:.1f} s)")
     for query in queries:
         began = time.perf_counter()

@@ -6,14 +6,14 @@ import ast
 
 from cq.codegen.flow import Flow
 from cq.codegen.writer import expr
-from cq.planner.operators import Frames, Sort
+from cq.planner.operators import Frames, SessionRows, Sort
 from cq.planner.operators.grouped import Grouped
 from cq.planner.plan.node import LogicalNode, topological
 from cq.runtime.layout.abi import ORDINAL_BITS
 from cq.runtime.layout.words import beside
 
 
-def arrival_of(flow: Flow, node: Frames | Grouped | Sort) -> ast.expr:
+def arrival_of(flow: Flow, node: Frames | Grouped | SessionRows | Sort) -> ast.expr:
     """What orders groups of `node` by their first row: its serial, and its number where one serial can give several.
 
     Rows of one closing time are not told apart: whatever they begin keeps the order in which it was made.

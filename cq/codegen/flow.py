@@ -40,6 +40,7 @@ class StagePlan:
     waits: bool  # rows can arrive before the watermark reaches their time
     collects: bool = False  # its windows' panes were filled by several workers
     chained: frozenset[int] = frozenset()  # ids of operators whose transactions are evaluated before the kernel
+    asks: bool = False  # whether these ask for rows one by one, and are not linked in chains
     writer: Writer = field(default_factory=Writer)
     constants: Constants = field(default_factory=Constants)
     sites: Sites = field(default_factory=Sites)

@@ -28,7 +28,10 @@ MAX_COLUMNS = 400
 def demand_narrow(columns: int, what: str, span: Span) -> None:
     """CQ0802 for more columns than one kernel can be compiled for."""
     if columns > MAX_COLUMNS:
-        help = ("name the columns you need instead of *", "or run it in plain Python: --engine reference")
+        help = (
+            f"name the columns you need, at most {MAX_COLUMNS} in a SELECT; several can read one view",
+            "or run it in plain Python: --engine reference",
+        )
         raise compile_error("CQ0802", f"{what} has {columns} columns, more than {MAX_COLUMNS}", span, help=help)
 
 

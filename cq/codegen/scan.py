@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from cq.codegen.expressions.emit import emit
@@ -320,11 +321,23 @@ def decides_lane(schema: Schema, key: Expr) -> bool:
 
 def needs_no_state(schema: Schema, e: Expr) -> bool:
     """Whether workers may compute the expression at the same time: with no memory but that of the row."""
+    function, _ = _written(schema, e)
+    return all(n.id != "state" for n in ast.walk(function) if isinstance(n, ast.Name))
+
+
+def needs_no_python(schema: Schema, e: Expr) -> bool:
+    """Whether workers with states of their own may compute the expression at the same time."""
+    _, constants = _written(schema, e)
+    return not constants.user_functions
+
+
+def _written(schema: Schema, e: Expr) -> tuple[ast.FunctionDef, Constants]:
+    """What computes the expression, and its constants."""
     writer = Writer()
     scope = Scope(writer, Constants(), Sites(), lambda code, site: None)
     with writer.function("alone", ("batch", "constants")):
         emit(scope, source_row(scope, schema, {}, 0, ast.Name("i", ast.Load())), e)
-    return all(n.id != "state" for n in ast.walk(writer.functions[-1]) if isinstance(n, ast.Name))
+    return writer.functions[-1], scope.constants
 
 
 def _cannot_fail(code: ErrorCode, site: int) -> None:
@@ -386,17 +399,23 @@ def _column_word(scope: Scope, port: int, index: int, word: int, hint: str) -> s
 
 
 def bounded_fan_out(stage: StagePlan, node: LogicalNode) -> int | None:
-    """The most rows one row of `node` can put into a port; None when that is not known beforehand."""
+    """The most rows one row of `node` can put into a port; None when that is not known beforehand, or may be more than
+    a port always has room for.
+    """
     if stage.gathered:
         return None
-    most = 1
-    for n in reachable(stage, node):
-        ways = sum(not n.holds_back(port) for port in range(len(n.inputs)))
+    most: dict[int, Counter[int]] = {}  # by node, for a row that reaches it: the rows of each port
+    for n in sorted(reachable(stage, node), key=lambda n: stage.order[id(n)], reverse=True):
         if n.inputs and n.fan_out is None:
             return None
-        most *= max(1, ways) * (n.fan_out or 1)
-    outputs = [len(stage.outputs.get(id(n), ())) for n in reachable(stage, node)]
-    return most if sum(outputs) else 1
+        made = Counter(stage.outputs.get(id(n), ()))
+        for reader, port in stage.readers.get(id(n), ()):
+            if not reader.holds_back(port):
+                made.update(most[id(reader)])
+        copies = (n.fan_out or 1) if n.inputs else 1
+        most[id(n)] = Counter({port: rows * copies for port, rows in made.items()})
+    found = max(most[id(node)].values(), default=1)
+    return found if found <= abi.SPARE_ROWS else None
 
 
 def _readers(stage: StagePlan, node: LogicalNode) -> list[LogicalNode]:

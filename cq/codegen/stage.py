@@ -32,7 +32,7 @@ from cq.records import dataclass, replace
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.job import Grid, Lanes, PortSpec, Stage, UserCall
-from cq.ways import Way
+from cq.ways import TOGETHER, Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,9 @@ def _begun(spec: planned.Stage, ports: tuple[PortSpec, ...]) -> StagePlan:
     stage = StagePlan(spec.plan, ports, spec.way is Way.LANES, spec.final, spec.waits, spec.collects)
     stage.uses_step_bytes = _uses_step_bytes(spec.plan)
     stage.gathered = {id(n): n for n in spec.gathered}
-    if spec.way is Way.CHAINS:
+    if spec.way in TOGETHER:
         stage.chained = frozenset(id(n) for n in transactions_of(spec.plan))
+        stage.asks = spec.way is not Way.CHAINS
     _write_failed(stage)
     stage.instants = spec.instants
     return stage

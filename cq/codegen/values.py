@@ -140,12 +140,10 @@ class Constants:
         for text in self.texts:
             offsets.append(start)
             start += len(text)
-        numbered = (w if not self._is_offset(i) else offsets[-1 - w] for i, w in enumerate(self.words))
+        places = {place for key, place in self._place.items() if isinstance(key, tuple)}
+        numbered = (offsets[-1 - w] if i in places else w for i, w in enumerate(self.words))
         head = b"".join((w & (2**64 - 1)).to_bytes(8, "little") for w in numbered)
         return head + b"".join(self.texts) + bytes(32)
-
-    def _is_offset(self, index: int) -> bool:
-        return any(isinstance(k, tuple) and place == index for k, place in self._place.items())
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from cq.connectors.access import Access, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
 from cq.records import dataclass, field, replace
-from cq.ways import SCHEMES
+from cq.ways import SCHEMES, UNCHECKED
 
 if TYPE_CHECKING:
     from cq.grammar.ast import Script
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from cq.runtime.layout.job import Job
     from cq.spark.lower import SparkQuery
 
+UNSAFE = f"with transactions = '{UNCHECKED}' events overwrite one another's changes: the result changes from run to run"
+SAFER = "for measuring only: write SET transactions = 'auto' for results"
 MAX_TEXT_BYTES = 1 << 20  # of a query file (`cq limits`)
 
 
@@ -38,7 +40,7 @@ MAX_TEXT_BYTES = 1 << 20  # of a query file (`cq limits`)
 class Request:
     """A query text and everything its compilation depends on. settings: override what the text SETs.
 
-    counting: kernels count the rows of every operator.  in_chains: transactions run in chains where they can.
+    counting: kernels count the rows of every operator.  scheme: how transactions run, where they can.
     functions: the user's own that the text may call.
     """
 
@@ -47,7 +49,7 @@ class Request:
     variables: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, int] = field(default_factory=dict)
     workers: int = 1
-    in_chains: bool = False
+    scheme: str = "auto"
     counting: bool = False
     functions: tuple[UserFunction | UserFold, ...] = ()
 
@@ -122,12 +124,14 @@ def _place(request: Request, plan: LogicalPlan) -> tuple[PhysicalPlan, ...]:
     if not plan.outputs:
         help = ("add a SELECT, or an INSERT INTO a sink",)
         raise UsageError(Diagnostic("CQ0606", "the query has no output", help=help))
-    from cq.codegen.scan import decides_lane, needs_no_state
+    from cq.codegen.scan import decides_lane, needs_no_python, needs_no_state
+    from cq.planner.physical.chains import Natively
     from cq.planner.physical.choose import choose
     from cq.planner.physical.stages import verify
 
-    in_chains = needs_no_state if request.in_chains else None
-    return tuple(verify(part) for part in choose(plan, request.workers, decides_lane, in_chains))
+    natively = Natively(needs_no_state, needs_no_python)
+    parts = choose(plan, request.workers, decides_lane, natively, request.scheme)
+    return tuple(verify(part) for part in parts)
 
 
 def _emit(request: Request, parts: tuple[PhysicalPlan, ...]) -> tuple[Job, ...]:
@@ -228,8 +232,7 @@ class Compiled:
     def _request_for(self, workers: int) -> Request:
         from cq.planner.binding.settings import TRANSACTIONS
 
-        in_chains = SCHEMES[self.setting(TRANSACTIONS, 0)] == "chains"
-        return replace(self.request, workers=workers, in_chains=in_chains)
+        return replace(self.request, workers=workers, scheme=SCHEMES[self.setting(TRANSACTIONS, 0)])
 
     def counting(self) -> Compiled:
         """The same query, with kernels that count the rows of every operator."""
@@ -331,6 +334,7 @@ class Compiled:
 
         found = [*self.warnings, *lint(self.script, self.bound, self.request.variables)]
         found += self._uncompiled()
+        found += [Diagnostic("CQ0904", UNSAFE, severity="warning", help=(SAFER,))] if self.unchecked else []
         found += self._refusals("error", lambda: self.after("emit"))
         found += self._refusals("warning", lambda: self.explain("spark"))
         return tuple(d.at(self.request.source) for d in found)
@@ -359,6 +363,14 @@ class Compiled:
         except CompileError as error:
             return [replace(d, severity=severity) for d in error.diagnostics]
         return []
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether transactions are to run without locks, so that no two runs need give the same."""
+        from cq.planner.binding.settings import TRANSACTIONS
+        from cq.planner.physical.chains import transactions_of
+
+        return SCHEMES[self.setting(TRANSACTIONS, 0)] == UNCHECKED and bool(transactions_of(self.plan))
 
     def workers(self, asked: int | None = None) -> int:
         """How many workers run the query: as asked, else as SET in the text, else one for each usable processor."""

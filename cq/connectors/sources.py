@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -54,9 +57,12 @@ def open_source(
     match STDIN if is_path(given) else options.get("connector", ""):
         case "generator":
             pieces = read_generator(options, stream.name, rules, natives.twins)
-            return PiecedSource(stream.name, pieces, bad, idle=rules.nothing())
+            rows = options.get("rows")
+            counted = Counted(pieces, int(rows)) if rows is not None else None
+            return PiecedSource(stream.name, counted or pieces, bad, counted, idle=rules.nothing())
         case "stdin" | "-":
-            return PiecedSource(stream.name, read_stdin(options, rules, natives), bad, idle=rules.nothing())
+            pieces = read_stdin(options, rules, natives)
+            return PiecedSource(stream.name, pieces, bad, Redirected(), idle=rules.nothing())
         case _:
             raise UsageError(
                 Diagnostic(
@@ -95,6 +101,51 @@ class Opened(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class Counted:
+    """Pieces of which it is known how many rows they have together."""
+
+    def __init__(self, pieces: Iterator[Piece], total: int) -> None:
+        self._pieces, self._total = pieces, total
+        self._rows = 0
+
+    def __iter__(self) -> Iterator[Piece]:
+        return self
+
+    def __next__(self) -> Piece:
+        piece = next(self._pieces)
+        self._rows += piece.batch.num_rows
+        return piece
+
+    def share_done(self) -> float | None:
+        return min(1.0, self._rows / self._total) if self._total else None
+
+    def stop(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class Redirected:
+    """Standard input: a file behind `<` has a size and a position, a pipe has neither."""
+
+    def share_done(self) -> float | None:
+        try:
+            descriptor = sys.stdin.fileno()
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or not status.st_size:
+                return None
+            return min(1.0, os.lseek(descriptor, 0, os.SEEK_CUR) / status.st_size)
+        except (OSError, ValueError):
+            return None
+
+    def stop(self) -> None:
+        """A read of a silent pipe cannot be called back."""
+
+    def close(self) -> None:
+        """It is not ours."""
 
 
 class PiecedSource:

@@ -84,7 +84,7 @@ def describe(c: Comparison, left: str, right: str) -> str:
     """One output: equal, or how many rows differ and the first of them by side."""
     name = printable(c.name)
     if c.equal:
-        return f"{name}: equal, {c.left_rows:,} rows"
+        return f"{name}: equal, {c.left_rows:,} row{'' if c.left_rows == 1 else 's'}"
     head = f"{name}: {left} has {c.left_rows:,} rows, {right} {c.right_rows:,}"
     if c.reason:
         return f"{head}; {c.reason}"

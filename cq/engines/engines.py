@@ -10,7 +10,7 @@ from cq.collector import collector_paused
 from cq.compiler.passes import Compiled
 from cq.connectors.physical_rows import batch_of, rows_of
 from cq.connectors.protocol import BATCH_ROWS
-from cq.connectors.sinks.writers import result_schema
+from cq.connectors.sinks.writers import CsvText, result_schema
 from cq.engines.feeding import demand_ends, demand_no_silence, native_packages
 from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, RunOptions
 from cq.errors import CompileError, DataError, Diagnostic, UsageError, did_you_mean
@@ -73,7 +73,14 @@ def _run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, o
             from cq.runtime.flow.hashing import NativeRowHash
 
         delivery.hash_by(NativeRowHash)
+        delivery.write_by(_csv_text)
         return run_native(compiled, feeds, delivery, options)
+
+
+def _csv_text(delimiter: str) -> CsvText:
+    from cq.runtime.writers import csv_text
+
+    return csv_text(delimiter)
 
 
 def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, options: RunOptions) -> None:
@@ -83,7 +90,7 @@ def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
     from cq.reference.operators.trigger import replayed
     from cq.spark.run import run_spark
 
-    demand_ends(feed.stream for feed in feeds)
+    demand_ends(feed.stream for feed in feeds if feed.most_rows is None)
     demand_no_silence(feeds)
     _time_by_reference(feeds)
     inputs = {}
@@ -92,9 +99,11 @@ def _run_spark(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
         batches = [taken.batch.cast(schema) for taken in feed]
         inputs[feed.name] = pa.Table.from_batches(batches, schema=schema)
     try:
-        tables = run_spark(compiled.plan, inputs, ordered=True, loop=replayed)
+        tables = run_spark(compiled.plan, inputs, ordered=True, loop=replayed, told=delivery.waits_for)
     except CompileError as error:
         raise error.at(compiled.request.source) from None
+    finally:
+        delivery.waits_for("")
     for name, table in tables.items():
         for batch in table.to_batches(max_chunksize=BATCH_ROWS):
             with suppress(Enough):

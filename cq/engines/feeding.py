@@ -66,9 +66,16 @@ def wanted_columns(compiled: Compiled, engine: str, options: RunOptions) -> dict
 
 
 def open_feeds(
-    compiled: Compiled, progress: Progress, wanted: Mapping[str, Sequence[int]], natives: Natives = NONE
+    compiled: Compiled,
+    progress: Progress,
+    wanted: Mapping[str, Sequence[int]],
+    natives: Natives = NONE,
+    most_rows: int | None = None,
 ) -> list[Feed]:
-    """All sources of the query, opened, with the columns that are wanted; when one cannot be, none stays open."""
+    """All sources of the query, opened, with the columns that are wanted; when one cannot be, none stays open.
+
+    most_rows: of each stream that are read; None: all.
+    """
     feeds: list[Feed] = []
     inputs = compiled.request.inputs
     try:
@@ -79,7 +86,8 @@ def open_feeds(
                 source = open_source(stream, inputs, wanted.get(stream.name), reserved, natives)
             except CqError as error:
                 raise _at_option(error, compiled, stream.name) from None
-            feeds.append(Feed(stream, source, progress, _idle_s(stream, inputs, len(compiled.sources) > 1)))
+            idle_s = _idle_s(stream, inputs, len(compiled.sources) > 1)
+            feeds.append(Feed(stream, source, progress, idle_s, most_rows=most_rows))
     except BaseException:
         for feed in feeds:
             feed.source.close()
@@ -87,8 +95,11 @@ def open_feeds(
     return feeds
 
 
-def demand_ends(streams: Iterable[SourceDef]) -> None:
-    """CQ0901 for a stream without an end, where all its rows have to be there before the first one is given."""
+def demand_ends(streams: Iterable[SourceDef], other: str = "or use cq run and the native engine") -> None:
+    """CQ0901 for a stream without an end, where all its rows have to be there before the first one is given.
+
+    other: the way out besides giving it an end.
+    """
     for stream in streams:
         if not stream.bounded:
             follows = stream.option("follow") == "true"
@@ -96,7 +107,7 @@ def demand_ends(streams: Iterable[SourceDef]) -> None:
                 "leave follow out: the file is read to its end" if follows else "give the generator its number of rows"
             )
             cause = f"stream {stream.name} has no end, and all rows are needed before the first one is given"
-            raise UsageError(Diagnostic("CQ0901", cause, help=(way, "or use cq run and the native engine")))
+            raise UsageError(Diagnostic("CQ0901", cause, help=(way, other)))
 
 
 def demand_no_silence(feeds: Iterable[Feed]) -> None:

@@ -20,6 +20,7 @@ from cq.records import dataclass, field, replace
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from cq.connectors.sinks.writers import CsvText
     from cq.planner.plan.source import SourceDef
     from cq.runtime.engine.engine import Engine as NativeEngine
 
@@ -42,6 +43,7 @@ class RunOptions:
     threads: workers of the native engine; 0 runs everything in the calling thread; None: as the text SETs, else one for
     each usable processor.  batch_rows: rows of a batch at most.  limit: rows of each output.
     unhashed: outputs whose rows are not hashed as they pass; they are missing in the hashes of the summary.
+    input_rows: the first rows of each stream that are read; None: all.
     memory_limit: bytes that the state of the query may take; NO_MEMORY_LIMIT: as many as there are.
     on_end: is given each engine before it is closed, and whether its run is over; the native engine's alone.
     """
@@ -51,10 +53,12 @@ class RunOptions:
     limit: int | None = None
     unhashed: frozenset[str] = frozenset()
     memory_limit: int | None = None
+    input_rows: int | None = None
     on_end: Callable[[NativeEngine, bool], None] | None = None
 
     def __post_init__(self) -> None:
-        for name, least, most in (("threads", 0, MAX_THREADS), ("batch_rows", 1, 2**31), ("limit", 0, 2**63)):
+        bounds = (("threads", 0, MAX_THREADS), ("batch_rows", 1, 2**31), ("limit", 0, 2**63), ("input_rows", 1, 2**63))
+        for name, least, most in bounds:
             value = getattr(self, name)
             if value is not None and not (type(value) is int and least <= value < most):
                 cause = (
@@ -77,6 +81,8 @@ class Progress:
     on_stop: list[Callable[[], None]] = field(default_factory=list)
     on_note: Callable[[str], None] = lambda note: None  # told what happens to an input, when the run comes to it
     silent: dict[str, int] = field(default_factory=dict)  # how often a stream fell silent: see IDLE TIMEOUT
+    waiting_for: str = ""  # what keeps the first row from being asked for, in words, besides compiling
+    engine: str = ""  # which of several engines runs, for whoever compares them: "spark: "
 
     def compiles(self, what: str, done: int, total: int) -> None:
         """So many functions of this are compiled."""
@@ -113,6 +119,7 @@ class Feed:
     """One source as engines see it: batches of the columns asked for, counted as they are taken.
 
     idle_s: how long it has nothing, while somebody asks, before it is silent; None: never.
+    most_rows: it ends after so many; None: where its source ends.
     """
 
     def __init__(
@@ -122,8 +129,10 @@ class Feed:
         progress: Progress,
         idle_s: float | None = None,
         now: Callable[[], float] = time.monotonic,
+        most_rows: int | None = None,
     ) -> None:
         self.stream, self.name, self.source, self.idle_s = stream, stream.name, source, idle_s
+        self.most_rows = most_rows
         self._now = now
         self._nothing_since: float | None = None  # not set while it is silent
         self._silent = False
@@ -131,24 +140,43 @@ class Feed:
         self._noted = 0
         name = self.name
         progress.rows_in[name] = 0
-        progress.shares[name] = source.share_done
+        progress.shares[name] = self.share_done
         progress.on_stop.append(source.interrupt)
 
     def __iter__(self) -> Iterator[SourceBatch]:
         if self._progress.began is None:
             self._progress.began = time.perf_counter()
-        for batch in self.source.batches():
+        for read in self.source.batches():
             if self._progress.stop:
                 break
             self._tell()
+            batch = self._cut(read)
             self._progress.rows_in[self.name] += batch.batch.num_rows
             yield batch
+            if self._progress.rows_in[self.name] == self.most_rows:
+                break
             if self.idle_s is not None and self._falls_silent(batch.batch.num_rows, self.idle_s):
                 self._progress.silent[self.name] = self._progress.silent.get(self.name, 0) + 1
                 yield replace(batch, batch=batch.batch.slice(0, 0), silent=True)
         self._tell()
         if self._progress.stop:
             raise Interrupted
+
+    def _cut(self, batch: SourceBatch) -> SourceBatch:
+        """The batch without the rows behind the last one that is read."""
+        if self.most_rows is None:
+            return batch
+        room = self.most_rows - self._progress.rows_in[self.name]
+        if batch.batch.num_rows <= room:
+            return batch
+        return replace(batch, batch=batch.batch.slice(0, room), place=batch.place.slice(0, room))
+
+    def share_done(self) -> float | None:
+        """How much of the rows was read, from 0 to 1; None when nobody knows."""
+        share = self.source.share_done()
+        if self.most_rows is None:
+            return share
+        return max(share or 0.0, self._progress.rows_in[self.name] / self.most_rows)
 
     def _falls_silent(self, rows: int, idle_s: float) -> bool:
         """Whether the source has just had nothing for that long."""
@@ -186,9 +214,21 @@ class Delivery:
         """Rows are hashed this way. Before the first of them."""
         self.hashes = {name: hashing() for name in self.hashes}
 
+    def write_by(self, csv_text: Callable[[str], CsvText]) -> None:
+        """Lines of CSV are made this way, by their delimiter. Before the first row."""
+        from cq.connectors.sinks.writers import Csv
+
+        for sink in self._sinks.values():
+            if isinstance(sink, Csv):
+                sink.write_by(csv_text)
+
     def limited(self, output: str) -> bool:
         """Whether the output takes only so many rows."""
         return self._limits[output] is not None
+
+    def waits_for(self, what: str) -> None:
+        """Whoever watches the run is told what it waits for; nothing: rows."""
+        self._progress.waiting_for = what
 
     def full(self, outputs: Iterable[str] | None = None, counts: Mapping[str, int] | None = None) -> bool:
         """Whether these outputs, or all there are, have the rows they are limited to. counts: rows not yet delivered"""

@@ -44,7 +44,8 @@ def run_query(
     began = time.perf_counter()
     try:
         with collector_paused():
-            feeds = open_feeds(compiled, progress, wanted_columns(compiled, engine, options), natives_of(engine))
+            wanted = wanted_columns(compiled, engine, options)
+            feeds = open_feeds(compiled, progress, wanted, natives_of(engine), options.input_rows)
         summary.late_rows, summary.limited, summary.interrupted = _carry(run, compiled, feeds, delivery, options)
         _end(sinks, whole=not summary.interrupted)  # a part of a bounded result must not look whole
     except OutputClosed:
@@ -82,18 +83,20 @@ class Collected:
     error: DataError | None = None
 
 
-def collect(compiled: Compiled, engine: str = "native", options: RunOptions | None = None) -> Collected:
+def collect(
+    compiled: Compiled, engine: str = "native", options: RunOptions | None = None, progress: Progress | None = None
+) -> Collected:
     """Run a query into memory, whatever sinks it declares; a data error is in the result, beside the rows before it.
 
     Errors of other kinds are raised; CQ0901 for a stream without an end, unless every output has a limit.
     """
-    limit = options.limit if options is not None else None
-    if limit is None and any(o.limit is None for o in compiled.outputs):
-        demand_ends(compiled.streams)
+    options = options or RunOptions()
+    if options.limit is None and options.input_rows is None and any(o.limit is None for o in compiled.outputs):
+        demand_ends(compiled.streams, "or read only the first rows of it: --rows N, in Python rows=N")
     sinks = {o.name: Memory(result_schema(o.node.schema.fields)) for o in compiled.outputs}
     error, summary = None, RunSummary(engine)
     try:
-        summary = run_query(compiled, sinks, engine, options)
+        summary = run_query(compiled, sinks, engine, options, progress)
     except DataError as e:
         error = e
     return Collected({name: sink.table() for name, sink in sinks.items()}, summary, error)

@@ -365,7 +365,7 @@ class ExpressionBuilder:
     def simple_type(self, at: Span, name: Token, params: Any, zone: str | None) -> ast.SimpleType:
         type_name = name.value.upper()
         if zone == "WITH" or (zone is not None and type_name != "TIMESTAMP"):
-            help = "TIMESTAMP has no zone; TIMESTAMP_LTZ (WITH LOCAL TIME ZONE) is an instant"
+            help = "write TIMESTAMP: it has no zone, so convert to UTC before the stream"
             raise compile_error("CQ0501", f"{type_name} with a time zone is not supported", at, help=help)
         return ast.SimpleType("TIMESTAMP_LTZ" if zone == "LOCAL" else type_name, params or (), span=at)
 

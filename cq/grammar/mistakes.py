@@ -64,6 +64,7 @@ def explain(fault: Fault) -> Diagnostic:
         _clause_order,
         _star_of_a_path,
         cast_by_another_name,
+        _end_of_an_if,
         _never_closed,
         _nothing_opened,
         _reserved,
@@ -195,6 +196,16 @@ def _missing_semicolon(fault: Fault) -> Diagnostic | None:
         ("end the previous statement with ;",),
         (Label(fault.span(before), "the previous statement ends here"),),
     )
+
+
+def _end_of_an_if(fault: Fault) -> Diagnostic | None:
+    """`IF … THEN …; END;`: the block ends, and the IF in it has not."""
+    if fault.expected != {"IF"} or fault.before is None or fault.before.word != "END":
+        return None
+    opened = next((t for t in fault.lexed.tokens[fault.position - 1 : fault.first : -1] if t.word == "IF"), None)
+    labels = () if opened is None else (Label(fault.span(opened), "opened here"),)
+    help = "write END IF; before END"
+    return Diagnostic("CQ0100", "IF is not closed", fault.span(fault.before), "END IF is missing", (help,), labels)
 
 
 def _never_closed(fault: Fault) -> Diagnostic | None:

@@ -197,7 +197,7 @@ class Layout:
         return one_line and comment.span.line == self._reached[0]
 
     def _list(self, indent: int, opening: str, items: Sequence[Item], closing: str = "", last: Span = NOWHERE) -> None:
-        """A list on one row if it fits or has one item, else a row for each item. last: where its `)` stands."""
+        """A list on one row if it fits or has one item, else a row for each. last: where its `)` stands."""
         text = opening + _joined(items) + closing
         whole = items[0].span.to(items[-1].span)
         one_row = self._fits(indent, text, items[0].span, last if closing else items[-1].span)
@@ -263,6 +263,11 @@ class Layout:
             self._row(0, text, span)
             return
         opening = head
+        alone = f"{head} ({_joined(declared)})"
+        if given and len(declared) == 1 and self._fits(0, alone, declared[0].span, declared[0].span):
+            self._row(0, alone, declared[0].span)
+            self._list(0, "WITH (", given, ")", closing)
+            return
         if declared:
             self._broken(0, f"{head} (", declared)
             opening = ")"

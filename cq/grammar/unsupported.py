@@ -25,6 +25,8 @@ _STATE = "write it in a trigger: CREATE TRIGGER g AFTER INSERT ON s FOR EACH ROW
 _SAMPLE = "keep the rows of some keys: WHERE MD5(CAST(k AS VARCHAR)) < '1a' keeps one key in ten"
 _LOOK_UP = "look the key up: LEFT JOIN v FOR SYSTEM_TIME AS OF s.ts ON the group keys of a windowed view v"
 _ANY = "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3); of an array, ARRAY_CONTAINS(items, x)"
+_PIVOT = "for each column write SUM(x) FILTER (WHERE k = 'a') AS a"
+_UNPIVOT = "list the columns as rows: FROM s, UNNEST(ARRAY[a, b]) AS u(x)"
 _NO_CATALOG = "there is no catalog: a file defines everything it uses, so edit or remove its CREATE statement"
 
 # Recognised at the start of a statement.
@@ -35,8 +37,8 @@ STATEMENTS: tuple[Phrase, ...] = (
         "{} is not a statement of cq", "cq schema FILE shows columns, cq explain shows plans", "SHOW", "DESCRIBE"
     ),
     *_phrases("{} is not a statement of cq", "write SELECT COUNT(*), MIN(x), MAX(x) FROM s", "SUMMARIZE"),
-    *_phrases("{} is not supported", "for each column write SUM(x) FILTER (WHERE k = 'a') AS a", "PIVOT"),
-    *_phrases("{} is not supported", "list the columns as rows: UNNEST(ARRAY[a, b]) AS u(x)", "UNPIVOT"),
+    *_phrases("{} is not supported", _PIVOT, "PIVOT"),
+    *_phrases("{} is not supported", _UNPIVOT, "UNPIVOT"),
     *_phrases(
         "{} is not a statement of cq",
         "remove it: each row is processed once, in order of arrival",
@@ -124,7 +126,11 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases(
         "{} is not supported here", "give the key where it is used: GROUP BY, OVER (PARTITION BY …)", "PARTITIONED BY"
     ),
-    *_phrases("{} is not supported", "write SUM(x) FILTER (WHERE k = …) for each column", "PIVOT", "UNPIVOT"),
+    Phrase(("PIVOT", "("), "PIVOT is not supported", _PIVOT, anywhere=True),
+    Phrase(("UNPIVOT", "("), "UNPIVOT is not supported", _UNPIVOT, anywhere=True),
+    *_phrases("{} is not supported", _PIVOT, "PIVOT"),
+    *_phrases("{} is not supported", _UNPIVOT, "UNPIVOT"),
+    *_phrases("{} is not a number of rows", "remove it: without LIMIT every row is given", "LIMIT ALL"),
     *_phrases("{} is not supported", _SAMPLE, "TABLESAMPLE", "TABLESAMPLE (", "USING SAMPLE"),
     *_phrases("{} is not supported", "remove it: a sink receives every row", "ON DUPLICATE"),
     *_phrases("{} types are not supported yet", "give each key a column of its own", "MAP"),

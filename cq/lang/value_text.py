@@ -260,6 +260,15 @@ def write_duration(micros: int) -> str:
     return " ".join(parts) or "0 seconds"
 
 
+def write_months_duration(months: int) -> str:
+    """`1 year 6 months`, for people; INTERVAL takes it too."""
+    years, rest = divmod(abs(months), 12)
+    sign = "-" if months < 0 else ""
+    amounts = ((years, "year"), (rest, "month"))
+    parts = [f"{sign}{amount} {unit}{'' if amount == 1 else 's'}" for amount, unit in amounts if amount]
+    return " ".join(parts) or "0 months"
+
+
 def size_text(size: int) -> str:
     """Bytes for people, as memory_limit takes them."""
     for unit, power in (("GB", 3), ("MB", 2), ("KB", 1)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from cq.errors import Diagnostic, UsageError
@@ -34,15 +34,17 @@ def run_spark(
     ordered: bool = False,
     loop: SerialLoop | None = None,
     session: SparkSession | None = None,
+    told: Callable[[str], None] = lambda what: None,
 ) -> dict[str, pa.Table]:
     """The result of every output, by name, for whole inputs by source name.
 
     inputs: the rows of each source in order, with its declared columns.  ordered: whether rows come in the order of
     their positions; without it in any order.  loop: what takes the events of triggers, where there are any.
-    session: by default the session of this process, opened if there is none.
+    session: by default the session of this process, opened if there is none.  told: what takes time now, in words.
     A data error is raised as `DataError`, without the rows before it; a plan Spark cannot run as `CompileError`.
     """
     lower(plan)  # refuses what Spark cannot run before a JVM is started
+    told("waiting for Spark to start")
     session = session if session is not None else open_session()
     prefix = f"cq_{uuid.uuid4().hex}_"
     views: list[str] = []
@@ -56,13 +58,18 @@ def run_spark(
             times = {s.name: _event_times(session, s, tables[s.name]) for s in part.sources}
             admitted = admit(part.sources, times)
             for source in part.sources:
+                told(f"copying {inputs[source.name].num_rows:,} rows of {source.name} to Spark")
                 views.append(view_of(source, prefix))
                 to_spark(session, _numbered(tables[source.name], admitted[source.name]), views[-1])
         for trigger in lower_triggers(plan, prefix):
             assert loop is not None, "a plan with triggers needs a loop"
             views.append(trigger.rows.view)
             replay(session, trigger, loop)
-        return {q.name: _result(query(session, q.text, q.constants), q.schema) for q in lower(plan, prefix, ordered)}
+        results = {}
+        for q in lower(plan, prefix, ordered):
+            told(f"waiting for Spark to compute {q.name}")
+            results[q.name] = _result(query(session, q.text, q.constants), q.schema)
+        return results
     finally:
         for view in views:
             forget(session, view)

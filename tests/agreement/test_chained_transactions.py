@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cases import Prepared, Way
 from random_chains import random_chains
-from test_transactions import Application
+from test_transactions import STREAMS, Application
 
 from cq.ways import SCHEMES
 from cq.ways import Way as Runs
@@ -41,25 +41,34 @@ def test_compiled_they_give_them_too(seed: int) -> None:
         assert made.native(Way(workers)) == expected, (seed, workers)
 
 
-CONTENTION: list[Mapping[str, Any]] = [
-    {"accounts": 64, "balance": 20_000},
-    {"accounts": 2, "balance": 30_000, "transfers": 1.0},
-    {"accounts": 500, "balance": 0, "theta": 1.2},
-    {"accounts": 500, "balance": 1_000_000},
+CONTENTION: list[tuple[str, Mapping[str, Any]]] = [
+    ("streaming_ledger", {"accounts": 64, "balance": 20_000}),
+    ("streaming_ledger", {"accounts": 2, "balance": 30_000, "transfers": 1.0}),
+    ("streaming_ledger", {"accounts": 500, "balance": 0, "theta": 1.2}),
+    ("streaming_ledger", {"accounts": 500, "balance": 1_000_000}),
+    ("grep_and_sum", {"records": 64, "accesses": 30, "theta": 1.2}),
+    ("grep_and_sum", {"records": 10_000, "reads": 0.2}),
+    ("online_bidding", {"goods": 100, "quantity": 10, "added": 1}),
+    ("online_bidding", {"goods": 10_000, "partitions": 8, "several": 0.5}),
+    ("toll_processing", {"segments": 3, "broken": 0.1, "vehicles": 300}),
+    ("toll_processing", {"segments": 100}),
 ]
 
 
-@pytest.mark.parametrize("knobs", CONTENTION)
-def test_a_ledger_is_that_of_one_loop_for_all_workers_and_intervals(knobs: Mapping[str, Any]) -> None:
-    application = Application("streaming_ledger", knobs, 1_500)
+@pytest.mark.parametrize(("name", "knobs"), CONTENTION)
+def test_an_application_is_that_of_one_loop_for_all_workers_and_intervals(name: str, knobs: Mapping[str, Any]) -> None:
+    application = Application(name, knobs, 1_500)
     for workers, interval in itertools.product(WORKERS, INTERVALS):
         in_chains(application.prepared, interval)
         application.agrees(Way(workers, batch_rows=100_000))
 
 
-@pytest.mark.parametrize("name", ["streaming_ledger", "toll_processing"])
+FEW = {"accounts": 64, "segments": 3, "records": 64, "accesses": 5, "goods": 64, "quantity": 10}
+
+
+@pytest.mark.parametrize("name", STREAMS)
 def test_applications_in_chains_give_what_the_oracle_gives(name: str) -> None:
-    application = Application(name, {"accounts": 16, "segments": 3}, 300)
+    application = Application(name, FEW, 200)
     in_chains(application.prepared, 7)
     application.agrees(Way(2, interpreted=True))
 
@@ -86,10 +95,38 @@ def test_a_row_that_a_transaction_names_twice_is_one_row() -> None:
         assert made.native(Way(workers, batch, interpreted=True)) == expected
 
 
+ARRAYS = """CREATE STREAM s (a BIGINT, d BIGINT ARRAY, e BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts)
+WITH (connector = 'memory');
+CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT NOT NULL CHECK (n < 100));
+INSERT INTO t VALUES (1, 10), (2, 10), (3, 10);
+CREATE TRIGGER moved AFTER INSERT ON s BEGIN ATOMIC
+  UPDATE t SET n = n * 2 WHERE k = new.a;
+  UPDATE t SET n = n + u.x FROM UNNEST(new.d, new.e) AS u(k, x) WHERE t.k = u.k;
+  UPDATE t SET n = n + 1 WHERE k = new.a;
+  SELECT new.a, n, (SELECT SUM(o.n) FROM t AS o, UNNEST(new.d) AS u(k) WHERE o.k = u.k) AS total FROM t WHERE k = new.a;
+END;
+SELECT * FROM moved; SELECT a, reason FROM moved_rejected; SELECT * FROM t;"""
+
+
+def test_an_array_may_name_a_row_several_times_and_one_that_is_named_beside() -> None:
+    made = Prepared(ARRAYS)
+    #        twice; with the row of `a`; no such row and NULL; more keys than amounts; too much at the end; what is left
+    arrays = [(1, [2, 2], [1, 2]), (2, [2, 3, 2], [1, 1, 1]), (3, [9, None, 1], [1, 1, 1]), (1, [2, 3], [5])]
+    arrays += [(2, [1, 3, 1], [1, 1, 90]), (None, None, [1]), (3, [1, 2, 3], [0, 0, 0])]
+    made.give({"s": [(*row, at) for at, row in enumerate(arrays)]})
+    expected = made.reference()
+    moved, rejected, rows = expected.rows.values()
+    assert [r[:3] for r in moved][:2] == [(1, 21, 26), (2, 29, 69)] and len(rejected) == 2, expected.rows
+    assert rows
+    in_chains(made)
+    for workers, batch in itertools.product((0, 2), (1, 100)):
+        assert made.native(Way(workers, batch, interpreted=True)) == expected
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("knobs", CONTENTION)
-def test_a_million_events_give_the_same_for_all_workers_and_intervals(knobs: Mapping[str, Any]) -> None:
-    application = Application("streaming_ledger", knobs, 1_000_000)
+@pytest.mark.parametrize(("name", "knobs"), CONTENTION)
+def test_a_million_events_give_the_same_for_all_workers_and_intervals(name: str, knobs: Mapping[str, Any]) -> None:
+    application = Application(name, knobs, 1_000_000)
     for workers, interval in itertools.product(WORKERS, INTERVALS):
         in_chains(application.prepared, interval)
         application.agrees(Way(workers, batch_rows=100_000))

@@ -29,7 +29,8 @@ ASOF = "codegen.operators.asof_join"
 ASSIGN = "codegen.operators.assign_windows"
 SKETCHES = "runtime.containers.sketches"
 PARTS = "codegen.state.aggregate_parts"
-SESSION, INTERVALS = "codegen.operators.session", "runtime.containers.intervals"
+SESSION, INTERVALS = "codegen.sessions", "runtime.containers.intervals"
+KEPT = "runtime.containers.interval_rows"
 SORT, TRIGGER = "codegen.operators.sort", "codegen.operators.trigger"
 
 
@@ -124,6 +125,18 @@ MUTANTS = {
     ),
     "a joined session has arrived when its earlier part did": seen_by(
         "sessions", SESSION, '"st_i64(E, W, min(ld_i64(E, W), ld_i64(L, W)))"', '"st_i64(E, W, ld_i64(E, W))"'
+    ),
+    "rows of a session that is joined come behind all others": seen_by(
+        "sessions", KEPT, "    stay = _bytes_before(items, used, ld_i64(other, KEPT_ARRIVAL))", "    stay = used"
+    ),
+    "of two rows of joined sessions the later one comes first": seen_by(
+        "sessions", KEPT, "ld_i64(right, KEPT_ARRIVAL) < ld_i64(left, KEPT_ARRIVAL)", "right < right_end"
+    ),
+    "a session has left when one of its rows has": seen_by(
+        "sessions",
+        "codegen.operators.session_rows",
+        'expr("B == ld_i64(L, W)", B=left, L=rows, W=lists.LIST_USED)',
+        'expr("B <= ld_i64(L, W)", B=left, L=rows, W=lists.LIST_USED)',
     ),
     "a session that was joined is there for other rows": seen_by(
         "sessions", SESSION, 'code("st_i64(L, W, NEVER)", L=other, W=START, NEVER=abi.NEVER)', "pass"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cases import Prepared, Way
+from cases import Prepared, Way, watched
 from random_triggers import by_sqlite, random_case
 
 INTERPRETED, COMPILED = range(2, 17), (1000, 1005, 1008)
@@ -41,3 +41,18 @@ def test_compiled_kernels_give_it_whatever_the_threads_and_batches(seed: int) ->
     expected = made.reference()
     for way in WAYS:
         assert made.native(way) == expected, f"seed {seed}, {way}"
+
+
+def test_an_event_may_cause_more_rows_than_a_port_has_room_for() -> None:
+    shown = " ".join(f"SELECT new.k + {n} AS k;" for n in range(150))
+    made = Prepared(
+        f"CREATE STREAM s (k BIGINT); CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT);"
+        f"CREATE TRIGGER g AFTER INSERT ON s BEGIN UPDATE t SET n = 1 WHERE k = new.k; {shown} END; SELECT k FROM g;"
+    )
+    made.give({"s": [(0,), (None,), (1000,)]})
+    expected = made.reference()
+    assert len(expected.rows["result"]) == 450
+    for batch in (1, 3, 4096):
+        way = Way(0, batch, interpreted=True)
+        with watched(str(way)):
+            assert made.native(way) == expected, way

@@ -25,7 +25,7 @@ def completed(line: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("line", "answers"),
     [
-        ("cq ex", ["plain,explain"]),
+        ("cq exp", ["plain,explain"]),
         ("cq explain --an", ["plain,--analyze"]),
         ("cq explain --format s", ["plain,svg"]),
         ("cq run -s batch", ["plain,batch_rows="]),

@@ -12,7 +12,9 @@ def test_progress_line_names_sources_shares_and_rates() -> None:
     from cq.engines.protocol import Progress
 
     progress = Progress({"a": 50, "b": 3000}, {"o": 7}, {"a": lambda: 0.5, "b": lambda: None})
-    assert progress_text(progress, 10.0) == "a 50% 50 · b 3,000 · out 7 · 305 rows/s · eta 10 s"
+    assert progress_text(progress, 10.0) == "cq: read 50 rows of a (50%), 3,000 of b · wrote 7 · 305 rows/s"
+    progress.shares["b"] = lambda: 0.25
+    assert progress_text(progress, 10.0).endswith(" of b (25%) · wrote 7 · 305 rows/s · about 30 s left")
 
 
 def test_progress_line_is_drawn_on_a_terminal_and_taken_away() -> None:
@@ -25,15 +27,21 @@ def test_progress_line_is_drawn_on_a_terminal_and_taken_away() -> None:
     line.draw()
     line.clear()
     line.clear()
-    assert shown.getvalue().startswith(p.CLEAR + "a 5 · out 7") and shown.getvalue().endswith(p.CLEAR)
+    assert shown.getvalue().startswith(p.CLEAR + "cq: read 5 rows of a · wrote 7") and shown.getvalue().endswith(
+        p.CLEAR
+    )
     assert shown.getvalue().count(p.CLEAR) == 2
 
 
 def test_progress_line_says_that_nothing_is_read_yet() -> None:
-    from cq.cli.progress import progress_text
+    from cq.cli import progress as p
     from cq.engines.protocol import Progress
 
-    assert progress_text(Progress({"a": 0}, {}, {"a": lambda: None}), None) == "compiling"
+    shown = io.StringIO()
+    p.ProgressLine(Progress({"a": 0}, {}, {"a": lambda: None}), shown).draw()
+    assert shown.getvalue() == p.CLEAR + "cq: compiling"
+    progress = Progress(engine="spark: ", waiting_for="waiting for Spark to start", began=0.0)
+    assert p.progress_now(progress) == "cq: spark: waiting for Spark to start"
 
 
 def test_rows_a_second_are_of_the_run_and_not_of_the_compiler() -> None:
@@ -45,13 +53,15 @@ def test_rows_a_second_are_of_the_run_and_not_of_the_compiler() -> None:
 
 
 def test_compiling_is_told_with_what_and_how_far() -> None:
-    from cq.cli.progress import progress_text
+    from cq.cli.progress import progress_now
     from cq.engines.protocol import Progress
 
     progress = Progress()
+    assert progress_now(progress) == ""
     progress.compiles("the query", 3, 10)
-    assert progress_text(progress, None) == "cq: compiling the query 3/10"
-    assert "compiling" not in progress_text(progress, 1.0)
+    assert progress_now(progress) == "cq: compiling the query 3/10"
+    progress.began = 1.0
+    assert "compiling" not in progress_now(progress)
 
 
 @pytest.mark.parametrize(("what", "told"), [("RUNTIME", True), ("QUERY", False)])
@@ -73,20 +83,24 @@ def test_compiling_the_runtime_is_drawn_at_once_and_the_query_only_when_it_takes
     assert progress.compiling == (getattr(notices, what), 1, 2)
 
 
-def test_compiling_is_told_in_plain_lines_where_nothing_can_be_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_told_in_plain_lines_where_nothing_can_be_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     from cq.cli import progress as p
     from cq.engines.protocol import Progress
 
     monkeypatch.setattr(p, "PLAIN_FIRST_AFTER_S", 0.001)
     monkeypatch.setattr(p, "PLAIN_EVERY_S", 0.001)
     progress, shown = Progress(), io.StringIO()
-    with p.CompilingNotes(progress, shown) as notes:
+    with p.ProgressNotes(progress, shown) as notes:
         notes._over.wait(0.05)
         assert shown.getvalue() == ""  # nothing is compiled
         progress.compiles("the runtime", 12, 34)
         while not shown.getvalue():
             notes._over.wait(0.01)
+        progress.rows_in["a"], progress.shares["a"] = 5, lambda: 0.5
         progress.began = 1.0
+        while " left\n" not in shown.getvalue():
+            notes._over.wait(0.01)
     lines = shown.getvalue().splitlines()
-    assert set(lines) == {"cq: compiling the runtime 12/34"}
+    assert lines[0] == "cq: compiling the runtime 12/34"
+    assert lines[-1].startswith("cq: read 5 rows of a (50%) · wrote 0 · ") and " · about " in lines[-1]
     assert "\r" not in shown.getvalue() and "\x1b" not in shown.getvalue()

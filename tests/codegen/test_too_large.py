@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
+from cases import Prepared, Way
 
 import cq
 from cq.codegen import writer
+from cq.codegen.writer import MOST_NODES
+from cq.compiler.passes import compile
+from cq.connectors.access import Access
+from cq.connectors.inputs import Inputs
+from cq.runtime.base import kernel, link
+from cq.runtime.layout.job import Job
 
 ROWS = {"k": [1, 1, 2]}
 
@@ -21,3 +32,78 @@ def test_code_beyond_the_limit_is_refused_with_its_place_and_runs_on_the_referen
     assert caught.value.code == "CQ0802" and "--> <python>:2:" in str(caught.value)
     assert "--engine reference" in str(caught.value)
     assert len(query.run(engine="reference")["result"]) == 3
+
+
+STREAM = "CREATE STREAM s (k BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory');\n"
+
+
+def jobs(text: str) -> list[Job]:
+    return list(compile(STREAM + text, inputs=Inputs(Access(Path.cwd()), {})).after("emit"))
+
+
+def written(text: str) -> int:
+    """How many nodes the generated code of a query has."""
+    return sum(1 for job in jobs(text) for stage in job.stages for _ in ast.walk(ast.parse(stage.module)))
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        lambda n: "SELECT CASE " + " ".join(f"WHEN k = {i} THEN v + {i}" for i in range(n)) + " END AS c FROM s;",
+        lambda n: (
+            "".join(f"CREATE VIEW a{i} AS SELECT v, COUNT(*) AS n FROM s WHERE k <> {i} GROUP BY v;" for i in range(n))
+            + "".join(f"SELECT * FROM a{i};" for i in range(n))
+        ),
+        lambda n: "SELECT k FROM s WHERE k IN (" + ", ".join(map(str, range(n))) + ");",
+    ],
+    ids=["branches", "views", "values"],
+)
+def test_code_grows_as_the_query_does(piece: Callable[[int], str]) -> None:
+    assert written(piece(200)) < 5 * written(piece(50)) < MOST_NODES
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("SELECT " + ", ".join(f"v + {i} AS c{i}" for i in range(1000)) + " FROM s;", "CQ0802"),
+        ("CREATE VIEW a0 AS SELECT k, v FROM s;"
+         + "".join(f"CREATE VIEW a{i} AS SELECT k, v FROM a{i - 1} WHERE v <> {i};" for i in range(1, 250))
+         + "SELECT * FROM a249;", "CQ0103"),
+    ],
+    ids=["columns", "views"],
+)  # fmt: skip
+def test_more_than_there_is_time_for_is_refused(text: str, code: str) -> None:
+    with pytest.raises(cq.CompileError) as refused:
+        jobs(text)
+    assert refused.value.code == code
+
+
+def test_large_code_is_optimised_little_and_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Prepared(STREAM + "SELECT v, COUNT(*) AS n, SUM(k * 7919) AS k, MEDIAN(k) AS m FROM s GROUP BY v;")
+    made.give({"s": [(n, n % 3, n) for n in range(50)]})
+    kernel.library()  # compiled before, if it is at all
+    efforts = []
+    tuned = link.llvm.create_pipeline_tuning_options
+
+    def noted(speed_level: int) -> object:
+        efforts.append(speed_level)
+        return tuned(speed_level=speed_level)
+
+    monkeypatch.setattr(link.llvm, "create_pipeline_tuning_options", noted)
+    monkeypatch.setattr(link, "LARGE_LINES", 10)
+    monkeypatch.setattr(kernel, "object_cache", Forgetful)
+    assert made.native(Way(0, 7)) == made.reference()
+    assert efforts == [0]
+
+
+class Forgetful:
+    """A cache that keeps nothing."""
+
+    def get(self, key: str) -> None:
+        return None
+
+    def put(self, made: object, source: str = "") -> None:
+        pass
+
+    def source_path(self, key: str) -> str:
+        return f"<{key}>"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from connectors_fixture import Seen, read, stream
 
+import cq
 from cq.connectors.csv import blocks
 from cq.connectors.inference import infer
 from cq.connectors.json import source
@@ -333,6 +334,7 @@ def test_array_column_takes_any_depth() -> None:
         ('[{"a":1}]', "VARCHAR"),
         ("[1] 1", "VARCHAR"),
         ('{"a":1} 1', "VARCHAR"),
+        ("{}", "VARCHAR"),
     ],
 )
 def test_columns_nobody_declared_have_the_narrowest_type(tmp_path: Path, written: str, type_: str) -> None:
@@ -340,6 +342,54 @@ def test_columns_nobody_declared_have_the_narrowest_type(tmp_path: Path, written
     (tmp_path / "t.json").write_text(lines)
     fields = infer({"path": str(tmp_path / "t.json")})
     assert [(f.name, str(f.type)) for f in fields] == [("y", "BIGINT"), ("x", type_), ("z", "BIGINT")]
+
+
+@pytest.mark.parametrize(
+    ("written", "columns"),
+    [
+        ('{"a":1,"b":"x"} null {"c":[1]}', {"x.a": "BIGINT", "x.b": "VARCHAR", "x.c": "BIGINT ARRAY"}),
+        ('{"a":{"b":{"c":true}}} {"a":{"d":1.5}}', {"x.a.b.c": "BOOLEAN", "x.a.d": "DOUBLE"}),
+        ('{"a":{"b":1}} {"a":2}', {"x.a": "VARCHAR"}),
+        ('{"a":null}', {"x.a": "VARCHAR"}),
+        ('{"a":{}} {}', {"x.a": "VARCHAR"}),
+        ("{} {}", {"x": "VARCHAR"}),
+        ('{"a":1} [1]', {"x": "VARCHAR"}),
+        ('{"a.b":1} {"a":1}', {"x": "VARCHAR"}),
+        ('{"":1}', {"x": "VARCHAR"}),
+        ('{"a":[{"b":1}]}', {"x.a": "VARCHAR"}),
+        ("{" + ",".join(f'"k{i}":1' for i in range(300)) + "}", {"x": "VARCHAR"}),
+        ('{"a":' * 40 + "1" + "}" * 40, {"x" + ".a" * 32: "VARCHAR"}),
+    ],
+)
+def test_fields_of_objects_are_columns_unless_no_path_leads_to_them(
+    tmp_path: Path, written: str, columns: dict[str, str]
+) -> None:
+    (tmp_path / "t.json").write_text("".join(f'{{"x": {value}}}\n' for value in written.split()))
+    assert {f.name: str(f.type) for f in infer({"path": str(tmp_path / "t.json")})} == columns
+
+
+def test_names_with_dots_stay_names(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text('{"a.b": {"c": 1}, "d": {"e": 1}, "d.e": "x"}\n')
+    fields = infer({"path": str(tmp_path / "t.json")})
+    assert {f.name: str(f.type) for f in fields} == {"a.b": "VARCHAR", "d.e": "VARCHAR"}
+
+
+@pytest.mark.parametrize("engine", ["reference", "native"])
+def test_inferred_fields_are_read_by_their_paths(tmp_path: Path, engine: str) -> None:
+    (tmp_path / "t.jsonl").write_text(
+        '{"user": {"name": "ada", "at": {"city": "Rome", "zip": "00184"}}, "n": 1, "items": [{"k": 1}]}\n'
+        '{"n": 2, "user": {"at": {"zip": "10115", "city": null}, "age": 7}}\n{"n": 3, "user": null}\n'
+    )
+    text = (
+        "SELECT n, user.name, t.user.at.city, user.at.zip, user.age, items ->> '$[0].k' AS k "
+        f"FROM '{tmp_path / 't.jsonl'}' AS t"
+    )
+    rows = cq.sql(text).run(engine=engine)["result"].to_arrow().to_pylist()
+    assert [tuple(r.values()) for r in rows] == [
+        (1, "ada", "Rome", "00184", None, "1"),
+        (2, None, None, "10115", 7, None),
+        (3, None, None, None, None, None),
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "{}\n", "nothing\n", '[{"a": 1}]'])

@@ -96,7 +96,7 @@ def test_runs_that_fail_at_the_same_place_with_the_same_rows_are_equal() -> None
     assert not compare_runs(left, ("reference", {"o": table(ROWS[0])}, failing("f.csv:4"))).equal
     assert not compare_runs(left, ("reference", {"o": table(ROWS[0])}, None)).equal
     told = str(compare_runs(left, ("reference", {"o": table(ROWS[0])}, failing("f.csv:3"))))
-    assert told.splitlines() == ["both stopped: f.csv:3 CQ0706 division by zero", "o: equal, 1 rows"]
+    assert told.splitlines() == ["both stopped: f.csv:3 CQ0706 division by zero", "o: equal, 1 row"]
 
 
 def test_several_outputs_that_stop_at_the_same_place_are_compared_as_far_as_both_have_them() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from command_line import cq, ref
 
@@ -19,6 +21,18 @@ def test_unknown_function_is_told_what_there_is(capfd: pytest.CaptureFixture[str
     assert "write STDDEV(x)" in cq(capfd, "docs", "stdev")[2]
     assert 'did you mean "lpad"?' in cq(capfd, "docs", "lpadd")[2]
     assert "cq functions lists all" in ref(capfd, "SELECT generate_series(1, 2)")[2]
+
+
+def test_every_shipped_query_runs_in_miniature(capfd: pytest.CaptureFixture[str]) -> None:
+    listed = cq(capfd, "examples")[1].splitlines()
+    queries = sorted(Path(__file__).parents[2].glob("queries/**/*.cq"))
+    assert len(listed) == len(queries) and listed[0].startswith("lr_accounts  ")
+    assert all("?" in line for line in listed)  # each says what it asks
+    for line in listed:
+        name = line.split()[0]
+        code, out, err = cq(capfd, "examples", name, "--engine", "reference", "--rows", "40")
+        assert code == 0 and out.startswith("-- ") and "──" in out and "\nread 40 rows of " in "\n" + err, (name, err)
+    assert 'did you mean "word_count"?' in cq(capfd, "examples", "wordcount")[2]
 
 
 def test_alias_is_used_by_the_items_after_it(capfd: pytest.CaptureFixture[str]) -> None:

@@ -46,6 +46,8 @@ CASES: dict[str, list[str]] = {
         "SELECT a) FROM t",
         "SELECT CASE WHEN a THEN b FROM t",
         "CREATE TRIGGER g AFTER INSERT ON s BEGIN UPDATE x SET a = 1;",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN ATOMIC IF new.n > 1 THEN DELETE FROM a WHERE k = 1; END;",
+        "CREATE TRIGGER g AFTER INSERT ON s BEGIN IF n = 1 THEN DELETE FROM a WHERE k = 1; END; SELECT 1 FROM s",
     ],
     "words_and_quotes": [
         "SELECT order, a FROM t",
@@ -109,6 +111,9 @@ CASES: dict[str, list[str]] = {
         "SELECT [1, 2 AS a FROM t",
         "SELECT a FROM t WHERE a IN ()",
         "/* all /* of */ them */ SELECT a FROM t",
+        "SELECT a FROM t LIMIT ALL",
+        "SELECT * FROM t PIVOT (SUM(n) FOR k IN ('a', 'b'))",
+        "SELECT * FROM 't.csv' AS t UNPIVOT (n FOR k IN (a, b))",
     ],
     "expected": [
         "SELECT FROM t",

@@ -258,7 +258,7 @@ class TestWindows:
         for node in (flink, spark):
             (window,) = node.inputs
             assert isinstance(window, WindowAggregate)
-            assert (window.window.kind, window.window.size_us, window.window.slide_us) == (
+            assert (window.window.kind, window.window.size, window.window.slide) == (
                 WindowKind.HOP, 5 * MINUTE, MINUTE,
             )  # fmt: skip
 
@@ -267,7 +267,7 @@ class TestWindows:
             "SELECT COUNT(*) AS n FROM TUMBLE(bid, ts, INTERVAL '1' MINUTE, INTERVAL '61' SECOND) GROUP BY window_end;"
         )
         (window,) = node.inputs
-        assert isinstance(window, WindowAggregate) and window.window.offset_us == 1_000_000
+        assert isinstance(window, WindowAggregate) and window.window.offset == 1_000_000
 
     def test_grouping_by_one_bound_equals_grouping_by_both(self) -> None:
         text = f"SELECT window_start, window_end, COUNT(*) AS n FROM {TUMBLE} GROUP BY "

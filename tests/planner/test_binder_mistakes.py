@@ -142,16 +142,22 @@ WINDOWS = {
     "watermark_unknown": "CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR tz) WITH (connector = 'file', path = 's.csv');",
     "negative_delay": "CREATE STREAM s (ts TIMESTAMP, WATERMARK FOR ts AS ts + INTERVAL '5' SECOND) "
     "WITH (connector = 'file', path = 's.csv');",
-    "month_window": BID
-    + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MONTH) GROUP BY window_start;",
+    "window_of_months_by_days": BID + "SELECT COUNT(*) FROM HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' DAY, "
+    "INTERVAL '1' MONTH) GROUP BY window_start;",
+    "window_of_days_from_a_month": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '7' DAY, "
+    "INTERVAL '1' MONTH) GROUP BY window_start;",
+    "window_of_months_far_from_them": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), "
+    "INTERVAL '1' MONTH, INTERVAL '28' DAY) GROUP BY window_start;",
+    "growing_by_no_part_of_months": BID + "SELECT COUNT(*) FROM CUMULATE(TABLE bid, DESCRIPTOR(ts), "
+    "INTERVAL '2' MONTH, INTERVAL '1 year 1 month') GROUP BY window_start;",
+    "session_with_a_gap_of_months": BID + "SELECT COUNT(*) FROM SESSION(TABLE bid, DESCRIPTOR(ts), "
+    "INTERVAL '1' MONTH) GROUP BY window_start, window_end;",
     "number_as_size": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), 60) GROUP BY window_start;",
     "hop_without_size": BID
     + "SELECT COUNT(*) FROM HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start;",
     "cumulate_by_no_part": BID
     + "SELECT price FROM CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '25' SECOND, INTERVAL '1' MINUTE);",
     "cumulate_without_size": BID + "SELECT price FROM CUMULATE(TABLE bid, DESCRIPTOR(ts), INTERVAL '25' SECOND);",
-    "session_not_grouped": BID
-    + "SELECT auction FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE);",
     "both_bounds_at_once": BID + "SELECT window, COUNT(*) FROM bid GROUP BY window(ts, '1 minute');",
     "where_on_window": BID + "SELECT window_start, COUNT(*) FROM bid\n"
     "WHERE window_start > TIMESTAMP '2024-01-01' GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE);",
@@ -339,8 +345,6 @@ JOINS = {
     "left_join_unnest": BID + "SELECT w FROM bid LEFT JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON w = item;\n"
     "SELECT w FROM bid RIGHT JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON TRUE;",
     "join_unnest_on": BID + "SELECT w FROM bid JOIN UNNEST(SPLIT(item, ' ')) AS t(w) ON w = 'a';",
-    "join_of_a_session": BID + SALE + "SELECT wait FROM SESSION(bid PARTITION BY auction, ts, INTERVAL '1' HOUR) AS b\n"
-    "JOIN sale ON b.auction = sale.auction;",
 }
 
 MATCHED = """CREATE STREAM q (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts)
@@ -441,7 +445,15 @@ WINDOW_ARGUMENTS = {
     "tumble_with_partition": BID
     + "SELECT COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '1' MINUTE)\n"
     "GROUP BY window_start, auction;",
-    "tumble_by_rows": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100) GROUP BY auction;",
+    "rows_of_count_windows": BID + "SELECT auction FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100);",
+    "count_windows_by_other_keys": BID + "SELECT item, COUNT(*) FROM TUMBLE(TABLE bid PARTITION BY auction, ROWS 100) "
+    "GROUP BY item;",
+    "growing_by_rows": BID + "SELECT COUNT(*) FROM CUMULATE(TABLE bid, ROWS 10, ROWS 100);",
+    "rows_by_time": BID + "SELECT COUNT(*) FROM HOP(TABLE bid, DESCRIPTOR(ts), ROWS 10, INTERVAL '1' DAY);",
+    "window_of_no_rows": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, ROWS 0);",
+    "window_of_too_many_rows": BID + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, ROWS 2000000);",
+    "bounds_of_count_windows": BID + "SELECT window_start, COUNT(*) FROM TUMBLE(TABLE bid, ROWS 10) "
+    "GROUP BY window_start;",
     "tumble_size_twice": BID
     + "SELECT COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE, SIZE => INTERVAL '1' HOUR)\n"
     "GROUP BY window_start;",
@@ -492,40 +504,6 @@ def test_a_picture_of_hostile_names_holds_no_control_characters() -> None:
     text = "CREATE STREAM s (k BIGINT) WITH (connector = 'file', path = 's.csv');\nSELECT \"a\x1b[31m\u202eb\" FROM s;"
     shown = picture(text)
     assert "\x1b" not in shown and "\u202e" not in shown
-
-
-BETWEEN_AN_HOUR = "sale.ts BETWEEN bid.ts AND bid.ts + INTERVAL '1' HOUR"
-# The condition of a join or its whole query, with the text that the way out replaces, and what it says to write there.
-WAYS = {
-    "join_bounds_on_two_times": ("INTERVAL '1' DAY;", "INTERVAL '1' DAY {};", "AND "),
-    "join_bounds_on_two_times_of_the_right": ("INTERVAL '1' DAY;", "INTERVAL '1' DAY {};", "AND "),
-    "look_up_of_sessions": (
-        " FOR SYSTEM_TIME AS OF s.ts ON v.auction = s.auction",
-        " ON v.auction = s.auction {}",
-        "AND ",
-    ),
-    "join_with_bounds_in_where": ("\nWHERE price > 3 AND " + BETWEEN_AN_HOUR, " {} WHERE price > 3", "AND "),
-    "join_with_one_bound_in_where": ("\nWHERE sale.ts < bid.ts + INTERVAL '1' HOUR", " {}", "AND "),
-    "join_on_either_with_bounds_in_where": (
-        "bid.auction = sale.auction OR wait = 3 WHERE " + BETWEEN_AN_HOUR,
-        "(bid.auction = sale.auction OR wait = 3) {}",
-        "AND ",
-    ),
-    "left_join_without_end": ("sale.auction;", "sale.auction {};", "AND "),
-    "join_on_either": ("ON bid.auction < sale.auction\n  AND " + BETWEEN_AN_HOUR + " OR sale.wait = 3", "ON {}", "("),
-}
-
-
-@pytest.mark.parametrize("name", WAYS)
-def test_a_join_is_bound_once_its_way_out_is_taken(name: str) -> None:
-    source = SourceText("q.cq", CASES[name])
-    with pytest.raises(CqError) as caught:
-        bind(parse(source), Environment(infer=infer))
-    (way,) = caught.value.diagnostics[0].help
-    old, new, begins = WAYS[name]
-    assert old in CASES[name]
-    way = begins + way.rpartition(": ")[2].partition(begins)[2]
-    bind(parse(SourceText("q.cq", CASES[name].replace(old, new.format(way)))), Environment(infer=infer))
 
 
 def test_the_wider_bound_of_a_way_out_takes_no_row_away() -> None:

@@ -7,7 +7,7 @@ from paths import QUERIES
 
 from cq.compiler.passes import compile
 from cq.planner.physical.stages import PhysicalPlan
-from cq.ways import SCHEMES, Way
+from cq.ways import SCHEMES, UNCHECKED, WAY_OF_SCHEME, Way
 
 SCRIPT = """CREATE STREAM s (a BIGINT, b BIGINT, w VARCHAR, d BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts);
 CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT NOT NULL, x DOUBLE);
@@ -33,7 +33,21 @@ def parts(text: str, scheme: str = "chains") -> tuple[PhysicalPlan, ...]:
             "UPDATE named SET n = n + 1 WHERE k = new.w;",
             "named.k is a VARCHAR, and such columns are kept by one worker",
         ),
-        ("UPDATE t SET n = n + e.j FROM UNNEST(new.d) AS e(j) WHERE k = e.j;", "g takes rows that an array names"),
+        ("UPDATE t SET n = n + e.j FROM UNNEST(new.d) AS e(j) WHERE k = e.j;", None),
+        ("SELECT (SELECT SUM(n) FROM t, UNNEST(new.d) AS e(j) WHERE t.k = e.j AND n > new.a);", None),
+        (
+            "UPDATE t SET n = n + e.j FROM UNNEST(new.d) AS e(j) WHERE k = e.j + new.a;",
+            "the key of t in g may have no value",
+        ),
+        (
+            "UPDATE t SET n = n + e.j FROM UNNEST(ARRAY[new.a, new.b]) AS e(j) WHERE k = e.j;",
+            "an array of g is made of others",
+        ),
+        (
+            "UPDATE t SET n = (SELECT SUM(o.n) FROM t AS o, UNNEST(new.d) AS i(l) WHERE o.k = i.l)"
+            " FROM UNNEST(new.d) AS e(j) WHERE t.k = e.j;",
+            "g takes the elements of an array for each element of another one",
+        ),
         ("UPDATE t SET n = 1 WHERE k = new.a / new.b;", "the key of t in g may have no value"),
         (
             "UPDATE t SET n = 1 WHERE k = (SELECT o.n FROM t AS o WHERE o.k = new.a);",
@@ -41,9 +55,10 @@ def parts(text: str, scheme: str = "chains") -> tuple[PhysicalPlan, ...]:
         ),
         ("SELECT new.a;", "g names no row"),
         (
-            "UPDATE t SET n = n + LENGTH(UPPER(new.w)) WHERE k = new.a;",
-            "an expression needs memory for a text, a user's function or an array",
+            "UPDATE t SET n = 1 WHERE k = LENGTH(UPPER(new.w));",
+            "the key of t in g is made of texts or arrays",
         ),
+        ("UPDATE t SET n = n + LENGTH(UPPER(new.w)) WHERE k = new.a;", None),
     ],
 )
 def test_transactions_run_in_chains_if_their_events_say_which_rows_they_name(body: str, reason: str | None) -> None:
@@ -65,10 +80,28 @@ def test_they_do_so_where_that_is_asked_for(scheme: str) -> None:
     [
         ("streaming_ledger", [Way.ANY, Way.CHAINS]),
         ("toll_processing", [Way.CHAINS]),
-        ("grep_and_sum", [Way.LOOP]),
-        ("online_bidding", [Way.LOOP]),
+        ("grep_and_sum", [Way.ANY, Way.CHAINS]),
+        ("online_bidding", [Way.ANY, Way.CHAINS]),
     ],
 )
-def test_applications_whose_events_name_rows_by_arrays_run_in_one_loop(name: str, ways: list[Way]) -> None:
+def test_the_transactions_of_all_applications_run_in_chains(name: str, ways: list[Way]) -> None:
     (part,) = parts((QUERIES / "transactions" / f"{name}.cq").read_text(encoding="utf-8"))
     assert [s.way for s in part.stages] == ways
+
+
+@pytest.mark.parametrize("scheme", [s for s in WAY_OF_SCHEME if s != "chains"])
+def test_a_scheme_takes_what_chains_take_and_says_why_it_does_not(scheme: str) -> None:
+    (part,) = parts(SCRIPT.format(body="UPDATE t SET n = n + 1 WHERE k = new.a;"), scheme)
+    assert part.stages[-1].way is WAY_OF_SCHEME[scheme]
+    (part,) = parts(SCRIPT.format(body="UPDATE t SET n = 1 WHERE k = new.a / new.b;"), scheme)
+    assert part.stages[-1].way is Way.LOOP
+    assert part.stages[-1].reason == f"no '{scheme}' of transactions: the key of t in g may have no value"
+
+
+def test_what_runs_without_locks_is_said_to_be_unchecked() -> None:
+    text = SCRIPT.format(body="UPDATE t SET n = n + 1 WHERE k = new.a;")
+    (part,) = parts(text, UNCHECKED)
+    assert part.stages[-1].reason.startswith("UNCHECKED: ")
+    unchecked = compile(text, settings={"transactions": SCHEMES.index(UNCHECKED)})
+    assert "CQ0904" in [d.code for d in unchecked.findings()]
+    assert "CQ0904" not in [d.code for d in compile(text).findings()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -30,6 +31,9 @@ class FakeBuild:
 
     def get_outputs(self, include_bytecode: bool = True) -> list[str]:
         return []
+
+    def copy_file(self, source: str, target: str) -> None:
+        shutil.copyfile(source, target)
 
     def warn(self, text: str) -> None:
         self.said.append(text)
@@ -107,6 +111,16 @@ def test_a_build_lists_its_objects_and_an_editable_one_makes_none(hook: dict, mo
     build.editable_mode = False
     build.run()
     assert build.get_outputs() == [str(Path("lib") / hook["OBJECTS"] / "half.cqo")]
+
+
+def test_a_build_has_the_shipped_queries(hook: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "run", Answers(Path("lib") / hook["OBJECTS"], 1))
+    Path("queries/more").mkdir(parents=True)
+    Path("queries/more/q.cq").write_text("-- Is it there?\nSELECT 1")
+    build = hook["BuildWithObjects"]()
+    build.run()
+    target = Path("lib", "cq", "queries", "more", "q.cq")
+    assert build.get_outputs() == [str(target)] and target.read_text().startswith("-- Is it there?")
 
 
 def test_a_wheel_is_for_its_platform_and_any_python(hook: dict) -> None:

@@ -275,7 +275,7 @@ def test_merge_order_is_the_defined_one_for_random_sources(host, seed):
         grids=grids,
     )
     marks, carried = [] if marked else None, []
-    expected = defined(sources, [(g.period_us, g.offset_us) for g in grids], marks, delays)
+    expected = defined(sources, [(g.period, g.offset) for g in grids], marks, delays)
     events, _ = admitted(host, plan, sources, dice.choice([1, 3, 50]), dice.choice([1, 5, 4096]), dice, carried)
     assert events == expected
     assert carried == (marks or [])

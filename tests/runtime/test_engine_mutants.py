@@ -16,35 +16,84 @@ BRANCHES = ("test_chains.py",)
 BRANCHED = "branches_interpreted"
 
 CHAINS, CHAINED = "cq.runtime.engine.ways.chains", "cq.runtime.flow.chained"
+COLLECTED = "cq.codegen.operators.chains"
 MOVES, MOVED = ("test_engine_schedules.py",), "of_chains"
 
 MUTANTS = {
     "a phase of chains begins before a share of the last one is done": Mutant(
-        CHAINS, "ld_i64(chains, CHAINS_COUNT) - 1:", "ld_i64(chains, CHAINS_COUNT) - 2:", MOVES, MOVED
+        CHAINS,
+        "ld_i64(chains, CHAINS_COUNT) - 1:",
+        "ld_i64(chains, CHAINS_COUNT) - 2:",
+        MOVES,
+        MOVED,
     ),
     "a share that waits is taken for done": Mutant(
-        CHAINS, "                over = 0\n", "                over = 1\n", MOVES, MOVED
+        CHAINS,
+        "                over = 0\n",
+        "                over = 1\n",
+        MOVES,
+        MOVED,
+    ),
+    "a share that waits is lost": Mutant(
+        CHAINS,
+        "        at_store(share + SHARE_LOCK * 8, 2 * phase)\n        return moved",
+        "        return moved",
+        MOVES,
+        MOVED,
     ),
     "a row is known to be done before it is written": Mutant(
-        "cq.codegen.operators.chains", "at_store_rel(transaction + W, 1)", "st_i64(transaction + W, 0, 1)", MOVES, MOVED
+        CHAINED,
+        "at_store_rel(access + ACCESS_DONE * 8, 1)",
+        "st_i64(access, ACCESS_DONE, 1)",
+        MOVES,
+        MOVED,
     ),
     "a transaction does not wait for those before it": Mutant(
-        "cq.codegen.operators.chains", "at_load_acq(B + W) == 0", "at_load_acq(B + W) == 2", MOVES, MOVED
+        CHAINED,
+        "at_load_acq(before + ACCESS_DONE * 8) == 0",
+        "at_load_acq(before + ACCESS_DONE * 8) == 2",
+        MOVES,
+        MOVED,
     ),
     "a transaction finds the row as it is in the table": Mutant(
-        CHAINED, "    before = last\n", "    before = 0\n", MOVES, MOVED
-    ),
-    "a row named twice is behind itself": Mutant(
         CHAINED,
-        "            before = ld_i64(last, ACCESS_BEFORE)\n",
-        "            before = last\n",
+        "        st_i64(access, ACCESS_BEFORE, last)\n",
+        "        st_i64(access, ACCESS_BEFORE, 0)\n",
+        MOVES,
+        MOVED,
+    ),
+    "nobody is the last to name a row": Mutant(
+        CHAINED,
+        "        st_i64(access, ACCESS_STATE, LATEST)\n",
+        "        st_i64(access, ACCESS_STATE, 0)\n",
+        MOVES,
+        MOVED,
+    ),
+    "a row named twice is two rows": Mutant(
+        CHAINED,
+        "    if last != 0 and ld_i64(last, ACCESS_TRANSACTION) == ld_i64(access, ACCESS_TRANSACTION):\n",
+        "    if last != 0 and ld_i64(last, ACCESS_TRANSACTION) == 0:\n",
+        MOVES,
+        MOVED,
+    ),
+    "a row named twice has two versions in a transaction": Mutant(
+        COLLECTED,
+        'expr("access_of_row(A)", A=self.access(at.number))',
+        'expr("A", A=self.access(at.number))',
         MOVES,
         MOVED,
     ),
     "a rejected transaction leaves its rows changed": Mutant(
-        "cq.codegen.operators.chains",
+        COLLECTED,
         'with self.scope.when(expr("O == DONE", O=self.outcome, DONE=ACCEPTED)):',
         'with self.scope.when(expr("O != 0", O=self.outcome)):',
+        MOVES,
+        MOVED,
+    ),
+    "a rejected transaction leaves the rows of its array changed": Mutant(
+        COLLECTED,
+        "            if may_undo(self.node, self.program):\n",
+        "            if False:\n",
         MOVES,
         MOVED,
     ),

@@ -19,6 +19,7 @@ from cq.runtime.engine.ways import parts as q
 from cq.runtime.flow import admission as m
 from cq.runtime.flow.arrow import lend
 from cq.runtime.flow.batch import ITEM_STAGE
+from cq.runtime.flow.lists import array_of_lists
 from cq.runtime.flow.parcel import PARCEL_PORT
 from cq.runtime.layout.abi import OUT_WORDS, PORT_COLUMNS, PORT_ROWS
 from cq.ways import Way
@@ -207,4 +208,40 @@ def test_every_schedule_of_chains_gives_the_rows_of_one_loop(batch_rows):
             left[a] -= x
             left[b] += x
             expected.append((a, x))
+    assert found == expected and len(found) < len(rows)
+
+
+NAMED = """SET transactions = 'chains';
+CREATE STREAM s (a BIGINT NOT NULL, d BIGINT ARRAY NOT NULL, ts TIMESTAMP, WATERMARK FOR ts);
+CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT NOT NULL CHECK (n >= 0));
+INSERT INTO t VALUES (0, 3), (1, 3), (2, 3);
+CREATE TRIGGER moved AFTER INSERT ON s BEGIN ATOMIC
+  UPDATE t SET n = n - 1 FROM UNNEST(new.d) AS u(k) WHERE t.k = u.k;
+  UPDATE t SET n = n + 1 WHERE k = new.a;
+  SELECT new.a, SUM(n) FROM t, UNNEST(new.d) AS u(k) WHERE t.k = u.k;
+END;
+SELECT * FROM moved;"""
+
+
+@pytest.mark.parametrize("batch_rows", [3, 6])
+def test_every_schedule_of_chains_gives_it_for_rows_that_arrays_name(batch_rows):
+    #        to, from: a row twice, to itself, one that has not enough when another was taken, no row, one that is none
+    rows = [(0, [1, 2, 1]), (1, [0, 2, 2]), (0, [0, 1, 1]), (1, [0, 1, 0]), (2, []), (2, [0, 7]), (0, [2, 0, 2])]
+    (plan,) = Prepared(NAMED).compiled.for_workers(2).after("emit")
+    assert [s.way for s in plan.stages] == [Way.CHAINS]
+    columns = {"a": pa.array([a for a, _ in rows]), "d": array_of_lists(pa.array([d for _, d in rows]))}
+    columns["ts"] = pa.array(range(len(rows)))
+    given = pa.RecordBatch.from_pydict({c.name: columns[c.name] for c in plan.sources[0].columns})
+    found, failed = in_every_schedule(plan, given, batch_rows=batch_rows, runs=40)
+    assert failed is None
+    left, expected = {0: 3, 1: 3, 2: 3}, []
+    for a, taken in rows:
+        new = dict(left)
+        for k in taken:
+            if k in new:
+                new[k] -= 1
+        if min(new.values()) >= 0:
+            new[a] += 1
+            left = new
+            expected.append((a, sum(left.get(k, 0) for k in taken)))
     assert found == expected and len(found) < len(rows)

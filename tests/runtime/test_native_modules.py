@@ -8,7 +8,7 @@ from both_ways import small_library
 
 from cq.records import replace
 from cq.runtime.base import kernel, link, modules, shipping
-from cq.runtime.base.interpret import GENERATORS, LIBRARY, READERS, load_modules
+from cq.runtime.base.interpret import GENERATORS, LIBRARY, READERS, WRITERS, load_modules
 from cq.runtime.base.notices import RUNTIME, listening
 
 SMALL = LIBRARY[:3]
@@ -25,7 +25,7 @@ def shipped(tmp_path_factory):
 
 
 def keys(target=None):
-    load_modules((*LIBRARY, *GENERATORS, *READERS))
+    load_modules((*LIBRARY, *GENERATORS, *READERS, *WRITERS))
     return {
         m: group.key(m, target) for names in shipping.GROUPS for group in [modules.Dependencies(names)] for m in names
     }

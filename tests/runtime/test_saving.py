@@ -100,7 +100,7 @@ def test_a_table_of_other_entries_is_refused(run):
 
 
 def new_panes(run):
-    return run.panes_new(10, 0, 30, 10, 1, run.place_words(WORDS, 1 << 3, 0))
+    return run.panes_new(10, 0, 30, 10, 0, 0, 1, run.place_words(WORDS, 1 << 3, 0))
 
 
 def test_open_panes_come_back_and_close_as_before(run):

@@ -30,8 +30,8 @@ def cq(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, st
 
 
 def without_progress(err: str) -> str:
-    """What was said besides how far compiling is, which hangs on the cache and on how busy the machine is."""
-    return "".join(line for line in err.splitlines(keepends=True) if not line.startswith("cq: compiling "))
+    """What was said besides how far compiling and running are, which hangs on how busy the machine is."""
+    return "".join(line for line in err.splitlines(keepends=True) if not line.startswith("cq: "))
 
 
 def ref(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -39,6 +39,8 @@ def ref(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, s
 
 
 def outside(*arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
-    """The command in a process of its own."""
+    """The command in a process of its own, without what it says of its progress."""
     command = [sys.executable, "-m", "cq", *arguments]
-    return subprocess.run(command, capture_output=True, timeout=120, check=False, **options)  # type: ignore[call-overload,no-any-return]
+    done = subprocess.run(command, capture_output=True, timeout=120, check=False, **options)  # type: ignore[call-overload]
+    done.stderr = without_progress(done.stderr.decode()).encode()
+    return done  # type: ignore[no-any-return]

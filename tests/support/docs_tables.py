@@ -186,10 +186,6 @@ REFUSED = {
     "r.ts BETWEEN s.ts AND s.ts + INTERVAL '1' MINUTE; CREATE VIEW w AS SELECT window_end, k, COUNT(*) AS n FROM "
     "TUMBLE(TABLE r, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_end, k; "
     "SELECT j.k FROM j JOIN w FOR SYSTEM_TIME AS OF j.ts ON j.k = w.k",
-    "count windows": "SELECT 1 FROM TUMBLE(TABLE s PARTITION BY k, ROWS 100) GROUP BY k",
-    "rows of a session, not grouped": "SELECT x FROM SESSION(s PARTITION BY k, ts, INTERVAL '1' HOUR)",
-    "distinct counts in SESSION": "SELECT COUNT(DISTINCT x) FROM SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), "
-    "INTERVAL '5' MINUTE) GROUP BY window_start, window_end, k",
     "order inside an aggregate": f"SELECT MIN(x ORDER BY k) {IN_WINDOWS} GROUP BY window_start",
     "ASOF joins with more conditions": "SELECT x FROM s ASOF JOIN r ON s.k = r.k AND s.ts >= r.ts AND s.x > r.y",
     "rows of values NOT IN a query": "SELECT x FROM s WHERE (k, x) NOT IN (SELECT k, y FROM r)",

@@ -1,6 +1,6 @@
-"""Random triggers whose rows are known from their events, over numbers alone: transactions that can run in chains.
+"""Random triggers whose rows are known from their events, by one key or by arrays: transactions that can run in chains.
 
-Keys are few, so that transactions meet in rows and two accesses of one in the same row; rows come and go, and
+Keys are few, so that transactions meet in rows and several accesses of one in the same row; rows come and go, and
 transactions are rejected for every cause there is.
 """
 
@@ -10,7 +10,9 @@ import random
 
 from cases import Prepared
 
-COLUMNS = "a BIGINT, b BIGINT, c BIGINT, f DOUBLE, ts TIMESTAMP, WATERMARK FOR ts"
+COLUMNS = (
+    "a BIGINT, b BIGINT, c BIGINT, f DOUBLE, w VARCHAR, d BIGINT ARRAY, e BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts"
+)
 STREAM = f"CREATE STREAM s ({COLUMNS}) WITH (connector = 'memory');"
 CHECKS = ("", ", CHECK (n >= 0)", ", CHECK (m IS NULL OR m < 20)", ", CHECK (n + COALESCE(m, 0) > -5)")
 
@@ -19,21 +21,30 @@ def random_chains(seed: int, events: int, keys: int = 4) -> Prepared:
     """A query of a seed with its input, whose transactions are to run in chains."""
     r = random.Random(seed)
     drawn = _Drawn(r, [f"t{n}" for n in range(r.choice((1, 1, 2)))])
-    text = [STREAM, *map(drawn.table, drawn.tables)]
+    said = [STREAM, *map(drawn.table, drawn.tables)]
     triggers = [f"g{n}" for n in range(r.choice((1, 1, 2)))]
     for name in triggers:
         when = r.choice(("", "", f" WHEN ({drawn.condition()})"))
         body = " ".join(drawn.statement(0) for _ in range(r.randint(1, 4)))
-        text.append(f"CREATE TRIGGER {name} AFTER INSERT ON s{when} BEGIN ATOMIC {body} END;")
+        said.append(f"CREATE TRIGGER {name} AFTER INSERT ON s{when} BEGIN ATOMIC {body} END;")
     for name in triggers:
-        text.append(f"SELECT * FROM {name}; SELECT a, b, c, ts, reason FROM {name}_rejected;")
-    text += [f"SELECT * FROM {name};" for name in drawn.tables]
-    made = Prepared("SET transactions = 'chains';\n" + "\n".join(text))
+        said.append(f"SELECT * FROM {name}; SELECT a, b, c, ts, reason FROM {name}_rejected;")
+    said += [f"SELECT * FROM {name};" for name in drawn.tables]
+    made = Prepared("SET transactions = 'chains';\n" + "\n".join(said))
 
     def number() -> int | None:
         return None if r.random() < 0.1 else r.randrange(-1, keys)
 
-    rows = [(number(), number(), number(), r.choice((None, 0.5, -1.25)), time) for time in range(events)]
+    def array() -> list[int | None] | None:
+        return None if r.random() < 0.1 else [number() for _ in range(r.choice((0, 1, 2, 3, 3, 9)))]
+
+    def text() -> str | None:
+        return r.choice((None, "", "w", "more than twelve bytes"))
+
+    rows = [
+        (number(), number(), number(), r.choice((None, 0.5, -1.25)), text(), array(), array(), time)
+        for time in range(events)
+    ]
     made.give({"s": rows}, (r.choice((3, 50)),))
     return made
 
@@ -55,12 +66,21 @@ class _Drawn:
         return made + (f" INSERT INTO {name} ({key}, n) VALUES {', '.join(rows)};" if rows else "")
 
     def statement(self, depth: int) -> str:
-        kinds = ("update", "insert", "delete", "show", "if", "signal")
-        (kind,) = self.r.choices(kinds, (6, 3, 2, 3, 3 * (depth < 2), 1))
+        kinds = ("update", "several", "insert", "delete", "show", "if", "signal")
+        (kind,) = self.r.choices(kinds, (6, 4, 3, 2, 3, 3 * (depth < 2), 1))
         table = self.r.choice(self.tables)
         match kind:
             case "update":
                 return f"UPDATE {table} SET {self.sets(table)} WHERE {self.key(table)}{self.more()};"
+            case "several":
+                arrays = self.r.choice(
+                    ("new.d) AS u(i)", "new.d, new.e) AS u(i, j)", "new.e) WITH ORDINALITY AS u(i, j)")
+                )
+                sets = self.r.choice(("n = n + u.i", "m = u.i", "x = COALESCE(x, 1) / 2, n = n + new.a", "y = n > u.i"))
+                if "u(i, j)" in arrays and self.r.random() < 0.5:
+                    sets = self.r.choice(("n = u.j", "m = m * 2 + u.j", f"m = {self.single()}"))
+                second = f" AND {table}.l = {self.event()}" if self.two_keys[table] else ""
+                return f"UPDATE {table} SET {sets} FROM UNNEST({arrays} WHERE {table}.k = u.i{second}{self.more()};"
             case "delete":
                 return f"DELETE FROM {table} WHERE {self.key(table)}{self.more()};"
             case "insert":
@@ -71,7 +91,10 @@ class _Drawn:
                 said = f"INSERT INTO {table} {columns} VALUES ({keys}, {self.value()}, {self.value()})"
                 return said + (f" ON CONFLICT ({key}){on}" if on else "") + ";"
             case "show":
-                return f"SELECT {self.value()} AS x, n AS y, t.x AS z FROM {table} AS t WHERE {self.key(table, 't.')};"
+                return (
+                    f"SELECT {self.value()} AS x, n AS y, t.x AS z, UPPER(new.w) || 'x' AS w FROM {table} AS t"
+                    f" WHERE {self.key(table, 't.')};"
+                )
             case "if":
                 other = f" ELSE {self.statement(depth + 1)}" if self.r.random() < 0.5 else ""
                 return f"IF {self.condition(rows=True)} THEN {self.statement(depth + 1)}{other} END IF;"
@@ -99,8 +122,18 @@ class _Drawn:
             return f"({self.event()} {self.r.choice('+-*')} {self.event()})"
         if pick < 0.75:
             return f"(6 / {self.event()})"
+        return self.single() if pick < 0.9 else self.gathered()
+
+    def single(self) -> str:
         table = self.r.choice(self.tables)
         return f"(SELECT v.{self.r.choice('nm')} FROM {table} AS v WHERE {self.key(table, 'v.')})"
+
+    def gathered(self) -> str:
+        """What an aggregate gives for the rows that an array names."""
+        table = self.r.choice(self.tables)
+        call = self.r.choice(("SUM(v.n)", "COUNT(v.m)", "MAX(v.m)", "CAST(SUM(v.x) AS BIGINT)"))
+        second = f" AND v.l = {self.event()}" if self.two_keys[table] else ""
+        return f"(SELECT {call} FROM {table} AS v, UNNEST(new.{self.r.choice('de')}) AS i(o) WHERE v.k = i.o{second})"
 
     def condition(self, rows: bool = False) -> str:
         one = self.value() if rows else self.event()

@@ -9,6 +9,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 
+from mutated_text import said_of
 from random_shared import shared_query, shared_tables, third_opinion
 from random_trial import Plan, Refused, as_slt, difference, told
 
@@ -91,6 +92,17 @@ def duckdb_chunk(seeds: Iterable[int], trials: int) -> Found:
                     given = {name: table.to_pylist() for name, table in tables.items()}
                     found.mismatches.append(f"seed {seed}, rows {number}: {said}\n{query.text()}\n{given}")
                     break
+    return found
+
+
+def mutants_chunk(seeds: Iterable[int]) -> Found:
+    """The mutant of every seed, compiled, and where it is accepted run on the reference and interpreted."""
+    found = Found()
+    for seed in seeds:
+        came, said = said_of(seed)
+        found.counts[f"mutants {came}"] += 1
+        if said:
+            found.mismatches.append(said)
     return found
 
 

@@ -7,6 +7,7 @@ The steps about time are here, those about whole inputs in `random_results`; wha
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from functools import partial
 
 from random_calls import aggregate, frame, lag
@@ -23,6 +24,11 @@ from cq.records import replace
 UNITS = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000}
 NAMES = ("k", "v", "x", "y", "z", "w", "select", "Order", "naïve", "two words", 'qu"ote')
 COLUMN_KINDS = tuple(t.kind for t in COLUMN_TYPES)
+
+
+def _by(keys: Sequence[str]) -> str:
+    """PARTITION BY of the argument of a window function."""
+    return f" PARTITION BY {', '.join(keys)}" if keys else ""
 
 
 class Generator(Drawing):
@@ -110,7 +116,10 @@ class Generator(Drawing):
         slide = f"{self.interval()}, " if kind == "HOP" else step
         offset = f", {self.interval(-3, 9)}" if rng.random() < 0.2 else ""
         time = quoted(rng.choice(source.times))
-        return f"{kind}(TABLE {source.name}, DESCRIPTOR({time}), {slide}INTERVAL '{size}' {self.query.unit}{offset})"
+        lengths = f"{slide}INTERVAL '{size}' {self.query.unit}"
+        if offset and size % 2:  # of the calendar; the offset stays, so that some time of the rows is a bound
+            lengths = lengths.replace(self.query.unit, "MONTH")
+        return f"{kind}(TABLE {source.name}, DESCRIPTOR({time}), {lengths}{offset})"
 
     def _window_rows(self) -> Draft | None:
         """Rows in their windows, not grouped."""
@@ -123,7 +132,10 @@ class Generator(Drawing):
         if rng.random() < 0.2:
             bound = f"window_end {rng.choice(['<', '>='])} {quoted(rng.choice(source.times))} + {self.interval()}"
             where = f"({where}) AND {bound}" if where else bound
-        select = Select(tuple(items), self._function(rng.choice(["TUMBLE", "HOP", "CUMULATE"]), source), where)
+        kind = rng.choice(["TUMBLE", "HOP", "CUMULATE", "SESSION"])
+        keys = self.keys(self.expressions(("", rows.fields))) if kind == "SESSION" else []
+        function = self._sessions(source, keys) if kind == "SESSION" else self._function(kind, source)
+        select = Select(tuple(items), function, where)
         return View(self.next(), (select,)), Relation(self.next(), (), (), windowed=True, depth=source.depth + 1)
 
     def _session(self) -> Draft | None:
@@ -132,15 +144,28 @@ class Generator(Drawing):
             return None
         expressions = self.expressions(("", outside_windows(source)))
         keys = self.keys(expressions)
-        by = f" PARTITION BY {', '.join(keys)}" if keys else ""
-        time = quoted(rng.choice(source.times))
         items = [*BOUNDS[: rng.choice([2, 3, 3])], *((k, f"k{i}") for i, k in enumerate(keys))]
-        items += [(a, f"a{i}") for i, a in enumerate(self.aggregates(expressions, distinct=False))]
-        select = Select(
-            tuple(items), f"SESSION(TABLE {source.name}{by}, DESCRIPTOR({time}), {self.interval(high=5)})",
-            self.where(expressions), ("window_start", "window_end", *keys), self.having(expressions, distinct=False),
-        )  # fmt: skip
+        items += [(a, f"a{i}") for i, a in enumerate(self.aggregates(expressions, distinct=True))]
+        where, having = self.where(expressions), self.having(expressions, distinct=True)
+        if rng.random() < 0.2 and not source.windowed:
+            counted = tuple(i for i in items if i not in BOUNDS)
+            select = Select(counted, self._counted(source, keys), where, tuple(keys), having)
+            return View(self.next(), (select,)), Relation(self.next(), (), (), depth=source.depth + 1)
+        function = self._sessions(source, keys)
+        select = Select(tuple(items), function, where, ("window_start", "window_end", *keys), having)
         return View(self.next(), (select,)), Relation(self.next(), (), (), windowed=True, depth=source.depth + 1)
+
+    def _sessions(self, source: Relation, keys: Sequence[str]) -> str:
+        """The sessions of these keys over a relation."""
+        time = quoted(self.rng.choice(source.times))
+        return f"SESSION(TABLE {source.name}{_by(keys)}, DESCRIPTOR({time}), {self.interval(high=5)})"
+
+    def _counted(self, source: Relation, keys: Sequence[str]) -> str:
+        """Windows of a number of rows of these keys: as they come, or by time."""
+        rng = self.rng
+        time = f"DESCRIPTOR({quoted(rng.choice(source.times))}), " if rng.random() < 0.5 else ""
+        kind, rows = rng.choice([("TUMBLE", "ROWS 3"), ("HOP", "ROWS 2, ROWS 5")])
+        return f"{kind}(TABLE {source.name}{_by(keys)}, {time}{rows})"
 
     def _attached(self) -> Draft | None:
         """Groups of the rows of one window."""

@@ -26,7 +26,7 @@ def _slots(stage: StagePlan, node: Aggregate, layout: Layout) -> tuple[Slot, Slo
     pane = stage.slot(
         node, "groups",
         lambda offset: Slot(
-            "groups", offset, "panes", node.identity, shapes=layout.shapes, parameters=(0, 0, 0, 0)
+            "groups", offset, "panes", node.identity, shapes=layout.shapes, parameters=(0, 0, 0, 0, 0, 0)
         ),
     )  # fmt: skip
     cursor = stage.slot(node, "cursor", lambda offset: Slot("cursor", offset, node=node.identity))

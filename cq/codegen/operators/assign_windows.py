@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
 from cq.codegen.flow import Flow, consumes
+from cq.codegen.operators.window import grid_of_ends
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
 from cq.lang.types import TIMESTAMP
 from cq.planner.operators import AssignWindows, WindowKind
 from cq.planner.plan.node import LogicalNode
-from cq.runtime.layout.job import Grid
 
 
 @consumes("assign_windows", copies_text=False)
@@ -20,44 +20,41 @@ def consume_assign_windows(flow: Flow, node: LogicalNode, port: int, row: Row) -
     """The row beside the bounds of each window. Admission sends the ends, at which groups of such rows may close."""
     assert isinstance(node, AssignWindows)
     window = node.window
-    flow.stage.grids.append(Grid(window.slide_us, window.offset_us + window.size_us + window.time.lag_us))
+    flow.stage.grids.append(grid_of_ends(window, window.time.lag_us))
     with flow.on_time(node):
         time = row.column(window.time.column).it
         if window.time.shift_us:
             time = flow.scope.let(expr("T + S", T=time, S=window.time.shift_us), "t")
+        if window.by_calendar:
+            time = flow.scope.let(expr("months_of_time(T - S)", T=time, S=window.shift_us), "month")
         _windows(flow, node, row, time)
 
 
-def _windows(flow: Flow, node: AssignWindows, row: Row, time: ast.expr) -> None:
+def _windows(flow: Flow, node: AssignWindows, row: Row, step: ast.expr) -> None:
     window, scope = node.window, flow.scope
 
-    def since(period_us: int) -> ast.expr:
+    def since(period: int) -> ast.expr:
         """How long the grid of this period has been at its last point."""
-        return scope.let(expr("floormod(T - O, P)", T=time, O=window.offset_us, P=period_us), "since")
+        return scope.let(expr("floormod(T - O, P)", T=step, O=window.offset, P=period), "since")
 
-    def moved(start: ast.expr) -> ast.expr:
-        return scope.let(expr("S + SIZE", S=start, SIZE=window.size_us), "end")
-
-    last = scope.let(expr("T - I", T=time, I=since(window.slide_us)), "last")
+    last = scope.let(expr("T - I", T=step, I=since(window.slide)), "last")
     if window.kind is WindowKind.CUMULATE:
-        start = scope.let(expr("T - I", T=time, I=since(window.size_us)), "start")
-        ends = expr("floordiv(S + SIZE - LAST, SLIDE)", S=start, SIZE=window.size_us, LAST=last, SLIDE=window.slide_us)
+        start = scope.let(expr("T - I", T=step, I=since(window.size)), "start")
+        ends = expr("floordiv(S + SIZE - LAST, SLIDE)", S=start, SIZE=window.size, LAST=last, SLIDE=window.slide)
         with _each(flow, ends) as number:
-            end = expr("LAST + (N + 1) * SLIDE", LAST=last, N=number, SLIDE=window.slide_us)
+            end = expr("LAST + (N + 1) * SLIDE", LAST=last, N=number, SLIDE=window.slide)
             _deliver(flow, node, row, start, scope.let(end, "end"))
     elif node.several:
-        starts = expr(
-            "floordiv(SIZE - 1 - T + LAST, SLIDE)", SIZE=window.size_us, T=time, LAST=last, SLIDE=window.slide_us
-        )
+        starts = expr("floordiv(SIZE - 1 - T + LAST, SLIDE)", SIZE=window.size, T=step, LAST=last, SLIDE=window.slide)
         before = scope.let(starts, "before")
         with _each(flow, expr("B + 1", B=before)) as number:
-            start = expr("LAST - (B - N) * SLIDE", LAST=last, B=before, N=number, SLIDE=window.slide_us)
+            start = expr("LAST - (B - N) * SLIDE", LAST=last, B=before, N=number, SLIDE=window.slide)
             start = scope.let(start, "start")
-            _deliver(flow, node, row, start, moved(start))
+            _deliver(flow, node, row, start, expr("S + SIZE", S=start, SIZE=window.size))
     else:
-        inside = expr("T - LAST < SIZE", T=time, LAST=last, SIZE=window.size_us)
+        inside = expr("T - LAST < SIZE", T=step, LAST=last, SIZE=window.size)
         with scope.when(inside) if node.may_drop else nullcontext():
-            _deliver(flow, node, row, last, moved(last))
+            _deliver(flow, node, row, last, expr("S + SIZE", S=last, SIZE=window.size))
 
 
 @contextmanager
@@ -69,5 +66,11 @@ def _each(flow: Flow, count: ast.expr) -> Iterator[str]:
 
 
 def _deliver(flow: Flow, node: AssignWindows, row: Row, start: ast.expr, end: ast.expr) -> None:
-    times = (start, end, flow.scope.let(expr("E - 1", E=end), "time"))
+    """The row beside a window's bounds. start, end: in steps of the window."""
+    window, scope = node.window, flow.scope
+    if window.by_calendar:
+        start, end = (expr("time_of_months(N) + S", N=n, S=window.shift_us) for n in (start, end))
+        start = scope.let(start, "start")
+    end = scope.let(end, "end")
+    times = (start, end, scope.let(expr("E - 1", E=end), "time"))
     flow.deliver(node, row.with_added(len(node.input.schema), [Val(TIMESTAMP, (t,)) for t in times]))

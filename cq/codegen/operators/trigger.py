@@ -20,13 +20,14 @@ from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
 from cq.codegen.matching import assign_all, where_not_null
+from cq.codegen.prefetch import prefetch
 from cq.codegen.state.hash_tables import Births, TableLocals, outlives
 from cq.codegen.state.keyed_rows import Layout, write_initial_rows
 from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.state.undo import Undo
 from cq.codegen.values import Row, Scope, Val, is_true, null_of
 from cq.codegen.writer import expr
-from cq.lang.expressions import Expr, Literal
+from cq.lang.expressions import Expr, Literal, columns_of
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT, VARCHAR, Physical
 from cq.planner.operators import Trigger
@@ -48,6 +49,7 @@ from cq.planner.plan.transactions import (
     Step,
     Update,
     every,
+    turns_of_emits,
 )
 from cq.records import dataclass, field
 from cq.runtime.layout import abi
@@ -103,6 +105,9 @@ def consume_trigger(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     assert isinstance(node, Trigger)
     tables = tables_of(flow, node)
     prepare(flow, node, tables)
+    for access in node.accesses:
+        if isinstance(access, Access) and all(c < node.width for c in columns_of(*access.key)):
+            prefetch(flow, node.input, Layout.of(node.tables[access.table]).keys, tables[access.table], access.key)
     made: list[Made] = []
     for number, program in enumerate(node.programs):
         made += Transaction(flow, node, program, tables, row).write(number)
@@ -111,20 +116,57 @@ def consume_trigger(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A row that a program may have made: whether it has, which it is, the reason, its columns from the first on."""
+class Emitted:
+    """A row that a program may have emitted: whether it has, and its columns, from the first of the program on."""
 
     there: ast.expr
-    which: int
+    first: int
+    values: tuple[Val, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A row that an event may have caused: whether it has, which it is, the reason, its columns from the first on."""
+
+    there: ast.expr
+    which: ast.expr
     reason: Val
     first: int
     values: tuple[Val, ...]
+
+
+def made_of(outcome: str, number: int, emitted: Sequence[Emitted], reason: Val) -> list[Made]:
+    """What the program of this number may have made, in order. A rejection, with its reason, comes in the place of the
+    first row: of an event that is rejected none is emitted.
+    """
+    accepted = expr("O == DONE", O=outcome, DONE=ACCEPTED)
+    rejected = expr("O == BAD", O=outcome, BAD=REJECTED)
+    made = []
+    for turn, m in enumerate(emitted or [Emitted(ast.Constant(False), 0, ())]):
+        if turn > 0:
+            there = expr("A and B", A=accepted, B=m.there)
+            made.append(Made(there, ast.Constant(2 * number), null_of(VARCHAR), m.first, m.values))
+            continue
+        values = [Val(v.type, v.parts, expr("R or N", R=rejected, N=v.null or ast.Constant(False))) for v in m.values]
+        there = expr("R or A and B", R=rejected, A=accepted, B=m.there)
+        which = expr("pick(R, BAD, GOOD)", R=rejected, BAD=2 * number + 1, GOOD=2 * number)
+        told = Val(VARCHAR, reason.parts, expr("not R or N", R=rejected, N=reason.null or ast.Constant(False)))
+        made.append(Made(there, which, told, m.first, tuple(values)))
+    return made
 
 
 def deliver_made(flow: Flow, node: Trigger, row: Row, made: Sequence[Made]) -> None:
     """Hand on what there is, in order, from one place: what reads it is written once."""
     scope, writer = flow.scope, flow.writer
     columns = [f for p in node.programs for f in p.outputs]
+    if len(made) == 1:
+        (only,) = made
+        with scope.when(only.there):
+            others = [null_of(f.type) for f in columns]
+            others[only.first : only.first + len(only.values)] = only.values
+            which = Val(BIGINT, (scope.let(only.which, "which"),))
+            flow.deliver(node, row.with_added(node.width, [which, only.reason, *others]))
+        return
     turn = writer.fresh("made")
     with writer.for_(turn, 0, len(made)), scope.block():
         there = writer.let(ast.Constant(False), "there")
@@ -134,7 +176,7 @@ def deliver_made(flow: Flow, node: Trigger, row: Row, made: Sequence[Made]) -> N
         for number, m in enumerate(made):
             with scope.when(expr("T == N and THERE", T=turn, N=number, THERE=m.there)):
                 writer.set(there, True)
-                scope.assign(which, Val(BIGINT, (ast.Constant(m.which),)))
+                scope.assign(which, Val(BIGINT, (m.which,)))
                 scope.assign(reason, m.reason)
                 assign_all(flow, outputs[m.first : m.first + len(m.values)], m.values)
         with scope.when(expr("THERE", THERE=there)):
@@ -153,10 +195,11 @@ class Transaction:
     accessed: dict[int, Accessed] = field(default_factory=dict)
     locals: dict[int, Val] = field(default_factory=dict)
     met: list[Accessed] = field(default_factory=list)  # that may be live where the program is written so far
-    emitted: list[Made] = field(default_factory=list)
+    emitted: list[Emitted] = field(default_factory=list)  # rows of an event that is accepted, in order
     frames: list[Row] = field(default_factory=list)  # kept, for values at hand are known by the row they are of
     outcome: str = ""
     undo: Undo | None = None
+    element: ast.expr | None = None  # the place of the one at hand, from 0
     passing: frozenset[int] = frozenset()
     reason: Val = field(default_factory=lambda: null_of(VARCHAR))
 
@@ -168,12 +211,7 @@ class Transaction:
         """The program, and what it may have made, in order."""
         self.evaluate(number)
         self.commit()
-        accepted = expr("O == DONE", O=self.outcome, DONE=ACCEPTED)
-        rejected = expr("O == DONE", O=self.outcome, DONE=REJECTED)
-        made = [
-            Made(expr("A and B", A=accepted, B=m.there), m.which, m.reason, m.first, m.values) for m in self.emitted
-        ]  # fmt: skip
-        return [*made, Made(rejected, 2 * number + 1, self.reason, 0, ())]
+        return made_of(self.outcome, number, self.emitted, self.reason)
 
     def evaluate(self, number: int) -> None:
         """Its outcome, its accesses and what it has emitted are in locals."""
@@ -190,15 +228,14 @@ class Transaction:
                 for n in (step.local,) if isinstance(step, Set) else step.locals:
                     self.declare_local(n)
         self.passing = passing(self.node, self.program.steps)
-        if may_undo(self.node, self.program):
-            self.undo = Undo(scope, writer.let(ast.Constant(0), "undo"))
+        self.undo = self.undoing()
         first = sum(len(p.outputs) for p in self.node.programs[:number])
-        for step in every(self.program.steps):
-            if isinstance(step, Emit):
-                there = ast.Name(writer.let(ast.Constant(False), "emitted"), ast.Load())
-                values = tuple(scope.variables(v.type, True, "output") for v in step.values)
-                self.emitted.append(Made(there, 2 * number, null_of(VARCHAR), first, values))
-        emits = iter(self.emitted)
+        turns, most = turns_of_emits(self.program.steps)
+        for _ in range(most):
+            there = ast.Name(writer.let(ast.Constant(False), "emitted"), ast.Load())
+            values = tuple(scope.variables(f.type, True, "output") for f in self.program.outputs)
+            self.emitted.append(Emitted(there, first, values))
+        emits = iter([self.emitted[t] for t in turns])
         with writer.while_(True), scope.block(), self.rejecting():
             if self.program.when is not None:
                 fires = is_true(emit(scope, self.frame(), self.program.when))
@@ -206,6 +243,12 @@ class Transaction:
             self.steps(self.program.steps, emits)
             writer.set(self.outcome, ACCEPTED)
             writer.code("break")
+
+    def undoing(self) -> Undo | None:
+        """What puts back what elements of arrays have changed, if a rejection can come behind."""
+        if not may_undo(self.node, self.program):
+            return None
+        return Undo(self.scope, self.flow.writer.let(ast.Constant(0), "undo"))
 
     # -- ways out
 
@@ -255,12 +298,12 @@ class Transaction:
         self.frames.append(Row(self.scope, make))
         return self.frames[-1]
 
-    def steps(self, steps: Sequence[Step], emits: Iterator[Made]) -> None:
+    def steps(self, steps: Sequence[Step], emits: Iterator[Emitted]) -> None:
         for step in steps:
             with self.scope.block():
                 self.step(step, emits)
 
-    def step(self, step: Step, emits: Iterator[Made]) -> None:
+    def step(self, step: Step, emits: Iterator[Emitted]) -> None:
         scope = self.scope
         match step:
             case Read(access=number):
@@ -345,7 +388,7 @@ class Transaction:
             assert isinstance(local, Local)
             self.locals[number] = self.scope.variables(local.type, True, "local")
 
-    def each(self, step: Each, emits: Iterator[Made]) -> None:
+    def each(self, step: Each, emits: Iterator[Emitted]) -> None:
         """The steps for each place of the arrays."""
         scope, writer = self.scope, self.flow.writer
         frame = self.frame()
@@ -359,7 +402,7 @@ class Transaction:
             most = expr("max(M, C)", M=most, C=count)
         turn = writer.fresh("p")
         with writer.for_(turn, 0, scope.let(most, "places")), scope.block():
-            place = ast.Name(turn, ast.Load())
+            place = self.element = ast.Name(turn, ast.Load())
             for number, (array, count) in enumerate(zip(arrays, counts, strict=True), step.local):
                 local = self.locals[number]
                 scope.assign(local, null_of(local.type))
@@ -382,12 +425,16 @@ class Transaction:
                         with scope.when(expr("S == N", S=at.source, N=1 + other.number)):
                             hand_over(self.flow, at, other)
                 with scope.when(expr("L == 1 and D == 1", L=at.live, D=at.dirty)):
-                    local, layout = self.tables[at.access.table], Layout.of(at.table)
-                    if self.undo is not None:
-                        self.undo.keep(at.access.table, local, layout, at.entry)
-                    layout.store(scope, expr("E", E=at.entry), local.address, at.others)
+                    self.put_row(at)
                 for name in (at.live, at.dirty, at.source):
                     writer.set(name, 0)
+
+    def put_row(self, at: Accessed) -> None:
+        """A row that an element names is in its entry as it is now."""
+        local, layout = self.tables[at.access.table], Layout.of(at.table)
+        if self.undo is not None:
+            self.undo.keep(at.access.table, local, layout, at.entry)
+        layout.store(self.scope, expr("E", E=at.entry), local.address, at.others)
 
     def update(self, step: Update) -> None:
         at = self.accessed[step.access]
@@ -398,7 +445,7 @@ class Transaction:
             self.demand(at, new, step.columns)
             self.put(at, new)
 
-    def insert(self, step: Insert, emits: Iterator[Made]) -> None:
+    def insert(self, step: Insert, emits: Iterator[Emitted]) -> None:
         """What a table demands of the row is tested before it is seen whether there is one."""
         at = self.accessed[step.access]
         frame = self.frame()

@@ -28,7 +28,7 @@ from cq.codegen.state.moving import Held, holds
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import Fill, expr
 from cq.lang.types import BIGINT, TIMESTAMP, Physical
-from cq.planner.operators import Aggregate, WindowAggregate, WindowKind
+from cq.planner.operators import Aggregate, Window, WindowAggregate, WindowKind
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import panes
 from cq.runtime.containers.table_words import ENTRY_FIRST, TABLE_COUNT
@@ -44,12 +44,10 @@ def layout_of(node: WindowAggregate) -> Layout:
 def _slot(stage: StagePlan, node: WindowAggregate, layout: Layout) -> Slot:
     w = node.window
     # what the container takes for an end is the closing time: `lag_us` later, as are all its times
-    size_us = w.pane_us if w.kind is WindowKind.CUMULATE else w.size_us  # of those the closing function makes windows
-    pane = (
-        (w.pane_us, w.offset_us + node.lag_us, size_us, w.slide_us)
-        if w.kind is not WindowKind.ATTACHED
-        else (0, 0, 0, 0)
-    )
+    size = w.pane if w.kind is WindowKind.CUMULATE else w.size  # of those the closing function makes windows
+    pane = (0, 0, 0, 0, 0, 0)
+    if w.kind is not WindowKind.ATTACHED:
+        pane = (w.pane, w.offset, size, w.slide, int(w.by_calendar), w.shift_us + node.lag_us)
     return stage.slot(
         node, "panes",
         lambda offset: Slot(
@@ -118,7 +116,7 @@ def _on_grid(flow: Flow, node: WindowAggregate, row: Row, layout: Layout, state:
         with flow.scope.when(expr("R != -1", R=record)):
             local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
     arrival = arrival_of(flow, node)
-    if node.window.slide_us > node.window.size_us:
+    if node.window.slide > node.window.size:
         with flow.scope.when(expr("R != -1", R=record)):
             add_row(flow, node, layout, local, record, row, arrival)
     else:
@@ -155,6 +153,13 @@ def _start(flow: Flow, layout: Layout, local: TableLocals, entry: ast.expr) -> N
     layout.parts.start(flow.scope, Entry(entry, local.address))
 
 
+def grid_of_ends(window: Window, lag_us: int) -> Grid:
+    """The times at which its windows close."""
+    if window.by_calendar:
+        return Grid(window.slide, window.offset + window.size, True, window.shift_us + lag_us)
+    return Grid(window.slide, window.offset + window.size + lag_us)
+
+
 @due_on_grid("window")
 def due_window(stage: StagePlan, node: LogicalNode) -> tuple[DueWord, ...]:
     """The first window to close."""
@@ -169,7 +174,7 @@ def close_window(stage: StagePlan, node: LogicalNode) -> None:
     layout = layout_of(node)
     slot = _slot(stage, node, layout)
     if node.window.kind is not WindowKind.ATTACHED:
-        stage.grids.append(Grid(node.window.slide_us, node.window.offset_us + node.window.size_us + node.lag_us))
+        stage.grids.append(grid_of_ends(node.window, node.lag_us))
     name = f"close_{slot.offset}"
     (due,) = due_window(stage, node)
     stage.closers.append(Closer(name, due.next_end, stage.order[id(node)]))
@@ -190,8 +195,14 @@ def close_window(stage: StagePlan, node: LogicalNode) -> None:
 
 def _close_on_grid(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> None:
     writer = flow.writer
-    writer.code("start = instant - SIZE", SIZE=node.window.size_us + node.lag_us)
-    if node.window.size_us == node.window.pane_us:
+    if node.window.by_calendar:
+        writer.code(
+            "start = time_of_months(months_of_time(instant - CLOSES) - SIZE) + SHIFT",
+            CLOSES=node.window.shift_us + node.lag_us, SIZE=node.window.size, SHIFT=node.window.shift_us,
+        )  # fmt: skip
+    else:
+        writer.code("start = instant - SIZE", SIZE=node.window.size + node.lag_us)
+    if node.window.size == node.window.pane:
         record = writer.let(expr("ld_i64(ld_i64(P, W), 0)", P=state, W=panes.PANES_LIST), "record")
         table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")
     else:
@@ -204,15 +215,17 @@ def _close_on_grid(flow: Flow, node: WindowAggregate, layout: Layout, state: str
 def _close_growing(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> None:
     """The panes that have ended are one from now on: that of the window, and of those of its start that end later."""
     writer, window = flow.writer, node.window
-    writer.code(
-        "start = instant - PANE - floormod(instant - PANE - AT, SIZE) - LAG",
-        PANE=window.pane_us, AT=window.offset_us + node.lag_us, SIZE=window.size_us, LAG=node.lag_us,
-    )  # fmt: skip
+    ends = expr("instant - CLOSES", CLOSES=window.shift_us + node.lag_us)
+    end = writer.let(expr("months_of_time(T)", T=ends) if window.by_calendar else ends, "last")
+    aligned = "E - PANE - floormod(E - PANE - AT, SIZE)"
+    begin = writer.let(expr(aligned, E=end, PANE=window.pane, AT=window.offset, SIZE=window.size), "first")
+    start = "time_of_months(B) + S" if window.by_calendar else "B"
+    writer.code("start = T", T=expr(start, B=begin, S=window.shift_us))
     _fold(flow, layout, state, _has_ended)
     record = writer.let(expr("ld_i64(ld_i64(P, W), 0)", P=state, W=panes.PANES_LIST), "record")
     table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")
     _emit_groups(flow, node, layout, state, table)
-    with writer.if_(expr("instant == start + SIZE", SIZE=window.size_us + node.lag_us)):
+    with writer.if_(expr("E == B + SIZE", E=end, B=begin, SIZE=window.size)):
         writer.code("panes_closed(P)", P=state)
     with writer.otherwise():
         writer.code("panes_grows(P)", P=state)

@@ -72,6 +72,7 @@ class Parts:
     of_none: bool = False
     parts: list[Part] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
+    _known: dict[object, Part] = field(default_factory=dict)
 
     @staticmethod
     def of(calls: Sequence[AggregateCall], first_word: int, owner: str = "GROUP", of_none: bool = False) -> Parts:
@@ -94,12 +95,11 @@ class Parts:
 
     def take(self, part: Part) -> Part:
         """This part, or the equal one there is."""
-        for known in self.parts:
-            if known.key == part.key:
-                return known
-        part.word, part.owner, part.number = self.next_word, self.owner, len(self.parts)
-        self.parts.append(part)
-        return part
+        known = self._known.setdefault(part.key, part)
+        if known is part:
+            part.word, part.owner, part.number = self.next_word, self.owner, len(self.parts)
+            self.parts.append(part)
+        return known
 
     def start(self, scope: Scope, e: Entry) -> None:
         """Make a fresh entry one of no rows."""

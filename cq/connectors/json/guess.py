@@ -1,11 +1,11 @@
 """The columns of JSON lines that nobody declared: the fields of the first lines, each with the narrowest type that
-changes none of its values. An array of numbers, words or texts is one; any other, and an object, is its JSON text."""
+changes none of its values. The fields of an object are columns named by their paths, unless it looks like a map. An
+array of numbers, words or texts is one. What is left is its JSON text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import Enum, auto
-from typing import NamedTuple
 
 from cq.connectors.cells import Unreadable, scanner
 from cq.connectors.csv.source import MAX_FILE_COLUMNS
@@ -27,14 +27,8 @@ class Shape(Enum):
     TIME = auto()
     TEXT = auto()
     LIST = auto()
-    NESTED = auto()  # an object, or in an array another one
-
-
-class Seen(NamedTuple):
-    """What the values of a column look like, and the elements of its arrays."""
-
-    values: set[Shape]
-    elements: set[Shape]
+    OBJECT = auto()
+    NESTED = auto()  # in an array an object or another array
 
 
 _TYPES = {
@@ -47,26 +41,73 @@ _TYPES = {
 _NUMBERS = {Shape.WHOLE, Shape.LONG_WHOLE, Shape.FRACTION}
 
 
+MOST_KEYS = 200  # of one object: more are keys of a map, and each of them a column would help nobody
+MOST_LEVELS = 32  # of objects in objects whose fields are columns
+
+
+class Column:
+    """What the values of a field look like: of objects, the fields in them, too."""
+
+    __slots__ = ("columns", "elements", "odd", "values")
+
+    def __init__(self) -> None:
+        self.values: set[Shape] = set()
+        self.elements: set[Shape] = set()
+        self.columns: dict[str, Column] = {}
+        self.odd = False  # whether some object has a field that no path leads to
+
+    def see(self, value: Value, levels: int) -> None:
+        """Note one value that is not null. levels: of objects inside it that are looked into."""
+        shape = _shape(value)
+        self.values.add(shape)
+        if shape is Shape.LIST:
+            inside = (_shape(e) for e in elements(value.json) if e is not None)
+            self.elements.update(Shape.NESTED if e in {Shape.LIST, Shape.OBJECT} else e for e in inside)
+        elif shape is Shape.OBJECT:
+            self.odd = self.odd or levels == 0
+            for name, field in members(value.json) if not self.odd else ():
+                self.odd = self.odd or not name or "." in name or len(self.columns) > MOST_KEYS
+                column = self.columns.setdefault(name, Column())
+                if field is not None:
+                    column.see(field, levels - 1)
+
+    def fields(self, path: str) -> Iterator[Field]:
+        """The columns that stand for it: one, or those of its fields."""
+        if self.columns and self.values == {Shape.OBJECT} and not self.odd:
+            for name, column in self.columns.items():
+                yield from column.fields(f"{path}.{name}")
+        else:
+            yield Field(path, _column_type(self))
+
+
 def guessed_fields(text: bytes, name: str) -> tuple[Field, ...]:
     """The columns of lines, in the order in which their fields appear. Lines that are no objects say nothing."""
-    seen: dict[str, Seen] = {}
+    seen: dict[str, Column] = {}
     for line in _rows(text):
-        for column, value in line:
-            shapes = seen.setdefault(column, Seen(set(), set()))
-            if value is None:
-                continue
-            shapes.values.add(_shape(value))
-            if value.json[:1] == b"[":
-                inside = (_shape(e) for e in elements(value.json) if e is not None)
-                shapes.elements.update(Shape.NESTED if e is Shape.LIST else e for e in inside)
+        for label, value in line:
+            column = seen.setdefault(label, Column())
+            if value is not None:
+                column.see(value, MOST_LEVELS)
         if len(seen) > MAX_FILE_COLUMNS:
-            cause = f"its rows have more than {MAX_FILE_COLUMNS:,} fields of different names"
-            help = ("declare the columns that the query needs",)
-            raise DataError(Diagnostic("CQ0802", cause, severity="data error", place=name, help=help))
+            raise _too_wide(name)
     if not seen:
         what = "has no line with an object that has fields" if text.strip() else "is empty"
         raise damaged(name, f"the file {what}, so its columns cannot be known", "declare the columns")
-    return tuple(Field(column, _column_type(shapes)) for column, shapes in seen.items())
+    found: dict[str, Field] = {}
+    for label, column in seen.items():
+        column.odd = column.odd or not label or "." in label
+        for field in column.fields(label):
+            same = found.get(field.name)  # "a.b" is the name of a field, and the path to another one
+            found[field.name] = field if same is None or same == field else Field(field.name, VARCHAR)
+    if len(found) > MAX_FILE_COLUMNS:
+        raise _too_wide(name)
+    return tuple(found.values())
+
+
+def _too_wide(name: str) -> DataError:
+    cause = f"its rows have more than {MAX_FILE_COLUMNS:,} fields of different names"
+    help = ("declare the columns that the query needs",)
+    return DataError(Diagnostic("CQ0802", cause, severity="data error", place=name, help=help))
 
 
 def _rows(text: bytes) -> Iterable[list[tuple[str, Value | None]]]:
@@ -80,7 +121,7 @@ def _rows(text: bytes) -> Iterable[list[tuple[str, Value | None]]]:
 
 def _shape(value: Value) -> Shape:
     if value.is_nested:
-        return Shape.LIST if value.json[:1] == b"[" else Shape.NESTED
+        return Shape.LIST if value.json[:1] == b"[" else Shape.OBJECT
     if value.is_text:
         return next((shape for shape, type_ in _TIMES if _is(value, type_)), Shape.TEXT)
     if value.json in {b"true", b"false"}:
@@ -101,7 +142,7 @@ def _is(value: Value, type_: DataType) -> bool:
     return True
 
 
-def _column_type(seen: Seen) -> DataType:
+def _column_type(seen: Column) -> DataType:
     element = _type(seen.elements)
     alike = seen.elements and (element != VARCHAR or seen.elements <= {Shape.TEXT, Shape.DAY, Shape.TIME})
     return array(element) if alike and seen.values == {Shape.LIST} else _type(seen.values)

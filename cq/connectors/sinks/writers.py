@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -105,15 +106,27 @@ def open_sink(
     raise AssertionError(f"no sink of format {kind}")
 
 
+CsvText = Callable[[pa.RecordBatch], bytes]
+"""The lines of a batch, as `csv_rows` makes them."""
+
+
 class Csv:
     """Lines of CSV after a header, which waits for the first row or the end: a run that cannot start writes nothing."""
 
     def __init__(self, schema: pa.Schema, target: Target, delimiter: str, header: bool) -> None:
         self._target, self._delimiter = target, delimiter
         self._header = csv_header(schema.names, delimiter) if header else b""
+        self._way: Callable[[str], CsvText] = lambda delimiter: partial(csv_rows, delimiter=delimiter)
+        self._text: CsvText | None = None
+
+    def write_by(self, way: Callable[[str], CsvText]) -> None:
+        """Lines are made by what this gives for the delimiter; it is asked when the first rows come."""
+        self._way = way
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._target.write(self._header + csv_rows(batch, self._delimiter))
+        if self._text is None:
+            self._text = self._way(self._delimiter)
+        self._target.write(self._header + self._text(batch))
         self._header = b""
 
     def close(self) -> None:

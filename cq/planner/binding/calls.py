@@ -309,6 +309,8 @@ class SelectCalls:
             return self.collected_over(node, binder)
         made = nested(node, spec)
         if made is not None:
+            if self.nesting == 0:
+                self._refuse_overs_within(node, spec, binder)
             self.nesting += 1
             try:
                 return binder.bind(made)
@@ -341,6 +343,15 @@ class SelectCalls:
         if result not in self.overs:
             self.overs.append(result)
         return Hole(call.type, call.nullable, Room.OVER, self.overs.index(result), span=node.span)
+
+    def _refuse_overs_within(self, node: ast.Call, spec: ast.WindowSpec, binder: ExprBinder) -> None:
+        """CQ0405 where a call with OVER, or the name of one, stands in the call as it was written."""
+        inside = binder.narrowed(replace(binder.clause, name="an OVER clause", windows=False, queries=False))
+        inside.positional(node, 0)
+        for part in (*spec.partition_by, *(key.expr for key in spec.order_by)):
+            inside.bind(part)
+        if node.filter is not None:
+            inside.bind(node.filter)
 
     def collected_over(self, node: ast.Call, binder: ExprBinder) -> Expr:
         """ARRAY_AGG and what is made of it with ORDER BY or DISTINCT: of the rows of a frame."""

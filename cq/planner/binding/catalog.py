@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cq.connectors.options import OPEN_CONNECTORS, ROW_OPTIONS, SINK_OPTIONS, SOURCE_OPTIONS, OptionDef
@@ -25,7 +25,14 @@ from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.declared import check_unique, declared_fields, flat_names
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.file_names import file_options, names_file, stream_name
-from cq.planner.binding.foreign_sources import GIVEN_WAY, TOPIC, is_elsewhere, told_by_topic, topic_watermarks
+from cq.planner.binding.foreign_sources import (
+    GIVEN_WAY,
+    TOPIC,
+    is_elsewhere,
+    nearest_connector,
+    told_by_topic,
+    topic_watermarks,
+)
 from cq.planner.binding.late_streams import late_name, late_rows
 from cq.planner.binding.literals import bind_type
 from cq.planner.binding.parameters import ParameterValue, bind_parameter
@@ -524,7 +531,7 @@ def check_options(
             label="unknown connector",
             help=(
                 GIVEN_WAY if is_elsewhere(connector) and "stdin" in known else "",
-                f"{_nearest_connector(connector, known)} connectors: {', '.join(known)}".strip(),
+                f"{nearest_connector(connector, known)} connectors: {', '.join(known)}".strip(),
             ),
         )
     table = known[connector]
@@ -560,22 +567,6 @@ def check_options(
             raise compile_error(
                 "CQ0207", f'the connector "{connector}" needs the option "{key}"', span, help=f"{key}: {option.doc}"
             )
-
-
-def _nearest_connector(name: str, known: Collection[str]) -> str:
-    """What does here what a connector of another system does."""
-    here = {
-        "filesystem": "file",
-        "datagen": "generator",
-        "rate": "generator",
-        "print": "stdout",
-        "blackhole": "discard",
-    }
-    if here.get(name) in known:
-        return f"write '{here[name]}';"
-    if "kafka" in name and "stdin" in known:
-        return "or pipe the console consumer of Kafka to connector 'stdin';"
-    return did_you_mean(name, known)
 
 
 def as_pairs(options: Options) -> tuple[tuple[str, str], ...]:

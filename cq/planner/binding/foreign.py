@@ -26,6 +26,7 @@ from cq.planner.operators import (
     Project,
     SemiJoin,
     SessionAggregate,
+    SessionRows,
     Sort,
     WindowAggregate,
 )
@@ -185,4 +186,4 @@ def _takes_back(node: LogicalNode) -> bool:
             return node.anti
         case AsofJoin():
             return node.ahead
-    return isinstance(node, Aggregate | WindowAggregate | SessionAggregate | Sort | Frames)
+    return isinstance(node, Aggregate | WindowAggregate | SessionAggregate | SessionRows | Sort | Frames)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from cq.connectors.options import SINK_OPTIONS, SOURCE_OPTIONS
+from cq.errors import did_you_mean
 from cq.grammar import ast
 from cq.records import replace
 
@@ -50,3 +51,19 @@ def topic_watermarks(node: ast.CreateRelation) -> tuple[ast.Watermark, ...]:
             bound = ast.Binary("-", ref, day, span=place, op_span=place)
             return (ast.Watermark(column, bound, None, span=place, column_span=place),)
     return ()
+
+
+def nearest_connector(name: str, known: Collection[str]) -> str:
+    """What does here what a connector of another system does."""
+    here = {
+        "filesystem": "file",
+        "datagen": "generator",
+        "rate": "generator",
+        "print": "stdout",
+        "blackhole": "discard",
+    }
+    if here.get(name) in known:
+        return f"write '{here[name]}';"
+    if "kafka" in name and "stdin" in known:
+        return "or pipe the console consumer of Kafka to connector 'stdin';"
+    return did_you_mean(name, known)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from cq.errors import NOWHERE, CompileError, Span, compile_error
 from cq.lang.expressions import Column, Expr, Literal, columns_of, format_expr
 from cq.planner.binding.calls import OverCall, Rank, SelectCalls
+from cq.planner.binding.count_windows import in_count_window
 from cq.planner.binding.made import aggregate_call, column, compared, integer
-from cq.planner.binding.scope import Hole, Relation, Room, SessionWindow, holes_of
+from cq.planner.binding.scope import CountWindow, Hole, Relation, Room, SessionWindow, holes_of
 from cq.planner.binding.traits import origin, window_bound
 from cq.planner.operators import (
     Aggregate,
@@ -16,6 +17,7 @@ from cq.planner.operators import (
     Filter,
     Lag,
     SessionAggregate,
+    SessionRows,
     Window,
     WindowAggregate,
     WindowKind,
@@ -104,7 +106,7 @@ def group_rows(
 
 def _in_window(
     node: LogicalNode,
-    window: Window | SessionWindow,
+    window: Window | SessionWindow | CountWindow,
     calls: SelectCalls,
     group: Sequence[Expr],
     items: Sequence[tuple[str, Expr]],
@@ -119,19 +121,29 @@ def _in_window(
                 help="GROUP BY the column only: the window is already part of the group",
             )
     keys = _distinct_keys(e for e in group if not holes_of(e, Room.WINDOW))
+    if isinstance(window, CountWindow):
+        _demand_same_keys(window, keys, node.schema.names)
+        names = _names(keys, calls.aggregates, items)
+        result = in_count_window(node, window, calls.aggregates, names, keys, span)
+        return Grouped(result, {k: i for i, k in enumerate(keys)}, len(keys))
     if isinstance(window, SessionWindow):
         return _session(node, window, keys, calls.aggregates, items, span)
-    if window.kind is not WindowKind.TUMBLE and any(a.distinct or not a.function.merges for a in calls.aggregates):
-        node, window = _put_into_windows(node, window, span)
+    if window.kind is not WindowKind.TUMBLE and _cannot_merge(calls.aggregates):
+        rows = AssignWindows(node, window, span=span)
+        return _window_aggregate(rows, _window_of(rows), keys, {}, calls.aggregates, items, span)
     return _window_aggregate(node, window, keys, {}, calls.aggregates, items, span)
 
 
-def _put_into_windows(node: LogicalNode, window: Window, span: Span) -> tuple[LogicalNode, Window]:
-    """The rows once for each window that holds them, and these windows: a state for each window needs no merging."""
-    first = len(node.schema)
-    rows = AssignWindows(node, window, span=span)
+def _cannot_merge(aggregates: Sequence[AggregateCall]) -> bool:
+    """Whether some aggregate needs all rows of a window in one state: then the rows are put into windows first."""
+    return any(a.distinct or not a.function.merges for a in aggregates)
+
+
+def _window_of(rows: AssignWindows | SessionRows) -> Window:
+    """The window that each of these rows is in."""
+    first = len(rows.input.schema)
     end = next(t for t in rows.schema.times if t.column == first + WINDOW_END)
-    return rows, Window(WindowKind.ATTACHED, end, start_column=first + WINDOW_START)
+    return Window(WindowKind.ATTACHED, end, start_column=first + WINDOW_START)
 
 
 def _in_attached_window(
@@ -197,9 +209,10 @@ def _session(
     span: Span,
 ) -> Grouped:
     """Sessions of every group. PARTITION BY and GROUP BY name the same keys: a session is of one group."""
-    if window.keys is not None and set(_distinct_keys(window.keys)) != set(keys):
-        raise _other_groups(window, keys, node.schema.names)
-    refuse_merging(aggregates, "SESSION")
+    _demand_same_keys(window, keys, node.schema.names)
+    if _cannot_merge(aggregates):
+        rows = SessionRows(node, keys, window.time, window.gap_us, span=span)
+        return _window_aggregate(rows, _window_of(rows), keys, {}, aggregates, items, span)
     key_names, names = _names(keys, aggregates, items)
     result = SessionAggregate(
         node, keys, tuple(aggregates), key_names, names, time=window.time, gap_us=window.gap_us, span=span
@@ -207,22 +220,30 @@ def _session(
     return Grouped(result, {k: FIRST_KEY + i for i, k in enumerate(keys)}, FIRST_KEY + len(keys))
 
 
-def _other_groups(window: SessionWindow, keys: Sequence[Expr], names: Sequence[str]) -> CompileError:
-    """CQ0502 for sessions that are grouped by other keys than those they are of."""
-    by = _distinct_keys(window.keys or ())
+def _demand_same_keys(window: SessionWindow | CountWindow, keys: Sequence[Expr], names: Sequence[str]) -> None:
+    """CQ0502 for windows of keys that are grouped by others."""
+    if window.keys is not None and set(_distinct_keys(window.keys)) != set(keys):
+        raise _other_groups(window, keys, names)
+
+
+def _other_groups(window: SessionWindow | CountWindow, keys: Sequence[Expr], names: Sequence[str]) -> CompileError:
+    by, counts = _distinct_keys(window.keys or ()), isinstance(window, CountWindow)
+    what = "the window" if counts else "SESSION"
     extra = next((k for k in keys if k not in by), None)
     lacking = next((k for k in by if k not in keys), None)
     if extra is not None:
-        cause, span = f"{format_expr(extra, names)} is in GROUP BY, but not in PARTITION BY of SESSION", extra.span
+        cause, span = f"{format_expr(extra, names)} is in GROUP BY, but not in PARTITION BY of {what}", extra.span
     else:
         assert lacking is not None, "the same keys"
-        cause = f"SESSION is partitioned by {format_expr(lacking, names)}, but GROUP BY does not name it"
+        cause = f"{what} is partitioned by {format_expr(lacking, names)}, but GROUP BY does not name it"
         span = lacking.span
     return compile_error(
         "CQ0502",
         cause,
         span if span != NOWHERE else window.span,
-        help="write the same columns in PARTITION BY and, beside window_start and window_end, in GROUP BY",
+        help="write the same columns in PARTITION BY and in GROUP BY"
+        if counts
+        else "write the same columns in PARTITION BY and, beside window_start and window_end, in GROUP BY",
     )
 
 
@@ -276,21 +297,6 @@ def _names(
 
 def _short(text: str) -> str:
     return text if len(text) <= NAME_LENGTH else ""
-
-
-def refuse_merging(aggregates: Sequence[AggregateCall], window: str) -> None:
-    """CQ0502 for DISTINCT, and for texts put together by position, in windows whose states would have to be merged."""
-    for a in aggregates:
-        if a.distinct or not a.function.merges:
-            raise compile_error(
-                "CQ0502",
-                f"{a.function.name.upper()}({'DISTINCT ' * a.distinct}…) in {window} is not supported yet",
-                a.span,
-                help=(
-                    "it works in TUMBLE, HOP and CUMULATE",
-                    "of a file: number the sessions with LAG and a running SUM, and group by that number",
-                ),
-            )
 
 
 def refuse_deep_calls(aggregates: Sequence[AggregateCall]) -> None:

@@ -10,7 +10,7 @@ from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, transform
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import Kind
-from cq.planner.operators import Project, Scan, Window
+from cq.planner.operators import OrderKey, Project, Scan, Window
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef
 from cq.records import dataclass, field, replace
@@ -63,10 +63,22 @@ class SessionWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class CountWindow:
+    """Windows of `size` rows of each key, one that ends with every `slide`th row. order: that of the rows; without keys
+    they are counted as they arrive."""
+
+    size: int
+    slide: int
+    keys: tuple[Expr, ...]
+    order: tuple[OrderKey, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class PendingWindow:
     """A window table function: rows are put into windows by the GROUP BY that follows."""
 
-    window: Window | SessionWindow
+    window: Window | SessionWindow | CountWindow
     span: Span
 
 

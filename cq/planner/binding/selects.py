@@ -18,6 +18,7 @@ from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.over import add_overs
 from cq.planner.binding.scope import (
     BOUNDS_WAY,
+    CountWindow,
     Hole,
     PendingWindow,
     Relation,
@@ -112,7 +113,8 @@ class SelectBinder:
         windows = {w.name: w.spec for w in self.select.windows}
         if any(isinstance(item, ast.GroupingSets) for item in self.select.group_by):
             self.relation = with_nulls(self.relation)
-        self.calls = SelectCalls(windows, self.relation.window is not None, sub_query=self.sub_query)
+        window = self.relation.window is not None and not isinstance(self.relation.window.window, CountWindow)
+        self.calls = SelectCalls(windows, window, sub_query=self.sub_query)
         self.aliases = {i.alias: i.expr for i in self.select.items if isinstance(i, ast.SelectItem) and i.alias}
 
     def binder(self, clause: Clause, aliases: bool = False) -> ExprBinder:
@@ -237,6 +239,8 @@ class SelectBinder:
         """Whether a pending window makes groups that close with it, rather than rows that other clauses see."""
         if where is not None and where.read_a_window:
             return False
+        if self.relation.window is not None and isinstance(self.relation.window.window, CountWindow):
+            return bool(self.select.group_by or self.select.group_all or self.calls.aggregates)
         return self.calls.group_window is not None or any(holes_of(e, Room.WINDOW) for e in group)
 
     def has_group_of_nothing(self, where: Conditions | None, sets: Sequence[tuple[Expr, ...]]) -> bool:
@@ -246,12 +250,20 @@ class SelectBinder:
         return self.select.group_all or any(all(isinstance(k, Literal) for k in keys) for keys in sets)
 
     def in_windows(self, where: Conditions | None) -> Limited:
-        """This SELECT over rows that are in their windows already; WHERE comes before that unless it reads a bound."""
+        """This SELECT over rows that are in their windows already; what WHERE asks of rows alone comes before that."""
         relation, select = self.relation, self.select
-        if where is not None and where.plain is not None and where.is_plain and not where.read_a_window:
-            relation = replace(relation, node=Filter(relation.node, where.plain, span=where.span))
-            select = replace(select, where=None)
+        parts = parts_of(select.where)
+        before = [p for p in parts if not holds_query(p) and not holes_of(self.where_part(p), Room.WINDOW)]
+        if where is not None and before:
+            relation = replace(relation, node=Filter(relation.node, self.where_part(all_of(before)), span=where.span))
+            select = replace(select, where=all_of([p for p in parts if p not in before]))
         return SelectBinder(select, with_windows(relation), self.queries, self.order, self.limit, self.offset).bind()
+
+    def where_part(self, node: ast.Expr | None) -> Expr:
+        """A part of WHERE that has been bound before."""
+        bound = self.condition(node, WHERE)
+        assert bound is not None, "a part that is nothing"
+        return bound
 
     def attempt(self, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """The result of `step`, or None after noting its mistake: one run reports every mistake."""
@@ -384,7 +396,7 @@ class SelectBinder:
 
     def ordinal(self, node: ast.NumberLiteral, items: Sequence[Item]) -> Expr:
         """`GROUP BY 2`: the second column of the select list."""
-        item = items[place_of(node, len(items))]
+        item = items[place_of(node, len(items), "write the number or the name of a column without an aggregate")]
         if item.bound is not None:
             return item.bound
         assert item.expr is not None
@@ -473,14 +485,14 @@ def unchanged(expr: Expr) -> Expr:
     return expr
 
 
-def place_of(node: ast.NumberLiteral, columns: int) -> int:
-    """The place, from 0, of the column that a number stands for. CQ0203 when there is none."""
+def place_of(node: ast.NumberLiteral, columns: int, way: str = "") -> int:
+    """The place, from 0, of the column that a number stands for. CQ0203 when there is none; way: what to write then."""
     if len(node.text) > 4 or not 1 <= int(node.text) <= columns:
         raise compile_error(
             "CQ0203",
             f"the select list has {columns} columns, so there is no column {node.text}",
             node.span,
-            help=f"write a number from 1 to {columns}, or the name of a column",
+            help=way or f"write a number from 1 to {columns}, or the name of a column",
         )
     return int(node.text) - 1
 

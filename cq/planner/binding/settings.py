@@ -14,8 +14,9 @@ SETTINGS: dict[str, str] = {
     "heuristic": "which stage a worker serves next: 'ct' the slowest, 'lp' the last, 'et' that with most work waiting, "
     "'qst' the first whose output queue is short; the rows are the same. Default: 'ct'",
     "transactions": "how events of triggers are run: 'serial' one after the other, 'chains' by all workers where no "
-    "other event before one names its rows, 'auto' as costs say; the rows are the same. Default: 'auto'",
-    "punctuation_interval": "most events whose transactions are run together in chains. Default: 500",
+    "other event before one names its rows, 'auto' as costs say; the rows are the same. Default: 'auto'. To compare "
+    "with: 'lock', 'lock_a', 'mvlk' and 'pat' lock rows or partitions, 'nolock' does not and gives wrong rows",
+    "punctuation_interval": "most events whose transactions are run together by all workers. Default: 500",
 }
 SETTING_ALIASES = {"threads": "parallelism", "workers": "parallelism"}
 MAX_SETTING = 1_000_000

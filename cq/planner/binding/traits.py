@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cq.errors import Span, compile_error
 from cq.lang.expressions import Column, Expr, walk
-from cq.planner.operators import Aggregate, AssignWindows, Filter, Join, Project, Sort, Windowed
+from cq.planner.operators import Aggregate, AssignWindows, Filter, Join, Project, SessionRows, Sort, Windowed
 from cq.planner.operators.window import FIRST_KEY
 from cq.planner.plan.node import LogicalNode, OpClass, topological
 from cq.records import dataclass
@@ -19,7 +19,7 @@ class Origin:
     """Where a column comes from unchanged: a window aggregate and its position there, or the operator that puts rows in
     windows, and which bound of them it is (numbered as the first columns of a window aggregate are)."""
 
-    node: Windowed | AssignWindows
+    node: Windowed | AssignWindows | SessionRows
     column: int
 
 
@@ -34,7 +34,7 @@ def origin(node: LogicalNode, column: int, one_row_each: bool = False, known: Kn
     a group still has at most one row for each window.
     """
     while not isinstance(node, Windowed):
-        if isinstance(node, AssignWindows) and column >= len(node.input.schema):
+        if isinstance(node, AssignWindows | SessionRows) and column >= len(node.input.schema):
             return Origin(node, column - len(node.input.schema))
         f = node.schema.fields[column]
         pulled = node.pull(Column(f.type, f.nullable, column))

@@ -54,7 +54,7 @@ from cq.records import dataclass, field, replace
 BODY = Clause("a trigger", advice="keep the aggregate in a table: UPDATE t SET n = n + 1 WHERE k = new.k")
 BY_KEY = "the row that a trigger reads or writes is named by its key"
 MOST_ROWS = 32  # of one table in one trigger: any two may be the same, which is tested for every event
-MORE_ROWS = "UPDATE t SET … FROM UNNEST(new.keys) AS u(k) WHERE t.key = u.k, or a row for each in the stream"
+MORE_ROWS = "a row for each in the stream, or UPDATE t SET … FROM UNNEST(new.keys) AS u(k) WHERE t.key = u.k"
 
 
 @dataclass(frozen=True, slots=True)

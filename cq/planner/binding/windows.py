@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from cq.errors import CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.grammar.inline import string
+from cq.lang.calendar import DAY_US
 from cq.lang.expressions import Column, Expr, Literal, transform
 from cq.lang.schema import TimeAttribute
 from cq.lang.types import TIMESTAMP, Kind
@@ -14,8 +15,18 @@ from cq.lang.value_text import write_duration
 from cq.planner.binding.calls import WINDOW_FIELDS, window_hole
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.literals import bind_interval, in_days
-from cq.planner.binding.scope import Hole, PendingWindow, Relation, Room, SessionWindow, Visible
-from cq.planner.operators import AssignWindows, Join, LateRows, Scan, SemiJoin, Window, WindowKind
+from cq.planner.binding.scope import CountWindow, Hole, PendingWindow, Relation, Room, SessionWindow, Visible
+from cq.planner.operators import (
+    AssignWindows,
+    Join,
+    LateRows,
+    OrderKey,
+    Scan,
+    SemiJoin,
+    SessionRows,
+    Window,
+    WindowKind,
+)
 from cq.planner.operators.joined import UntimedJoin
 from cq.planner.operators.window import WINDOW_COLUMNS
 from cq.planner.plan.fold import folded
@@ -28,6 +39,11 @@ MAX_PANES = 10_000
 # Sessions of rows up to the year 190,000 end before the last instant there is, so that all of them leave.
 MAX_GAP_YEARS = 100_000
 MAX_GAP_US = MAX_GAP_YEARS * 365 * 86_400_000_000
+
+MAX_ROWS = 1_000_000
+MAX_MONTHS = 12 * 10_000
+# By how much at most windows of the calendar may begin later than their month, for each month they have.
+SHORTEST_MONTH_DAYS = 28
 
 # Parameters in order of position, after the relation and the time.
 TABLE_PARAMETERS: Mapping[str, tuple[str, ...]] = {
@@ -52,6 +68,10 @@ GROUP_FORMS = {
     "session": "SESSION(ts, gap)",
     "session_window": "session_window(ts, gap)",
     "window": "window(ts, size [, slide [, offset]])",
+}
+COUNT_FORMS = {
+    "tumble": "TUMBLE(TABLE s PARTITION BY k [, DESCRIPTOR(ts)], ROWS 100)",
+    "hop": "HOP(TABLE s PARTITION BY k [, DESCRIPTOR(ts)], ROWS 10, ROWS 100), of which the first is the slide",
 }
 MEANINGS = {
     "size": "the length of each window",
@@ -94,16 +114,19 @@ class WindowArguments:
 
     kind: str
     call: WindowCall
-    time: ast.Node | None  # None: the only event time there is
+    time: ast.Node | None  # None: the only event time there is, or rows are counted
     values: Mapping[str, ast.Node]
     span: Span
     partition_by: tuple[ast.Expr, ...] | None = None  # None: it stands in GROUP BY
+    counts_rows: bool = False
 
 
 def table_function(
     node: ast.TableFunction, relation: Relation, arguments: WindowArguments, binder: ExprBinder
 ) -> Relation:
     """The relation with the windows of a table function pending, and their bounds among its columns."""
+    if arguments.counts_rows:
+        return replace(relation, window=PendingWindow(_count_window(arguments, relation, binder), node.span))
     window = bind_window(arguments, relation, binder)
     names = set(WINDOW_FIELDS)
     alias = node.alias
@@ -115,21 +138,25 @@ def table_function(
 
 def with_windows(relation: Relation) -> Relation:
     """The relation with each row in the windows of the window function that is pending, if one is: the bounds are
-    columns like others. CQ0502 for sessions, whose bounds are known when they end."""
+    columns like others."""
     if relation.window is None:
         return relation
     window, span = relation.window.window, relation.window.span
-    if isinstance(window, SessionWindow):
+    if isinstance(window, CountWindow):
         raise compile_error(
             "CQ0502",
-            "the rows of a session must be grouped: its end is not known while it is open",
+            "the rows of a window of a number of rows must be grouped",
             span,
             help=(
-                "add GROUP BY window_start, window_end and the columns of PARTITION BY",
-                "to join sessions, group them in a view and join that",
+                "add GROUP BY with the columns of PARTITION BY, and aggregate the others",
+                "or compute each row beside those before it: SUM(x) OVER (PARTITION BY k ROWS 99 PRECEDING)",
             ),
         )
-    node = AssignWindows(relation.node, window, span=span)
+    node: AssignWindows | SessionRows
+    if isinstance(window, SessionWindow):
+        node = SessionRows(relation.node, window.keys or (), window.time, window.gap_us, span=span)
+    else:
+        node = AssignWindows(relation.node, window, span=span)
     first = len(relation.node.schema)
 
     def column(e: Expr) -> Expr:
@@ -144,18 +171,22 @@ def with_windows(relation: Relation) -> Relation:
 def split_table_arguments(node: ast.TableFunction) -> tuple[ast.TableArgument, WindowArguments]:
     """The relation a window table function reads, and its other arguments by name."""
     call = WindowCall(node.name, node.name_span, TABLE_FORMS[node.name])
-    order = ("table", "time", *TABLE_PARAMETERS[node.name])
+    plain = [a for a in node.args if not isinstance(a, ast.NamedArgument)]
+    timed = not (len(plain) > 1 and isinstance(plain[1], ast.RowCount))
+    order = ("table", *(["time"] if timed else []), *TABLE_PARAMETERS[node.name])
     values = _by_name(call, order, node.args)
     table = values.pop("table", None)
     if not isinstance(table, ast.TableArgument):
         span = table.span if table is not None else call.name_span
         raise _misused(call, f"the first argument of {call.title} must be a stream or view", span)
+    if any(isinstance(v, ast.RowCount) for v in values.values()):
+        time = values.pop("time", None)
+        return table, WindowArguments(node.name, call, time, values, node.span, tuple(table.partition_by), True)
     time = _take_time(call, values)
-    _check_rows(call, [time, *values.values()])
     if table.partition_by and node.name != "session":
         raise compile_error(
             "CQ0302",
-            f"{call.title} takes no PARTITION BY: that is for SESSION",
+            f"{call.title} takes no PARTITION BY: that is for SESSION, and for windows of a number of rows",
             table.partition_by[0].span.to(table.partition_by[-1].span),
             help="remove it, and write the key in GROUP BY beside window_start and window_end",
         )
@@ -199,21 +230,52 @@ def _take_time(call: WindowCall, values: dict[str, ast.Node]) -> ast.Node:
     return time
 
 
-def _check_rows(call: WindowCall, values: Sequence[ast.Node]) -> None:
-    """Refuse windows that count rows."""
-    for value in values:
-        if isinstance(value, ast.RowCount):
-            raise compile_error(
-                "CQ0501",
-                "windows of a number of rows are not supported yet",
-                value.span,
-                help=f"use a window of event time: {call.example}",
-            )
+def _count_window(arguments: WindowArguments, relation: Relation, binder: ExprBinder) -> CountWindow:
+    """A window of a number of rows. CQ0302 for one that is not TUMBLE(size) or HOP(slide, size)."""
+    kind, values = arguments.kind, arguments.values
+    names = {"tumble": ("size",), "hop": ("slide", "size")}.get(kind)
+    other = next((v for v in values.values() if not isinstance(v, ast.RowCount)), None)
+    if names is None or set(values) != set(names) or other is not None:
+        raise compile_error(
+            "CQ0302",
+            f"{arguments.call.title} cannot count rows like this",
+            (other or next(iter(values.values()))).span,
+            help=tuple(COUNT_FORMS.values()),
+        )
+    counts = {n: _rows_of(n, v, binder) for n, v in values.items() if isinstance(v, ast.RowCount)}
+    by = tuple(replace(binder, clause=Clause("PARTITION BY")).bind(k) for k in arguments.partition_by or ())
+    order: tuple[OrderKey, ...] = ()
+    if arguments.time is not None:
+        time = time_attribute(arguments.time, relation, binder)
+        f = relation.node.schema.fields[time.column]
+        order = (OrderKey(Column(f.type, f.nullable, time.column, f.name), False, True),)
+    return CountWindow(counts["size"], counts.get("slide", counts["size"]), by, order, arguments.span)
+
+
+def _rows_of(name: str, node: ast.RowCount, binder: ExprBinder) -> int:
+    """The constant number of rows of a size or slide."""
+    value = folded(binder.bind(node.count))
+    if not isinstance(value, Literal) or not value.type.is_integer or value.value is None or value.value < 1:
+        raise compile_error(
+            "CQ0403",
+            f"the {name} of a window of rows must be a constant number, 1 at least",
+            node.span,
+            help="write ROWS 100",
+        )
+    if value.value > MAX_ROWS:
+        raise compile_error(
+            "CQ0403",
+            f"a window can have {MAX_ROWS:,} rows at most: it keeps them for each key",
+            node.span,
+            help="use a window of event time: TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE)",
+        )
+    rows: int = value.value
+    return rows
 
 
 def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBinder) -> Window | SessionWindow:
     """The window: constants checked, the time found among the relation's time attributes."""
-    values = {n: _duration(n, v, binder) for n, v in arguments.values.items()}
+    values = {n: _interval(n, v, binder, months=arguments.kind != "session") for n, v in arguments.values.items()}
     needed = {"hop": ("size", "slide"), "cumulate": ("size", "step"), "session": ("gap",)}.get(
         arguments.kind, ("size",)
     )
@@ -224,35 +286,86 @@ def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBind
     if arguments.kind == "session":
         by = arguments.partition_by
         keys = None if by is None else tuple(replace(binder, clause=Clause("PARTITION BY")).bind(k) for k in by)
-        if values["gap"] > MAX_GAP_US:
+        gap_us: int = values["gap"].value
+        if gap_us > MAX_GAP_US:
             raise compile_error(
                 "CQ0403",
                 f"the gap of a session must not be longer than {MAX_GAP_YEARS:,} years: its sessions would never end",
                 arguments.values["gap"].span,
                 help=f"write {arguments.call.example}",
             )
-        return SessionWindow(time, values["gap"], keys, arguments.span)
-    size, kind = values["size"], WindowKind(arguments.kind)
+        return SessionWindow(time, gap_us, keys, arguments.span)
+    kind = WindowKind(arguments.kind)
+    by_calendar = _in_months(arguments, values)
+    lengths = {n: v.value for n, v in values.items()}
+    size = lengths["size"]
     moves = "step" if kind is WindowKind.CUMULATE else "slide"
-    slide = values.get(moves, size)
+    slide = lengths.get(moves, size)
+    window = Window(kind, time, size, slide, by_calendar=by_calendar)
+    if by_calendar and size > MAX_MONTHS:
+        raise compile_error(
+            "CQ0403",
+            f"a window must not be longer than {MAX_MONTHS // 12:,} years",
+            arguments.values["size"].span,
+            help="write INTERVAL '1' YEAR, or GROUP BY without a window",
+        )
     if kind is WindowKind.CUMULATE and size % slide:
         raise compile_error(
             "CQ0403",
             "the size of CUMULATE must be a multiple of its step",
             arguments.values["size"].span,
-            help=f"write INTERVAL '{write_duration(size + slide - size % slide)}', or a step that divides the size",
+            help=f"write INTERVAL '{window.length_text(size + slide - size % slide)}', or a step that divides the size",
         )
-    window = Window(kind, time, size, slide, 0)
-    panes = -(-size // window.pane_us)
+    panes = -(-size // window.pane)
     if panes > MAX_PANES:
         raise compile_error(
             "CQ0403",
-            f"each window would be put together from {panes:,} pieces of {write_duration(window.pane_us)}; "
+            f"each window would be put together from {panes:,} pieces of {window.length_text(window.pane)}; "
             f"the limit is {MAX_PANES:,}",
             arguments.values[moves].span,
             help=f"choose a {moves} that divides the size, or a longer {moves}",
         )
-    return replace(window, offset_us=values.get("offset", 0) % window.period_us)
+    offset = lengths.get("offset", 0)
+    if by_calendar and "offset" in values and values["offset"].type.kind is Kind.INTERVAL:
+        return replace(window, shift_us=_within_a_period(offset, window, arguments.values["offset"].span))
+    return replace(window, offset=offset % window.period)
+
+
+def _in_months(arguments: WindowArguments, values: Mapping[str, Literal]) -> bool:
+    """Whether a window's lengths are months of the calendar. CQ0403 where only some of them are."""
+    months = {n: v.type.kind is Kind.INTERVAL_MONTH for n, v in values.items()}
+    by_calendar = months["size"]
+    for name in (n for n in values if n not in ("size", "offset") and months[n] != by_calendar):
+        unit = "MONTH" if by_calendar else "DAY"
+        raise compile_error(
+            "CQ0403",
+            f"the size and the {name} of a window must both be of months or years, or both of days or less",
+            arguments.values[name].span,
+            label=str(values[name].type),
+            help=f"write the {name} in the units of the size: INTERVAL '1' {unit}",
+        )
+    if months.get("offset", False) and not by_calendar:
+        raise compile_error(
+            "CQ0403",
+            "the offset of a window of days or less must be of days or less, too: months differ in length",
+            arguments.values["offset"].span,
+            label=str(values["offset"].type),
+            help="write it as INTERVAL '1' DAY",
+        )
+    return by_calendar
+
+
+def _within_a_period(offset_us: int, window: Window, span: Span) -> int:
+    """The offset of windows of the calendar in days or less, shorter than the shortest of them."""
+    limit_us = window.period * SHORTEST_MONTH_DAYS * DAY_US
+    if abs(offset_us) >= limit_us:
+        raise compile_error(
+            "CQ0403",
+            f"the offset must be shorter than {write_duration(limit_us)}, as the windows are {window}",
+            span,
+            help="write whole months as INTERVAL '1' MONTH",
+        )
+    return offset_us
 
 
 def _its_time(arguments: WindowArguments, relation: Relation) -> TimeAttribute | None:
@@ -282,22 +395,29 @@ def _without(arguments: WindowArguments, name: str) -> CompileError:
     )
 
 
-def _duration(name: str, node: ast.Node, binder: ExprBinder) -> int:
-    """A constant interval in microseconds; positive unless it is an offset."""
+def _interval(name: str, node: ast.Node, binder: ExprBinder, months: bool) -> Literal:
+    """A constant interval; positive unless it is an offset. months: whether it may be of months."""
     value = binder.bind(node)  # type: ignore[arg-type]
     if isinstance(value, Literal) and value.type.kind is Kind.VARCHAR:
         value = _spark_interval(value)
     value = folded(value)
-    if not isinstance(value, Literal) or value.type.kind is not Kind.INTERVAL or value.value is None:
-        months = value.type.kind is Kind.INTERVAL_MONTH
-        other = "" if value.type.kind is Kind.INTERVAL else f", not {value.type}"
+    of_months = value.type.kind is Kind.INTERVAL_MONTH
+    if not isinstance(value, Literal) or value.value is None or not (value.type.kind is Kind.INTERVAL or of_months):
+        other = "" if value.type.kind is Kind.INTERVAL or of_months else f", not {value.type}"
         raise compile_error(
             "CQ0403",
-            f"the {name} of a window must be a constant interval"
-            + (" of days or less: months differ in length" if months else other),
+            f"the {name} of a window must be a constant interval{other}",
             node.span,
             label="not a constant" if not other else str(value.type),
-            help=_by_calendar(value) if months else "write it as INTERVAL '10' SECOND",
+            help="write it as INTERVAL '10' SECOND",
+        )
+    if of_months and not months:
+        raise compile_error(
+            "CQ0403",
+            f"the {name} of a session must be a constant interval of days or less: months differ in length",
+            node.span,
+            label=str(value.type),
+            help=f"write it as {in_days(value)}",
         )
     if value.value <= 0 and name != "offset":
         raise compile_error(
@@ -306,18 +426,7 @@ def _duration(name: str, node: ast.Node, binder: ExprBinder) -> int:
             node.span,
             help="write INTERVAL '10' SECOND",
         )
-    length: int = value.value
-    return length
-
-
-def _by_calendar(months: Expr) -> tuple[str, ...]:
-    """The ways to group by what an INTERVAL of months is: about as many days, or parts of the calendar."""
-    units = {1: "month", 3: "quarter", 12: "year"}
-    unit = units.get(months.value) if isinstance(months, Literal) and months.value is not None else None
-    days = f"write it as {in_days(months)}"
-    if unit is None:
-        return (days,)
-    return (days, f"or, of a bounded input, write FROM s and GROUP BY DATE_TRUNC('{unit}', ts) for calendar {unit}s")
+    return value
 
 
 def _spark_interval(text: Literal) -> Literal:

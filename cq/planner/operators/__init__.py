@@ -13,6 +13,7 @@ from cq.planner.operators.project import Project
 from cq.planner.operators.scan import Scan
 from cq.planner.operators.semi_join import SemiJoin
 from cq.planner.operators.session import SessionAggregate
+from cq.planner.operators.session_rows import SessionRows
 from cq.planner.operators.sort import OrderKey, Sort
 from cq.planner.operators.temporal_join import TemporalJoin
 from cq.planner.operators.trigger import Trigger
@@ -37,6 +38,7 @@ __all__ = [
     "Scan",
     "SemiJoin",
     "SessionAggregate",
+    "SessionRows",
     "Sort",
     "TemporalJoin",
     "Trigger",

@@ -43,7 +43,7 @@ class AssignWindows(Stateless):
         by more than that time, and ahead of it by what is left of the window.
         """
         width, time = len(self.input.schema), self.window.time
-        ahead_us = time.ahead_us + self.window.size_us - 1
+        ahead_us = time.ahead_us + self.window.longest_us - 1
         end = TimeAttribute(width + WINDOW_END, -1, time.lag_us, ahead_us)
         return (end, replace(end, column=width + WINDOW_TIME, shift_us=0))
 
@@ -55,7 +55,7 @@ class AssignWindows(Stateless):
     @property
     def several(self) -> bool:
         """Whether a row may be in several windows."""
-        return self.window.size_us > self.window.slide_us
+        return self.window.size > self.window.slide
 
     @property
     def fan_out(self) -> int | None:
@@ -64,7 +64,7 @@ class AssignWindows(Stateless):
 
     @property
     def may_drop(self) -> bool:
-        return self.window.slide_us > self.window.size_us
+        return self.window.slide > self.window.size
 
     @property
     def inputs(self) -> tuple[LogicalNode, ...]:

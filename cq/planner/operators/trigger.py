@@ -24,7 +24,6 @@ from cq.planner.plan.node import (
 )
 from cq.planner.plan.transactions import (
     Access,
-    Emit,
     KeyedTable,
     Local,
     Program,
@@ -33,6 +32,7 @@ from cq.planner.plan.transactions import (
     moved,
     own_expressions,
     placeless,
+    turns_of_emits,
 )
 from cq.records import dataclass, replace
 
@@ -159,8 +159,7 @@ class Trigger(LogicalNode):
         """The rows that one event causes: a rejection, or what the steps of a program emit."""
         if self.contents:
             return 0
-        emitted = (sum(isinstance(s, Emit) for s in every(p.steps)) for p in self.programs)
-        return sum(max(1, n) for n in emitted)
+        return sum(max(1, turns_of_emits(p.steps)[1]) for p in self.programs)
 
     @property
     def state(self) -> StateBound:

@@ -6,10 +6,11 @@ import math
 from enum import Enum
 from typing import Any
 
+from cq.lang.calendar import DAY_US, months_of_time, most_days_of, time_of_months
 from cq.lang.expressions import Column, format_expr
 from cq.lang.schema import Field, Schema, TimeAttribute
 from cq.lang.types import TIMESTAMP
-from cq.lang.value_text import write_duration
+from cq.lang.value_text import write_duration, write_months_duration
 from cq.planner.operators.grouped import Grouped
 from cq.planner.plan.node import Places, StateBound, Text, operator
 from cq.records import dataclass, field, replace
@@ -26,46 +27,70 @@ class WindowKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Windows [start, start + size_us) with start = offset_us + n * slide_us, over the event time that `time` gives.
+    """Windows [start, start + size) with start = offset + n * slide, over the event time that `time` gives.
 
-    CUMULATE windows grow: [start, start + n * slide_us) up to size_us, with start = offset_us + m * size_us.
+    Lengths are in *steps*, which `step_of` counts: microseconds since 1970 or, `by_calendar`, months since its January.
+    shift_us: how much later than its month a window of the calendar begins.
+    CUMULATE windows grow: [start, start + n * slide) up to size, with start = offset + m * size.
     ATTACHED windows have no grid: column `time.column` is the window's end, `start_column` its start.
     """
 
     kind: WindowKind
     time: TimeAttribute
-    size_us: int = 0
-    slide_us: int = 0
-    offset_us: int = 0
+    size: int = 0
+    slide: int = 0
+    offset: int = 0
     start_column: int = -1
+    by_calendar: bool = False
+    shift_us: int = 0
 
     def __post_init__(self) -> None:
         if self.kind is WindowKind.ATTACHED:
             assert self.start_column >= 0, "an attached window without its start"
         else:
-            assert self.size_us > 0 and self.slide_us > 0, "a window without a length"
+            assert self.size > 0 and self.slide > 0, "a window without a length"
+        assert self.by_calendar or self.shift_us == 0, "an offset beside the offset"
 
     @property
-    def period_us(self) -> int:
+    def period(self) -> int:
         """How far apart windows begin."""
-        return self.size_us if self.kind is WindowKind.CUMULATE else self.slide_us
+        return self.size if self.kind is WindowKind.CUMULATE else self.slide
 
     @property
-    def pane_us(self) -> int:
+    def pane(self) -> int:
         """The longest piece of time that no window of this kind cuts: panes are this long, on the offset's grid."""
-        return math.gcd(self.size_us, self.slide_us)
+        return math.gcd(self.size, self.slide)
+
+    @property
+    def longest_us(self) -> int:
+        """The length of the longest of these windows."""
+        return most_days_of(self.size) * DAY_US if self.by_calendar else self.size
+
+    def step_of(self, time_us: int) -> int:
+        """The step that a time is in."""
+        return months_of_time(time_us - self.shift_us) if self.by_calendar else time_us
+
+    def time_of(self, step: int) -> int:
+        """When a step begins."""
+        return time_of_months(step) + self.shift_us if self.by_calendar else step
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         """Where on the time line its windows lie, for `parameters` of a node. text: over the rows they hold."""
-        return (self.kind.value, self.size_us, self.slide_us, self.offset_us, text((0,), self.time))
+        calendar = ("months", self.shift_us) if self.by_calendar else ()
+        return (self.kind.value, self.size, self.slide, self.offset, *calendar, text((0,), self.time))
+
+    def length_text(self, steps: int) -> str:
+        """So many steps, for people; INTERVAL takes it too."""
+        return write_months_duration(steps) if self.by_calendar else write_duration(steps)
 
     def __str__(self) -> str:
         if self.kind is WindowKind.ATTACHED:
             return "window of the input"
         size = {WindowKind.TUMBLE: "", WindowKind.HOP: ", last ", WindowKind.CUMULATE: ", growing to "}[self.kind]
-        length = size and size + write_duration(self.size_us)
-        offset = f", offset {write_duration(self.offset_us)}" if self.offset_us else ""
-        return f"every {write_duration(self.slide_us)}{length}{offset}"
+        length = size and size + self.length_text(self.size)
+        offset = f", offset {self.length_text(self.offset)}" if self.offset else ""
+        shift = f", offset {write_duration(self.shift_us)}" if self.shift_us else ""
+        return f"every {self.length_text(self.slide)}{length}{offset}{shift}"
 
 
 WINDOW_COLUMNS = ("window_start", "window_end", "window_time")
@@ -143,7 +168,7 @@ class WindowAggregate(Windowed):
 
     @property
     def state(self) -> StateBound:
-        panes = -(-self.window.size_us // self.window.pane_us) if self.window.pane_us else 1
+        panes = -(-self.window.size // self.window.pane) if self.window.pane else 1
         panes = min(panes, 2) if self.window.kind is WindowKind.CUMULATE else panes  # those that have ended are one
         return StateBound(f"open windows x {self.groups_kept} ({panes} pane{'s' if panes > 1 else ''} each)")
 
@@ -153,11 +178,11 @@ class WindowAggregate(Windowed):
         if window.kind is WindowKind.ATTACHED:
             assert window.start_column < len(below), "an attached window over a missing start"
         else:
-            assert 0 <= window.offset_us < window.period_us, "a window whose offset is not reduced"
+            assert 0 <= window.offset < window.period, "a window whose offset is not reduced"
         if window.kind is WindowKind.CUMULATE:
-            assert window.size_us % window.slide_us == 0, "a window that does not grow to its size"
+            assert window.size % window.slide == 0, "a window that does not grow to its size"
         if window.kind is WindowKind.TUMBLE:
-            assert window.slide_us == window.size_us, "a tumbling window that does not tumble"
+            assert window.slide == window.size, "a tumbling window that does not tumble"
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         start_column = self.window.start_column

@@ -1,22 +1,44 @@
 """Chains: whether the transactions of a plan can be evaluated by several workers, each in the order of its rows.
 
 They can if all rows that a transaction names are known from its event, and if its outcome needs nothing but these rows
-and the event. Then a transaction depends on those before it that name one of its rows, and on nothing else.
+and the event. Then a transaction depends on those before it that name one of its rows, and on nothing else. An array of
+the event names as many rows as it has elements.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from cq.lang.expressions import Expr, can_fail, columns_of
 from cq.lang.schema import Schema
 from cq.lang.types import Physical
 from cq.planner.operators import Trigger
 from cq.planner.plan.logical import LogicalPlan
-from cq.planner.plan.transactions import Each, Program, Read, every
+from cq.planner.plan.transactions import Each, Program, Read, every, places
+from cq.records import dataclass
 
-Alone = Callable[[Schema, Expr], bool]
-"""Whether a kernel can compute this expression over these columns without memory of its own."""
+
+@dataclass(frozen=True, slots=True)
+class Natively:
+    """What kernels can say of an expression over these columns.
+
+    at_once: it takes no memory but that of the row.  alone: Python need not be asked.
+    """
+
+    at_once: Callable[[Schema, Expr], bool]
+    alone: Callable[[Schema, Expr], bool]
+
+
+MOST_COLUMNS = 1000  # of a table: an access says in twelve bits how many words its row has, at most three a column
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The rows that the elements of arrays name: `accesses` of each, in the order in which they are read."""
+
+    each: Each
+    accesses: tuple[int, ...]
 
 
 def accesses_of(program: Program) -> tuple[int, ...]:
@@ -24,35 +46,72 @@ def accesses_of(program: Program) -> tuple[int, ...]:
     return tuple(dict.fromkeys(s.access for s in every(program.steps) if isinstance(s, Read)))
 
 
+def lists_of(node: Trigger, program: Program) -> tuple[Listed, ...]:
+    """What the program takes for each element of arrays, in its order."""
+    found = []
+    for step in every(program.steps):
+        if isinstance(step, Each):
+            reads = dict.fromkeys(s.access for s in every(step.steps) if isinstance(s, Read))
+            found.append(Listed(step, tuple(n for n in reads if not _known(node, *node.access(n).key))))
+    return tuple(found)
+
+
+def decided(node: Trigger, condition: Expr) -> bool:
+    """Whether an event alone says which side of a condition is taken."""
+    return _known(node, condition) and not can_fail(condition)
+
+
 def transactions_of(plan: LogicalPlan) -> tuple[Trigger, ...]:
     """The operators of a plan that run transactions."""
     return tuple(n for n in plan.nodes() if isinstance(n, Trigger))
 
 
-def why_serial(node: Trigger, alone: Alone) -> str | None:
+def why_serial(node: Trigger, natively: Natively) -> str | None:
     """Why the transactions of an operator have to run one after the other, in words; None: they need not."""
-    return next(_obstacles(node, alone), None)
+    return next(_obstacles(node, natively), None)
 
 
-def _obstacles(node: Trigger, alone: Alone) -> Iterator[str]:
+def _known(node: Trigger, *exprs: Expr) -> bool:
+    """Whether expressions are over the columns of the event alone."""
+    return all(c < node.width for c in columns_of(*exprs))
+
+
+def _obstacles(node: Trigger, natively: Natively) -> Iterator[str]:
     for table in node.tables:
+        if len(table.fields) > MOST_COLUMNS:
+            yield f"{table.name} has more than {MOST_COLUMNS} columns"
         for f in table.fields:
             if f.type.physical is Physical.BYTES:
                 yield f"{table.name}.{f.name} is a {f.type}, and such columns are kept by one worker"
-    for program in node.programs:
-        if program.strict:
-            yield f"an event that {program.name} rejects ends the run"
-        if any(isinstance(s, Each) for s in every(program.steps)):
-            yield f"{program.name} takes rows that an array names"
-        accesses = accesses_of(program)
-        if not accesses:
-            yield f"{program.name} names no row"
-        for access in map(node.access, accesses):
-            name = node.tables[access.table].name
-            if any(c >= node.width for c in columns_of(*access.key)):
-                yield f"which row of {name} {program.name} means is not known from the event alone"
-            if any(can_fail(k) for k in access.key):
-                yield f"the key of {name} in {program.name} may have no value"
     schema = Schema(node.frame)
-    if not all(alone(schema, e) for e, _ in node.expressions()):
-        yield "an expression needs memory for a text, a user's function or an array"
+    for program in node.programs:
+        yield from _obstacles_in(node, program, partial(natively.at_once, schema))
+    if not any(accesses_of(p) for p in node.programs):
+        yield f"{node.programs[0].name} names no row"
+    if not all(natively.alone(schema, e) for e, _ in node.expressions()):
+        yield "a function of the user's that runs in Python is called by one worker"
+
+
+def _obstacles_in(node: Trigger, program: Program, at_once: Callable[[Expr], bool]) -> Iterator[str]:
+    if program.strict:
+        yield f"an event that {program.name} rejects ends the run"
+    starts = places(node.width, node.tables, node.accesses)
+    elements: dict[int, set[int]] = {}  # by access: the columns of the elements that it is read for
+    for found in lists_of(node, program):
+        if any(isinstance(s, Each) and s is not found.each for s in every((found.each,))):
+            yield f"{program.name} takes the elements of an array for each element of another one"
+        if not _known(node, *found.each.arrays):
+            yield f"which rows an array of {program.name} names is not known from the event alone"
+        if any(can_fail(a) or not at_once(a) for a in found.each.arrays):
+            yield f"an array of {program.name} is made of others"
+        for number in found.accesses:
+            elements[number] = {starts[n] for n in found.each.locals}
+    for number in accesses_of(program):
+        access = node.access(number)
+        name = node.tables[access.table].name
+        if not all(c < node.width or c in elements.get(number, ()) for c in columns_of(*access.key)):
+            yield f"which row of {name} {program.name} means is not known from the event alone"
+        if any(can_fail(k) for k in access.key):
+            yield f"the key of {name} in {program.name} may have no value"
+        if not all(map(at_once, access.key)):
+            yield f"the key of {name} in {program.name} is made of texts or arrays"

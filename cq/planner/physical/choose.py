@@ -8,7 +8,8 @@ One worker, or nothing to gain: the whole plan is one loop, for queues between s
     lanes          operators with state whose keys have a part in common, where a row costs more than routing it
     branches       of lanes, one for each key, where they have none in common
     a chain        of such stages, where an operator reads what others of another key make
-    transactions   in chains of their own, by all workers, where that is asked for and their rows are known from events
+    transactions   by all workers, in chains or by another scheme, where that is asked for and their rows are known from
+                   events
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Schema
 from cq.planner.physical.branches import Branch, grouped, takes_turns
 from cq.planner.physical.chain import crossing, cut_at, cuts, few_rows, made_at_instants, pays, replaced
-from cq.planner.physical.chains import Alone, transactions_of, why_serial
+from cq.planner.physical.chains import Natively, transactions_of, why_serial
 from cq.planner.physical.classify import (
     Component,
     Tracer,
@@ -36,7 +37,7 @@ from cq.planner.plan.logical import LogicalPlan, Output, connected
 from cq.planner.plan.node import LogicalNode, rows_may_wait
 from cq.planner.plan.source import sources_of
 from cq.records import replace
-from cq.ways import Way
+from cq.ways import WAY_OF_SCHEME, Way
 
 Routable = Callable[[Schema, Expr], bool]
 """Whether a kernel can tell a row's lane by this expression over these columns, from the row alone."""
@@ -53,29 +54,42 @@ NOTHING_IN_COMMON = "the keys of its operators have no part in common that a row
 ONLY_COMPUTED = "the key its operators have in common cannot be computed where rows are routed"
 PASSED_BY = "a UNION ALL takes rows of a source beside rows of operators with state: they belong to no lane"
 
+TOLD = {
+    Way.CHAINS: "transactions wait for those before them that name the same rows, and for no others",
+    Way.LOCK: "each transaction queues for the rows it names, in the order of events",
+    Way.LOCK_A: "each transaction locks the rows it names before the next one may",
+    Way.MVLK: "each transaction waits for the versions it reads, in the order of events",
+    Way.PAT: "each transaction queues for the partitions it touches, in the order of events",
+    Way.NOLOCK: "UNCHECKED: transactions overwrite one another, and the result changes from run to run",
+}
+"""Why transactions are run together, for people."""
+
 LANES_A_WORKER = 4  # so that lanes of different weight even out
 MOST_LANES = 64
 
 
 def choose(
-    plan: LogicalPlan, workers: int, routable: Routable, in_chains: Alone | None = None
+    plan: LogicalPlan, workers: int, routable: Routable, natively: Natively | None = None, scheme: str = "auto"
 ) -> tuple[PhysicalPlan, ...]:
     """The physical plan of each connected part of the plan, for so many workers (0: inline, as one).
 
-    in_chains: transactions are to run in chains where they can.
+    scheme: how transactions are to run, where they can.  natively: for what decides whether they can.
     """
-    return tuple(_Choice(part, max(workers, 1), routable, in_chains).made() for part in connected(plan))
+    return tuple(_Choice(part, max(workers, 1), routable, natively, scheme).made() for part in connected(plan))
 
 
 class _Choice:
     """The decisions for one connected part."""
 
-    def __init__(self, plan: LogicalPlan, workers: int, routable: Routable, in_chains: Alone | None) -> None:
+    def __init__(
+        self, plan: LogicalPlan, workers: int, routable: Routable, natively: Natively | None, scheme: str
+    ) -> None:
         self.plan = plan
         self.nodes = plan.nodes()
         self.workers = workers
         self.routable = routable
-        self.in_chains = in_chains
+        self.natively = natively
+        self.scheme = scheme
         self.waits = rows_may_wait(self.nodes)
         self.no_lanes: set[tuple[str, ...]] = set()  # operators above a cut of which none can run in lanes
         self.prefix = stateless_prefix(plan)
@@ -87,20 +101,22 @@ class _Choice:
 
     def _stages(self) -> tuple[Stage, ...]:
         stages = self._otherwise()
-        if self.in_chains is None or not transactions_of(self.plan):
+        way = WAY_OF_SCHEME.get(self.scheme)
+        if way is None or self.natively is None or not transactions_of(self.plan):
             return stages
-        chained = self._chains(self.in_chains)
-        if isinstance(chained, str):
-            return tuple(replace(s, reason=f"no chains of transactions: {chained}") for s in stages)
-        return chained
+        together = self._together(way, self.natively)
+        if isinstance(together, str):
+            refused = "no chains of transactions" if way is Way.CHAINS else f"no '{self.scheme}' of transactions"
+            return tuple(replace(s, reason=f"{refused}: {together}") for s in stages)
+        return together
 
-    def _chains(self, alone: Alone) -> tuple[Stage, ...] | str:
-        """Transactions in chains, behind a stage that makes their events of rows; or why that cannot be, in words."""
+    def _together(self, way: Way, natively: Natively) -> tuple[Stage, ...] | str:
+        """Transactions by all workers, behind a stage that makes their events of rows; or why that cannot be."""
         found = transactions_of(self.plan)
         (event, *others) = {id(n.input): n.input for n in found}.values()
         if others:
             return "triggers have events of their own, or those of one are rows of another"
-        reason = next((r for n in found if (r := why_serial(n, alone)) is not None), None)
+        reason = next((r for n in found if (r := why_serial(n, natively)) is not None), None)
         if reason is not None:
             return reason
         if gathered(self.plan, self.waits) or any(s.strict for s in sources_of(self.nodes)):
@@ -109,12 +125,12 @@ class _Choice:
         shown = {id(o.node) for o in self.plan.outputs}
         if boundaries(self.plan) != (event,) or any(id(n) in shown for n in below):
             return "what triggers it is read elsewhere, or has state"
-        told = "transactions wait for those before them that name the same rows, and for no others"
+        told = TOLD[way]
         if below == [event]:
-            return (self._stage("transactions", self.plan, Way.CHAINS, told),)
+            return (self._stage("transactions", self.plan, way, told),)
         cut, _ = crossing(self.plan, (event,))
         rows = self._stage("rows", cut.below, Way.ANY, "the events of transactions are made by any worker", final=False)
-        return (rows, self._stage("transactions", cut.above, Way.CHAINS, told))
+        return (rows, self._stage("transactions", cut.above, way, told))
 
     def _otherwise(self) -> tuple[Stage, ...]:
         """The stages without chains of transactions."""

@@ -231,6 +231,32 @@ def every(steps: Sequence[Step]) -> Iterator[Step]:
                 yield from every(conflict)
 
 
+def turns_of_emits(steps: Sequence[Step], first: int = 0) -> tuple[list[int], int]:
+    """For each step that emits, in the order of `every`, the number of its row among those of an event, counted from
+    `first`, and how many rows there are at most. Of the two sides of a choice one is taken: they share numbers.
+    """
+    found: list[int] = []
+    for step in steps:
+        match step:
+            case Emit():
+                found.append(first)
+                first += 1
+            case Choose(then=then, otherwise=otherwise):
+                one, behind = turns_of_emits(then, first)
+                other, most = turns_of_emits(otherwise, first)
+                found += one + other
+                first = max(behind, most)
+            case Each(steps=inside):
+                turns, first = turns_of_emits(inside, first)
+                found += turns
+            case Insert(conflict=conflict) if conflict is not None:
+                turns, first = turns_of_emits(conflict, first)
+                found += turns
+            case _:
+                pass
+    return found, first
+
+
 def own_expressions(step: Step) -> tuple[Expr, ...]:
     """The expressions of a step, without those of the steps inside it."""
     match step:

@@ -25,12 +25,13 @@ class AssignWindowsRows(RowOperator):
     def _windows(self, time: int) -> Iterator[tuple[int, int]]:
         """The windows that hold a time, by their ends."""
         w = self._window
+        step = w.step_of(time)
+        last = step - (step - w.offset) % w.slide
         if w.kind is WindowKind.CUMULATE:
-            start = time - (time - w.offset_us) % w.size_us
-            for end in range(time - (time - w.offset_us) % w.slide_us + w.slide_us, start + w.size_us + 1, w.slide_us):
-                yield start, end
+            start = step - (step - w.offset) % w.size
+            for end in range(last + w.slide, start + w.size + 1, w.slide):
+                yield w.time_of(start), w.time_of(end)
             return
-        last = time - (time - w.offset_us) % w.slide_us
-        first = last - (w.size_us - 1 - (time - last)) // w.slide_us * w.slide_us
-        for start in range(first, last + 1, w.slide_us):
-            yield start, start + w.size_us
+        first = last - (w.size - 1 - (step - last)) // w.slide * w.slide
+        for start in range(first, last + 1, w.slide):
+            yield w.time_of(start), w.time_of(start + w.size)

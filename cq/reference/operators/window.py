@@ -26,6 +26,13 @@ class WindowRows(RowOperator):
         self._columns = [(n, k.type) for n, k in zip(node.key_names, node.keys, strict=True)]
         self._folds = [fold(call) for call in node.aggregates]
 
+    def _pane_of(self, time_us: int) -> int:
+        """The pane that a time is in, by number."""
+        return (self._window.step_of(time_us) - self._window.offset) // self._window.pane
+
+    def _start_of(self, pane: int) -> int:
+        return self._window.time_of(self._window.offset + pane * self._window.pane)
+
     def _add(self, groups: dict[Row, Group], row: Row) -> None:
         key, arrival = self._key(row), self.clock.arrival()
         group = groups.get(key)
@@ -67,9 +74,8 @@ class GridWindowRows(WindowRows):
     def __init__(self, node: WindowAggregate, clock: Clock) -> None:
         super().__init__(node, clock)
         w = node.window
-        self._column, self._shift = w.time.column, w.time.shift_us - w.offset_us
-        self._pane_us = w.pane_us
-        self._size_panes, self._slide_panes = w.size_us // w.pane_us, w.slide_us // w.pane_us
+        self._column, self._shift = w.time.column, w.time.shift_us
+        self._size_panes, self._slide_panes = w.size // w.pane, w.slide // w.pane
         self._panes: dict[int, dict[Row, Group]] = {}
         self._open: list[int] = []  # a heap: the first pane of each window a row has come to
         self._known: set[int] = set()
@@ -77,7 +83,7 @@ class GridWindowRows(WindowRows):
     def on_row(self, port: int, row: Row) -> None:
         if self.drop_if_late():
             return
-        pane = (row[self._column] + self._shift) // self._pane_us
+        pane = self._pane_of(row[self._column] + self._shift)
         groups = self._panes.get(pane)
         if groups is None:
             if pane % self._slide_panes >= self._size_panes:
@@ -95,7 +101,7 @@ class GridWindowRows(WindowRows):
             first -= self._slide_panes
 
     def _end_of(self, first: int) -> int:
-        return self._window.offset_us + (first + self._size_panes) * self._pane_us
+        return self._start_of(first + self._size_panes)
 
     def next_instant(self) -> int:
         return self._end_of(self._open[0]) + self._lag if self._open else NEVER
@@ -108,7 +114,7 @@ class GridWindowRows(WindowRows):
             end = self._end_of(first)
             for pane in range(first, first + min(self._slide_panes, self._size_panes)):
                 self._panes.pop(pane, None)  # no later window reaches back to it
-            self._emit(end - self._window.size_us, end, groups)
+            self._emit(self._start_of(first), end, groups)
 
 
 class CumulateWindowRows(WindowRows):
@@ -117,8 +123,8 @@ class CumulateWindowRows(WindowRows):
     def __init__(self, node: WindowAggregate, clock: Clock) -> None:
         super().__init__(node, clock)
         w = node.window
-        self._column, self._shift = w.time.column, w.time.shift_us - w.offset_us
-        self._pane_us, self._most = w.slide_us, w.size_us // w.slide_us
+        self._column, self._shift = w.time.column, w.time.shift_us
+        self._most = w.size // w.slide
         self._panes: dict[int, dict[Row, Group]] = {}
         self._open: list[int] = []  # a heap of the ends of windows to which a row has come
         self._known: set[int] = set()
@@ -126,7 +132,7 @@ class CumulateWindowRows(WindowRows):
     def on_row(self, port: int, row: Row) -> None:
         if self.drop_if_late():
             return
-        pane = (row[self._column] + self._shift) // self._pane_us
+        pane = self._pane_of(row[self._column] + self._shift)
         groups = self._panes.get(pane)
         if groups is None:
             groups = self._panes[pane] = {}
@@ -139,14 +145,11 @@ class CumulateWindowRows(WindowRows):
     def _begin(self, pane: int) -> int:
         return pane - pane % self._most
 
-    def _time_of(self, pane: int) -> int:
-        return self._window.offset_us + pane * self._pane_us
-
     def next_instant(self) -> int:
-        return self._time_of(self._open[0]) + self._lag if self._open else NEVER
+        return self._start_of(self._open[0]) + self._lag if self._open else NEVER
 
     def on_instant(self, instant: int) -> None:
-        while self._open and self._time_of(self._open[0]) + self._lag <= instant:
+        while self._open and self._start_of(self._open[0]) + self._lag <= instant:
             end = heapq.heappop(self._open)
             self._known.discard(end)
             begin = self._begin(end - 1)
@@ -154,7 +157,7 @@ class CumulateWindowRows(WindowRows):
             if end == begin + self._most:
                 for pane in range(begin, end):
                     self._panes.pop(pane, None)
-            self._emit(self._time_of(begin), self._time_of(end), groups)
+            self._emit(self._start_of(begin), self._start_of(end), groups)
 
 
 class AttachedWindowRows(WindowRows):

@@ -83,6 +83,9 @@ GENERATORS: tuple[str, ...] = (
 # those that read formats of files, likewise
 READERS: tuple[str, ...] = ("cq.runtime.readers.json_lines",)
 
+# those that write them
+WRITERS: tuple[str, ...] = ("cq.runtime.writers.csv_lines",)
+
 
 def stage_scope(names: Iterable[str] = ()) -> dict[str, Any]:
     """What generated source may name besides what it declares: the ops, exported and inline natives, `range`."""

@@ -20,6 +20,10 @@ from cq.runtime.base.intrinsics import LIBC, RAISES
 from cq.runtime.base.objects import ObjectCode
 
 _OPTIMISE = 3
+# Above so many lines of LLVM assembly little is optimised, because the time of the whole pipeline grows faster than the
+# code: 4 s for 33,000 lines, 13 s for 88,000, 30 s for 133,000; on 165,000 its recursion overflows the stack. Inlining
+# and registers alone take 1 to 2 s. Stages of that size have hundreds of outputs, aggregates or branches.
+LARGE_LINES = 50_000
 
 
 class LinkError(Exception):
@@ -60,14 +64,14 @@ def host() -> Target:
     return Target(llvm.get_host_cpu_name(), cpu_features())
 
 
-@lru_cache(maxsize=2)
-def target_machine(target: Target | None = None) -> Any:
+@lru_cache(maxsize=4)
+def target_machine(target: Target | None = None, effort: int = _OPTIMISE) -> Any:
     """LLVM's machine for a target, this one unless given."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     made = target or host()
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=made.cpu, features=made.features, opt=_OPTIMISE, reloc="pic", codemodel="small"
+        cpu=made.cpu, features=made.features, opt=effort, reloc="pic", codemodel="small"
     )
 
 
@@ -85,7 +89,9 @@ def identity(target: Target | None = None) -> list[str]:
 
 def link(texts: Iterable[str], exports: frozenset[str], target: Target | None = None) -> bytes:
     """One object file of these modules; only `exports` can be called from outside it."""
-    code = bytes(target_machine(target).emit_object(optimised(texts, exports, target)))
+    texts = list(texts)
+    machine = target_machine(target, 0 if _is_large(texts) else _OPTIMISE)
+    code = bytes(machine.emit_object(optimised(texts, exports, target)))
     if raising := [name.removeprefix(RAISES) for name in undefined_symbols(code) if name.startswith(RAISES)]:
         raise LinkError(f"native code cannot raise, but {', '.join(raising)} can")
     return code
@@ -93,6 +99,7 @@ def link(texts: Iterable[str], exports: frozenset[str], target: Target | None = 
 
 def optimised(texts: Iterable[str], exports: frozenset[str], target: Target | None = None) -> Any:
     """One optimised module of these modules."""
+    texts = list(texts)
     machine = target_machine(target)
     module = llvm.parse_assembly("")
     module.name = "cq"
@@ -108,11 +115,26 @@ def optimised(texts: Iterable[str], exports: frozenset[str], target: Target | No
             function.linkage = "internal"
             if function.name.endswith(".body"):
                 function.add_function_attribute("alwaysinline")
+    if _is_large(texts):
+        _optimise_a_little(module, machine)
+        return module
     options = llvm.create_pipeline_tuning_options(speed_level=_OPTIMISE)
     options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = True
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
     return module
+
+
+def _is_large(texts: Iterable[str]) -> bool:
+    return sum(text.count("\n") for text in texts) > LARGE_LINES
+
+
+def _optimise_a_little(module: Any, machine: Any) -> None:
+    """Passes whose time grows as the code does: functions inlined where they must be, variables in registers."""
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0)))
 
 
 _ENGINES: list[Engine] = []  # addresses outlive the objects that asked for them, so the code behind them stays

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cq.runtime.base.interpret import GENERATORS, LIBRARY, READERS
+from cq.runtime.base.interpret import GENERATORS, LIBRARY, READERS, WRITERS
 from cq.runtime.base.kernel import compile_modules
 from cq.runtime.base.link import portable
 from cq.runtime.base.modules import shipped_name
 
-GROUPS = (LIBRARY, GENERATORS, READERS)
+GROUPS = (LIBRARY, GENERATORS, READERS, WRITERS)
 
 
 def ship(directory: Path, groups: Sequence[Sequence[str]] = GROUPS) -> int:

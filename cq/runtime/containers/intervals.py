@@ -81,6 +81,7 @@ INTERVALS_COUNT = _intervals.word()  # of these; 0: no instant is under way
 INTERVALS_CURSOR = _intervals.word()  # the first that is still to be emitted
 INTERVALS_CAPACITY = _intervals.word()
 INTERVALS_LATER = _intervals.word()  # of `intervals_touched`: the second interval that the row touches, or 0
+INTERVALS_KEPT = _intervals.word()  # rows ever kept in them (interval_rows.py)
 INTERVALS_WORDS = _intervals.size()
 
 _due = Struct("DUE")
@@ -394,7 +395,8 @@ def intervals_held_bytes(intervals: int) -> int:
     return INTERVALS_WORDS * 8 + due + tables + heap_held_bytes(ld_i64(intervals, INTERVALS_HEAP))
 
 
-def _arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
+def intervals_arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
+    """`Container.arguments`."""
     (shape,) = slot.shapes
     return (shape.entry_words, string_bits(shape), arrival_bits(shape), shape.key_words, *slot.parameters)
 
@@ -402,7 +404,7 @@ def _arguments(slot: Slot, _place: Place) -> tuple[int, ...]:
 register(
     Container(
         "intervals",
-        _arguments,
+        intervals_arguments,
         new=intervals_new,
         drop=intervals_drop,
         saved_words=intervals_saved_words,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import struct
 
+from cq.lang.calendar import months_of_time, time_of_months
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import alloc, copy, floormod, ld_i64, move, release, st_i64, zalloc
 from cq.runtime.containers.births import table_sort_births
@@ -39,10 +40,12 @@ PANES_COUNT = _panes.word()
 PANES_CAPACITY = _panes.word()
 PANES_LIST = _panes.word()  # -> addresses of the open records, ascending
 PANES_FREE = _panes.word()  # -> recycled records, linked by their first word
-PANES_PANE_US = _panes.word()
-PANES_OFFSET_US = _panes.word()
-PANES_SIZE_US = _panes.word()  # 0: attached windows
-PANES_SLIDE_US = _panes.word()
+PANES_PANE = _panes.word()  # in steps: microseconds, or months
+PANES_OFFSET = _panes.word()
+PANES_SIZE = _panes.word()  # 0: attached windows
+PANES_SLIDE = _panes.word()
+PANES_MONTHS = _panes.word()  # 1: steps are months of the calendar
+PANES_SHIFT_US = _panes.word()  # how much later than its step a pane begins
 PANES_TABLES = _panes.word()  # tables of a record
 PANES_SHAPES = _panes.word()  # -> SHAPE_WORDS of each table
 PANES_CURSOR = _panes.word()  # next group of the window that is closing; -1 when none is
@@ -65,8 +68,10 @@ FIRST_PANES = 8
 name_words(globals())
 
 
-@native("i64(i64, i64, i64, i64, i64, i64)", export=True)
-def panes_new(pane_us: int, offset_us: int, size_us: int, slide_us: int, tables: int, shapes: int) -> int:
+@native("i64(i64, i64, i64, i64, i64, i64, i64, i64)", export=True)
+def panes_new(
+    pane: int, offset: int, size: int, slide: int, months: int, shift_us: int, tables: int, shapes: int
+) -> int:
     """No open panes; 0 without memory. shapes: -> SHAPE_WORDS a table, copied."""
     panes = zalloc(PANES_WORDS * 8)
     if panes == 0:
@@ -85,10 +90,12 @@ def panes_new(pane_us: int, offset_us: int, size_us: int, slide_us: int, tables:
     st_i64(panes, PANES_SHAPES, kept)
     st_i64(panes, PANES_CAPACITY, FIRST_PANES)
     st_i64(panes, PANES_NEXT_END, NEVER)
-    st_i64(panes, PANES_PANE_US, pane_us)
-    st_i64(panes, PANES_OFFSET_US, offset_us)
-    st_i64(panes, PANES_SIZE_US, size_us)
-    st_i64(panes, PANES_SLIDE_US, slide_us)
+    st_i64(panes, PANES_PANE, pane)
+    st_i64(panes, PANES_OFFSET, offset)
+    st_i64(panes, PANES_SIZE, size)
+    st_i64(panes, PANES_SLIDE, slide)
+    st_i64(panes, PANES_MONTHS, months)
+    st_i64(panes, PANES_SHIFT_US, shift_us)
     st_i64(panes, PANES_TABLES, tables)
     st_i64(panes, PANES_CURSOR, -1)
     return panes
@@ -123,11 +130,37 @@ def _record_drop(record: int, tables: int) -> None:
 
 
 @native("i64(i64, i64)")
+def _step_of(panes: int, time_us: int) -> int:
+    """The step of a time."""
+    at = time_us - ld_i64(panes, PANES_SHIFT_US)
+    return months_of_time(at) if ld_i64(panes, PANES_MONTHS) == 1 else at
+
+
+@native("i64(i64, i64)")
+def _time_of(panes: int, step: int) -> int:
+    """When a step begins."""
+    at = time_of_months(step) if ld_i64(panes, PANES_MONTHS) == 1 else step
+    return at + ld_i64(panes, PANES_SHIFT_US)
+
+
+@native("i64(i64, i64, i64)")
+def _later(panes: int, time_us: int, steps: int) -> int:
+    """The time so many steps after one at which a step begins."""
+    return _time_of(panes, _step_of(panes, time_us) + steps)
+
+
+@native("i64(i64, i64)")
+def _first_end(panes: int, start: int) -> int:
+    """The step of the earliest end of a window that lies after the step `start`."""
+    slide = ld_i64(panes, PANES_SLIDE)
+    past = floormod(start - ld_i64(panes, PANES_OFFSET) - ld_i64(panes, PANES_SIZE), slide)
+    return start + slide - past
+
+
+@native("i64(i64, i64)")
 def first_end(panes: int, start_us: int) -> int:
-    """The earliest end of a window that lies after `start_us`."""
-    slide = ld_i64(panes, PANES_SLIDE_US)
-    past = floormod(start_us - ld_i64(panes, PANES_OFFSET_US) - ld_i64(panes, PANES_SIZE_US), slide)
-    return start_us + slide - past
+    """The earliest end of a window that lies after `start_us`, at which a pane begins."""
+    return _time_of(panes, _first_end(panes, _step_of(panes, start_us)))
 
 
 @native("i64(i64, i64)", export=True)
@@ -136,18 +169,21 @@ def panes_find(panes: int, time_us: int) -> int:
 
     0 without memory; -1 when no window covers the time (a slide longer than the size): then nothing is current.
     """
-    pane = ld_i64(panes, PANES_PANE_US)
-    start = time_us - floormod(time_us - ld_i64(panes, PANES_OFFSET_US), pane)
-    end = first_end(panes, start)
-    if end - ld_i64(panes, PANES_SIZE_US) > start:
+    pane = ld_i64(panes, PANES_PANE)
+    step = _step_of(panes, time_us)
+    step -= floormod(step - ld_i64(panes, PANES_OFFSET), pane)
+    last = _first_end(panes, step)
+    if last - ld_i64(panes, PANES_SIZE) > step:
         st_i64(panes, PANES_LO, 0)
         st_i64(panes, PANES_HI, 0)
         return -1
+    start = _time_of(panes, step)
+    end = _time_of(panes, last)
     record = panes_record(panes, start, 0)
     if record == 0:
         return 0
     st_i64(panes, PANES_LO, start)
-    st_i64(panes, PANES_HI, start + pane)
+    st_i64(panes, PANES_HI, _time_of(panes, step + pane))
     st_i64(panes, PANES_RECORD, record)
     if end < ld_i64(panes, PANES_NEXT_END):
         st_i64(panes, PANES_NEXT_END, end)
@@ -260,7 +296,7 @@ def panes_hand_over(panes: int, target: int, part: int, watermark: int) -> int:
     while ld_i64(panes, PANES_COUNT) > 0:
         record = ld_i64(ld_i64(panes, PANES_LIST), 0)
         start = ld_i64(record, PANE_FIRST)
-        if start + ld_i64(panes, PANES_PANE_US) > watermark:
+        if _later(panes, start, ld_i64(panes, PANES_PANE)) > watermark:
             break
         if _room(target) == 0:
             return -1
@@ -341,15 +377,16 @@ def panes_scratch(panes: int) -> int:
 def panes_closed(panes: int) -> int:
     """The window that ends at PANES_NEXT_END has been emitted: recycle the panes no later window needs, move on."""
     end = ld_i64(panes, PANES_NEXT_END)
-    size = ld_i64(panes, PANES_SIZE_US)
-    slide = ld_i64(panes, PANES_SLIDE_US)
+    size = ld_i64(panes, PANES_SIZE)
+    slide = ld_i64(panes, PANES_SLIDE)
     items = ld_i64(panes, PANES_LIST)
     count = ld_i64(panes, PANES_COUNT)
     gone = 0
     if size == 0:
         gone = 1
     else:
-        while gone < count and ld_i64(ld_i64(items, gone), PANE_FIRST) < end + slide - size:
+        kept = _later(panes, end, slide - size)
+        while gone < count and ld_i64(ld_i64(items, gone), PANE_FIRST) < kept:
             gone += 1
     for n in range(gone):
         _recycle(panes, ld_i64(items, n))
@@ -363,7 +400,7 @@ def panes_closed(panes: int) -> int:
             next_end = first
         else:
             next_end = first_end(panes, first)
-            next_end = max(next_end, end + slide)
+            next_end = max(next_end, _later(panes, end, slide))
     st_i64(panes, PANES_NEXT_END, next_end)
     st_i64(panes, PANES_CURSOR, -1)
     return 0
@@ -372,7 +409,7 @@ def panes_closed(panes: int) -> int:
 @native("i64(i64)", export=True)
 def panes_grows(panes: int) -> int:
     """The window that ends at PANES_NEXT_END has been emitted, and the next one has its panes too: move on."""
-    st_i64(panes, PANES_NEXT_END, ld_i64(panes, PANES_NEXT_END) + ld_i64(panes, PANES_SLIDE_US))
+    st_i64(panes, PANES_NEXT_END, _later(panes, ld_i64(panes, PANES_NEXT_END), ld_i64(panes, PANES_SLIDE)))
     st_i64(panes, PANES_CURSOR, -1)
     return 0
 

@@ -144,7 +144,7 @@ def _build_admission(plant: Plant, batch_rows: int) -> None:
         (m.ADMISSION_MINIMUM, BEFORE_ALL),
         (m.ADMISSION_BOUNDARY, BEFORE_ALL + 1 if job.grids else NEVER),
         (m.ADMISSION_GRIDS, len(job.grids)),
-        (m.ADMISSION_GRID_TABLE, host.place(words(w for g in job.grids for w in (g.period_us, g.offset_us)))),
+        (m.ADMISSION_GRID_TABLE, host.place(words(w for grid in job.grids for w in m.grid_words(grid)))),
         (m.ADMISSION_MARKED, int(job.watermarks)),
         (m.ADMISSION_TICKETS, idle),
         (m.ADMISSION_BATCH_ROWS, batch_rows),

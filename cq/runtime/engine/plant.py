@@ -9,7 +9,7 @@ from cq.records import dataclass, field
 from cq.runtime.containers.state import made, new_state, words
 from cq.runtime.engine import stage as s
 from cq.runtime.flow import parcel as p
-from cq.runtime.layout.abi import NEVER, STATE_INSTANT
+from cq.runtime.layout.abi import NEVER, SPARE_ROWS, STATE_INSTANT
 from cq.runtime.layout.job import Job, PortSpec, Stage
 
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
@@ -82,7 +82,9 @@ class Carried(NamedTuple):
 def new_depot(host: Host, port: PortSpec, limit: int, capacity: int, carried: Carried) -> int:
     """Parcels of a port. capacity: for stages that make no more rows than they take; beyond it they grow."""
     specs = words(w for c in port.columns for w in (int(c.storage), int(c.nullable)))
-    depot = made(host.function("depot_new")(len(port.columns), host.place(specs), limit, capacity + 64), port.name)
+    depot = made(
+        host.function("depot_new")(len(port.columns), host.place(specs), limit, capacity + SPARE_ROWS), port.name
+    )
     flags = (p.DEPOT_SEGMENTED, p.DEPOT_POSITIONED, p.DEPOT_MARKED, p.DEPOT_CAUSED)
     for word, flag in zip(flags, carried, strict=True):
         host.set_word(depot, word, int(flag))

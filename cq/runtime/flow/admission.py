@@ -22,6 +22,7 @@ Source    Viper/ScaleGate: the merge is done in the channel by the threads that 
 
 from __future__ import annotations
 
+from cq.lang.calendar import months_of_time, time_of_months
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import (
     add_ovf,
@@ -84,6 +85,7 @@ from cq.runtime.layout.abi import (
     SEGMENT_WATERMARK,
     SEGMENT_WORDS,
 )
+from cq.runtime.layout.job import Grid
 from cq.runtime.layout.words import Struct
 from cq.runtime.queues.pool import pool_put, pool_take
 from cq.runtime.queues.ring import ring_has_room, ring_pop, ring_push
@@ -97,7 +99,7 @@ ADMISSION_SERIAL = _admission.word()  # of the next row
 ADMISSION_MINIMUM = _admission.word()  # watermark over all sources
 ADMISSION_BOUNDARY = _admission.word()  # the next closing time above MINIMUM; NEVER when there is none
 ADMISSION_GRIDS = _admission.word()
-ADMISSION_GRID_TABLE = _admission.word()  # -> (period_us, offset_us)
+ADMISSION_GRID_TABLE = _admission.word()  # -> GRID_WORDS of each
 ADMISSION_MARKED = _admission.word()  # 1: tickets carry the watermarks of their rows
 ADMISSION_TICKETS = _admission.word()  # pool of tickets free for use
 ADMISSION_BATCH_ROWS = _admission.word()
@@ -108,6 +110,13 @@ ADMISSION_ENDED = _admission.word()  # 1: the END is sent
 ADMISSION_LATE_ROWS = _admission.word()
 ADMISSION_LOANS = _admission.word()  # taken out of the sources' rings: each made room for another
 ADMISSION_WORDS = _admission.size()
+
+_grid = Struct("GRID")
+GRID_PERIOD = _grid.word()  # in microseconds, or in months
+GRID_OFFSET = _grid.word()
+GRID_MONTHS = _grid.word()  # 1: months of the calendar
+GRID_SHIFT = _grid.word()  # how many microseconds after the beginning of its month a time of the grid is
+GRID_WORDS = _grid.size()
 
 _source = Struct("SOURCE")
 SOURCE_RING = _source.word()
@@ -182,19 +191,32 @@ def watermark_at(maximum: int, delay: int) -> int:
     return BEFORE_ALL + 1 if sub_ovf(maximum, delay) else max_i64(wsub(maximum, delay), BEFORE_ALL + 1)
 
 
+def grid_words(grid: Grid) -> tuple[int, int, int, int]:
+    """A grid as GRID_WORDS."""
+    return grid.period, grid.offset, int(grid.by_calendar), grid.shift_us
+
+
 @native("i64(i64, i64)")
 def next_boundary(admission: int, instant: int) -> int:
     """The first closing time after `instant`; NEVER when no grid has one."""
     found = NEVER
     for grid in range(ld_i64(admission, ADMISSION_GRIDS)):
-        period = ld_i64(ld_i64(admission, ADMISSION_GRID_TABLE), grid * 2)
-        offset = ld_i64(ld_i64(admission, ADMISSION_GRID_TABLE), grid * 2 + 1)
+        entry = ld_i64(admission, ADMISSION_GRID_TABLE) + grid * GRID_WORDS * 8
+        period = ld_i64(entry, GRID_PERIOD)
+        offset = ld_i64(entry, GRID_OFFSET)
         if instant == BEFORE_ALL:
             return BEFORE_ALL + 1
-        past = floormod(wsub(floormod(instant, period), floormod(offset, period)), period)
-        step = period - past
-        if not add_ovf(instant, step):
-            found = min_i64(found, wadd(instant, step))
+        if ld_i64(entry, GRID_MONTHS) == 1:
+            shift = ld_i64(entry, GRID_SHIFT)
+            month = months_of_time(wsub(instant, shift))
+            boundary = wadd(time_of_months(month + period - floormod(month - offset, period)), shift)
+            if boundary > instant:  # else it is beyond 64 bits
+                found = min_i64(found, boundary)
+        else:
+            past = floormod(wsub(floormod(instant, period), floormod(offset, period)), period)
+            step = period - past
+            if not add_ovf(instant, step):
+                found = min_i64(found, wadd(instant, step))
     return found
 
 

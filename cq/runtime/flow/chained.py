@@ -6,53 +6,153 @@ access is among them. Accesses of one row are in one share, so that linking need
 
 Roles     one worker at a time has a share.
 Shared    lists: written by the share that collects, read by the one they are for, in a later phase.
-I1        an access is linked to the last one of an earlier transaction that names its row.
+          ACCESS_DONE: stored behind the row, loaded before it.
+I1        an access is linked to the one of the last earlier transaction that names its row.
                                                             tests: test_transactions_in_chains_give_the_rows_of_one_loop
-I2        ACCESS_LATEST is 1 for one access of every row that the ticket names.
+I2        of the accesses of a transaction to one row the first is linked, the others are REPEATED.
+                                                            tests: test_a_row_that_a_transaction_names_twice_is_one_row
+I3        of the accesses to a row one is LATEST, whatever transaction it is of.
                                                             tests: test_transactions_in_chains_give_the_rows_of_one_loop
+I4        an entry of a table is written by the one that has its row LATEST, when all that read it are done.
+                                                            tests: test_every_schedule_of_chains_*
 Source    Zhang et al., TStream (ICDE 2020): operations of a punctuation in chains by key; lists instead of skip lists.
 """
 
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import fill, ld_i64, release, shr_u, st_i64, wmul, zalloc
+from cq.runtime.base.ops import (
+    alloc,
+    at_load_acq,
+    at_store_rel,
+    fill,
+    ld_i64,
+    max_i64,
+    release,
+    shr_u,
+    st_i64,
+    wmul,
+    zalloc,
+)
 from cq.runtime.containers.strings import HASH_FACTOR
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout.chains import (
     ACCESS_BEFORE,
+    ACCESS_DONE,
+    ACCESS_ENTRY,
     ACCESS_IMAGE,
-    ACCESS_LATEST,
-    ACCESS_NEXT,
     ACCESS_PLACE,
+    ACCESS_SAME,
+    ACCESS_STATE,
     ACCESS_TRANSACTION,
+    CHANGED,
+    FOUND,
+    LATEST,
     LIST_ACCESSES,
     LIST_COUNT,
     LIST_LAST_ACCESS,
     LIST_LAST_TRANSACTION,
     LIST_TRANSACTIONS,
     LIST_WORDS,
+    NO_ROW,
     PLACE_KEY_MASK,
     PLACE_KEY_SHIFT,
+    PLACE_WORDS_MASK,
+    PLACE_WORDS_SHIFT,
+    REPEATED,
+    SHARE_BLOCK,
     SHARE_CURSOR,
     SHARE_LISTS,
     SHARE_MASK,
+    SHARE_ROOM,
+    SHARE_ROOM_END,
     SHARE_SIZE,
     SHARE_SLOTS,
     SHARE_WORDS,
+    TRANSACTION_ACCESSES,
+    TRANSACTION_COUNT,
+    TRANSACTION_LEFT,
     TRANSACTION_NEXT,
+    TRANSACTION_ROW,
+    TURNED,
 )
 
+FIRST_ROOM_BYTES = 65536
+LINE_BYTES = 64
+BLOCK_OLDER, BLOCK_BYTES = 0, 1  # words of a block of room
 
-@native("i64(i64, i64)", inline=True)
-def list_for(share: int, hash32: int) -> int:
-    """What the share has collected for the one that a hash belongs to. Tables take slots from the top bits."""
-    return ld_i64(share, SHARE_LISTS) + (hash32 & ld_i64(share, SHARE_MASK)) * LIST_WORDS * 8
+# -- collecting ------------------------------------------------------------------------------------------------------
 
 
-@native("void(i64, i64)", inline=True)
-def list_transaction(found: int, transaction: int) -> None:
-    """The transaction is the last of the list."""
+@native("i64(i64, i64)", export=True)
+def share_room(share: int, size: int) -> int:
+    """Room for so many bytes of accesses, which are in use when SHARE_ROOM is behind them; 0 without memory."""
+    at = ld_i64(share, SHARE_ROOM)
+    if at != 0 and at + size <= ld_i64(share, SHARE_ROOM_END):
+        return at
+    block = ld_i64(share, SHARE_BLOCK)
+    size = max_i64(size, FIRST_ROOM_BYTES)
+    if block != 0:
+        size = max_i64(size, 2 * ld_i64(block, BLOCK_BYTES))
+    fresh = alloc(size + 2 * LINE_BYTES)
+    if fresh == 0:
+        return 0
+    st_i64(fresh, BLOCK_OLDER, block)
+    st_i64(fresh, BLOCK_BYTES, size)
+    st_i64(share, SHARE_BLOCK, fresh)
+    _room_is(share, fresh)
+    return ld_i64(share, SHARE_ROOM)
+
+
+@native("void(i64, i64)")
+def _room_is(share: int, block: int) -> None:
+    """All of the block is room."""
+    first = (block + 2 * LINE_BYTES) & -LINE_BYTES
+    st_i64(share, SHARE_ROOM, first)
+    st_i64(share, SHARE_ROOM_END, block + 2 * LINE_BYTES + ld_i64(block, BLOCK_BYTES))
+
+
+@native("void(i64)")
+def share_empty(share: int) -> None:
+    """The accesses of the last ticket are gone; of the memory for them the largest block is kept."""
+    block = ld_i64(share, SHARE_BLOCK)
+    if block != 0:
+        _release_from(ld_i64(block, BLOCK_OLDER))
+        st_i64(block, BLOCK_OLDER, 0)
+        _room_is(share, block)
+
+
+@native("void(i64)")
+def share_release(share: int) -> None:
+    """What the share has allocated is free."""
+    _release_from(ld_i64(share, SHARE_BLOCK))
+    release(ld_i64(share, SHARE_SLOTS))
+
+
+@native("void(i64)")
+def _release_from(block: int) -> None:
+    while block != 0:
+        older = ld_i64(block, BLOCK_OLDER)
+        release(block)
+        block = older
+
+
+@native("void(i64, i64, i64)", inline=True)
+def list_transaction(share: int, transaction: int, size: int) -> None:
+    """The transaction and its accesses, which take so many bytes each, are in the lists of those they belong to.
+
+    It belongs to the share of the first row it names, so that those of one row are mostly evaluated by one worker.
+    """
+    access = ld_i64(transaction, TRANSACTION_ACCESSES)
+    count = ld_i64(transaction, TRANSACTION_COUNT)
+    mine = ld_i64(transaction, TRANSACTION_ROW)
+    if count > 0:
+        mine = ld_i64(access, ACCESS_PLACE)
+    for _ in range(count):
+        if ld_i64(access, ACCESS_PLACE) != NO_ROW:
+            _list_access(_list_for(share, ld_i64(access, ACCESS_PLACE)), access)
+        access += size
+    found = _list_for(share, mine)
     st_i64(transaction, TRANSACTION_NEXT, 0)
     last = ld_i64(found, LIST_LAST_TRANSACTION)
     if last == 0:
@@ -62,17 +162,25 @@ def list_transaction(found: int, transaction: int) -> None:
     st_i64(found, LIST_LAST_TRANSACTION, transaction)
 
 
+@native("i64(i64, i64)", inline=True)
+def _list_for(share: int, place: int) -> int:
+    """What the share has collected for the one that a hash belongs to. Tables take slots from the top bits."""
+    return ld_i64(share, SHARE_LISTS) + (place & ld_i64(share, SHARE_MASK)) * LIST_WORDS * 8
+
+
 @native("void(i64, i64)", inline=True)
-def list_access(found: int, access: int) -> None:
+def _list_access(found: int, access: int) -> None:
     """The access is the last of the list."""
-    st_i64(access, ACCESS_NEXT, 0)
     last = ld_i64(found, LIST_LAST_ACCESS)
     if last == 0:
         st_i64(found, LIST_ACCESSES, access)
     else:
-        st_i64(last, ACCESS_NEXT, access)
+        st_i64(last, ACCESS_BEFORE, access)
     st_i64(found, LIST_LAST_ACCESS, access)
     st_i64(found, LIST_COUNT, ld_i64(found, LIST_COUNT) + 1)
+
+
+# -- linking ---------------------------------------------------------------------------------------------------------
 
 
 @native("i64(i64, i64, i64)")
@@ -97,8 +205,9 @@ def share_link(shares: int, count: int, number: int) -> int:
             last = ld_i64(found, LIST_LAST_TRANSACTION)
         access = ld_i64(found, LIST_ACCESSES)
         while access != 0:
-            link_access(ld_i64(share, SHARE_SLOTS), bits, access)
-            access = ld_i64(access, ACCESS_NEXT)
+            following = ld_i64(access, ACCESS_BEFORE)
+            _link_access(ld_i64(share, SHARE_SLOTS), bits, access)
+            access = following
     st_i64(share, SHARE_CURSOR, first)
     return 1
 
@@ -128,11 +237,8 @@ def _clear_slots(share: int, accesses: int) -> int:
 
 
 @native("void(i64, i64, i64)", inline=True)
-def link_access(slots: int, bits: int, access: int) -> None:
-    """The access is behind the one that had the row last, and has it now.
-
-    Two of one transaction that name one row are both behind what is before the first.
-    """
+def _link_access(slots: int, bits: int, access: int) -> None:
+    """The access is behind the one that had the row last, and has it now; or both are of one transaction."""
     place = ld_i64(access, ACCESS_PLACE)
     mask = (1 << bits) - 1
     slot = shr_u(wmul(place, HASH_FACTOR), 64 - bits)
@@ -140,14 +246,16 @@ def link_access(slots: int, bits: int, access: int) -> None:
     while last != 0 and same_row(last, access, place) == 0:
         slot = (slot + 1) & mask
         last = ld_i64(slots, slot)
-    before = last
-    if last != 0:
-        st_i64(last, ACCESS_LATEST, 0)
-        if ld_i64(last, ACCESS_TRANSACTION) == ld_i64(access, ACCESS_TRANSACTION):
-            before = ld_i64(last, ACCESS_BEFORE)
-    st_i64(access, ACCESS_BEFORE, before)
-    st_i64(access, ACCESS_LATEST, 1)
-    st_i64(slots, slot, access)
+    if last != 0 and ld_i64(last, ACCESS_TRANSACTION) == ld_i64(access, ACCESS_TRANSACTION):
+        st_i64(access, ACCESS_STATE, REPEATED)
+        st_i64(access, ACCESS_SAME, last)
+        st_i64(access, ACCESS_BEFORE, 0)
+    else:
+        if last != 0:
+            st_i64(last, ACCESS_STATE, 0)
+        st_i64(access, ACCESS_STATE, LATEST)
+        st_i64(access, ACCESS_BEFORE, last)
+        st_i64(slots, slot, access)
 
 
 @native("i64(i64, i64, i64)", inline=True)
@@ -162,7 +270,89 @@ def same_row(one: int, other: int, place: int) -> int:
     return 1
 
 
+# -- evaluating ------------------------------------------------------------------------------------------------------
+
+
 @native("i64(i64, i64)", inline=True)
-def access_same(one: int, other: int) -> int:
-    """1 when two accesses that name rows name the same one."""
-    return same_row(one, other, ld_i64(other, ACCESS_PLACE))
+def transaction_ready(transaction: int, size: int) -> int:
+    """1 when all that is before it on its rows is done. size: bytes of an access."""
+    access = ld_i64(transaction, TRANSACTION_ACCESSES)
+    for _ in range(ld_i64(transaction, TRANSACTION_COUNT)):
+        before = ld_i64(access, ACCESS_BEFORE)
+        if before != 0 and at_load_acq(before + ACCESS_DONE * 8) == 0:
+            return 0
+        access += size
+    return 1
+
+
+@native("i64(i64, i64)", inline=True)
+def transactions_behind(transaction: int, turns: int) -> int:
+    """The transaction that comes so many turns later in its share, or 0."""
+    for _ in range(turns):
+        if transaction != 0:
+            transaction = ld_i64(transaction, TRANSACTION_NEXT)
+    return transaction
+
+
+@native("i64(i64)", inline=True)
+def access_of_row(access: int) -> int:
+    """The access that has what all those of its transaction to one row share."""
+    if ld_i64(access, ACCESS_STATE) & REPEATED != 0:
+        return ld_i64(access, ACCESS_SAME)
+    return access
+
+
+@native("void(i64, i64, i64, i64)", inline=True)
+def _copy_words(to: int, source: int, word: int, end: int) -> None:
+    """Words of one entry are in another one. Most rows have one or two: a loop over so few takes longer to begin."""
+    if word < end:
+        st_i64(to, word, ld_i64(source, word))
+    if word + 1 < end:
+        st_i64(to, word + 1, ld_i64(source, word + 1))
+    for rest in range(word + 2, end):
+        st_i64(to, rest, ld_i64(source, rest))
+
+
+@native("void(i64, i64)", inline=True)
+def copy_row(source: int, access: int) -> None:
+    """What is no key in an entry is in that of the access."""
+    place = ld_i64(access, ACCESS_PLACE)
+    _copy_words(access + ACCESS_IMAGE * 8, source, _first_word(place), _words_of_entry(place))
+
+
+@native("i64(i64)", inline=True)
+def _first_word(place: int) -> int:
+    """Where in an entry what is no key begins."""
+    return ENTRY_FIRST + ((place >> PLACE_KEY_SHIFT) & PLACE_KEY_MASK)
+
+
+@native("i64(i64)", inline=True)
+def _words_of_entry(place: int) -> int:
+    return (place >> PLACE_WORDS_SHIFT) & PLACE_WORDS_MASK
+
+
+@native("void(i64, i64)", inline=True)
+def write_row(access: int, entry: int) -> None:
+    """The entry has what is no key in that of the access."""
+    place = ld_i64(access, ACCESS_PLACE)
+    _copy_words(entry, access + ACCESS_IMAGE * 8, _first_word(place), _words_of_entry(place))
+
+
+@native("void(i64, i64)", inline=True)
+def transaction_settled(transaction: int, size: int) -> None:
+    """Those behind it on its rows may go on. Rows that no later one names are in their tables, but those that came or
+    went in this ticket: these are left to the kernel, which makes and deletes entries. size: bytes of an access.
+    """
+    left = 0
+    access = ld_i64(transaction, TRANSACTION_ACCESSES)
+    for _ in range(ld_i64(transaction, TRANSACTION_COUNT)):
+        state = ld_i64(access, ACCESS_STATE)
+        left |= state & TURNED
+        if state & (LATEST | FOUND | CHANGED) == LATEST | FOUND | CHANGED:
+            if ld_i64(access, ACCESS_ENTRY) != 0:
+                write_row(access, ld_i64(access, ACCESS_ENTRY))
+            else:
+                left = 1
+        at_store_rel(access + ACCESS_DONE * 8, 1)
+        access += size
+    st_i64(transaction, TRANSACTION_LEFT, left)

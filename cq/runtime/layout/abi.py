@@ -100,6 +100,8 @@ STORAGE_BYTES = {
 
 ORDINAL_BITS = 24  # of a number that tells apart rows of one serial: a record of 16 MiB makes fewer
 
+SPARE_ROWS = 64  # an empty port has room for so many beyond its limit: what one row of an input may put there unasked
+
 # -- output port: a batch under construction -------------------------------------------------------------------------
 _port = Struct("PORT")
 PORT_ROWS = _port.word()  # rows emitted so far

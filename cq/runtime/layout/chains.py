@@ -1,8 +1,9 @@
-"""The words of transactions in chains: those of a ticket, the rows they name, and the shares that workers take.
+"""The words of transactions that run together: those of a ticket, the rows they name, the shares that workers take.
 
-For each event of a ticket there is a block of memory: for each program a transaction, behind it what it emits, and for
-each row that it names an access. Generated code fills them (cq/codegen/operators/chains.py); the order of their phases
-is in cq/runtime/engine/ways/chains.py.
+For each event of a ticket there is a block of memory: for each program a transaction, behind it what it emits and where
+the rows are that it names. These are accesses, one behind the other in the memory of the share that collects the event:
+as many as the event names, all of one size. Generated code fills them (cq/codegen/collecting.py); the order of
+the phases is in cq/runtime/engine/ways/chains.py.
 """
 
 from __future__ import annotations
@@ -14,26 +15,39 @@ TRANSACTION_NEXT = _transaction.word()  # -> the next one of its share, or 0
 TRANSACTION_ROW = _transaction.word()  # of the batch
 TRANSACTION_PROGRAM = _transaction.word()
 TRANSACTION_OUTCOME = _transaction.word()  # UNFIRED, or what the program has come to
-TRANSACTION_VALUES = _transaction.rest()  # the reason of a rejection, or what it emits
+TRANSACTION_ACCESSES = _transaction.word()  # -> the first
+TRANSACTION_COUNT = _transaction.word()  # of the accesses
+TRANSACTION_LEFT = _transaction.word()  # not 0: rows of it are left for the kernel to write
+TRANSACTION_VALUES = _transaction.rest()  # the reason of a rejection, or what it emits; then where its accesses are
 
 UNFIRED = -1  # the event is none of the program's: nothing else of the transaction is set
 
 _access = Struct("ACCESS")
-ACCESS_NEXT = _access.word()  # -> the next one of its share, or 0
-ACCESS_PLACE = _access.word()  # table, words of the key, hash of the key; NO_ROW where a part of the key is NULL
-ACCESS_TRANSACTION = _access.word()
-ACCESS_BEFORE = _access.word()  # -> the access of an earlier transaction that has the row before; 0: the table has
+# until accesses are linked -> the next one of its share; then -> the access of an earlier transaction that has the row
+# before, 0: the table has
+ACCESS_BEFORE = _access.word()
 ACCESS_DONE = _access.word()  # 1: what follows is how the transaction has left the row
-ACCESS_LATEST = _access.word()  # 1: no later transaction of the ticket names the row
-ACCESS_STATE = _access.word()  # FOUND, CHANGED, TURNED
-ACCESS_ENTRY = _access.word()  # -> where the row was in the table before the ticket, or 0
+ACCESS_TRANSACTION = _access.word()
+ACCESS_STATE = _access.word()  # the bits below
+ACCESS_ENTRY = _access.word()  # -> where the row is in the table, 0: nowhere, or it came or went in this ticket
 ACCESS_IMAGE = _access.rest()  # the words of an entry
 
+ACCESS_SAME = ACCESS_ENTRY  # of a REPEATED one: -> the first access of the transaction to its row
+ACCESS_PLACE = ACCESS_IMAGE  # in the place of a tag: see below; NO_ROW where a part of the key is NULL
+
 NO_ROW = -1
-FOUND, CHANGED, TURNED = 1, 2, 4  # there is a row; it is another than the table's; this transaction made or deleted it
-PLACE_KEY_SHIFT = 32
-PLACE_TABLE_SHIFT = 40
+# there is a row; it is another than the table's; this transaction made or deleted it; no later one of the ticket names
+# it; an access before it of the same transaction names it, and has all the rest
+FOUND, CHANGED, TURNED, LATEST, REPEATED = 1, 2, 4, 8, 16
+
+# a place: the hash of the key, then these. Two accesses of one row have the same
+PLACE_HASH_MASK = 4294967295
+PLACE_WORDS_SHIFT = 32  # words of an entry
+PLACE_WORDS_MASK = 4095
+PLACE_KEY_SHIFT = 44  # words of the key
 PLACE_KEY_MASK = 255
+PLACE_TABLE_SHIFT = 52
+MOST_TABLES = 2047  # of a stage
 
 _chains = Struct("CHAINS")
 CHAINS_PHASE = _chains.line()  # counts phases: see `phase_of`
@@ -44,11 +58,13 @@ CHAINS_BATCH = _chains.word()
 CHAINS_EVENTS = _chains.word()  # -> blocks of memory, one an event
 CHAINS_CAPACITY = _chains.word()  # how many
 CHAINS_STRIDE = _chains.word()  # bytes of each
+CHAINS_STATE_WORDS = _chains.word()  # of the stage's state
 CHAINS_EVENTS_WORD = _chains.word()  # of the state, for the kernel: where the blocks are
 CHAINS_BEGIN = _chains.word()  # -> generated functions
 CHAINS_COLLECT = _chains.word()
 CHAINS_EVALUATE = _chains.word()
 CHAINS_COUNT = _chains.word()  # shares: a power of two
+CHAINS_ORDER = _chains.word()  # 0, or -> how transactions take their place (cq/runtime/layout/requests.py)
 CHAINS_SHARES = _chains.rest()  # SHARE_WORDS each
 
 _share = Struct("SHARE")
@@ -61,6 +77,17 @@ SHARE_MASK = _share.word()  # CHAINS_COUNT - 1
 SHARE_LISTS = _share.word()  # -> for each share, what is for it: LIST_WORDS each
 SHARE_SLOTS = _share.word()  # -> accesses by place, the latest of each row
 SHARE_SIZE = _share.word()  # slots there is memory for
+SHARE_STATE = _share.word()  # -> words as the stage's state has them, with step memory and results of their own
+SHARE_ROOM = _share.word()  # -> where the next accesses can be
+SHARE_ROOM_END = _share.word()
+SHARE_BLOCK = _share.word()  # -> the block that this is in: the one before, its bytes; 0 where there is none
+SHARE_ASKED = _share.word()  # accesses that its transactions ask for (cq/runtime/layout/requests.py)
+SHARE_STEP = _share.word()  # of the transactions it has claimed
+SHARE_TURN = _share.word()  # the number of the first one it has claimed
+SHARE_TURNS = _share.word()  # how many it has claimed
+SHARE_EVENT = _share.word()  # -> the event of the next one of these
+SHARE_PROGRAM = _share.word()  # and which of its transactions it is
+SHARE_PLACE = _share.word()  # how many of them are done
 SHARE_WORDS = _share.lines()
 
 _list = Struct("LIST")

@@ -13,7 +13,7 @@ from cq.lang.functions.user import UserFunction
 from cq.lang.types import DataType
 from cq.records import dataclass
 from cq.runtime.layout.abi import Storage
-from cq.ways import Way
+from cq.ways import TOGETHER, Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Slot:
     the key's, then the row's).
     contents: a hash of what it holds; only slots of one key and the same contents may take over from each other.
     transient: it is empty whenever nothing is under way, and no part of a snapshot.
-    parameters: of panes (pane_us, offset_us, size_us, slide_us), of intervals (gap_us,).
+    parameters: of panes (pane, offset, size, slide, by_calendar, shift_us), of intervals (gap_us,).
     operator, line, column: what people call the operator, and where it is written.
     """
 
@@ -123,10 +123,15 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Closing times offset_us + n * period_us that some operator may have."""
+    """Closing times offset + n * period that some operator may have, in microseconds since 1970.
 
-    period_us: int
-    offset_us: int = 0
+    by_calendar: in months since January 1970, each shift_us after the month begins.
+    """
+
+    period: int
+    offset: int = 0
+    by_calendar: bool = False
+    shift_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,9 +255,12 @@ class Chains:
     """How the transactions of a stage are evaluated by several workers (cq/runtime/layout/chains.py).
 
     begin, collect, evaluate: functions `i64 f(state, batch, share, constants)`. begin: 1, and the tables are as the
-    first ticket finds them, or 0 without memory; it has no share.  collect: what the share's rows name is in lists.
-    evaluate: 1 when transactions of the share, from its cursor on, were done, up to one that is not ready.
+    first ticket finds them, or 0 without memory; it has no share.  collect: 1, and what the share's rows name is in
+    lists, or 0 without memory.
+    evaluate: 1 when transactions of the share, from its cursor on, were done, up to one that is not ready; 0: none
+    was; -1 without memory. In all ways but CHAINS: the one at the cursor is done.
     event_words: what an event takes.  events: the word of the state that says where they are.
+    programs: the words at which the transactions of an event begin.  access_bytes: what an access takes.
     """
 
     begin: str
@@ -260,6 +268,8 @@ class Chains:
     evaluate: str
     event_words: int
     events: int
+    programs: tuple[int, ...]
+    access_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,7 +277,7 @@ class Stage:
     """A compiled-to-be loop.
 
     module: generated Python source, one file.  functions: (name, signature) of all it defines.  entry: its kernel.
-    lanes: for LANES, and only for that.  chains: for CHAINS.
+    lanes: for LANES, and only for that.  chains: for CHAINS and the other ways of running transactions together.
     time_entries: functions `i64 times(state, batch, lo, hi, out, constants)` of event times that are computed
     (cq/runtime/engine/clock.py).  positions: whether the kernel writes PORT_POSITIONS (needed when run in lanes).
     constants: the bytes a kernel reads its literals from (words, then string bytes).
@@ -333,8 +343,8 @@ def _problems(job: Job, number: int, stage: Stage) -> Iterator[str]:
         yield "an entry it does not define"
     if (stage.way is Way.LANES) != (stage.lanes is not None):
         yield "lanes by key whose rows are not told apart, or the reverse"
-    if (stage.way is Way.CHAINS) != (stage.chains is not None):
-        yield "chains of transactions that nobody collects, or the reverse"
+    if (stage.way in TOGETHER) != (stage.chains is not None):
+        yield "transactions that nobody collects, or the reverse"
     if stage.way is Way.PARTIAL and last:
         yield "partial panes are merged by the next stage"
     if not last and len(stage.ports) != 1:

@@ -16,6 +16,8 @@ from cq.lang.calendar import (
     days_plus_months,
     iso_week_of_days,
     month_of_days,
+    months_of_time,
+    time_of_months,
     year_of_days,
 )
 from cq.runtime.base.native import native
@@ -47,6 +49,8 @@ native("i64(i64)", inline=True)(day_of_days)
 native("i64(i64, i64)", inline=True)(days_in_month)
 native("i64(i64, i64)", inline=True)(days_plus_months)
 native("i64(i64)", inline=True)(iso_week_of_days)
+native("i64(i64)", export=True)(months_of_time)
+native("i64(i64)", export=True)(time_of_months)
 
 SECOND_US = 1_000_000
 INTEGER_LOW, INTEGER_HIGH = -(2**31), 2**31 - 1

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from cq.planner.operators import AssignWindows, WindowKind
+from cq.planner.operators import AssignWindows
 from cq.spark.context import Context, lowers, timed
-from cq.spark.operators.window import in_windows
-from cq.spark.position import Lowered, Rows, column_names, plus, select_list, timestamp
+from cq.spark.operators.window import in_windows, window_end
+from cq.spark.position import Lowered, Rows, column_names, select_list, timestamp
 
 
 @lowers("assign_windows")
 def lower_assign_windows(node: AssignWindows, inputs: tuple[Rows, ...], context: Context) -> Lowered:
     (rows,) = inputs
-    placed = context.step("placed", in_windows(node.window, "*", timed(rows, node.window.time, context)))
-    end = "_end" if node.window.kind is WindowKind.CUMULATE else plus("_start", node.window.size_us)
+    placed = context.step("placed", in_windows(node.window, "*", timed(rows, node.window.time, context), context))
+    end = window_end(node.window)
     own = (*column_names(rows.width), timestamp("_start"), timestamp(end), timestamp(f"{end} - 1L"))
     place = f"concat(_o, array({end})) as _o" if node.several else "_o"
     return Lowered(f"select {select_list(own)}, _w, _s, {place}\n  from {placed}")

@@ -5,7 +5,9 @@ What the watermark closes never meets a row that is on time, so the sessions of 
 
 from __future__ import annotations
 
-from cq.planner.operators import SessionAggregate
+from collections.abc import Sequence
+
+from cq.planner.operators import SessionAggregate, SessionRows
 from cq.spark.context import Context, lowers, timed
 from cq.spark.grouping import Grouping, place_of_group
 from cq.spark.position import Lowered, Rows, plus, select_list, timestamp
@@ -15,12 +17,7 @@ from cq.spark.position import Lowered, Rows, plus, select_list, timestamp
 def lower_session(node: SessionAggregate, inputs: tuple[Rows, ...], context: Context) -> Lowered:
     (rows,) = inputs
     grouping = Grouping(node.keys, node.aggregates, rows, context)
-    placed = context.step("placed", f"select _u,\n         {grouping.inner}\n  from {timed(rows, node.time, context)}")
-    partition = f"partition by {', '.join(grouping.keys)} " if grouping.keys else ""
-    begins = f"coalesce(_u - lag(_u) over ({partition}order by _u) > {node.gap_us}L, true)"
-    begun = context.step("begun", f"select *, cast({begins} as INT) as _begins\n  from {placed}")
-    number = f"sum(_begins) over ({partition}order by _u range between unbounded preceding and current row)"
-    numbered = context.step("numbered", f"select *, {number} as _session\n  from {begun}")
+    numbered = numbered_sessions(node, grouping.keys, grouping.inner, rows, context)
     start, end = "min(_u)", f"(max(_u) + {node.gap_us}L)"
     own = [timestamp(start), timestamp(end), timestamp(f"{end} - 1L"), *grouping.results]
     return Lowered(
@@ -29,3 +26,16 @@ def lower_session(node: SessionAggregate, inputs: tuple[Rows, ...], context: Con
         f"  from {numbered}\n"
         f"  group by {', '.join((*grouping.keys, '_session'))}"
     )
+
+
+def numbered_sessions(
+    node: SessionAggregate | SessionRows, keys: Sequence[str], inner: str, rows: Rows, context: Context
+) -> str:
+    """A step with the rows that are not late, their time as `_u`, `inner`, and `_session`, which numbers the sessions
+    of each group. keys: the columns of `inner` that the sessions are of."""
+    placed = context.step("placed", f"select _u,\n         {inner}\n  from {timed(rows, node.time, context)}")
+    partition = f"partition by {', '.join(keys)} " if keys else ""
+    begins = f"coalesce(_u - lag(_u) over ({partition}order by _u) > {node.gap_us}L, true)"
+    begun = context.step("begun", f"select *, cast({begins} as INT) as _begins\n  from {placed}")
+    number = f"sum(_begins) over ({partition}order by _u range between unbounded preceding and current row)"
+    return context.step("numbered", f"select *, {number} as _session\n  from {begun}")

@@ -1,13 +1,14 @@
 """WindowAggregate: rows are put into their windows by integer arithmetic, then grouped.
 
-A row at `u` microseconds is in the windows that start at the points of the grid (every slide) in (u - size, u]: the
-last of them is `u - pmod(u - offset, slide)`. Where windows do not overlap that is all; else the others are exploded,
-and of windows that grow their ends. With a slide longer than the size, a row further than the size behind its grid
-point is in no window.
+A row at the step `u` (a microsecond, or a month of the calendar) is in the windows that start at the points of the grid
+(every slide) in (u - size, u]: the last of them is `u - pmod(u - offset, slide)`. Where windows do not overlap that is
+all; else the others are exploded, and of windows that grow their ends. With a slide longer than the size, a row further
+than the size behind its grid point is in no window.
 """
 
 from __future__ import annotations
 
+from cq.lang.calendar import DAY_US
 from cq.planner.operators import Window, WindowAggregate, WindowKind
 from cq.spark.context import Context, lowers, timed
 from cq.spark.grouping import Grouping, place_of_group
@@ -20,13 +21,12 @@ def lower_window(node: WindowAggregate, inputs: tuple[Rows, ...], context: Conte
     window = node.window
     grouping = Grouping(node.keys, node.aggregates, rows, context)
     if window.kind is WindowKind.ATTACHED:
-        start, end = rows.columns[window.start_column], rows.columns[window.time.column]
-        placed, ends, by = f"{micros(start)} as _start, {micros(end)} as _end", "_end", ["_start", "_end"]
-        text = f"select {placed},\n         {grouping.inner}\n  from {rows.name}{rows.on_time}"
+        start, ends = rows.columns[window.start_column], rows.columns[window.time.column]
+        placed, by = f"{micros(start)} as _start, {micros(ends)} as _end", ["_start", "_end"]
+        text, ends = f"select {placed},\n         {grouping.inner}\n  from {rows.name}{rows.on_time}", "_end"
     else:
-        grows = window.kind is WindowKind.CUMULATE
-        ends, by = ("_end", ["_start", "_end"]) if grows else (plus("_start", window.size_us), ["_start"])
-        text = in_windows(window, grouping.inner, timed(rows, window.time, context))
+        ends, by = window_end(window), ["_start", "_end"] if window.kind is WindowKind.CUMULATE else ["_start"]
+        text = in_windows(window, grouping.inner, timed(rows, window.time, context), context)
     step = context.step("placed", text)
     own = [timestamp("_start"), timestamp(ends), timestamp(f"{ends} - 1L"), *grouping.results]
     return Lowered(
@@ -37,29 +37,59 @@ def lower_window(node: WindowAggregate, inputs: tuple[Rows, ...], context: Conte
     )
 
 
-def in_windows(window: Window, more: str, rows: str) -> str:
+def window_end(window: Window) -> str:
+    """The end of a window in microseconds by its columns `_start` and, where windows grow, `_end`."""
+    if window.kind is WindowKind.CUMULATE:
+        return "_end"
+    if not window.by_calendar:
+        return plus("_start", window.size)
+    return _time_of(window, plus(_step_of(window, "_start"), window.size))
+
+
+def in_windows(window: Window, more: str, rows: str, context: Context) -> str:
     """A SELECT of `more`, and of `_start`: of each window that holds a row of the CTE `rows`, whose time is `_u`.
 
     Where windows of one start grow, also of `_end`.
     """
-    kept = f"\n  where {_into_window(window)} < {window.size_us}L" if window.slide_us > window.size_us else ""
-    return f"select {_start(window)},\n         {more}\n  from {rows}{kept}"
+    if window.by_calendar:
+        rows = context.step("months", f"select *, {_step_of(window, '_u')} as _step from {rows}")
+    step = "_step" if window.by_calendar else "_u"
+    kept = f"\n  where {_into_window(window, step)} < {window.size}L" if window.slide > window.size else ""
+    bounds = ("_start", "_end") if window.kind is WindowKind.CUMULATE else ("_start",)
+    starts = ", ".join(f"{text} as {name}" for name, text in zip(bounds, _bounds(window, step), strict=True))
+    if not window.by_calendar:
+        return f"select {starts},\n         {more}\n  from {rows}{kept}"
+    months = context.step("in_months", f"select {starts.replace(' as _', ' as _month')}, *\n  from {rows}{kept}")
+    times = ", ".join(f"{_time_of(window, name.replace('_', '_month'))} as {name}" for name in bounds)
+    return f"select {times},\n         {more}\n  from {months}"
 
 
-def _into_window(window: Window) -> str:
-    """How far a row is behind its grid point, in microseconds."""
-    return f"pmod({plus('_u', -window.offset_us)}, {window.slide_us}L)"
+def _step_of(window: Window, micros: str) -> str:
+    """Months since January 1970 of a time in microseconds."""
+    shifted = plus(micros, -window.shift_us)
+    day = f"date_from_unix_date(cast((({shifted}) - pmod({shifted}, {DAY_US}L)) div {DAY_US}L as int))"
+    return f"cast((year({day}) - 1970) * 12 + month({day}) - 1 as BIGINT)"
 
 
-def _start(window: Window) -> str:
-    """The starts of a row's windows, as the column `_start`."""
-    into, slide = _into_window(window), f"{window.slide_us}L"
+def _time_of(window: Window, step: str) -> str:
+    """When a month begins, in microseconds."""
+    first = f"unix_date(add_months(date'1970-01-01', cast({step} as int)))"
+    return plus(f"{first} * {DAY_US}L", window.shift_us)
+
+
+def _into_window(window: Window, step: str) -> str:
+    """How far a row is behind its grid point, in steps."""
+    return f"pmod({plus(step, -window.offset)}, {window.slide}L)"
+
+
+def _bounds(window: Window, step: str) -> tuple[str, ...]:
+    """The start of a row's windows, and where those of one start grow their end, in steps."""
+    into, slide = _into_window(window, step), f"{window.slide}L"
     if window.kind is WindowKind.CUMULATE:
-        start = f"_u - pmod({plus('_u', -window.offset_us)}, {window.size_us}L)"
-        return (
-            f"{start} as _start, explode(sequence(_u - {into} + {slide}, {start} + {window.size_us}L, {slide})) as _end"
-        )
-    if window.size_us <= window.slide_us:
-        return f"_u - {into} as _start"
-    first = f"_u - {into} - {slide} * (({window.size_us - 1}L - {into}) div {slide})"
-    return f"explode(sequence({first}, _u - {into}, {slide})) as _start"
+        start = f"{step} - pmod({plus(step, -window.offset)}, {window.size}L)"
+        ends = f"sequence({step} - {into} + {slide}, {start} + {window.size}L, {slide})"
+        return start, f"explode({ends})"
+    if window.size <= window.slide:
+        return (f"{step} - {into}",)
+    first = f"{step} - {into} - {slide} * (({window.size - 1}L - {into}) div {slide})"
+    return (f"explode(sequence({first}, {step} - {into}, {slide}))",)

@@ -5,11 +5,14 @@ finishes the last one begins the next phase:
     COLLECT    of its rows: which programs an event is for, and which rows they name, in a list for each share
     LINK       of its keys: every access is linked to the one before it on the same row (cq/runtime/flow/chained.py)
     EVALUATE   of its keys: transactions in the order of their events, each when all that is before it on its rows is
-               done; the rows as it has left them, and what it emits, stand beside it
-Then the kernel takes the ticket like any other, in order, by one worker: it writes the rows to the tables that no later
-transaction of the ticket has changed, and emits what the transactions have left for it. A ticket is a punctuation.
+               done; the rows as it has left them, and what it emits, stand beside it. The last one to name a row
+               writes it to the table
+In other ways transactions take their place as they run: see requests.py for the phases after COLLECT.
+Then the kernel takes the ticket like any other, in order, by one worker: it makes and deletes the rows that have come
+or gone, and emits what the transactions have left for it. A ticket is a punctuation.
 
-A share whose next transaction is not ready is given back, to be gone on with by whoever comes by.
+A share whose next transaction is not ready is given back, to be gone on with by whoever comes by. It has a state of its
+own beside that of the stage: the same words, but results, errors and memory for texts are not shared.
 
 Roles     any number of workers in the phases; the holder of STAGE_BUSY takes tickets, runs the kernel and sends.
 Shared    CHAINS_PHASE: odd phases are counted on and on; changed by who finished the last share, and by the one in
@@ -26,6 +29,7 @@ Source    Zhang et al., TStream (ICDE 2020): dual-mode scheduling, punctuations 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cq.runtime.base.native import native
@@ -36,6 +40,7 @@ from cq.runtime.base.ops import (
     at_store,
     call4,
     clock_ns,
+    copy,
     fill,
     ld_i64,
     release,
@@ -43,6 +48,7 @@ from cq.runtime.base.ops import (
     st_i64,
     zalloc,
 )
+from cq.runtime.containers.state import native_name
 from cq.runtime.engine.plant import new_states, new_tasks, power_of_two
 from cq.runtime.engine.stage import (
     ENGINE_WORKERS,
@@ -64,9 +70,10 @@ from cq.runtime.engine.stage import (
     wake_workers,
 )
 from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, fail_with, flush_loop, loop_idle, step
-from cq.runtime.engine.ways.protocol import Making, Runner, register
+from cq.runtime.engine.ways.protocol import Making, Native, Runner, register
+from cq.runtime.engine.ways.requests import build_order, order_begin, order_go_on, order_release
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND
-from cq.runtime.flow.chained import share_link
+from cq.runtime.flow.chained import share_empty, share_link, share_release
 from cq.runtime.layout.abi import (
     BATCH_ROWS,
     BATCH_SEGMENTS,
@@ -74,6 +81,7 @@ from cq.runtime.layout.abi import (
     SEGMENT_LATE,
     SEGMENT_LO,
     SEGMENT_WORDS,
+    STATE_FIRST_FREE,
 )
 from cq.runtime.layout.chains import (
     CHAINS_BATCH,
@@ -86,11 +94,14 @@ from cq.runtime.layout.chains import (
     CHAINS_EVENTS_WORD,
     CHAINS_FAILED,
     CHAINS_FINISHED,
+    CHAINS_ORDER,
     CHAINS_PHASE,
     CHAINS_SHARES,
     CHAINS_STAGE,
+    CHAINS_STATE_WORDS,
     CHAINS_STRIDE,
     LIST_WORDS,
+    SHARE_ASKED,
     SHARE_CURSOR,
     SHARE_END,
     SHARE_EVENTS,
@@ -98,10 +109,11 @@ from cq.runtime.layout.chains import (
     SHARE_LISTS,
     SHARE_LOCK,
     SHARE_MASK,
-    SHARE_SLOTS,
+    SHARE_STATE,
     SHARE_WORDS,
 )
 from cq.runtime.queues.ring import ring_pop
+from cq.runtime.values.text import step_drop, step_reset
 from cq.ways import Way
 
 if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it may be absent
@@ -206,14 +218,23 @@ def _go_on(chains: int, share: int, number: int, phase: int) -> int:
     over = 1
     if at_load(chains + CHAINS_FAILED * 8) == 0:
         if phase & (PHASES - 1) == COLLECT:
-            fill(ld_i64(share, SHARE_LISTS), 0, ld_i64(chains, CHAINS_COUNT) * LIST_WORDS * 8)
-            _call(chains, CHAINS_COLLECT, share)
+            _clear(chains, share)
+            if _call(chains, CHAINS_COLLECT, share) == 0:
+                at_store(chains + CHAINS_FAILED * 8, 1)
+        elif ld_i64(chains, CHAINS_ORDER) != 0:
+            moved = order_go_on(chains, share, number, phase & (PHASES - 1))
+            if moved < 0:
+                at_store(chains + CHAINS_FAILED * 8, 1)
+            elif ld_i64(share, SHARE_CURSOR) != 0:
+                over = 0
         elif phase & (PHASES - 1) == LINK:
             if share_link(chains + CHAINS_SHARES * 8, ld_i64(chains, CHAINS_COUNT), number) == 0:
                 at_store(chains + CHAINS_FAILED * 8, 1)
         else:
             moved = _call(chains, CHAINS_EVALUATE, share)
-            if ld_i64(share, SHARE_CURSOR) != 0:
+            if moved < 0:
+                at_store(chains + CHAINS_FAILED * 8, 1)
+            elif ld_i64(share, SHARE_CURSOR) != 0:
                 over = 0
     at_add(stage + STAGE_BUSY_NS * 8, clock_ns() - begun)
     if over == 0:
@@ -224,17 +245,29 @@ def _go_on(chains: int, share: int, number: int, phase: int) -> int:
         following += 1  # the next in which there are shares
     at_store(share + SHARE_LOCK * 8, 2 * following)
     if at_add(chains + CHAINS_FINISHED * 8, 1) == ld_i64(chains, CHAINS_COUNT) - 1:
+        if phase & (PHASES - 1) == COLLECT and ld_i64(chains, CHAINS_ORDER) != 0 and order_begin(chains) == 0:
+            at_store(chains + CHAINS_FAILED * 8, 1)
         _next_phase(chains)
     return 1
+
+
+@native("void(i64, i64)")
+def _clear(chains: int, share: int) -> None:
+    """Nothing of the last ticket is in the share, and it knows the tables of the stage."""
+    fill(ld_i64(share, SHARE_LISTS), 0, ld_i64(chains, CHAINS_COUNT) * LIST_WORDS * 8)
+    st_i64(share, SHARE_ASKED, 0)
+    share_empty(share)
+    step_reset(ld_i64(share, SHARE_STATE))
+    state = ld_i64(ld_i64(ld_i64(chains, CHAINS_STAGE), STAGE_TASK), TASK_STATE)
+    first = STATE_FIRST_FREE * 8
+    copy(ld_i64(share, SHARE_STATE) + first, state + first, ld_i64(chains, CHAINS_STATE_WORDS) * 8 - first)
 
 
 @native("i64(i64, i64, i64)")
 def _call(chains: int, entry: int, share: int) -> int:
     """What a generated function gives for the share."""
-    stage = ld_i64(chains, CHAINS_STAGE)
-    state = ld_i64(ld_i64(stage, STAGE_TASK), TASK_STATE)
-    batch = ld_i64(chains, CHAINS_BATCH)
-    return call4(ld_i64(chains, entry), state, batch, share, ld_i64(stage, STAGE_CONSTANTS))
+    constants = ld_i64(ld_i64(chains, CHAINS_STAGE), STAGE_CONSTANTS)
+    return call4(ld_i64(chains, entry), ld_i64(share, SHARE_STATE), ld_i64(chains, CHAINS_BATCH), share, constants)
 
 
 # -- the stage -------------------------------------------------------------------------------------------------------
@@ -286,13 +319,17 @@ def _evaluated(stage: int, task: int, item: int) -> int:
 @native("void(i64)", export=True)
 def chains_release(chains: int) -> None:
     """What the phases have allocated is free."""
+    if ld_i64(chains, CHAINS_ORDER) != 0:
+        order_release(ld_i64(chains, CHAINS_ORDER))
     release(ld_i64(chains, CHAINS_EVENTS))
     for number in range(ld_i64(chains, CHAINS_COUNT)):
-        release(ld_i64(chains, CHAINS_SHARES + number * SHARE_WORDS + SHARE_SLOTS))
+        share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
+        share_release(share)
+        step_drop(ld_i64(share, SHARE_STATE))
 
 
-def _build(making: Making) -> None:
-    """One state, one task, and the shares."""
+def build_chains(making: Making) -> int:
+    """One state, one task, and the shares; the address of what they have in common."""
     plant, spec = making.plant, making.spec
     entries = spec.chains
     assert entries is not None, "verify_job has seen to it"
@@ -308,6 +345,7 @@ def _build(making: Making) -> None:
         (CHAINS_COLLECT, making.entries[entries.collect]),
         (CHAINS_EVALUATE, making.entries[entries.evaluate]),
         (CHAINS_COUNT, count),
+        (CHAINS_STATE_WORDS, spec.state_words),
     ):
         plant.host.set_word(chains, index, value)
     for number in range(count):
@@ -315,23 +353,35 @@ def _build(making: Making) -> None:
         plant.host.set_word(share, SHARE_LOCK, 2 * COLLECT)
         plant.host.set_word(share, SHARE_MASK, count - 1)
         plant.host.set_word(share, SHARE_LISTS, plant.block(count * LIST_WORDS))
+        plant.host.set_word(share, SHARE_STATE, plant.block(spec.state_words))
     plant.host.set_word(making.address, STAGE_CHAINS, chains)
     plant.host.set_word(making.address, STAGE_TASK, task)
+    return chains
 
 
-def _describe(_host: Host, _stage: int) -> str:
-    return Way.CHAINS.value
+def register_together(way: Way, build: Callable[[Making], object]) -> None:
+    """A way of running in which all workers evaluate the transactions of a ticket."""
 
+    def describe(_host: Host, _stage: int) -> str:
+        return way.value
 
-register(
-    Runner(
-        Way.CHAINS,
-        _build,
-        _describe,
-        serve=serve_chains,
-        idle=loop_idle,
-        flush=flush_loop,
-        alone=False,
-        emptied=False,
+    def built(making: Making) -> None:
+        build(making)
+
+    register(
+        Runner(way, built, describe, serve=serve_chains, idle=loop_idle, flush=flush_loop, alone=False, emptied=False)
     )
-)
+
+
+def register_scheme(way: Way, admit: Native, ready: Native, finish: Native, *, in_turn: bool, at_once: bool) -> None:
+    """A way in which transactions take their place while they run (cq/runtime/engine/ways/requests.py)."""
+
+    def build(making: Making) -> None:
+        address = making.plant.host.address
+        functions = (address(native_name(admit)), address(native_name(ready)), address(native_name(finish)))
+        build_order(making, build_chains(making), functions, in_turn, at_once)
+
+    register_together(way, build)
+
+
+register_together(Way.CHAINS, build_chains)

@@ -1,0 +1,380 @@
+"""Transactions in chains, first part: where they are in the memory of an event, and the function that collects them.
+
+Of the rows that a program may name those are collected that its event leads to: a condition that an event alone decides
+is decided here, too.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from cq.codegen.expressions.arrays import count_of, element
+from cq.codegen.expressions.emit import emit
+from cq.codegen.flow import Flow, StagePlan
+from cq.codegen.ports import Position
+from cq.codegen.scan import needs_no_state, source_row
+from cq.codegen.state.keyed_rows import Layout
+from cq.codegen.values import Row, Scope, Val, any_null, is_true, null_of, value_words
+from cq.codegen.writer import expr
+from cq.errors import NOWHERE
+from cq.lang.expressions import Expr
+from cq.lang.schema import Schema
+from cq.lang.types import BIGINT
+from cq.planner.operators import Trigger
+from cq.planner.physical.chains import accesses_of, decided, lists_of, transactions_of
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.transactions import (
+    Choose,
+    Delete,
+    Each,
+    Insert,
+    Local,
+    Program,
+    Read,
+    Step,
+    Update,
+    every,
+    places,
+    turns_of_emits,
+)
+from cq.records import dataclass, field
+from cq.runtime.layout import abi
+from cq.runtime.layout import chains as c
+from cq.runtime.layout.abi import ErrorCode
+from cq.runtime.layout.requests import NOTHING, READS, REQUEST_BYTES, WRITES
+from cq.runtime.layout.words import WORDS_A_LINE, Word
+
+WORDS_A_VALUE = 3  # of one beside a transaction: whether it is NULL, then its parts
+
+
+@dataclass(frozen=True, slots=True)
+class InList:
+    """Where the accesses are that the elements of arrays name.
+
+    word: of the event, -> the first one.  turn: which of those of an element this is, of so many.
+    """
+
+    each: Each
+    word: int
+    turn: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a program's transaction is in the memory of an event: its words, what it emits, and what leads to its
+    accesses.
+
+    number: of the program in its operator.  tables: how many tables operators before that one have.
+    emitted: for each row that an event may cause a word that is 1 if it has, and the values.
+    single: by access, the word that leads to it; 0 there: the event does not name it.  lists: by access.
+    """
+
+    node: Trigger
+    number: int
+    program: Program
+    tables: int
+    first: int
+    emitted: tuple[tuple[int, ...], ...]
+    single: dict[int, int]
+    lists: dict[int, InList]
+
+    def at(self, word: int) -> int:
+        """A word of the event's memory, from the transaction on."""
+        return word - self.first
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """The transactions of an event, how many words they take, and the bytes of an access."""
+
+    programs: tuple[Placed, ...]
+    words: int
+    access_bytes: int
+    shapes: tuple[Layout, ...]  # of all tables of the stage, in order
+
+
+def collected(stage: StagePlan) -> Collected:
+    """What is collected of each event of the stage."""
+    found: list[Placed] = []
+    shapes: list[Layout] = []
+    end = 0
+    for node in transactions_of(stage.plan):
+        end = _place(found, node, len(shapes), end)
+        shapes += map(Layout.of, node.tables)
+    assert len(shapes) <= c.MOST_TABLES, "more tables than a place can tell"
+    largest = max((s.shape.entry_words for s in shapes), default=0)
+    asked = REQUEST_BYTES if stage.asks else 0
+    return Collected(tuple(found), _whole_lines(end), asked + 8 * (c.ACCESS_IMAGE + largest), tuple(shapes))
+
+
+def _whole_lines(words: int) -> int:
+    return -(-words // WORDS_A_LINE) * WORDS_A_LINE
+
+
+def _place(found: list[Placed], node: Trigger, tables: int, end: int) -> int:
+    """Place the programs of an operator from a word on; the word behind them."""
+    for number, program in enumerate(node.programs):
+        first, end = end, end + c.TRANSACTION_VALUES + WORDS_A_VALUE
+        emitted = []
+        for _ in range(turns_of_emits(program.steps)[1]):
+            emitted.append((end, *(end + 1 + n * WORDS_A_VALUE for n in range(len(program.outputs)))))
+            end += 1 + len(program.outputs) * WORDS_A_VALUE
+        lists = {}
+        for listed in lists_of(node, program):
+            for turn, access in enumerate(listed.accesses):
+                lists[access] = InList(listed.each, end, turn, len(listed.accesses))
+            end += 1
+        single = {}
+        for access in accesses_of(program):
+            if access not in lists:
+                single[access] = end
+                end += 1
+        found.append(Placed(node, number, program, tables, first, tuple(emitted), single, lists))
+    return end
+
+
+@contextmanager
+def stage_function(stage: StagePlan, name: str, arguments: Sequence[str], without_memory: int) -> Iterator[Flow]:
+    """A function of the stage that emits nothing. Without memory it returns this."""
+
+    def fail(code: ErrorCode, site: int) -> None:
+        stage.writer.code("failed(state, CODE, SITE, -1, -1, 0)\nreturn R", CODE=code, SITE=site, R=without_memory)
+
+    zero = ast.Constant(0)
+    with stage.writer.function(name, arguments):
+        scope = Scope(stage.writer, stage.constants, stage.sites, fail)
+        yield Flow(stage, scope, {}, zero, Position(zero, ast.Constant(abi.NEVER), 0, zero, zero), None, False)
+
+
+def event_row(flow: Flow, leaf: LogicalNode) -> Row:
+    """The event whose number is in the local `i`."""
+    known = flow.stage.columns.setdefault(0, {})
+    return source_row(flow.scope, leaf.schema, known, 0, ast.Name("i", ast.Load()))
+
+
+def write_collect(flow: Flow, leaf: LogicalNode) -> None:
+    """The body of the function that collects what the rows of a share name."""
+    writer, scope = flow.writer, flow.scope
+    every_one = collected(flow.stage)
+    row = event_row(flow, leaf)
+    events = writer.hoist(expr("ld_i64(share, W)", W=c.SHARE_EVENTS), "events")
+    for word, name in ((c.SHARE_FIRST, "lo"), (c.SHARE_END, "hi")):
+        writer.code("N = ld_i64(share, W)", N=name, W=word)
+    with writer.for_("i", "lo", "hi"), scope.block():
+        event = writer.let(expr("E + i * SIZE", E=events, SIZE=8 * every_one.words), "event")
+        for number, p in enumerate(every_one.programs):
+            when = p.program.when
+            if when is None or not _decided_at_once(p.node, when):
+                with scope.block():
+                    _Collecting(flow, row, every_one, p).write(event, number)
+                continue
+            with scope.when(is_true(emit(scope, row, when))):
+                _Collecting(flow, row, every_one, p).write(event, number)
+            with scope.otherwise():
+                writer.code(
+                    "st_i64(E, W, UNFIRED)", E=event, W=p.first + c.TRANSACTION_OUTCOME, UNFIRED=c.UNFIRED
+                )  # fmt: skip
+    writer.code("return 1")
+
+
+def _decided_at_once(node: Trigger, condition: Expr) -> bool:
+    return decided(node, condition) and needs_no_state(Schema(node.frame), condition)
+
+
+@dataclass(slots=True)
+class _Collecting:
+    """Writes what collects the transaction of one program for an event.
+
+    frame: the event, and the elements of arrays.  at: a local, -> where the next access is going to be.
+    sure, perhaps: accesses that are collected where the program is written so far, in all cases or in some.
+    """
+
+    flow: Flow
+    row: Row
+    all: Collected
+    place: Placed
+    transaction: str = ""
+    at: str = ""
+    sure: set[int] = field(default_factory=set)
+    perhaps: set[int] = field(default_factory=set)
+
+    @property
+    def scope(self) -> Scope:
+        return self.flow.scope
+
+    def write(self, event: str, number: int) -> None:
+        """The transaction has its accesses, and all are in the lists of the share."""
+        writer, p = self.flow.writer, self.place
+        self.transaction = writer.let(expr("E + N", E=event, N=8 * p.first), "transaction")
+        self.at = writer.let(self.room(), "access")
+        with self.scope.when(expr("A == 0", A=self.at)):
+            self.scope.fail(ErrorCode.NO_MEMORY, "rows that transactions name", NOWHERE)
+        asks = self.flow.stage.asks
+        if asks:
+            writer.code("A += BEFORE", A=self.at, BEFORE=REQUEST_BYTES)
+        for word, value in (
+            (c.TRANSACTION_ROW, ast.Name("i", ast.Load())),
+            (c.TRANSACTION_PROGRAM, ast.Constant(number)),
+            (c.TRANSACTION_OUTCOME, ast.Constant(0)),
+            (c.TRANSACTION_ACCESSES, ast.Name(self.at, ast.Load())),
+            *((p.at(word), ast.Constant(0)) for word in p.single.values()),
+        ):
+            writer.code("st_i64(T, W, V)", T=self.transaction, W=word, V=value)
+        self.steps(p.program.steps)
+        size = self.all.access_bytes
+        used = expr("A - ld_i64(T, W)", A=self.at, T=self.transaction, W=c.TRANSACTION_ACCESSES)
+        writer.code("st_i64(T, W, sdiv(U, SIZE))", T=self.transaction, W=c.TRANSACTION_COUNT, U=used, SIZE=size)
+        behind = expr("A - BEFORE", A=self.at, BEFORE=REQUEST_BYTES) if asks else expr("A", A=self.at)
+        writer.code("st_i64(share, W, A)", W=c.SHARE_ROOM, A=behind)
+        if asks:
+            writer.code("asked(share, T)", T=self.transaction)
+        else:
+            writer.code("list_transaction(share, T, SIZE)", T=self.transaction, SIZE=size)
+
+    def room(self) -> ast.expr:
+        """-> room for all accesses there may be."""
+        most: ast.expr = ast.Constant(len(self.place.single))
+        for listed in lists_of(self.place.node, self.place.program):
+            _, _, elements = self.elements(listed.each)
+            most = expr("M + C * N", M=most, C=elements, N=len(listed.accesses))
+        return expr("share_room(share, M * SIZE)", M=most, SIZE=self.all.access_bytes)
+
+    def elements(self, step: Each) -> tuple[list[Val], list[ast.expr], ast.expr]:
+        """The arrays, how many elements each has, and the most."""
+        writer, scope = self.flow.writer, self.scope
+        arrays = [emit(scope, self.row, a) for a in step.arrays]
+        counts: list[ast.expr] = []
+        for array in arrays:
+            count = writer.let(ast.Constant(0), "count")
+            with scope.when(ast.Constant(True) if array.null is None else expr("not N", N=array.null)):
+                writer.set(count, count_of(scope, array))
+            counts.append(ast.Name(count, ast.Load()))
+        most = counts[0]
+        for count_ in counts[1:]:
+            most = expr("max(M, C)", M=most, C=count_)
+        return arrays, counts, scope.let(most, "elements")
+
+    def steps(self, steps: Sequence[Step]) -> None:
+        """The accesses of what these steps read."""
+        for step in steps:
+            match step:
+                case Read(access=number):
+                    self.single(number)
+                case Choose(condition=condition, then=then, otherwise=otherwise):
+                    self.choose(condition, then, otherwise)
+                case Insert(conflict=conflict) if conflict is not None:
+                    self.steps(conflict)
+                case Each():
+                    self.each(step)
+                case _:
+                    pass
+
+    def choose(self, condition: Expr, then: Sequence[Step], otherwise: Sequence[Step]) -> None:
+        if not _decided_at_once(self.place.node, condition):
+            self.steps(then)
+            self.steps(otherwise)
+            return
+        before = set(self.sure)
+        with self.scope.when(is_true(emit(self.scope, self.row, condition))):
+            self.steps(then)
+        one, self.sure = self.sure, before
+        with self.scope.otherwise():
+            self.steps(otherwise)
+        self.perhaps |= one | self.sure
+        self.sure &= one
+
+    def single(self, number: int) -> None:
+        """The access is collected, if it is not yet."""
+        if number in self.sure or number in self.place.lists:
+            return
+        word = self.place.at(self.place.single[number])
+        absent = expr("ld_i64(T, W) == 0", T=self.transaction, W=word)
+        with self.scope.when(absent if number in self.perhaps else ast.Constant(True)):
+            self.flow.writer.code("st_i64(T, W, A)", T=self.transaction, W=word, A=self.at)
+            self.name(number, self.row)
+        self.sure.add(number)
+
+    def each(self, step: Each) -> None:
+        """The rows that each element names; those that the event names beside are collected once."""
+        writer, scope = self.flow.writer, self.scope
+        mine = {n: at for n, at in self.place.lists.items() if at.each is step}
+        for inside in every(step.steps):
+            if isinstance(inside, Read):
+                self.single(inside.access)
+        if not mine:
+            return
+        word = next(iter(mine.values())).word
+        writer.code("st_i64(T, W, A)", T=self.transaction, W=self.place.at(word), A=self.at)
+        arrays, counts, most = self.elements(step)
+        turn = writer.fresh("p")
+        with writer.for_(turn, 0, most), scope.block():
+            place = ast.Name(turn, ast.Load())
+            values: dict[int, Val] = {}
+            for number, (array, count) in enumerate(zip(arrays, counts, strict=True), step.local):
+                local = self.place.node.accesses[number]
+                assert isinstance(local, Local)
+                values[number] = scope.variables(local.type, True, "local")
+                with scope.when(expr("P < C", P=place, C=count)):
+                    scope.assign(values[number], element(scope, array, count, place))
+            if step.numbered:
+                values[step.local + len(arrays)] = Val(BIGINT, (expr("P + 1", P=place),))
+            frame = self.frame(values)
+            for number in sorted(mine, key=lambda n: mine[n].turn):
+                self.name(number, frame)
+
+    def frame(self, values: dict[int, Val]) -> Row:
+        """The event with the values of these locals; nothing else is read."""
+        node = self.place.node
+        starts = places(node.width, node.tables, node.accesses)
+        made: list[Val] = [null_of(f.type) for f in node.frame[node.width :]]
+        for number, value in values.items():
+            made[starts[number] - node.width] = value
+        return self.row.with_added(node.width, made)
+
+    def name(self, access_number: int, frame: Row) -> None:
+        """One more access, to the row with its key."""
+        writer, scope = self.flow.writer, self.scope
+        access = self.place.node.access(access_number)
+        if self.flow.stage.asks:
+            steps = (s for s in every(self.place.program.steps) if isinstance(s, Update | Insert | Delete))
+            mode = WRITES if any(s.access == access_number for s in steps) else READS
+            writer.code("ask(A, MODE)", A=self.at, MODE=mode)
+        number = self.place.tables + access.table
+        layout = self.all.shapes[number]
+        key = [emit(scope, frame, k) for k in access.key]
+        null = any_null(key)
+        for word, value in (
+            (c.ACCESS_BEFORE, ast.Constant(0)),
+            (c.ACCESS_DONE, ast.Constant(0)),
+            (c.ACCESS_TRANSACTION, ast.Name(self.transaction, ast.Load())),
+            (c.ACCESS_STATE, ast.Constant(0)),
+        ):
+            writer.code("st_i64(A, W, V)", A=self.at, W=word, V=value)
+        with scope.when(ast.Constant(True) if null is None else expr("not N", N=null)):
+            known = [Val(k.type, k.parts) for k in key]
+            for f, part_of_key in zip(layout.keys.fields, known, strict=True):
+                for n, part in enumerate(value_words(part_of_key)):
+                    writer.code("st_i64(A, W, V)", A=self.at, W=image(f.at(n)), V=part)
+            shape = layout.shape
+            kind = (
+                number << c.PLACE_TABLE_SHIFT
+                | shape.key_words << c.PLACE_KEY_SHIFT
+                | shape.entry_words << c.PLACE_WORDS_SHIFT
+            )
+            hash32 = layout.keys.hash(scope, known)
+            writer.code("st_i64(A, W, KIND | H)", A=self.at, W=c.ACCESS_PLACE, KIND=kind, H=hash32)
+        if null is not None:
+            with scope.otherwise():
+                writer.code("st_i64(A, W, NO_ROW)", A=self.at, W=c.ACCESS_PLACE, NO_ROW=c.NO_ROW)
+                if self.flow.stage.asks:
+                    writer.code("ask(A, MODE)", A=self.at, MODE=NOTHING)
+        writer.code("A += SIZE", A=self.at, SIZE=self.all.access_bytes)
+
+
+def image(word: int) -> int:
+    """A word of an entry, in an access."""
+    name = f"IMAGE_{word.name}" if isinstance(word, Word) else ""
+    return Word(c.ACCESS_IMAGE + word, name) if name else c.ACCESS_IMAGE + word

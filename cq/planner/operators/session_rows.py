@@ -1,0 +1,142 @@
+"""SessionRows: the rows of each session, with its bounds, when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cq.lang.expressions import Expr, columns_of, format_expr, remap
+from cq.lang.schema import Field, Schema, TimeAttribute
+from cq.lang.types import TIMESTAMP
+from cq.lang.value_text import write_duration
+from cq.planner.operators.pruning import narrowed, unless_same
+from cq.planner.operators.window import WINDOW_COLUMNS, WINDOW_END, WINDOW_TIME
+from cq.planner.plan.calls import Change
+from cq.planner.plan.costs import SORT_NS, key_ns
+from cq.planner.plan.node import (
+    Inputs,
+    LogicalNode,
+    OpClass,
+    OutputKind,
+    Pruned,
+    Pulled,
+    StateBound,
+    Text,
+    operator,
+)
+from cq.records import dataclass, replace
+
+
+@operator("session_rows")
+@dataclass(frozen=True, slots=True)
+class SessionRows(LogicalNode):
+    """Each input row when its session has ended, with the bounds of the session added.
+
+    Sessions of `keys` are those of `SessionAggregate`. Added columns: window_start, window_end, window_time
+    (= window_end - 1 us, the row's event time). Rows leave at the instant `lag_us` after the end of their session:
+    sessions by window start, then by first arrival, the rows of each by arrival. Late rows are dropped.
+    """
+
+    input: LogicalNode
+    keys: tuple[Expr, ...]
+    time: TimeAttribute
+    gap_us: int
+
+    op_class = OpClass.PARTITIONED
+    source = None
+    fan_out = 1
+    fails_itself = False
+    may_drop = False
+    merges_exactly = False
+    merge_pays = False
+    groups = None
+    closes = True
+    emits_at_end = False
+    uses_time = True
+    output_kind = OutputKind.APPEND
+
+    def __post_init__(self) -> None:
+        assert self.gap_us > 0, "a session without a gap"
+        added = [Field(n, TIMESTAMP, False) for n in WINDOW_COLUMNS]
+        width = len(self.input.schema)
+        end = TimeAttribute(width + WINDOW_END, -1, self.lag_us)
+        times = (end, replace(end, column=width + WINDOW_TIME, shift_us=0))
+        self._set_schema(Schema((*self.input.schema.fields, *added), times))
+
+    @property
+    def window_kind(self) -> object:
+        """As of the aggregate over sessions."""
+        return "session", self.gap_us
+
+    @property
+    def lag_us(self) -> int:
+        """A row at the very end would continue it: one microsecond more than the rows it reads."""
+        return self.time.lag_us + 1
+
+    @property
+    def inputs(self) -> tuple[LogicalNode, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
+        (input,) = inputs
+        return replace(self, input=input)
+
+    @property
+    def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:
+        return (self.keys,)
+
+    def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
+        for e in self.keys:
+            yield e, (0,)
+
+    def map_expressions(self, change: Change) -> LogicalNode:
+        return replace(self, keys=tuple(change(e) for e in self.keys))
+
+    def pull(self, expr: Expr) -> Pulled | None:
+        return ((0, expr),) if all(c < len(self.input.schema) for c in columns_of(expr)) else None
+
+    def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
+        own = {c for c in needed if c < len(self.input.schema)}
+        return (own | columns_of(*self.keys) | {self.time.column},)
+
+    def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
+        (below,) = inputs
+        below = narrowed(below, read[0])  # rows are kept
+        places = below.places
+        new = replace(
+            self,
+            input=below.node,
+            keys=tuple(remap(k, places) for k in self.keys),
+            time=replace(self.time, column=places[self.time.column]),
+        )
+        added = range(len(self.input.schema), len(self.schema))
+        moved = {c: len(below.node.schema) + n for n, c in enumerate(added)}
+        return Pruned(unless_same(self, new), {**places, **moved})
+
+    def holds_back(self, port: int) -> bool:
+        return True
+
+    @property
+    def waits_on(self) -> tuple[TimeAttribute | None, ...]:
+        """Rows are kept as they come."""
+        return (None,)
+
+    @property
+    def state(self) -> StateBound:
+        return StateBound("all rows of the open sessions")
+
+    @property
+    def cost_ns(self) -> int:
+        return SORT_NS + key_ns(self.keys)
+
+    def check(self) -> None:
+        assert self.time in self.input.schema.times, "a session over a column that is no event time"
+
+    def parameters(self, text: Text) -> tuple[object, ...]:
+        return (self.gap_us, text((0,), self.time), *(text((0,), k) for k in self.keys))
+
+    def meaning(self, column: int, text: Text) -> str:
+        return WINDOW_COLUMNS[column - len(self.input.schema)]
+
+    def describe(self) -> str:
+        keys = ", ".join(format_expr(k, self.input.schema.names) for k in self.keys)
+        return f"gaps up to {write_duration(self.gap_us)}{' by ' + keys if keys else ''}"

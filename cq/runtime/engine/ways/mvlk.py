@@ -1,0 +1,42 @@
+"""MVLK: multi-version locking. A transaction waits for the versions it needs, and for no readers.
+
+In its turn a transaction notes for each row the last one before it that writes the row; for those it writes it is the
+last one then. That is the version with the largest time below its own, and the low-water mark of the row, the smallest
+writer that is not done, has passed the transaction when that writer is done: writers of a row wait for one another. As
+every version stands beside the transaction that made it, a writer overwrites nothing that a reader may still need.
+Versions go with their ticket.
+
+Roles     who has the share of a transaction acts for it; in its turn it owns all record words.
+Shared    ACCESS_DONE: stored by a writer when its version is there.
+          All other words of requests and records: written in turn, handed on by ORDER_TURN.
+I1        a transaction reads a row as the last one before it that writes the row has left it.
+                                                                    tests: test_every_schedule_of_a_scheme_*
+Progress  of all transactions that are not done the first one waits for none.
+Source    Wang et al. (2011) as MVLK in Zhang et al., TStream (ICDE 2020), section VI-A; there the mark is a word.
+"""
+
+from __future__ import annotations
+
+from cq.runtime.base.native import native
+from cq.runtime.base.ops import ld_i64
+from cq.runtime.engine.ways.chains import register_scheme
+from cq.runtime.engine.ways.requests import comes_last_everywhere, nothing_to_do
+from cq.runtime.flow.chained import transaction_ready
+from cq.runtime.layout.requests import ORDER_ACCESS_BYTES
+from cq.ways import Way
+
+
+@native("i64(i64, i64)", export=True)
+def mvlk_admit(order: int, transaction: int) -> int:
+    """1 and its versions are the next ones of the rows it writes."""
+    comes_last_everywhere(order, transaction)
+    return 1
+
+
+@native("i64(i64, i64)", export=True)
+def mvlk_ready(order: int, transaction: int) -> int:
+    """1 when the versions it reads are there."""
+    return transaction_ready(transaction, ld_i64(order, ORDER_ACCESS_BYTES))
+
+
+register_scheme(Way.MVLK, mvlk_admit, mvlk_ready, nothing_to_do, in_turn=True, at_once=True)

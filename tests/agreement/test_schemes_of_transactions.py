@@ -1,0 +1,107 @@
+"""Every scheme of running transactions gives the rows, rejections and tables of the serial loop, in its order."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+from cases import Prepared, Way
+from random_chains import random_chains
+from test_transactions import KNOBS, Application
+
+from cq.ways import SCHEMES, UNCHECKED, WAY_OF_SCHEME
+
+COMPARED = tuple(s for s in WAY_OF_SCHEME if s not in {UNCHECKED, "chains"})  # of chains: test_chained_transactions.py
+WORKERS, INTERVALS = (1, 2, 4, 8), (1, 7, 500, 5000)
+
+
+def together(made: Prepared, interval: int) -> None:
+    """So many events are run together."""
+    settings: dict[str, int] = made.compiled.request.settings  # type: ignore[assignment]
+    settings["punctuation_interval"] = interval
+
+
+def by(scheme: str, made: Prepared) -> Prepared:
+    """Its transactions run by this scheme."""
+    settings: dict[str, int] = made.compiled.request.settings  # type: ignore[assignment]
+    settings["transactions"] = SCHEMES.index(scheme)
+    made.compiled._by_workers.clear()  # plans by another scheme
+    (part,) = made.compiled.for_workers(2).after("place")
+    assert part.stages[-1].way is WAY_OF_SCHEME[scheme], part.stages[-1].reason
+    return made
+
+
+@pytest.mark.parametrize("scheme", COMPARED)
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(n, marks=pytest.mark.long) for n in range(4, 200))])
+def test_random_triggers_give_the_rows_of_one_loop(scheme: str, seed: int) -> None:
+    made = by(scheme, random_chains(seed, 40))
+    assert made.native(Way(2, interpreted=True, batch_rows=9)) == made.reference(), f"seed {seed}"
+
+
+@pytest.mark.parametrize("scheme", COMPARED)
+def test_compiled_they_give_them_too(scheme: str) -> None:
+    made = by(scheme, random_chains(1000, 2_000))
+    expected = made.reference()
+    for workers in WORKERS:
+        assert made.native(Way(workers)) == expected, workers
+
+
+Knobs = Mapping[str, Any]
+CASES: list[tuple[str, Knobs]] = [
+    ("streaming_ledger", {"accounts": 64, "balance": 20_000}),
+    ("streaming_ledger", {"accounts": 2, "balance": 30_000, "transfers": 1.0}),
+    ("streaming_ledger", {"accounts": 500, "balance": 0, "theta": 1.2, "partitions": 8, "several": 0.5}),
+    ("toll_processing", {"broken": 0.1, "vehicles": 300, "segments": 3}),
+    ("grep_and_sum", {"records": 64, "theta": 1.2}),
+    ("online_bidding", {"goods": 100, "quantity": 10, "added": 1, "partitions": 8, "several": 0.5}),
+]
+
+
+@cache
+def application(number: int, events: int) -> Application:
+    name, knobs = CASES[number]
+    return Application(name, knobs, events)
+
+
+@pytest.mark.parametrize("scheme", COMPARED)
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_an_application_is_that_of_one_loop_for_all_workers_and_intervals(number: int, scheme: str) -> None:
+    """Each interval with one number of workers, another one for each scheme; with all of them: `-m long`."""
+    first = COMPARED.index(scheme)
+    everywhere(scheme, application(number, 1_500), zip(INTERVALS, WORKERS[first:] + WORKERS[:first], strict=True))
+
+
+def everywhere(scheme: str, made: Application, ways: Iterable[tuple[int, int]]) -> None:
+    """The application is that of the oracle for these intervals and workers."""
+    by(scheme, made.prepared)
+    for interval, workers in ways:
+        together(made.prepared, interval)
+        made.agrees(Way(workers, batch_rows=100_000))
+
+
+@pytest.mark.parametrize("scheme", COMPARED)
+def test_transfers_keep_the_sum_and_no_balance_is_below_zero(scheme: str) -> None:
+    made = by(
+        scheme, Application("streaming_ledger", {"accounts": 8, "balance": 20_000, "transfers": 1.0}, 2_000).prepared
+    )
+    moved, *tables = made.native(Way(2)).rows.values()
+    assert {row[1] for row in moved} == {True, False}
+    for table in tables:
+        assert sum(balance for _, balance in table) == 8 * 20_000 and min(balance for _, balance in table) >= 0
+
+
+def test_without_locks_every_event_has_its_answer() -> None:
+    """Which one depends on time."""
+    made = by(UNCHECKED, Application("streaming_ledger", {"accounts": 4}, 3_000).prepared)
+    moved, *tables = made.native(Way(4)).rows.values()
+    assert len(moved) == 3_000 and [len(t) for t in tables] == [4, 4]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", COMPARED)
+@pytest.mark.parametrize(("name", "knobs"), KNOBS)
+def test_a_million_events_give_the_same_for_all_workers_and_intervals(name: str, knobs: Knobs, scheme: str) -> None:
+    everywhere(scheme, Application(name, knobs, 1_000_000), itertools.product(INTERVALS, WORKERS))

@@ -1,0 +1,163 @@
+"""Transactions of every scheme in random schedules of several workers, every access to memory watched for races."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from cases import Prepared
+from interleave import wander
+from test_engine_schedules import Run
+
+from cq.runtime.base.ops import st_i64, zalloc
+from cq.runtime.base.simulation import Memory
+from cq.runtime.engine.ways import lock, lock_a, mvlk, requests
+from cq.runtime.engine.ways.requests import ask
+from cq.runtime.layout.chains import (
+    ACCESS_DONE,
+    ACCESS_IMAGE,
+    ACCESS_TRANSACTION,
+    TRANSACTION_ACCESSES,
+    TRANSACTION_COUNT,
+    TRANSACTION_VALUES,
+)
+from cq.runtime.layout.requests import ORDER_WORDS, READS, REQUEST_BYTES, REQUEST_RECORD, WRITES
+from cq.ways import SCHEMES, UNCHECKED, WAY_OF_SCHEME, Way
+
+ORDERED = [s for s in WAY_OF_SCHEME if s not in {UNCHECKED, "chains"}]  # of chains: test_engine_schedules.py
+
+# what moves writes two rows, or one that it names twice; what looks reads two; both see what is before them
+MOVES = """CREATE STREAM s (a BIGINT NOT NULL, b BIGINT NOT NULL, x BIGINT NOT NULL, ts TIMESTAMP, WATERMARK FOR ts);
+CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT NOT NULL CHECK (n >= 0));
+INSERT INTO t VALUES (0, 5), (1, 5);
+CREATE TRIGGER moved AFTER INSERT ON s WHEN (new.x <> 0) BEGIN ATOMIC
+  UPDATE t SET n = n + new.x WHERE k = new.b;
+  UPDATE t SET n = n - new.x WHERE k = new.a;
+  SELECT new.a, n FROM t WHERE k = new.b;
+END;
+CREATE TRIGGER seen AFTER INSERT ON s WHEN (new.x = 0) BEGIN ATOMIC
+  SELECT 10 * new.a + new.b, n * 100 + (SELECT u.n FROM t AS u WHERE u.k = new.a) FROM t WHERE k = new.b;
+END;
+SELECT * FROM {shown};"""
+#        from, to, what, or 0 to look: the second move has not enough
+EVENTS = [(0, 1, 3), (0, 1, 3), (0, 1, 0), (1, 0, 0), (1, 0, 6), (1, 1, 9), (1, 1, 0), (0, 1, 4), (1, 0, 2), (0, 0, 5)]
+EVENTS += [(1, 0, 0), (1, 0, 3), (0, 1, 1), (0, 1, 0)]
+
+
+def expected_of(shown: str) -> list[tuple[int, int]]:
+    """The rows of the trigger, from a loop over the events."""
+    left, found = [5, 5], {"moved": [], "seen": []}
+    for a, b, x in EVENTS:
+        if x == 0:
+            found["seen"].append((10 * a + b, left[b] * 100 + left[a]))
+        elif left[a] >= x or (a == b and left[a] - x + x >= 0):
+            left[b] += x
+            left[a] -= x
+            found["moved"].append((a, left[b]))
+    return found[shown]
+
+
+@pytest.fixture
+def one_by_one(monkeypatch, request):
+    """Shares claim one event at a time, so that many of them meet, and are given back soon."""
+    monkeypatch.setattr(requests, "EVENTS_A_CLAIM", 1)
+    monkeypatch.setattr(requests, "SPINS", getattr(request, "param", 2))
+
+
+def planned(scheme, shown):
+    compiled = Prepared(f"SET transactions = '{scheme}';\n{MOVES.format(shown=shown)}").compiled
+    (plan,) = compiled.for_workers(2).after("emit")
+    assert [s.way for s in plan.stages] == [WAY_OF_SCHEME[scheme]]
+    columns = {name: [r[n] for r in EVENTS] for n, name in enumerate("abx")} | {"ts": list(range(len(EVENTS)))}
+    return plan, pa.RecordBatch.from_pydict({c.name: columns[c.name] for c in plan.sources[0].columns})
+
+
+@pytest.mark.parametrize(("batch_rows", "one_by_one"), [(5, 2), (20, 0)], indirect=["one_by_one"])
+@pytest.mark.parametrize("scheme", ORDERED)
+def test_every_schedule_of_a_scheme_gives_the_rows_of_one_loop(scheme, batch_rows, one_by_one):
+    for shown in ("moved", "seen"):
+        plan, given = planned(scheme, shown)
+        expected = (expected_of(shown), None)
+        with Memory():
+            alone = Run(plan, given, 1, batch_rows)
+            assert alone.result(alone.setup()) == expected
+        case = Run(plan, given, 2, batch_rows)
+
+        def check(shared, _, case=case, expected=expected):
+            assert case.result(shared) == expected
+
+        wander(case.setup, [case.worker(0), case.worker(1)], check, runs=12, depth=6)
+
+
+@pytest.mark.usefixtures("one_by_one")
+def test_every_schedule_without_locks_is_safe():
+    """What comes out may be wrong, but every event has a row and no access is a race."""
+    plan, given = planned(UNCHECKED, "seen")
+    case = Run(plan, given, 2, 20)
+
+    def check(shared, _):
+        found, failed = case.result(shared)
+        assert failed is None and [key for key, _ in found] == [key for key, _ in expected_of("seen")]
+
+    wander(case.setup, [case.worker(0), case.worker(1)], check, runs=20, depth=6)
+
+
+def admitted(module, *transactions):
+    """Each of these asks for the row that all of them name, and has its place."""
+    order = zalloc(8 * ORDER_WORDS)
+    for transaction, access in transactions:
+        st_i64(access - REQUEST_BYTES, REQUEST_RECORD, transactions[0][1] - REQUEST_BYTES)
+        assert module(order, transaction) == 1
+    return order
+
+
+def asking(mode):
+    """A transaction that asks for one row."""
+    transaction = zalloc(8 * TRANSACTION_VALUES)
+    access = zalloc(REQUEST_BYTES + 8 * ACCESS_IMAGE) + REQUEST_BYTES
+    st_i64(transaction, TRANSACTION_ACCESSES, access)
+    st_i64(transaction, TRANSACTION_COUNT, 1)
+    st_i64(access, ACCESS_TRANSACTION, transaction)
+    ask(access, mode)
+    return transaction, access
+
+
+def test_a_writer_waits_for_the_readers_before_it():
+    with Memory():
+        first, one, other, last = asking(WRITES), asking(READS), asking(READS), asking(WRITES)
+        order = admitted(lock.lock_admit, first, one, other, last)
+        left, heads = [first, one, other, last], []
+        while left:
+            heads.append([t for t in left if lock.lock_ready(order, t[0])])
+            done = heads[-1][0]
+            st_i64(done[1], ACCESS_DONE, 1)
+            lock.lock_finish(order, done[0])
+            left.remove(done)
+        assert heads == [[first], [one, other], [other], [last]]
+
+
+def test_a_lock_is_held_until_its_transaction_is_done():
+    with Memory():
+        writer, reader, other, last = asking(WRITES), asking(READS), asking(READS), asking(WRITES)
+        order = admitted(lock_a.lock_a_admit, writer)
+        for _, access in (reader, other, last):
+            st_i64(access - REQUEST_BYTES, REQUEST_RECORD, writer[1] - REQUEST_BYTES)
+        assert lock_a.lock_a_admit(order, reader[0]) == 0
+        lock_a.lock_a_finish(order, writer[0])
+        assert [lock_a.lock_a_admit(order, t[0]) for t in (reader, other, last)] == [1, 1, 0]
+        lock_a.lock_a_finish(order, reader[0])
+        assert lock_a.lock_a_admit(order, last[0]) == 0
+        lock_a.lock_a_finish(order, other[0])
+        assert lock_a.lock_a_admit(order, last[0]) == 1
+
+
+def test_a_version_is_written_before_those_that_read_the_one_before_it_are_done():
+    with Memory():
+        reader, writer, another = asking(READS), asking(WRITES), asking(READS)
+        order = admitted(mvlk.mvlk_admit, reader, writer, another)
+        assert [mvlk.mvlk_ready(order, t[0]) for t in (reader, writer, another)] == [1, 1, 0]
+
+
+def test_schemes_are_numbered_as_they_were():
+    """Settings hold the number of a scheme."""
+    assert SCHEMES[:3] == ("auto", "serial", "chains") and set(SCHEMES[2:]) == set(WAY_OF_SCHEME)
+    assert WAY_OF_SCHEME[UNCHECKED] is Way.NOLOCK
