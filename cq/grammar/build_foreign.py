@@ -221,7 +221,7 @@ class ForeignBuilder(QueryBuilder):
     def _no_view(self, name: Token) -> CompileError:
         ways = {
             "posexplode": "write UNNEST(xs) WITH ORDINALITY AS t(x, n): n counts from 1",
-            "stack": "write UNION ALL",
+            "stack": "write a SELECT for each row of the stack, with UNION ALL between them",
         }
         way = ways.get(name.value.removesuffix("_outer"), "write CROSS JOIN UNNEST(array) AS t(x)")
         message = f"LATERAL VIEW of {name.value.upper()} is not supported"

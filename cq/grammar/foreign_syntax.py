@@ -94,15 +94,17 @@ def _name_of_a_catalog(fault: Fault) -> Diagnostic | None:
 
 
 def _interval_of_an_expression(fault: Fault) -> Diagnostic | None:
-    """`INTERVAL x SECOND`."""
-    if fault.word(fault.position - 1) != "INTERVAL" or "NUMBER" not in fault.expected or fault.token is None:
+    """`INTERVAL 'x' || y SECOND`, `INTERVAL f(x) SECOND`."""
+    at_once = fault.word(fault.position - 1) == "INTERVAL" and "NUMBER" in fault.expected
+    behind_a_name = (fault.word(fault.position - 2), fault.word(fault.position)) == ("INTERVAL", "(")
+    if not (at_once or behind_a_name) or fault.token is None:
         return None
     help = "multiply: x * INTERVAL '1' SECOND"
     return Diagnostic(
         "CQ0100",
         "INTERVAL takes a constant, a column or a value in parentheses",
         fault.here,
-        "not a number or a string",
+        "no unit of time" if behind_a_name else "not a number or a string",
         (help,),
     )
 
