@@ -23,9 +23,11 @@ from cq.runtime.flow import batch as b
 from cq.runtime.flow.admission import END_OF_SOURCE, SOURCE_RING
 from cq.runtime.flow.arrow import lend
 from cq.runtime.layout.abi import (
+    BATCH_FIRST,
     BATCH_PORTS,
     BATCH_SEGMENT_COUNT,
     BATCH_SEGMENTS,
+    BATCH_WATERMARKS,
     ERROR,
     MORE,
     OUT_BYTES,
@@ -77,12 +79,15 @@ def drive(kernel: int, state: int, tickets: int, count: int, out: int, ports: in
 class BareKernel:
     """The only stage of a job for one worker, and the tickets it is to work on. `close` gives everything back."""
 
-    def __init__(self, job: Job, batches: Sequence[pa.RecordBatch], batch_rows: int = BATCH_ROWS) -> None:
-        assert len(job.stages) == 1 and len(job.sources) == 1, "a bare kernel is the whole job"
+    def __init__(self, job: Job, batches: Sequence[Sequence[pa.RecordBatch]], batch_rows: int = BATCH_ROWS) -> None:
+        assert len(job.stages) == 1, "a bare kernel is the whole job"
         self._host = CompiledHost()
         self._stage = job.stages[0]
         self._plant = build(self._host, job, 1, batch_rows, CT)
-        self._loans = [lend(self._host, batch, self._plant.storages[0]) for batch in batches]
+        self._loans = [
+            [lend(self._host, batch, storages) for batch in given]
+            for given, storages in zip(batches, self._plant.storages, strict=True)
+        ]
         tickets = self._cut()
         self._count = len(tickets)
         self._tickets = self._host.place(words(tickets))
@@ -95,20 +100,25 @@ class BareKernel:
     def _cut(self) -> list[int]:
         """Every ticket of the input, copied so that admission can go on using its own."""
         call = self._host.function
-        ring = self._host.word(self._plant.sources[0], SOURCE_RING)
+        rings = [self._host.word(source, SOURCE_RING) for source in self._plant.sources]
         output = self._host.word(self._plant.stages[0], s.STAGE_INPUT)
-        waiting = [*self._loans, END_OF_SOURCE]
+        waiting = [[*loans, END_OF_SOURCE] for loans in self._loans]
         made: list[int] = []
         while True:
-            while waiting and call("ring_push")(ring, waiting[0]):
-                waiting.pop(0)
+            idle = True
+            for ring, items in zip(rings, waiting, strict=True):
+                while items and call("ring_push")(ring, items[0]):
+                    items.pop(0)
+                    idle = False
             call("admit")(self._plant.admission, 1)
             ticket = call("ring_pop")(output)
             if ticket == 0:
-                assert not waiting, "admission waits for nothing"
+                if not idle:
+                    continue
+                assert not any(waiting), "admission waits for nothing"
                 return made
             made.append(self._copied(ticket))
-            call("ticket_return")(ticket, 1)
+            call("ticket_return")(ticket, len(self._loans))
 
     def _copied(self, ticket: int) -> int:
         host = self._host
@@ -116,7 +126,12 @@ class BareKernel:
         size = 8 * SEGMENT_WORDS * host.word(ticket, BATCH_SEGMENT_COUNT)
         made = host.place(host.read(ticket, 8 * b.ITEM_WORDS))
         host.set_word(made, BATCH_SEGMENTS, host.place(host.read(segments, size)))
-        host.set_word(made, BATCH_PORTS, host.place(host.read(host.word(ticket, BATCH_PORTS), 8)))
+        ports = 8 * len(self._loans)
+        host.set_word(made, BATCH_PORTS, host.place(host.read(host.word(ticket, BATCH_PORTS), ports)))
+        if host.word(ticket, BATCH_WATERMARKS):
+            first, behind = host.word(ticket, BATCH_FIRST), host.word(ticket, b.ITEM_SERIAL)
+            marks = host.place(host.read(host.word(ticket, b.ITEM_MARKS), 8 * (behind - first)))
+            host.set_word(made, BATCH_WATERMARKS, marks - 8 * first)
         return made
 
     def run(self) -> int:
@@ -130,6 +145,6 @@ class BareKernel:
 
     def close(self) -> None:
         """The input is given back and all memory is free."""
-        for loan in self._loans:
+        for loan in (loan for loans in self._loans for loan in loans):
             self._host.function("loan_return")(loan)
         close(self._plant)

@@ -5,74 +5,18 @@ All forms of a case give the same rows, up to their order; `check` in throughput
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from benchmarks import joined, sliding
+from benchmarks.case import BID, SECOND_US, Case, bids, file_of, whole
 from benchmarks.loops import LoopSpec
 from cq.workloads import WORKLOADS
 
-SECOND_US = 1_000_000
 QUERIES = Path(__file__).parent.parent / "queries"
-BID_INTERVAL_US = 10  # 100,000 bids a second
 LEAST_PRICE = 200_000  # prices are log-uniform from 100 to 10^8: 45 % of them are higher
-
-_BID = (
-    "CREATE STREAM bid (auction BIGINT NOT NULL, price BIGINT {null}, ts TIMESTAMP NOT NULL, WATERMARK FOR ts)\n"
-    "WITH (connector = 'file', path = '{path}', format = 'parquet');\n"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One query over one input.
-
-    query: the text over a Parquet file {path}.  stream: its input.  units: what a row counts for (words of a line).
-    spread: stateless, or windows with at least 100 rows a group: two workers are then held to the control.
-    peer_bar: how many times as fast as DuckDB it has to be, both from memory.  kernel_bar: millions of units a second
-    one core's kernel has to do.  stateless: from a file the bar is pyarrow's decoding, else DuckDB.
-    duckdb, polars: none where they cannot say it.
-    """
-
-    name: str
-    title: str
-    query: str
-    stream: str
-    rows: int
-    generate: Callable[[int], pa.RecordBatch]
-    loop: LoopSpec
-    duckdb: str = ""
-    polars: Callable[[Any], Any] | None = None
-    peer_bar: float = 0.0
-    spread: bool = False
-    units: int = 1
-    unit: str = "rows"
-    kernel_bar: float | None = None
-    stateless: bool = False
-    from_file: bool = False
-
-    def text(self, path: str = "none.parquet") -> str:
-        """The query over the file at `path`."""
-        return self.query.replace("{path}", path)
-
-
-def _bids(keys: int, scatter: bool, nulls: float = 0.0) -> Callable[[int], pa.RecordBatch]:
-    def generate(rows: int) -> pa.RecordBatch:
-        made = WORKLOADS["bids"].generate(
-            rows=rows, keys=keys, scatter=scatter, interval_us=BID_INTERVAL_US, nulls=nulls
-        )
-        table = pa.Table.from_batches(made).select(["auction", "price", "ts"])
-        return _whole(table)
-
-    return generate
-
-
-def _whole(table: pa.Table) -> pa.RecordBatch:
-    (batch,) = table.combine_chunks().to_batches()
-    return batch
 
 
 # -- stateless -------------------------------------------------------------------------------------------------------
@@ -89,10 +33,10 @@ def _filter(name: str, nulls: float) -> Case:
     return Case(
         name=name,
         title="filter and project, 45 % pass" + (", 10 % NULL" if nulls else ""),
-        query=_BID.replace("{null}", "" if nulls else "NOT NULL") + text + ";",
+        query=BID.replace("{null}", "" if nulls else "NOT NULL") + text + ";",
         stream="bid",
         rows=12_000_000,
-        generate=_bids(10_000, False, nulls),
+        generate=bids(10_000, False, nulls),
         loop=LoopSpec(
             "filtered_nulls" if nulls else "filtered", ("price", "auction", "ts"), (LEAST_PRICE, 2, 1),
             "price" if nulls else "",
@@ -130,13 +74,13 @@ def _tumbling(keys: int, scatter: bool) -> Case:
     return Case(
         name=f"tumbling_{short}_{'random' if scatter else 'dense'}",
         title=f"tumbling aggregate, {keys:,} {'random' if scatter else 'dense'} keys",
-        query=_BID.replace("{null}", "NOT NULL")
+        query=BID.replace("{null}", "NOT NULL")
         + f"SELECT window_start, auction, {aggregates}\n"
         + f"FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '{size_s}' SECOND)\n"
         + "GROUP BY window_start, window_end, auction;",
         stream="bid",
         rows=4_000_000 if many else 8_000_000,
-        generate=_bids(keys, scatter),
+        generate=bids(keys, scatter),
         loop=LoopSpec("tumbling", ("ts", "auction", "price"), (size_s * SECOND_US,)),
         duckdb=f"SELECT {bucket} AS window_start, auction, {aggregates} FROM bid GROUP BY ALL",
         polars=in_polars,
@@ -162,13 +106,13 @@ def _hopping() -> Case:
     return Case(
         name="hopping_10k",
         title="hopping count, 10 panes of 100,000 rows, 10,000 dense keys",
-        query=_BID.replace("{null}", "NOT NULL")
+        query=BID.replace("{null}", "NOT NULL")
         + "SELECT window_start, auction, COUNT(*) AS n\n"
         + "FROM HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' SECOND, INTERVAL '10' SECOND)\n"
         + "GROUP BY window_start, window_end, auction;",
         stream="bid",
         rows=4_000_000,
-        generate=_bids(10_000, False),
+        generate=bids(10_000, False),
         loop=LoopSpec("hopping", ("ts", "auction"), (SECOND_US, 10 * SECOND_US)),
         duckdb=f"WITH panes AS (SELECT {bucket} AS pane, auction, COUNT(*) AS n FROM bid GROUP BY ALL) "
         f"SELECT make_timestamp((pane - k) * {SECOND_US}) AS window_start, auction, SUM(n) AS n "
@@ -181,7 +125,7 @@ def _hopping() -> Case:
 def _segments() -> Case:
     def generate(rows: int) -> pa.RecordBatch:
         made = WORKLOADS["linear_road"].generate(profile="light", rows=rows)
-        return _whole(pa.Table.from_batches(made))
+        return whole(pa.Table.from_batches(made))
 
     def in_polars(lr: Any) -> Any:
         import polars as pl
@@ -198,7 +142,7 @@ def _segments() -> Case:
     return Case(
         name="segment_statistics",
         title="segment statistics (queries/lr_segment_statistics.cq)",
-        query=head + "WITH (connector = 'file', path = '{path}', format = 'parquet');" + tail,
+        query=head + file_of("lr") + tail,
         stream="lr",
         rows=3_000_000,
         generate=generate,
@@ -225,10 +169,10 @@ def _running(keys: int, short: str, rows: int) -> Case:
     return Case(
         name=f"running_{short}",
         title=f"running sum OVER, {keys:,} random keys",
-        query=_BID.replace("{null}", "NOT NULL") + f"SELECT auction, {frame} FROM bid;",
+        query=BID.replace("{null}", "NOT NULL") + f"SELECT auction, {frame} FROM bid;",
         stream="bid",
         rows=rows,
-        generate=_bids(keys, True),
+        generate=bids(keys, True),
         loop=LoopSpec("running", ("auction", "price")),
         duckdb=f"SELECT auction, {frame} FROM bid",
         polars=in_polars,
@@ -239,7 +183,7 @@ def _running(keys: int, short: str, rows: int) -> Case:
 
 def _word_count() -> Case:
     def generate(rows: int) -> pa.RecordBatch:
-        return _whole(pa.Table.from_batches(WORKLOADS["sentences"].generate(rows=rows, vocabulary=5_000)))
+        return whole(pa.Table.from_batches(WORKLOADS["sentences"].generate(rows=rows, vocabulary=5_000)))
 
     def in_polars(sentences: Any) -> Any:
         import polars as pl
@@ -253,7 +197,7 @@ def _word_count() -> Case:
     return Case(
         name="word_count",
         title="word count with running counts, 5,000 words (queries/word_count.cq)",
-        query=head + "WITH (connector = 'file', path = '{path}', format = 'parquet');" + tail,
+        query=head + file_of("sentences") + tail,
         stream="sentences",
         rows=400_000,
         generate=generate,
@@ -295,7 +239,7 @@ def _ledger() -> Case:
     moved = f"    INSERT INTO account {account};\n    INSERT INTO asset {asset};\n"
     query = (
         f"CREATE STREAM event ({', '.join(f'{c} BIGINT NOT NULL' for c in _LEDGER)})\n"
-        "WITH (connector = 'file', path = '{path}', format = 'parquet');\n"
+        f"{file_of('event')}\n"
         "CREATE TABLE account (id BIGINT PRIMARY KEY, bal BIGINT NOT NULL);\n"
         "CREATE TABLE asset (id BIGINT PRIMARY KEY, bal BIGINT NOT NULL);\n"
         "CREATE TRIGGER ledger AFTER INSERT ON event BEGIN ATOMIC\n"
@@ -332,5 +276,7 @@ CASES: dict[str, Case] = {
         _running(1_000_000, "1m", 3_000_000),
         _word_count(),
         _ledger(),
+        *joined.CASES,
+        *sliding.CASES,
     )
 }

@@ -1,4 +1,4 @@
-"""The C++ loops of loops.cpp: compiled when they are first needed, called over the very buffers the kernels read."""
+"""The C++ loops of loops.cpp and joined.cpp: compiled when first needed, called over the buffers the kernels read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ctypes
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,14 +14,15 @@ from pathlib import Path
 import pyarrow as pa
 
 FLAGS = ("-O3", "-march=native", "-std=c++17", "-shared", "-fPIC")
-SOURCE = Path(__file__).with_name("loops.cpp")
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("loops.cpp", "joined.cpp"))
 SLACK_BYTES = 16  # a loop may load whole words past the last byte of a text column
 
 
 @dataclass(frozen=True, slots=True)
 class LoopSpec:
-    """A function of loops.cpp: the columns it reads, in its order, and its parameters.
+    """A function of them: the columns it reads, in its order, and its parameters.
 
+    columns: of the case's first input, or `stream.column`.
     validity: a column whose validity bits are its last argument.
     """
 
@@ -42,25 +43,33 @@ def compiler_version() -> str:
 def _library() -> ctypes.CDLL:
     with tempfile.TemporaryDirectory() as directory:
         made = str(Path(directory) / "loops.so")
-        subprocess.run(["g++", *FLAGS, "-o", made, str(SOURCE)], check=True)
+        subprocess.run(["g++", *FLAGS, "-o", made, *map(str, SOURCES)], check=True)
         return ctypes.CDLL(made)
 
 
 class Loop:
-    """A loop over one record batch, whose columns it reads where they lie."""
+    """A loop over a record batch of each stream, whose columns it reads where they lie.
 
-    def __init__(self, spec: LoopSpec, whole: pa.RecordBatch, result_columns: int, batch_rows: int) -> None:
+    It gets the rows of the first one, and behind its parameters those of the others.
+    """
+
+    def __init__(
+        self, spec: LoopSpec, inputs: Mapping[str, pa.RecordBatch], result_columns: int, batch_rows: int
+    ) -> None:
         self._function = getattr(_library(), spec.function)
         self._function.restype = ctypes.c_int64
+        whole, *others = inputs.values()
         self._kept: list[pa.Buffer] = []
         addresses: list[int] = []
         for name in spec.columns:
-            addresses += self._buffers(whole.column(name))
+            stream, _, column = name.rpartition(".")
+            addresses += self._buffers((inputs[stream] if stream else whole).column(column))
         if spec.validity:
             bits = whole.column(spec.validity).buffers()[0]
             addresses.append(bits.address if bits is not None else 0)
         self._columns = (ctypes.c_void_p * len(addresses))(*addresses)
-        self._parameters = (ctypes.c_int64 * max(1, len(spec.parameters)))(*spec.parameters)
+        parameters = (*spec.parameters, *(other.num_rows for other in others))
+        self._parameters = (ctypes.c_int64 * max(1, len(parameters)))(*parameters)
         self._rows, self._batch_rows, self._results = whole.num_rows, batch_rows, result_columns
 
     def _buffers(self, column: pa.Array) -> list[int]:

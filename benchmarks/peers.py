@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from benchmarks.cases import Case
+    from benchmarks.case import Case
 
 THREADS = 2  # as many as cq is given
 ROW_GROUP = 122_880  # DuckDB spreads an Arrow table over its threads by record batches; this is its own row group
@@ -17,17 +19,18 @@ os.environ.setdefault("POLARS_MAX_THREADS", str(THREADS))  # polars reads it onc
 
 
 class Duck:
-    """One connection; `run` asks the case's query of what its stream's name stands for."""
+    """One connection; `run` asks the case's query of what its streams' names stand for: a table, or a Parquet file."""
 
-    def __init__(self, case: Case, table: pa.Table | None = None, path: str = "") -> None:
+    def __init__(self, case: Case, inputs: Mapping[str, pa.Table | Path]) -> None:
         import duckdb
 
         self._case = case
         self._connection = duckdb.connect(config={"threads": THREADS})
-        if table is not None:
-            self._connection.register(case.stream, table)
-        else:
-            self._connection.execute(f"CREATE VIEW {case.stream} AS SELECT * FROM read_parquet('{path}')")
+        for name, given in inputs.items():
+            if isinstance(given, Path):
+                self._connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{given}')")
+            else:
+                self._connection.register(name, given)
 
     def run(self) -> int:
         return sum(batch.num_rows for batch in self._reader())
@@ -44,20 +47,23 @@ class Duck:
 
 
 class Bear:
-    """polars: the case's query over a frame in memory or a lazily read file."""
+    """polars: the case's query over frames in memory or lazily read files."""
 
-    def __init__(self, case: Case, table: pa.Table | None = None, path: str = "") -> None:
+    def __init__(self, case: Case, inputs: Mapping[str, pa.Table | Path]) -> None:
         import polars
 
         self._query = case.polars
-        self._frame: Any = polars.from_arrow(table).lazy() if table is not None else polars.scan_parquet(path)
+        self._frames: list[Any] = [
+            polars.scan_parquet(given) if isinstance(given, Path) else polars.from_arrow(given).lazy()
+            for given in inputs.values()
+        ]
 
     def run(self) -> int:
-        return int(self._query(self._frame).collect().height)
+        return int(self._query(*self._frames).collect().height)
 
     def batches(self) -> list[pa.RecordBatch]:
         """The result itself."""
-        made: list[pa.RecordBatch] = self._query(self._frame).collect().to_arrow().to_batches()
+        made: list[pa.RecordBatch] = self._query(*self._frames).collect().to_arrow().to_batches()
         return made
 
 

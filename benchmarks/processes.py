@@ -29,6 +29,30 @@ OTHER_COLUMNS = "COUNT(*) AS n"  # another kernel: what it leaves in the cache i
 FILTER = QUERY.partition("SELECT")[0] + "SELECT auction, price * 2 AS doubled, ts FROM bid WHERE price > 200000;\n"
 
 
+_BID = QUERY.partition("SELECT")[0]
+_WINDOW = "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' SECOND)"
+_WINDOWED = {  # everything that keeps rows or groups for a time: what it holds does not grow with its input
+    "window join": f"SELECT a.auction, a.price, b.price AS other FROM {_WINDOW} AS a JOIN {_WINDOW} AS b "
+    "ON a.window_end = b.window_end AND a.auction = b.auction AND a.price < b.price;\n",
+    "interval join": "SELECT a.auction, a.price, b.price AS other FROM bid AS a JOIN bid AS b "
+    "ON a.auction = b.auction AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '0.5' SECOND;\n",
+    "ASOF join": "SELECT a.auction, a.price, b.price AS other FROM bid AS a ASOF JOIN bid AS b "
+    "ON a.auction = b.auction AND a.ts > b.ts;\n",
+    "sessions": "SELECT window_start, auction, COUNT(*) AS n "
+    "FROM SESSION(TABLE bid PARTITION BY auction, DESCRIPTOR(ts), INTERVAL '0.2' SECOND) "
+    "GROUP BY window_start, window_end, auction;\n",
+    "top 10 of a window": f"SELECT auction, price FROM {_WINDOW} "
+    "QUALIFY ROW_NUMBER() OVER (PARTITION BY window_end ORDER BY price DESC) <= 10;\n",
+    "sliding window": "SELECT window_start, auction, COUNT(*) AS n, MAX(price) AS highest "
+    "FROM HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '0.1' SECOND, INTERVAL '2' SECOND) "
+    "GROUP BY window_start, window_end, auction;\n",
+    "sliding frame": "SELECT auction, SUM(price) OVER (PARTITION BY auction ORDER BY ts "
+    "RANGE BETWEEN INTERVAL '1' SECOND PRECEDING AND CURRENT ROW) AS total FROM bid;\n",
+    "median": f"SELECT window_start, auction, MEDIAN(price) AS middle FROM {_WINDOW} "
+    "GROUP BY window_start, window_end, auction;\n",
+}
+
+
 # What a program waits for that has imported pyarrow and has its rows: `import cq`, and the first query to its last row.
 _FIRST_QUERY = """
 import resource, time
@@ -155,6 +179,7 @@ def _memory_queries() -> Sequence[tuple[str, str, str]]:
         ("filter, Parquet file", FILTER, file),
         ("tumbling aggregate, Parquet file", QUERY, file),
         ("tumbling aggregate, generator", QUERY, generator),
+        *((title, _BID + text, generator) for title, text in _WINDOWED.items()),
     )
 
 

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from benchmarks import loops, peers
 from benchmarks.bare import BareKernel
-from benchmarks.cases import Case
+from benchmarks.case import Case
 from benchmarks.measure import Contender, Race, run_race
 from cq.api import sql
 from cq.compiler.passes import Compiled, compile
@@ -36,34 +36,32 @@ def only_job(compiled: Compiled, workers: int) -> Job:
 
 
 class Measured:
-    """A case with its input in memory: one contiguous batch, and the same rows in slices as peers like them."""
+    """A case with its inputs in memory: each one contiguous batch, and the same rows in slices as peers like them."""
 
     def __init__(self, case: Case, rows: int) -> None:
         self.case = case
-        self.whole = case.generate(rows)
-        slices = [self.whole.slice(at, peers.ROW_GROUP) for at in range(0, rows, peers.ROW_GROUP)]
-        self.table = pa.Table.from_batches(slices)
-        self.compiled: Compiled = compile(case.text(), case.name)
+        self.wholes = case.inputs(rows)
+        self.tables = {name: _sliced(batch) for name, batch in self.wholes.items()}
+        self.compiled: Compiled = compile(case.query, case.name)
         self.schemas = [arrow_schema(output) for output in self.compiled.outputs]
 
     @property
     def units(self) -> int:
-        return int(self.whole.num_rows) * self.case.units
+        return sum(batch.num_rows for batch in self.wholes.values()) * self.case.units
 
     def job(self, workers: int) -> Job:
         return only_job(self.compiled, workers)
 
-    def batches(self, job: Job) -> list[pa.RecordBatch]:
-        """The columns the job reads."""
-        names = [column.name for column in job.sources[0].columns]
-        made: list[pa.RecordBatch] = self.table.select(names).to_batches()
-        return made
+    def batches(self, job: Job) -> list[list[pa.RecordBatch]]:
+        """Of each source the columns the job reads."""
+        names = [[column.name for column in source.columns] for source in job.sources]
+        return [self.tables[source.name].select(n).to_batches() for source, n in zip(job.sources, names, strict=True)]
 
     def results(self) -> list[pa.RecordBatch]:
         """The rows the query gives."""
         job, made = self.job(1), list[pa.RecordBatch]()
         with Engine(job, schemas=self.schemas) as engine:
-            failure = engine.run([iter(self.batches(job))], lambda sink, batch: made.append(batch))
+            failure = engine.run([iter(b) for b in self.batches(job)], lambda sink, batch: made.append(batch))
         assert failure is None, failure
         return made
 
@@ -73,7 +71,7 @@ class Measured:
         batches = self.batches(job)
         return lambda: self._run(job, batches, threads)
 
-    def _run(self, job: Job, batches: Sequence[pa.RecordBatch], threads: int) -> int:
+    def _run(self, job: Job, batches: Sequence[Sequence[pa.RecordBatch]], threads: int) -> int:
         rows = 0
 
         def count(sink: int, batch: pa.RecordBatch) -> None:
@@ -81,20 +79,18 @@ class Measured:
             rows += batch.num_rows
 
         with Engine(job, threads=threads, schemas=self.schemas) as engine:
-            failure = engine.run([iter(batches)], count)
+            failure = engine.run([iter(b) for b in batches], count)
         assert failure is None, failure
         return rows
 
     def halves(self) -> Contender:
-        """The control of every scaling figure: two independent engines of one thread, each on half of the input."""
+        """The control of every scaling figure: two independent engines of one thread, each on half of the inputs."""
         job = self.job(1)
         batches = self.batches(job)
-        middle = len(batches) // 2
+        halves = [b[: len(b) // 2] for b in batches], [b[len(b) // 2 :] for b in batches]
 
         def run() -> None:
-            threads = [
-                threading.Thread(target=self._run, args=(job, half, 0)) for half in (batches[:middle], batches[middle:])
-            ]
+            threads = [threading.Thread(target=self._run, args=(job, half, 0)) for half in halves]
             for thread in threads:
                 thread.start()
             for thread in threads:
@@ -104,16 +100,23 @@ class Measured:
 
     def api(self) -> Contender:
         """What a user writes: `cq.sql(text, stream=table).run()`, the result a table in memory."""
-        query = sql(self.case.text(), **{self.case.stream: self.table})
+        query = sql(self.case.query, **self.tables)
 
         def run() -> None:
             query.run(threads=WORKERS)
 
         return run
 
-    def loop(self) -> loops.Loop:
+    def loop(self) -> loops.Loop | None:
+        """The loop in C++, if the case has one and there is a compiler."""
+        if self.case.loop is None or not loops.compiler_version():
+            return None
         columns = sum(len(schema) for schema in self.schemas)
-        return loops.Loop(self.case.loop, self.whole, columns, BATCH_ROWS)
+        return loops.Loop(self.case.loop, self.wholes, columns, BATCH_ROWS)
+
+
+def _sliced(batch: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([batch.slice(at, peers.ROW_GROUP) for at in range(0, batch.num_rows, peers.ROW_GROUP)])
 
 
 def check(case: Case, rows: int) -> None:
@@ -123,12 +126,13 @@ def check(case: Case, rows: int) -> None:
     expected, names = loops.result_sums(made), measured.schemas[0].names
     forms = {}
     if case.duckdb:
-        forms["duckdb"] = peers.Duck(case, measured.table).batches()
+        forms["duckdb"] = peers.Duck(case, measured.tables).batches()
     if case.polars is not None:
-        forms["polars"] = peers.Bear(case, measured.table).batches()
+        forms["polars"] = peers.Bear(case, measured.tables).batches()
     sums = {name: loops.result_sums([b.select(names) for b in batches]) for name, batches in forms.items()}
-    if loops.compiler_version():
-        sums["c++"] = measured.loop().sums()
+    loop = measured.loop()
+    if loop is not None:
+        sums["c++"] = loop.sums()
     wrong = {name: found for name, found in sums.items() if found != expected}
     assert not wrong, f"{case.name}: cq {expected}, {wrong}"
 
@@ -138,16 +142,19 @@ def memory_race(case: Case, rows: int, rounds: int) -> Race:
     measured = Measured(case, rows)
     job = measured.job(1)
     bare = BareKernel(job, measured.batches(job))
-    duck = peers.Duck(case, measured.table) if case.duckdb else None
+    duck = peers.Duck(case, measured.tables) if case.duckdb else None
     contenders: dict[str, Contender] = {"kernel": bare.run}
-    if loops.compiler_version():
-        contenders["c++"] = measured.loop().run
+    loop = measured.loop()
+    if loop is not None:
+        contenders["c++"] = loop.run
     contenders |= {f"-j {n}": measured.engine(n) for n in (0, 1, WORKERS)}
-    contenders |= {"halves": measured.halves(), "api": measured.api()}
+    if case.halves:
+        contenders["halves"] = measured.halves()
+    contenders["api"] = measured.api()
     if duck is not None:
         contenders["duckdb"] = duck.run
     if case.polars is not None:
-        contenders["polars"] = peers.Bear(case, measured.table).run
+        contenders["polars"] = peers.Bear(case, measured.tables).run
     try:
         return run_race(measured.units, contenders, rounds)
     finally:
@@ -157,33 +164,39 @@ def memory_race(case: Case, rows: int, rounds: int) -> Race:
 
 
 @contextmanager
-def parquet_file(case: Case, rows: int, directory: Path) -> Iterator[Path]:
-    """The case's input as one Parquet file, gone afterwards."""
-    path = directory / f"{case.name}.parquet"
-    parquet.write_table(pa.Table.from_batches([case.generate(rows)]), path)
+def parquet_files(case: Case, rows: int, directory: Path) -> Iterator[dict[str, Path]]:
+    """The case's inputs as Parquet files by stream, gone afterwards."""
+    paths = {}
+    for name, batch in case.inputs(rows).items():
+        paths[name] = directory / f"{name}.parquet"
+        parquet.write_table(pa.Table.from_batches([batch]), paths[name])
     try:
-        yield path
+        yield paths
     finally:
-        path.unlink()
+        for path in paths.values():
+            path.unlink()
 
 
 def parquet_race(case: Case, rows: int, rounds: int, directory: Path) -> Race:
-    """The whole path of `cq run` from one file, against decoding alone and against peers reading the same file."""
-    with parquet_file(case, rows, directory) as path:
-        compiled = compile(case.text(path.name), case.name, inputs=Inputs(Access(directory)))
-        names = [column.name for column in only_job(compiled, WORKERS).sources[0].columns]
+    """The whole path of `cq run` from files, against decoding alone and against peers reading the same files."""
+    with parquet_files(case, rows, directory) as paths:
+        compiled = compile(case.query, case.name, inputs=Inputs(Access(directory)))
+        names = {s.name: [c.name for c in s.columns] for s in only_job(compiled, WORKERS).sources}
+        units = sum(parquet.read_metadata(path).num_rows for path in paths.values()) * case.units
 
         def cq() -> int:
             sinks = {output.name: Discard() for output in compiled.outputs}
             return sum(run_query(compiled, sinks, options=RunOptions(threads=WORKERS)).rows_out.values())
 
         def decoded() -> None:
-            parquet.read_table(path, columns=names)
+            for name, path in paths.items():
+                parquet.read_table(path, columns=names[name])
 
-        duck = peers.Duck(case, path=str(path))
+        duck = peers.Duck(case, paths)
         try:
             contenders: dict[str, Contender] = {"cq": cq, "pyarrow": decoded, "duckdb": duck.run}
-            contenders["polars"] = peers.Bear(case, path=str(path)).run
-            return run_race(rows * case.units, contenders, rounds)
+            if case.polars is not None:
+                contenders["polars"] = peers.Bear(case, paths).run
+            return run_race(units, contenders, rounds)
         finally:
             duck.close()

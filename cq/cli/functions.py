@@ -1,4 +1,4 @@
-"""`cq functions` and `cq docs`: the functions of the language, from the registries."""
+"""`cq functions` and `cq docs`: the functions of the language, from the registries, and forms that look like them."""
 
 from __future__ import annotations
 
@@ -8,26 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from cq.cli import DONE
+from cq.cli.entries import Entry
+from cq.cli.forms import FORMS
 from cq.errors import Diagnostic, UsageError, did_you_mean, printable
 from cq.grammar.unsupported import ELSEWHERE, FUNCTION_WAYS
 from cq.planner.binding.expressions import known_functions
-from cq.records import dataclass
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 WIDTH = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What there is to say of a function. names: all its spellings."""
-
-    names: tuple[str, ...]
-    shape: str
-    doc: str
-    examples: tuple[str, ...]
-    fails: tuple[str, ...]
 
 
 @click.command()
@@ -55,7 +45,8 @@ def docs(function: str) -> int:
     wanted = function.lower()
     found = [e for e in all_entries() if wanted in e.names]
     if not found:
-        ways = (ELSEWHERE.get(wanted) or did_you_mean(wanted, known_functions()), FUNCTION_WAYS)
+        known = {*known_functions(), *(n for e in FORMS for n in e.names)}
+        ways = (ELSEWHERE.get(wanted) or did_you_mean(wanted, known), FUNCTION_WAYS)
         cause = f'there is no function "{printable(function)}"'
         raise UsageError(Diagnostic("CQ0205", cause, help=tuple(w for w in ways if w)))
     click.echo("\n\n".join(map(_explained, found)))
@@ -63,7 +54,7 @@ def docs(function: str) -> int:
 
 
 def all_entries() -> list[Entry]:
-    """Every function, aggregate and short form of the language, by name."""
+    """Every function, aggregate and short form of the language, and what looks like one, by name."""
     from cq.lang import aggregates, functions
     from cq.planner.binding.shorthands import SHORTHANDS
 
@@ -79,7 +70,7 @@ def all_entries() -> list[Entry]:
     for name, form in SHORTHANDS.items():
         call, _, meaning = " ".join((form.__doc__ or "").split()).partition(": ")
         found.append(Entry((name,), call, meaning, (), ()))
-    return sorted(found, key=lambda e: e.names[0])
+    return sorted([*found, *FORMS], key=lambda e: e.names[0])
 
 
 def _explained(entry: Entry) -> str:

@@ -16,7 +16,7 @@ from cq.cli.progress import ProgressLine, ProgressNotes, late_note, summary_json
 from cq.compiler.passes import Compiled
 from cq.connectors.access import STDIN
 from cq.connectors.protocol import Sink
-from cq.connectors.sinks.terminal import FIRST_ROWS, Screen, Table
+from cq.connectors.sinks.terminal import FIRST_ROWS, HOW_TO_SEE_ALL, Screen, Table
 from cq.connectors.sinks.writers import open_sink
 from cq.engines.engines import ENGINES
 from cq.engines.protocol import Progress, RunOptions, RunSummary
@@ -35,6 +35,7 @@ FORMATS = ("table", "csv", "json", "arrow", "parquet")
     "-o", "--output", "outputs", multiple=True, metavar="[NAME=]PATH", help="Write rows to PATH; - is standard output."
 )
 @click.option("-f", "--format", "format_", type=click.Choice(FORMATS), help="Set the output format.")
+@click.option("--partition-by", metavar="COLUMNS", help="Write a file for each value of COLUMNS: -o DIR/ -f parquet.")
 @click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Set the number of workers; 0 runs in one thread.")
 @click.option(
     "--engine", default=next(iter(ENGINES)), show_default=True, help=f"Choose the engine: {', '.join(ENGINES)}."
@@ -42,6 +43,7 @@ FORMATS = ("table", "csv", "json", "arrow", "parquet")
 @click.option("--limit", type=click.IntRange(0), help="Stop after N rows of each output.")
 @click.option("--all", "every_row", is_flag=True, help=f"Show all rows on a terminal, not only the first {FIRST_ROWS}.")
 @click.option("--wide", is_flag=True, help="Show all columns of a table in full, beyond the width of the terminal.")
+@click.option("-x", "--expanded", is_flag=True, help="Show each row as lines of column and value.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress and no summary.")
 @click.option("--hash", "hashes", is_flag=True, help="Show a hash of each output in the summary.")
 @click.option(
@@ -50,11 +52,13 @@ FORMATS = ("table", "csv", "json", "arrow", "parquet")
 def run(
     outputs: Sequence[str],
     format_: str | None,
+    partition_by: str | None,
     threads: int | None,
     engine: str,
     limit: int | None,
     every_row: bool,
     wide: bool,
+    expanded: bool,
     quiet: bool,
     hashes: bool,
     summary: str,
@@ -78,9 +82,10 @@ def run(
             Diagnostic("CQ0606", "the query has no output", help=("add a SELECT, or an INSERT INTO a sink",))
         )
     progress = Progress()
-    screen = Screen.stdout(titles=len(compiled.outputs) > 1, wide=wide)
+    screen = Screen.stdout(len(compiled.outputs) > 1, wide, expanded)
     shown = FIRST_ROWS if sys.stdout.isatty() and not every_row and limit is None else None
-    sinks = open_sinks(compiled, outputs, format_, screen, shown)
+    format_ = format_ or ("table" if expanded else None)
+    sinks = open_sinks(compiled, outputs, format_, screen, shown, partition_by=partition_by)
     closing = Closing(quiet, hashes, summary == "json")
     unhashed = frozenset[str]() if closing.hashed else frozenset(sinks)
     options = RunOptions(threads, compiled.request.settings.get("batch_rows"), limit, unhashed)
@@ -123,11 +128,17 @@ def explain_statement(compiled: Compiled, explained: Explained, threads: int | N
 
 
 def open_sinks(
-    compiled: Compiled, given: Sequence[str], format_: str | None, screen: Screen, shown: int | None = None
+    compiled: Compiled,
+    given: Sequence[str],
+    format_: str | None,
+    screen: Screen,
+    shown: int | None = None,
+    way: str = f"; {HOW_TO_SEE_ALL}",
+    partition_by: str | None = None,
 ) -> dict[str, Sink]:
     """A sink for every output: as given on the command line, else as declared, else standard output.
 
-    shown: how many rows of an output that ends a table on the screen has; None: all.
+    shown: how many rows of an output that ends a table on the screen has; None: all.  way: how to see the others.
     """
     names = [o.name for o in compiled.outputs]
     paths: dict[str, str] = {}
@@ -162,7 +173,7 @@ def open_sinks(
             path = paths.get(output.name, STDIN)
             if path == STDIN and tabular:
                 room = shown if output.node.bounded else None
-                sinks[output.name] = Table(output.name, [f.name for f in fields], screen, room)
+                sinks[output.name] = Table(output.name, [f.name for f in fields], screen, room, way)
                 continue
             if format_ == "table":
                 raise UsageError(
@@ -173,6 +184,7 @@ def open_sinks(
                     )
                 )
             options = {"path": path, **({"format": format_} if format_ else {})}
+            options |= {"partition_by": partition_by} if partition_by else {}
             sinks[output.name] = open_sink(fields, options, access.trusted(), reserved, endless)
     return sinks
 

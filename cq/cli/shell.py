@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import readline
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +22,7 @@ from cq.engines.engines import ENGINES, engine_named
 from cq.engines.protocol import Progress, RunOptions
 from cq.engines.query import run_query
 from cq.errors import CqError, Diagnostic, SourceText, Span, render
-from cq.grammar import ast
+from cq.grammar import ast, inline
 from cq.grammar.parser import parse, tables
 from cq.grammar.printer import print_script
 from cq.records import dataclass, field, replace
@@ -41,6 +42,9 @@ class Shell:
     declared: dict[str, str] = field(default_factory=dict)
     engine: str = next(iter(ENGINES))
     timer: bool = False
+    expanded: bool = False
+    last: str = ""  # the statements that were run last, for .all
+    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of what is declared, by its text
 
     def loop(self) -> int:
         """Read and run until the input ends."""
@@ -56,7 +60,7 @@ class Shell:
             except EOFError:
                 click.echo()
                 return DONE
-            if not waiting and line.strip().startswith("."):
+            if not waiting and line.strip().startswith((".", "\\")):
                 if line.split()[0] in {".quit", ".exit"}:
                     return DONE
                 self.guarded(self.command, line)
@@ -91,6 +95,7 @@ class Shell:
     def run(self, text: str) -> None:
         """Run the statements of a text, and keep what they declare."""
         compiled = self.compiled(text)
+        self.last = text
         for warning in compiled.warnings:
             if 1 < warning.span.line <= 2 + text.count("\n"):
                 say(render(_in_own_text(warning, text)))
@@ -102,13 +107,14 @@ class Shell:
             if isinstance(statement, KEPT):
                 self.declared[_key(statement)] = print_script(ast.Script((statement,))).replace("\n", " ").strip()
 
-    def show(self, compiled: Compiled) -> None:
-        """Run the outputs onto the screen, or to the sinks they have."""
+    def show(self, compiled: Compiled, screen: Screen | None = None) -> None:
+        """Run the outputs onto a screen that takes all rows, else the first of them onto ours, or to their sinks."""
         progress = Progress()
-        screen = Screen.stdout(titles=len(compiled.outputs) > 1)
-        sinks = open_sinks(compiled, (), "table", screen, FIRST_ROWS)
+        paged, rows = screen is not None, FIRST_ROWS if screen is None else None
+        screen = screen or Screen.stdout(len(compiled.outputs) > 1, expanded=self.expanded)
+        sinks = open_sinks(compiled, (), "table", screen, rows, "; .all shows them")
         options = RunOptions(unhashed=frozenset(sinks))
-        with stopping(progress), progress_shown(progress, screen, False):
+        with stopping(progress), progress_shown(progress, screen, quiet=paged):
             done = run_query(compiled, sinks, self.engine, options, progress)
         if self.timer or done.late_rows or any(done.bad_rows.values()) or done.interrupted:
             say(summary_text(done))
@@ -149,6 +155,37 @@ class Shell:
         compiled = self.compiled(text + ";")
         click.echo(compiled.for_workers(compiled.workers()).explain("logical").rstrip("\n"))
 
+    def all(self, _: str) -> None:
+        """show all rows and columns of the last query in a pager"""
+        if not self.last:
+            say("no query was run yet")
+            return
+        compiled = self.compiled(self.last)
+        pager = os.environ.get("PAGER") or "less -SRFX"
+        with subprocess.Popen(pager, shell=True, stdin=subprocess.PIPE, text=True, encoding="utf-8") as shown:
+            assert shown.stdin is not None
+            with suppress(BrokenPipeError):  # somebody has seen enough
+                colour = Screen.stdout(titles=False).colour
+                self.show(compiled, Screen(shown.stdin, colour, len(compiled.outputs) > 1, expanded=self.expanded))
+                shown.stdin.close()
+
+    def set_expanded(self, _: str) -> None:
+        """show each row as lines of column and value, or no longer"""
+        self.expanded = not self.expanded
+        click.echo(f"expanded view {'on' if self.expanded else 'off'}")
+
+    def columns_of(self, name: str) -> tuple[str, ...]:
+        """The columns of a stream or view that was declared; none of what cannot be read now."""
+        text = self.declared[name]
+        if text not in self.columns:
+            found: tuple[str, ...] = ()
+            with suppress(CqError):
+                found = tuple(
+                    f.name for f in self.compiled(f"SELECT * FROM {inline.name(name)};").outputs[0].node.schema.fields
+                )
+            self.columns[text] = found
+        return self.columns[text]
+
     def set_timer(self, _: str) -> None:
         """show rows and time after each query, or no longer"""
         self.timer = not self.timer
@@ -165,6 +202,8 @@ COMMANDS: dict[str, tuple[Callable[[Shell, str], None], str]] = {
     ".tables": (Shell.tables, ""),
     ".schema": (Shell.schema, "[FILE]"),
     ".explain": (Shell.explain, "QUERY"),
+    ".all": (Shell.all, ""),
+    "\\x": (Shell.set_expanded, ""),
     ".timer": (Shell.set_timer, ""),
     ".engine": (Shell.set_engine, "NAME"),
 }
@@ -204,7 +243,9 @@ class Completer:
         from cq.planner.binding.expressions import known_functions
 
         upper = typed.isupper()
-        for word in (*COMMANDS, *self._shell.declared, *known_functions(), *map(str.lower, tables().keywords)):
+        shell = self._shell
+        columns = (c for name in list(shell.declared) if not name.startswith("SET ") for c in shell.columns_of(name))
+        for word in (*COMMANDS, *shell.declared, *columns, *known_functions(), *map(str.lower, tables().keywords)):
             if word.startswith(typed.lower()):
                 yield word.upper() if upper else word
 

@@ -56,6 +56,7 @@ class StagePlan:
     groups: list[Groups | Met] = field(default_factory=list)
     watermark: int | None = None
     uses_step_bytes: bool = False
+    source_ports: dict[int, int] = field(default_factory=dict)  # the port of each source's leaf, by the leaf's id
     columns: dict[int, dict[int, int]] = field(default_factory=dict)  # port -> column of the plan -> place in its batch
     scratch: dict[tuple[int, str], int] = field(default_factory=dict)  # words of a node that are no slots
     _next_word: int = abi.STATE_FIRST_FREE
@@ -232,6 +233,8 @@ class Flow:
     keep: ast.expr | None = None  # a filter's condition, where rows are written first and counted if it holds
     ahead: Row | None = None  # the source row some turns later, for prefetching
     soon: Row | None = None  # and one half as many turns later
+    next: Row | None = None  # and one a few turns later
+    has_batch: bool = False  # the function takes rows of a batch, its argument
     tables: dict[int, TableLocals] = field(default_factory=dict)
     stale: list[Callable[[], None]] = field(default_factory=list)  # write what reads again what closing times changed
 

@@ -10,10 +10,14 @@ from collections.abc import Sequence
 
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow
+from cq.codegen.keeping import Side
 from cq.codegen.state.hash_tables import Keys, TableLocals
+from cq.codegen.writer import expr
 from cq.lang.expressions import Column, Expr
 from cq.planner.plan.logical import at_leaf
 from cq.planner.plan.node import LogicalNode
+from cq.runtime.containers import log_words as words
+from cq.runtime.layout.words import beside
 
 
 def prefetch(flow: Flow, input: LogicalNode, keys: Keys, table: TableLocals, exprs: Sequence[Expr]) -> None:
@@ -27,6 +31,27 @@ def prefetch(flow: Flow, input: LogicalNode, keys: Keys, table: TableLocals, exp
         lambda: [emit(flow.scope, ahead, e) for e in below],
         lambda: [emit(flow.scope, soon, e) for e in below],
     )
+
+
+def prefetch_records(flow: Flow, node: LogicalNode, mine: Side, other: Side) -> None:
+    """Write a prefetch for the first record that a row of one side will meet in the log of the other.
+
+    The entry is at hand by then: it is the first that the slot of the key leads to, as for nearly all keys.
+    """
+    row, below = flow.next, source_columns(mine.input, mine.exprs)
+    if row is None or not below or not other.exprs:
+        return
+    scope, writer, table = flow.scope, flow.writer, other.key_table(flow, node)
+    with scope.when(table.is_large()), scope.when(expr("I != 0", I=table.index)):
+        hash32 = other.keys.hash(scope, [emit(scope, row, e) for e in below])
+        item = scope.let(expr("ld_i64(I, shr_u(H, S))", I=table.index, H=hash32, S=table.shift), "item")
+        with scope.when(expr("X != 0", X=item)):
+            ends = beside(other.keys.next_word, words.LIST_ENDS, "LOG_KEY")
+            first = expr("ld_i64(E, W) & FIRST", E=table.numbered(item), W=ends, FIRST=words.REFERENCE_MASK)
+            reference = scope.let(first, "first")
+            chunk = scope.let(expr("log_chunk(L, R)", L=other.log(flow, node), R=reference), "chunk")
+            record = expr("log_record(C, R, SIZE)", C=chunk, R=reference, SIZE=other.record_bytes)
+            writer.code("prefetch(X)", X=record)
 
 
 def source_columns(node: LogicalNode, exprs: Sequence[Expr]) -> tuple[Expr, ...]:

@@ -61,7 +61,7 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int, b
     roomy = fan_out is not None
     event = Event(serial, position, expr("-1"), row_number, port, late, roomy)
     with function(stage, name, ROWS_ARGUMENTS, node, event) as flow:
-        flow.branch = branch
+        flow.branch, flow.has_batch = branch, True
         places = stage.columns.setdefault(port, {})
         row = source_row(flow.scope, schema, places, port, row_number)
         row.given = _computed_time(flow.scope, node, places, port, row_number)
@@ -82,6 +82,7 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int, b
                 writer.code("step_reset(state)")
             flow.ahead = _row_ahead(flow, node.schema, stage.columns[port], port, AHEAD_ROWS)
             flow.soon = _row_ahead(flow, node.schema, stage.columns[port], port, SOON_ROWS)
+            flow.next = _row_ahead(flow, node.schema, stage.columns[port], port, NEXT_ROWS)
             flow.deliver(node, row)
             if stage.gathered:
                 take_gathered(flow, port)
@@ -180,6 +181,7 @@ def _serve_due(flow: Flow, step: str) -> list[ast.stmt]:
 AHEAD_ROWS = Word(12, "AHEAD_ROWS")
 
 SOON_ROWS = Word(AHEAD_ROWS // 2, "SOON_ROWS")  # of the second of two steps
+NEXT_ROWS = Word(AHEAD_ROWS // 4, "NEXT_ROWS")  # of the third, where what an entry leads to is fetched
 
 
 def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, turns: int) -> Row:

@@ -73,6 +73,8 @@ def write_stage(
     for port, leaf in enumerate(inputs):
         if leaf.source is None:  # rows of a stage have the columns its plan says; of a source, those that are read
             stage.columns[port] = {c: c for c in range(len(leaf.schema))}
+        else:
+            stage.source_ports[id(leaf)] = port
     stage.due = due_words(stage, inputs)
     computed = computed_times(stage, inputs)
     if len(spec.branches) > 1:

@@ -89,7 +89,10 @@ def draw_measured(facts: Facts) -> str:
     widths = [max(map(len, column)) for column in zip(COLUMNS, *cells.values(), strict=True)]
     head = "  ".join(text.rjust(width) for text, width in zip(COLUMNS, widths, strict=True))
     for stage in facts["stages"]:
-        lines += ["", f"{printable(stage['name'])}: {stage['runs']} · busy {stage['busy_ns'] / 1e9:.2f} s", f"  {head}"]
+        lines += ["", f"{printable(stage['name'])}: {stage['runs']} · busy {stage['busy_ns'] / 1e9:.2f} s"]
+        if any(facts["nodes"][n]["operator"] == "trigger" for n in stage["nodes"]):
+            lines.append(f"  {stage['reason']}")
+        lines.append(f"  {head}")
         for number in stage["nodes"]:
             node = facts["nodes"][number]
             numbers = "  ".join(text.rjust(width) for text, width in zip(cells[number], widths, strict=True))

@@ -25,6 +25,7 @@ INTEGER_SUFFIXES: Final = {Kind.TINYINT: "Y", Kind.SMALLINT: "S", Kind.INTEGER: 
 # the escape, the digits, the pattern
 CONSTANT_ARGUMENTS: Final = {
     "like": 2, "round": 1, "trunc": 1, "date_format": 1, "to_timestamp": 1, "try_to_timestamp": 1,
+    "from_utc_timestamp": 1, "to_utc_timestamp": 1,
 }  # fmt: skip
 
 # What cq.lang.value_text reads as a number and as a time: the day, then the clock, then a zone that is UTC. White space

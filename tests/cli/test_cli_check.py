@@ -25,6 +25,16 @@ def test_check_says_ok_only_when_it_is(capfd: pytest.CaptureFixture[str]) -> Non
     assert cq(capfd, "check", "--strict", "-c", warned)[:2] == (1, "")
 
 
+def test_check_has_nothing_against_joins_of_the_same_windows(capfd: pytest.CaptureFixture[str]) -> None:
+    text = (
+        "CREATE STREAM t (id BIGINT, at TIMESTAMP, ts TIMESTAMP, WATERMARK FOR ts) WITH (path = 't.csv');"
+        "CREATE STREAM u (at TIMESTAMP, WATERMARK FOR at) WITH (path = 'u.csv');"
+        "CREATE VIEW w AS SELECT window_end FROM HOP(u, at, INTERVAL '1' MINUTE, INTERVAL '1' MINUTE);"
+        "SELECT id FROM TUMBLE(t, ts, INTERVAL '1' MINUTE) WHERE window_end IN (SELECT window_end FROM w)"
+    )
+    assert cq(capfd, "check", "--strict", "-c", text)[0] == 0
+
+
 def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.CaptureFixture[str]) -> None:
     code, out, err = cq(capfd, "check", "q.cq")
     assert (code, err) == (0, "") and out.startswith("ok: reads bid; gives result (window_start TIMESTAMP")
@@ -61,6 +71,13 @@ def test_check_of_a_good_query_says_what_it_reads_and_gives(capfd: pytest.Captur
         ),
         (BIDS + "SELECT x.id FROM bid AS x JOIN bid AS y ON TRUE", "CQ0410", "bid AS x JOIN bid AS y ON TRUE"),
         (BIDS + "SELECT x.id FROM bid AS x, bid AS y WHERE x.id < y.id", "CQ0410", "bid AS y"),
+        (
+            "CREATE STREAM t (id BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (path = 't.csv');"
+            "CREATE VIEW w AS SELECT window_end FROM TUMBLE(t, ts, INTERVAL '5' MINUTE);\n"
+            "SELECT id FROM TUMBLE(t, ts, INTERVAL '1' MINUTE) WHERE window_end IN (SELECT window_end FROM w)",
+            "CQ0308",
+            "window_end IN (SELECT window_end FROM w)",
+        ),
     ],
 )
 def test_check_warns_of_what_was_probably_not_meant(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-import os
-import pty
-import subprocess
-import sys
+import shlex
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from terminal import on_terminal
 
 from cq.cli import execute
 from cq.cli.running import open_sinks
@@ -29,17 +26,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def on_a_terminal(*arguments: str) -> list[str]:
     """The lines a person sees of `cq run` on the reference."""
-    command = [sys.executable, "-m", "cq", "run", "--engine", "reference", *arguments]
-    master, slave = pty.openpty()
-    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env={**os.environ, "TERM": "dumb"}) as run:
-        os.close(slave)
-        seen = b""
-        with contextlib.suppress(OSError):  # what a closed terminal says
-            while part := os.read(master, 1 << 16):
-                seen += part
-        assert run.wait(timeout=120) == 0
-    os.close(master)
-    return seen.decode().splitlines()
+    seen = on_terminal(shlex.join(["run", "--engine", "reference", *arguments]), TERM="dumb")
+    return seen.splitlines()
 
 
 def test_terminal_gets_a_screenful_and_how_to_see_the_rest() -> None:

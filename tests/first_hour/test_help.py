@@ -7,6 +7,11 @@ from pathlib import Path
 import pytest
 from command_line import cq, ref
 
+import cq as api
+from cq.cli.forms import FORMS
+from cq.cli.functions import all_entries
+from cq.planner.binding.expressions import known_functions
+
 
 def test_functions_are_listed_and_explained(capfd: pytest.CaptureFixture[str]) -> None:
     listed = cq(capfd, "functions")[1].splitlines()
@@ -21,6 +26,21 @@ def test_unknown_function_is_told_what_there_is(capfd: pytest.CaptureFixture[str
     assert "write STDDEV(x)" in cq(capfd, "docs", "stdev")[2]
     assert 'did you mean "lpad"?' in cq(capfd, "docs", "lpadd")[2]
     assert "cq functions lists all" in ref(capfd, "SELECT generate_series(1, 2)")[2]
+
+
+def test_every_name_a_call_can_have_is_explained() -> None:
+    explained = {name for entry in all_entries() for name in entry.names}
+    starts = {"tumble_start", "tumble_end", "hop_start", "hop_end"}  # of the windows of GROUP BY
+    assert set(known_functions()) - explained <= starts | {"mod"}
+
+
+@pytest.mark.parametrize("example", [e for form in FORMS for e in form.examples])
+def test_example_of_a_form_is_true(example: str) -> None:
+    stream = "CREATE STREAM s (k BIGINT, x BIGINT, items BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts); "
+    if example.startswith("SELECT "):
+        assert api.sql(stream + example).check() == ()
+    else:
+        assert api.sql(f"SELECT {example} AS it").run(engine="reference").to_pylist() == [{"it": True}]
 
 
 def test_every_shipped_query_runs_in_miniature(capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-import os
-import pty
-import struct
-import subprocess
-import sys
-import termios
+import shlex
 
 import pytest
 from command_line import ref
+from terminal import plain, typed
 
 import cq as api
 from cq.errors import CqError
@@ -22,25 +16,15 @@ WIDE = "SELECT id, ts, 'a text longer than there is room for' AS t, id * 1000000
 
 
 def on_terminal(columns: int, *arguments: str, **environment: str) -> str:
-    """What a person sees of `cq run` on the reference, on a terminal of so many columns."""
-    command = [sys.executable, "-m", "cq", "run", "--engine", "reference", *arguments]
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    own = {k: v for k, v in os.environ.items() if k not in {"COLUMNS", "NO_COLOR", "TERM"}}
-    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env={**own, **environment}) as run:
-        os.close(slave)
-        seen = b""
-        with contextlib.suppress(OSError):  # what a closed terminal says
-            while part := os.read(master, 1 << 16):
-                seen += part
-        run.wait(timeout=120)
-    os.close(master)
-    return seen.decode().replace("\r\n", "\n")
+    """What `cq run` writes on the reference, on a terminal of so many columns, colours too."""
+    with typed(shlex.join(["run", "--engine", "reference", *arguments]), columns, 24, **environment) as terminal:
+        terminal.end()
+        return terminal.raw.replace("\r\n", "\n")
 
 
 def test_table_is_as_wide_as_its_terminal_and_numbers_stay_whole() -> None:
     seen = on_terminal(50, "-q", WIDE, TERM="dumb")
-    assert seen == (
+    assert plain(seen) == (
         "id  ts                   t                   n\n"
         "──  ───────────────────  ────────────  ───────\n"
         " 1  2024-01-01 00:00:10  a text long…  1000000\n"
@@ -73,6 +57,19 @@ def test_interval_is_a_clock_and_can_be_read_back(capfd: pytest.CaptureFixture[s
         assert ref(capfd, "-q", read) == (0, "age,more\n" + rows, "")
     (code, _, err) = ref(capfd, "CREATE STREAM t (zip INTERVAL) WITH (path = 'trips.csv'); SELECT zip FROM t")
     assert code == 1 and "write it as 00:02:00" in err
+
+
+def test_nan_is_null_in_json_with_a_note_or_a_text_where_that_is_asked_for(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    query = "SELECT id, CASE WHEN id < 3 THEN CAST('NaN' AS DOUBLE) ELSE fare END AS x FROM 'trips.csv'"
+    code, out, err = ref(capfd, query, "-f", "json")
+    assert (code, out) == (0, '{"id": 1, "x": null}\n{"id": 2, "x": null}\n{"id": 3, "x": 0.5}\n')
+    assert "note: 2 values of result are null in JSON" in err
+    way = err.partition("CREATE SINK ")[2].splitlines()[0].replace("result", "o").replace("…", "o.jsonl")
+    assert ref(capfd, f"CREATE SINK {way}; INSERT INTO o {query}")[0] == 0
+    read = "CREATE STREAM s (id BIGINT, x DOUBLE) WITH (path = 'o.jsonl'); SELECT SUM(id) AS n FROM s WHERE isnan(x)"
+    assert ref(capfd, "-q", read) == (0, "n\n3\n", "")
 
 
 def test_result_in_python_shows_its_rows_and_gives_them() -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
+
+from terminal import plain, typed
 
 from cq.cli.shell import Completer, Shell
 
@@ -32,21 +29,12 @@ SELECT zip FROM t LIMIT 1; SELECT COUNT(*) AS n FROM big;
 """
 
 
-def said_by_the_shell(typed: str, home: Path) -> str:
+def said_by_the_shell(typed_text: str, home: Path) -> str:
     """What the screen holds after these lines were typed."""
-    environment = {**os.environ, "TERM": "dumb", "HOME": str(home)}
-    master, slave = pty.openpty()
-    command = [sys.executable, "-m", "cq"]
-    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment) as shell:
-        os.close(slave)
-        os.write(master, typed.encode())
-        seen = b""
-        with contextlib.suppress(OSError):  # what a closed terminal says
-            while part := os.read(master, 1 << 16):
-                seen += part
-        assert shell.wait(timeout=120) == 0
-    os.close(master)
-    return seen.decode().replace("\r", "")
+    with typed("", TERM="dumb", HOME=str(home)) as shell:
+        shell.type(typed_text)
+        assert shell.end() == 0
+        return plain(shell.raw)
 
 
 def test_shell_keeps_what_is_declared_and_goes_on_after_mistakes(tmp_path: Path) -> None:

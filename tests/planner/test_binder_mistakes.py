@@ -467,7 +467,49 @@ SEVERAL = {
     "one_mistake_is_told_once": BID + "CREATE VIEW v AS SELECT nothing FROM bid;\nSELECT * FROM v;",
 }
 
-CASES = {**TWELVE, **NAMES, **TYPES, **WINDOWS, **OVER_AND_JOINS, **JOINS, **SUB_QUERIES, **WINDOW_ARGUMENTS, **SEVERAL}
+OFTEN_MADE = {
+    "ungrouped_in_a_derived_table": BID + "SELECT auction FROM (SELECT auction, item, COUNT(*) AS n FROM bid "
+    "GROUP BY auction) AS t;",
+    "range_over_text": BID + "SELECT SUM(price) OVER (ORDER BY item RANGE 1 PRECEDING) AS near FROM bid;",
+    "group_by_an_aggregate": BID + "SELECT auction, SUM(price) AS total FROM bid GROUP BY auction, total;",
+    "over_in_having": BID + "SELECT auction, COUNT(*) AS n FROM bid GROUP BY auction\n"
+    "HAVING ROW_NUMBER() OVER (ORDER BY auction) = 1;",
+    "over_in_group_by": BID + "SELECT ROW_NUMBER() OVER (ORDER BY ts) AS n FROM bid GROUP BY n;",
+    "mistyped_window_argument": BID + "SELECT COUNT(*) AS n FROM TUMBLE(bid, ts, sze => INTERVAL '1' MINUTE) "
+    "GROUP BY window_end;",
+    "hop_by_nothing": BID + "SELECT COUNT(*) AS n FROM HOP(bid, ts, INTERVAL '0' SECOND, INTERVAL '1' MINUTE)\n"
+    "GROUP BY window_end;",
+    "unit_that_is_none": BID + "SELECT ts + INTERVAL '2' FORTNIGHT AS due FROM bid;",
+    "date_that_is_none": BID + "SELECT auction FROM bid WHERE ts >= '2024-02-30';",
+    "interval_by_interval": BID + SALE + "SELECT (bid.ts - sale.paid) / INTERVAL '1' MINUTE AS late\n"
+    "FROM bid JOIN sale USING (auction);",
+    "number_from_time": BID + "SELECT ts - 5 AS before FROM bid;",
+    "count_of_different_pairs": BID + "SELECT COUNT(DISTINCT auction, item) AS n FROM bid;",
+    "limit_by_a_column": BID + "SELECT auction FROM bid LIMIT price;",
+    "negative_limit": BID + "SELECT auction FROM bid LIMIT -1;",
+    "lag_ahead": BID + "SELECT LAG(price, -1) OVER (ORDER BY ts) AS next FROM bid;",
+    "no_tiles": BID + "SELECT NTILE(0) OVER (ORDER BY price) AS part FROM bid;",
+    "string_agg_without_separator": BID + "SELECT STRING_AGG(item) AS items FROM bid;",
+    "filter_by_a_number": BID + "SELECT COUNT(*) FILTER (WHERE price) AS n FROM bid;",
+    "insert_widths": BID + "CREATE SINK o (auction BIGINT, price DOUBLE) WITH (connector = 'file', path = 'o.csv');\n"
+    "INSERT INTO o SELECT auction FROM bid;",
+    "range_of_time_by_a_number": BID + "SELECT SUM(price) OVER (ORDER BY ts RANGE 5 PRECEDING) AS recent FROM bid;",
+    "keys_of_two_types": BID + SALE + "SELECT price FROM bid JOIN sale ON bid.item = sale.auction;",
+    "join_of_itself_without_names": BID + "SELECT x.price FROM bid AS x JOIN bid AS y ON auction = y.auction;",
+}
+
+CASES = {
+    **TWELVE,
+    **NAMES,
+    **TYPES,
+    **WINDOWS,
+    **OVER_AND_JOINS,
+    **JOINS,
+    **SUB_QUERIES,
+    **WINDOW_ARGUMENTS,
+    **SEVERAL,
+    **OFTEN_MADE,
+}
 
 
 def picture(text: str) -> str:

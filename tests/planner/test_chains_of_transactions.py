@@ -16,9 +16,9 @@ CREATE TRIGGER g AFTER INSERT ON s BEGIN ATOMIC {body} END;
 SELECT * FROM g;"""
 
 
-def parts(text: str, scheme: str = "chains") -> tuple[PhysicalPlan, ...]:
+def parts(text: str, scheme: str = "chains", workers: int = 2) -> tuple[PhysicalPlan, ...]:
     made = compile(text, settings={"transactions": SCHEMES.index(scheme)})
-    found: tuple[PhysicalPlan, ...] = made.for_workers(2).after("place")
+    found: tuple[PhysicalPlan, ...] = made.for_workers(workers).after("place")
     return found
 
 
@@ -69,10 +69,41 @@ def test_transactions_run_in_chains_if_their_events_say_which_rows_they_name(bod
         assert last.reason == f"no chains of transactions: {reason}"
 
 
-@pytest.mark.parametrize("scheme", ["auto", "serial"])
-def test_they_do_so_where_that_is_asked_for(scheme: str) -> None:
-    (part,) = parts(SCRIPT.format(body="UPDATE t SET n = n + 1 WHERE k = new.a;"), scheme)
-    assert [s.way for s in part.stages] == [Way.LOOP]
+def test_one_after_the_other_is_what_serial_says() -> None:
+    for workers in (2, 64):
+        (part,) = parts(SCRIPT.format(body="UPDATE t SET n = n + 1 WHERE k = new.a;"), "serial", workers)
+        assert [s.way for s in part.stages] == [Way.LOOP]
+
+
+ONE = "UPDATE t SET n = n + 1 WHERE k = new.a;"
+SIDES = f"IF new.b > 0 THEN {ONE} UPDATE t SET n = 0 WHERE k = new.b; ELSE {ONE} END IF;"
+MANY = "UPDATE t SET n = n + e.j FROM UNNEST(new.d) AS e(j) WHERE k = e.j;"
+HEAVY = ONE.replace("n + 1", " + ".join(f"n % {k}" for k in range(2, 60)))
+
+
+@pytest.mark.parametrize(
+    ("body", "serial_ns", "chained_ns", "pays_from"),
+    [
+        (ONE, 14, 39, 5),
+        (SIDES, 28, 78, 5),  # two rows and a sum on one side, a row on the other, and a comparison
+        (MANY, 140, 390, 5),
+        (HEAVY, 242, 267, 2),
+    ],
+)
+def test_auto_is_what_the_model_says_is_faster(body: str, serial_ns: int, chained_ns: int, pays_from: int) -> None:
+    said = f"an event takes about {serial_ns} ns one after the other, {chained_ns} in chains, which "
+    for workers in (2, 3, pays_from - 1, pays_from, 64):
+        (part,) = parts(SCRIPT.format(body=body), "auto", workers)
+        pays = workers >= pays_from and workers > 1
+        assert part.stages[-1].way is (Way.CHAINS if pays else Way.LOOP)
+        if workers > 1:
+            behind = "several workers share" if pays else f"pays from {pays_from} workers"
+            assert part.stages[-1].reason == said + behind
+
+
+def test_auto_says_nothing_of_chains_that_cannot_be() -> None:
+    (part,) = parts(SCRIPT.format(body="UPDATE t SET n = 1 WHERE k = new.a / new.b;"), "auto", 64)
+    assert part.stages[-1].way is Way.LOOP and "chains" not in part.stages[-1].reason
 
 
 @pytest.mark.parametrize(

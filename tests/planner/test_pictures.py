@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import random
 import re
-import shutil
-import subprocess
 from itertools import combinations, pairwise
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -142,16 +139,3 @@ def test_long_texts_are_wrapped_and_cut_but_whole_in_the_tool_tip() -> None:
     shown = [e.text or "" for e in root.iter(SVG + "text")]
     assert max(map(len, shown)) <= COLUMNS and any(t.endswith("…") for t in shown)
     assert any("column_59" in (e.text or "") for e in root.iter(SVG + "title"))
-
-
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "firefox"))), None)
-
-
-@pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
-def test_browser_draws_the_page(tmp_path: Path) -> None:
-    assert BROWSER is not None
-    (tmp_path / "plan.html").write_text(explain(shipped("lr_tolls.cq"), format="html"), encoding="utf-8")
-    shot = tmp_path / "plan.png"
-    options = ["--headless", f"--screenshot={shot}", *([] if "firefox" in BROWSER else ["--no-sandbox"])]
-    subprocess.run([BROWSER, *options, (tmp_path / "plan.html").as_uri()], check=True, capture_output=True, timeout=60)
-    assert shot.read_bytes().startswith(b"\x89PNG")

@@ -62,7 +62,8 @@ def test_a_missed_bar_is_shown_as_missed() -> None:
 
 def test_the_quick_form_runs_every_contender_and_all_results_agree(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
-    names = ["filter_nulls", "tumbling_10k_random", "hopping_10k", "segment_statistics", "word_count", "parquet"]
+    names = ["filter_nulls", "tumbling_10k_random", "hopping_10k", "segment_statistics", "word_count"]
+    names += ["join_small_first", "asof_join", "session", "sliding_1", "sliding_1000", "parquet"]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks", "--quick", "--check", "--json", str(figures), *names],
         cwd=ROOT,
@@ -74,11 +75,12 @@ def test_the_quick_form_runs_every_contender_and_all_results_agree(tmp_path: Pat
     assert done.returncode == 0, done.stderr
     found = json.loads(figures.read_text())
     assert set(found["memory"]) == set(names) - {"parquet"}
-    assert set(found["parquet"]) == {"tumbling_10k_random", "segment_statistics", "word_count"}
+    joined = {"join_small_first", "asof_join", "session", "sliding_1000"}
+    assert set(found["parquet"]) == {"tumbling_10k_random", "segment_statistics", "word_count", *joined}
     for record in (*found["memory"].values(), *found["parquet"].values()):
         assert record["units"] > 0
         assert all(s > 0 for t in record["turns"].values() for s in t["wall_s"])
-    for title in ("Two workers and one", "From one Parquet file", "The engine and its kernel"):
+    for title in ("Two workers and one", "From one Parquet file", "The engine and its kernel", "Windows many times"):
         assert title in done.stdout
     assert found["machine"]["cores"] and found["commit"] and found["software"]["duckdb"]
 

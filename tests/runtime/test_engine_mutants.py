@@ -29,8 +29,13 @@ MUTANTS = {
     ),
     "a share that waits is taken for done": Mutant(
         CHAINS,
-        "                over = 0\n",
-        "                over = 1\n",
+        """            moved = _call(chains, CHAINS_EVALUATE, share)
+            if moved < 0:
+                at_store(chains + CHAINS_FAILED * 8, 1)
+            elif ld_i64(share, SHARE_CURSOR) != 0:
+                over = 0
+""",
+        "            moved = _call(chains, CHAINS_EVALUATE, share)\n",
         MOVES,
         MOVED,
     ),

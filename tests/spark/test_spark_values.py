@@ -84,6 +84,7 @@ VALUES: dict[DataType, list[Any]] = {
 }
 CONSTANTS = {"like": "!", "round": 2, "trunc": 1, "date_format": "EEE d MMMM yyyy hh:mm:ss.SSS a"}
 CONSTANTS |= dict.fromkeys(("to_timestamp", "try_to_timestamp"), "yyyy-MM-dd HH:mm")
+CONSTANTS |= {"from_utc_timestamp": "Europe/Berlin", "to_utc_timestamp": "America/New_York"}
 ROWS, SIGNATURES, CALLS_AT_ONCE = 50, 6, 80
 
 

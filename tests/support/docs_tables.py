@@ -41,6 +41,7 @@ TOPICS = {
     "time": "Time",
     "time_making": "Time: made, named, compared",
     "time_of_day": "Time of day",
+    "time_zones": "Time zones",
     "time_formats": "Time: patterns",
 }
 SHOWN_EXAMPLES, SHOWN_LETTERS = 3, 150  # of a function: what a glance takes in

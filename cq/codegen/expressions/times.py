@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import struct
 from functools import lru_cache
 
 from cq.codegen.expressions.constants import constant_table, constant_text
@@ -15,6 +16,7 @@ from cq.lang.expressions import Literal
 from cq.lang.functions.time_formats import fields_of, reserved_digits
 from cq.lang.functions.time_making import LAST_WHOLE_MONTH, MONTH_NAMES, WEEKDAY_NAMES
 from cq.lang.types import Kind
+from cq.lang.zones import zone_of
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.values.patterns import NAME_BYTES
 
@@ -113,6 +115,37 @@ def _short_name(name: str, names: tuple[str, ...], number: str) -> None:
 
 _short_name("dayname", WEEKDAY_NAMES, "floormod(A + 3, 7)")
 _short_name("monthname", MONTH_NAMES, "month_of_days(A) - 1")
+
+
+# -- time zones -------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def zone_table(name: str, by_local_time: bool) -> bytes:
+    """A zone as cq/runtime/values/zones.py reads it."""
+    zone = zone_of(name)
+    words = (len(zone.offsets) - 1, *(zone.local if by_local_time else zone.utc), *zone.offsets)
+    return struct.pack(f"<{len(words)}q", *words)
+
+
+def _by_zone(name: str, sign: str, by_local_time: bool) -> None:
+    ways = {"+": ("add_ovf(A, O)", "wadd(A, O)"), "-": ("sub_ovf(A, O)", "wsub(A, O)")}
+    too_far, moved = ways[sign]
+
+    @form(name)
+    def made(scope: Scope, call: Strict) -> None:
+        literal = call.node.children[1]
+        assert isinstance(literal, Literal) and isinstance(literal.value, str), "a zone that is no literal"
+        content = zone_table(literal.value, by_local_time)
+        table = constant_table(scope, f"zone {by_local_time} {literal.value}", content)
+        time = call.args[0].it
+        offset = scope.let(expr("zone_offset(TABLE, A)", TABLE=table, A=time), "offset")
+        overflow(scope, call, expr(too_far, A=time, O=offset))
+        call.give(scope, scope.let(expr(moved, A=time, O=offset)))
+
+
+_by_zone("from_utc_timestamp", "+", by_local_time=False)
+_by_zone("to_utc_timestamp", "-", by_local_time=True)
 
 
 # -- patterns ---------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from cq.codegen.flow import (
 )
 from cq.codegen.keeping import LEFT, RIGHT, Side, alone, leave_unmatched
 from cq.codegen.matching import assign_all, where_not_null, where_passes
-from cq.codegen.prefetch import prefetch
+from cq.codegen.prefetch import prefetch, prefetch_records
 from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.state.moving import Held, holds, log_entries
 from cq.codegen.values import Row, Val
@@ -93,6 +93,7 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
     mine, other = timed.side, partner.side
     own, others = mine.key_table(flow, node), other.key_table(flow, node)
     prefetch(flow, mine.input, other.keys, others, mine.exprs)
+    prefetch_records(flow, node, mine, other)
     prefetch(flow, mine.input, mine.keys, own, mine.exprs)
     values = [row.column(i) for i in range(len(mine.fields))]
     time = scope.let(expr("T + S", T=values[timed.time.column].it, S=timed.time.shift_us), "t")
@@ -136,13 +137,17 @@ def _next_record(
 ) -> tuple[ast.expr, ast.expr, ast.expr, ast.expr]:
     """The record at the reference, its chunk, its time, whether that is within the interval; the reference moves on.
 
-    A record says its expiry: its time is that much earlier.
+    A record says its expiry: its time is that much earlier. Behind one that is so late that none after it can be within
+    the interval, however far out of order they came, there is nothing to look for.
     """
     scope = flow.scope
     record, chunk = other.side.record(flow, node, reference)
     flow.writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
     theirs = scope.let(expr("ld_i64(R, W)", R=record, W=words.RECORD_EXPIRY), "theirs")
     upper = other.expiry_us + 1 - other.lower_us
+    lead = expr("ld_i64(L, W)", L=other.side.log(flow, node), W=words.LOG_LEAD)
+    with scope.when(expr("X - LEAD > T + UPPER", X=theirs, LEAD=lead, T=time, UPPER=upper)):
+        flow.writer.set(reference, 0)
     inside = expr("X >= T + LOWER and X <= T + UPPER", X=theirs, T=time, LOWER=_lower(other), UPPER=upper)
     return record, chunk, expr("X - N", X=theirs, N=other.expiry_us + 1), inside
 

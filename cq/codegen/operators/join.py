@@ -1,5 +1,7 @@
 """join: each side's rows in a log by key; a row meets those of the other log, then joins its own.
 
+Where the other side has ended its log is complete: a row meets what it can at once, and only rows without a match are
+kept, if they are to leave at the end.
 The log is that of interval joins, with records that never expire: 48 of a record's bytes are about expiry and order. A
 container without them would keep more rows in a cache, and nothing else.
 """
@@ -7,12 +9,14 @@ container without them would keep more rows in a cache, and nothing else.
 from __future__ import annotations
 
 import ast
+from contextlib import nullcontext
 
+from cq.codegen.ended import has_ended
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
 from cq.codegen.keeping import LEFT, RIGHT, Side, alone, write_unmatched
 from cq.codegen.matching import where_not_null, where_passes
-from cq.codegen.prefetch import prefetch
+from cq.codegen.prefetch import prefetch, prefetch_records
 from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.state.moving import Held, holds, log_entries
 from cq.codegen.values import Row, Val
@@ -46,17 +50,21 @@ def consume_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     scope, writer = flow.scope, flow.writer
     mine, other = side_of(node, port), side_of(node, 1 - port)
     own, others = mine.key_table(flow, node), other.key_table(flow, node)
+    ended = has_ended(flow, node, 1 - port)
     prefetch(flow, mine.input, other.keys, others, mine.exprs)
-    prefetch(flow, mine.input, mine.keys, own, mine.exprs)
+    prefetch_records(flow, node, mine, other)
+    with scope.when(expr("E == 0", E=ended)) if ended is not None else nullcontext():
+        prefetch(flow, mine.input, mine.keys, own, mine.exprs)
     values = [row.column(i) for i in range(len(mine.fields))]
     keys = [emit(scope, row, k) for k in mine.exprs]
     kept, matched, reference = (writer.let(ast.Constant(0), hint) for hint in ("kept", "matched", "ref"))
     with where_not_null(flow, keys) as known:
-        writer.set(kept, 1)
+        writer.set(kept, 1 if ended is None else expr("1 - E", E=ended))
         other.first_record(flow, node, known, reference)
     _meet(flow, node, port, reference, matched, values)
     if _outer(node, port):
-        _keep(flow, node, port, keys, expr("1 - M", M=matched), values)
+        with scope.when(expr("E == 0 or M == 0", E=ended, M=matched)) if ended is not None else nullcontext():
+            _keep(flow, node, port, keys, expr("1 - M", M=matched), values)
     else:
         with scope.when(expr("K == 1", K=kept)):
             _keep(flow, node, port, [Val(k.type, k.parts) for k in keys], ast.Constant(0), values)

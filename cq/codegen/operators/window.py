@@ -21,7 +21,7 @@ from cq.codegen.flow import (
     row_of,
 )
 from cq.codegen.prefetch import prefetch
-from cq.codegen.state.aggregate_parts import Entry, Part
+from cq.codegen.state.aggregate_parts import Entry, Part, Values
 from cq.codegen.state.groups import Layout, group_layout, held_groups, merge_group
 from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields
 from cq.codegen.state.moving import Held, holds
@@ -30,7 +30,7 @@ from cq.codegen.writer import Fill, expr
 from cq.lang.types import BIGINT, TIMESTAMP, Physical
 from cq.planner.operators import Aggregate, Window, WindowAggregate, WindowKind
 from cq.planner.plan.node import LogicalNode
-from cq.runtime.containers import panes
+from cq.runtime.containers import panes, slides, sliding
 from cq.runtime.containers.table_words import ENTRY_FIRST, TABLE_COUNT
 from cq.runtime.layout import abi
 from cq.runtime.layout.job import Grid, Slot
@@ -233,27 +233,40 @@ def _close_growing(flow: Flow, node: WindowAggregate, layout: Layout, state: str
 
 
 def _merged(flow: Flow, node: WindowAggregate, layout: Layout, state: str) -> str:
-    """The scratch table with the window's panes merged left to right; done once a window, not at every resume."""
+    """The scratch table with the window's panes merged left to right; done once a window, not at every resume.
+
+    What is merged into what, panes or sums of panes, `panes_step` says.
+    """
     writer, scope = flow.writer, flow.scope
     table = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_SCRATCH), "table")
     target = TableLocals.declare(scope, layout.shape.entry_words)
     with scope.when(expr("ld_i64(P, W) < 0", P=state, W=panes.PANES_CURSOR)):
+        with scope.when(expr("panes_begin(P) == 0", P=state)):
+            flow.no_memory("merging panes")
         writer.set(table, expr("panes_scratch(P)", P=state))
         with scope.when(expr("T == 0", T=table)):
             flow.no_memory("merging panes")
-        target.use(ast.Name(table, ast.Load()))
-        records = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_LIST), "records")
-        count = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_COUNT), "n")
-        index = writer.fresh("p")
-        with writer.for_(index, 0, count), scope.block():
-            record = writer.let(expr("ld_i64(R, P)", R=records, P=index), "record")
-            first = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_FIRST), "first")
-            begin = expr("start + L", L=node.lag_us) if node.lag_us else expr("start")
-            with scope.when(expr("F >= B and F < instant", F=first, B=begin)):
-                _merge_pane(flow, layout, target, record)
+        begin = expr("start + L", L=node.lag_us) if node.lag_us else expr("start")
+        step = writer.let(ast.Constant(sliding.ADD), "step")
+        with writer.while_(expr("S == ADD", S=step, ADD=sliding.ADD)), scope.block():
+            writer.set(
+                step, expr("panes_step(P, B, instant, EXACT)", P=state, B=begin, EXACT=int(_slides(node, layout)))
+            )
+            with scope.when(expr("S == NO", S=step, NO=sliding.NO_MEMORY)):
+                flow.no_memory("merging panes")
+            with scope.when(expr("S == ADD", S=step, ADD=sliding.ADD)):
+                sums = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_SLIDES), "sums")
+                target.use(expr("ld_i64(S, W)", S=sums, W=slides.SLIDES_INTO))
+                _merge_table(flow, layout, target, expr("ld_i64(S, W)", S=sums, W=slides.SLIDES_SOURCE))
         with scope.when(expr("table_sort_births(T) == 0", T=table)):
             flow.no_memory("ordering groups")
     return table
+
+
+def _slides(node: WindowAggregate, layout: Layout) -> bool:
+    """Whether panes can be added up in any grouping, and a group is a few words: sums hold it many times."""
+    kept = any(isinstance(part, Values) for part in layout.parts.parts)
+    return node.merges_exactly and not layout.sets and not kept
 
 
 def _of_one_pane(into: str, record: str) -> ast.expr:
@@ -286,8 +299,13 @@ def _fold(flow: Flow, layout: Layout, state: str, alike: Callable[[str, str], as
 
 def _merge_pane(flow: Flow, layout: Layout, target: TableLocals, record: str) -> None:
     """Count every group of a pane into the target, in first-arrival order."""
+    _merge_table(flow, layout, target, expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
+
+
+def _merge_table(flow: Flow, layout: Layout, target: TableLocals, groups: ast.expr) -> None:
+    """Count every group of a table into the target, in the order of their births."""
     writer, scope = flow.writer, flow.scope
-    source = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "source")
+    source = writer.let(groups, "source")
     births = Births.of(writer, source)
     group = writer.fresh("group")
 
@@ -310,13 +328,16 @@ GROUPS_AHEAD = Word(4, "GROUPS_AHEAD")
 def _fetch_ahead(
     flow: Flow, layout: Layout, target: TableLocals, entry_of: Callable[[Fill], Entry], group: str, count: str
 ) -> None:
-    """A later group's entry is on its way, and what one before that, whose key is here, is merged into."""
+    """A later group's entry is on its way, and what one before that, whose key is here, is merged into.
+
+    The first is worth it in small tables too: of many panes most are in no cache.
+    """
+    writer, scope = flow.writer, flow.scope
+    later = entry_of(expr("min(G + 2 * N, LAST - 1)", G=group, N=GROUPS_AHEAD, LAST=count))
+    writer.code("prefetch(E)", E=later.address)
     if any(f.type.physical is Physical.BYTES for f in layout.keys.fields):
         return
-    writer, scope = flow.writer, flow.scope
     with scope.when(target.is_large()):
-        later = entry_of(expr("min(G + 2 * N, LAST - 1)", G=group, N=GROUPS_AHEAD, LAST=count))
-        writer.code("prefetch(E)", E=later.address)
         soon = entry_of(expr("min(G + N, LAST - 1)", G=group, N=GROUPS_AHEAD, LAST=count))
         layout.keys.prefetch(target, lambda: _load_keys(flow, layout.keys, soon), None)
 

@@ -35,7 +35,7 @@ DIM, BOLD, PLAIN = "\x1b[2m", "\x1b[1m", "\x1b[0m"
 class Screen:
     """The terminal all outputs of a run share: it says whose rows follow when that changes.
 
-    width: how wide a table may be; None: as wide as it is.
+    width: how wide a table may be; None: as wide as it is.  expanded: each row is drawn as lines of column and value.
     """
 
     stream: IO[str]
@@ -43,14 +43,15 @@ class Screen:
     titles: bool = False
     width: int | None = None
     current: str = ""
+    expanded: bool = False
     before_write: Callable[[], None] = lambda: None
 
     @classmethod
-    def stdout(cls, titles: bool, wide: bool = False) -> Screen:
+    def stdout(cls, titles: bool, wide: bool = False, expanded: bool = False) -> Screen:
         """Standard output, coloured when it is a terminal that wants it."""
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
         width = None if wide or not sys.stdout.isatty() else shutil.get_terminal_size().columns
-        return cls(sys.stdout, colour, titles, width)
+        return cls(sys.stdout, colour, titles, width, expanded=expanded)
 
     def write(self, text: str) -> None:
         self.before_write()
@@ -80,6 +81,7 @@ class Table:
         self._widths: list[int] = []
         self._right: list[bool] = []
         self._cut: list[bool] = []  # whether a column may be narrower than its values
+        self._drawn = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
         if self._room is not None:
@@ -87,6 +89,9 @@ class Table:
             batch = batch.slice(0, self._room)
             self._room -= batch.num_rows
         if batch.num_rows == 0:
+            return
+        if self._screen.expanded:
+            self._expand(batch)
             return
         self._right = [_is_number(f.type) for f in batch.schema][: len(self._names)]
         self._cut = [t.is_string(f.type) or t.is_nested(f.type) for f in batch.schema]
@@ -104,6 +109,20 @@ class Table:
                 self._header()
             rows = zip(*cells[: len(self._names)], strict=True)
             self._screen.write("".join(self._line(row) for row in rows))
+
+    def _expand(self, batch: pa.RecordBatch) -> None:
+        """Each row as lines of column and value, whole: for rows that are wider than any screen."""
+        width = max(map(cell_len, self._names), default=0)
+        columns = [column_text(c).to_pylist() for c in batch.columns]
+        if self._screen.current != self._name:
+            self._title()
+        for row in zip(*columns, strict=True):
+            self._drawn += 1
+            lines = [self._screen.styled(f"── row {self._drawn:,}", DIM)]
+            for name, value in zip(self._names, row, strict=True):
+                shown = self._screen.styled("NULL", DIM) if value is None else printable(value)
+                lines.append(f"{self._screen.styled(_pad(name, width, False), BOLD)}{GAP}{shown}")
+            self._screen.write("\n".join(lines) + "\n")
 
     def _fit(self) -> None:
         """The table is as wide as the screen: texts narrower, then fewer columns. Numbers and times stay whole."""
@@ -126,11 +145,16 @@ class Table:
 
     def _header(self) -> None:
         screen = self._screen
-        title = (("\n" if screen.current else "") + screen.styled(self._name, BOLD) + "\n") if screen.titles else ""
-        screen.current = self._name
+        self._title()
         names = [_pad(_clip(n, w), w, r) for n, w, r in zip(self._names, self._widths, self._right, strict=True)]
         rule = GAP.join("─" * w for w in self._widths)
-        screen.write(f"{title}{screen.styled(GAP.join(names).rstrip(), BOLD)}\n{screen.styled(rule, DIM)}\n")
+        screen.write(f"{screen.styled(GAP.join(names).rstrip(), BOLD)}\n{screen.styled(rule, DIM)}\n")
+
+    def _title(self) -> None:
+        screen = self._screen
+        if screen.titles:
+            screen.write(("\n" if screen.current else "") + screen.styled(self._name, BOLD) + "\n")
+        screen.current = self._name
 
     def _line(self, row: tuple[str | None, ...]) -> str:
         cells = []
@@ -142,7 +166,7 @@ class Table:
 
     def close(self) -> None:
         """An output without rows still shows its columns."""
-        if not self._widths:
+        if not self._widths and not self._drawn:
             self._widths = [cell_len(n) for n in self._names]
             self._right = [False] * len(self._names)
             self._fit()

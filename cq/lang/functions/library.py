@@ -18,6 +18,7 @@ from cq.lang.functions import (
     time_formats,
     time_making,
     time_of_day,
+    time_zones,
 )
 
 LOADED = (
@@ -38,4 +39,5 @@ LOADED = (
     time_formats,
     time_making,
     time_of_day,
+    time_zones,
 )

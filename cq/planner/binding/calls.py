@@ -259,13 +259,16 @@ class SelectCalls:
         if isinstance(found, Refusal) or (not args and not node.star):
             known = lookup(node.name)
             assert known is not None
+            several = node.distinct and node.name == "count" and len(args) > 1
             raise compile_error(
                 found.code if isinstance(found, Refusal) else "CQ0302",
                 found.message if isinstance(found, Refusal) else f"{name} needs an argument",
                 args[0].span if args else node.span,
                 label=str(args[0].type) if args else "",
                 help=(
-                    (found.help if isinstance(found, Refusal) else "") or f"it is {known.shape}",
+                    _distinct_rows(args)
+                    if several
+                    else (found.help if isinstance(found, Refusal) else "") or f"it is {known.shape}",
                     *instead(args, known.shape),
                 ),
             )
@@ -299,7 +302,10 @@ class SelectCalls:
                 "CQ0405",
                 f"a call with OVER cannot stand in {binder.clause.name}",
                 node.span,
-                help="compute it in a derived table, and use its column outside",
+                help=(
+                    *(["write the condition in QUALIFY"] if binder.clause.name in {"WHERE", "HAVING"} else []),
+                    "compute it in a derived table, and use its column outside",
+                ),
             )
         spec = self.spec(over, node)
         made = expanded(node, spec)
@@ -421,7 +427,12 @@ class SelectCalls:
                 raise compile_error("CQ0302", "LAG takes a constant number of rows", args[1].span, help="LAG(x, 1)")
             offset = number.value
             if not 1 <= offset <= MAX_LAG:
-                raise compile_error("CQ0302", f"LAG looks back 1 to {MAX_LAG} rows, not {offset}", args[1].span)
+                raise compile_error(
+                    "CQ0302",
+                    f"LAG looks back 1 to {MAX_LAG} rows, not {offset}",
+                    args[1].span,
+                    help="LEAD(x, 1) looks ahead",
+                )
         values = inside.aligned([args[0], *args[2:]], "the value and the default of LAG")
         value = values[0]
         default = values[1] if len(values) > 1 else None
@@ -494,6 +505,11 @@ def _of_nulls(node: ast.Call, entry: Aggregate, inside: ExprBinder, value: Expr,
         return condition
     present = inside.negated(IsNull(BOOLEAN, False, value, span=node.span), node.span)
     return present if condition is None else conjunction([condition, present])
+
+
+def _distinct_rows(args: Sequence[Expr]) -> str:
+    names = ", ".join(a.name if isinstance(a, Column) else f"x{n}" for n, a in enumerate(args, 1))
+    return f"count the rows of SELECT DISTINCT: SELECT COUNT(*) FROM (SELECT DISTINCT {names} FROM …) AS t"
 
 
 def window_hole(index: int, span: Span) -> Hole:

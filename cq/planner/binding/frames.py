@@ -49,7 +49,7 @@ class Bound:
             what = "a whole number of rows, as a constant" if fits is None else f"a distance of {fits} values"
             raise compile_error(
                 "CQ0302",
-                f"this bound of the frame is not {what} that is not below 0",
+                f"this bound of the frame takes {what}, 0 or more",
                 self.span,
                 label=str(self.offset.type),
                 help=TIME_FRAME if fits is not None and fits.kind is Kind.TIMESTAMP else "ROWS 5 PRECEDING",

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Iterator
 
 from cq.errors import NOWHERE, Diagnostic, Span
 from cq.grammar import ast
-from cq.lang.expressions import Call, Cast, Expr, Literal, walk
+from cq.lang.expressions import Call, Cast, Column, Expr, Literal, walk
 from cq.planner.binding.binder import BoundScript
 from cq.planner.binding.fan_out import many_copies
 from cq.planner.binding.late_streams import late_name
-from cq.planner.binding.traits import one_row
+from cq.planner.binding.traits import one_row, origin
 from cq.planner.operators import Filter, Join, SemiJoin
+from cq.planner.operators.joined import Joined
+from cq.planner.operators.window import FIRST_KEY, Window, WindowKind
 from cq.planner.plan.fold import folded
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
@@ -27,7 +29,7 @@ def lint(script: ast.Script, bound: BoundScript, given: Iterable[str] = ()) -> t
     """Warnings in order of place. given: names of the parameters that have a value."""
     nodes = _nodes(bound)
     found = [*_comparisons_with_null(nodes), *_idle_filters(nodes), *_growing(nodes, bound), *_products(nodes)]
-    found += many_copies(nodes)
+    found += [*_windows_apart(nodes), *many_copies(nodes)]
     if bound.plan.outputs or bound.explains:
         found += [*_unread(script), *_unused_parameters(script, given)]
     return tuple(sorted(dict.fromkeys(found), key=lambda d: (d.span.line, d.span.column)))
@@ -93,6 +95,38 @@ def _products(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
             yield _warning(
                 "CQ0410", "this join gives each row of one side beside each row of the other", node.span, way
             )
+
+
+def _windows_apart(nodes: Iterable[LogicalNode]) -> Iterator[Diagnostic]:
+    """Joins by the bounds of windows of two sizes, slides or offsets."""
+    for node in nodes:
+        if not isinstance(node, Joined):
+            continue
+        for left, right in zip(node.left_keys, node.right_keys, strict=True):
+            if not (isinstance(left, Column) and isinstance(right, Column)):
+                continue
+            ours, theirs = origin(node.inputs[0], left.index), origin(node.inputs[1], right.index)
+            if ours is None or theirs is None or max(ours.column, theirs.column) >= FIRST_KEY:
+                continue
+            kinds = {_on_time_line(ours.node.window_kind), _on_time_line(theirs.node.window_kind)}
+            if len(kinds) > 1 and None not in kinds:
+                cause = "the windows of the two sides differ in size, slide or offset: few of their bounds are equal"
+                ways = (
+                    "put both sides into windows of the same size, slide and offset",
+                    "or join them by time: b.ts BETWEEN a.ts AND a.ts + INTERVAL '1' MINUTE",
+                )
+                yield _warning("CQ0308", cause, node.span, *ways)
+                break
+
+
+def _on_time_line(kind: object) -> object:
+    """How windows of a kind lie on the time line; None where another window says it."""
+    if not isinstance(kind, Window):
+        return kind
+    if kind.kind is WindowKind.ATTACHED:
+        return None
+    grows = kind.kind is WindowKind.CUMULATE
+    return grows, kind.size, kind.slide, kind.offset, kind.by_calendar, kind.shift_us
 
 
 def _unread(script: ast.Script) -> Iterator[Diagnostic]:

@@ -65,8 +65,8 @@ TYPE_NAMES: dict[str, DataType] = {
 DECIMAL_NAMES = {"DECIMAL", "NUMERIC", "DEC"}
 DEFAULT_DECIMAL = (10, 0)  # what a bare DECIMAL is, as in Spark
 NOT_BUILT = {
-    "TIMESTAMP_LTZ": "use TIMESTAMP (no zone) and convert to UTC before the stream",
-    "TIMESTAMPTZ": "use TIMESTAMP (no zone) and convert to UTC before the stream",
+    "TIMESTAMP_LTZ": "use TIMESTAMP in UTC, and FROM_UTC_TIMESTAMP(ts, 'Europe/Berlin') for local times",
+    "TIMESTAMPTZ": "use TIMESTAMP in UTC, and FROM_UTC_TIMESTAMP(ts, 'Europe/Berlin') for local times",
     "CHAR": "use VARCHAR",
     "CHARACTER": "use VARCHAR",
     "BYTES": "use VARCHAR for text",

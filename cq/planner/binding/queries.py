@@ -458,13 +458,17 @@ class QueryBinder:
         """The rows that LIMIT or OFFSET counts; None where it is not there."""
         if node is None:
             return None
-        value = folded(ExprBinder(NOTHING, self.parameters, Clause(clause), SelectCalls({})).bind(node))
+        names = any(isinstance(n, ast.ColumnRef) for n in ast.walk(node))
+        value = None if names else self._constant(node, clause)
         if not (isinstance(value, Literal) and value.type.is_integer and value.value is not None and value.value >= 0):
             raise compile_error(
                 "CQ0306", f"{clause} takes a constant number of rows", node.span, help=f"write {clause} 10"
             )
         rows: int = value.value
         return rows
+
+    def _constant(self, node: ast.Expr, clause: str) -> Expr:
+        return folded(ExprBinder(NOTHING, self.parameters, Clause(clause), SelectCalls({})).bind(node))
 
 
 def _as_written(relation: Relation, shown: Mapping[int, int]) -> Relation:

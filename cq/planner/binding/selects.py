@@ -57,7 +57,7 @@ HAVING = Clause("HAVING", aggregates=True, queries=True)
 QUALIFY = Clause("QUALIFY", aggregates=True, windows=True)
 WHERE = Clause("WHERE", advice="write the condition in HAVING, after GROUP BY", queries=True)
 OF_GROUPS = (Room.AGGREGATE, Room.OVER, Room.GROUPING, Room.QUERY)  # what GROUP BY ALL is not by
-GROUP_BY = Clause("GROUP BY", advice="aggregate in a derived table first")
+GROUP_BY = Clause("GROUP BY", advice="leave it out of GROUP BY, or aggregate in a derived table first")
 
 P = ParamSpec("P")
 T = TypeVar("T")

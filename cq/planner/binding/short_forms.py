@@ -65,6 +65,19 @@ def _add_months(binder: Binder, node: ast.Call) -> Expr:
     return binder.call("add_months", [time, count], node.span, node.args, node.name_span)
 
 
+@shorthand("convert_timezone")
+def _convert_timezone(binder: Binder, node: ast.Call) -> Expr:
+    """CONVERT_TIMEZONE([from,] to, time): FROM_UTC_TIMESTAMP(TO_UTC_TIMESTAMP(time, from), to); else from UTC."""
+    *zones, time = binder.positional(node, 2)
+    if len(zones) > 2:
+        cause = "CONVERT_TIMEZONE takes one or two zones and a time"
+        way = "write CONVERT_TIMEZONE('UTC', 'Europe/Berlin', ts)"
+        raise compile_error("CQ0302", cause, node.span, help=way)
+    if len(zones) == 2:
+        time = binder.call("to_utc_timestamp", [time, zones[0]], node.span, [node.args[2], node.args[0]])
+    return binder.call("from_utc_timestamp", [time, zones[-1]], node.span, [node.args[-1], node.args[len(zones) - 1]])
+
+
 @shorthand("to_timestamp_ltz")
 def _to_timestamp_ltz(binder: Binder, node: ast.Call) -> Expr:
     """TO_TIMESTAMP_LTZ(number, 0) and (number, 3): TIMESTAMP_SECONDS and TIMESTAMP_MILLIS."""

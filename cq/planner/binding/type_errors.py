@@ -81,7 +81,9 @@ def _combining_help(op: str, a: Expr, b: Expr) -> str:
     if op in "+-" and kinds & {Kind.TIMESTAMP, Kind.TIME, Kind.DATE} and (a.type.is_numeric or b.type.is_numeric):
         if a.type.kind is Kind.DATE and b.type == BIGINT:
             return "CAST the days to INTEGER"
-        return "add an interval: ts + INTERVAL '5' SECOND"
+        return f"{'add' if op == '+' else 'subtract'} an interval: ts {op} INTERVAL '5' SECOND"
+    if op == "/" and kinds == {Kind.INTERVAL}:
+        return "divide numbers: (UNIX_MICROS(b) - UNIX_MICROS(a)) / 60000000 is a distance of times in minutes"
     if Kind.TIME in kinds and kinds & {Kind.TIMESTAMP, Kind.INTERVAL_MONTH}:
         return "a time of day goes with a date, DATE '2024-01-31' + t, and with intervals of days or less"
     if op == "||" and Kind.ARRAY in kinds:

@@ -20,7 +20,7 @@ from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Schema
 from cq.planner.physical.branches import Branch, grouped, takes_turns
 from cq.planner.physical.chain import crossing, cut_at, cuts, few_rows, made_at_instants, pays, replaced
-from cq.planner.physical.chains import Natively, transactions_of, why_serial
+from cq.planner.physical.chains import Natively, cost_of, transactions_of, why_serial
 from cq.planner.physical.classify import (
     Component,
     Tracer,
@@ -101,14 +101,30 @@ class _Choice:
 
     def _stages(self) -> tuple[Stage, ...]:
         stages = self._otherwise()
+        if self.natively is None or not transactions_of(self.plan):
+            return stages
+        if self.scheme == "auto" and self.workers > 1:
+            return self._cheaper(stages, self.natively)
         way = WAY_OF_SCHEME.get(self.scheme)
-        if way is None or self.natively is None or not transactions_of(self.plan):
+        if way is None:
             return stages
         together = self._together(way, self.natively)
         if isinstance(together, str):
             refused = "no chains of transactions" if way is Way.CHAINS else f"no '{self.scheme}' of transactions"
             return tuple(replace(s, reason=f"{refused}: {together}") for s in stages)
         return together
+
+    def _cheaper(self, serial: tuple[Stage, ...], natively: Natively) -> tuple[Stage, ...]:
+        """Transactions in chains where so many workers are faster than one that takes them one after the other."""
+        together = self._together(Way.CHAINS, natively)
+        if isinstance(together, str):
+            return serial
+        cost = cost_of(transactions_of(self.plan))
+        told = f"an event takes about {cost.serial_ns} ns one after the other, {cost.chained_ns} in chains"
+        if self.workers < cost.pays_from:
+            return tuple(replace(s, reason=f"{told}, which pays from {cost.pays_from} workers") for s in serial)
+        told = f"{told}, which several workers share"
+        return tuple(replace(s, reason=told) if s.way is Way.CHAINS else s for s in together)
 
     def _together(self, way: Way, natively: Natively) -> tuple[Stage, ...] | str:
         """Transactions by all workers, behind a stage that makes their events of rows; or why that cannot be."""

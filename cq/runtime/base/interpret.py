@@ -49,6 +49,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.values.json_paths",
     "cq.runtime.values.patterns",
     "cq.runtime.values.regular",
+    "cq.runtime.values.zones",
     "cq.lang.calendar",  # registered by cq.runtime.values.times
     "cq.runtime.queues.ring",
     "cq.runtime.queues.pool",

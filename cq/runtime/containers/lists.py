@@ -43,6 +43,7 @@ LIST_WORDS = _list.size()
 FIRST_ROOM_BYTES = 64  # more than a string within an entry has
 MOST_ROOM_BYTES = 1 << 31  # of one list; the length of a string has 32 bits
 FEW_NEW = 8  # so many words behind those in order are put into their places one by one
+RUN = 16  # words that are sorted by putting each in its place
 SIGN_FREE = (1 << 63) - 1
 
 name_words(globals())
@@ -167,10 +168,14 @@ def _put_in_place(items: int, count: int) -> None:
 
 @native("void(i64, i64, i64)")
 def _merge_sort(items: int, spare: int, count: int) -> None:
-    """The words are in ascending order: runs of 1, 2, 4, … words merged from one room into the other."""
+    """The words are in ascending order: short runs sorted in place, then merged from one room into the other."""
+    start = 0
+    while start < count:
+        _sort_run(items, start, min_i64(start + RUN, count))
+        start += RUN
     source = items
     target = spare
-    width = 1
+    width = RUN
     while width < count:
         start = 0
         while start < count:
@@ -182,18 +187,37 @@ def _merge_sort(items: int, spare: int, count: int) -> None:
         copy(items, source, count * 8)
 
 
+@native("void(i64, i64, i64)", inline=True)
+def _sort_run(items: int, start: int, end: int) -> None:
+    """The words from `start` to `end` are in ascending order: each is put among those before it."""
+    for n in range(start + 1, end):
+        word = ld_i64(items, n)
+        place = n
+        while place > start and ld_i64(items, place - 1) > word:
+            st_i64(items, place, ld_i64(items, place - 1))
+            place -= 1
+        st_i64(items, place, word)
+
+
 @native("void(i64, i64, i64, i64, i64)")
 def _merge_runs(source: int, target: int, start: int, middle: int, end: int) -> None:
-    """The words from `start` to `end` of the target are those of the source, of which both runs are in order."""
+    """The words from `start` to `end` of the target are those of the source, of which both runs are in order.
+
+    Which of two words is less is a coin toss, so it is computed and not branched on.
+    """
     left = start
     right = middle
-    for n in range(start, end):
-        if left < middle and (right == end or ld_i64(source, left) <= ld_i64(source, right)):
-            st_i64(target, n, ld_i64(source, left))
-            left += 1
-        else:
-            st_i64(target, n, ld_i64(source, right))
-            right += 1
+    place = start
+    while left < middle and right < end:
+        first = ld_i64(source, left)
+        second = ld_i64(source, right)
+        ahead = pick(second < first, 1, 0)
+        st_i64(target, place, pick(second < first, second, first))
+        right += ahead
+        left += 1 - ahead
+        place += 1
+    copy(target + place * 8, source + left * 8, (middle - left) * 8)
+    copy(target + (place + middle - left) * 8, source + right * 8, (end - right) * 8)
 
 
 @native("f64(i64, i64, f64)", export=True)

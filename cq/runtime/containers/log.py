@@ -64,6 +64,7 @@ from cq.runtime.containers.log_words import (
     LOG_CLOSED_BYTES,
     LOG_FREE,
     LOG_HEAD,
+    LOG_LEAD,
     LOG_NEXT,
     LOG_NUMBERS,
     LOG_OPEN,
@@ -213,6 +214,8 @@ def log_append(log: int, entry: int, expiry: int, serial: int, waits: int) -> in
         latest = expiry
     else:
         st_i64(log_record(log_chunk(log, last), last, size), RECORD_NEXT, reference)
+        if latest > expiry:
+            st_i64(log, LOG_LEAD, max_i64(ld_i64(log, LOG_LEAD), latest - expiry))
     st_i64(record, RECORD_BEFORE, last)
     st_i64(record, RECORD_HASH, log_lead(latest, expiry) | (ld_i64(entry, ENTRY_TAG) & HASH_MASK))
     st_i64(records, LIST_ENDS, shl(reference, 32) | first)

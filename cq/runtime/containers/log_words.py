@@ -31,6 +31,7 @@ LOG_STRINGS = _log.word()  # bit w: word w of a record begins a string
 LOG_HEAD = _log.word()  # the word of an entry with which the words of its list begin
 LOG_RECORDS = _log.word()  # records held
 LOG_CLOSED_BYTES = _log.word()  # memory of closed chunks
+LOG_LEAD = _log.word()  # no record ever expired earlier than one before it of its key by more than this
 LOG_WORDS = _log.size()
 
 _list = Struct("LIST")  # of the records of a key

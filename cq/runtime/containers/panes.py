@@ -7,7 +7,7 @@ set. Grid windows order by (pane start, 0). Attached windows, whose rows say whi
 (cq/runtime/engine/ways/parts.py) and handed over orders by (pane start, whose part), until it is merged.
 
 Sharing: none, as for tables. Header words that hold addresses: PANES_RECORD, PANES_LIST, PANES_FREE, PANES_SHAPES,
-PANES_SCRATCH; in records the table words.
+PANES_SCRATCH, PANES_SLIDES; in records the table words.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from cq.runtime.base.native import native
 from cq.runtime.base.ops import alloc, copy, floormod, ld_i64, move, release, st_i64, zalloc
 from cq.runtime.containers.births import table_sort_births
 from cq.runtime.containers.protocol import ARRIVAL_WORDS, Container, Place, arrival_bits, register, string_bits
+from cq.runtime.containers.slides import slides_drop, slides_held_bytes, slides_touch
 from cq.runtime.containers.table_saving import table_arrivals, table_load, table_save, table_saved_words
 from cq.runtime.containers.table_words import TABLE_ARRIVALS, TABLE_COUNT, TABLE_SHIFT
 from cq.runtime.containers.tables import (
@@ -50,6 +51,7 @@ PANES_TABLES = _panes.word()  # tables of a record
 PANES_SHAPES = _panes.word()  # -> SHAPE_WORDS of each table
 PANES_CURSOR = _panes.word()  # next group of the window that is closing; -1 when none is
 PANES_SCRATCH = _panes.word()  # -> table where the panes of a closing window are merged, or 0
+PANES_SLIDES = _panes.word()  # -> sums of panes (cq/runtime/containers/sliding.py), or 0
 PANES_WORDS = _panes.size()
 
 _pane = Struct("PANE")
@@ -116,6 +118,7 @@ def panes_drop(panes: int) -> int:
         _record_drop(free, tables)
         free = following
     table_drop(ld_i64(panes, PANES_SCRATCH))
+    slides_drop(ld_i64(panes, PANES_SLIDES))
     release(items)
     release(ld_i64(panes, PANES_SHAPES))
     release(panes)
@@ -205,6 +208,7 @@ def panes_attach(panes: int, end_us: int, start_us: int) -> int:
 @native("i64(i64, i64, i64)")
 def panes_record(panes: int, first: int, second: int) -> int:
     """The open record with these order words, made if need be; 0 without memory."""
+    slides_touch(ld_i64(panes, PANES_SLIDES), first)
     items = ld_i64(panes, PANES_LIST)
     count = ld_i64(panes, PANES_COUNT)
     place = count  # rows mostly belong to the latest panes: search from there
@@ -301,6 +305,7 @@ def panes_hand_over(panes: int, target: int, part: int, watermark: int) -> int:
         if _room(target) == 0:
             return -1
         st_i64(record, PANE_SECOND, part)
+        slides_touch(ld_i64(target, PANES_SLIDES), start)
         place = ld_i64(target, PANES_COUNT)
         while place > 0 and _is_before(record, ld_i64(ld_i64(target, PANES_LIST), place - 1)) == 1:
             place -= 1
@@ -517,6 +522,7 @@ def panes_held_bytes(panes: int) -> int:
         return 0
     tables = ld_i64(panes, PANES_TABLES)
     held = PANES_WORDS * 8 + table_held_bytes(ld_i64(panes, PANES_SCRATCH))
+    held += slides_held_bytes(ld_i64(panes, PANES_SLIDES))
     for number in range(ld_i64(panes, PANES_COUNT)):
         held += _record_bytes(ld_i64(ld_i64(panes, PANES_LIST), number), tables)
     free = ld_i64(panes, PANES_FREE)

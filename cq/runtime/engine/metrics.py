@@ -11,6 +11,8 @@ from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import Plant
 from cq.runtime.flow import admission as m
 from cq.runtime.flow import parcel as p
+from cq.runtime.layout.chains import CHAINS_ORDER
+from cq.runtime.layout.requests import ORDER_LOCK_NS, ORDER_SYNC_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,8 @@ class StageMetrics:
     """One stage. busy_ns: worker time in its kernel.  queued: items waiting.  workers: inside now.
 
     state_bytes, buffer_bytes: held by its containers, when last weighed, and by its rows on their way.
+    turns_ns, rows_ns: of busy_ns, what transactions have waited for their turn and for rows, if their scheme has them
+    wait.
     """
 
     name: str
@@ -30,6 +34,8 @@ class StageMetrics:
     workers: int
     state_bytes: int
     buffer_bytes: int
+    turns_ns: int
+    rows_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,13 @@ class Metrics:
     watermark: int
     stages: tuple[StageMetrics, ...]
     sinks: tuple[int, ...]
+
+
+def _waited(host: Host, stage: int) -> tuple[int, int]:
+    """How long transactions of the stage have waited for a turn, and for rows."""
+    chains = host.word(stage, s.STAGE_CHAINS)
+    order = host.word(chains, CHAINS_ORDER) if chains else 0
+    return (host.word(order, ORDER_SYNC_NS), host.word(order, ORDER_LOCK_NS)) if order else (0, 0)
 
 
 def read_metrics(host: Host, plant: Plant) -> Metrics:
@@ -57,9 +70,8 @@ def read_metrics(host: Host, plant: Plant) -> Metrics:
         held = sum(host.word(host.word(depots, n), p.DEPOT_BYTES) for n in range(len(spec.ports)))
         queued = host.function("ring_size")(host.word(stage, s.STAGE_INPUT))
         state_bytes = host.word(stage, s.STAGE_STATE_BYTES)
-        stages.append(
-            StageMetrics(spec.name, rows_in, rows_out, items, calls, busy_ns, queued, workers, state_bytes, held)
-        )
+        counts = (rows_in, rows_out, items, calls, busy_ns, queued, workers, state_bytes, held)
+        stages.append(StageMetrics(spec.name, *counts, *_waited(host, stage)))
     return Metrics(
         tuple(host.word(source, m.SOURCE_TAKEN) for source in plant.sources),
         host.word(plant.admission, m.ADMISSION_LATE_ROWS),

@@ -39,6 +39,7 @@ from cq.runtime.base.ops import (
     mul_ovf,
     pick,
     prefetch,
+    shl,
     st_i64,
     sub_ovf,
     wadd,
@@ -61,6 +62,7 @@ from cq.runtime.flow.batch import (
 from cq.runtime.flow.watermarks import marks_fill, marks_follow
 from cq.runtime.layout.abi import (
     BATCH_CAUSES,
+    BATCH_ENDED,
     BATCH_FIRST,
     BATCH_PORTS,
     BATCH_ROWS,
@@ -141,6 +143,7 @@ END_OF_SOURCE, BREAK_OF_SOURCE, SILENCE_OF_SOURCE = 1, 2, 3  # in SOURCE_RING, w
 BROKEN = 2
 SILENT = 3
 
+MOST_ENDED = 63  # sources of which BATCH_ENDED says whether they have ended
 WAIT = -1  # some source's next row is not known yet
 ALL_ENDED = -2
 
@@ -562,6 +565,17 @@ def _fill(admission: int, ticket: int) -> None:
         _take_rows(admission, ticket, number, limit)
 
 
+@native("i64(i64)")
+def _ended(admission: int) -> int:
+    """Which sources have no more rows, as BATCH_ENDED has it."""
+    found = 0
+    for number in range(min_i64(ld_i64(admission, ADMISSION_SOURCES), MOST_ENDED)):
+        source = ld_i64(admission, ADMISSION_SOURCE_TABLE) + number * SOURCE_WORDS * 8
+        if ld_i64(source, SOURCE_ENDED) == 1:
+            found |= shl(1, number)
+    return found
+
+
 @native("i64(i64, i64)", export=True)
 def admit(admission: int, most: int) -> int:
     """How many tickets, at most `most`, were cut and pushed. The caller holds ADMISSION_BUSY."""
@@ -574,6 +588,7 @@ def admit(admission: int, most: int) -> int:
         if ticket == 0:
             return made
         st_i64(ticket, BATCH_FIRST, ld_i64(admission, ADMISSION_SERIAL))
+        st_i64(ticket, BATCH_ENDED, _ended(admission))
         if ld_i64(ticket, ITEM_MARKS) != 0:
             st_i64(ticket, BATCH_WATERMARKS, ld_i64(ticket, ITEM_MARKS) - ld_i64(admission, ADMISSION_SERIAL) * 8)
         _fill(admission, ticket)

@@ -74,7 +74,6 @@ ITEM_LOANS = _item.word()  # ticket: -> one word a source: the loan its rows are
 ITEM_STAGE = _item.word()  # failure: the stage it happened in
 ITEM_PORT = _item.word()  # parcel in a list: the port it came out of
 ITEM_MARKS = _item.word()  # ticket: -> room for the watermarks of its rows, or 0
-_item.skip(1)
 ITEM_WORDS = _item.size()
 
 TICKET, PARCEL, FAILURE = 0, 1, 2

@@ -27,6 +27,7 @@ from cq.runtime.base.ops import (
 )
 from cq.runtime.layout.abi import (
     BATCH_CAUSES,
+    BATCH_ENDED,
     BATCH_FIRST,
     BATCH_PORTS,
     BATCH_ROWS,
@@ -270,6 +271,7 @@ def _open_records(lanes: int, split: int, segments: int) -> None:
         st_i64(record, BATCH_WATERMARKS, ld_i64(item, BATCH_WATERMARKS))
         st_i64(record, BATCH_FIRST, ld_i64(item, BATCH_FIRST))
         st_i64(record, BATCH_CAUSES, ld_i64(item, BATCH_CAUSES))
+        st_i64(record, BATCH_ENDED, ld_i64(item, BATCH_ENDED))
         st_i64(record, BATCH_SELECTION, ld_i64(split, SPLIT_SELECTION))
         st_i64(record, BATCH_SEGMENTS, ld_i64(split, SPLIT_SEGMENTS) + lane * segments * SEGMENT_WORDS * 8)
         st_i64(record, BATCH_ROWS, 0)

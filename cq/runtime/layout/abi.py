@@ -37,6 +37,9 @@ BATCH_FIRST = _batch.word()  # serial of its first row; in a batch from an earli
 # -> i64 a row: what has caused it, for messages: CAUSE_*. In a ticket -> i64 a port: the cause of its row 0, to which a
 # row's number is added
 BATCH_CAUSES = _batch.word()
+# a bit of each port: its source had ended before the first row of the batch, so there is nothing more of it; 0 of the
+# rows of an earlier stage, and of sources beyond the 63rd
+BATCH_ENDED = _batch.word()
 BATCH_WORDS = _batch.size()
 
 CAUSE_SOURCE_SHIFT = 48  # cause >= 0: the port of the source, above the number of the row in it

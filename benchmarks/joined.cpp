@@ -1,0 +1,190 @@
+// The loops of joins and sessions: see loops.cpp for what they are. The rows of the inputs after the first stand behind
+// the parameters.
+
+#include "loops.hpp"
+
+namespace {
+
+// The rows of each key in order of arrival: an index of keys, and dense rows that are linked.
+struct Rows {
+    struct Key {
+        i64 id;
+        i32 first, last;  // numbers of rows, counted from 1; 0: no key here
+    };
+    struct Row {
+        i64 value;
+        i64 next;
+    };
+    std::vector<Key> index = std::vector<Key>(64);
+    std::vector<Row> rows = std::vector<Row>(1);
+    u64 mask = 63;
+    int shift = 58;
+    i64 keys = 0;
+
+    u64 slot(i64 id) const { return hash(id) >> shift; }
+    void prefetch(i64 id) const { __builtin_prefetch(&index[slot(id)], 1); }
+    __attribute__((noinline, cold)) void grow() {
+        std::vector<Key> old(2 * (mask + 1));
+        old.swap(index);
+        mask = 2 * mask + 1, shift--;
+        for (const Key &key : old) {
+            if (!key.first) continue;
+            u64 at = slot(key.id);
+            while (index[at].first) at = (at + 1) & mask;
+            index[at] = key;
+        }
+    }
+    Key *find(i64 id) {
+        u64 at = slot(id);
+        while (index[at].first && index[at].id != id) at = (at + 1) & mask;
+        return &index[at];
+    }
+    void add(i64 id, i64 value) {
+        Key *key = find(id);
+        const i32 number = static_cast<i32>(rows.size());
+        rows.push_back({value, 0});
+        if (key->first) {
+            rows[key->last].next = number;
+            key->last = number;
+            return;
+        }
+        *key = {id, number, number};
+        if (static_cast<u64>(++keys) * 2 > mask) grow();
+    }
+};
+
+}  // namespace
+
+// The rows of the input that comes first are kept by key, those of the other meet them.
+// columns: id and weight of items, auction and price of sales; parameters: whether items come first, rows of the second
+extern "C" i64 joined(const void **columns, i64 rows, i64 batch, const i64 *parameters, i64 *sums) {
+    const bool items_first = parameters[0];
+    const i64 *kept = words_of(columns, items_first ? 0 : 2), *value = words_of(columns, items_first ? 1 : 3);
+    const i64 *probing = words_of(columns, items_first ? 2 : 0), *other = words_of(columns, items_first ? 3 : 1);
+    Results out(3, batch, sums);
+    Rows table;
+    for (i64 i = 0; i < rows; i++) {
+        table.prefetch(kept[std::min(i + kAhead, rows - 1)]);
+        table.add(kept[i], value[i]);
+    }
+    const i64 count = parameters[1];
+    i64 *price = out[items_first ? 1 : 2], *weight = out[items_first ? 2 : 1];
+    for (i64 i = 0; i < count; i++) {
+        table.prefetch(probing[std::min(i + 2 * kAhead, count - 1)]);
+        __builtin_prefetch(&table.rows[table.index[table.slot(probing[std::min(i + kAhead, count - 1)])].first]);
+        for (i64 at = table.find(probing[i])->first; at; at = table.rows[at].next) {
+            out[0][out.used] = probing[i];
+            price[out.used] = other[i], weight[out.used] = table.rows[at].value;
+            out.row_done();
+        }
+    }
+    out.flush();
+    return out.total;
+}
+
+namespace {
+
+struct Latest {
+    u64 epoch;
+    i64 id, value, there;
+    bool is(i64 key) const { return id == key; }
+    i64 key() const { return id; }
+    void start(i64 key, i32) { id = key, there = 0; }
+};
+
+}  // namespace
+
+// Each trade beside the last quote of its key, if there is one; both inputs are in order of time.
+// columns: auction, price, ts of trades; auction, quoted, ts of quotes; parameters: rows of quotes
+extern "C" i64 asof(const void **columns, i64 rows, i64 batch, const i64 *parameters, i64 *sums) {
+    const i64 *auction = words_of(columns, 0), *price = words_of(columns, 1), *ts = words_of(columns, 2);
+    const i64 *of = words_of(columns, 3), *quoted = words_of(columns, 4), *at = words_of(columns, 5);
+    const i64 quotes = parameters[0];
+    Results out(3, batch, sums);
+    Table<Latest, i64> table;
+    i64 next = 0;
+    for (i64 i = 0; i < rows; i++) {
+        for (; next < quotes && at[next] <= ts[i]; next++) {
+            if (table.mask > kSmallSlots) table.prefetch(of[std::min(next + kAhead, quotes - 1)]);
+            Latest *latest = table.find(of[next]);
+            latest->value = quoted[next], latest->there = 1;
+        }
+        const Latest *latest = table.find(auction[i]);
+        if (!latest->there) continue;
+        out[0][out.used] = auction[i], out[1][out.used] = price[i], out[2][out.used] = latest->value;
+        out.row_done();
+    }
+    out.flush();
+    return out.total;
+}
+
+namespace {
+
+struct Session {  // the one that is open; a count of 0: none is
+    u64 epoch;
+    i64 id, begun, last, count, low, high, spare;
+    bool is(i64 key) const { return id == key; }
+    i64 key() const { return id; }
+    void start(i64 key, i32) { id = key, count = 0; }
+};
+struct Due {
+    i64 time, id;
+    bool operator<(const Due &other) const { return time > other.time; }  // the heap has the earliest first
+};
+
+}  // namespace
+
+// COUNT and SUM of sessions that end parameters[0] after their last row; columns: ts, auction, price, in order of time
+// A heap says when each may close; a session that has grown is put back. Those of one end leave by their beginning.
+extern "C" i64 sessions(const void **columns, i64 rows, i64 batch, const i64 *parameters, i64 *sums) {
+    const i64 *ts = words_of(columns, 0), *auction = words_of(columns, 1), *price = words_of(columns, 2);
+    const i64 gap = parameters[0];
+    Results out(4, batch, sums);
+    Table<Session, i64> table;
+    std::vector<Due> heap;
+    std::vector<const Session *> due;
+    bool wrong = false;
+    auto close_until = [&](i64 now) {  // sessions that end before now
+        while (!heap.empty() && heap.front().time < now) {
+            const i64 end = heap.front().time;
+            due.clear();
+            while (!heap.empty() && heap.front().time == end) {
+                Session *s = table.find(heap.front().id);
+                std::pop_heap(heap.begin(), heap.end());
+                if (s->last + gap == end) {
+                    due.push_back(s);
+                    heap.pop_back();
+                } else {
+                    heap.back() = {s->last + gap, s->id};
+                    std::push_heap(heap.begin(), heap.end());
+                }
+            }
+            std::sort(due.begin(), due.end(), [](const Session *a, const Session *b) { return a->begun < b->begun; });
+            for (const Session *s : due) {
+                const i128 sum = (static_cast<i128>(s->high) << 64) + static_cast<u64>(s->low);
+                wrong |= !fits(sum);
+                out[0][out.used] = s->begun, out[1][out.used] = s->id;
+                out[2][out.used] = s->count, out[3][out.used] = static_cast<i64>(sum);
+                out.row_done();
+                const_cast<Session *>(s)->count = 0;
+            }
+        }
+    };
+    for (i64 i = 0; i < rows; i++) {
+        if (!heap.empty() && heap.front().time < ts[i]) close_until(ts[i]);
+        if (table.mask > kSmallSlots) table.prefetch(auction[std::min(i + kAhead, rows - 1)]);
+        Session *s = table.find(auction[i]);
+        if (!s->count) {
+            s->begun = ts[i], s->low = s->high = 0;
+            heap.push_back({ts[i] + gap, auction[i]});
+            std::push_heap(heap.begin(), heap.end());
+        }
+        s->last = ts[i], s->count++;
+        const i128 sum = ((static_cast<i128>(s->high) << 64) + static_cast<u64>(s->low)) + price[i];
+        s->low = static_cast<i64>(sum), s->high = static_cast<i64>(sum >> 64);
+    }
+    close_until(INT64_MAX);
+    if (wrong) return -1;
+    out.flush();
+    return out.total;
+}

@@ -1,0 +1,148 @@
+"""Time zones as tables: when a zone's distance from UTC changes, read once from the IANA database that Python finds.
+
+Kernels search such a table (cq/runtime/values/zones.py), and so does the reference. It has every change up to the year
+2500; after that the rules repeat, as the calendar does, every 400 years. A local time that a zone skips or has twice is
+taken by the distance before the change, as Java and Python take it.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import re
+import struct
+import zoneinfo
+from bisect import bisect_right
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+
+from cq.lang.calendar import DAY_US, days_from_civil
+from cq.records import dataclass
+
+SECOND_US = 1_000_000
+CYCLE_US = 146_097 * DAY_US  # the calendar, with its days of the week, is the same 400 years later
+CYCLE_START_US = days_from_civil(2100, 1, 1) * DAY_US  # no zone has explicit changes after 2087
+CYCLE_END_US = CYCLE_START_US + CYCLE_US
+_FIXED = re.compile(r"([+-])(\d\d):?(\d\d)|UTC|GMT|Z")
+_NAME = re.compile(r"[A-Z][A-Za-z_]+(/[A-Za-z0-9_+-]+){1,2}")
+
+
+class BadZone(Exception):
+    """There is no such zone; the message says why. help: a way out."""
+
+    def __init__(self, message: str, help: str = "") -> None:
+        super().__init__(message)
+        self.help = help
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """Distances from UTC in microseconds: `offsets[n]` from `utc[n - 1]` on, by local time from `local[n - 1]` on."""
+
+    utc: tuple[int, ...]
+    local: tuple[int, ...]
+    offsets: tuple[int, ...]
+
+    def offset_at(self, utc_us: int) -> int:
+        """The distance at an instant."""
+        return self.offsets[bisect_right(self.utc, _in_cycle(utc_us))]
+
+    def offset_of(self, local_us: int) -> int:
+        """The distance at a local time."""
+        return self.offsets[bisect_right(self.local, _in_cycle(local_us))]
+
+
+def _in_cycle(time_us: int) -> int:
+    return time_us if time_us < CYCLE_END_US else CYCLE_START_US + (time_us - CYCLE_START_US) % CYCLE_US
+
+
+@lru_cache(maxsize=64)
+def zone_of(name: str) -> Zone:
+    """The table of a zone by its name, `Europe/Berlin`, or of a distance, `+02:00`. `BadZone` for anything else."""
+    fixed = _FIXED.fullmatch(name)
+    if fixed is not None:
+        sign, hours, minutes = fixed[1], int(fixed[2] or 0), int(fixed[3] or 0)
+        if hours > 18 or minutes > 59 or hours * 60 + minutes > 18 * 60:
+            raise BadZone("is further from UTC than 18 hours")
+        seconds = (hours * 60 + minutes) * 60 * (-1 if sign == "-" else 1)
+        return Zone((), (), (seconds * SECOND_US,))
+    if _NAME.fullmatch(name) is None:
+        way = "write the name of a place, 'Europe/Berlin', or a distance, '+02:00'"
+        raise BadZone("is no time zone", way)
+    try:
+        zone = zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise BadZone("is not in the time zone database", _way_to(name)) from None
+    return _table(zone, name)
+
+
+def _way_to(name: str) -> str:
+    known = zoneinfo.available_timezones()
+    if not known:
+        return "there is no database here: pip install tzdata"
+    alike = sorted(z for z in known if z.lower() == name.lower() or z.endswith("/" + name.rpartition("/")[2]))
+    return f"did you mean '{alike[0]}'?" if alike else "names are those of the IANA database: 'America/New_York'"
+
+
+def _table(zone: zoneinfo.ZoneInfo, name: str) -> Zone:
+    instants = sorted({*_explicit(name), *_by_rule(zone)})
+    utc: list[int] = []
+    local: list[int] = []
+    offsets = [_offset(zone, _FIRST)]
+    for instant in instants:
+        offset = _offset(zone, instant)
+        if offset != offsets[-1]:
+            begins = instant + max(offset, offsets[-1])
+            utc.append(instant * SECOND_US)
+            local.append(max(begins, local[-1] // SECOND_US if local else begins) * SECOND_US)
+            offsets.append(offset)
+    return Zone(tuple(utc), tuple(local), tuple(o * SECOND_US for o in offsets))
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST = days_from_civil(1800, 1, 1) * 86_400  # before there were zones
+_LAST_EXPLICIT = days_from_civil(2037, 1, 1) * 86_400  # the database writes out changes up to here at least
+
+
+def _offset(zone: zoneinfo.ZoneInfo, instant: int) -> int:
+    """Seconds from UTC at an instant, in seconds since 1970."""
+    found = (_EPOCH + timedelta(seconds=instant)).astimezone(zone).utcoffset()
+    assert found is not None, "a zone without a distance"
+    return int(found.total_seconds())
+
+
+def _explicit(name: str) -> Iterator[int]:
+    """The changes that the file of a zone lists (RFC 8536): those of its second part, which has 64 bits for each."""
+    content = _file(name)
+    counts = struct.Struct(">4sc15x6l")
+    _, version, utc, standard, leaps, times, types, letters = counts.unpack_from(content)
+    if version < b"2":
+        raise BadZone("is in an old format in this database", "pip install tzdata")
+    second = counts.size + times * 5 + types * 6 + letters + leaps * 8 + standard + utc
+    _, _, _, _, _, times, _, _ = counts.unpack_from(content, second)
+    yield from (t for t in struct.unpack_from(f">{times}q", content, second + counts.size) if t > _FIRST)
+
+
+def _file(name: str) -> bytes:
+    for folder in zoneinfo.TZPATH:
+        path = Path(folder, *name.split("/"))
+        if path.is_file():
+            return path.read_bytes()
+    *rooms, last = name.split("/")
+    return importlib.resources.files(".".join(("tzdata.zoneinfo", *rooms))).joinpath(last).read_bytes()
+
+
+def _by_rule(zone: zoneinfo.ZoneInfo) -> Iterator[int]:
+    """The changes by the rule of a zone, to the second, up to the end of the cycle. They are weeks apart."""
+    step, end = 10 * 86_400, CYCLE_END_US // SECOND_US
+    before = _offset(zone, _LAST_EXPLICIT)
+    for instant in range(_LAST_EXPLICIT + step, end + step, step):
+        after = _offset(zone, instant)
+        if after != before:
+            low, high = instant - step, instant
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if _offset(zone, middle) == before else (low, middle)
+            yield high
+            before = after

@@ -1,0 +1,98 @@
+"""A real terminal for tests: `cq` as a person sees it, and types into it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import shlex
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator, Sequence
+
+LONGEST_S = 60  # without a word from the command: then it hangs
+_CONTROL = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[=>])")
+
+
+class Typed:
+    """A command on a terminal of its own: `type` to it, read on `until` it says something."""
+
+    def __init__(self, command: Sequence[str], columns: int, rows: int, environment: dict[str, str]) -> None:
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        own = {k: v for k, v in os.environ.items() if k not in {"COLUMNS", "LINES", "NO_COLOR"}}
+        self.process = subprocess.Popen(
+            command,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env={**own, "TERM": "xterm", **environment},
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C is a signal
+        )
+        os.close(slave)
+        self.raw = ""
+        self._read_to = 0
+
+    @property
+    def seen(self) -> str:
+        """All that was written, without colours and moves of the cursor."""
+        return plain(self.raw)
+
+    def type(self, text: str) -> None:
+        """Keys: \\n is Enter, \\t Tab, \\x03 Ctrl-C, \\x04 Ctrl-D."""
+        os.write(self._master, text.encode())
+
+    def until(self, text: str) -> str:
+        """What was written since the last call, up to this text. AssertionError where it does not come."""
+        while text not in plain(self.raw[self._read_to :]):
+            if not self._read():
+                raise AssertionError(f"{text!r} was not written, but {plain(self.raw[self._read_to :])!r}")
+        found = plain(self.raw[self._read_to :])
+        self._read_to = len(self.raw)
+        return found
+
+    def _read(self) -> bool:
+        ready = select.select([self._master], [], [], LONGEST_S)[0]
+        with contextlib.suppress(OSError):  # what a closed terminal says
+            part = os.read(self._master, 1 << 16) if ready else b""
+            self.raw += part.decode("utf-8", "replace")
+            return bool(part)
+        return False
+
+    def end(self) -> int:
+        """The exit code, once it has written everything."""
+        while self._read():
+            pass
+        return self.process.wait(timeout=LONGEST_S)
+
+
+def plain(text: str) -> str:
+    """What stands on the screen of a text: no colours, the line that was drawn last."""
+    lines = _CONTROL.sub("", text.replace("\r\n", "\n")).split("\n")
+    return "\n".join(line.rpartition("\r")[2] for line in lines)
+
+
+@contextlib.contextmanager
+def typed(arguments: str, columns: int = 100, rows: int = 30, **environment: str) -> Iterator[Typed]:
+    """`cq` with these arguments on a terminal; it is killed if it has not ended by then."""
+    terminal = Typed([sys.executable, "-m", "cq", *shlex.split(arguments)], columns, rows, environment)
+    try:
+        yield terminal
+    finally:
+        if terminal.process.poll() is None:
+            terminal.process.kill()
+            terminal.process.wait()
+        os.close(terminal._master)
+
+
+def on_terminal(arguments: str, columns: int = 100, rows: int = 30, **environment: str) -> str:
+    """What a person sees of a command that ends by itself."""
+    with typed(arguments, columns, rows, **environment) as terminal:
+        terminal.end()
+        return terminal.seen
