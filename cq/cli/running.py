@@ -35,6 +35,7 @@ FORMATS = ("table", "csv", "json", "arrow", "parquet")
     "-o", "--output", "outputs", multiple=True, metavar="[NAME=]PATH", help="Write rows to PATH; - is standard output."
 )
 @click.option("-f", "--format", "format_", type=click.Choice(FORMATS), help="Set the output format.")
+@click.option("--partition-by", metavar="COLUMNS", help="Write a file for each value of COLUMNS: -o DIR/ -f parquet.")
 @click.option("-j", "--threads", type=click.IntRange(0, 1024), help="Set the number of workers; 0 runs in one thread.")
 @click.option(
     "--engine", default=next(iter(ENGINES)), show_default=True, help=f"Choose the engine: {', '.join(ENGINES)}."
@@ -51,6 +52,7 @@ FORMATS = ("table", "csv", "json", "arrow", "parquet")
 def run(
     outputs: Sequence[str],
     format_: str | None,
+    partition_by: str | None,
     threads: int | None,
     engine: str,
     limit: int | None,
@@ -83,7 +85,7 @@ def run(
     screen = Screen.stdout(len(compiled.outputs) > 1, wide, expanded)
     shown = FIRST_ROWS if sys.stdout.isatty() and not every_row and limit is None else None
     format_ = format_ or ("table" if expanded else None)
-    sinks = open_sinks(compiled, outputs, format_, screen, shown)
+    sinks = open_sinks(compiled, outputs, format_, screen, shown, partition_by=partition_by)
     closing = Closing(quiet, hashes, summary == "json")
     unhashed = frozenset[str]() if closing.hashed else frozenset(sinks)
     options = RunOptions(threads, compiled.request.settings.get("batch_rows"), limit, unhashed)
@@ -132,6 +134,7 @@ def open_sinks(
     screen: Screen,
     shown: int | None = None,
     way: str = f"; {HOW_TO_SEE_ALL}",
+    partition_by: str | None = None,
 ) -> dict[str, Sink]:
     """A sink for every output: as given on the command line, else as declared, else standard output.
 
@@ -181,6 +184,7 @@ def open_sinks(
                     )
                 )
             options = {"path": path, **({"format": format_} if format_ else {})}
+            options |= {"partition_by": partition_by} if partition_by else {}
             sinks[output.name] = open_sink(fields, options, access.trusted(), reserved, endless)
     return sinks
 

@@ -129,6 +129,7 @@ def all_limits() -> dict[str, str]:
     from cq.connectors import access, bad_rows, cells, column_tracks, nested, packed, protocol, read_ahead
     from cq.connectors.csv.source import MAX_FILE_COLUMNS
     from cq.connectors.json.rows import MAX_DEPTH
+    from cq.connectors.sinks import partitioned
     from cq.grammar import lexer, parser
     from cq.lang.types import MAX_DECIMAL_DIGITS
     from cq.planner.binding import fan_out
@@ -143,6 +144,7 @@ def all_limits() -> dict[str, str]:
         "copies of a row made by UNION ALL": f"{fan_out.MOST_COPIES:,}",
         "columns of an output, or read from a source": str(MAX_COLUMNS),
         "columns of a CSV file, or inferred from JSON": f"{MAX_FILE_COLUMNS:,}",
+        "partitions of an output": f"{partitioned.MAX_PARTITIONS:,}",
         "digits of a DECIMAL": str(MAX_DECIMAL_DIGITS),
         "size of a record in a text format": f"{protocol.RECORD_BYTES >> 20} MiB",
         "nesting depth of a line of JSON": f"{MAX_DEPTH:,} objects and arrays",

@@ -41,6 +41,14 @@ def is_inf(values: pa.Array) -> pa.BooleanArray:
     return _call("is_inf", values)
 
 
+def is_finite(values: pa.Array) -> pa.BooleanArray:
+    return _call("is_finite", values)
+
+
+def sum(values: pa.Array) -> pa.Scalar:
+    return _call("sum", values)
+
+
 def invert(values: pa.Array) -> pa.BooleanArray:
     return _call("invert", values)
 

@@ -108,6 +108,12 @@ CSV_OPTIONS: Mapping[str, OptionDef] = {
     "quote": OptionDef(OptionKind.TEXT, "csv: quote character for fields that contain separators; empty for none", '"'),
     "null": OptionDef(OptionKind.TEXT, "csv: unquoted text to read as NULL", ""),
 }
+_NAN = OptionDef(
+    OptionKind.CHOICE,
+    'json: how to write NaN and infinities: null, or text such as "nan", which reads back as the same value',
+    "null",
+    ("null", "text"),
+)
 _SINK_CSV = {key: CSV_OPTIONS[key] for key in ("header", "delimiter")}
 ROW_OPTIONS: Mapping[str, OptionDef] = {"on_error": _ON_ERROR, "late": _LATE}
 
@@ -149,10 +155,15 @@ SINK_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
         ),
         "format": _SINK_FORMAT,
         "compression": _SINK_COMPRESSION,
+        "nan": _NAN,
+        "partition_by": OptionDef(
+            OptionKind.TEXT,
+            "columns, such as 'day, city': path is a directory then, with a file for each value",
+        ),
         **_SINK_CSV,
     },
     "memory": {},
-    "stdout": {"format": _STDOUT_FORMAT, **_SINK_CSV},
+    "stdout": {"format": _STDOUT_FORMAT, "nan": _NAN, **_SINK_CSV},
     "discard": {},
 }
 

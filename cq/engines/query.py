@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from cq.collector import collector_paused
 from cq.compiler.passes import Compiled
 from cq.connectors.protocol import Sink
+from cq.connectors.sinks.partitioned import Partitioned
 from cq.connectors.sinks.targets import OutputClosed
-from cq.connectors.sinks.writers import Memory, result_schema
+from cq.connectors.sinks.writers import JsonLines, Memory, result_schema
 from cq.engines.engines import engine_named
 from cq.engines.feeding import demand_ends, natives_of, open_feeds, wanted_columns
 from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, Progress, RunOptions, RunSummary
-from cq.errors import CqError, DataError
+from cq.errors import CqError, DataError, printable
 from cq.records import dataclass
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ def run_query(
     began = time.perf_counter()
     try:
         with collector_paused():
-            wanted = wanted_columns(compiled, engine, options)
-            feeds = open_feeds(compiled, progress, wanted, natives_of(engine), options.input_rows)
+            wanted, natives = wanted_columns(compiled, engine, options), natives_of(engine)
+        feeds = open_feeds(compiled, progress, wanted, natives, options.input_rows)  # a pipe may keep it waiting
         summary.late_rows, summary.limited, summary.interrupted = _carry(run, compiled, feeds, delivery, options)
         _end(sinks, whole=not summary.interrupted)  # a part of a bounded result must not look whole
     except OutputClosed:
@@ -63,11 +64,23 @@ def run_query(
         ended = time.perf_counter()
         summary.start_seconds = (progress.began or ended) - began
         summary.seconds = ended - (progress.began or began)
+        for name, sink in sinks.items():
+            parts = sink.parts if isinstance(sink, Partitioned) else [sink]
+            nulls = sum(part.nulls for part in parts if isinstance(part, JsonLines))
+            if nulls:
+                summary.notes.append(_no_number(name, nulls))
+                progress.on_note(summary.notes[-1])
         summary.rows_in = dict(progress.rows_in)
         summary.silent = dict(progress.silent)
         summary.rows_out = dict(delivery.rows_out)
         summary.hashes = {name: h.digest for name, h in delivery.hashes.items()}
     return summary
+
+
+def _no_number(output: str, count: int) -> str:
+    what = f"{count:,} value{'s' if count > 1 else ''} of {printable(output)}"
+    keep = f"to keep them, write to a sink: CREATE SINK {printable(output)} WITH (path = '…', nan = 'text')"
+    return f"{what} {'are' if count > 1 else 'is'} null in JSON, which has no NaN and no infinity; {keep}"
 
 
 def _least(a: int | None, b: int | None) -> int | None:

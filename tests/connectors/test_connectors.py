@@ -332,10 +332,13 @@ def test_csv_quotes_only_what_needs_it_and_tells_null_from_empty() -> None:
     )
 
 
-def test_json_keeps_exact_numbers_and_writes_what_json_cannot_as_text() -> None:
+def test_json_keeps_exact_numbers_and_has_null_for_what_is_none() -> None:
     first, second, _ = json_rows(EVERY_TYPE).decode().splitlines()
     assert first == '{"i": 1, "f": 1.0, "s": "", "t": "1970-01-01 00:00:00", "d": 1.50, "b": true, "day": "1970-01-01"}'
-    assert second.startswith('{"i": null, "f": "nan", "s": null,')
+    assert second.startswith('{"i": null, "f": null, "s": null,')
+    assert (
+        json_rows(EVERY_TYPE, nan_text=True).decode().splitlines()[1].startswith('{"i": null, "f": "nan", "s": null,')
+    )
 
 
 def test_an_interval_is_written_as_a_clock_and_read_back() -> None:
@@ -357,7 +360,9 @@ def test_json_of_arrays_and_hostile_text_is_json() -> None:
     for rows in (batch, batch.slice(1)):
         read_back = [json.loads(line) for line in json_rows(rows).splitlines()]
         assert [row['q"'] for row in read_back] == texts[-rows.num_rows :]
-        assert [row["l"] for row in read_back] == [[1.5, None, "nan"], None, []][-rows.num_rows :]
+        assert [row["l"] for row in read_back] == [[1.5, None, None], None, []][-rows.num_rows :]
+        as_texts = [json.loads(line)["l"] for line in json_rows(rows, nan_text=True).splitlines()]
+        assert as_texts == [[1.5, None, "nan"], None, []][-rows.num_rows :]
 
 
 READ_BACK = ["out.csv", "out.jsonl", "out.parquet", "out.arrow", "out.csv.gz", "out.json.zst"]
@@ -365,7 +370,7 @@ READ_BACK = ["out.csv", "out.jsonl", "out.parquet", "out.arrow", "out.csv.gz", "
 
 @pytest.mark.parametrize("name", READ_BACK)
 def test_what_a_sink_wrote_a_source_reads_back(tmp_path: Path, name: str) -> None:
-    sink = open_sink(FIELDS, {"path": name}, Access(tmp_path))
+    sink = open_sink(FIELDS, {"path": name, "nan": "text"}, Access(tmp_path))
     sink.write(EVERY_TYPE)
     assert os.listdir(tmp_path) != [name], "the file has its name before it is whole"
     sink.close()

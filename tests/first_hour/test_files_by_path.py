@@ -88,6 +88,40 @@ def test_null_device_takes_every_format_and_other_devices_none(capfd: pytest.Cap
     assert "not a regular file" in ref(capfd, "SELECT 1", "-o", "/dev/full", "-f", "csv")[2]
 
 
+def test_rows_are_partitioned_into_a_directory_that_is_read_back_whole(
+    capfd: pytest.CaptureFixture[str], place: Path
+) -> None:
+    query = "SELECT id, zip, CASE id WHEN 1 THEN 'a/b' WHEN 2 THEN '' END AS k FROM 'trips.csv'"
+    assert ref(capfd, "-q", query, "-o", "out/", "-f", "csv", "--partition-by", "k,zip") == (0, "", "")
+    written = {str(p.relative_to(place / "out")): p.read_text() for p in (place / "out").rglob("*.csv")}
+    assert written == {
+        "k=a%2Fb/zip=00501/part.csv": "id,zip,k\n1,00501,a/b\n",
+        "k=/zip=10001/part.csv": 'id,zip,k\n2,10001,""\n',
+        "k=__HIVE_DEFAULT_PARTITION__/zip=__HIVE_DEFAULT_PARTITION__/part.csv": "id,zip,k\n3,,\n",
+    }
+    read = "CREATE STREAM o (id BIGINT, zip VARCHAR, k VARCHAR) WITH (path = 'out/**/*.csv'); SELECT k, zip, id FROM o"
+    assert sorted(ref(capfd, "-q", read)[1].splitlines()) == ['"",10001,2', ",,3", "a/b,00501,1", "k,zip,id"]
+    assert "is not empty" in ref(capfd, query, "-o", "out/", "-f", "csv", "--partition-by", "k")[2]
+    assert "--partition-by COLUMN" in ref(capfd, query, "-o", "new/", "-f", "csv")[2]
+    assert 'did you mean "zip"?' in ref(capfd, query, "-o", "new/", "-f", "csv", "--partition-by", "zap")[2]
+    sink = (
+        "CREATE SINK o WITH (path = 'sunk', format = 'json', compression = 'gzip', partition_by = 'id'); INSERT INTO o "
+    )
+    assert ref(capfd, "-q", sink + query)[0] == 0 and (place / "sunk" / "id=2" / "part.json.gz").exists()
+
+
+def test_run_that_fails_leaves_no_partition(capfd: pytest.CaptureFixture[str], place: Path) -> None:
+    query = "SELECT id, 1 / (id - 2) AS x FROM 'trips.csv'"
+    assert ref(capfd, query, "-o", "deep/out/", "-f", "parquet", "--partition-by", "id")[0] == 1
+    assert not (place / "deep").exists()
+
+
+def test_more_partitions_than_a_run_may_have_are_refused(capfd: pytest.CaptureFixture[str], place: Path) -> None:
+    (place / "many.csv").write_text("id\n" + "".join(f"{n}\n" for n in range(1001)))
+    code, _, err = ref(capfd, "SELECT id FROM 'many.csv'", "-o", "out/", "-f", "csv", "--partition-by", "id")
+    assert code == 1 and "more than 1,000 partitions by id" in err and not (place / "out").exists()
+
+
 def test_paths_keep_their_quotes_when_a_query_is_formatted(capfd: pytest.CaptureFixture[str], place: Path) -> None:
     (place / "f.cq").write_text(
         "select * from 'a b.csv' x join tumble(table 'c.csv', descriptor(ts), 5) y on x.k = y.k"

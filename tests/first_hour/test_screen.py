@@ -59,6 +59,19 @@ def test_interval_is_a_clock_and_can_be_read_back(capfd: pytest.CaptureFixture[s
     assert code == 1 and "write it as 00:02:00" in err
 
 
+def test_nan_is_null_in_json_with_a_note_or_a_text_where_that_is_asked_for(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    query = "SELECT id, CASE WHEN id < 3 THEN CAST('NaN' AS DOUBLE) ELSE fare END AS x FROM 'trips.csv'"
+    code, out, err = ref(capfd, query, "-f", "json")
+    assert (code, out) == (0, '{"id": 1, "x": null}\n{"id": 2, "x": null}\n{"id": 3, "x": 0.5}\n')
+    assert "note: 2 values of result are null in JSON" in err
+    way = err.partition("CREATE SINK ")[2].splitlines()[0].replace("result", "o").replace("…", "o.jsonl")
+    assert ref(capfd, f"CREATE SINK {way}; INSERT INTO o {query}")[0] == 0
+    read = "CREATE STREAM s (id BIGINT, x DOUBLE) WITH (path = 'o.jsonl'); SELECT SUM(id) AS n FROM s WHERE isnan(x)"
+    assert ref(capfd, "-q", read) == (0, "n\n3\n", "")
+
+
 def test_result_in_python_shows_its_rows_and_gives_them() -> None:
     result = api.sql("SELECT id, zip FROM 'trips.csv'").run(engine="reference")
     assert str(result) == "id  zip\n──  ─────\n 1  00501\n 2  10001\n 3  NULL"

@@ -29,8 +29,13 @@ MUTANTS = {
     ),
     "a share that waits is taken for done": Mutant(
         CHAINS,
-        "                over = 0\n",
-        "                over = 1\n",
+        """            moved = _call(chains, CHAINS_EVALUATE, share)
+            if moved < 0:
+                at_store(chains + CHAINS_FAILED * 8, 1)
+            elif ld_i64(share, SHARE_CURSOR) != 0:
+                over = 0
+""",
+        "            moved = _call(chains, CHAINS_EVALUATE, share)\n",
         MOVES,
         MOVED,
     ),
@@ -147,10 +152,17 @@ MUTANTS = {
     ),
     "panes are collected but no window of theirs closes": Mutant(
         "cq.runtime.containers.panes",
-        "min(ld_i64(target, PANES_NEXT_END), first_end(target, start))",
-        "max(ld_i64(target, PANES_NEXT_END), first_end(target, start))",
+        "min(ld_i64(target, PANES_NEXT_END), _due(target, start))",
+        "max(ld_i64(target, PANES_NEXT_END), _due(target, start))",
         PARTIALS,
         SCHEDULES,
+    ),
+    "panes that end at the watermark stay where they are": Mutant(
+        "cq.runtime.containers.panes",
+        "ld_i64(panes, PANES_PANE)) > watermark",
+        "ld_i64(panes, PANES_PANE)) >= watermark",
+        PARTIALS,
+        "never_end_give and groups",
     ),
     "a part is collected once for all closing times": Mutant(
         "cq.runtime.engine.ways.parts",

@@ -118,27 +118,32 @@ def csv_header(names: list[str], delimiter: str) -> bytes:
     return (delimiter.join(cells) + "\n").encode("utf-8", "backslashreplace")
 
 
-def json_rows(batch: pa.RecordBatch) -> bytes:
-    """The rows as JSON objects, one a line. Whole and exact numbers are numbers, DOUBLE too unless it has no JSON form
-    (NaN, Infinity), times are texts, NULL is null."""
+def json_rows(batch: pa.RecordBatch, nan_text: bool = False) -> bytes:
+    """The rows as JSON objects, one a line: numbers as numbers, times as texts, NULL as null.
+
+    nan_text: whether NaN and infinities, which JSON has no numbers for, are texts such as "nan"; else they are null.
+    """
     if batch.num_columns == 0:
         return b"{}\n" * int(batch.num_rows)
     parts: list[pa.Array | pa.StringScalar] = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        parts += [text_scalar(f"{', ' if parts else '{'}{json.dumps(name, ensure_ascii=False)}: "), json_texts(column)]
+        parts += [
+            text_scalar(f"{', ' if parts else '{'}{json.dumps(name, ensure_ascii=False)}: "),
+            json_texts(column, nan_text),
+        ]
     lines = pc.binary_join_element_wise(*parts, text_scalar("}\n"), NOTHING)
     return b"" if batch.num_rows == 0 else _bytes_of(lines)
 
 
-def json_texts(column: pa.Array) -> pa.Array:
+def json_texts(column: pa.Array, nan_text: bool) -> pa.Array:
     """The values of a column as JSON."""
     kind = column.type
-    texts = column_text(column)
     if t.is_list(kind):
-        return pc.coalesce(texts, NULL)
+        return pc.coalesce(_lists(column, nan_text), NULL)
+    texts = column_text(column)
     if t.is_floating(kind):
         finite = pc.invert(pc.match_substring(texts, "n"))
-        texts = pc.if_else(finite, texts, _between_quotes(texts))
+        texts = pc.if_else(finite, texts, _between_quotes(texts) if nan_text else NULL)
     elif not (t.is_boolean(kind) or t.is_integer(kind) or t.is_decimal(kind)):
         texts = _between_quotes(texts)
         special = pc.match_substring_regex(column_text(column), r'["\\\x00-\x1f]')
@@ -155,9 +160,19 @@ def _escaped(texts: pa.Array) -> pa.Array:
     return pa.array([json.dumps(text, ensure_ascii=False) for text in texts.to_pylist()], pa.string())
 
 
-def _lists(column: pa.Array) -> pa.Array:
+def not_numbers(batch: pa.RecordBatch) -> int:
+    """How many values are NaN or infinite."""
+    count = 0
+    for column in batch.columns:
+        values = column.flatten() if t.is_list(column.type) else column
+        if t.is_floating(values.type):
+            count += len(values) - values.null_count - int(pc.sum(pc.is_finite(values)).as_py() or 0)
+    return count
+
+
+def _lists(column: pa.Array, nan_text: bool = True) -> pa.Array:
     """Arrays as JSON writes them."""
-    elements, ends = json_texts(column.values).to_pylist(), column.offsets.to_pylist()
+    elements, ends = json_texts(column.values, nan_text).to_pylist(), column.offsets.to_pylist()
     valid = column.is_valid().to_pylist()
     lists = zip(valid, ends, ends[1:], strict=False)
     return pa.array([f"[{', '.join(elements[a:b])}]" if there else None for there, a, b in lists], pa.string())

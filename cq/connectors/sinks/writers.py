@@ -16,7 +16,8 @@ from cq.connectors.files import TABBED, ending_format
 from cq.connectors.options import SINK_OPTIONS
 from cq.connectors.packed import CODECS, TEXT_FORMATS, WRITTEN, codec_of
 from cq.connectors.protocol import Sink
-from cq.connectors.sinks.cell_text import csv_header, csv_rows, json_rows
+from cq.connectors.sinks.cell_text import csv_header, csv_rows, json_rows, not_numbers
+from cq.connectors.sinks.partitioned import Partitioned, partition_columns
 from cq.connectors.sinks.targets import (
     FileTarget,
     OutputClosed,
@@ -77,6 +78,11 @@ def open_sink(
             path = options["path"]
             if access.resolve(path) == Path(os.devnull):
                 return Discard()
+    if options.get("partition_by"):
+        return _partitioned(path, fields, options, access, reserved, endless)
+    if path.endswith("/"):
+        ways = ("name a file in it", "or partition the rows: --partition-by COLUMN, in WITH partition_by = 'column'")
+        raise UsageError(Diagnostic("CQ0605", f'cannot write "{path}": it is a directory', help=ways))
     kind = format_for(path, options.get("format", ""))
     if kind not in FORMATS:
         help = ("formats: " + ", ".join(FORMATS),)
@@ -94,7 +100,7 @@ def open_sink(
         case "csv":
             return Csv(schema, target, csv.dialect.delimiter.decode(), csv.header)
         case "json":
-            return JsonLines(target)
+            return JsonLines(target, options.get("nan", SINK_OPTIONS["file"]["nan"].default) == "text")
         case "parquet" if path == STDIN:
             raise UsageError(Diagnostic("CQ0605", "Parquet cannot be written to a pipe", help=("use -f arrow",)))
         case "parquet":
@@ -108,6 +114,28 @@ def open_sink(
 
 CsvText = Callable[[pa.RecordBatch], bytes]
 """The lines of a batch, as `csv_rows` makes them."""
+
+
+def _partitioned(
+    path: str,
+    fields: Sequence[Field],
+    options: Mapping[str, str],
+    access: Access,
+    reserved: frozenset[tuple[int, int]],
+    endless: bool,
+) -> Sink:
+    """The files of a directory, each as the other options say."""
+    if path == STDIN:
+        cause = "rows that are partitioned are written to a directory, not to standard output"
+        raise UsageError(Diagnostic("CQ0605", cause, help=("name one: -o DIR/",)))
+    kind = format_for(path, options.get("format", ""))
+    ending = kind + {codec: end for end, codec in CODECS.items()}.get(options.get("compression", ""), "")
+    own = {key: value for key, value in options.items() if key not in {"partition_by", "path"}}
+
+    def opened(part: str) -> Sink:
+        return open_sink(fields, {**own, "path": part}, access, reserved, endless)
+
+    return Partitioned(path, access.resolve(path), partition_columns(options["partition_by"], fields), ending, opened)
 
 
 class Csv:
@@ -138,13 +166,16 @@ class Csv:
 
 
 class JsonLines:
-    """One JSON object a line."""
+    """One JSON object a line.  nulls: how many values so far are null because JSON has no such numbers."""
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
+    def __init__(self, target: Target, nan_text: bool = False) -> None:
+        self._target, self._nan_text = target, nan_text
+        self.nulls = 0
 
     def write(self, batch: pa.RecordBatch) -> None:
-        self._target.write(json_rows(batch))
+        if not self._nan_text:
+            self.nulls += not_numbers(batch)
+        self._target.write(json_rows(batch, self._nan_text))
 
     def close(self) -> None:
         self._target.close()

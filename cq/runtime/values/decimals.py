@@ -278,6 +278,8 @@ def decimal_rescaled(state: int, hi: int, lo: int, shift: int, precision: int) -
         return _stored(state, 0, 0, 0, precision)
     if shift > MOST:
         return OVERFLOW
+    if shift == 0:
+        return _stored(state, a_hi, a_lo, negative, precision)
     if shift < 0:
         unit_hi, unit_lo = power_of_ten_128(-shift)
         return _quotient(state, 0, 0, a_hi, a_lo, unit_hi, unit_lo, negative, precision)
@@ -292,6 +294,8 @@ def decimal_rescaled(state: int, hi: int, lo: int, shift: int, precision: int) -
 def decimal_whole(state: int, hi: int, lo: int, cut: int, way: int) -> int:
     """(hi, lo) without its last `cut` digits: the integer below it, nearer to zero, or above it. Never fails."""
     a_hi, a_lo = magnitude(hi, lo)
+    if cut == 0:
+        return _stored(state, a_hi, a_lo, pick(hi < 0, 1, 0), MOST)
     unit_hi, unit_lo = power_of_ten_128(cut)
     q_hi, q_lo, r_hi, r_lo = divided256(0, 0, a_hi, a_lo, unit_hi, unit_lo)
     away = pick(hi < 0, DOWN, UP)
