@@ -17,16 +17,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks import loops, peers, processes, report, throughput
+from benchmarks import end_to_end, loops, peers, processes, report, throughput
 from benchmarks.cases import CASES
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT, FIGURES = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "benchmarks.json"
 CAUSES = Path(__file__).with_name("causes.md")
-SUITES = ("parquet", "startup", "peak")
+SUITES = ("parquet", "startup", "peak", "python", "whole")
 QUICK_SHARE = 100  # of the rows: enough for every path, too little for a rate that means something
 CHECK_ROWS = 200_000
 PEAK_ROWS = 2_000_000
+WHOLE_SHARE = 3  # of the rounds: some of these processes take ten seconds
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -84,6 +85,13 @@ def measure(names: Sequence[str], rounds: int = 9, quick: bool = False, checked:
         _say("peak memory")
         rows = PEAK_ROWS // share
         found["peak"] = {"rows": rows, "bytes": processes.peak_memory(rows)}
+    with tempfile.TemporaryDirectory() as directory:
+        if "python" in names:
+            races = end_to_end.python_races(rounds, share, Path(directory), _say)
+            found["python"] = {name: report.record_of(race) for name, race in races.items()}
+        if "whole" in names:
+            few = max(1, rounds // WHOLE_SHARE)
+            found["whole"] = end_to_end.whole_processes(few, share, Path(directory), _say)
     return {**surroundings(rounds, before), **found}
 
 

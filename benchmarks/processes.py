@@ -70,13 +70,15 @@ print(*(end - start for start, end in zip(began, spent())))
 """
 
 # The peak of a process that was started by a large one counts the large one in its rusage; its own memory map does not.
-_RUN_AND_TELL = """
-import sys
-from cq.cli import execute
-code = execute(sys.argv[1:])
+TELL_PEAK = """
 with open("/proc/self/status") as status:
     print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
-sys.exit(code)
+"""
+RUN_AND_TELL = f"""
+import sys
+from cq.cli import execute
+assert execute(sys.argv[1:]) == 0
+{TELL_PEAK}
 """
 
 
@@ -190,7 +192,7 @@ def _peak(directory: Path, query: str, source: str, rows: int) -> int:
     text = query.format(source=source.format(rows=rows), columns=COLUMNS)
     text = text.replace("SELECT ", "CREATE SINK gone WITH (connector = 'discard');\nINSERT INTO gone SELECT ", 1)
     (directory / "q.cq").write_text(text)
-    ended = run_process(["-c", _RUN_AND_TELL, "run", "q.cq", "-q", "-j", "2"], directory, directory / "cache")
+    ended = run_process(["-c", RUN_AND_TELL, "run", "q.cq", "-q", "-j", "2"], directory, directory / "cache")
     path.unlink(missing_ok=True)
     return int(ended.output) * 1024
 

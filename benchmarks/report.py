@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarks.case import Case
 from benchmarks.cases import CASES
+from benchmarks.end_to_end import IN_PYTHON, WHOLE
 from benchmarks.measure import Race, Turn
 from benchmarks.sliding import RATIO
 
@@ -95,6 +96,10 @@ def tables(found: Record) -> list[Table]:
         made.append(_startup(found["startup"]))
     if "peak" in found:
         made.append(_peak(found["peak"]))
+    if "python" in found:
+        made.append(_python({name: race_of(r) for name, r in found["python"].items()}))
+    if "whole" in found:
+        made.append(_whole(found["whole"]))
     return [t for t in made if t.rows]
 
 
@@ -289,6 +294,53 @@ def _peak(found: Record) -> Table:
         ratio = large / small
         cells = (f"{small / 2**20:.0f}", f"{large / 2**20:.0f}", f"{ratio:.2f}", f"≤ {PEAK_BAR}")
         table.add(name, *cells, met=ratio <= PEAK_BAR)
+    return table
+
+
+def _python(races: dict[str, Race]) -> Table:
+    table = Table(
+        "End to end in Python, and DuckDB",
+        "`cq.sql(text, t=rows).run().to_arrow()` and DuckDB's `sql(text).to_arrow_table()`, two threads each; rows are "
+        "an Arrow table or a Parquet file. Everything is within the clock but the first compilation of cq's code. "
+        "Millions of rows a second, wall.",
+        ("rows", "cq", "DuckDB", "cq / DuckDB", "by CPU", "bar"),
+    )
+    for case in IN_PYTHON:
+        for kind in ("memory", "Parquet"):
+            race = races.get(f"{case.name}, {kind}")
+            if race is not None:
+                ratio = race.faster("cq", "duckdb") or 0.0
+                cells = (
+                    _rate(race, "cq"),
+                    _rate(race, "duckdb"),
+                    _times(ratio),
+                    _times(race.faster("cq", "duckdb", "cpu")),
+                )
+                label = f"{case.title}, from {'a file' if kind == 'Parquet' else kind}"
+                table.add(label, f"{race.units:,}", *cells, f"≥ {case.bar:g}", met=ratio >= case.bar)
+    return table
+
+
+def _whole(found: Record) -> Table:
+    table = Table(
+        "Whole processes, and DuckDB's",
+        "`cq run -j 2` and a program in Python with DuckDB and two threads, from the interpreter's start to the last "
+        "byte; GROUP BY from memory: two programs that read the table first. Seconds, wall; peaks in MiB; ratios are "
+        "medians of those within rounds.",
+        ("cq", "DuckDB", "cq / DuckDB", "by CPU", "bar", "peak", "DuckDB's", "ratio", "bar "),
+    )
+    for case in WHOLE:
+        if case.name in found:
+            cq, duck = found[case.name]["cq"], found[case.name]["duckdb"]
+            wall, cpu, peak = (
+                median(a / b for a, b in zip(cq[n], duck[n], strict=True)) for n in ("wall_s", "cpu_s", "peak")
+            )
+            shown = [f"{median(t['wall_s']):.2f} ({min(t['wall_s']):.2f}–{max(t['wall_s']):.2f})" for t in (cq, duck)]
+            sizes = [f"{median(t['peak']) / 2**20:.0f}" for t in (cq, duck)]
+            memory = case.memory_bar
+            bars = f"≤ {case.time_bar:g}", "" if memory is None else f"≤ {memory:g}"
+            met = wall <= case.time_bar and (memory is None or peak <= memory)
+            table.add(case.title, *shown, _times(wall), _times(cpu), bars[0], *sizes, _times(peak), bars[1], met=met)
     return table
 
 

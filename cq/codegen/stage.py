@@ -84,7 +84,7 @@ def write_stage(
     loops = {} if spec.collects else _write_row_loops(stage, inputs, spec.branches)
     if not fills:
         _write_closers(stage)
-    finishers = _write_finishers(stage)
+    finishers = [] if fills else _write_finishers(stage)
     _write_serve(stage)
     _write_kernel(stage, loops, finishers)
     lanes = _lanes(stage, spec, inputs) if spec.branches else None

@@ -58,8 +58,8 @@ MUTANTS = {
     "a pane is longer than what a window may cut": seen_by(
         "windows",
         "runtime.containers.panes",
-        "    st_i64(panes, PANES_HI, start + pane)",
-        "    st_i64(panes, PANES_HI, start + pane + 1)",
+        "    st_i64(panes, PANES_HI, _time_of(panes, step + pane))",
+        "    st_i64(panes, PANES_HI, _time_of(panes, step + pane) + 1)",
     ),
     "a row at a pane's end is the pane's": seen_by("windows", WINDOW, '"T < LO or T >= HI"', '"T < LO or T > HI"'),
     "the earliest end is taken for the latest": seen_by(
@@ -90,8 +90,35 @@ MUTANTS = {
     "of windows that grow every other one leaves": seen_by(
         "window_rows",
         "runtime.containers.panes",
-        "ld_i64(panes, PANES_NEXT_END) + ld_i64(panes, PANES_SLIDE_US))",
-        "ld_i64(panes, PANES_NEXT_END) + 2 * ld_i64(panes, PANES_SLIDE_US))",
+        "ld_i64(panes, PANES_NEXT_END), ld_i64(panes, PANES_SLIDE)))",
+        "ld_i64(panes, PANES_NEXT_END), 2 * ld_i64(panes, PANES_SLIDE)))",
+    ),
+    "a month begins when that of the calendar does": seen_by(
+        "calendar_windows",
+        "runtime.containers.panes",
+        "    at = time_us - ld_i64(panes, PANES_SHIFT_US)",
+        "    at = time_us",
+    ),
+    "a pane of months is kept for one window more": seen_by(
+        "calendar_windows",
+        "runtime.containers.panes",
+        "        kept = _later(panes, end, slide - size)",
+        "        kept = _later(panes, end, slide - size - 1)",
+    ),
+    "rows are in the months of the calendar whatever the offset": seen_by(
+        "calendar_windows", ASSIGN, '"months_of_time(T - S)"', '"months_of_time(T)"'
+    ),
+    "the start of a year is counted from January": seen_by(
+        "calendar_windows",
+        WINDOW,
+        '"E - PANE - floormod(E - PANE - AT, SIZE)"',
+        '"E - PANE - floormod(E - PANE, SIZE)"',
+    ),
+    "a zone changes a microsecond late": seen_by(
+        "time_zones", "runtime.values.zones", "ZONE_TIMES + middle) <= time_us:", "ZONE_TIMES + middle) < time_us:"
+    ),
+    "a local time is taken by the changes of UTC": seen_by(
+        "time_zones", "codegen.expressions.times", "zone.local if by_local_time else zone.utc", "zone.utc"
     ),
     "a row at the end of a window is in it": seen_by("window_rows", ASSIGN, '"T - LAST < SIZE"', '"T - LAST <= SIZE"'),
     "so is one at the end of an overlapping window": seen_by(
@@ -105,7 +132,7 @@ MUTANTS = {
         "window_rows", ASSIGN, "with flow.on_time(node):", "with nullcontext():"
     ),
     "groups of rows in windows wait for the end of the input": seen_by(
-        "window_rows", ASSIGN, "    flow.stage.grids.append(", "    list[Grid]().append("
+        "window_rows", ASSIGN, "    flow.stage.grids.append(", "    list[object]().append("
     ),
     "a distance equal to the gap ends a session": seen_by(
         "sessions", SESSION, "S <= TO and E >= SINCE", "S <= TO and E > SINCE"

@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT))
 report = pytest.importorskip("benchmarks.report", reason="the extra [test] is not installed")
 
 from benchmarks.cases import CASES  # noqa: E402
+from benchmarks.end_to_end import IN_PYTHON, WHOLE  # noqa: E402
 from benchmarks.measure import Race, Turn, run_race  # noqa: E402
 
 
@@ -63,9 +64,10 @@ def test_a_missed_bar_is_shown_as_missed() -> None:
 def test_the_quick_form_runs_every_contender_and_all_results_agree(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
     names = ["filter_nulls", "tumbling_10k_random", "hopping_10k", "segment_statistics", "word_count"]
-    names += ["join_small_first", "asof_join", "session", "sliding_1", "sliding_1000", "parquet"]
+    names += ["join_small_first", "asof_join", "session", "sliding_1", "sliding_1000"]
+    suites = ["parquet", "python", "whole"]
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", "--quick", "--check", "--json", str(figures), *names],
+        [sys.executable, "-m", "benchmarks", "--quick", "--check", "--json", str(figures), *names, *suites],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -74,13 +76,16 @@ def test_the_quick_form_runs_every_contender_and_all_results_agree(tmp_path: Pat
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(figures.read_text())
-    assert set(found["memory"]) == set(names) - {"parquet"}
+    assert set(found["memory"]) == set(names)
     joined = {"join_small_first", "asof_join", "session", "sliding_1000"}
     assert set(found["parquet"]) == {"tumbling_10k_random", "segment_statistics", "word_count", *joined}
-    for record in (*found["memory"].values(), *found["parquet"].values()):
+    assert len(found["python"]) == 2 * len(IN_PYTHON) and set(found["whole"]) == {case.name for case in WHOLE}
+    assert all(p > 2**20 for by in found["whole"].values() for times in by.values() for p in times["peak"])
+    for record in (*found["memory"].values(), *found["parquet"].values(), *found["python"].values()):
         assert record["units"] > 0
         assert all(s > 0 for t in record["turns"].values() for s in t["wall_s"])
-    for title in ("Two workers and one", "From one Parquet file", "The engine and its kernel", "Windows many times"):
+    titles = ["Two workers and one", "From one Parquet file", "The engine and its kernel", "Windows many times"]
+    for title in (*titles, "End to end in Python", "Whole processes"):
         assert title in done.stdout
     assert found["machine"]["cores"] and found["commit"] and found["software"]["duckdb"]
 

@@ -152,10 +152,17 @@ MUTANTS = {
     ),
     "panes are collected but no window of theirs closes": Mutant(
         "cq.runtime.containers.panes",
-        "min(ld_i64(target, PANES_NEXT_END), first_end(target, start))",
-        "max(ld_i64(target, PANES_NEXT_END), first_end(target, start))",
+        "min(ld_i64(target, PANES_NEXT_END), _due(target, start))",
+        "max(ld_i64(target, PANES_NEXT_END), _due(target, start))",
         PARTIALS,
         SCHEDULES,
+    ),
+    "panes that end at the watermark stay where they are": Mutant(
+        "cq.runtime.containers.panes",
+        "ld_i64(panes, PANES_PANE)) > watermark",
+        "ld_i64(panes, PANES_PANE)) >= watermark",
+        PARTIALS,
+        "never_end_give and groups",
     ),
     "a part is collected once for all closing times": Mutant(
         "cq.runtime.engine.ways.parts",

@@ -3,14 +3,22 @@ cq/runtime/engine/ways/parts.py."""
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from test_engine_schedules import in_every_schedule
 
 from cq.compiler.passes import compile
+from cq.runtime.base.ops import ld_i64, st_i64
+from cq.runtime.base.simulation import Memory
+from cq.runtime.containers.panes import PANE_TABLES, panes_attach, panes_drop, panes_new
+from cq.runtime.containers.tables import table_insert
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.ways import partial
+from cq.runtime.engine.ways import parts as q
+from cq.runtime.layout.abi import NEVER
 from cq.ways import Way
 
 STREAM = """
@@ -126,3 +134,71 @@ def test_panes_of_workers_outlive_a_pause_on_threads(at):
     with Engine(job, threads=2, batch_rows=3, snapshot=snapshot) as second:
         second.run([iter([batch.slice(snapshot.rows[0])])], lambda _sink, result: found.append(result))
     assert rows_of(found) == rows_alone(text)
+
+
+# -- groups of the whole input: one pane that never ends ---------------------------------------------------------------
+
+ALL = "SELECT k, SUM(v) AS total FROM s GROUP BY k;"
+
+
+def test_groups_of_the_whole_input_are_filled_by_several_workers():
+    assert [s.way for s in job_of(ALL).stages] == [Way.PARTIAL, Way.LOOP]
+    assert [s.way for s in job_of("SELECT COUNT(*) AS n, SUM(v) AS total FROM s;").stages] == [Way.PARTIAL, Way.LOOP]
+    assert [s.way for s in job_of(ALL.replace("SUM(v)", "COUNT(DISTINCT v)")).stages] == [Way.LOOP]
+    assert [s.way for s in job_of(ALL.replace("SUM(v)", "SUM(CAST(v AS DOUBLE))")).stages] == [Way.LOOP]
+
+
+WHOLE = {
+    "groups": ALL,
+    "all rows": "SELECT COUNT(*) AS n, SUM(v + k) AS total FROM s;",
+    "no row": "SELECT COUNT(*) AS n, COALESCE(SUM(v), -1) AS total FROM s WHERE v > 9 + k;",
+    "two ways": "SELECT k, COUNT(*) AS n FROM (SELECT k FROM s UNION ALL SELECT v + 0 * t AS k FROM s) u GROUP BY k;",
+    "sorted": ALL.replace(";", " HAVING SUM(v) > 3 ORDER BY total, k;"),
+}
+
+
+@pytest.mark.usefixtures("spread")
+@pytest.mark.parametrize("text", WHOLE.values(), ids=WHOLE)
+def test_panes_of_workers_that_never_end_give_the_rows_of_one_worker(text):
+    expected = rows_alone(text)
+    assert expected and [ran(job_of(text, threads), threads, 3) for threads in (2, 4)] == [expected, expected]
+    assert in_every_schedule(job_of(text), given(text), batch_rows=4, runs=RUNS) == (expected, None)
+
+
+@pytest.mark.usefixtures("spread")
+@pytest.mark.parametrize("at", [1, 12])
+def test_panes_of_workers_that_never_end_outlive_a_pause(at):
+    job, found = job_of(ALL), []
+    batch = batch_for(job)
+    with Engine(job, threads=2, batch_rows=3) as first:
+        first.push(0, batch.slice(0, at))
+        snapshot = first.pause()
+    with Engine(job, threads=2, batch_rows=3, snapshot=snapshot) as second:
+        second.run([iter([batch.slice(snapshot.rows[0])])], lambda _sink, result: found.append(result))
+    assert rows_of(found) == rows_alone(ALL)
+
+
+@pytest.mark.parametrize(
+    ("spread", "rows", "groups", "then"),
+    [(1, 159, 10, 1), (1, 160, 10, 2), (2, 80, 10, 2), (2, 79, 10, 1), (1, 5, 0, 1)],
+    ids=["too few", "enough", "fewer, still", "far too few", "nothing yet"],
+)
+def test_parts_are_filled_by_all_as_soon_as_rows_pay_for_merging(spread, rows, groups, then):
+    """Two parts; 8 rows a group in each are enough, and half of them for what is spread to stay so."""
+    with Memory() as memory:
+        words = lambda *values: memory.place(struct.pack(f"<{len(values)}q", *values), True)  # noqa: E731
+        panes = panes_new(*[0] * (panes_new.__code__.co_argcount - 2), 1, words(4, 0, 0))
+        record = panes_attach(panes, NEVER, 0)
+        for key in range(groups):
+            table_insert(ld_i64(record, PANE_TABLES), key * 12345, key)
+        state = words(panes)
+        partials = words(*[0] * (q.PARTIALS_PARTS + 2 * q.PART_WORDS))
+        for word, value in (
+            (q.PARTIALS_COUNT, 2), (q.PARTIALS_ROWS_IN, words(rows)), (q.PARTIALS_SLOTS, words(0, 0)),
+            (q.PARTIALS_SLOT_COUNT, 1), (q.PARTIALS_ROWS_A_GROUP, 8), (q.PARTIALS_SPREAD, spread),
+            (q.PARTIALS_PARTS + q.PART_STATE, state),
+        ):  # fmt: skip
+            st_i64(partials, word, value)
+        q.parts_balance(partials, partials + q.PARTIALS_PARTS * 8)
+        assert ld_i64(partials, q.PARTIALS_SPREAD) == then
+        panes_drop(panes)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from cq.codegen.arrivals import arrival_of
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
-from cq.codegen.operators.window import add_row
+from cq.codegen.operators.window import add_row, fold, of_one_pane
 from cq.codegen.state.aggregate_parts import Entry
 from cq.codegen.state.aggregates import nothing
 from cq.codegen.state.groups import Layout, group_layout, held_groups
@@ -35,9 +36,10 @@ def _slots(stage: StagePlan, node: Aggregate, layout: Layout) -> tuple[Slot, Slo
 
 @holds("aggregate")
 def held_aggregate(node: LogicalNode) -> tuple[Held, ...]:
-    """The groups."""
+    """The groups, which workers may have filled apart."""
     assert isinstance(node, Aggregate)
-    return (held_groups("groups", group_layout(node.keys, node.aggregates), merges=False),)
+    merges = node.merges_exactly and node.merge_pays
+    return (held_groups("groups", group_layout(node.keys, node.aggregates), merges),)
 
 
 @consumes("aggregate", copies_text=False)
@@ -54,7 +56,7 @@ def consume_aggregate(flow: Flow, node: LogicalNode, port: int, row: Row) -> Non
     local = TableLocals.declare(flow.scope, layout.shape.entry_words)
     local.use(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES))
     late, flow.late = flow.late, None
-    add_row(flow, node, layout, local, record, row, flow.serial)
+    add_row(flow, node, layout, local, record, row, arrival_of(flow, node))
     flow.late = late
 
 
@@ -66,13 +68,20 @@ def finish_aggregate(stage: StagePlan, node: LogicalNode) -> None:
     slot, cursor = _slots(stage, node, layout)
     event = closing(stage, node, ast.Constant(abi.NEVER), ast.Constant(0))
     with function(stage, f"finish_{slot.offset}", FINISHER_ARGUMENTS, node, event) as flow:
-        _emit(flow, node, layout, slot, cursor)
+        state = flow.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "panes")
+        if stage.collects:
+            fold(flow, layout, state, of_one_pane)
+        _emit(flow, node, layout, state, cursor)
 
 
-def _emit(flow: Flow, node: Aggregate, layout: Layout, slot: Slot, cursor: Slot) -> None:
+def _emit(flow: Flow, node: Aggregate, layout: Layout, state: str, cursor: Slot) -> None:
     writer, scope = flow.writer, flow.scope
     writer.code("arrival = 0")
-    record = writer.let(expr("panes_attach(ld_i64(state, W), NEVER, 0)", W=slot.offset, NEVER=abi.NEVER), "record")
+    record = writer.let(ast.Constant(0), "record")
+    with writer.if_(expr("ld_i64(P, W) > 0", P=state, W=panes.PANES_COUNT)):  # the only one, whoever has filled it
+        writer.set(record, expr("ld_i64(ld_i64(P, W), 0)", P=state, W=panes.PANES_LIST))
+    with writer.otherwise():
+        writer.set(record, expr("panes_attach(P, NEVER, 0)", P=state, NEVER=abi.NEVER))
     with scope.when(expr("R == 0", R=record)):
         flow.no_memory("groups")
     table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")

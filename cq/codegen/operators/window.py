@@ -186,7 +186,7 @@ def close_window(stage: StagePlan, node: LogicalNode) -> None:
             _close_growing(flow, node, layout, state)
             return
         if stage.collects:
-            _fold(flow, layout, state, _of_one_pane)
+            fold(flow, layout, state, of_one_pane)
         if node.window.kind is WindowKind.ATTACHED:
             _close_attached(flow, node, layout, state)
         else:
@@ -221,7 +221,7 @@ def _close_growing(flow: Flow, node: WindowAggregate, layout: Layout, state: str
     begin = writer.let(expr(aligned, E=end, PANE=window.pane, AT=window.offset, SIZE=window.size), "first")
     start = "time_of_months(B) + S" if window.by_calendar else "B"
     writer.code("start = T", T=expr(start, B=begin, S=window.shift_us))
-    _fold(flow, layout, state, _has_ended)
+    fold(flow, layout, state, _has_ended)
     record = writer.let(expr("ld_i64(ld_i64(P, W), 0)", P=state, W=panes.PANES_LIST), "record")
     table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")
     _emit_groups(flow, node, layout, state, table)
@@ -269,7 +269,7 @@ def _slides(node: WindowAggregate, layout: Layout) -> bool:
     return node.merges_exactly and not layout.sets and not kept
 
 
-def _of_one_pane(into: str, record: str) -> ast.expr:
+def of_one_pane(into: str, record: str) -> ast.expr:
     """Several workers have filled them."""
     return expr("ld_i64(A, W) == ld_i64(B, W)", A=into, B=record, W=panes.PANE_FIRST)
 
@@ -278,7 +278,7 @@ def _has_ended(into: str, record: str) -> ast.expr:
     return expr("ld_i64(R, W) < instant", R=record, W=panes.PANE_FIRST)
 
 
-def _fold(flow: Flow, layout: Layout, state: str, alike: Callable[[str, str], ast.expr]) -> None:
+def fold(flow: Flow, layout: Layout, state: str, alike: Callable[[str, str], ast.expr]) -> None:
     """A pane and those after it that are alike become one, left to right, with its groups in first-arrival order."""
     writer, scope = flow.writer, flow.scope
     records = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_LIST), "records")

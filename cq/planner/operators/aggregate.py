@@ -23,7 +23,6 @@ class Aggregate(Grouped):
     closes = False
     emits_at_end = True
     uses_time = False
-    merge_pays = False  # no stage merges what is emitted at the end only
 
     def __post_init__(self) -> None:
         assert self.input.bounded, "an aggregate without a window over an unbounded input"
@@ -31,6 +30,11 @@ class Aggregate(Grouped):
 
     def moved(self, places: Places) -> dict[str, Any]:
         return {}
+
+    @property
+    def merge_pays(self) -> bool:
+        """Not with DISTINCT, as in windows."""
+        return not self.keeps_sets
 
     @property
     def state(self) -> StateBound:

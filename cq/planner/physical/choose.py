@@ -2,7 +2,7 @@
 
 One worker, or nothing to gain: the whole plan is one loop, for queues between stages cost time and win none. With more:
     any worker     where nothing keeps state
-    panes          windows that merge exactly: every worker fills panes of its own, a second stage merges and closes
+    panes          groups that merge exactly: every worker fills panes of its own, a second stage merges and closes
                    them
     rows apart     a stateless part that makes many rows of one (UNNEST) and is slow, or feeds what is slow
     lanes          operators with state whose keys have a part in common, where a row costs more than routing it
@@ -178,11 +178,12 @@ class _Choice:
             branches=branches, lanes=lanes, gathered=gathers, final=final, collects=collects,
         )  # fmt: skip
 
-    # -- windows filled by every worker -------------------------------------------------------------------------------
+    # -- groups filled by every worker --------------------------------------------------------------------------------
 
     def _mergeable(self) -> tuple[LogicalNode, ...]:
-        """The windows that may run on partial panes: all state of the plan is in them, they alone read stateless rows,
-        and their aggregates merge exactly. None when one of them may not: rows would be routed anyway."""
+        """The groups, of windows or of the whole input, that may run on partial panes: all state of the plan is in
+        them, they alone read stateless rows, and their aggregates merge exactly. None when one of them may not: rows
+        would be routed anyway."""
         if any(id(o.node) in self.prefix for o in self.plan.outputs):
             return ()
         found: list[LogicalNode] = []
@@ -192,7 +193,8 @@ class _Choice:
                 if id(node) not in self.prefix and any(stateless_inputs):
                     return ()  # UNION ALL of windows and rows
                 continue
-            if not (node.closes and node.merges_exactly and node.merge_pays and all(stateless_inputs)):
+            grouped = node.closes or node.emits_at_end
+            if not (grouped and node.merges_exactly and node.merge_pays and all(stateless_inputs)):
                 return ()
             found.append(node)
         return tuple(found)
@@ -202,9 +204,12 @@ class _Choice:
         given = {id(i): StageInput(i) for w in windows for i in w.inputs}
         above = replaced(self.plan, {id(w): w.with_inputs([given[id(i)] for i in w.inputs]) for w in windows})
         filled = "aggregates merge exactly: each worker fills panes of its own where groups have rows enough, else one"
+        name, merged = "windows", "panes of all workers are merged and closed"
+        if not any(w.closes for w in windows):
+            name, merged = "groups", "what all workers have counted is merged at the end"
         return (
             self._stage("panes", below, Way.PARTIAL, filled, final=False),
-            self._stage("windows", above, Way.LOOP, "panes of all workers are merged and closed", collects=True),
+            self._stage(name, above, Way.LOOP, merged, collects=True),
         )
 
     # -- rows made by any worker --------------------------------------------------------------------------------------

@@ -290,11 +290,12 @@ def _leave(panes: int, record: int) -> None:
 
 @native("i64(i64, i64, i64, i64)")
 def panes_hand_over(panes: int, target: int, part: int, watermark: int) -> int:
-    """Panes of a grid that end at or before the watermark are the target's; returns how many groups they hold.
+    """Panes that end at or before the watermark are the target's; returns how many groups they hold.
 
     -1 without memory; such a call may be made again.
-    There they order by (pane start, part), part above 0, so that what several workers have filled of one pane stands
-    side by side. For each the target gives an empty one back, if it has any.
+    Those of a grid, or the one that never ends, whose time is NEVER. There they order by (pane start, part), part above
+    0, so that what several workers have filled of one pane stands side by side. For each the target gives an empty one
+    back, if it has any.
     """
     groups = 0
     while ld_i64(panes, PANES_COUNT) > 0:
@@ -310,7 +311,7 @@ def panes_hand_over(panes: int, target: int, part: int, watermark: int) -> int:
         while place > 0 and _is_before(record, ld_i64(ld_i64(target, PANES_LIST), place - 1)) == 1:
             place -= 1
         _insert(target, place, record)
-        st_i64(target, PANES_NEXT_END, min(ld_i64(target, PANES_NEXT_END), first_end(target, start)))
+        st_i64(target, PANES_NEXT_END, min(ld_i64(target, PANES_NEXT_END), _due(target, start)))
         _leave(panes, record)
         items = ld_i64(panes, PANES_LIST)
         count = ld_i64(panes, PANES_COUNT) - 1
@@ -324,7 +325,26 @@ def panes_hand_over(panes: int, target: int, part: int, watermark: int) -> int:
         groups += ld_i64(ld_i64(record, PANE_TABLES), TABLE_COUNT)
     st_i64(panes, PANES_NEXT_END, NEVER)
     if ld_i64(panes, PANES_COUNT) > 0:
-        st_i64(panes, PANES_NEXT_END, first_end(panes, ld_i64(ld_i64(ld_i64(panes, PANES_LIST), 0), PANE_FIRST)))
+        st_i64(panes, PANES_NEXT_END, _due(panes, ld_i64(ld_i64(ld_i64(panes, PANES_LIST), 0), PANE_FIRST)))
+    return groups
+
+
+@native("i64(i64, i64)")
+def _due(panes: int, first: int) -> int:
+    """When a pane handed over is due: by its start; NEVER for the one that never ends."""
+    if ld_i64(panes, PANES_SIZE) == 0:
+        return NEVER
+    return first_end(panes, first)
+
+
+@native("i64(i64, i64)", export=True)
+def panes_groups(panes: int, lasting: int) -> int:
+    """How many groups the open panes hold; with `lasting` 1 only those of the pane that never ends."""
+    groups = 0
+    for number in range(ld_i64(panes, PANES_COUNT)):
+        record = ld_i64(ld_i64(panes, PANES_LIST), number)
+        if lasting == 0 or ld_i64(record, PANE_FIRST) == NEVER:
+            groups += ld_i64(ld_i64(record, PANE_TABLES), TABLE_COUNT)
     return groups
 
 

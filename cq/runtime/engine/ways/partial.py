@@ -23,7 +23,7 @@ from cq.runtime.engine.stage import STAGE_FAILED, STAGE_NEXT, STAGE_PARTIALS, TA
 from cq.runtime.engine.ways import parts as q
 from cq.runtime.engine.ways.any_worker import any_idle, drain_tickets, put_ticket, run_ticket, take_ticket, ticket_lives
 from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, serve_single
-from cq.runtime.engine.ways.parts import PART_STATE, part_give, part_marked, part_retire, part_take
+from cq.runtime.engine.ways.parts import PART_STATE, part_give, part_marked, part_retire, part_take, parts_balance
 from cq.runtime.engine.ways.protocol import Making, Runner, register
 from cq.runtime.layout.abi import MORE, STATE_ERROR_CODE
 from cq.runtime.layout.job import Slot
@@ -53,6 +53,8 @@ def serve_partial(stage: int, worker: int) -> int:
             break
         done += 1 + drain_tickets(stage)
         serve_single(ld_i64(stage, STAGE_NEXT), part)
+        if part != 0:
+            parts_balance(ld_i64(stage, STAGE_PARTIALS), part)
         if part != 0 and (part_marked(part) == 1 or ld_i64(ld_i64(part, PART_STATE), STATE_ERROR_CODE) != 0):
             break
     if part != 0:

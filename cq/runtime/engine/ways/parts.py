@@ -3,19 +3,20 @@
 Two stages. Any worker takes any ticket of the first and runs its kernel on its own part, a state nobody else
 has meanwhile; the kernel emits no rows, only the ticket's events. The second, a loop, gets the events in ticket order.
 At a CLOSE it collects, from every part, the panes that end at or before the watermark: they are complete, since all
-tickets before have been run and a row after the CLOSE that belongs to them is late. It merges what belongs to one pane
-and emits.
+tickets before have been run and a row after the CLOSE that belongs to them is late. Groups of the whole input are one
+pane, which is collected at the last CLOSE, whose watermark is NEVER. It merges what belongs to one pane and emits.
 
 The collector never waits: a part that is in use is marked, stays out of use when its worker is done with the ticket,
 and is collected when somebody looks next. What is collected is moved, so the worker goes on with later panes at once.
 
-Merging a group costs as much as a few rows. One part is filled until a window had rows enough for each group, and again
-when one has not (`_spread_or_not`).
+Merging a group costs as much as a few rows. One part is filled until there were rows enough for each group, and again
+when a window has not had as many (`_spread_or_not`), or those of the whole input have not (`parts_balance`).
 
 Roles     each worker fills its own part; one collects (the holder of the second stage's STAGE_BUSY).
 Shared    PART_LOCK  FREE; BUSY: a worker fills it; MARKED: busy, and the collector wants it; HELD: the collector's;
                      RETIRED: its kernel has failed, only the collector may look
-          PARTIALS_SPREAD  how many parts are filled: one or all
+          PARTIALS_SPREAD  how many parts are filled: one or all; a guess whoever writes it, no result depends on it
+          PARTIALS_ROWS_SEEN  the collector's; read for that guess
 I1        a part is used by one thread at a time.                   tests: test_panes_of_workers_*, watched for races
 I2        what is collected at a CLOSE is every row before it, once.     tests: test_panes_of_workers_*
 I3        every part is free again, or retired, once its panes are collected.    tests: test_no_part_stays_held
@@ -28,7 +29,7 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import at_add, at_cas, at_load, at_store, ld_i64, st_i64
-from cq.runtime.containers.panes import panes_hand_over
+from cq.runtime.containers.panes import panes_groups, panes_hand_over
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND
 from cq.runtime.layout.abi import (
     BATCH_SEGMENT_COUNT,
@@ -208,8 +209,31 @@ def _spread_or_not(partials: int) -> None:
     taken = at_load(ld_i64(partials, PARTIALS_ROWS_IN))
     rows = taken - ld_i64(partials, PARTIALS_ROWS_SEEN)
     st_i64(partials, PARTIALS_GROUPS, 0)
-    st_i64(partials, PARTIALS_ROWS_SEEN, taken)
+    at_store(partials + PARTIALS_ROWS_SEEN * 8, taken)
     count = ld_i64(partials, PARTIALS_COUNT)
     if at_load(partials + PARTIALS_SPREAD * 8) == 1:
         groups *= count  # each state would hold nearly all of them
     at_store(partials + PARTIALS_SPREAD * 8, count if rows >= ld_i64(partials, PARTIALS_ROWS_A_GROUP) * groups else 1)
+
+
+@native("void(i64, i64)")
+def parts_balance(partials: int, part: int) -> None:
+    """All states are filled from here on if the open panes have rows enough for each group, which nobody has to wait
+    for a window's end to see. One is again if those of the whole input have too few, which no window's end would show.
+
+    part: held by the caller. While one is filled it has all groups, and then nearly all of them.
+    """
+    count = ld_i64(partials, PARTIALS_COUNT)
+    spread = at_load(partials + PARTIALS_SPREAD * 8)
+    groups = 0
+    slots = ld_i64(partials, PARTIALS_SLOTS)
+    for n in range(ld_i64(partials, PARTIALS_SLOT_COUNT)):
+        groups += panes_groups(ld_i64(ld_i64(part, PART_STATE), ld_i64(slots, 2 * n)), 0 if spread == 1 else 1)
+    if groups == 0:
+        return
+    rows = at_load(ld_i64(partials, PARTIALS_ROWS_IN)) - at_load(partials + PARTIALS_ROWS_SEEN * 8)
+    enough = ld_i64(partials, PARTIALS_ROWS_A_GROUP) * groups * count
+    if spread == 1 and rows >= enough:
+        at_store(partials + PARTIALS_SPREAD * 8, count)
+    elif spread != 1 and rows * 2 < enough:
+        at_store(partials + PARTIALS_SPREAD * 8, 1)
