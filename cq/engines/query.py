@@ -45,8 +45,8 @@ def run_query(
     began = time.perf_counter()
     try:
         with collector_paused():
-            wanted = wanted_columns(compiled, engine, options)
-            feeds = open_feeds(compiled, progress, wanted, natives_of(engine), options.input_rows)
+            wanted, natives = wanted_columns(compiled, engine, options), natives_of(engine)
+        feeds = open_feeds(compiled, progress, wanted, natives, options.input_rows)  # a pipe may keep it waiting
         summary.late_rows, summary.limited, summary.interrupted = _carry(run, compiled, feeds, delivery, options)
         _end(sinks, whole=not summary.interrupted)  # a part of a bounded result must not look whole
     except OutputClosed:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cq.errors import Span, compile_error
 from cq.grammar import ast
-from cq.grammar.build_queries import QueryBuilder
+from cq.grammar.build_foreign import ForeignBuilder
 from cq.grammar.lexer import Lexed, Token
 
 # productions whose value is the one keyword or sign they consist of
@@ -32,7 +32,7 @@ KEYWORD_PRODUCTIONS = frozenset(
 SIGN_PRODUCTIONS = frozenset(["comparator", "concat_op", "additive_op", "term_op", "arrow"])
 
 
-class Builder(QueryBuilder):
+class Builder(ForeignBuilder):
     """Builds the tree of one statement, bottom-up."""
 
     def __init__(self, lexed: Lexed) -> None:
@@ -60,14 +60,23 @@ class Builder(QueryBuilder):
     # ---------------------------------------------------------------------------------------------- definitions
 
     def create_relation(
-        self, at: Span, kind: Any, if_not_exists: Any, name: Token, elements: Any, options: Any
+        self, at: Span, kind: Any, if_not_exists: Any, name: Token, elements: Any, options: Any, encoding: Any
     ) -> ast.CreateRelation:
         place = self._span(name)
+        if encoding is not None and not any(o.key == encoding.key for o in options or ()):
+            options = (*(options or ()), encoding)
         return ast.CreateRelation(
             kind, name.value, elements or (), options or (), bool(if_not_exists), span=at, name_span=place
         )
 
-    def create_relation_as(self, at: Span, kind: str, if_not_exists: Any, name: Token, query: Any) -> ast.CreateView:
+    def create_relation_as(
+        self, at: Span, kind: str, if_not_exists: Any, name: Token, options: Any, query: Any
+    ) -> ast.CreateView:
+        if options:
+            help = (
+                f"leave WITH out; to write the rows, CREATE SINK o WITH (…) and INSERT INTO o SELECT * FROM {name.text}"
+            )
+            raise compile_error("CQ0501", "a view is written nowhere", options[0].span.to(options[-1].span), help=help)
         return self.create_view(at, if_not_exists, name, None, query)
 
     def create_sink(self, at: Span, if_not_exists: Any, name: Token, elements: Any, options: Any) -> ast.CreateSink:

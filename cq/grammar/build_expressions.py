@@ -246,7 +246,7 @@ class ExpressionBuilder:
         node = self._call(at, name, *(a for a in (operand, characters) if a is not None))
         return replace(node, name_span=Span(at.line, at.column, at.line, at.column + len("trim")))
 
-    def call_head(self, at: Span, name: Token, quantifier: Any, args: Any, order_by: Any, nulls: Any) -> ast.Call:
+    def _head(self, at: Span, name: Token, quantifier: Any, args: Any, order_by: Any, nulls: Any) -> ast.Call:
         args = args or ()
         if name.value == "position" and len(args) == 1 and isinstance(args[0], ast.InList):
             inside = args[0]

@@ -13,6 +13,7 @@ from cq.records import replace
 
 WINDOW_FUNCTIONS = frozenset(["tumble", "hop", "cumulate", "session"])
 GROUP_BY_ALL = "ALL"
+SERIES = frozenset(["generate_series", "range", "sequence"])  # functions in FROM, arrays elsewhere
 # names of arguments that are a table or its time column, as other systems call them
 TABLE_ARGUMENTS = frozenset(["data", "input", "table"])
 TIME_ARGUMENTS = frozenset(["timecol", "time_col", "timestamp_column", "time"])
@@ -67,7 +68,7 @@ class QueryBuilder(ExpressionBuilder):
     def intersect(self, at: Span, left: Any, quantifier: str | None, right: Any) -> ast.SetOperation:
         return ast.SetOperation("INTERSECT", quantifier == "ALL", left, right, span=at)
 
-    def select(
+    def _plain_select(
         self, at: Span, quantifier: Any, items: Any, relations: Any, where: Any, group_by: Any, having: Any, rest: Any
     ) -> ast.Select:
         *items, comma = items
@@ -83,13 +84,6 @@ class QueryBuilder(ExpressionBuilder):
         return ast.Select(
             tuple(items), relations or (), where, groups, having, windows, qualify, distinct, keys, group_all, span=at
         )
-
-    def from_first(
-        self, at: Span, relations: Any, quantifier: Any, items: Any, where: Any, group: Any, having: Any, rest: Any
-    ) -> ast.Select:
-        """`FROM s SELECT x`, and `FROM s`, which shows all columns."""
-        shown = items if items is not None else (ast.Star(span=at), None)
-        return self.select(at, quantifier, shown, relations, where, group, having, rest)
 
     def select_items(self, at: Span, *items: Any) -> tuple[Any, ...]:
         return items
@@ -348,14 +342,21 @@ def _with_unnest(items: list[Any], relations: tuple[Any, ...]) -> tuple[list[Any
     if len(found) != 1 or any(isinstance(i, ast.Star) for i in items):
         return items, relations
     item = items[found[0]]
-    call, name = item.expr, item.alias or "unnest"
-    array = ast.Unnest(call.args, alias="unnested", columns=(name,), span=call.span)
+    call = item.expr
+    name = item.alias or ("col" if call.name == "explode" else "unnest")
+    inner = call.args[0]
+    array: ast.Relation = ast.Unnest(call.args, alias="unnested", columns=(name,), span=call.span)
+    if isinstance(inner, ast.Call) and inner.name in SERIES:
+        array = ast.TableFunction(
+            inner.name, inner.args, "unnested", (name,), span=call.span, name_span=inner.name_span
+        )
     element = replace(item, expr=ast.ColumnRef(name, "unnested", span=call.span, name_span=call.span))
     return [*items[: found[0]], element, *items[found[0] + 1 :]], (*relations, array)
 
 
 def _is_unnest(node: Any) -> bool:
-    return isinstance(node, ast.Call) and node == ast.Call("unnest", node.args) and len(node.args) == 1
+    """UNNEST(xs), or EXPLODE(xs) as Spark has it."""
+    return isinstance(node, ast.Call) and node in (ast.Call(n, node.args[:1]) for n in ("unnest", "explode"))
 
 
 def _as_table(arg: Any) -> Any:

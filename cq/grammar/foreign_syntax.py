@@ -94,11 +94,19 @@ def _name_of_a_catalog(fault: Fault) -> Diagnostic | None:
 
 
 def _interval_of_an_expression(fault: Fault) -> Diagnostic | None:
-    """`INTERVAL x SECOND`."""
-    if fault.word(fault.position - 1) != "INTERVAL" or "NUMBER" not in fault.expected or fault.token is None:
+    """`INTERVAL 'x' || y SECOND`, `INTERVAL f(x) SECOND`."""
+    at_once = fault.word(fault.position - 1) == "INTERVAL" and "NUMBER" in fault.expected
+    behind_a_name = (fault.word(fault.position - 2), fault.word(fault.position)) == ("INTERVAL", "(")
+    if not (at_once or behind_a_name) or fault.token is None:
         return None
     help = "multiply: x * INTERVAL '1' SECOND"
-    return Diagnostic("CQ0100", "INTERVAL takes a constant", fault.here, "not a number or a string", (help,))
+    return Diagnostic(
+        "CQ0100",
+        "INTERVAL takes a constant, a column or a value in parentheses",
+        fault.here,
+        "no unit of time" if behind_a_name else "not a number or a string",
+        (help,),
+    )
 
 
 def _equal_by_is(fault: Fault) -> Diagnostic | None:
@@ -120,14 +128,6 @@ def _query_without_parentheses(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", message, fault.here, "( is missing", ("put it in parentheses: (SELECT …)",))
 
 
-def _sink_from_a_view(fault: Fault) -> Diagnostic | None:
-    """`CREATE SINK o FROM v`, `CREATE SINK o AS SELECT …`."""
-    if fault.word(fault.first + 1) != "SINK" or fault.word(fault.position) not in ("FROM", "AS"):
-        return None
-    help = "write CREATE SINK o WITH (…), then INSERT INTO o SELECT * FROM v"
-    return Diagnostic("CQ0100", "CREATE SINK does not contain a query", fault.here, help=(help,))
-
-
 def _comment_of_another_language(fault: Fault) -> Diagnostic | None:
     """`// text`: the fault is at the first sign, or, behind an expression, at the second."""
     for first in (fault.position, fault.position - 1):
@@ -140,11 +140,8 @@ def _comment_of_another_language(fault: Fault) -> Diagnostic | None:
 
 
 def _word_of_others(fault: Fault) -> Diagnostic | None:
-    """`a VARCHAR KEY`, `SELECT a INTO t`."""
+    """`SELECT a INTO t`."""
     word = fault.word(fault.position)
-    if word == "KEY" and "PRIMARY" in fault.expected:
-        help = "leave it out: a key is given where it is used"
-        return Diagnostic("CQ0501", "KEY is not a constraint of a stream", fault.here, help=(help,))
     if word == "INTO" and "FROM" in fault.expected:
         return Diagnostic("CQ0501", "SELECT INTO is not supported", fault.here, help=("write INSERT INTO o SELECT …",))
     return None
@@ -180,7 +177,6 @@ HABITS: tuple[Callable[[Fault], Diagnostic | None], ...] = (
     _interval_of_an_expression,
     _equal_by_is,
     _query_without_parentheses,
-    _sink_from_a_view,
     _comment_of_another_language,
     _word_of_others,
     _list_of_others,

@@ -129,6 +129,8 @@ def _operator(node: ast.Expr) -> str:
             return f"{expr(operand, CONCAT)} {_not(negated)}IN ({query(inner)})"
         case ast.Like(op, operand, pattern, escape, negated):
             ending = f" ESCAPE {expr(escape, CONCAT)}" if escape is not None else ""
+            if op == "RLIKE" and not isinstance(pattern, ast.StringLiteral):  # a word that is one before a string
+                return f"{expr(operand, CONCAT)} {'!~' if negated else '~'} {expr(pattern, CONCAT)}"
             return f"{expr(operand, CONCAT)} {_not(negated)}{op} {expr(pattern, CONCAT)}{ending}"
         case ast.Unary(op, operand):
             text = expr(operand, UNARY)
@@ -284,9 +286,10 @@ def _bound(bound: ast.FrameBound) -> str:
 
 def relation(node: ast.Relation) -> str:
     match node:
-        case ast.TableRef(table, _, _, as_of, is_path):
+        case ast.TableRef(table, _, _, as_of, is_path, timed_by):
             time = f" FOR SYSTEM_TIME AS OF {expr(as_of, ADDITIVE)}" if as_of is not None else ""
-            return f"{table_name(table, is_path)}{time}{alias(node)}"
+            by = f" TIMESTAMP BY {expr(timed_by)}" if timed_by is not None else ""
+            return f"{table_name(table, is_path)}{time}{alias(node)}{by}"
         case ast.DerivedTable(inner, lateral=lateral):
             return f"{_lateral(lateral)}({query(inner)}){alias(node)}"
         case ast.TableFunction(function, args, lateral=lateral):
@@ -323,10 +326,16 @@ def join_right(node: ast.Join) -> str:
     return f"({text})" if isinstance(node.right, ast.Join) else text
 
 
+def join_reach(node: ast.Join) -> str:
+    """What stands between the right side of a join and its ON."""
+    lengths = ", ".join(" + ".join(f"{p.amount} {p.unit}" for p in length.parts) for length in node.within)
+    within = f" WITHIN ({lengths})" if node.within else ""
+    return within + (f" MATCH_CONDITION ({expr(node.match)})" if node.match is not None else "")
+
+
 def join_condition(node: ast.Join) -> str:
-    match = f" MATCH_CONDITION ({expr(node.match)})" if node.match is not None else ""
     on = f" ON {expr(node.on)}" if node.on is not None else ""
-    return match + on + (f" USING {names(node.using)}" if node.using else "")
+    return join_reach(node) + on + (f" USING {names(node.using)}" if node.using else "")
 
 
 # -------------------------------------------------------------------------------------------------------- queries

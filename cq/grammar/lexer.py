@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 
 from cq.errors import Diagnostic, Span
 from cq.grammar.ast import Comment
+from cq.grammar.foreign_words import foreign_kinds
 from cq.grammar.intervals import interval_unit
 from cq.records import dataclass, field
 
@@ -472,7 +473,10 @@ def _classify(tokens: list[Token], position: int, keywords: Mapping[str, str]) -
         word = token.text.upper()
         before = tokens[position - 1] if position else None
         after = tokens[position + 1 : position + 3]
-        if before is not None and before.text == "." and before.end == token.start:
+        foreign = foreign_kinds(tokens, position, RESERVED)
+        if foreign is not None:
+            token.kinds = foreign
+        elif before is not None and before.text == "." and before.end == token.start:
             token.kinds = ("NAME",)  # behind a point only a name can stand: Spark's `window.end`
         elif _is_unit_place(tokens, position) and word not in RESERVED:
             token.kinds = ("UNIT",)
@@ -518,8 +522,29 @@ def _may_be_keyword(word: str, before: Token | None, after: list[Token]) -> bool
     return word not in ONLY_BEFORE or not following.isdisjoint(ONLY_BEFORE[word])
 
 
+def _ends_an_interval(tokens: list[Token], position: int) -> bool:
+    """Whether the word at `position` is the unit of `INTERVAL x DAY` or `INTERVAL (x + 1) DAY`."""
+    if interval_unit(tokens[position].text) is None or position < 2:
+        return False
+    at, depth = position - 1, 0
+    if tokens[at].text == ")":
+        while at > 0:
+            depth += (tokens[at].text == ")") - (tokens[at].text == "(")
+            at -= 1
+            if not depth:
+                return tokens[at].word == "INTERVAL"
+        return False
+    if tokens[at].kinds != ("NAME",):
+        return False
+    while at > 1 and tokens[at - 1].text == ".":
+        at -= 2
+    return tokens[at - 1].word == "INTERVAL"
+
+
 def _is_unit_place(tokens: list[Token], position: int) -> bool:
     """Whether the word at `position` follows INTERVAL 'number', INTERVAL number, or `unit TO`."""
+    if _ends_an_interval(tokens, position):
+        return True
     before = tokens[max(0, position - 3) : position]
     if len(before) >= 2 and before[-1].word == "TO" and before[-2].kinds == ("UNIT",):
         return True

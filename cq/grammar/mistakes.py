@@ -69,7 +69,6 @@ def explain(fault: Fault) -> Diagnostic:
         _nothing_opened,
         _reserved,
         _string_as_name,
-        _limit_with_comma,
         _time_of_a_query,
         *HABITS,
         _missing_and,
@@ -263,14 +262,6 @@ def _string_as_name(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", "expected a name, not a string", fault.here, "a string", (help,))
 
 
-def _limit_with_comma(fault: Fault) -> Diagnostic | None:
-    if fault.word(fault.position) != "," or fault.word(fault.position - 2) != "LIMIT" or fault.after is None:
-        return None
-    assert fault.before is not None
-    help = f"write LIMIT {fault.after.text} OFFSET {fault.before.text}"
-    return Diagnostic("CQ0100", "LIMIT takes one number", fault.here, help=(help,))
-
-
 def _missing_comma(fault: Fault) -> Diagnostic | None:
     """Two elements of a list side by side."""
     token, before = fault.token, fault.before
@@ -347,7 +338,7 @@ def expected_words(expected: frozenset[str], expression_starts: frozenset[str], 
         left -= expression_starts | {"TABLE", "DESCRIPTOR", "ROWS", "ALL", "ANY", "SOME", "DISTINCT"}
         words.add("an expression")
     if {"NAME", "LATERAL", "UNNEST"} <= left:
-        left -= {"NAME", "STRING", "LATERAL", "UNNEST", "TABLE", "LPAR"}
+        left -= {"NAME", "STRING", "LATERAL", "UNNEST", "TABLE", "LPAR", "VALUES"}
         words.add("a stream, table, view or file")
     if "ARRAY_OF" in left:
         left -= {"ARRAY_OF", "NAME", "INTERVAL"}

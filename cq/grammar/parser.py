@@ -35,7 +35,8 @@ def parse(source: SourceText) -> ast.Script:
                 break
             if not _has_fault(lexed, first, end):
                 try:
-                    statements.append(_parse_range(lexed, first, end, "statement"))
+                    made = _parse_range(lexed, first, end, "statement")
+                    statements.extend(made if isinstance(made, tuple) else (made,))
                 except CompileError as error:
                     findings.extend(error.diagnostics)
     if findings:
@@ -75,12 +76,25 @@ def _parse_alone(text: str, start: str) -> Any:
 
 def _statement_ranges(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
     """(first token, end) of each statement, without its `;`. A trigger with BEGIN ends after its END."""
-    first = 0
+    first, in_a_set = 0, False
     while first < len(tokens):
+        opened = _statement_set(tokens, first)
+        in_a_set, first = in_a_set or opened > 0, first + opened
         end = _statement_end(tokens, first)
-        if end > first:
+        closes = in_a_set and [t.word for t in tokens[first:end]] == ["END"]
+        in_a_set = in_a_set and not closes
+        if end > first and not closes:
             yield first, end
         first = end + 1
+
+
+def _statement_set(tokens: Sequence[Token], first: int) -> int:
+    """How many tokens open a statement set of Flink, whose INSERTs are statements like others. END; closes it."""
+    words = [t.word for t in tokens[first : first + 4]]
+    for opening in (["EXECUTE", "STATEMENT", "SET", "BEGIN"], ["BEGIN", "STATEMENT", "SET", ";"]):
+        if words == opening:
+            return len(opening)
+    return 0
 
 
 def _statement_end(tokens: Sequence[Token], first: int) -> int:

@@ -446,8 +446,7 @@ class Layout:
         if isinstance(right, ast.DerivedTable) and not fits:
             self._derived(words, right, indent, condition, node.span)
         elif node.on is not None and not fits:
-            match = f" MATCH_CONDITION ({inline.expr(node.match)})" if node.match is not None else ""
-            self._row(indent, f"{words}{inline.join_right(node)}{match}", right.span)
+            self._row(indent, f"{words}{inline.join_right(node)}{inline.join_reach(node)}", right.span)
             self._condition(indent + 1, "ON ", node.on, closing)
         else:
             self._row(indent, text, right.span.to(node.span))

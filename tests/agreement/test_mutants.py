@@ -31,6 +31,7 @@ SKETCHES = "runtime.containers.sketches"
 PARTS = "codegen.state.aggregate_parts"
 SESSION, INTERVALS = "codegen.sessions", "runtime.containers.intervals"
 KEPT = "runtime.containers.interval_rows"
+SLIDING = "runtime.containers.sliding"
 SORT, TRIGGER = "codegen.operators.sort", "codegen.operators.trigger"
 
 
@@ -49,6 +50,11 @@ def in_ranks(old: str, new: str, file: str = "ranks") -> Mutant:
     return Mutant(f"cq.runtime.containers.{file}", old, new, ("test_ranks.py",), "sorting or saved")
 
 
+def in_sliding(old: str, new: str) -> Mutant:
+    """A mutant of the sums of panes that long windows should see."""
+    return Mutant(f"cq.{SLIDING}", old, new, ("test_sliding.py",), "grid or delay")
+
+
 def in_lists(old: str, new: str) -> Mutant:
     """A mutant of lists that the cases of aggregates should see."""
     return seen_by("aggregates", "runtime.containers.lists", old, new)
@@ -58,8 +64,8 @@ MUTANTS = {
     "a pane is longer than what a window may cut": seen_by(
         "windows",
         "runtime.containers.panes",
-        "    st_i64(panes, PANES_HI, start + pane)",
-        "    st_i64(panes, PANES_HI, start + pane + 1)",
+        "    st_i64(panes, PANES_HI, _time_of(panes, step + pane))",
+        "    st_i64(panes, PANES_HI, _time_of(panes, step + pane) + 1)",
     ),
     "a row at a pane's end is the pane's": seen_by("windows", WINDOW, '"T < LO or T >= HI"', '"T < LO or T > HI"'),
     "the earliest end is taken for the latest": seen_by(
@@ -69,8 +75,16 @@ MUTANTS = {
         "    st_i64(panes, PANES_NEXT_END, end)\n    return record",
     ),
     "a window's pane at its end counts": seen_by(
-        "windows", WINDOW, '"F >= B and F < instant"', '"F >= B and F <= instant"'
+        "windows", SLIDING, "_first(panes, place) < instant:", "_first(panes, place) <= instant:"
     ),
+    "the front of a long window is left out": in_sliding("            if front != 0:", "            if front == 1:"),
+    "the sum of a stretch is that from the one behind it": in_sliding(
+        "        return _add(slides, made, ld_i64(slides, SLIDES_NEXT))", "        return _add(slides, made, made)"
+    ),
+    "a chunk does not go on behind its panes": in_sliding(
+        "    return _add(slides, made, behind) if behind != 0 else READY", "    return READY"
+    ),
+    "the back is not begun anew": in_sliding("        table_clear(ld_i64(slides, SLIDES_BACK))\n", ""),
     "the first arrival is that of the last pane": seen_by(
         "windows", "codegen.state.groups", '"F < ld_i64(E, W)", F=first', '"F > ld_i64(E, W)", F=first'
     ),
@@ -90,8 +104,35 @@ MUTANTS = {
     "of windows that grow every other one leaves": seen_by(
         "window_rows",
         "runtime.containers.panes",
-        "ld_i64(panes, PANES_NEXT_END) + ld_i64(panes, PANES_SLIDE_US))",
-        "ld_i64(panes, PANES_NEXT_END) + 2 * ld_i64(panes, PANES_SLIDE_US))",
+        "ld_i64(panes, PANES_NEXT_END), ld_i64(panes, PANES_SLIDE)))",
+        "ld_i64(panes, PANES_NEXT_END), 2 * ld_i64(panes, PANES_SLIDE)))",
+    ),
+    "a month begins when that of the calendar does": seen_by(
+        "calendar_windows",
+        "runtime.containers.panes",
+        "    at = time_us - ld_i64(panes, PANES_SHIFT_US)",
+        "    at = time_us",
+    ),
+    "a pane of months is kept for one window more": seen_by(
+        "calendar_windows",
+        "runtime.containers.panes",
+        "        kept = _later(panes, end, slide - size)",
+        "        kept = _later(panes, end, slide - size - 1)",
+    ),
+    "rows are in the months of the calendar whatever the offset": seen_by(
+        "calendar_windows", ASSIGN, '"months_of_time(T - S)"', '"months_of_time(T)"'
+    ),
+    "the start of a year is counted from January": seen_by(
+        "calendar_windows",
+        WINDOW,
+        '"E - PANE - floormod(E - PANE - AT, SIZE)"',
+        '"E - PANE - floormod(E - PANE, SIZE)"',
+    ),
+    "a zone changes a microsecond late": seen_by(
+        "time_zones", "runtime.values.zones", "ZONE_TIMES + middle) <= time_us:", "ZONE_TIMES + middle) < time_us:"
+    ),
+    "a local time is taken by the changes of UTC": seen_by(
+        "time_zones", "codegen.expressions.times", "zone.local if by_local_time else zone.utc", "zone.utc"
     ),
     "a row at the end of a window is in it": seen_by("window_rows", ASSIGN, '"T - LAST < SIZE"', '"T - LAST <= SIZE"'),
     "so is one at the end of an overlapping window": seen_by(
@@ -105,7 +146,7 @@ MUTANTS = {
         "window_rows", ASSIGN, "with flow.on_time(node):", "with nullcontext():"
     ),
     "groups of rows in windows wait for the end of the input": seen_by(
-        "window_rows", ASSIGN, "    flow.stage.grids.append(", "    list[Grid]().append("
+        "window_rows", ASSIGN, "    flow.stage.grids.append(", "    list[object]().append("
     ),
     "a distance equal to the gap ends a session": seen_by(
         "sessions", SESSION, "S <= TO and E >= SINCE", "S <= TO and E > SINCE"
@@ -407,8 +448,15 @@ MUTANTS = {
         "joins", BY_KEY, '"st_i64(R, W, 0)", R=record', '"st_i64(R, W, 1)", R=record'
     ),
     "a row that may match later is not kept": seen_by(
-        "joins", BY_KEY, "writer.set(kept, 1)", "writer.set(reference, 0)"
+        "joins",
+        BY_KEY,
+        'writer.set(kept, 1 if ended is None else expr("1 - E", E=ended))',
+        "writer.set(reference, 0)",
     ),
+    "a side has ended when another one has": seen_by(
+        "joins", "codegen.ended", '"pick(ld_i64(batch, W) & MASK == MASK, 1, 0)"', '"pick(ld_i64(batch, W) != 0, 1, 0)"'
+    ),
+    "rows without a match are not kept for the end": seen_by("joins", BY_KEY, '"E == 0 or M == 0"', '"E == 0"'),
     "rows of the two sides that wait for the end are numbered apart": seen_by(
         "joins", BY_KEY, '"log_number_after(L, M)"', '"log_number_after(L, L)"'
     ),
@@ -445,10 +493,15 @@ MUTANTS = {
         "interval_join",
         LOG,
         "log_record(log_chunk(log, last), last, size), RECORD_NEXT, reference)\n"
+        "        if latest > expiry:\n"
+        "            st_i64(log, LOG_LEAD, max_i64(ld_i64(log, LOG_LEAD), latest - expiry))\n"
         "    st_i64(record, RECORD_BEFORE, last)\n",
         "log_record(log_chunk(log, first), first, size), RECORD_BEFORE, reference)\n"
         "        st_i64(record, RECORD_NEXT, first)\n        first = reference\n    st_i64(record, RECORD_BEFORE, 0)\n",
         ("shl(reference, 32) | first)", "shl(reference if last == 0 else last, 32) | first)"),
+    ),
+    "a search ends at the first row that is too late": seen_by(
+        "interval_join", JOIN, '"X - LEAD > T + UPPER"', '"X > T + UPPER"'
     ),
     "a row that expires takes those behind it along": seen_in_log(
         "size), RECORD_NEXT, following)", "size), RECORD_NEXT, 0)"

@@ -101,6 +101,7 @@ def test_without_locks_every_event_has_its_answer() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(7_200)  # sixteen runs, each compared row by row in Python
 @pytest.mark.parametrize("scheme", COMPARED)
 @pytest.mark.parametrize(("name", "knobs"), KNOBS)
 def test_a_million_events_give_the_same_for_all_workers_and_intervals(name: str, knobs: Knobs, scheme: str) -> None:

@@ -326,6 +326,8 @@ PLACES_OF_NAMES = [
 ]
 # what SQL users call columns, and every keyword of the grammar that is not reserved
 COLUMN_NAMES = ["type", "day", "seg", "lane", "slide", "dir", "start", "user", "hour", "status", "count", "map"]
+# words of other systems' clauses
+COLUMN_NAMES += ["top", "div", "separator", "grace", "within", "outer", "timestamp", "system", "explode", "tumbling"]
 
 
 def test_every_word_that_is_not_reserved_is_a_name_everywhere() -> None:

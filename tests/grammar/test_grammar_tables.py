@@ -38,6 +38,7 @@ def test_the_grammar_has_no_conflict_but_the_known_ones(capfd: pytest.CaptureFix
     assert {terminal for terminal, _ in found} == {
         "LPAR",  # WHEN a (… of a trigger without BEGIN: a call goes on
         "WITH",  # the same with a type: TIMESTAMP WITH TIME ZONE goes on
+        "COMMA",  # LATERAL VIEW explode(xs) t AS a, b: names of columns go on
         "IGNORE",  # f(g(x) IGNORE NULLS): belongs to the inner call
         "RESPECT",
         "ON",  # INSERT … ASOF JOIN t MATCH_CONDITION (…) ON CONFLICT: belongs to the join

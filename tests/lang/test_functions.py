@@ -482,7 +482,7 @@ def test_a_short_form_means_what_it_is_short_for(short: str, value: str) -> None
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        ("DATE_FORMAT(DATE '2024-01-01', '%Y')", "STRFTIME takes patterns with %"),
+        ("DATE_FORMAT(DATE '2024-01-01', '%Y-%q')", "%q at character 4 is no field"),
         ("DATE_FORMAT(DATE '2024-01-01', 'yyyy-ww')", "ww at character 6 is no field"),
         ("DATE_FORMAT(DATE '2024-01-01', 'yyyy [')", "[ at character 6 has no meaning here"),
         ("DATE_FORMAT(DATE '2024-01-01', STRING(x))", "DATE_FORMAT needs a literal pattern"),

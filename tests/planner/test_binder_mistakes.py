@@ -223,7 +223,7 @@ OVER_AND_JOINS = {
     + PER_MIN
     + "SELECT n FROM bid JOIN per_min FOR SYSTEM_TIME AS OF bid.ts ON per_min.n = bid.auction;",
     "look_up_of_a_stream": BID + "CREATE VIEW high AS SELECT * FROM bid WHERE price > 10;\n"
-    "SELECT high.item FROM bid JOIN high FOR SYSTEM_TIME AS OF bid.ts ON high.auction = bid.auction;",
+    "SELECT item FROM bid JOIN high FOR SYSTEM_TIME AS OF bid.ts ON high.auction = bid.auction AND high.price > 5;",
     "look_up_without_time": BID + PER_MIN + "CREATE VIEW timeless AS SELECT auction, n FROM per_min;\n"
     "SELECT t.n FROM bid JOIN timeless AS t FOR SYSTEM_TIME AS OF bid.ts ON t.auction = bid.auction;",
     "emit_changes": BID + PER_MIN + "SELECT * FROM per_min EMIT CHANGES;",

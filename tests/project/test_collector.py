@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
+import cq
 from cq.collector import collector_paused
+from cq.engines import query
 
 FIRST_QUERY = """
 import gc, pyarrow as pa
@@ -45,3 +47,16 @@ def test_a_collector_that_is_off_stays_off() -> None:
 def test_a_first_query_is_loaded_and_compiled_without_collections() -> None:
     ran = subprocess.run([sys.executable, "-c", FIRST_QUERY], capture_output=True, text=True, timeout=60, check=True)
     assert int(ran.stdout) <= MOST_COLLECTIONS
+
+
+def test_collector_runs_while_a_source_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = []
+    opened = query.open_feeds
+
+    def spy(*given: object) -> object:
+        ran.append(gc.isenabled())
+        return opened(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(query, "open_feeds", spy)
+    assert cq.sql("SELECT 1 AS one").run(engine="reference").to_pylist() == [{"one": 1}]
+    assert ran == [True]

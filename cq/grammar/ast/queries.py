@@ -362,13 +362,15 @@ class NamedWindow(Node):
 
 @node
 class TableRef(Node):
-    """A stream, table or view by name. as_of: the time of `FOR SYSTEM_TIME AS OF`.  is_path: the name is a file's."""
+    """A stream, table or view by name. as_of: the time of `FOR SYSTEM_TIME AS OF`.  is_path: the name is a file's.
+    timed_by: the event time that `TIMESTAMP BY` names."""
 
     name: str
     alias: str | None = None
     columns: tuple[str, ...] = ()
     as_of: Expr | None = None
     is_path: bool = False
+    timed_by: ColumnRef | None = None
     name_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
     alias_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
@@ -442,8 +444,9 @@ class Unnest(Node):
 @node
 class Join(Node):
     """Two relations side by side. on or using or (CROSS, NATURAL, and ASOF with `match` alone) neither.  match: the
-    MATCH_CONDITION of an ASOF join.  natural: by the names that both sides have.  kind_span: of the words before JOIN.
-    using_span: of USING with its names."""
+    MATCH_CONDITION of an ASOF join.  natural: by the names that both sides have.  within: how much earlier and how much
+    later the right row may be, of ksqlDB's WITHIN.  kind_span: of the words before JOIN.  using_span: of USING with its
+    names."""
 
     kind: Literal["INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI"]
     left: Relation
@@ -453,6 +456,7 @@ class Join(Node):
     asof: bool = False
     match: Expr | None = None
     natural: bool = False
+    within: tuple[IntervalLiteral, ...] = ()
     kind_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
     using_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 

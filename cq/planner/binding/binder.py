@@ -13,11 +13,12 @@ from cq.lang.casts import castable
 from cq.lang.types import DataType, common_type
 from cq.planner.binding.array_keys import demand_plain_keys
 from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
+from cq.planner.binding.foreign_sources import as_sink
 from cq.planner.binding.parameters import bind_parameter
 from cq.planner.binding.queries import BoundQuery, QueryBinder
 from cq.planner.binding.scope import relation_of, renamed, visible_columns
 from cq.planner.binding.sets import as_types
-from cq.planner.binding.settings import SETTING_ALIASES, SETTINGS, WORDS, setting_value, takes
+from cq.planner.binding.settings import SETTING_ALIASES, SETTINGS, WORDS, is_foreign, setting_value, takes
 from cq.planner.binding.tables import is_filled, is_keyed
 from cq.planner.binding.transactions import Transactions
 from cq.planner.operators import Project, Scan
@@ -113,6 +114,8 @@ class Binding:
         match node:
             case ast.CreateRelation(kind="TABLE") if is_keyed(node):
                 self.transactions.create_table(node)
+            case ast.CreateRelation() if (sink := as_sink(node)) is not None:
+                self.catalog.create_sink(sink)
             case ast.CreateRelation():
                 self.catalog.create_stream(node)
             case ast.CreateSink():
@@ -248,6 +251,10 @@ class Binding:
     def set_option(self, node: ast.SetOption) -> None:
         """SET name = value."""
         name = SETTING_ALIASES.get(node.name, node.name)
+        if name not in SETTINGS and is_foreign(node.name):
+            text = f'"{node.name}" is a setting of another system and has no effect'
+            self.renames.append(Diagnostic("CQ0207", text, node.name_span, severity="warning", help=("remove it",)))
+            return
         if name not in SETTINGS:
             raise compile_error(
                 "CQ0207",

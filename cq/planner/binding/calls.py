@@ -14,15 +14,17 @@ from cq.grammar import ast, comparing
 from cq.lang.aggregates import Aggregate, all_aggregates, lookup, resolve
 from cq.lang.expressions import Column, Expr, IsNull, Literal, conjunction
 from cq.lang.functions import Refusal
-from cq.lang.types import BIGINT, BOOLEAN, TIMESTAMP, DataType, common_type
+from cq.lang.types import BIGINT, BOOLEAN, INTEGER, NULL, TIMESTAMP, VARCHAR, DataType, common_type
 from cq.planner.binding.array_keys import demand_plain_key
-from cq.planner.binding.collecting import collection, is_collection
+from cq.planner.binding.collecting import TEXTS, collection, is_collection
 from cq.planner.binding.conversion import convert, instead, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
+from cq.planner.binding.foreign_calls import restated
+from cq.planner.binding.foreign_functions import as_one
 from cq.planner.binding.frames import Bounds, frame_of, is_whole, within
 from cq.planner.binding.nested_overs import nested
 from cq.planner.binding.order_keys import distinct_keys, order_key
-from cq.planner.binding.scope import Hole, Room
+from cq.planner.binding.scope import NOTHING, Hole, Room
 from cq.planner.binding.window_functions import expanded
 from cq.planner.operators import Lag, OrderKey
 from cq.planner.plan.calls import AggregateCall
@@ -37,10 +39,13 @@ WINDOW_BOUNDS = {
 WINDOW_NAMES = {"tumble", "hop", "cumulate", "session", "window", "session_window"}
 SPARK_FIELDS = {"start": 0, "end": 1}  # of `window` and `session_window`, Spark's names for what GROUP BY makes
 WINDOW_FIELDS = {"window_start": 0, "window_end": 1, "window_time": 2}
+KSQL_FIELDS = {"windowstart": 0, "windowend": 1}  # ksqlDB's: milliseconds since 1970
+SYSTEM_TIMESTAMP = "system_timestamp"
 OVER_ONLY = {
     "lag", "lead", "row_number", "rank", "dense_rank", "nth_value", "ntile", "percent_rank", "cume_dist",
 }  # fmt: skip
 GROUPING_NAMES = {"grouping", "grouping_id"}
+ADDED_UP = {"sum", "avg", "mean"}
 MAX_LAG = 10_000  # rows kept for each partition; more is a window, not a look back
 
 
@@ -127,9 +132,17 @@ class SelectCalls:
             return window_hole(SPARK_FIELDS[node.name], node.span)
         if node.qualifier is None and node.name in WINDOW_FIELDS:
             return window_hole(WINDOW_FIELDS[node.name], node.span)
+        if node.qualifier is None and node.name in KSQL_FIELDS:
+            bound = window_hole(KSQL_FIELDS[node.name], node.span)
+            return ExprBinder(NOTHING, {}, Clause(node.name), self).call("unix_millis", [bound], node.span, [node])
         return None
 
     def bind_call(self, node: ast.Call, binder: ExprBinder) -> Expr | None:
+        other = restated(node)
+        if other is not None:
+            return binder.bind(other)
+        if node.name == SYSTEM_TIMESTAMP and not node.args:
+            return self.system_timestamp(node, binder)
         if node.name in WINDOW_BOUNDS:
             return self.window_bound(node)
         if node.name in WINDOW_NAMES:
@@ -198,6 +211,19 @@ class SelectCalls:
             )
         return window_hole(WINDOW_BOUNDS[node.name], node.span)
 
+    def system_timestamp(self, node: ast.Call, binder: ExprBinder) -> Expr:
+        """Azure's System.Timestamp(): when the window ends, which is its last instant; without one the event time."""
+        if self.window:
+            return window_hole(WINDOW_FIELDS["window_time"], node.span)
+        time = next(iter(binder.relation.node.schema.times), None)
+        if time is None:
+            raise compile_error(
+                "CQ0402", f"System.Timestamp() needs an event time, and {binder.relation.title} has none", node.span,
+                help="name the column you mean",
+            )  # fmt: skip
+        known = binder.relation.node.schema.fields[time.column]
+        return Column(known.type, known.nullable, time.column, known.name, span=node.span)
+
     def remember(self, call: AggregateCall) -> Expr:
         """The hole for an aggregate; equal aggregates share one."""
         if self.of_nothing and not call.function.never_null:
@@ -223,6 +249,12 @@ class SelectCalls:
         args = [settled(a) for a in inside.positional(node, 0)]
         options = _options(node, args)
         args = args[: len(args) - len(options)]
+        if node.name == "count" and node.distinct and len(args) > 1:
+            args = [as_one(inside, args, node)]
+        if node.name in ADDED_UP and args and args[0].type == BOOLEAN:  # MySQL: how many, or which part, are TRUE
+            args[0] = convert(inside.bind_cast(args[0], INTEGER, args[0].span), INTEGER)
+        if node.name in TEXTS and args and args[0].type != VARCHAR and args[0].type != NULL:
+            args[0] = inside.bind_cast(args[0], VARCHAR, args[0].span)
         found = resolve(node.name, [a.type for a in args])
         if isinstance(found, Refusal) or (not args and not node.star):
             known = lookup(node.name)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cq.connectors.options import OPEN_CONNECTORS, SINK_OPTIONS, SOURCE_OPTIONS, OptionDef
+from cq.connectors.options import OPEN_CONNECTORS, ROW_OPTIONS, SINK_OPTIONS, SOURCE_OPTIONS, OptionDef
 from cq.errors import (
     NOWHERE,
     CompileError,
@@ -25,6 +25,14 @@ from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.declared import check_unique, declared_fields, flat_names
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.file_names import file_options, names_file, stream_name
+from cq.planner.binding.foreign_sources import (
+    GIVEN_WAY,
+    TOPIC,
+    is_elsewhere,
+    nearest_connector,
+    told_by_topic,
+    topic_watermarks,
+)
 from cq.planner.binding.late_streams import late_name, late_rows
 from cq.planner.binding.literals import bind_type
 from cq.planner.binding.parameters import ParameterValue, bind_parameter
@@ -88,6 +96,7 @@ class Catalog:
     declared: every name that some statement gives.  looked_up: those that a query joins FOR SYSTEM_TIME AS OF.
     files: those that FROM names by their paths.  made: what makes the relation of a table or trigger when it is first
     read.  keyed: what joins rows with those of a table with a key, as of then.  called: rows that have names.
+    processing_times: columns that are PROCTIME().
     sources, filling: the places of the next stream and of the next source that fills a table; the latter come before.
     """
 
@@ -106,6 +115,7 @@ class Catalog:
     constants: int = 0
     unit: LogicalNode | None = None
     called: list[tuple[LogicalNode, str]] = field(default_factory=list)
+    processing_times: set[str] = field(default_factory=set)
 
     def call(self, node: LogicalNode, name: str) -> None:
         """The text calls these rows so; what has a name keeps it. Rows of a stream have that of the stream."""
@@ -289,6 +299,9 @@ class StreamBinder:
             if c.computed is None:
                 shown += [delivered[name] for name in flat_names(c)]
                 continue
+            if c.type is None and c.computed == ast.Call("proctime"):
+                self.catalog.processing_times.add(c.name)  # no column: only FOR SYSTEM_TIME AS OF can name it
+                continue
             visible = known + [v for v in shown if v.name not in delivered]
             binder = self.binder(Relation(scan, tuple(visible), f'stream "{node.name}"'), "a computed column")
             expr = binder.bind(c.computed)
@@ -316,7 +329,7 @@ class StreamBinder:
 
     def watermark(self, columns: list[Visible]) -> tuple[Expr | None, int, int | None]:
         """What gives rows their event time, the delay, and after how long without rows the stream is silent."""
-        marks = self.node.watermarks
+        marks = self.node.watermarks or topic_watermarks(self.node)
         if not marks:
             return None, 0, None
         mark, *more = marks
@@ -451,6 +464,7 @@ def source_options(
 ) -> dict[str, str]:
     """The options of a stream, those of the environment over those of the text, all checked."""
     given = dict(environment.inputs.get(name, {}))
+    written = told_by_topic(written)
     options = {**(_still_said(written, given) if given else written), **given}
     known = SOURCE_OPTIONS.get(connector_of(options, "memory"), {})
     options |= {key: value for key, value in environment.extra.get("", {}).items() if key in known}
@@ -481,6 +495,8 @@ def _still_said(written: Options, given: Options) -> dict[str, str]:
     from cq.connectors.files import ending_format  # with Arrow behind it, which a check of a text does not need
 
     declared = written.get("connector", "file").lower()
+    if is_elsewhere(declared):  # all the rest says where the rows are there
+        return {key: value for key, value in written.items() if key in ROW_OPTIONS}
     new = given.get("connector", declared)
     table, known = SOURCE_OPTIONS.get(new, {}), SOURCE_OPTIONS.get(declared, {})
     format_is_given = bool(given.get("path")) and bool(ending_format(given["path"]))
@@ -507,13 +523,16 @@ def check_options(
     written = {o.key: o for o in places}
     connector = options["connector"] = connector_of(options, default)
     if connector not in known:
-        at = written.get("connector")
+        at = written.get("connector") or written.get(TOPIC)
         raise compile_error(
             "CQ0208",
             f'there is no connector "{connector}"',
             at.value.span if at else span,
             label="unknown connector",
-            help=f"{_nearest_connector(connector, known)} connectors: {', '.join(known)}".strip(),
+            help=(
+                GIVEN_WAY if is_elsewhere(connector) and "stdin" in known else "",
+                f"{nearest_connector(connector, known)} connectors: {', '.join(known)}".strip(),
+            ),
         )
     table = known[connector]
     findings = Findings()
@@ -548,22 +567,6 @@ def check_options(
             raise compile_error(
                 "CQ0207", f'the connector "{connector}" needs the option "{key}"', span, help=f"{key}: {option.doc}"
             )
-
-
-def _nearest_connector(name: str, known: Collection[str]) -> str:
-    """What does here what a connector of another system does."""
-    here = {
-        "filesystem": "file",
-        "datagen": "generator",
-        "rate": "generator",
-        "print": "stdout",
-        "blackhole": "discard",
-    }
-    if here.get(name) in known:
-        return f"write '{here[name]}';"
-    if "kafka" in name and "stdin" in known:
-        return "reading Kafka is not supported yet: pipe its console consumer to connector 'stdin', or write a file;"
-    return did_you_mean(name, known)
 
 
 def as_pairs(options: Options) -> tuple[tuple[str, str], ...]:

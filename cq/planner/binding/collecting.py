@@ -20,6 +20,7 @@ from cq.planner.binding.expressions import ExprBinder
 from cq.planner.binding.order_keys import order_key
 from cq.records import replace
 
+TEXTS = ("string_agg", "listagg", "group_concat")
 COLLECTING = ("array_agg", "string_agg")
 AT_THE_END = {"first": "1", "last": "-1"}  # the number of the element in the ordered array
 Collect = Callable[[ast.Call], Expr]
@@ -60,6 +61,8 @@ def collection(node: ast.Call, inside: ExprBinder, binder: ExprBinder, collect: 
 def _present(node: ast.Call, skips_null: bool) -> ast.Call:
     """ARRAY_AGG of the first argument under the filter; NULLs are filtered out where they are skipped."""
     item, condition = node.args[0], node.filter
+    if node.name in TEXTS and not isinstance(item, ast.NamedArgument):
+        item = ast.Cast(item, ast.SimpleType("VARCHAR", span=item.span), span=item.span)
     if skips_null and not isinstance(item, ast.NamedArgument):
         there = ast.IsTest(item, "NULL", True, span=node.span)
         condition = there if condition is None else ast.Logical("AND", (condition, there), span=node.span)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from cq.errors import Span, compile_error, each
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
 from cq.lang.functions import Failure
 from cq.lang.schema import Field
-from cq.lang.types import BIGINT
+from cq.lang.types import BIGINT, DATE, TIMESTAMP, Kind
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import settled
 from cq.planner.binding.expressions import Clause, ExprBinder
@@ -18,7 +18,7 @@ from cq.planner.binding.scope import NOTHING
 from cq.planner.plan.fold import constant
 from cq.planner.plan.node import LogicalNode
 
-SERIES = frozenset(["generate_series", "range"])
+SERIES = frozenset(["generate_series", "range", "sequence"])
 MOST_OF_A_SERIES = 100_000  # they are part of the plan
 MakeRows = Callable[[tuple[Field, ...], tuple[tuple[object, ...], ...], Span], LogicalNode]
 
@@ -47,6 +47,8 @@ def bind_series(node: ast.TableFunction, parameters: Mapping[str, ParameterValue
     binder = ExprBinder(NOTHING, parameters, Clause(node.name.upper()), SelectCalls({}))
     given = [a for a in node.args if isinstance(a, ast.Expr)]
     values = [_value(settled(v)) for v in each(binder.bind, given)]
+    if values and values[0].type.kind in (Kind.DATE, Kind.TIMESTAMP):
+        return _times(node, values, binder, make)
     numbers = [v.value for v in values if v.type.is_integer and v.value is not None]
     if len(numbers) != len(node.args) or not 1 <= len(numbers) <= 3 or (len(numbers) == 3 and numbers[2] == 0):
         what = "takes whole numbers as constants: the first, the last and a step that is not 0"
@@ -57,6 +59,31 @@ def bind_series(node: ast.TableFunction, parameters: Mapping[str, ParameterValue
         help = "read more from a file, or from a generator: cq gen"
         raise compile_error("CQ0103", f"this series has more than {MOST_OF_A_SERIES:,} numbers", node.span, help=help)
     return make((Field(node.name, BIGINT, False),), tuple((n,) for n in series), node.span)
+
+
+def _times(node: ast.TableFunction, values: Sequence[Literal], binder: ExprBinder, make: MakeRows) -> LogicalNode:
+    """GENERATE_SERIES(first, last, INTERVAL …) of times: TIMESTAMPs; SEQUENCE of DATEs gives DATEs."""
+    alike = len(values) == 3 and len(node.args) == 3 and values[1].type.kind in (Kind.DATE, Kind.TIMESTAMP)
+    if not alike or not values[2].type.is_interval or any(not v.value for v in values[2:]) or values[1].value is None:
+        what = "takes two times and an INTERVAL that is not 0, as constants"
+        way = "write GENERATE_SERIES(TIMESTAMP '2024-01-01', TIMESTAMP '2024-01-02', INTERVAL '1' HOUR)"
+        raise compile_error("CQ0302", f"{node.name.upper()} {what}", node.span, help=way)
+    first, last = (binder.bind_cast(v, TIMESTAMP, v.span) for v in values[:2])
+    step, found = values[2], list[tuple[object, ...]]()
+    days = node.name == "sequence" and values[0].type == values[1].type == DATE
+    end = _value(last).value
+    while True:
+        far = Literal(step.type, False, step.value * len(found), span=step.span)
+        time = _value(binder.call("+", [first, far], node.span, [node.args[0], node.args[2]]))
+        if time.value is None or (time.value - end) * (1 if step.value > 0 else -1) > 0:
+            break
+        if time.value == end and node.name == "range":
+            break
+        if len(found) >= MOST_OF_A_SERIES:
+            help = "read more from a file, or from a generator: cq gen"
+            raise compile_error("CQ0103", f"this series has more than {MOST_OF_A_SERIES:,} times", node.span, help=help)
+        found.append((_value(binder.bind_cast(time, DATE, node.span)).value if days else time.value,))
+    return make((Field(node.name, DATE if days else TIMESTAMP, False),), tuple(found), node.span)
 
 
 def _column(binder: ExprBinder, number: int, values: tuple[Expr, ...]) -> list[Literal]:

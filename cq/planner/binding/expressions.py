@@ -21,6 +21,7 @@ from cq.lang.expressions import Cast as BoundCast
 from cq.lang.functions import Refusal, Scalar, Signature, all_names, extract_parts, lookup, resolve, trunc_units
 from cq.lang.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind, Physical
 from cq.planner.binding.conversion import common, convert, instead, settled, time_text
+from cq.planner.binding.foreign_functions import part_of_length
 from cq.planner.binding.json_steps import ARROWS, bind_steps
 from cq.planner.binding.literals import (
     bind_interval,
@@ -448,10 +449,7 @@ class ExprBinder:
             )  # fmt: skip
         bound = self.bind(operand)
         if bound.type.is_interval:
-            raise compile_error(
-                "CQ0302", f"{part.upper()} takes a time, not an INTERVAL", bound.span, label=str(bound.type),
-                help="to get the length as a number, write UNIX_SECONDS(a) - UNIX_SECONDS(b), or use UNIX_MICROS",
-            )  # fmt: skip
+            return part_of_length(self, part, bound, operand)
         return self.call(name, [bound], span, [operand])
 
     # ------------------------------------------------------------------------------------------------------ calls

@@ -85,7 +85,9 @@ def bounds_of(part: Expr, sides: Sides) -> Bounds | None:
     match part:
         case Call(function=f, args=(a, b)) if f.name in FLIPPED:
             compared = _instants(a, b, sides) or _moved_over(a, b, sides)
-            if compared is None or compared[0].right == compared[1].right:
+            if compared is None:
+                return _whole_units(f.name, a, b, sides, part.span)
+            if compared[0].right == compared[1].right:
                 return None
             x, y = compared
             sign, mine, other = (f.name, x, y) if x.right else (FLIPPED[f.name], y, x)
@@ -96,6 +98,48 @@ def bounds_of(part: Expr, sides: Sides) -> Bounds | None:
     least = distance + (sign == ">") if sign in {">", ">=", "="} else -UNBOUNDED_US
     greatest = distance - (sign == "<") if sign in {"<", "<=", "="} else UNBOUNDED_US
     return Bounds((other.time, mine.time), least, greatest, part.span)
+
+
+def _whole_units(sign: str, a: Expr, b: Expr, sides: Sides, span: Span) -> Bounds | None:
+    """What `TIMESTAMPDIFF(SECOND, x, y) <= 60` says of two event times: the whole units between them, towards zero."""
+    for difference, constant in ((a, b), (b, a)):
+        found = _difference(difference, sides)
+        value = folded(constant)
+        if found is None or not isinstance(value, Literal) or not value.type.is_integer or value.value is None:
+            continue
+        later, earlier, unit_us = found
+        count: int = value.value
+        if difference is b:
+            sign = FLIPPED[sign]
+        if not later.right:  # left - right: the other way round
+            later, earlier, count, sign = earlier, later, -count, FLIPPED[sign]
+        moved = later.time.shift_us - earlier.time.shift_us
+        least = count + (sign == ">") if sign in {"=", ">", ">="} else None
+        most = count - (sign == "<") if sign in {"=", "<", "<="} else None
+        lower = (
+            -UNBOUNDED_US if least is None else moved + (least * unit_us if least > 0 else (least - 1) * unit_us + 1)
+        )
+        upper = UNBOUNDED_US if most is None else moved + (most * unit_us if most < 0 else (most + 1) * unit_us - 1)
+        return Bounds((earlier.time, later.time), lower, upper, span)
+    return None
+
+
+def _difference(e: Expr, sides: Sides) -> tuple[Instant, Instant, int] | None:
+    """The two event times of both sides whose distance is divided by a number of microseconds."""
+    match e:
+        case Call(
+            function=over,
+            args=(
+                Call(
+                    function=minus,
+                    args=(Call(function=f, args=(Column() as x,)), Call(function=g, args=(Column() as y,))),
+                ),
+                Literal(value=int(unit_us)),
+            ),
+        ) if (over.name, minus.name, f.name, g.name) == ("/", "-", "unix_micros", "unix_micros"):
+            found = _instants(x, y, sides)
+            return (*found, unit_us) if found is not None and found[0].right != found[1].right else None
+    return None
 
 
 def _instants(a: Expr, b: Expr, sides: Sides) -> tuple[Instant, Instant] | None:

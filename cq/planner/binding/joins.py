@@ -133,7 +133,8 @@ def by_common_names(node: ast.Join, left: Relation, right: Relation) -> ast.Join
 
 def side_by_side(left: Relation, right: Relation, width: int) -> Relation:
     """Both relations' columns, the right ones behind the left: what ON sees."""
-    return Relation(left.node, left.columns + shifted(right.columns, width), f"{left.title} or {right.title}")
+    columns, title = left.columns + shifted(right.columns, width), f"{left.title} or {right.title}"
+    return Relation(left.node, columns, title, beside=right.node)
 
 
 def condition(

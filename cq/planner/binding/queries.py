@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -15,17 +15,26 @@ from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.constants import SERIES, bind_series, bind_values
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.fan_out import check_copies
+from cq.planner.binding.foreign import (
+    as_versions,
+    check_emit_changes,
+    demand_time,
+    event_time,
+    within,
+    without_latest,
+)
 from cq.planner.binding.join_mistakes import (
     bounds_in_where,
     lacks_bounds,
     refused_unnest,
+    time_name,
 )
 from cq.planner.binding.join_times import Sides, bounds_of
 from cq.planner.binding.joins import by_common_names, condition, demands, keyed, side_by_side, temporal_join, unnest
 from cq.planner.binding.lateral import lateral_join
 from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.parameters import ParameterValue
-from cq.planner.binding.scope import NOTHING, Relation, Visible, relation_of, renamed
+from cq.planner.binding.scope import NOTHING, Relation, Visible, finds, relation_of, renamed
 from cq.planner.binding.selects import WHERE, SelectBinder, place_of, unchanged
 from cq.planner.binding.sets import combined
 from cq.planner.binding.sorting import Limited, counted, ordered
@@ -45,6 +54,11 @@ class Names(Protocol):
     @property
     def keyed(self) -> Mapping[str, Callable[[ast.Join, Relation], Relation]]:
         """What joins rows with those of a table with a key, as of then."""
+        ...
+
+    @property
+    def processing_times(self) -> Collection[str]:
+        """The columns that are the time at which a row is processed."""
         ...
 
     def lookup(self, name: str, span: Span) -> Relation:
@@ -111,7 +125,12 @@ class QueryBinder:
 
     def ordered(self, query: ast.Query) -> Limited:
         """The rows of a query in its order, with what is left of LIMIT and OFFSET."""
-        check_emit(query)
+        rows = self.in_order(query)
+        if query.emit is not None:
+            check_emit(query.emit, rows.node)
+        return rows
+
+    def in_order(self, query: ast.Query) -> Limited:
         inside = self.with_ctes(query)
         limit = self.number(query.limit, "LIMIT")
         offset = self.number(query.offset, "OFFSET") or 0
@@ -254,6 +273,9 @@ class QueryBinder:
     def table(self, node: ast.TableRef) -> Relation:
         span = node.name_span if node.name_span != NOWHERE else node.span
         relation = self.named(node.name, span, node.is_path)
+        if node.timed_by is not None:
+            where = Clause("TIMESTAMP BY")
+            demand_time(relation, node.timed_by, ExprBinder(relation, self.parameters, where, SelectCalls({})))
         if node.alias is None:
             return replace(relation, span=span)
         title = relation.title
@@ -269,11 +291,18 @@ class QueryBinder:
         """The join. before: its left side, where that is bound already."""
         left = with_windows(self.relation(node.left)) if before is None else before
         right = node.right
+        if isinstance(right, ast.TableRef) and right.as_of is not None and self.is_now(right.as_of, left):
+            node = self.as_of_now(node, right, left)
+            right = node.right
         if isinstance(right, ast.TableRef) and right.as_of is not None:
             look_up = None if right.is_path or right.name in self.ctes else self.names.keyed.get(right.name)
             if look_up is not None:
                 return look_up(node, left)
-            return temporal_join(node, left, self.table(replace(right, as_of=None)), right.as_of, self.parameters)
+            other = without_latest(self.table(replace(right, as_of=None)))
+            versions = as_versions(node, left, other, right.as_of, self.parameters)
+            if versions is not None:
+                return asof_join(versions, left, with_windows(other), self.parameters)
+            return temporal_join(node, left, other, right.as_of, self.parameters)
         every = _always(node.on) and not node.using
         if isinstance(right, ast.Unnest) and node.kind in {"CROSS", "INNER", "LEFT"} and every:
             return unnest(right, left, self.parameters, node.kind == "LEFT")
@@ -288,9 +317,33 @@ class QueryBinder:
             return asof_join(node, left, other, self.parameters)
         if node.kind in {"SEMI", "ANTI"}:
             return self.semi_join(node, left, other)
+        if node.within:
+            node = within(node, left, other)
         if node.natural:
             node = by_common_names(node, left, other)
         return stream_join(node, left, other, self.parameters)
+
+    def is_now(self, as_of: ast.Expr, left: Relation) -> bool:
+        """Whether the time of a look-up is the time at which a row is processed: PROCTIME(), or a column that is it."""
+        match as_of:
+            case ast.Call(name="proctime", args=()):
+                return True
+            case ast.ColumnRef(name=name):
+                return name in self.names.processing_times and not finds(left, as_of)
+        return False
+
+    def as_of_now(self, node: ast.Join, right: ast.TableRef, left: Relation) -> ast.Join:
+        """The look-up when a row comes: of a table with a key as of its event time, by which rows come; of rows without
+        times, which are all there before, a join."""
+        if right.name in self.names.keyed and right.name not in self.ctes:
+            return replace(node, right=replace(right, as_of=event_time(left, right.span, "FOR SYSTEM_TIME AS OF")))
+        table = replace(right, as_of=None)
+        if self.table(table).node.schema.times:
+            assert right.as_of is not None, "a look-up as of now"
+            way = f"write FOR SYSTEM_TIME AS OF {time_name(left)}: the version of then, by event time"
+            message = f'"{right.name}" has event times, and no clock says which of its rows are there when a row comes'
+            raise compile_error("CQ0502", message, right.as_of.span, help=way)
+        return replace(node, right=table)
 
     def semi_join(self, node: ast.Join, left: Relation, right: Relation) -> Relation:
         """The left rows that some right row matches, or with ANTI none."""
@@ -440,15 +493,15 @@ def _always(condition: ast.Expr | None) -> bool:
     return condition is None or (isinstance(condition, ast.BooleanLiteral) and condition.value)
 
 
-def check_emit(query: ast.Query) -> None:
-    """Only final results are built."""
-    if query.emit is not None and query.emit.mode != "FINAL":
+def check_emit(emit: ast.Emit, node: LogicalNode) -> None:
+    """Each row leaves once: where none could change, that is all that EMIT CHANGES asks for."""
+    if emit.mode == "CHANGES":
+        check_emit_changes(node, emit.span)
+    elif emit.mode == "EVERY":
         raise compile_error(
-            "CQ0501",
-            f"EMIT {query.emit.mode} is not supported yet",
-            query.emit.span,
+            "CQ0501", "EMIT EVERY is not supported yet", emit.span,
             help=(
                 "remove it: each window emits its rows when it closes",
                 "running results: SUM(x) OVER (PARTITION BY key ROWS UNBOUNDED PRECEDING)",
             ),
-        )
+        )  # fmt: skip

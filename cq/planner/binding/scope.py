@@ -90,6 +90,7 @@ class Relation:
     columns: tuple[Visible, ...]
     title: str
     window: PendingWindow | None = None
+    beside: LogicalNode | None = None  # the right side, whose columns stand behind those of `node`, as ON sees them
     span: Span = field(default=NOWHERE, compare=False)
 
     @property
@@ -173,6 +174,20 @@ def resolve(relation: Relation, ref: ast.ColumnRef) -> Expr:
 def finds(relation: Relation, ref: ast.ColumnRef) -> bool:
     """Whether some column is meant."""
     return bool(_meant(relation, ref))
+
+
+def of_relation(node: ast.Expr | ast.NamedArgument, relation: Relation) -> ast.Expr | ast.NamedArgument:
+    """The event time of the relation that a name stands for, as in `DATEDIFF(second, a, b)`; else what is written."""
+    if not isinstance(node, ast.ColumnRef) or node.qualifier is not None or finds(relation, node):
+        return node
+    mine = [c for c in relation.columns if c.qualifier == node.name]
+    width, known = len(relation.node.schema), {t.column for t in relation.node.schema.times}
+    if relation.beside is not None:
+        known |= {width + t.column for t in relation.beside.schema.times}
+    times = [c for c in mine if isinstance(c.expr, Column) and c.expr.index in known and not c.hidden]
+    if len(times) != 1:
+        return node
+    return ast.ColumnRef(times[0].name, node.name, span=node.span, name_span=node.span)
 
 
 def _meant(relation: Relation, ref: ast.ColumnRef) -> list[Visible]:

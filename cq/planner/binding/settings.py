@@ -33,6 +33,16 @@ NO_MEMORY_LIMIT = 0  # the value of 'none'
 _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 
 
+FOREIGN_SETTINGS = ("auto", "execution", "ksql", "parallelism", "pipeline", "spark", "sql-client", "state", "table")
+"""How the names of Flink's, ksqlDB's and Spark's settings begin."""
+
+
+def is_foreign(name: str) -> bool:
+    """Whether it is the name of a setting of another system, such as `table.exec.state.ttl`."""
+    first, point, _ = name.lower().partition(".")
+    return bool(point) and first in FOREIGN_SETTINGS
+
+
 def setting_value(name: str, written: str | int) -> int | None:
     """The value of a setting that exists; None when it cannot take it. memory_limit: bytes. Of a word its number."""
     if name in CHOICES:

@@ -6,10 +6,12 @@ import re
 
 from cq.errors import CompileError, compile_error
 from cq.grammar import ast
+from cq.grammar.intervals import read_summands
 from cq.lang.calendar import DAY_US, days_from_civil
 from cq.lang.expressions import Expr, Literal
 from cq.lang.types import BIGINT, INTEGER, INTERVAL, INTERVAL_MONTH, TIMESTAMP, VARCHAR
 from cq.planner.binding.conversion import convert
+from cq.planner.binding.literals import bind_interval
 from cq.planner.binding.shorthands import SHORTHANDS, Binder, Shorthand, shorthand
 from cq.planner.plan.fold import folded
 
@@ -29,6 +31,10 @@ def _time_bucket(binder: Binder, node: ast.Call) -> Expr:
     """TIME_BUCKET(INTERVAL '5' MINUTE, time [, origin]): the start of the time's bucket, counted from 2000-01-03."""
     width, time, *rest = binder.positional(node, 2)
     width = folded(width)
+    if (
+        isinstance(width, Literal) and width.type == VARCHAR and isinstance(width.value, str)
+    ):  # TIME_BUCKET('5 minutes', ts)
+        width = folded(bind_interval(ast.IntervalLiteral(read_summands(width.value, width.span), span=width.span)))
     if len(rest) > 1 or width.type != INTERVAL or not isinstance(width, Literal) or not width.value or width.value < 0:
         raise compile_error(
             "CQ0302",

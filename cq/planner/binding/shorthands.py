@@ -31,11 +31,14 @@ from cq.lang.types import (
 )
 from cq.planner.binding.conversion import convert, settled
 from cq.planner.binding.literals import UNIT_MONTHS, UNIT_US
+from cq.planner.binding.scope import Relation, of_relation
 
 
 class Binder(Protocol):
     """What short forms ask of the binder of expressions."""
 
+    @property
+    def relation(self) -> Relation: ...
     def positional(self, node: ast.Call, least: int) -> list[Expr]: ...
     def exactly(self, node: ast.Call, count: int) -> list[Expr]: ...
     def aligned(self, values: Sequence[Expr], what: str) -> list[Expr]: ...
@@ -340,6 +343,7 @@ def _needs_unit(node: ast.Call) -> CompileError:
 
 
 def _rest(binder: Binder, node: ast.Call) -> list[Expr]:
-    """The two arguments behind the unit."""
-    values = ast.Call(node.name, node.args[1:], span=node.span, name_span=node.name_span)
+    """The two arguments behind the unit. The name of a relation stands for its event time, as in Azure's joins."""
+    rest = tuple(of_relation(a, binder.relation) for a in node.args[1:])
+    values = ast.Call(node.name, rest, span=node.span, name_span=node.name_span)
     return binder.exactly(values, 2)

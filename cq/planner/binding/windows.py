@@ -114,7 +114,7 @@ class WindowArguments:
 
     kind: str
     call: WindowCall
-    time: ast.Node | None
+    time: ast.Node | None  # None: the only event time there is, or rows are counted
     values: Mapping[str, ast.Node]
     span: Span
     partition_by: tuple[ast.Expr, ...] | None = None  # None: it stands in GROUP BY
@@ -198,8 +198,10 @@ def group_window(node: ast.Call) -> WindowArguments:
     spark = node.name == "window"
     name = "session" if node.name == "session_window" else node.name
     call = WindowCall(node.name, node.name_span, GROUP_FORMS[node.name])
-    values = _by_name(call, ("time", *(SPARK_PARAMETERS if spark else TABLE_PARAMETERS[name])), node.args)
-    time = _take_time(call, values)
+    order = SPARK_PARAMETERS if spark else TABLE_PARAMETERS[name]
+    untimed = bool(node.args) and isinstance(node.args[0], ast.IntervalLiteral)
+    values = _by_name(call, order if untimed else ("time", *order), node.args)
+    time = None if untimed else _take_time(call, values)
     if spark:
         name = "hop" if "slide" in values else "tumble"
     return WindowArguments(name, call, time, values, node.span)
@@ -280,8 +282,7 @@ def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBind
     for name in needed:
         if name not in values:
             raise _without(arguments, name)
-    assert arguments.time is not None, "a window of event time without it"
-    time = time_attribute(arguments.time, relation, binder)
+    time = _its_time(arguments, relation) or time_attribute(arguments.time, relation, binder)
     if arguments.kind == "session":
         by = arguments.partition_by
         keys = None if by is None else tuple(replace(binder, clause=Clause("PARTITION BY")).bind(k) for k in by)
@@ -367,6 +368,20 @@ def _within_a_period(offset_us: int, window: Window, span: Span) -> int:
     return offset_us
 
 
+def _its_time(arguments: WindowArguments, relation: Relation) -> TimeAttribute | None:
+    """The event time of a window that names none; None where it names one. CQ0402 where there are several."""
+    if arguments.time is not None:
+        return None
+    times = relation.node.schema.times
+    if len(times) != 1:
+        names = [relation.node.schema.names[t.column] for t in times]
+        if not times:
+            raise no_event_time(relation, "ts", arguments.span, True)
+        cause = f"{relation.title} has several event times"
+        raise compile_error("CQ0402", cause, arguments.span, help=f"name one before the intervals: {', '.join(names)}")
+    return times[0]
+
+
 def _without(arguments: WindowArguments, name: str) -> CompileError:
     """CQ0403 for a window without the interval `name`."""
     call = arguments.call
@@ -434,14 +449,15 @@ def _spark_interval(text: Literal) -> Literal:
     return bind_interval(ast.IntervalLiteral(tuple(parts), span=text.span))
 
 
-def time_attribute(node: ast.Node, relation: Relation, binder: ExprBinder) -> TimeAttribute:
+def time_attribute(node: ast.Node | None, relation: Relation, binder: ExprBinder) -> TimeAttribute:
     """The time attribute a DESCRIPTOR or a column names. CQ0401 without any watermark, CQ0402 for another column."""
     if isinstance(node, ast.Descriptor):
         if len(node.columns) != 1:
             raise compile_error("CQ0403", "a window has one time column", node.span, help="name one: DESCRIPTOR(ts)")
         ref: ast.Node = ast.ColumnRef(node.columns[0], span=node.span)
     else:
-        ref = node
+        ref = node  # type: ignore[assignment]
+    assert node is not None, "a window whose time is not named"
     if not isinstance(ref, ast.ColumnRef):
         raise compile_error(
             "CQ0402",

@@ -1,0 +1,138 @@
+"""Words that other systems' clauses begin with: keywords where what stands around them says so, names everywhere else.
+
+`TIMESTAMP BY`, `System.Timestamp()` and `TOP 5` of Azure Stream Analytics, `LATERAL VIEW`, `WITH ROLLUP` and `DIV` of
+Spark, `WINDOW TUMBLING (…)` and `WITHIN 5 MINUTES` of ksqlDB, `FLOOR(ts TO HOUR)` of Calcite, `SEPARATOR` of MySQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from cq.grammar.intervals import interval_unit
+
+ENDS_A_VALUE = (")", "]", "END", "STRING")  # and a name or a number
+
+
+class Word(Protocol):
+    """A token, as far as it matters here. kinds: those of the tokens before are known, those behind are raw."""
+
+    kinds: tuple[str, ...]
+    text: str
+
+    @property
+    def word(self) -> str: ...
+
+
+def foreign_kinds(tokens: Sequence[Word], position: int, reserved: frozenset[str]) -> tuple[str, ...] | None:
+    """What the word at `position` is in a clause of another system; None where it is in none."""
+    find = _WORDS.get(tokens[position].word)
+    if find is not None:
+        return find(tokens, position)
+    return _div(tokens, position, reserved) if tokens[position].word == "DIV" else None
+
+
+def _at(tokens: Sequence[Word], position: int) -> str:
+    return tokens[position].word if 0 <= position < len(tokens) else ""
+
+
+def _is_number(tokens: Sequence[Word], position: int) -> bool:
+    return 0 <= position < len(tokens) and tokens[position].kinds == ("NUMBER",)
+
+
+def _ends_a_value(tokens: Sequence[Word], position: int) -> bool:
+    """Whether a value may end with the token at `position`."""
+    if position < 0:
+        return False
+    token = tokens[position]
+    return token.word in ENDS_A_VALUE or token.kinds[0] in ("NUMBER", "PARAMETER") or token.kinds[-1] == "NAME"
+
+
+def _timestamp(tokens: Sequence[Word], position: int) -> tuple[str, ...] | None:
+    """`FROM s TIMESTAMP BY ts`, and the last word of `System.Timestamp()`."""
+    if (_at(tokens, position - 2), _at(tokens, position - 1)) == ("SYSTEM", "."):
+        return ("SYSTEM_TIMESTAMP",) if _at(tokens, position + 1) == "(" or _is_azure(tokens) else None
+    return ("TIMESTAMP_BY",) if _at(tokens, position + 1) == "BY" else None
+
+
+def _is_azure(tokens: Sequence[Word]) -> bool:
+    """Whether the text has a TIMESTAMP BY: only there `System.Timestamp` is no column."""
+    return any(t.word == "TIMESTAMP" and _at(tokens, n + 1) == "BY" for n, t in enumerate(tokens))
+
+
+def _lateral(tokens: Sequence[Word], position: int) -> tuple[str, ...] | None:
+    return ("LATERAL_VIEW",) if _at(tokens, position + 1) == "VIEW" else None
+
+
+def _outer(tokens: Sequence[Word], position: int) -> tuple[str, ...] | None:
+    return ("OUTER_VIEW",) if _at(tokens, position - 1) == "VIEW" else None
+
+
+def _window(tokens: Sequence[Word], position: int) -> tuple[str, ...] | None:
+    made = _at(tokens, position + 1) in ("TUMBLING", "HOPPING", "SESSION") and _at(tokens, position + 2) == "("
+    return ("KSQL_WINDOW",) if made else None
+
+
+def _within(tokens: Sequence[Word], position: int) -> tuple[str, ...] | None:
+    counted = _is_number(tokens, position + 1) or (
+        _at(tokens, position + 1) == "(" and _is_number(tokens, position + 2)
+    )
+    return ("KSQL_WITHIN",) if counted else None
+
+
+def _grace(tokens: Sequence[Word], position: int) -> tuple[str, ...] | None:
+    behind = _at(tokens, position - 1) not in ("(", ",") and _at(tokens, position + 1) == "PERIOD"
+    return ("GRACE",) if behind and _is_number(tokens, position + 2) else None
+
+
+def _top(tokens: Sequence[Word], position: int) -> tuple[str, ...] | None:
+    first = _at(tokens, position - 1) in ("SELECT", "DISTINCT")
+    counted = _is_number(tokens, position + 1) or (
+        _at(tokens, position + 1) == "(" and _is_number(tokens, position + 2) and _at(tokens, position + 3) == ")"
+    )
+    if not first or not counted:
+        return None
+    call = _at(tokens, position + 1) == "(" and _at(tokens, position + 4) in (",", "FROM", "AS", ";", "")
+    return None if call else ("TOP",)  # `SELECT top(5) FROM s` calls a function
+
+
+def _with(tokens: Sequence[Word], position: int) -> tuple[str, ...] | None:
+    if _at(tokens, position + 1) == "TIES" and _at(tokens, position - 1) in ("ROW", "ROWS"):
+        return ("WITH_TIES",)
+    named = _at(tokens, position + 2) in ("AS", "(")  # `WITH cube AS (SELECT …)`
+    return ("WITH_SETS",) if _at(tokens, position + 1) in ("ROLLUP", "CUBE") and not named else None
+
+
+def _to(tokens: Sequence[Word], position: int) -> tuple[str, ...] | None:
+    unit = tokens[position + 1].text if position + 1 < len(tokens) else ""
+    if tokens[position - 1].kinds == ("UNIT",) or _at(tokens, position + 2) != ")":
+        return None
+    return ("TO_UNIT",) if interval_unit(unit) is not None else None
+
+
+def _separator(tokens: Sequence[Word], position: int) -> tuple[str, ...] | None:
+    behind = _at(tokens, position - 1) not in ("(", ",", ".") and _at(tokens, position + 1) == "STRING"
+    return ("SEPARATOR",) if behind else None
+
+
+def _div(tokens: Sequence[Word], position: int, reserved: frozenset[str]) -> tuple[str, ...] | None:
+    """`a DIV 2`: between two values, as `div(a, 2)` and `AS div` are not."""
+    after = tokens[position + 1] if position + 1 < len(tokens) else None
+    if after is None or not _ends_a_value(tokens, position - 1) or _at(tokens, position - 1) == "AS":
+        return None
+    value = after.kinds[0] in ("NUMBER", "NAME") or (after.kinds[0] == "WORD" and after.word not in reserved)
+    return ("DIV", "NAME") if value or after.word == "(" else None
+
+
+_WORDS: dict[str, Callable[[Sequence[Word], int], tuple[str, ...] | None]] = {
+    "GRACE": _grace,
+    "LATERAL": _lateral,
+    "OUTER": _outer,
+    "SEPARATOR": _separator,
+    "TIMESTAMP": _timestamp,
+    "TO": _to,
+    "TOP": _top,
+    "WINDOW": _window,
+    "WITH": _with,
+    "WITHIN": _within,
+}

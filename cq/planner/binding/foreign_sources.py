@@ -1,0 +1,69 @@
+"""Streams as other systems declare them: where their rows are there means nothing here, and the rows are given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from cq.connectors.options import SINK_OPTIONS, SOURCE_OPTIONS
+from cq.errors import did_you_mean
+from cq.grammar import ast
+from cq.records import replace
+
+TOPIC = "kafka_topic"
+GIVEN_WAY = "give the rows to the run: cq run q.cq NAME=rows.jsonl, in Python cq.sql(text, NAME=table)"
+_SINKS = {"print": "stdout", "blackhole": "discard"}
+GRACE_HOURS = "24"  # how late rows may be in ksqlDB unless it is said
+
+
+def is_elsewhere(connector: str) -> bool:
+    """Whether a connector is one of another system."""
+    return connector not in SOURCE_OPTIONS and connector not in SINK_OPTIONS
+
+
+def told_by_topic(options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a stream of ksqlDB, which names no connector, with the one that it has."""
+    named = TOPIC in options and "connector" not in options
+    return {"connector": "kafka", **options} if named else dict(options)
+
+
+def as_sink(node: ast.CreateRelation) -> ast.CreateSink | None:
+    """The sink that `CREATE TABLE o (…) WITH ('connector' = 'print')` declares in Flink; None for what has rows."""
+    for o in node.options:
+        here = _SINKS.get(o.value.value) if o.key == "connector" and isinstance(o.value, ast.StringLiteral) else None
+        if here is not None and node.kind != "STREAM":
+            named = replace(o, value=ast.StringLiteral(here, span=o.value.span))
+            columns = tuple(c for c in node.elements if isinstance(c, ast.ColumnDef))
+            return ast.CreateSink(
+                node.name, columns, (named,), node.if_not_exists, span=node.span, name_span=node.name_span
+            )
+    return None
+
+
+def topic_watermarks(node: ast.CreateRelation) -> tuple[ast.Watermark, ...]:
+    """The event time of a stream of ksqlDB: `TIMESTAMP = 'ts'`. Rows may be a day late there."""
+    if not any(o.key == TOPIC for o in node.options):
+        return ()
+    for o in node.options:
+        if o.key == "timestamp" and isinstance(o.value, ast.StringLiteral):
+            column, place = o.value.value.lower(), o.value.span
+            ref = ast.ColumnRef(column, span=place, name_span=place)
+            day = ast.IntervalLiteral((ast.IntervalPart(GRACE_HOURS, "HOUR", span=place),), span=place)
+            bound = ast.Binary("-", ref, day, span=place, op_span=place)
+            return (ast.Watermark(column, bound, None, span=place, column_span=place),)
+    return ()
+
+
+def nearest_connector(name: str, known: Collection[str]) -> str:
+    """What does here what a connector of another system does."""
+    here = {
+        "filesystem": "file",
+        "datagen": "generator",
+        "rate": "generator",
+        "print": "stdout",
+        "blackhole": "discard",
+    }
+    if here.get(name) in known:
+        return f"write '{here[name]}';"
+    if "kafka" in name and "stdin" in known:
+        return "or pipe the console consumer of Kafka to connector 'stdin';"
+    return did_you_mean(name, known)
