@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet
 
-from benchmarks.cases import BID_INTERVAL_US, LEAST_PRICE
+from benchmarks.case import BID_INTERVAL_US
+from benchmarks.cases import LEAST_PRICE
 from benchmarks.measure import Contender, Race, run_race
 from benchmarks.peers import ROW_GROUP, THREADS
 from benchmarks.processes import RUN_AND_TELL, TELL_PEAK, Ended, run_process

@@ -42,7 +42,8 @@ class Measured:
         self.case = case
         self.wholes = case.inputs(rows)
         self.tables = {name: _sliced(batch) for name, batch in self.wholes.items()}
-        self.compiled: Compiled = compile(case.query, case.name)
+        given = Inputs(Access(Path.cwd()), dict(self.tables))
+        self.compiled: Compiled = compile(case.query, case.name, inputs=given)
         self.schemas = [arrow_schema(output) for output in self.compiled.outputs]
 
     @property

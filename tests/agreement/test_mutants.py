@@ -31,6 +31,7 @@ SKETCHES = "runtime.containers.sketches"
 PARTS = "codegen.state.aggregate_parts"
 SESSION, INTERVALS = "codegen.sessions", "runtime.containers.intervals"
 KEPT = "runtime.containers.interval_rows"
+SLIDING = "runtime.containers.sliding"
 SORT, TRIGGER = "codegen.operators.sort", "codegen.operators.trigger"
 
 
@@ -47,6 +48,11 @@ def in_order(old: str, new: str) -> Mutant:
 def in_ranks(old: str, new: str, file: str = "ranks") -> Mutant:
     """A mutant of the container of sorted rows that its comparison with sorted lists should see."""
     return Mutant(f"cq.runtime.containers.{file}", old, new, ("test_ranks.py",), "sorting or saved")
+
+
+def in_sliding(old: str, new: str) -> Mutant:
+    """A mutant of the sums of panes that long windows should see."""
+    return Mutant(f"cq.{SLIDING}", old, new, ("test_sliding.py",), "grid or delay")
 
 
 def in_lists(old: str, new: str) -> Mutant:
@@ -69,8 +75,16 @@ MUTANTS = {
         "    st_i64(panes, PANES_NEXT_END, end)\n    return record",
     ),
     "a window's pane at its end counts": seen_by(
-        "windows", WINDOW, '"F >= B and F < instant"', '"F >= B and F <= instant"'
+        "windows", SLIDING, "_first(panes, place) < instant:", "_first(panes, place) <= instant:"
     ),
+    "the front of a long window is left out": in_sliding("            if front != 0:", "            if front == 1:"),
+    "the sum of a stretch is that from the one behind it": in_sliding(
+        "        return _add(slides, made, ld_i64(slides, SLIDES_NEXT))", "        return _add(slides, made, made)"
+    ),
+    "a chunk does not go on behind its panes": in_sliding(
+        "    return _add(slides, made, behind) if behind != 0 else READY", "    return READY"
+    ),
+    "the back is not begun anew": in_sliding("        table_clear(ld_i64(slides, SLIDES_BACK))\n", ""),
     "the first arrival is that of the last pane": seen_by(
         "windows", "codegen.state.groups", '"F < ld_i64(E, W)", F=first', '"F > ld_i64(E, W)", F=first'
     ),
@@ -434,8 +448,15 @@ MUTANTS = {
         "joins", BY_KEY, '"st_i64(R, W, 0)", R=record', '"st_i64(R, W, 1)", R=record'
     ),
     "a row that may match later is not kept": seen_by(
-        "joins", BY_KEY, "writer.set(kept, 1)", "writer.set(reference, 0)"
+        "joins",
+        BY_KEY,
+        'writer.set(kept, 1 if ended is None else expr("1 - E", E=ended))',
+        "writer.set(reference, 0)",
     ),
+    "a side has ended when another one has": seen_by(
+        "joins", "codegen.ended", '"pick(ld_i64(batch, W) & MASK == MASK, 1, 0)"', '"pick(ld_i64(batch, W) != 0, 1, 0)"'
+    ),
+    "rows without a match are not kept for the end": seen_by("joins", BY_KEY, '"E == 0 or M == 0"', '"E == 0"'),
     "rows of the two sides that wait for the end are numbered apart": seen_by(
         "joins", BY_KEY, '"log_number_after(L, M)"', '"log_number_after(L, L)"'
     ),
@@ -472,10 +493,15 @@ MUTANTS = {
         "interval_join",
         LOG,
         "log_record(log_chunk(log, last), last, size), RECORD_NEXT, reference)\n"
+        "        if latest > expiry:\n"
+        "            st_i64(log, LOG_LEAD, max_i64(ld_i64(log, LOG_LEAD), latest - expiry))\n"
         "    st_i64(record, RECORD_BEFORE, last)\n",
         "log_record(log_chunk(log, first), first, size), RECORD_BEFORE, reference)\n"
         "        st_i64(record, RECORD_NEXT, first)\n        first = reference\n    st_i64(record, RECORD_BEFORE, 0)\n",
         ("shl(reference, 32) | first)", "shl(reference if last == 0 else last, 32) | first)"),
+    ),
+    "a search ends at the first row that is too late": seen_by(
+        "interval_join", JOIN, '"X - LEAD > T + UPPER"', '"X > T + UPPER"'
     ),
     "a row that expires takes those behind it along": seen_in_log(
         "size), RECORD_NEXT, following)", "size), RECORD_NEXT, 0)"
