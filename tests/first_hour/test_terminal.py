@@ -86,6 +86,20 @@ def test_shell_pages_a_long_result(place: Path) -> None:
         assert shell.end() == 0
 
 
+def test_shell_goes_on_after_its_pager_was_left_early(place: Path) -> None:
+    rows = "CREATE STREAM r WITH (connector = 'generator', workload = 'bids', rows = 30000); SELECT * FROM r;\n"
+    with typed("", columns=80, HOME=str(place), PAGER="true") as shell:
+        shell.until("cq> ")
+        shell.type(".engine reference\n" + rows)
+        shell.until(".all shows them")
+        shell.type(".all\n.timer\n")
+        shell.until("timer on")
+        shell.type("SELECT 41 + 1 AS answer;\n")
+        shell.until("42\n")
+        shell.type(".quit\n")
+        assert shell.end() == 0 and "CQ0999" not in shell.seen
+
+
 # -------------------------------------------------------------------------------- 10: output
 
 

@@ -24,7 +24,15 @@ from cq.planner.binding.catalog import Environment
 from cq.planner.binding.parameters import Untyped
 
 GOLDEN = GOLDENS / "errors"
-KNOWN = {"ts": "TIMESTAMP", "condition": "BOOLEAN", "start": "BIGINT", "length": "BIGINT", "n": "BIGINT"}
+KNOWN = {
+    "ts": "TIMESTAMP",
+    "first": "BIGINT",
+    "last": "BIGINT",
+    "condition": "BOOLEAN",
+    "start": "BIGINT",
+    "length": "BIGINT",
+    "n": "BIGINT",
+}
 TYPES = ("VARCHAR", "DOUBLE", "BIGINT", "TIMESTAMP", "DATE", "BIGINT ARRAY")
 WRITES = {name: way for name, way in ELSEWHERE.items() if way.startswith("write ")}
 MEANT = re.compile(r'did you mean "(\w+)"\?')

@@ -484,7 +484,6 @@ OFTEN_MADE = {
     "interval_by_interval": BID + SALE + "SELECT (bid.ts - sale.paid) / INTERVAL '1' MINUTE AS late\n"
     "FROM bid JOIN sale USING (auction);",
     "number_from_time": BID + "SELECT ts - 5 AS before FROM bid;",
-    "count_of_different_pairs": BID + "SELECT COUNT(DISTINCT auction, item) AS n FROM bid;",
     "limit_by_a_column": BID + "SELECT auction FROM bid LIMIT price;",
     "negative_limit": BID + "SELECT auction FROM bid LIMIT -1;",
     "lag_ahead": BID + "SELECT LAG(price, -1) OVER (ORDER BY ts) AS next FROM bid;",

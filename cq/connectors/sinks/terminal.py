@@ -59,7 +59,8 @@ class Screen:
             self.stream.write(text)
             self.stream.flush()
         except BrokenPipeError:
-            silence_stdout()
+            if self.stream is sys.stdout:  # not a pager, which somebody has left
+                silence_stdout()
             raise OutputClosed from None
 
     def styled(self, text: str, style: str) -> str:
