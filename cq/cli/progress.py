@@ -154,7 +154,9 @@ def _duration(seconds: float) -> str:
 
 
 def summary_text(summary: RunSummary, hashes: bool = False) -> str:
-    """The closing line: rows read and written, those that were not, where there are any, and the time and the rate.
+    """The closing line: rows read and written, those that were not, where there are any, the time, and the rate.
+
+    A run too short for a rate that means anything has none.
 
     Until it is ready it compiles and opens; the time it ran, and the rate, do not count that. hashes: of every output.
     """
@@ -172,7 +174,8 @@ def summary_text(summary: RunSummary, hashes: bool = False) -> str:
             for name, count in summary.silent.items()
         ),
         *([f"ready after {summary.start_seconds:.2f} s"] if summary.start_seconds >= 0.01 else []),
-        f"ran {summary.seconds:.2f} s, {_rate(rows / max(summary.seconds, 1e-9))} rows/s",
+        f"ran {summary.seconds:.2f} s"
+        + (f", {_rate(rows / summary.seconds)} rows/s" if summary.seconds >= 0.1 else ""),
         *(["hash " + " ".join(_hashes(summary.hashes))] if hashes else []),
     ]
     if summary.limited:

@@ -173,7 +173,8 @@ def open_sinks(
             path = paths.get(output.name, STDIN)
             if path == STDIN and tabular:
                 room = shown if output.node.bounded else None
-                sinks[output.name] = Table(output.name, [f.name for f in fields], screen, room, way)
+                names = [f.name for f in fields]
+                sinks[output.name] = Table(output.name, names, screen, room, way, output.node.bounded)
                 continue
             if format_ == "table":
                 raise UsageError(

@@ -13,7 +13,7 @@ from terminal import on_terminal
 from cq.cli import execute
 from cq.cli.running import open_sinks
 from cq.compiler.passes import compile
-from cq.connectors.sinks.terminal import Screen
+from cq.connectors.sinks.terminal import HELD_ROWS, Screen, Table
 
 QUERY = ("-c", "CREATE STREAM b (id BIGINT); SELECT id FROM b", "b=many.csv")
 
@@ -61,3 +61,26 @@ def test_a_result_that_does_not_end_is_shown_whole(options: str, shown: int) -> 
 def test_table_in_a_pipe_is_whole(capfd: pytest.CaptureFixture[str]) -> None:
     assert execute(["run", "--engine", "reference", "-f", "table", *QUERY]) == 0
     assert len(capfd.readouterr().out.splitlines()) == 102
+
+
+def test_results_that_end_are_one_table_each() -> None:
+    text = io.StringIO()
+    screen = Screen(text, colour=False, titles=True)
+    first, second = (Table(name, ["n"], screen) for name in ("a", "b"))
+    for table in (first, second, first):
+        table.write(pa.record_batch({"n": [1]}))
+    first.close()
+    second.close()
+    assert text.getvalue() == "a\nn\n─\n1\n1\n\nb\nn\n─\n1\n"
+
+
+def test_a_long_result_and_one_that_does_not_end_are_shown_as_they_come() -> None:
+    text = io.StringIO()
+    screen = Screen(text, colour=False, titles=True)
+    long, endless = Table("a", ["n"], screen), Table("b", ["n"], screen, ends=False)
+    endless.write(pa.record_batch({"n": [7]}))
+    assert text.getvalue() == "b\nn\n─\n7\n"
+    long.write(pa.record_batch({"n": [1] * HELD_ROWS}))
+    assert "a" not in text.getvalue()
+    long.write(pa.record_batch({"n": [2]}))
+    assert text.getvalue().endswith("\na\nn\n─\n" + "1\n" * HELD_ROWS + "2\n")

@@ -59,7 +59,7 @@ SCENES = (
         "a first run",
         92,
         19,
-        (("cat per_minute.cq\n", "auction;\n$"), ("cq run per_minute.cq\n", "rows/s")),
+        (("cat per_minute.cq\n", "auction;\n$"), ("cq run per_minute.cq\n", " · ran ")),
         changing=True,
     ),
     Scene("screen_table", "a table", 58, 9, (("cq run -q \"SELECT * FROM 'trips.csv'\"\n", "--wide"),)),

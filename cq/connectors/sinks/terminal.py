@@ -24,6 +24,7 @@ from cq.records import dataclass
 SAMPLE_ROWS = 1_000  # that widths are taken from
 MAX_WIDTH = 60  # of a column; longer values end in …
 FIRST_ROWS = 40  # of a result that ends: a screenful; the rest is counted
+HELD_ROWS = 1_000  # of one of several results that end: so few are shown as one table
 LEAST_WIDTH = 12  # that texts are cut to before whole columns are left out
 HOW_TO_SEE_WIDE = "--wide shows them"
 HOW_TO_SEE_ALL = "--all shows them, -o FILE and -f csv write them"
@@ -68,13 +69,23 @@ class Screen:
 
 
 class Table:
-    """A sink that draws rows as they come: the first `rows` of them, or all; the others are counted."""
+    """A sink that draws rows as they come: the first `rows` of them, or all; the others are counted.
+
+    One of several results that end is drawn when it has ended, or has HELD_ROWS rows, so that its rows are one table.
+    """
 
     def __init__(
-        self, name: str, names: list[str], screen: Screen, rows: int | None = None, way: str = f"; {HOW_TO_SEE_ALL}"
+        self,
+        name: str,
+        names: list[str],
+        screen: Screen,
+        rows: int | None = None,
+        way: str = f"; {HOW_TO_SEE_ALL}",
+        ends: bool = True,
     ) -> None:
-        """way: how to see the rows behind the first `rows`."""
+        """way: how to see the rows behind the first `rows`.  ends: whether the result does."""
         self._way = way
+        self._held: list[pa.RecordBatch] | None = [] if ends and screen.titles else None
         self._name, self._screen, self._room = printable(name), screen, rows
         self._hidden = 0
         self._names = [_clip(printable(n)) for n in names]
@@ -89,6 +100,20 @@ class Table:
             self._hidden += max(0, batch.num_rows - self._room)
             batch = batch.slice(0, self._room)
             self._room -= batch.num_rows
+        if self._held is None:
+            self._draw(batch)
+            return
+        self._held.append(batch)
+        if sum(b.num_rows for b in self._held) > HELD_ROWS:
+            self._release()
+
+    def _release(self) -> None:
+        """What was held is drawn, and what comes is from here on."""
+        held, self._held = self._held or (), None
+        for batch in held:
+            self._draw(batch)
+
+    def _draw(self, batch: pa.RecordBatch) -> None:
         if batch.num_rows == 0:
             return
         if self._screen.expanded:
@@ -167,6 +192,7 @@ class Table:
 
     def close(self) -> None:
         """An output without rows still shows its columns."""
+        self._release()
         if not self._widths and not self._drawn:
             self._widths = [cell_len(n) for n in self._names]
             self._right = [False] * len(self._names)
@@ -175,7 +201,8 @@ class Table:
         self._say_hidden()
 
     def abort(self) -> None:
-        """What is on the screen stays."""
+        """What has come is on the screen, and stays."""
+        self._release()
         self._say_hidden()
 
     def _say_hidden(self) -> None:
