@@ -308,6 +308,8 @@ class QueryBuilder(ExpressionBuilder):
         return ast.Descriptor(names, span=at)
 
     def row_count(self, at: Span, count: Any) -> ast.RowCount:
+        if not isinstance(count, ast.NumberLiteral | ast.Parameter):
+            raise compile_error("CQ0403", "a window of rows takes a number of rows", count.span, help="write ROWS 100")
         return ast.RowCount(count, span=at)
 
     # ---------------------------------------------------------------------------- arguments of window functions

@@ -134,6 +134,8 @@ def _width(type_: pa.DataType) -> int:
 def _words(elements: pa.Array) -> list[Words]:
     """The words of the elements, each of them for all; those of NULLs are 0."""
     kind = elements.type
+    if t.is_null(kind):
+        return [np.zeros(len(elements), np.int64)]
     if t.is_decimal(kind):
         if len(elements) == 0:
             return [np.zeros(0, np.int64)] * _width(kind)
