@@ -228,7 +228,7 @@ EXPECTED: dict[str, Callable[[], list[Row]]] = {
 def compiled(name: str) -> Compiled:
     """The query; its streams are in memory."""
     text = (FOLDER / f"{name}.cq").read_text(encoding="utf-8")
-    given = {source: table(source) for source in re.findall(r"^CREATE \w+ (\w+) \($", text, re.MULTILINE)}
+    given = {source: table(source) for source in re.findall(r"^CREATE (?:STREAM|TABLE) (\w+)", text, re.MULTILINE)}
     return compile(text, f"{name}.cq", inputs=Inputs(Access(FOLDER), given))
 
 

@@ -162,11 +162,6 @@ def test_a_fault_has_its_place(values: list[int], code: str, message: str) -> No
     [
         ("ema(DISTINCT x, n) FROM s", "does not take DISTINCT"),
         ("ema(x) FROM s", r"EMA does not take \(DOUBLE\)"),
-        (
-            "ema(x, n) FROM SESSION(TABLE s PARTITION BY k, DESCRIPTOR(ts), INTERVAL '5' SECOND)"
-            " GROUP BY window_start, window_end, k",
-            r"EMA\(…\) in SESSION is not supported yet|session",
-        ),
     ],
 )
 def test_what_cannot_be_computed_is_refused(select: str, why: str) -> None:

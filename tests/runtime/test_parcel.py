@@ -68,7 +68,7 @@ def _copy_column(number, column):
 def _module(lanes):
     row = "ld_i32(ld_i64(batch, 4), place)" if lanes else "place"
     return f"""
-def copy_row(out, source, i, serial):
+def hand_on_row(out, source, i, serial):
     r = ld_i64(out, 0)
     if r >= ld_i64(out, 2):
         port_grow(out, 0)
@@ -102,7 +102,7 @@ def kernel(state, batch, out, constants):
                 i = {row}
                 source = ld_i64(ld_i64(batch, 3), 0)
                 if ld_i64(ld_i64(source, 0), i) >= 0:
-                    copy_row(out, source, i, ld_i64(segment, 4) + i - first)
+                    hand_on_row(out, source, i, ld_i64(segment, 4) + i - first)
                 place += 1
             st_i64(state, 1, 0)
         at += 1
@@ -122,7 +122,7 @@ def copying(runs=Way.LOOP, limit=None):
     """A job whose rows with c0 >= 0 come out as they are."""
     lanes = runs is Way.LANES
     four = "i64(i64, i64, i64, i64)"
-    functions = (("copy_row", four), ("kernel", four), ("lanes", "i64(i64, i64, i64, i64, i64, i64)"))
+    functions = (("hand_on_row", four), ("kernel", four), ("lanes", "i64(i64, i64, i64, i64, i64, i64)"))
     stage = Stage(
         name="copy",
         way=runs,
