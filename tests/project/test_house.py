@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from docs_pages import PAGES, ROOT
@@ -21,6 +22,12 @@ def test_no_function_is_longer_than_a_screen() -> None:
         if isinstance(node, ast.FunctionDef) and node.end_lineno and node.end_lineno - node.lineno >= MOST_LINES
     ]
     assert not long
+
+
+def test_no_two_files_of_tests_have_one_name() -> None:
+    """pytest imports them by their names alone, and stops where it meets one again."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert not [name for name, count in names.items() if count > 1]
 
 
 def test_files_and_tests_that_code_and_pages_name_exist() -> None:
