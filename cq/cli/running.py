@@ -172,9 +172,8 @@ def open_sinks(
                 continue
             path = paths.get(output.name, STDIN)
             if path == STDIN and tabular:
-                room = shown if output.node.bounded else None
-                names = [f.name for f in fields]
-                sinks[output.name] = Table(output.name, names, screen, room, way, output.node.bounded)
+                room = shown if (ends := output.node.bounded) else None
+                sinks[output.name] = Table(output.name, [f.name for f in fields], screen, room, way, ends)
                 continue
             if format_ == "table":
                 raise UsageError(
