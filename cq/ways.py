@@ -35,7 +35,7 @@ HEURISTICS = ("ct", "lp", "et", "qst")
 is said in `cq.runtime.engine.schedule`."""
 
 SCHEMES = ("auto", "serial", "chains", "lock", "lock_a", "mvlk", "pat", "nolock")
-"""How transactions are run: one after the other, by all workers in one of the ways below, or as costs say."""
+"""How transactions are run: one after the other, by all workers in one of the ways below, or by estimated cost."""
 
 WAY_OF_SCHEME = {
     "chains": Way.CHAINS,

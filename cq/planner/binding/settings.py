@@ -13,9 +13,10 @@ SETTINGS: dict[str, str] = {
     "Default: 80 % of the memory that the process may use",
     "heuristic": "which stage a worker serves next: 'ct' the slowest, 'lp' the last, 'et' that with most work waiting, "
     "'qst' the first whose output queue is short; the rows are the same. Default: 'ct'",
-    "transactions": "how events of triggers are run: 'serial' one after the other, 'chains' by all workers where no "
-    "other event before one names its rows, 'auto' as costs say; the rows are the same. Default: 'auto'. To compare "
-    "with: 'lock', 'lock_a', 'mvlk' and 'pat' lock rows or partitions, 'nolock' does not and gives wrong rows",
+    "transactions": "how events of triggers are run: 'serial' one after the other, 'chains' by all workers, where an "
+    "event waits only for earlier events that name the same rows, 'auto' the faster of the two by estimated cost; the "
+    "rows are the same. Default: 'auto'. To compare with: 'lock', 'lock_a', 'mvlk' and 'pat' lock rows or partitions, "
+    "'nolock' does not and gives wrong rows",
     "punctuation_interval": "most events whose transactions are run together by all workers. Default: 500",
 }
 SETTING_ALIASES = {"threads": "parallelism", "workers": "parallelism"}
