@@ -128,6 +128,18 @@ MUTANTS = {
         '"E - PANE - floormod(E - PANE - AT, SIZE)"',
         '"E - PANE - floormod(E - PANE, SIZE)"',
     ),
+    "the last of many constants is in no list": seen_by(
+        "rows",
+        "runtime.values.arrays",
+        "    if low < count and element_order(",
+        "    if low < count - 1 and element_order(",
+    ),
+    "many constants are searched as they are written": seen_by(
+        "rows",
+        "codegen.expressions.arrays",
+        "sorted((e for e in elements if e is not None), key=cmp_to_key(order))",
+        "e for e in elements if e is not None",
+    ),
     "a zone changes a microsecond late": seen_by(
         "time_zones", "runtime.values.zones", "ZONE_TIMES + middle) <= time_us:", "ZONE_TIMES + middle) < time_us:"
     ),

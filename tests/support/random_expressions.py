@@ -32,6 +32,7 @@ from cq.lang.types import (
     Kind,
     decimal,
 )
+from cq.planner.binding.in_lists import FEW
 from cq.records import dataclass
 
 DECIMALS = (decimal(9, 2), decimal(4, 0), decimal(12, 4))
@@ -236,7 +237,8 @@ class Expressions:
                 return f"({self.of(kind, depth - 1)} IS {rng.choice(['', 'NOT '])}NULL)"
             case 4:
                 kind = self.vocabulary.kind(rng)
-                values = ", ".join(self.literal(kind) for _ in range(rng.randint(1, 4)))
+                items = rng.choice([1, 1, 2, 2, 3, 3, 4, FEW + 2])  # more than FEW are searched
+                values = ", ".join(self.literal(kind) for _ in range(items))
                 return f"({self.of(kind, depth - 1)} {rng.choice(['', 'NOT '])}IN ({values}))"
             case 5:
                 kind = self.vocabulary.kind(rng)

@@ -8,13 +8,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cmp_to_key
 
 from cq.codegen.expressions.casts import cast_form
+from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.forms import FORMS, PURE, Strict, form, give_text, no_memory, result_of, stored_parts
 from cq.codegen.values import Scope, Val, value_words
 from cq.codegen.writer import expr
 from cq.errors import Span
-from cq.lang.expressions import Cast, Column
+from cq.lang.expressions import Cast, Column, Literal, Value
+from cq.lang.functions.comparison import precedes
 from cq.lang.types import DataType, Kind, Physical
 from cq.records import dataclass, replace
 from cq.runtime.layout import abi
@@ -219,7 +222,24 @@ def _find(scope: Scope, call: Strict) -> ast.expr:
 
 @form("array_contains")
 def _contains(scope: Scope, call: Strict) -> None:
-    call.give(scope, scope.let(expr("N > 0", N=_find(scope, call)), "there"))
+    given = call.node.children[0]
+    if not isinstance(given, Literal) or given.value is None:
+        call.give(scope, scope.let(expr("N > 0", N=_find(scope, call)), "there"))
+        return
+    wanted = call.args[1]
+    array = literal(scope, replace(given, value=_ascending(given.value)))
+    other, _ = array_of_values(scope, call, wanted.type, (wanted,))
+    has = expr("sorted_array_has(A, O, HOW)", A=array.parts[0], O=other, HOW=order_of(array.type))
+    call.give(scope, scope.let(expr("H != 0", H=scope.let(has, "has")), "there"))
+
+
+def _ascending(elements: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The elements of a constant in the order of kernels, which search it by halves; without NULLs."""
+
+    def order(a: Value, b: Value) -> int:
+        return int(precedes(b, a)) - int(precedes(a, b))
+
+    return tuple(sorted((e for e in elements if e is not None), key=cmp_to_key(order)))
 
 
 @form("array_position")

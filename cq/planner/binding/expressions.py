@@ -22,6 +22,7 @@ from cq.lang.functions import Refusal, Scalar, Signature, all_names, extract_par
 from cq.lang.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind, Physical
 from cq.planner.binding.conversion import common, convert, instead, settled, time_text
 from cq.planner.binding.foreign_functions import part_of_length
+from cq.planner.binding.in_lists import gathered
 from cq.planner.binding.json_steps import ARROWS, bind_steps
 from cq.planner.binding.literals import (
     bind_interval,
@@ -338,6 +339,7 @@ class ExprBinder:
     def in_list(self, node: ast.InList) -> Expr:
         operand = self.bind(node.operand)
         tests = tuple(self.compare("=", operand, self.beside(i, operand.type), i.span) for i in node.items)
+        tests = gathered(tests, self.call, node.span)
         if len(tests) == 1:
             return self.maybe_negated(tests[0], node)
         either = Or(BOOLEAN, any(t.nullable for t in tests), tests, span=node.span)

@@ -172,6 +172,23 @@ def array_find(array: int, other: int, how: int) -> int:
     return 0
 
 
+@native("i64(i64, i64, i64)", export=True)
+def sorted_array_has(array: int, other: int, how: int) -> int:
+    """1 where an element equals the only one of another array, else 0, in an array that ascends and has no NULL."""
+    low = 0  # elements below it are less than the one that is looked for, those from `high` on are not
+    high = ld_i64(array, 0)
+    count = high
+    while low < high:
+        middle = (low + high) >> 1
+        if element_order(array, middle, other, 0, how) < 0:
+            low = middle + 1
+        else:
+            high = middle
+    if low < count and element_order(array, low, other, 0, how) == 0:
+        return 1
+    return 0
+
+
 @native("i64(i64, i64, i64, i64, i64)", export=True)
 def split_array(state: int, text: int, length: int, separator: int, separator_length: int) -> int:
     """The array of the pieces between separators."""

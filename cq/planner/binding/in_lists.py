@@ -1,0 +1,42 @@
+"""IN over many constants: one array that is searched, instead of a comparison for each.
+
+Comparisons of thousands of values would each be typed, rewritten, written and compiled. A constant array is one node of
+the plan and bytes beside the kernel, which searches it by halves; kernels for other values are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from cq.errors import Span
+from cq.grammar import ast
+from cq.lang.expressions import Call, Expr, Literal
+from cq.lang.types import ELEMENTS, DataType, array
+
+FEW = 32  # comparisons of so few values are no slower than a search, and rewrites see through them
+
+CallFunction = Callable[[str, Sequence[Expr], Span, Sequence[ast.Node]], Expr]
+
+
+def gathered(tests: tuple[Expr, ...], call: CallFunction, span: Span) -> tuple[Expr, ...]:
+    """The tests of `x IN (…)`, each `x = item`, with more than FEW constants of one type as one ARRAY_CONTAINS.
+
+    Unless all items are constants nothing changes: an item that fails must not be looked at more or less often.
+    """
+    constants: dict[DataType, list[tuple[Expr, Literal]]] = {}
+    others: list[Expr] = []
+    for test in tests:
+        match test:
+            case Call(args=(operand, Literal() as item)) if test.function.name == "=":
+                if item.value is None or item.type.kind not in ELEMENTS:
+                    others.append(test)
+                else:
+                    constants.setdefault(item.type, []).append((operand, item))
+            case _:
+                return tests
+    if max(map(len, constants.values()), default=0) <= FEW:
+        return tests
+    for type_, pairs in constants.items():
+        among = Literal(array(type_), False, tuple(item.value for _, item in pairs), span=span)
+        others.append(call("array_contains", [among, pairs[0][0]], span, []))
+    return tuple(others)
