@@ -74,11 +74,13 @@ TELL_PEAK = """
 with open("/proc/self/status") as status:
     print(next(line.split()[1] for line in status if line.startswith("VmHWM")))
 """
+# As `cq` itself runs: its `main` ends the process, and what it ends with tells the peak.
 RUN_AND_TELL = f"""
-import sys
-from cq.cli import execute
-assert execute(sys.argv[1:]) == 0
-{TELL_PEAK}
+import atexit, sys
+from cq.cli import main
+tell = {TELL_PEAK!r}
+atexit.register(exec, tell)
+main(sys.argv[1:])
 """
 
 

@@ -118,6 +118,8 @@ def main(arguments: list[str] | None = None) -> None:
     """The `cq` command: run it and leave the process with its exit code."""
     # what starting makes lives to the end: looking through it 150 times for cycles took 41 ms of a run of 400
     gc.set_threshold(200_000, 50, 50)
+    # nothing here multiplies matrices: the threads that numpy's BLAS starts while it loads only spin for a while
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _replace_closed_streams()
     _heed_signals()
     _leave(execute(sys.argv[1:] if arguments is None else arguments))

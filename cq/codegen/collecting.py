@@ -15,6 +15,7 @@ from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StagePlan
 from cq.codegen.ports import Position
 from cq.codegen.scan import needs_no_state, source_row
+from cq.codegen.state.hash_tables import string_words
 from cq.codegen.state.keyed_rows import Layout
 from cq.codegen.values import Row, Scope, Val, any_null, is_true, null_of, value_words
 from cq.codegen.writer import expr
@@ -105,7 +106,7 @@ def collected(stage: StagePlan) -> Collected:
         end = _place(found, node, len(shapes), end)
         shapes += map(Layout.of, node.tables)
     assert len(shapes) <= c.MOST_TABLES, "more tables than a place can tell"
-    largest = max((s.shape.entry_words for s in shapes), default=0)
+    largest = max((s.shape.entry_words + (1 if string_words(s.keys.fields) else 0) for s in shapes), default=0)
     asked = REQUEST_BYTES if stage.asks else 0
     return Collected(tuple(found), _whole_lines(end), asked + 8 * (c.ACCESS_IMAGE + largest), tuple(shapes))
 
@@ -363,7 +364,13 @@ class _Collecting:
                 number << c.PLACE_TABLE_SHIFT
                 | shape.key_words << c.PLACE_KEY_SHIFT
                 | shape.entry_words << c.PLACE_WORDS_SHIFT
+                | (c.PLACE_ROW_TEXTS if layout.has_texts else 0)
             )
+            texts = string_words(layout.keys.fields)
+            if texts:
+                kind |= c.PLACE_KEY_TEXTS
+                bits = sum(1 << word for word in texts)
+                writer.code("st_i64(A, W, BITS)", A=self.at, W=image(shape.entry_words), BITS=bits)
             hash32 = layout.keys.hash(scope, known)
             writer.code("st_i64(A, W, KIND | H)", A=self.at, W=c.ACCESS_PLACE, KIND=kind, H=hash32)
         if null is not None:

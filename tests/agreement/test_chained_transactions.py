@@ -11,6 +11,17 @@ from cases import Prepared, Way
 from random_chains import random_chains
 from test_transactions import STREAMS, Application
 
+from cq.runtime.base.ops import st_i64, st_u8, zalloc
+from cq.runtime.base.simulation import Memory
+from cq.runtime.containers.table_words import ENTRY_FIRST
+from cq.runtime.flow.chained import same_row
+from cq.runtime.layout.chains import (
+    ACCESS_IMAGE,
+    ACCESS_PLACE,
+    PLACE_KEY_SHIFT,
+    PLACE_KEY_TEXTS,
+    PLACE_WORDS_SHIFT,
+)
 from cq.ways import SCHEMES
 from cq.ways import Way as Runs
 
@@ -33,9 +44,16 @@ def test_transactions_in_chains_give_the_rows_of_one_loop(seed: int) -> None:
     assert made.native(Way(2, interpreted=True, batch_rows=9)) == made.reference(), f"seed {seed}"
 
 
+@pytest.mark.parametrize("seed", [*INTERPRETED, *(pytest.param(n, marks=pytest.mark.long) for n in ALL)])
+def test_tables_with_texts_and_keys_of_texts_are_those_of_one_loop(seed: int) -> None:
+    made = random_chains(seed, 40, texts=True)
+    assert made.native(Way(2, interpreted=True, batch_rows=9)) == made.reference(), f"seed {seed}"
+
+
+@pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("seed", COMPILED)
-def test_compiled_they_give_them_too(seed: int) -> None:
-    made = random_chains(seed, 2_000)
+def test_compiled_they_give_them_too(seed: int, texts: bool) -> None:
+    made = random_chains(seed, 2_000, texts=texts)
     expected = made.reference()
     for workers in WORKERS:
         assert made.native(Way(workers)) == expected, (seed, workers)
@@ -71,6 +89,57 @@ def test_applications_in_chains_give_what_the_oracle_gives(name: str) -> None:
     application = Application(name, FEW, 200)
     in_chains(application.prepared, 7)
     application.agrees(Way(2, interpreted=True))
+
+
+ACCOUNTS = """CREATE STREAM s (a VARCHAR, b VARCHAR, x BIGINT, ts TIMESTAMP, WATERMARK FOR ts)
+WITH (connector = 'memory');
+CREATE TABLE t (k VARCHAR PRIMARY KEY, n BIGINT NOT NULL CHECK (n >= 0), seen VARCHAR);
+INSERT INTO t VALUES ('the account of ada', 10, NULL), ('the account of bob', 10, NULL), ('cid', 10, NULL);
+CREATE TRIGGER moved AFTER INSERT ON s BEGIN ATOMIC
+  UPDATE t SET n = n - new.x, seen = new.b WHERE k = new.a;
+  UPDATE t SET n = n + new.x, seen = COALESCE(seen, 'nobody') || '+' WHERE k = new.b;
+  SELECT new.x, n, seen FROM t WHERE k = new.a;
+END;
+SELECT * FROM moved; SELECT a, b, x FROM moved_rejected; SELECT * FROM t;"""
+
+
+def test_keys_that_begin_alike_are_different_rows_and_equal_ones_are_one() -> None:
+    made = Prepared(ACCOUNTS)
+    ada, bob = "the account of ada", "the account of bob"
+    #         to itself; all of it; too much; to a row that is not there; a short key
+    rows = [(ada, ada, 4), (ada, bob, 10), (ada, bob, 1), (bob, "the account of eve", 5), (bob, "cid", 15)]
+    rows.append(("cid", ada, 1))
+    made.give({"s": [(*row, at) for at, row in enumerate(rows)]})
+    expected = made.reference()
+    assert [r[2] for r in list(expected.rows.values())[1]] == [1]
+    in_chains(made)
+    for workers, batch in itertools.product((0, 2), (1, 100)):
+        assert made.native(Way(workers, batch, interpreted=True)) == expected
+
+
+def test_texts_of_keys_that_have_one_hash_are_compared() -> None:
+    """Two keys of a number and a text, whose hashes are made to meet."""
+    place = PLACE_KEY_TEXTS | 3 << PLACE_KEY_SHIFT | (ENTRY_FIRST + 3) << PLACE_WORDS_SHIFT | 7
+
+    def naming(number: int, text: bytes) -> int:
+        at = zalloc(len(text))
+        for n, byte in enumerate(text):
+            st_u8(at, n, byte)
+        access = zalloc(8 * (ACCESS_IMAGE + ENTRY_FIRST + 4))
+        for word, value in enumerate((number, at, len(text), 1 << (ENTRY_FIRST + 1)), ACCESS_IMAGE + ENTRY_FIRST):
+            st_i64(access, word, value)
+        st_i64(access, ACCESS_PLACE, place)
+        return access
+
+    with Memory():
+        one, equal = naming(1, b"a long account of ada"), naming(1, b"a long account of ada")
+        others = [
+            naming(1, b"a long account of bob"),
+            naming(1, b"a long account"),
+            naming(2, b"a long account of ada"),
+        ]
+        assert same_row(one, equal, place) == 1
+        assert [same_row(one, other, place) for other in others] == [0, 0, 0]
 
 
 SELF = """CREATE STREAM s (a BIGINT, b BIGINT, x BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (connector = 'memory');

@@ -42,8 +42,16 @@ def test_random_triggers_give_the_rows_of_one_loop(scheme: str, seed: int) -> No
 
 
 @pytest.mark.parametrize("scheme", COMPARED)
-def test_compiled_they_give_them_too(scheme: str) -> None:
-    made = by(scheme, random_chains(1000, 2_000))
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(n, marks=pytest.mark.long) for n in range(3, 200))])
+def test_so_they_do_with_texts_in_tables_and_keys(scheme: str, seed: int) -> None:
+    made = by(scheme, random_chains(seed, 40, texts=True))
+    assert made.native(Way(2, interpreted=True, batch_rows=9)) == made.reference(), f"seed {seed}"
+
+
+@pytest.mark.parametrize("texts", [False, True])
+@pytest.mark.parametrize("scheme", COMPARED)
+def test_compiled_they_give_them_too(scheme: str, texts: bool) -> None:
+    made = by(scheme, random_chains(1000, 2_000, texts=texts))
     expected = made.reference()
     for workers in WORKERS:
         assert made.native(Way(workers)) == expected, workers

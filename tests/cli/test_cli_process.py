@@ -47,6 +47,20 @@ def test_process_ends_with_its_exit_functions_though_a_thread_still_waits() -> N
     assert (done.returncode, done.stdout) == (2, b"closed\n") and b"none.cq" in done.stderr
 
 
+@pytest.mark.parametrize(("given", "used"), [(None, "1"), ("2", "2")])
+def test_numpy_starts_no_threads_for_matrices_unless_the_user_says_so(given: str | None, used: str) -> None:
+    program = (
+        "import atexit, os; from cq.cli import main\n"
+        "atexit.register(lambda: print(os.environ['OPENBLAS_NUM_THREADS']))\n"
+        "main(['check', 'none.cq'])"
+    )
+    surroundings = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    if given is not None:
+        surroundings["OPENBLAS_NUM_THREADS"] = given
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=surroundings, check=False)
+    assert done.stdout.decode().split() == [used]
+
+
 @pytest.mark.parametrize(("closed", "out"), [("<&-", b"id\n1\n2\n3\n"), (">&-", b""), ("2>&-", b"id\n1\n2\n3\n")])
 def test_closed_standard_stream_is_as_if_it_went_nowhere(closed: str, out: bytes) -> None:
     command = f"{sys.executable} -m cq run --engine reference -c 'SELECT id FROM b' b=bids.csv {closed}"

@@ -67,6 +67,20 @@ MUTANTS = {
         MOVES,
         MOVED,
     ),
+    "texts of keys are the same if they are as long": Mutant(
+        CHAINED,
+        "or not mem_eq(ld_i64(one, at), ld_i64(other, at), length):\n",
+        "or length < 0:\n",
+        ("test_chained_transactions.py",),
+        "texts_of_keys_that_have_one_hash",
+    ),
+    "any worker writes rows with texts": Mutant(
+        CHAINED,
+        " and ld_i64(access, ACCESS_PLACE) & PLACE_ROW_TEXTS == 0\n",
+        "\n",
+        ("test_chained_transactions.py",),
+        "keys_that_begin_alike",
+    ),
     "nobody is the last to name a row": Mutant(
         CHAINED,
         "        st_i64(access, ACCESS_STATE, LATEST)\n",

@@ -35,7 +35,9 @@ MUTANTS = {
         "        st_i64(record, RECORD_TAIL, 0)\n",
         "loop and lock_a",
     ),
-    "rows are not written to their tables": mutant("requests", "write_row(access, entry)\n", "pass\n", "loop and pat"),
+    "rows are not written to their tables": mutant(
+        "requests", "write_row(access, ld_i64(access, ACCESS_ENTRY))\n", "pass\n", "loop and pat"
+    ),
     "rows that came in a ticket stay as they came": mutant(
         "requests", " | LATEST)\n", " | 0)\n", "random and lock and not lock_a", AGREEMENT
     ),

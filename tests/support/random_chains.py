@@ -14,13 +14,14 @@ COLUMNS = (
     "a BIGINT, b BIGINT, c BIGINT, f DOUBLE, w VARCHAR, d BIGINT ARRAY, e BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts"
 )
 STREAM = f"CREATE STREAM s ({COLUMNS}) WITH (connector = 'memory');"
+TEXTS = (None, "", "w", "more than twelve bytes")
 CHECKS = ("", ", CHECK (n >= 0)", ", CHECK (m IS NULL OR m < 20)", ", CHECK (n + COALESCE(m, 0) > -5)")
 
 
-def random_chains(seed: int, events: int, keys: int = 4) -> Prepared:
-    """A query of a seed with its input, whose transactions are to run in chains."""
+def random_chains(seed: int, events: int, keys: int = 4, texts: bool = False) -> Prepared:
+    """A query of a seed with its input, whose transactions are to run in chains. texts: tables have some, keys too."""
     r = random.Random(seed)
-    drawn = _Drawn(r, [f"t{n}" for n in range(r.choice((1, 1, 2)))])
+    drawn = _Drawn(r, [f"t{n}" for n in range(r.choice((1, 1, 2)))], texts)
     said = [STREAM, *map(drawn.table, drawn.tables)]
     triggers = [f"g{n}" for n in range(r.choice((1, 1, 2)))]
     for name in triggers:
@@ -39,7 +40,7 @@ def random_chains(seed: int, events: int, keys: int = 4) -> Prepared:
         return None if r.random() < 0.1 else [number() for _ in range(r.choice((0, 1, 2, 3, 3, 9)))]
 
     def text() -> str | None:
-        return r.choice((None, "", "w", "more than twelve bytes"))
+        return r.choice(TEXTS)
 
     rows = [
         (number(), number(), number(), r.choice((None, 0.5, -1.25)), text(), array(), array(), time)
@@ -50,18 +51,24 @@ def random_chains(seed: int, events: int, keys: int = 4) -> Prepared:
 
 
 class _Drawn:
-    def __init__(self, r: random.Random, tables: list[str]) -> None:
-        self.r, self.tables = r, tables
-        self.two_keys = {t: r.random() < 0.3 for t in tables}
+    def __init__(self, r: random.Random, tables: list[str], texts: bool) -> None:
+        self.r, self.tables, self.texts = r, tables, texts
+        self.two_keys = {t: r.random() < (0.7 if texts else 0.3) for t in tables}
 
     def table(self, name: str) -> str:
         columns = "k BIGINT NOT NULL, l BIGINT NOT NULL, n BIGINT NOT NULL DEFAULT 2, m BIGINT, x DOUBLE, y BOOLEAN"
+        if self.texts:
+            columns = (
+                columns.replace("l BIGINT", "l VARCHAR") + ", t VARCHAR, u VARCHAR NOT NULL DEFAULT 'u of a fresh row'"
+            )
         key = "k, l" if self.two_keys[name] else "k"
         if not self.two_keys[name]:
-            columns = columns.replace("l BIGINT NOT NULL, ", "")
+            columns = columns.replace("l VARCHAR NOT NULL, ", "").replace("l BIGINT NOT NULL, ", "")
         made = f"CREATE TABLE {name} ({columns}, PRIMARY KEY ({key}){self.r.choice(CHECKS)});"
+        one = "'w'" if self.texts else "1"
         rows = [
-            f"({k}{', 1' if self.two_keys[name] else ''}, {self.r.randint(1, 9)})" for k in range(self.r.randint(0, 4))
+            f"({k}{', ' + one if self.two_keys[name] else ''}, {self.r.randint(1, 9)})"
+            for k in range(self.r.randint(0, 4))
         ]
         return made + (f" INSERT INTO {name} ({key}, n) VALUES {', '.join(rows)};" if rows else "")
 
@@ -79,13 +86,13 @@ class _Drawn:
                 sets = self.r.choice(("n = n + u.i", "m = u.i", "x = COALESCE(x, 1) / 2, n = n + new.a", "y = n > u.i"))
                 if "u(i, j)" in arrays and self.r.random() < 0.5:
                     sets = self.r.choice(("n = u.j", "m = m * 2 + u.j", f"m = {self.single()}"))
-                second = f" AND {table}.l = {self.event()}" if self.two_keys[table] else ""
+                second = f" AND {table}.l = {self.second()}" if self.two_keys[table] else ""
                 return f"UPDATE {table} SET {sets} FROM UNNEST({arrays} WHERE {table}.k = u.i{second}{self.more()};"
             case "delete":
                 return f"DELETE FROM {table} WHERE {self.key(table)}{self.more()};"
             case "insert":
                 columns = "(k, l, n, m)" if self.two_keys[table] else "(k, n, m)"
-                keys = f"{self.event()}, {self.event()}" if self.two_keys[table] else self.event()
+                keys = f"{self.event()}, {self.second()}" if self.two_keys[table] else self.event()
                 on = self.r.choice(("", " DO NOTHING", f" DO UPDATE SET n = {table}.n + excluded.n, y = TRUE"))
                 key = "k, l" if self.two_keys[table] else "k"
                 said = f"INSERT INTO {table} {columns} VALUES ({keys}, {self.value()}, {self.value()})"
@@ -102,17 +109,25 @@ class _Drawn:
 
     def sets(self, table: str) -> str:
         some = (f"n = n + {self.value()}", f"m = {self.value()}", "x = (COALESCE(x, new.f) + new.f) / 2", "y = n > m")
+        if self.texts:
+            some += ("t = new.w", "u = COALESCE(t, new.w, 'none') || 'x'")
+            if self.r.random() < 0.3:
+                return "t = u, u = SUBSTRING(COALESCE(t, 'nothing'), 2, 30)"
         return ", ".join(self.r.sample(some, self.r.randint(1, 3)))
 
     def key(self, table: str, name: str = "") -> str:
         said = f"{name}k = {self.event()}"
-        return f"{said} AND {name}l = {self.event()}" if self.two_keys[table] else said
+        return f"{said} AND {name}l = {self.second()}" if self.two_keys[table] else said
 
     def more(self) -> str:
         return f" AND {self.r.choice(('n > 3', 'm IS NULL', 'n < new.a', 'y'))}" if self.r.random() < 0.3 else ""
 
     def event(self) -> str:
         return self.r.choice(("new.a", "new.b", "new.c", "1"))
+
+    def second(self) -> str:
+        """The second part of a key."""
+        return self.r.choice(("new.w", "'w'", "'more than twelve bytes'")) if self.texts else self.event()
 
     def value(self) -> str:
         pick = self.r.random()
@@ -132,7 +147,7 @@ class _Drawn:
         """What an aggregate gives for the rows that an array names."""
         table = self.r.choice(self.tables)
         call = self.r.choice(("SUM(v.n)", "COUNT(v.m)", "MAX(v.m)", "CAST(SUM(v.x) AS BIGINT)"))
-        second = f" AND v.l = {self.event()}" if self.two_keys[table] else ""
+        second = f" AND v.l = {self.second()}" if self.two_keys[table] else ""
         return f"(SELECT {call} FROM {table} AS v, UNNEST(new.{self.r.choice('de')}) AS i(o) WHERE v.k = i.o{second})"
 
     def condition(self, rows: bool = False) -> str:

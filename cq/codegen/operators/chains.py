@@ -11,6 +11,8 @@ Where transactions take their place as they run (cq/runtime/engine/ways/requests
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from functools import partial
 
 from cq.codegen.accessed import Accessed, may_undo
 from cq.codegen.collecting import (
@@ -35,7 +37,7 @@ from cq.codegen.operators.trigger import (
     prepare,
     tables_of,
 )
-from cq.codegen.state.hash_tables import TableLocals
+from cq.codegen.state.hash_tables import TableLocals, load_fields, outlives
 from cq.codegen.state.keyed_rows import Layout
 from cq.codegen.state.undo import Undo
 from cq.codegen.values import Row, Val, value_words
@@ -51,6 +53,7 @@ from cq.runtime.layout.job import Chains
 
 ARGUMENTS = ("state", "batch", "share", "constants")
 OF_ONE = ("state", "transaction", "constants")
+BRING = "if chains_bring(state, transaction, constants) == 0:\n    return -1"  # without memory for texts
 AHEAD_TURNS = 3  # transactions that entries are fetched ahead
 
 
@@ -65,7 +68,7 @@ def write_chains(stage: StagePlan, leaf: LogicalNode) -> Chains:
         write_collect(flow, leaf)
     with stage_function(stage, "chains_bring", OF_ONE, 0) as flow:
         _write_bring(flow, every_one)
-    if moves(stage):
+    if kernel_writes(stage):
         with stage_function(stage, "chains_store", OF_ONE, 0) as flow:
             _write_store(flow, every_one)
     with stage_function(stage, "chains_evaluate", ARGUMENTS, -1) as flow:
@@ -95,6 +98,11 @@ def moves(stage: StagePlan) -> bool:
     return any(isinstance(s, Insert | Delete) for p in programs for s in every(p.steps))
 
 
+def kernel_writes(stage: StagePlan) -> bool:
+    """Whether rows may be left to the kernel: they come or go, or have texts."""
+    return moves(stage) or any(Layout.of(t).has_texts for n in transactions_of(stage.plan) for t in n.tables)
+
+
 # -- the rows of a transaction ---------------------------------------------------------------------------------------
 
 
@@ -109,8 +117,10 @@ def _for_each_access(flow: Flow, every_one: Collected) -> tuple[str, str]:
     return access, flow.writer.let(expr("ld_i64(transaction, W)", W=c.TRANSACTION_COUNT), "count")
 
 
-def _find(flow: Flow, every_one: Collected, access: str, entry: str) -> None:
-    """The local `entry` is where the row of an access is in its table, or 0."""
+def _find(
+    flow: Flow, every_one: Collected, access: str, entry: str, then: Callable[[TableLocals, Layout], None]
+) -> None:
+    """The local `entry` is where the row of an access is in its table, or 0. then: writes what is done where it is."""
     tables = _tables(flow)
     number = flow.writer.let(
         expr("ld_i64(A, W) >> SHIFT", A=access, W=c.ACCESS_PLACE, SHIFT=c.PLACE_TABLE_SHIFT), "number"
@@ -118,6 +128,29 @@ def _find(flow: Flow, every_one: Collected, access: str, entry: str) -> None:
     for n, (table, layout) in enumerate(zip(tables, every_one.shapes, strict=True)):
         with flow.scope.when(ast.Constant(True) if len(tables) == 1 else expr("N == T", N=number, T=n)):
             flow.writer.set(entry, layout.keys.find(table, _keys(flow, layout, access)))
+            with flow.scope.when(expr("E != 0", E=entry)):
+                then(table, layout)
+
+
+def _copy_in(flow: Flow, access: str, entry: str, table: TableLocals, layout: Layout) -> None:
+    """The row of an entry is in the access; its texts are copied, for the kernel moves those of the table."""
+    writer = flow.writer
+    writer.code("copy_row(E, A)", E=entry, A=access)
+    for f in layout.fields:
+        if f.type.physical is Physical.BYTES:
+            length = flow.scope.let(expr("string_length(E, W)", E=entry, W=f.word), "length")
+            address = flow.scope.let(expr("string_address(T, E, W)", T=table.table, E=entry, W=f.word), "text")
+            for n, part in enumerate(outlives(flow.scope, Val(f.type, (address, length))).parts):
+                writer.code("st_i64(A, W, V)", A=access, W=image(f.at(n)), V=part)
+
+
+def _copy_out(flow: Flow, access: str, entry: ast.expr | str, table: TableLocals, layout: Layout) -> None:
+    """The row of the access is in its entry; by the kernel, which is alone with the texts of the table."""
+    if not layout.has_texts:
+        flow.writer.code("write_row(A, E)", A=access, E=entry)
+        return
+    values = load_fields(flow.scope, layout.fields, _entry_of(access), None)
+    layout.store(flow.scope, expr("E", E=entry), table.address, values)
 
 
 def _write_bring(flow: Flow, every_one: Collected) -> None:
@@ -137,10 +170,9 @@ def _write_bring(flow: Flow, every_one: Collected) -> None:
                 writer.code("copy_row(B + N, A)", B=before, N=8 * c.ACCESS_IMAGE, A=access)
             with scope.otherwise():
                 with scope.when(expr("ld_i64(A, W) != NO_ROW", A=access, W=c.ACCESS_PLACE, NO_ROW=c.NO_ROW)):
-                    _find(flow, every_one, access, entry)
+                    _find(flow, every_one, access, entry, partial(_copy_in, flow, access, entry))
                 with scope.when(expr("E != 0", E=entry)):
                     writer.set(state, expr("S | FOUND", S=state, FOUND=c.FOUND))
-                    writer.code("copy_row(E, A)", E=entry, A=access)
             writer.code("st_i64(A, W, E)", A=access, W=c.ACCESS_ENTRY, E=entry)
             writer.code("st_i64(A, W, S)", A=access, W=c.ACCESS_STATE, S=state)
         writer.code("A += SIZE", A=access, SIZE=every_one.access_bytes)
@@ -148,17 +180,15 @@ def _write_bring(flow: Flow, every_one: Collected) -> None:
 
 
 def _write_store(flow: Flow, every_one: Collected) -> None:
-    """Rows that came earlier in the ticket and that no later transaction names are in their tables, if still there."""
+    """Rows that are left to the kernel and that no later transaction names are in their tables, if still there."""
     writer, scope = flow.writer, flow.scope
     access, count = _for_each_access(flow, every_one)
     wanted = c.LATEST | c.FOUND | c.CHANGED
     with writer.for_(writer.fresh("n"), 0, count), scope.block():
         state = expr("ld_i64(A, W) & WANTED == WANTED", A=access, W=c.ACCESS_STATE, WANTED=wanted)
-        with scope.when(state), scope.when(expr("ld_i64(A, W) == 0", A=access, W=c.ACCESS_ENTRY)):
+        with scope.when(state), scope.when(expr("workers_write(A) == 0", A=access)):
             entry = writer.let(ast.Constant(0), "entry")
-            _find(flow, every_one, access, entry)
-            with scope.when(expr("E != 0", E=entry)):
-                writer.code("write_row(A, E)", A=access, E=entry)
+            _find(flow, every_one, access, entry, partial(_copy_out, flow, access, entry))
         writer.code("A += SIZE", A=access, SIZE=every_one.access_bytes)
     writer.code("return 1")
 
@@ -231,7 +261,7 @@ def _write_one(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None:
     writer.code("i = ld_i64(transaction, W)", W=c.TRANSACTION_ROW)
     row = event_row(flow, leaf)
     program = writer.let(expr("ld_i64(transaction, W)", W=c.TRANSACTION_PROGRAM), "program")
-    writer.code("chains_bring(state, transaction, constants)")
+    writer.code(BRING)
     for number, p in enumerate(every_one.programs):
         with scope.when(expr("P == N", P=program, N=number)):
             _Evaluated(flow, p.node, p.program, tables_of(flow, p.node), row, place=p, size=size).write_all()
@@ -264,7 +294,7 @@ class _Evaluated(Transaction):
         with self.scope.when(expr("O == BAD", O=self.outcome, BAD=REJECTED)):
             _store(self.flow, "transaction", c.TRANSACTION_VALUES, self.reason)
             if may_undo(self.node, self.program):
-                writer.code("chains_bring(state, transaction, constants)")
+                writer.code(BRING)
         writer.code("st_i64(transaction, W, O)", W=c.TRANSACTION_OUTCOME, O=self.outcome)
 
     def undoing(self) -> Undo | None:
@@ -291,13 +321,13 @@ class _Evaluated(Transaction):
         writer.set(at.entry, _entry_of(access))
         with scope.when(expr("ld_i64(A, W) & FOUND != 0", A=access, W=c.ACCESS_STATE, FOUND=c.FOUND)):
             writer.set(at.found, True)
-            values = layout.load(scope, at.table, expr("E", E=at.entry), ast.Constant(0))
+            values = layout.load(scope, at.table, expr("E", E=at.entry), None)
             assign_all(self.flow, at.others, [values[n] for n in at.table.others])
 
     def put_row(self, at: Accessed) -> None:
         """A row that an element names is in its access as it is now."""
         access = self.flow.writer.let(expr("E - N", E=at.entry, N=8 * c.ACCESS_IMAGE), "access")
-        Layout.of(at.table).store(self.scope, expr("E", E=at.entry), ast.Constant(0), at.others)
+        Layout.of(at.table).store(self.scope, expr("E", E=at.entry), None, at.others)
         self.flow.writer.code("st_i64(A, W, ld_i64(A, W) | CHANGED)", A=access, W=c.ACCESS_STATE, CHANGED=c.CHANGED)
 
     def leave_row(self, at: Accessed) -> None:
@@ -306,7 +336,7 @@ class _Evaluated(Transaction):
         scope, writer = self.scope, self.flow.writer
         with scope.when(expr("D == 1", D=at.dirty)):
             row = writer.let(expr("E - N", E=at.entry, N=8 * c.ACCESS_IMAGE), "access")
-            Layout.of(at.table).store(scope, expr("E", E=at.entry), ast.Constant(0), at.others)
+            Layout.of(at.table).store(scope, expr("E", E=at.entry), None, at.others)
             now = writer.let(expr("pick(F, FOUND, 0)", F=at.found, FOUND=c.FOUND), "now")
             was = writer.let(expr("ld_i64(A, W)", A=row, W=c.ACCESS_STATE), "was")
             state = expr("S & LATEST | CHANGED | N", S=was, LATEST=c.LATEST, CHANGED=c.CHANGED, N=now)
@@ -363,7 +393,7 @@ def consume_chains(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     for p in (p for p in every_one.programs if p.node is node):
         transaction = writer.let(expr("E + N", E=event, N=8 * p.first), "transaction")
         outcome = writer.let(expr("ld_i64(T, W)", T=transaction, W=c.TRANSACTION_OUTCOME), "outcome")
-        if moves(flow.stage):
+        if kernel_writes(flow.stage):
             left = expr("ld_i64(T, W) != 0", T=transaction, W=c.TRANSACTION_LEFT)
             with scope.when(expr("O != UNFIRED", O=outcome, UNFIRED=c.UNFIRED)), scope.when(left):
                 _write_tables(flow, node, every_one, transaction, p)
@@ -383,7 +413,8 @@ def _write_tables(flow: Flow, node: Trigger, every_one: Collected, transaction: 
     """First rows that are there, then those that go, then new ones, as the serial loop does."""
     writer, scope = flow.writer, flow.scope
     tables = tables_of(flow, node)
-    writer.code("chains_store(state, T, constants)", T=transaction)
+    with scope.when(expr("chains_store(state, T, constants) == 0", T=transaction)):
+        flow.no_memory("rows of a table")
     for there in (False, True):
         for number, word in p.single.items():
             table, layout = tables[node.access(number).table], Layout.of(node.tables[node.access(number).table])
@@ -397,7 +428,7 @@ def _write_tables(flow: Flow, node: Trigger, every_one: Collected, transaction: 
                     writer.set(access, expr("access_of_row(A)", A=access))
                     if there:
                         entry = layout.keys.probe(table, _keys(flow, layout, access), flow.serial, lambda _: None)
-                        writer.code("write_row(A, E)", A=access, E=entry)
+                        _copy_out(flow, access, entry, table, layout)
                     else:
                         with scope.when(expr("table_make_dense(T) == 0", T=table.table)):
                             flow.no_memory("rows of a table")

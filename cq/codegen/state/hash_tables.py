@@ -124,8 +124,8 @@ def null_bits(values: Sequence[Val], fields: Sequence[Field], word: int) -> ast.
     return total
 
 
-def load_fields(scope: Scope, fields: Sequence[Field], entry: ast.expr, table: ast.expr) -> list[Val]:
-    """The SQL values of the fields of an entry."""
+def load_fields(scope: Scope, fields: Sequence[Field], entry: ast.expr, table: ast.expr | None) -> list[Val]:
+    """The SQL values of the fields of an entry. table: None where texts are addresses and lengths, not the table's."""
     nulls = {w: scope.let(expr("ld_i64(E, W)", E=entry, W=w), "nulls") for w in null_words(fields)}
     return [load_field(scope, f, entry, table, nulls.get(f.null_word)) for f in fields]
 
@@ -136,15 +136,16 @@ def store_nulls(scope: Scope, fields: Sequence[Field], entry: Fill, values: Sequ
         scope.writer.code("st_i64(E, W, N)", E=entry, W=word, N=null_bits(values, fields, word))
 
 
-def load_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, nulls: ast.expr | None) -> Val:
-    """The SQL value of a field of an entry. nulls: its null word, where it may be NULL."""
+def load_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr | None, nulls: ast.expr | None) -> Val:
+    """The SQL value of a field of an entry. nulls: its null word, where it may be NULL.  table: as for
+    `load_fields`."""
     word = expr("ld_i64(E, W)", E=entry, W=f.word)
     hint = f"{f.word.name.lower()}_" if isinstance(f.word, Word) else "v"
     null: ast.expr | None = None
     if f.null_bit >= 0:
         assert nulls is not None
         null = scope.let(expr("N & BIT != 0", N=nulls, BIT=1 << f.null_bit), f"{hint}null")
-    if f.type.physical is Physical.BYTES:
+    if f.type.physical is Physical.BYTES and table is not None:
         length = scope.let(expr("string_length(E, W)", E=entry, W=f.word), f"{hint}length")
         address = scope.let(expr("string_address(T, E, W)", T=table, E=entry, W=f.word), hint)
         return Val(f.type, (address, length), null)
@@ -153,14 +154,15 @@ def load_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, nulls: 
     if f.type.kind is Kind.BOOLEAN:
         return Val(f.type, (scope.let(expr("W != 0", W=word), hint),), null)
     low = scope.let(word, hint)
-    if f.type.physical is Physical.I128:
+    if f.words == 2:
         return Val(f.type, (low, scope.let(expr("ld_i64(E, W)", E=entry, W=f.at(1)), f"{hint}high")), null)
     return Val(f.type, (low,), null)
 
 
-def store_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr, value: Val) -> None:
-    """Write the value's words (not its null bit) into an entry; the entry stays where it is."""
-    if f.type.physical is Physical.BYTES:
+def store_field(scope: Scope, f: Field, entry: ast.expr, table: ast.expr | None, value: Val) -> None:
+    """Write the value's words (not its null bit) into an entry; the entry stays where it is. table: as for
+    `load_fields`."""
+    if f.type.physical is Physical.BYTES and table is not None:
         address, length = value.parts
         if value.null is not None:
             length = scope.let(expr("pick(N, 0, L)", N=value.null, L=length), "length")

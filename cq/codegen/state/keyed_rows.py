@@ -43,14 +43,19 @@ class Layout:
         strings = (*string_words(keys.fields), *string_words(fields))
         return Layout(keys, fields, TableShape(end, keys.next_word - ENTRY_FIRST, strings))
 
-    def store(self, scope: Scope, entry: ast.expr, table: ast.expr, values: list[Val]) -> None:
-        """Write the columns that are no key into an entry."""
+    @property
+    def has_texts(self) -> bool:
+        """Whether a column that is no key is a text."""
+        return any(f.type.physical is Physical.BYTES for f in self.fields)
+
+    def store(self, scope: Scope, entry: ast.expr, table: ast.expr | None, values: list[Val]) -> None:
+        """Write the columns that are no key into an entry. table: None where texts are addresses and lengths."""
         for f, value in zip(self.fields, values, strict=True):
             store_field(scope, f, entry, table, value)
         store_nulls(scope, self.fields, entry, values)
 
-    def load(self, scope: Scope, table: KeyedTable, entry: ast.expr, address: ast.expr) -> list[Val]:
-        """All columns of the table, from an entry."""
+    def load(self, scope: Scope, table: KeyedTable, entry: ast.expr, address: ast.expr | None) -> list[Val]:
+        """All columns of the table, from an entry. address: of the table; None as in `store`."""
         key = load_fields(scope, self.keys.fields, entry, address)
         others = load_fields(scope, self.fields, entry, address)
         by_column = dict(zip((*table.key, *table.others), (*key, *others), strict=True))

@@ -12,7 +12,6 @@ from functools import partial
 
 from cq.lang.expressions import Call, Cast, Expr, can_fail, columns_of, walk
 from cq.lang.schema import Schema
-from cq.lang.types import Physical
 from cq.planner.operators import Trigger
 from cq.planner.plan.costs import LOOK_UP_NS
 from cq.planner.plan.logical import LogicalPlan
@@ -140,9 +139,6 @@ def _obstacles(node: Trigger, natively: Natively) -> Iterator[str]:
     for table in node.tables:
         if len(table.fields) > MOST_COLUMNS:
             yield f"{table.name} has more than {MOST_COLUMNS} columns"
-        for f in table.fields:
-            if f.type.physical is Physical.BYTES:
-                yield f"{table.name}.{f.name} is a {f.type}, and such columns are kept by one worker"
     schema = Schema(node.frame)
     for program in node.programs:
         yield from _obstacles_in(node, program, partial(natively.at_once, schema))

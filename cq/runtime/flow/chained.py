@@ -28,6 +28,7 @@ from cq.runtime.base.ops import (
     fill,
     ld_i64,
     max_i64,
+    mem_eq,
     release,
     shr_u,
     st_i64,
@@ -57,6 +58,8 @@ from cq.runtime.layout.chains import (
     NO_ROW,
     PLACE_KEY_MASK,
     PLACE_KEY_SHIFT,
+    PLACE_KEY_TEXTS,
+    PLACE_ROW_TEXTS,
     PLACE_WORDS_MASK,
     PLACE_WORDS_SHIFT,
     REPEATED,
@@ -263,10 +266,30 @@ def same_row(one: int, other: int, place: int) -> int:
     """1 when two accesses name one row. place: of the other."""
     if ld_i64(one, ACCESS_PLACE) != place:
         return 0
+    if place & PLACE_KEY_TEXTS != 0:
+        return same_texts(one, other, place)
     for word in range((place >> PLACE_KEY_SHIFT) & PLACE_KEY_MASK):
         at = ACCESS_IMAGE + ENTRY_FIRST + word
         if ld_i64(one, at) != ld_i64(other, at):
             return 0
+    return 1
+
+
+@native("i64(i64, i64, i64)", export=True)
+def same_texts(one: int, other: int, place: int) -> int:
+    """As `same_row`, where the places are equal and the key has texts: these are compared byte by byte."""
+    texts = ld_i64(other, ACCESS_IMAGE + _words_of_entry(place))
+    word = ENTRY_FIRST
+    while word < _first_word(place):
+        at = ACCESS_IMAGE + word
+        if shr_u(texts, word) & 1 == 1:
+            length = ld_i64(one, at + 1)
+            if length != ld_i64(other, at + 1) or not mem_eq(ld_i64(one, at), ld_i64(other, at), length):
+                return 0
+            word += 1
+        elif ld_i64(one, at) != ld_i64(other, at):
+            return 0
+        word += 1
     return 1
 
 
@@ -338,10 +361,18 @@ def write_row(access: int, entry: int) -> None:
     _copy_words(entry, access + ACCESS_IMAGE * 8, _first_word(place), _words_of_entry(place))
 
 
+@native("i64(i64)", inline=True)
+def workers_write(access: int) -> int:
+    """1 when the row of an access has an entry that any worker may write; 0: the kernel has to."""
+    kept = ld_i64(access, ACCESS_ENTRY) != 0 and ld_i64(access, ACCESS_PLACE) & PLACE_ROW_TEXTS == 0
+    return 1 if kept else 0
+
+
 @native("void(i64, i64)", inline=True)
 def transaction_settled(transaction: int, size: int) -> None:
     """Those behind it on its rows may go on. Rows that no later one names are in their tables, but those that came or
-    went in this ticket: these are left to the kernel, which makes and deletes entries. size: bytes of an access.
+    went in this ticket and those with texts: these are left to the kernel, which makes and deletes entries and is alone
+    with the texts of a table. size: bytes of an access.
     """
     left = 0
     access = ld_i64(transaction, TRANSACTION_ACCESSES)
@@ -349,7 +380,7 @@ def transaction_settled(transaction: int, size: int) -> None:
         state = ld_i64(access, ACCESS_STATE)
         left |= state & TURNED
         if state & (LATEST | FOUND | CHANGED) == LATEST | FOUND | CHANGED:
-            if ld_i64(access, ACCESS_ENTRY) != 0:
+            if workers_write(access) == 1:
                 write_row(access, ld_i64(access, ACCESS_ENTRY))
             else:
                 left = 1

@@ -30,7 +30,9 @@ ACCESS_DONE = _access.word()  # 1: what follows is how the transaction has left 
 ACCESS_TRANSACTION = _access.word()
 ACCESS_STATE = _access.word()  # the bits below
 ACCESS_ENTRY = _access.word()  # -> where the row is in the table, 0: nowhere, or it came or went in this ticket
-ACCESS_IMAGE = _access.rest()  # the words of an entry
+# the words of an entry, but a text is its address and its length; where the key has texts, one more word behind them
+# says which words begin one, a bit each
+ACCESS_IMAGE = _access.rest()
 
 ACCESS_SAME = ACCESS_ENTRY  # of a REPEATED one: -> the first access of the transaction to its row
 ACCESS_PLACE = ACCESS_IMAGE  # in the place of a tag: see below; NO_ROW where a part of the key is NULL
@@ -46,8 +48,10 @@ PLACE_WORDS_SHIFT = 32  # words of an entry
 PLACE_WORDS_MASK = 4095
 PLACE_KEY_SHIFT = 44  # words of the key
 PLACE_KEY_MASK = 255
-PLACE_TABLE_SHIFT = 52
-MOST_TABLES = 2047  # of a stage
+PLACE_KEY_TEXTS = 1 << 52  # the key has texts
+PLACE_ROW_TEXTS = 1 << 53  # what is no key has: the kernel alone writes such rows
+PLACE_TABLE_SHIFT = 54
+MOST_TABLES = 511  # of a stage
 
 _chains = Struct("CHAINS")
 CHAINS_PHASE = _chains.line()  # counts phases: see `phase_of`

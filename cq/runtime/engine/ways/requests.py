@@ -54,7 +54,7 @@ from cq.runtime.base.ops import (
 from cq.runtime.containers.strings import HASH_FACTOR
 from cq.runtime.engine.stage import STAGE_CONSTANTS
 from cq.runtime.engine.ways.protocol import Making
-from cq.runtime.flow.chained import same_row, write_row
+from cq.runtime.flow.chained import same_row, workers_write, write_row
 from cq.runtime.layout.abi import BATCH_ROWS
 from cq.runtime.layout.chains import (
     ACCESS_BEFORE,
@@ -299,7 +299,8 @@ def _run_share(chains: int, share: int) -> int:
 
 @native("void(i64, i64)")
 def _write_rows(chains: int, number: int) -> None:
-    """The rows of this share's slots are in their tables; those that came in the ticket are left to the kernel."""
+    """The rows of this share's slots are in their tables; those that came in the ticket, and those with texts, are left
+    to the kernel."""
     order = ld_i64(chains, CHAINS_ORDER)
     count = ld_i64(chains, CHAINS_COUNT)
     slots = ld_i64(order, ORDER_SLOTS)
@@ -309,9 +310,8 @@ def _write_rows(chains: int, number: int) -> None:
         if first != 0:
             access = ld_i64(first - REQUEST_BYTES, RECORD_TAIL)
             if access != 0 and ld_i64(access, ACCESS_STATE) & (FOUND | CHANGED) == FOUND | CHANGED:
-                entry = ld_i64(access, ACCESS_ENTRY)
-                if entry != 0:
-                    write_row(access, entry)
+                if workers_write(access) == 1:
+                    write_row(access, ld_i64(access, ACCESS_ENTRY))
                 else:
                     st_i64(access, ACCESS_STATE, ld_i64(access, ACCESS_STATE) | LATEST)
                     at_store_rel(ld_i64(access, ACCESS_TRANSACTION) + TRANSACTION_LEFT * 8, 1)
