@@ -6,6 +6,7 @@ import pytest
 from paths import QUERIES
 
 from cq.compiler.passes import compile
+from cq.planner.physical.chains import MOST_KEY_COLUMNS
 from cq.planner.physical.stages import PhysicalPlan
 from cq.ways import SCHEMES, UNCHECKED, WAY_OF_SCHEME, Way
 
@@ -64,6 +65,25 @@ def test_transactions_run_in_chains_if_their_events_say_which_rows_they_name(bod
     assert (last.way is Way.CHAINS) == (reason is None), last.reason
     if reason is not None:
         assert last.reason == f"no chains of transactions: {reason}"
+
+
+@pytest.mark.parametrize("columns", [MOST_KEY_COLUMNS, MOST_KEY_COLUMNS + 1])
+def test_a_key_of_more_texts_than_an_access_has_bits_for_is_left_to_the_serial_loop(columns: int) -> None:
+    names = [f"k{n}" for n in range(columns)]
+    table = "".join(f"{name} VARCHAR, " for name in names)
+    same = " AND ".join(f"{name} = new.w" for name in names)
+    text = (
+        "CREATE STREAM e (w VARCHAR, n BIGINT);"
+        f" CREATE TABLE t ({table}n BIGINT, PRIMARY KEY ({', '.join(names)}));"
+        " CREATE TRIGGER g AFTER INSERT ON e FOR EACH ROW BEGIN ATOMIC"
+        f" UPDATE t SET n = new.n WHERE {same}; SELECT new.n; END; SELECT * FROM g;"
+    )
+    (part,) = parts(text)
+    last = part.stages[-1]
+    if columns > MOST_KEY_COLUMNS:
+        assert last.reason == f"no chains of transactions: the key of t has more than {MOST_KEY_COLUMNS} columns"
+    else:
+        assert last.way is Way.CHAINS, last.reason
 
 
 def test_one_after_the_other_is_what_serial_says() -> None:

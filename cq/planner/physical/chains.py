@@ -41,6 +41,7 @@ class Natively:
 
 
 MOST_COLUMNS = 1000  # of a table: an access says in twelve bits how many words its row has, at most three a column
+MOST_KEY_COLUMNS = 20  # of these: a word of an access has a bit for each word of the key where a text begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,8 @@ def _obstacles(node: Trigger, natively: Natively) -> Iterator[str]:
     for table in node.tables:
         if len(table.fields) > MOST_COLUMNS:
             yield f"{table.name} has more than {MOST_COLUMNS} columns"
+        if len(table.key) > MOST_KEY_COLUMNS:
+            yield f"the key of {table.name} has more than {MOST_KEY_COLUMNS} columns"
     schema = Schema(node.frame)
     for program in node.programs:
         yield from _obstacles_in(node, program, partial(natively.at_once, schema))
