@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import readline
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -12,7 +12,10 @@ from pathlib import Path
 import click
 
 from cq.cli import DONE, internal_error, say
+from cq.cli.entries import Entry
+from cq.cli.functions import all_entries
 from cq.cli.progress import summary_text
+from cq.cli.prompt import COMMAND_SIGNS, Cancelled, Offer, Prompt
 from cq.cli.running import explain_statement, open_sinks, progress_shown, stopping
 from cq.compiler.passes import Compiled, compile
 from cq.connectors.access import Access
@@ -27,11 +30,11 @@ from cq.grammar.parser import parse, tables
 from cq.grammar.printer import print_script
 from cq.records import dataclass, field, replace
 
-PROMPT, MORE = "cq> ", "..> "
 NAME = "<shell>"
-HISTORY = Path("~/.cq_history")
-HISTORY_LINES = 10_000
+WORDS_OF_THE_LANGUAGE = ("keyword", "function")  # which may be written in capitals
 WELCOME = "cq: end a statement with ; · .help shows the commands · Ctrl-D leaves"
+_QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")
+_CALL = re.compile(r"([a-z_0-9]+)\(")
 KEPT = ast.CreateRelation | ast.CreateSink | ast.CreateView | ast.SetOption
 
 
@@ -44,33 +47,26 @@ class Shell:
     timer: bool = False
     expanded: bool = False
     last: str = ""  # the statements that were run last, for .all
-    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of what is declared, by its text
+    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by what is asked for and declared
 
-    def loop(self) -> int:
-        """Read and run until the input ends."""
+    def loop(self, read: Callable[[], str]) -> int:
+        """Read and run until the input ends. KeyboardInterrupt if a signal ends the process at the prompt."""
         say(WELCOME)
-        waiting = ""
         while True:
             try:
-                line = input(MORE if waiting else PROMPT)
-            except KeyboardInterrupt:
-                waiting = ""
-                click.echo()
+                typed = read()
+            except Cancelled:
                 continue
             except EOFError:
-                click.echo()
                 return DONE
-            if not waiting and line.strip().startswith((".", "\\")):
-                if line.split()[0] in {".quit", ".exit"}:
-                    return DONE
-                self.guarded(self.command, line)
+            if not typed.strip():
                 continue
-            waiting = f"{waiting}\n{line}" if waiting else line
-            if not waiting.strip():
-                waiting = ""
-            elif waiting.rstrip().endswith(";"):
-                self.guarded(self.run, waiting)
-                waiting = ""
+            if not typed.lstrip().startswith(COMMAND_SIGNS):
+                self.guarded(self.run, typed)
+            elif typed.split()[0] in {".quit", ".exit"}:
+                return DONE
+            else:
+                self.guarded(self.command, typed)
 
     def guarded(self, work: Callable[[str], None], text: str) -> None:
         """Do it; what goes wrong is said, and the shell goes on."""
@@ -174,15 +170,37 @@ class Shell:
         self.expanded = not self.expanded
         click.echo(f"expanded view {'on' if self.expanded else 'off'}")
 
-    def columns_of(self, name: str) -> tuple[str, ...]:
-        """The columns of a stream or view that was declared; none of what cannot be read now."""
-        text = self.declared[name]
+    def offers(self, text: str, typed: str) -> Iterator[Offer]:
+        """What a word at the prompt may become: a command where a line begins with one, else a word of the language, a
+        name that was declared, or a column of it or of a file that the text names."""
+        if text.lstrip().startswith(COMMAND_SIGNS) and text.split(maxsplit=1)[0] == typed:
+            yield from (Offer(c, "command") for c in (*COMMANDS, ".quit") if c.startswith(typed))
+            return
+        relation, point, start = typed.rpartition(".")
+        names = [name for name in self.declared if not name.startswith("SET ")]
+        files = [path for path in _QUOTED.findall(text) if Path(path).is_file()]
+        sources = [(inline.name(n), n) for n in names] + [(inline.string(path), path) for path in files]
+        known = [Offer(c, f"column of {shown}") for sql, shown in sources for c in self.columns_of(sql)]
+        if point:
+            own = [o for o in known if relation not in names or o.kind == f"column of {relation}"]
+            yield from (Offer(f"{relation}.{o.word}", o.kind) for o in own if o.word.startswith(start.lower()))
+            return
+        known += [Offer(name, "declared") for name in names]
+        known += [Offer(name, "function") for entry in all_entries() if _called(entry) for name in entry.names]
+        known += [Offer(word.lower(), "keyword") for word in tables().keywords if word.isalpha()]
+        for offer in known:
+            if offer.word.lower().startswith(typed.lower()):
+                in_capitals = typed.isupper() and offer.kind in WORDS_OF_THE_LANGUAGE
+                yield Offer(offer.word.upper(), offer.kind) if in_capitals else offer
+
+    def columns_of(self, relation: str) -> tuple[str, ...]:
+        """The columns of a stream, view or file as a query writes it; none of what cannot be read now."""
+        text = " ".join((relation, *self.declared.values()))
         if text not in self.columns:
             found: tuple[str, ...] = ()
             with suppress(CqError):
-                found = tuple(
-                    f.name for f in self.compiled(f"SELECT * FROM {inline.name(name)};").outputs[0].node.schema.fields
-                )
+                fields = self.compiled(f"SELECT * FROM {relation};").outputs[0].node.schema.fields
+                found = tuple(inline.name(f.name) for f in fields)
             self.columns[text] = found
         return self.columns[text]
 
@@ -210,53 +228,15 @@ COMMANDS: dict[str, tuple[Callable[[Shell, str], None], str]] = {
 
 
 def run_shell() -> int:
-    """The shell with its history and completion."""
-    shell, history = Shell(), HISTORY.expanduser()
-    with suppress(OSError):
-        readline.read_history_file(history)
-    readline.set_history_length(HISTORY_LINES)
-    readline.set_completer_delims(" \t\n(),;='\"")
-    readline.set_completer(Completer(shell))
-    readline.parse_and_bind("tab: complete")
-    try:
-        return shell.loop()
-    finally:
-        with suppress(OSError):
-            readline.write_history_file(history)
+    """The shell at a prompt that completes what it knows."""
+    shell = Shell()
+    return shell.loop(Prompt(shell.offers).read)
 
 
-class Completer:
-    """Names that go on from what was typed: keywords, functions, what is declared, commands, files behind a quote."""
-
-    def __init__(self, shell: Shell) -> None:
-        self._shell = shell
-        self._found: list[str] = []
-
-    def __call__(self, typed: str, state: int) -> str | None:
-        if state == 0:
-            before = readline.get_line_buffer()[: readline.get_begidx()]
-            words = _files(typed) if before.endswith(("'", '"')) else self._words(typed)
-            self._found = sorted(set(words))
-        return self._found[state] if state < len(self._found) else None
-
-    def _words(self, typed: str) -> Iterator[str]:
-        from cq.planner.binding.expressions import known_functions
-
-        upper = typed.isupper()
-        shell = self._shell
-        columns = (c for name in list(shell.declared) if not name.startswith("SET ") for c in shell.columns_of(name))
-        for word in (*COMMANDS, *shell.declared, *columns, *known_functions(), *map(str.lower, tables().keywords)):
-            if word.startswith(typed.lower()):
-                yield word.upper() if upper else word
-
-
-def _files(typed: str) -> Iterator[str]:
-    directory, _, start = typed.rpartition("/")
-    with suppress(OSError):
-        for entry in os.scandir(directory or "."):
-            if entry.name.startswith(start) and (start or not entry.name.startswith(".")):
-                path = f"{directory}/{entry.name}" if directory or typed.startswith("/") else entry.name
-                yield path + ("/" if entry.is_dir() else "")
+def _called(entry: Entry) -> bool:
+    """Whether queries call it by its names: `date_trunc('day', …)` is how date_trunc_day is written."""
+    shown = _CALL.match(entry.shape)
+    return shown is None or shown[1] in entry.names
 
 
 def _key(statement: ast.CreateRelation | ast.CreateSink | ast.CreateView | ast.SetOption) -> str:

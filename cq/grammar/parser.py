@@ -74,6 +74,14 @@ def _parse_alone(text: str, start: str) -> Any:
 # ---------------------------------------------------------------------------------------------------- statements
 
 
+def ends_a_statement(text: str) -> bool:
+    """Whether a text ends with the `;` of a statement, which one in a quote, a comment or a trigger's body is not."""
+    tokens = tokenize(text, tables().keywords).tokens
+    if not tokens or tokens[-1].text != ";":
+        return False
+    return all(end < len(tokens) for _, end in _statement_ranges(tokens))
+
+
 def _statement_ranges(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
     """(first token, end) of each statement, without its `;`. A trigger with BEGIN ends after its END."""
     first, in_a_set = 0, False

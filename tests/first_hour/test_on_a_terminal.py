@@ -64,12 +64,12 @@ def test_shipped_queries_declare_no_column_of_a_generated_stream() -> None:
 
 def test_shell_completes_columns_and_shows_a_row_as_lines(place: Path) -> None:
     with typed("", columns=80, HOME=str(place)) as shell:
-        shell.until("cq> ")
+        shell.until("cq>")
         shell.type(".engine reference\nCREATE STREAM trips WITH (path = 'trips.csv');\n")
         shell.type("SELECT zi\t, far\t FROM trip\t WHERE id = 1;\n")
         assert "zip    fare\n─────  ────\n00501   2.5\n" in shell.until("00501   2.5\n")
         shell.type("\\x\nSELECT id, zip FROM trips WHERE id > 1;\n")
-        shown = shell.until("zip  NULL\ncq> ")  # what comes before the prompt would end a line, not the shell
+        shown = shell.until("zip  NULL\ncq>")  # what comes before the prompt would end a line, not the shell
         assert "── row 1\nid   2\nzip  10001\n── row 2\nid   3\nzip  NULL\n" in shown
         shell.type("\x04")
         assert shell.end() == 0
@@ -78,7 +78,7 @@ def test_shell_completes_columns_and_shows_a_row_as_lines(place: Path) -> None:
 def test_shell_pages_a_long_result(place: Path) -> None:
     rows = "CREATE STREAM r WITH (connector = 'generator', workload = 'bids', rows = 60); SELECT auction FROM r;\n"
     with typed("", columns=80, HOME=str(place), PAGER="wc -l") as shell:
-        shell.until("cq> ")
+        shell.until("cq>")
         shell.type(".engine reference\n" + rows)
         shell.until("… 20 more rows; .all shows them")
         shell.type(".all\n")
@@ -90,7 +90,7 @@ def test_shell_pages_a_long_result(place: Path) -> None:
 def test_shell_goes_on_after_its_pager_was_left_early(place: Path) -> None:
     rows = "CREATE STREAM r WITH (connector = 'generator', workload = 'bids', rows = 30000); SELECT * FROM r;\n"
     with typed("", columns=80, HOME=str(place), PAGER="true") as shell:
-        shell.until("cq> ")
+        shell.until("cq>")
         shell.type(".engine reference\n" + rows)
         shell.until(".all shows them")
         shell.type(".all\n.timer\n")

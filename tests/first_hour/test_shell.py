@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 from terminal import plain, typed
 
-from cq.cli.shell import Completer, Shell
+from cq.cli.prompt import Completer, finished
+from cq.cli.shell import Shell
 
 TYPED = """.engine reference
 .help
@@ -49,11 +52,66 @@ def test_shell_keeps_what_is_declared_and_goes_on_after_mistakes(tmp_path: Path)
     assert "SELECT zip FROM t LIMIT 1;" in (tmp_path / ".cq_history").read_text()
 
 
-def test_shell_completes_words_names_and_files() -> None:
-    completer = Completer(Shell({"trips": ""}))
-    assert list(completer._words("SEL")) == ["SELECT"] and "trips" in completer._words("tri")
-    assert ".tables" in completer._words(".ta") and "date_format" in completer._words("date_")
-    from cq.cli.shell import _files
+def offered(shell: Shell, before: str) -> dict[str, str]:
+    """What Tab offers behind this text, and what each is."""
+    return {o.word: o.kind for o in Completer(shell.offers).offered(before, before)[1]}
 
-    assert sorted(_files("")) == ["day/", "people.jsonl", "semi.csv", "trips.csv"]
-    assert list(_files("day/a")) == ["day/a.csv.gz"]
+
+def test_shell_completes_words_names_and_files() -> None:
+    shell = Shell({"trips": "CREATE STREAM trips WITH (path = 'trips.csv');"})
+    assert offered(shell, "SEL") == {"SELECT": "keyword"}
+    words = {"factorial": "function", "false": "keyword", "fare": "column of trips"}
+    assert offered(shell, "SELECT fa") == words
+    assert offered(shell, "SELECT FA") == {"FACTORIAL": "function", "FALSE": "keyword", "fare": "column of trips"}
+    assert offered(shell, "SELECT trips.z") == {"trips.zip": "column of trips"}
+    assert offered(shell, "SELECT * FROM tri")["trips"] == "declared"
+    assert offered(shell, ".ta") == {".tables": "command"} and offered(shell, ".explain SEL") == {"SELECT": "keyword"}
+    names = "day/ people.jsonl semi.csv trips.csv"
+    assert offered(shell, "SELECT 'it', x FROM '") == dict(
+        zip(names.split(), ["directory", *["file"] * 3], strict=True)
+    )
+    assert offered(shell, "SELECT * FROM 'day/a") == {"day/a.csv.gz": "file"}
+    assert offered(Shell(), "SELECT * FROM 'people.jsonl' WHERE na")["name"] == "column of people.jsonl"
+
+
+def test_completion_offers_no_name_that_queries_cannot_call() -> None:
+    assert "date_trunc" in offered(Shell(), "SELECT date_") and "date_trunc_day" not in offered(Shell(), "SELECT date_")
+
+
+def test_enter_runs_a_command_or_what_ends_with_a_semicolon() -> None:
+    assert finished("") and finished(".tables") and finished("\\x") and finished("SELECT 1\n;  ")
+    assert not finished("SELECT 1") and not finished("SELECT 1; SELECT 2")
+
+
+def test_enter_goes_on_behind_a_semicolon_that_ends_no_statement() -> None:
+    assert not finished("SELECT 'a;") and not finished("SELECT 1 -- so;") and finished("SELECT 'a;';")
+    body = "CREATE TRIGGER g AFTER INSERT ON s BEGIN ATOMIC UPDATE t SET n = 1 WHERE k = new.k;"
+    assert not finished(body) and finished(body + " END;")
+
+
+def test_what_is_typed_ahead_of_a_completion_stands_behind_it(place: Path) -> None:
+    with typed("", columns=80, HOME=str(place)) as shell:
+        shell.until("cq>")
+        shell.type("SELE\t 34 AS v;\n")
+        shell.until("34\ncq>")
+        shell.type("SELECT gone")
+        shell.until("gone")
+        shell.type("\x03")  # Ctrl-C drops what stands there
+        shell.until("cq>")
+        shell.type(".timer\n")
+        shell.until("timer on\ncq>")
+        shell.type("\x04")
+        assert shell.end() == 0
+
+
+def test_sigterm_ends_the_shell_at_its_prompt(place: Path) -> None:
+    with typed("", columns=80, HOME=str(place)) as shell:
+        shell.until("cq>")
+        shell.process.terminate()
+        assert shell.end() != 0
+
+
+def test_other_commands_do_not_load_the_prompt() -> None:
+    loaded = "import sys; from cq.cli import execute; execute(['run', '--engine', 'reference', '-q', 'SELECT 1'])"
+    code = loaded + "; assert not any(name.startswith('prompt_toolkit') for name in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)

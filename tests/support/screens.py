@@ -73,7 +73,7 @@ SCENES = (
             ("cq\n", "cq>"),
             ("CREATE STREAM bid WITH (path = 'bids.csv');\n", ";\ncq>"),
             ("SELECT auction, MAX(price) AS best FROM bid GROUP BY auction;\n", "45\ncq>"),
-            ("SELECT DATE_TRUNC_\t\t", "DATE_TRUNC_YEAR"),
+            ("SELECT date_\t", "date_from_unix_date"),
         ),
     ),
     Scene("screen_progress", "progress", 100, 4, (("cq run long.cq -o best.csv\n", " left"),), changing=True),

@@ -1,0 +1,156 @@
+"""The prompt of the shell: a statement is edited over several lines, with history and completion."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
+from prompt_toolkit.completion import Completion
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import FileHistory, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings
+
+from cq.grammar.parser import ends_a_statement
+from cq.records import dataclass
+
+PROMPT, MORE = "cq> ", "..> "
+HISTORY = Path("~/.cq_history")
+MENU_LINES = 6  # kept free below the prompt for what Tab offers
+COMMAND_SIGNS = (".", "\\")
+_WORD = re.compile(r"[\w.\\]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A word that completion knows. kind: what the menu says of it."""
+
+    word: str
+    kind: str
+
+
+Offers = Callable[[str, str], Iterator[Offer]]
+"""(the text at the prompt, the beginning of the word) → the words it may become."""
+
+
+class Cancelled(Exception):
+    """Ctrl-C was typed at the prompt: what stood there is dropped."""
+
+
+def finished(text: str) -> bool:
+    """Whether Enter runs the text: a command of the shell, or something that ends as a statement does."""
+    return not text.strip() or text.lstrip().startswith(COMMAND_SIGNS) or ends_a_statement(text)
+
+
+class Prompt:
+    """Reads one statement, or one command, at a time."""
+
+    def __init__(self, offers: Offers) -> None:
+        completer = Completer(offers)
+        self._session = PromptSession(
+            history=_history(),
+            completer=completer,
+            complete_while_typing=False,
+            key_bindings=_keys(completer),
+            interrupt_exception=Cancelled,
+            multiline=Condition(lambda: not finished(get_app().current_buffer.text)),
+            prompt_continuation=MORE,
+            reserve_space_for_menu=MENU_LINES,
+        )
+
+    def read(self) -> str:
+        """What was typed. EOFError after Ctrl-D, Cancelled after Ctrl-C."""
+        typed: str = self._session.prompt(PROMPT)
+        return typed
+
+
+def _history() -> Any:
+    """The history of earlier shells; where the home directory cannot be written, that of this one alone."""
+    path = HISTORY.expanduser()
+    writable = os.access(path if path.exists() else path.parent, os.W_OK)
+    return FileHistory(str(path)) if writable else InMemoryHistory()
+
+
+def _keys(completer: Completer) -> Any:
+    """Tab completes before the next key is read, so that what is typed ahead stands behind the completed word."""
+
+    def complete(event: Any) -> None:
+        buffer = event.current_buffer
+        if buffer.complete_state:
+            buffer.complete_next()
+            return
+        typed, offers = completer.offered(buffer.text, buffer.document.text_before_cursor)
+        if not offers:
+            return
+        common = _common_start(offers[0].word, offers[-1].word)
+        if len(common) > len(typed) or len(offers) == 1:
+            buffer.delete_before_cursor(len(typed))
+            buffer.insert_text(common)
+        else:
+            buffer.start_completion()
+
+    keys = KeyBindings()
+    keys.add("tab")(complete)
+    return keys
+
+
+def _common_start(first: str, last: str) -> str:
+    """What all words of a sorted list begin with, from its first and its last."""
+    shorter = min(len(first), len(last))
+    return first[: next((n for n in range(shorter) if first[n] != last[n]), shorter)]
+
+
+class Completer:
+    """Completion as prompt_toolkit asks for it: files behind a quote that is open, else words."""
+
+    def __init__(self, offers: Offers) -> None:
+        self._offers = offers
+
+    def get_completions(self, document: Any, _: object) -> Iterator[Any]:
+        """The completions of the word before the cursor, by name."""
+        typed, offers = self.offered(document.text, document.text_before_cursor)
+        for offer in offers:
+            yield Completion(offer.word, -len(typed), display_meta=offer.kind)
+
+    async def get_completions_async(self, document: Any, event: object) -> AsyncIterator[Any]:
+        """The same, for the menu of several words."""
+        for completion in self.get_completions(document, event):
+            yield completion
+
+    def offered(self, text: str, before: str) -> tuple[str, list[Offer]]:
+        """The beginning of a word, and what it may become."""
+        quote = _open_quote(before)
+        typed = before[quote + 1 :] if quote is not None else before[_word_start(before) :]
+        found = _files(typed) if quote is not None else self._offers(text, typed)
+        return typed, sorted({o.word: o for o in found}.values(), key=lambda o: o.word)
+
+
+def _word_start(before: str) -> int:
+    found = _WORD.search(before)
+    assert found is not None, "the pattern matches nothing at all, too"
+    return found.start()
+
+
+def _open_quote(before: str) -> int | None:
+    """Where the quote stands that the cursor is behind, if it is inside quotes."""
+    opened = None
+    for at, sign in enumerate(before):
+        if opened is None and sign in "'\"":
+            opened = at
+        elif opened is not None and sign == before[opened]:
+            opened = None
+    return opened
+
+
+def _files(typed: str) -> Iterator[Offer]:
+    directory, slash, start = typed.rpartition("/")
+    with suppress(OSError):
+        for entry in os.scandir(directory + slash or "."):
+            if entry.name.startswith(start) and (start or not entry.name.startswith(".")):
+                path = directory + slash + entry.name
+                yield Offer(path + "/", "directory") if entry.is_dir() else Offer(path, "file")
