@@ -233,7 +233,7 @@ class Flow:
     keep: ast.expr | None = None  # a filter's condition, where rows are written first and counted if it holds
     ahead: Row | None = None  # the source row some turns later, for prefetching
     soon: Row | None = None  # and one half as many turns later
-    next: Row | None = None  # and one a few turns later
+    steps: tuple[Row, Row, Row] | None = None  # the rows for which a look-up in three steps takes its 1st, 2nd, 3rd
     has_batch: bool = False  # the function takes rows of a batch, its argument
     tables: dict[int, TableLocals] = field(default_factory=dict)
     stale: list[Callable[[], None]] = field(default_factory=list)  # write what reads again what closing times changed

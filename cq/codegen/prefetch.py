@@ -12,6 +12,7 @@ from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow
 from cq.codegen.keeping import Side
 from cq.codegen.state.hash_tables import Keys, TableLocals
+from cq.codegen.values import Row
 from cq.codegen.writer import expr
 from cq.lang.expressions import Column, Expr
 from cq.planner.plan.logical import at_leaf
@@ -24,8 +25,12 @@ def prefetch(flow: Flow, input: LogicalNode, keys: Keys, table: TableLocals, exp
     """Write a prefetch for the key `exprs` over rows of `input`, if it is cheap to know ahead."""
     ahead, soon = flow.ahead, flow.soon
     below = source_columns(input, exprs)
-    if ahead is None or soon is None or not below:
-        return
+    if ahead is not None and soon is not None and below:
+        _prefetch_entry(flow, keys, table, below, ahead, soon)
+
+
+def _prefetch_entry(flow: Flow, keys: Keys, table: TableLocals, below: Sequence[Expr], ahead: Row, soon: Row) -> None:
+    """Write a prefetch of the slot for the key of the row `ahead`, and of the entry for that of the row `soon`."""
     keys.prefetch(
         table,
         lambda: [emit(flow.scope, ahead, e) for e in below],
@@ -34,14 +39,16 @@ def prefetch(flow: Flow, input: LogicalNode, keys: Keys, table: TableLocals, exp
 
 
 def prefetch_records(flow: Flow, node: LogicalNode, mine: Side, other: Side) -> None:
-    """Write a prefetch for the first record that a row of one side will meet in the log of the other.
+    """Write a prefetch for the entry and the first record that a row of one side will meet in the log of the other.
 
     The entry is at hand by then: it is the first that the slot of the key leads to, as for nearly all keys.
     """
-    row, below = flow.next, source_columns(mine.input, mine.exprs)
-    if row is None or not below or not other.exprs:
+    below = source_columns(mine.input, mine.exprs)
+    if flow.steps is None or not below:
         return
+    slot, entry, row = flow.steps
     scope, writer, table = flow.scope, flow.writer, other.key_table(flow, node)
+    _prefetch_entry(flow, other.keys, table, below, slot, entry)
     with scope.when(table.is_large()), scope.when(expr("I != 0", I=table.index)):
         hash32 = other.keys.hash(scope, [emit(scope, row, e) for e in below])
         item = scope.let(expr("ld_i64(I, shr_u(H, S))", I=table.index, H=hash32, S=table.shift), "item")

@@ -92,7 +92,6 @@ def _take(flow: Flow, node: IntervalJoin, port: int, row: Row) -> None:
     timed, partner = timed_side(node, port), timed_side(node, 1 - port)
     mine, other = timed.side, partner.side
     own, others = mine.key_table(flow, node), other.key_table(flow, node)
-    prefetch(flow, mine.input, other.keys, others, mine.exprs)
     prefetch_records(flow, node, mine, other)
     prefetch(flow, mine.input, mine.keys, own, mine.exprs)
     values = [row.column(i) for i in range(len(mine.fields))]

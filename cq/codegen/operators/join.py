@@ -49,9 +49,8 @@ def consume_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     assert isinstance(node, Join)
     scope, writer = flow.scope, flow.writer
     mine, other = side_of(node, port), side_of(node, 1 - port)
-    own, others = mine.key_table(flow, node), other.key_table(flow, node)
+    own = mine.key_table(flow, node)
     ended = has_ended(flow, node, 1 - port)
-    prefetch(flow, mine.input, other.keys, others, mine.exprs)
     prefetch_records(flow, node, mine, other)
     with scope.when(expr("E == 0", E=ended)) if ended is not None else nullcontext():
         prefetch(flow, mine.input, mine.keys, own, mine.exprs)
