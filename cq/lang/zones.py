@@ -25,6 +25,7 @@ CYCLE_US = 146_097 * DAY_US  # the calendar, with its days of the week, is the s
 CYCLE_START_US = days_from_civil(2100, 1, 1) * DAY_US  # no zone has explicit changes after 2087
 CYCLE_END_US = CYCLE_START_US + CYCLE_US
 _FIXED = re.compile(r"([+-])(\d\d):?(\d\d)|UTC|GMT|Z")
+LONGEST_NAME = 64  # of a zone: more of a text is not compared with them
 _NAME = re.compile(r"[A-Z][A-Za-z_]+(/[A-Za-z0-9_+-]+){1,2}")
 
 
@@ -68,21 +69,32 @@ def zone_of(name: str) -> Zone:
         seconds = (hours * 60 + minutes) * 60 * (-1 if sign == "-" else 1)
         return Zone((), (), (seconds * SECOND_US,))
     if _NAME.fullmatch(name) is None:
-        way = "write the name of a place, 'Europe/Berlin', or a distance, '+02:00'"
-        raise BadZone("is no time zone", way)
+        raise BadZone(
+            "is no time zone", _way_to(name, "write the name of a place, 'Europe/Berlin', or a distance, '+02:00'")
+        )
     try:
         zone = zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        raise BadZone("is not in the time zone database", _way_to(name)) from None
+        raise BadZone(
+            "is not in the time zone database",
+            _way_to(name, "names are those of the IANA database: 'America/New_York'"),
+        ) from None
     return _table(zone, name)
 
 
-def _way_to(name: str) -> str:
+def _way_to(name: str, otherwise: str) -> str:
+    """The nearest name, by all of it or by its place alone."""
+    import difflib
+
     known = zoneinfo.available_timezones()
     if not known:
         return "there is no database here: pip install tzdata"
-    alike = sorted(z for z in known if z.lower() == name.lower() or z.endswith("/" + name.rpartition("/")[2]))
-    return f"did you mean '{alike[0]}'?" if alike else "names are those of the IANA database: 'America/New_York'"
+    by_text = {z.rpartition("/")[2].lower(): z for z in sorted(known, reverse=True)} | {z.lower(): z for z in known}
+    for text in (name.lower(), name.rpartition("/")[2].lower()):
+        near = difflib.get_close_matches(text[:LONGEST_NAME], by_text, n=1, cutoff=0.75)
+        if near and _NAME.fullmatch(by_text[near[0]]):
+            return f"did you mean '{by_text[near[0]]}'?"
+    return otherwise
 
 
 def _table(zone: zoneinfo.ZoneInfo, name: str) -> Zone:

@@ -35,7 +35,7 @@ KNOWN = {
 }
 TYPES = ("VARCHAR", "DOUBLE", "BIGINT", "TIMESTAMP", "DATE", "BIGINT ARRAY")
 WRITES = {name: way for name, way in ELSEWHERE.items() if way.startswith("write ")}
-MEANT = re.compile(r'did you mean "(\w+)"\?')
+MEANT = re.compile(r"""did you mean (?:"(\w+)"|('[^']+'))\?""")
 
 
 def written(way: str) -> Iterator[ast.Expr]:
@@ -154,7 +154,7 @@ def test_name_that_was_meant_takes_the_mistake_away(name: str) -> None:
     with pytest.raises(CqError) as caught:
         bind(parse(SourceText("q.cq", text)), Environment(infer=infer))
     for d in caught.value.diagnostics:
-        meant = next((m[1] for h in d.help if (m := MEANT.search(h))), None)
+        meant = next((m[1] or m[2] for h in d.help if (m := MEANT.search(h))), None)
         if meant is None:
             continue
         lines = text.split("\n")

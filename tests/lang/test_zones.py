@@ -69,3 +69,20 @@ def test_distance_is_a_zone(name: str, minutes: int) -> None:
 def test_what_is_no_zone_is_refused(name: str) -> None:
     with pytest.raises(BadZone):
         zone_of(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "help"),
+    [
+        ("Europe/Berlim", "did you mean 'Europe/Berlin'?"),
+        ("europe/berlin", "did you mean 'Europe/Berlin'?"),
+        ("Germany/Berlin", "did you mean 'Europe/Berlin'?"),
+        ("EST", "write the name of a place, 'Europe/Berlin', or a distance, '+02:00'"),
+        ("Xx/Yyyyy", "names are those of the IANA database: 'America/New_York'"),
+        ("x" * 1_000_000, "write the name of a place, 'Europe/Berlin', or a distance, '+02:00'"),
+    ],
+)
+def test_the_nearest_name_is_proposed(name: str, help: str) -> None:
+    with pytest.raises(BadZone) as refused:
+        zone_of(name)
+    assert refused.value.help == help

@@ -250,6 +250,7 @@ OVER_AND_JOINS = {
     "arrays_of_doubles_as_keys": BID + "SELECT COUNT(*) OVER (PARTITION BY [price / 2e0]) AS n FROM bid;",
     "arrays_compared": BID + "SELECT auction FROM bid WHERE SPLIT(item, ' ') < ['b'];",
     "array_of_arrays": BID + "SELECT [[price]] AS a, [1, 'a'] AS b FROM bid;",
+    "zone_misspelt": BID + "SELECT FROM_UTC_TIMESTAMP(ts, 'Europe/Berlim') AS t FROM bid;",
     "order_of_distinct": BID + "SELECT DISTINCT auction FROM bid ORDER BY price;",
     "whole_partition_without_end": LIVE + "SELECT SUM(v) OVER (PARTITION BY k) AS n FROM live;",
     "except_without_end": LIVE + "SELECT k FROM live EXCEPT SELECT v FROM live WHERE v > 5;",

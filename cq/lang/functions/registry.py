@@ -32,11 +32,15 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a function does not take its arguments: a code of `cq.errors.CODES`, the cause, a way out."""
+    """Why a function does not take its arguments: a code of `cq.errors.CODES`, the cause, a way out.
+
+    argument: the one that is wrong whatever the types of the others; None: they do not go together.
+    """
 
     code: str
     message: str
     help: str = ""
+    argument: int | None = None
 
 
 Constants = tuple[Any, ...]

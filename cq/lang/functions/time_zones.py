@@ -22,7 +22,7 @@ def _in_zone(function: str) -> SignatureRule:
         try:
             zone_of(zone)
         except BadZone as bad:
-            return Refusal("CQ0302", f"'{zone}' {bad}", bad.help)
+            return Refusal("CQ0302", f"'{zone}' {bad}", bad.help, argument=1)
         return Signature((TIMESTAMP, VARCHAR), TIMESTAMP)
 
     return rule

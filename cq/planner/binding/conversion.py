@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cq.errors import Label, compile_error
+from cq.errors import CompileError, Label, Span, compile_error
+from cq.grammar import ast
 from cq.lang.expressions import Cast, Column, Expr, Literal
+from cq.lang.functions import Refusal, lookup
 from cq.lang.types import (
     DATE,
     INTEGER,
@@ -96,3 +98,15 @@ def instead(args: Sequence[Expr], shape: str, examples: Sequence[str] = ()) -> t
             name = a.name if isinstance(a, Column) else "text"
             return (f"of a text: TRY_CAST({name} AS DOUBLE) is NULL where it is no number, CAST stops there",)
     return tuple(f"example: {e}" for e in examples)
+
+
+def not_taken(refusal: Refusal, name: str, args: Sequence[Expr], nodes: Sequence[ast.Node], span: Span) -> CompileError:
+    """A function does not take its arguments: at the one that is wrong, else at the call with the types of all."""
+    if refusal.argument is not None and refusal.argument < len(nodes):
+        at = nodes[refusal.argument].span
+        return compile_error(refusal.code, refusal.message, at, help=refusal.help)
+    entry = lookup(name)
+    assert entry is not None, f"the function {name} is not in the registry"
+    labels = tuple(Label(n.span, str(a.type)) for n, a in zip(nodes, args, strict=False))
+    help = (refusal.help or f"it is {entry.shape}", *instead(args, entry.shape, entry.examples[:1]))
+    return compile_error(refusal.code, refusal.message, span, labels=labels, help=help)

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import takewhile
 from typing import Protocol
 
-from cq.errors import CompileError, Label, Span, compile_error, did_you_mean, each
+from cq.errors import CompileError, Span, compile_error, did_you_mean, each
 from cq.grammar import ast
 from cq.grammar.unsupported import ELSEWHERE, FUNCTION_WAYS
 from cq.lang.aggregates import all_aggregates
@@ -20,7 +20,7 @@ from cq.lang.expressions import And, Call, Case, Coalesce, Expr, IsNull, Literal
 from cq.lang.expressions import Cast as BoundCast
 from cq.lang.functions import Refusal, Scalar, Signature, all_names, extract_parts, lookup, resolve, trunc_units
 from cq.lang.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind, Physical
-from cq.planner.binding.conversion import common, convert, instead, settled, time_text
+from cq.planner.binding.conversion import common, convert, not_taken, settled, time_text
 from cq.planner.binding.foreign_functions import part_of_length
 from cq.planner.binding.in_lists import gathered
 from cq.planner.binding.json_steps import ARROWS, bind_steps
@@ -514,15 +514,7 @@ class ExprBinder:
         """A scalar function over bound arguments. CQ0302 when it does not take them."""
         found = resolve_function(name, args)
         if isinstance(found, Refusal):
-            entry = lookup(name)
-            assert entry is not None, f"the function {name} is not in the registry"
-            raise compile_error(
-                found.code,
-                found.message,
-                name_span or span,
-                labels=tuple(Label(n.span, str(a.type)) for n, a in zip(nodes, args, strict=False)),
-                help=(found.help or f"it is {entry.shape}", *instead(args, entry.shape, entry.examples[:1])),
-            )
+            raise not_taken(found, name, args, nodes, name_span or span)
         return apply(found, args, span)
 
     def unknown_function(self, node: ast.Call) -> CompileError:
