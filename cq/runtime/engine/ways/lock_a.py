@@ -1,15 +1,16 @@
 """LOCK_A: ordered locking as TStream's own program does it: a turn ends when all locks are held.
 
 The lock of a row is a word: free, a writer inside, or a number of readers. In its turn a transaction takes the locks of
-its rows one by one; where it has to wait for one, all that come after it wait with it. It is here to be compared with.
+its rows one by one; while it waits for one, all later transactions wait too. It is a baseline for measurements.
 
-Roles     who has the share of a transaction acts for it; in its turn it alone takes locks.
-Shared    RECORD_LOCK: taken in turn, given back by who holds it.
+Roles     the worker that has a transaction's share acts for it; only the transaction whose turn it is takes locks.
+Shared    RECORD_LOCK: taken in turn, released by its holder.
           All other words of requests and records: written in turn, handed on by ORDER_TURN.
-I1        a transaction reads a row as the last one before it that writes the row has left it.
+I1        a transaction reads a row as the last earlier writer of that row has left it.
                                                                     tests: test_every_schedule_of_a_scheme_*
-I2        a lock is given back once for each time it was taken.       tests: test_every_schedule_of_a_scheme_*
-Progress  locks are held by transactions before the one whose turn it is, and these wait for nothing.
+I2        a lock is released once for each time it was taken.
+                                                           tests: test_a_lock_is_held_until_its_transaction_is_done
+Progress  only transactions earlier than the one whose turn it is hold locks, and they wait for nothing.
 Source    Zhang et al., TStream (ICDE 2020), and its artefact: `LA_LOCK`, a lock_ratio spin inside the ordered region.
 """
 

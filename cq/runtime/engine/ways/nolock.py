@@ -1,14 +1,14 @@
-"""NOLOCK: an upper bound. Transactions take rows as they find them, in no order, and lose what others write meanwhile.
+"""NOLOCK: an upper bound. Transactions read rows as they find them, in any order, and overwrite each other's writes.
 
-All that the schemes do is done but for turns and waiting. The result depends on time: it is for measuring alone;
-`explain` says so, and `cq diff` refuses to compare it.
+It does the same work as the other schemes except for taking turns and waiting. Its result depends on timing, so it is
+only for measurements: `explain` says so, and `cq diff` refuses to compare it.
 
-Roles     who has the share of a transaction acts for it.
-Shared    RECORD_TAIL: loaded when a transaction begins, stored when it is done, so that what it finds is whole.
+Roles     the worker that has a transaction's share acts for it.
+Shared    RECORD_TAIL: loaded when a transaction begins and stored when it is done, so no half-written row is read.
           RECORD_ASKER: loaded and stored by all.
-I1        what a transaction finds of a row is what one other has left.
+I1        a transaction finds a row as exactly one other transaction has left it.
                                                                     tests: test_every_schedule_without_locks_is_safe
-Progress  nothing waits.
+Progress  no transaction waits.
 Source    No-Lock in Zhang et al., TStream (ICDE 2020), section VI-A.
 """
 

@@ -1,18 +1,18 @@
 """PAT: ordered locks of partitions, as in S-Store. There are as many partitions as workers.
 
-In its turn a transaction takes a number in each partition it touches. It runs when its number is up in all of them; it
-is then alone there, and when it is done the next number is up. A row is in the partition that is the remainder of its
-key; of a key of several words that of its hash.
+In its turn a transaction takes a number in each partition it touches. It runs when its number is up in all of them and
+is then alone there; when it is done, the next number is up. The partition of a row is the remainder of its key, or of
+the hash of a key of several words.
 
-Roles     who has the share of a transaction acts for it; in its turn it takes numbers; while its number is up in a
-          partition it owns the record words of the partition's rows.
+Roles     the worker that has a transaction's share acts for it. In its turn the transaction takes numbers; while its
+          number is up in a partition it owns the record words of the partition's rows.
 Shared    PARTITION_TURN: loaded by all, stored by the transaction whose number is up.
           PARTITION_NEXT, PARTITION_LAST: written in turn, handed on by ORDER_TURN.
-I1        a transaction reads a row as the last one before it that writes the row has left it.
+I1        a transaction reads a row as the last earlier writer of that row has left it.
                                                                     tests: test_every_schedule_of_a_scheme_*
-I2        one transaction at a time is in a partition, in the order of events.
+I2        one transaction at a time runs in a partition, in the order of events.
                                                                     tests: test_every_schedule_of_a_scheme_*
-Progress  of all transactions with numbers the first one's are up.
+Progress  the numbers of the earliest unfinished transaction are up in all its partitions.
 Source    Meehan et al., S-Store (VLDB 2015), as PAT in Zhang et al., TStream (ICDE 2020), section VI-A.
 """
 
