@@ -152,9 +152,15 @@ def _rise(buffer: int) -> None:
     count = ld_i64(buffer, BUFFER_COUNT)
     st_i64(buffer, BUFFER_COUNT, count + 1)
     own = records + count * words * 8
-    spare = records + ld_i64(buffer, BUFFER_CAPACITY) * words * 8
-    copy(spare, own, words * 8)
-    place = count
+    if count > 0 and _before(own, records + shr_u(count - 1, 1) * words * 8) != 0:  # seldom: most come in order
+        _lift(records, count, words, records + ld_i64(buffer, BUFFER_CAPACITY) * words * 8)
+    st_i64(buffer, BUFFER_NEXT, ld_i64(records, RECORD_TIME))
+
+
+@native("void(i64, i64, i64, i64)")
+def _lift(records: int, place: int, words: int, spare: int) -> None:
+    """The record at `place` goes up the heap until none above it leaves later. spare: room for one record."""
+    copy(spare, records + place * words * 8, words * 8)
     while place > 0:
         parent = shr_u(place - 1, 1)
         above = records + parent * words * 8
@@ -163,7 +169,6 @@ def _rise(buffer: int) -> None:
         copy(records + place * words * 8, above, words * 8)
         place = parent
     copy(records + place * words * 8, spare, words * 8)
-    st_i64(buffer, BUFFER_NEXT, ld_i64(records, RECORD_TIME))
 
 
 @native("i64(i64, i64)", inline=True)
