@@ -140,16 +140,18 @@ def _release_from(block: int) -> None:
         block = older
 
 
-@native("void(i64, i64, i64)", inline=True)
-def list_transaction(share: int, transaction: int, size: int) -> None:
+@native("void(i64, i64, i64, i64)", inline=True)
+def list_transaction(share: int, transaction: int, home: int, size: int) -> None:
     """The transaction and its accesses, which take so many bytes each, are in the lists of those they belong to.
 
-    It belongs to the share of the first row it names, so that those of one row are mostly evaluated by one worker.
+    home: the access to whose row it belongs, so that those of one row are mostly evaluated by one worker; 0: the first.
     """
     access = ld_i64(transaction, TRANSACTION_ACCESSES)
     count = ld_i64(transaction, TRANSACTION_COUNT)
     mine = ld_i64(transaction, TRANSACTION_ROW)
-    if count > 0:
+    if home != 0:
+        mine = ld_i64(home, ACCESS_PLACE)
+    elif count > 0:
         mine = ld_i64(access, ACCESS_PLACE)
     for _ in range(count):
         if ld_i64(access, ACCESS_PLACE) != NO_ROW:
