@@ -240,7 +240,9 @@ class _Collecting:
             home: ast.expr = ast.Constant(0)
             if p.home is not None:
                 home = expr("ld_i64(T, W)", T=self.transaction, W=p.at(p.single[p.home]))
-            writer.code("list_transaction(share, T, HOME, SIZE)", T=self.transaction, HOME=home, SIZE=size)
+            listed = expr("list_transaction(share, T, HOME, SIZE) == 0", T=self.transaction, HOME=home, SIZE=size)
+            with self.scope.when(listed):
+                self.scope.fail(ErrorCode.NO_MEMORY, "rows that transactions name", NOWHERE)
 
     def room(self) -> ast.expr:
         """-> room for all accesses there may be."""
