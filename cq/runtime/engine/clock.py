@@ -22,7 +22,10 @@ from cq.runtime.layout.job import Job
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why the time of a row cannot be computed. site: index into the first stage's sites.  said: as of `EngineFailure`."""
+    """Why the time of a row cannot be computed.
+
+    site: index into the first stage's sites.  said: as in `EngineFailure`.
+    """
 
     row: int
     code: ErrorCode
