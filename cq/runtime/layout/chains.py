@@ -51,7 +51,7 @@ PLACE_TABLE_SHIFT = 54
 MOST_TABLES = 511  # of a stage
 
 _chains = Struct("CHAINS")
-CHAINS_PHASE = _chains.line()  # counts phases: see `phase_of`
+CHAINS_PHASE = _chains.line()  # a multiple of PHASES, and one of the phases below
 CHAINS_FINISHED = _chains.line()  # shares that are through with the phase
 CHAINS_FAILED = _chains.line()  # 1: there was no memory
 CHAINS_STAGE = _chains.word()
@@ -66,9 +66,14 @@ CHAINS_BEGIN = _chains.word()  # -> generated functions
 CHAINS_COLLECT = _chains.word()
 CHAINS_EVALUATE = _chains.word()
 CHAINS_COUNT = _chains.word()  # shares: a power of two
+CHAINS_OTHER = _chains.word()  # -> those of the next ticket, and of the one before
 CHAINS_ORDER = _chains.word()  # 0, or -> how transactions take their place (cq/runtime/layout/requests.py)
 _chains.align()
 CHAINS_SHARES = _chains.rest()  # SHARE_WORDS each
+
+# what is done next: by the one in turn in NO_PHASE and READY, by whoever takes a share in the others
+NO_PHASE, COLLECT, LINK, READY, EVALUATE, WRITE = 0, 1, 2, 3, 4, 5
+PHASES = 8
 
 _slots = Struct("SLOTS")  # a table of accesses by place
 SLOTS_AT = _slots.word()  # -> a word each: an access, or 0
