@@ -58,7 +58,7 @@ CHAINS_STAGE = _chains.word()
 CHAINS_BATCH = _chains.word()
 CHAINS_MEMORY = _chains.word()  # -> memory for events
 CHAINS_EVENTS = _chains.word()  # -> the first line of it; a block of some lines for each event
-CHAINS_CAPACITY = _chains.word()  # how many
+CHAINS_CAPACITY = _chains.word()  # how many, less EVENTS_BEHIND
 CHAINS_STRIDE = _chains.word()  # bytes of each
 CHAINS_STATE_WORDS = _chains.word()  # of the stage's state
 CHAINS_EVENTS_WORD = _chains.word()  # of the state, for the kernel: where the blocks are
@@ -122,6 +122,7 @@ LISTED_ACCESS = _listed.word()
 LISTED_PLACE = _listed.word()  # ACCESS_PLACE: who links finds the row before the access has come from another cache
 LISTED_WORDS = _listed.size()
 
+EVENTS_BEHIND = 6  # there is memory for so many more events than a ticket has: the kernel looks ahead
 QUEUE_END = 8  # who evaluates a transaction may look at those up to so many turns later
 
 name_words(globals())

@@ -106,6 +106,7 @@ from cq.runtime.layout.chains import (
     CHAINS_STRIDE,
     COLLECT,
     EVALUATE,
+    EVENTS_BEHIND,
     LINK,
     LIST_WORDS,
     NO_PHASE,
@@ -196,7 +197,7 @@ def _make_room(chains: int, rows: int) -> int:
         return 1
     release(ld_i64(chains, CHAINS_MEMORY))
     st_i64(chains, CHAINS_CAPACITY, 0)
-    st_i64(chains, CHAINS_MEMORY, zalloc(rows * ld_i64(chains, CHAINS_STRIDE) + LINE_BYTES))
+    st_i64(chains, CHAINS_MEMORY, zalloc((rows + EVENTS_BEHIND) * ld_i64(chains, CHAINS_STRIDE) + LINE_BYTES))
     if ld_i64(chains, CHAINS_MEMORY) == 0:
         return 0
     st_i64(chains, CHAINS_EVENTS, (ld_i64(chains, CHAINS_MEMORY) + LINE_BYTES - 1) & -LINE_BYTES)
