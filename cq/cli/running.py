@@ -74,16 +74,8 @@ def run(
     that is longer than the terminal is shown in a pager ($PAGER, or less); without one, its first rows are.
     """
     compiled = compiled_query(**query)
-    for warning in compiled.warnings:
-        say(render(warning))
-    for explained in compiled.bound.explains:
-        click.echo(explain_statement(compiled, explained, threads))
-    if compiled.bound.explains and not compiled.outputs:
+    if not _said_before(compiled, threads):
         return DONE
-    if not compiled.outputs:
-        raise UsageError(
-            Diagnostic("CQ0606", "the query has no output", help=("add a SELECT, or an INSERT INTO a sink",))
-        )
     progress = Progress()
     shown = Shown(wide, expanded, every_row, paged=not (every_row or no_pager), limited=limit is not None)
     format_ = format_ or ("table" if expanded else None)
@@ -110,6 +102,19 @@ def run(
         if done.late_rows and not quiet:
             say(late_note(done.late_rows, compiled.plan))
     return INTERRUPTED if done.interrupted else DONE
+
+
+def _said_before(compiled: Compiled, threads: int | None) -> bool:
+    """Say what there is to say before a run; whether there is something to run. UsageError for a text of declarations
+    only."""
+    for warning in compiled.warnings:
+        say(render(warning))
+    for explained in compiled.bound.explains:
+        click.echo(explain_statement(compiled, explained, threads))
+    if not compiled.outputs and not compiled.bound.explains:
+        help = ("add a SELECT, or an INSERT INTO a sink",)
+        raise UsageError(Diagnostic("CQ0606", "the query has no output", help=help))
+    return bool(compiled.outputs)
 
 
 @dataclass(frozen=True, slots=True)
