@@ -216,13 +216,8 @@ def open_sinks(
                 sinks[output.name] = Table(output.name, [f.name for f in fields], screen, room, way, ends)
                 continue
             if format_ == "table":
-                raise UsageError(
-                    Diagnostic(
-                        "CQ0606",
-                        "format table can only be written to standard output",
-                        help=("use another format: -f csv",),
-                    )
-                )
+                cause = "format table can only be written to standard output"
+                raise UsageError(Diagnostic("CQ0606", cause, help=("use another format: -f csv",)))
             options = {"path": path, **({"format": format_} if format_ else {})}
             options |= {"partition_by": partition_by} if partition_by else {}
             sinks[output.name] = open_sink(fields, options, access.trusted(), reserved, endless)
