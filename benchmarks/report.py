@@ -1,4 +1,4 @@
-"""Tables of medians, spreads and ratios against the bars of the design, from what a run has written down.
+"""Tables of medians, spreads and ratios against the bars, from what a run has written down.
 
 Everything is computed from the JSON, so that docs/benchmarks.md can be made again without measuring.
 """
@@ -221,7 +221,7 @@ def _sliding(memory: dict[str, Race]) -> Table:
 
 def _absolute(memory: dict[str, Race]) -> Table:
     table = Table(
-        "Absolute figures the design names",
+        "Absolute figures",
         "Millions a second: kernels by CPU seconds of one thread, the rest by the wall clock.",
         ("measured", "bar"),
     )
@@ -344,6 +344,11 @@ def _whole(found: Record) -> Table:
     return table
 
 
+def _version(shown: str) -> str:
+    """The number in what a program shows as its version: `12.2.0` of `g++ (Debian 12.2.0-14) 12.2.0`."""
+    return shown.rsplit(" ", 1)[-1]
+
+
 def heading(found: Record) -> str:
     """What was measured, where, and how."""
     machine, load = found["machine"], found["load"]
@@ -354,7 +359,7 @@ def heading(found: Record) -> str:
         "",
         f"* machine: {machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB; {machine['system']}",
         f"* commit: {found['commit']}, {found['date']}",
-        "* software: " + ", ".join(f"{k} {v}" for k, v in found["software"].items()),
+        "* software: " + ", ".join(f"{k} {_version(v)}" for k, v in found["software"].items()),
         f"* rounds: {found['rounds']}; in every round each contender runs once, in rotated order; figures are medians, "
         "in brackets the lowest and the highest; ratios are medians of the ratios within rounds",
         f"* load average over the last minute: {load[0]:.1f} before, {load[1]:.1f} after"

@@ -45,7 +45,7 @@ _ALL = (
         stream.SCHEMA,
         {
             "profile": Parameter(str, "light", "how much traffic", choices=tuple(PROFILES)),
-            "rows": Parameter(int, None, "stop after so many rows; left out: when the time is over", 0, MAX_ROWS),
+            "rows": Parameter(int, None, "stop after this many rows; left out: when the time is over", 0, MAX_ROWS),
             "seed": SEED,
             "expressways": _EXPRESSWAYS,
             "duration_s": Parameter(

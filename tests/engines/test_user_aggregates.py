@@ -14,7 +14,7 @@ import cq
 
 @cq.udaf
 class ema:
-    """A moving average that forgets: order matters."""
+    """Exponential moving average: the order of the rows matters."""
 
     zero = (0.0, False)
 

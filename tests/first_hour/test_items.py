@@ -1,4 +1,4 @@
-"""README.md beside this file names the tests of every item of issue 10: all items are there, and so are the tests."""
+"""README.md beside this file names the tests of every item: all items are there, and so are the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first hour on a real terminal: what is typed, and what stands there then. The items are those of issue 10."""
+"""The first hour on a real terminal: what is typed, and what stands there then. README.md lists the items."""
 
 from __future__ import annotations
 

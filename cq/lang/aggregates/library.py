@@ -1,4 +1,4 @@
-"""All aggregates: COUNT, SUM, AVG, MIN, MAX, BOOL_AND, BOOL_OR.
+"""COUNT, SUM, AVG, MIN, MAX, BOOL_AND and BOOL_OR; the other aggregates are in the files beside this one.
 
 Sums of integers, DECIMALs and INTERVALs are exact however long (128 or 192 bits in kernels): only a result that does
 not fit its type fails. Sums of DOUBLE start at 0.0 and add in the order given. MIN and MAX order as comparison does

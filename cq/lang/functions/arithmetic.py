@@ -536,7 +536,7 @@ def _shifted(type_: DataType, time: int, months: int) -> int:
     ],
 )
 def add_months(signature: Signature, x: int, y: int) -> int:
-    """The time so many months later; a day the month does not have becomes its last."""
+    """Add months; a day that the month does not have becomes its last one."""
     if signature.params[0].kind is Kind.INTERVAL_MONTH:
         x, y = y, x
     return _shifted(signature.returns, x, y)
@@ -558,7 +558,7 @@ def add_months(signature: Signature, x: int, y: int) -> int:
     ],
 )
 def subtract_months(signature: Signature, x: int, y: int) -> int:
-    """The time so many months earlier; a day the month does not have becomes its last."""
+    """Subtract months; a day that the month does not have becomes its last one."""
     return _shifted(signature.returns, x, -y)
 
 
@@ -580,7 +580,7 @@ def subtract_months(signature: Signature, x: int, y: int) -> int:
     ],
 )
 def date_add(signature: Signature, x: int, y: int) -> int:
-    """The date so many days later."""
+    """Add days to a date."""
     return within(DATE, x + y, "date plus days")
 
 
@@ -601,7 +601,7 @@ def date_add(signature: Signature, x: int, y: int) -> int:
     ],
 )
 def date_sub(signature: Signature, x: int, y: int) -> int:
-    """The date so many days earlier."""
+    """Subtract days from a date."""
     return within(DATE, x - y, "date minus days")
 
 

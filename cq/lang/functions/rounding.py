@@ -177,7 +177,7 @@ def _spark_round(signature: Signature, args: tuple[str, ...]) -> str:
     ],
 )
 def round_(signature: Signature, x: Any, digits: int = 0) -> Any:
-    """x rounded half up (away from zero) at so many digits after the point, or before it when negative."""
+    """Round half away from zero, to `digits` digits after the point, or before it when negative."""
     type_, returns = signature.params[0], signature.returns
     if type_.is_float:
         if type_ == REAL:
@@ -245,7 +245,7 @@ def _spark_trunc(signature: Signature, args: tuple[str, ...]) -> str:
     ],
 )
 def trunc(signature: Signature, x: Any, digits: int = 0) -> Any:
-    """x without what is beyond so many digits after the point, or before it when negative. A DOUBLE takes none."""
+    """Truncate to `digits` digits after the point, or before it when negative. A DOUBLE takes no `digits`."""
     type_ = signature.params[0]
     if type_.is_float:
         return x if math.isnan(x) or math.isinf(x) else float(math.trunc(x))

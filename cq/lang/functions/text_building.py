@@ -66,7 +66,7 @@ def split_part(x: str, separator: str, number: int) -> str:
     ],
 )
 def substring_index(x: str, separator: str, count: int) -> str:
-    """What stands before so many separators, or, when negative, behind so many from the end.
+    """The text before the `count`-th separator or, when negative, after the `count`-th from the end.
 
     The whole text when there are fewer. Separators may overlap, as in Spark: they are searched from one code point to
     the next.
@@ -118,7 +118,7 @@ def _padding(x: str, count: int, padding: str) -> str:
     ],
 )
 def lpad(x: str, count: int, padding: str = " ") -> str:
-    """The text with so much padding (spaces) before it that it has so many code points; a longer one is cut."""
+    """Pad on the left to `length` code points, with spaces by default; a longer text is cut."""
     return (_padding(x, count, padding) + x)[: max(0, count)]
 
 
@@ -140,7 +140,7 @@ def lpad(x: str, count: int, padding: str = " ") -> str:
     ],
 )
 def rpad(x: str, count: int, padding: str = " ") -> str:
-    """The text with so much padding (spaces) behind it that it has so many code points; a longer one is cut."""
+    """Pad on the right to `length` code points, with spaces by default; a longer text is cut."""
     return (x + _padding(x, count, padding))[: max(0, count)]
 
 
@@ -169,7 +169,7 @@ def _spark_repeat(_: Signature, args: tuple[str, ...]) -> str:
     ],
 )
 def repeat(x: str, times: int) -> str:
-    """The text so many times, one after the other; '' when that is not positive."""
+    """Repeat the text; '' when `times` is not positive."""
     _demand_room(len(x) * times)
     return x * times if x else ""
 
@@ -252,7 +252,7 @@ def _spark_overlay(_: Signature, args: tuple[str, ...]) -> str:
     ],
 )
 def overlay(x: str, other: str, start: int, length: int | None = None) -> str:
-    """The text with `other` in the place of so many code points (as many as it has) from `start`."""
+    """Replace `length` code points from `start` (by default as many as `other` has) with `other`."""
     end = start + (len(other) if length is None else length)
     return substring(x, 1, start - 1) + other + substring(x, end)
 

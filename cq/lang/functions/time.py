@@ -363,7 +363,7 @@ for _part, _entry in (
     ],
 )
 def timestamp_seconds(x: int) -> int:
-    """The time so many seconds after 1970-01-01 00:00:00."""
+    """The time that many seconds after 1970-01-01 00:00:00."""
     return within(TIMESTAMP, x * 1000000, f"timestamp_seconds({x})")
 
 
@@ -383,7 +383,7 @@ def timestamp_seconds(x: int) -> int:
     ],
 )
 def timestamp_millis(x: int) -> int:
-    """The time so many milliseconds after 1970-01-01 00:00:00."""
+    """The time that many milliseconds after 1970-01-01 00:00:00."""
     return within(TIMESTAMP, x * 1000, f"timestamp_millis({x})")
 
 
@@ -400,7 +400,7 @@ def timestamp_millis(x: int) -> int:
     ],
 )
 def timestamp_micros(x: int) -> int:
-    """The time so many microseconds after 1970-01-01 00:00:00."""
+    """The time that many microseconds after 1970-01-01 00:00:00."""
     return x
 
 

@@ -112,7 +112,7 @@ def make_timestamp(year: int, month: int, day: int, hour: int, minute: int, seco
     ],
 )
 def date_from_unix_date(x: int) -> int:
-    """The date so many days after 1970-01-01."""
+    """The date that many days after 1970-01-01."""
     return x
 
 

@@ -37,7 +37,7 @@ def _moved(sign: str) -> Callable[[Signature, tuple[str, ...]], str]:
     ],
 )
 def time_add(x: int, y: int) -> int:
-    """The time of day so much later; it goes round at midnight."""
+    """Add an interval to a time of day; it wraps around at midnight."""
     return (x % 86400000000 + y % 86400000000) % 86400000000
 
 
@@ -54,7 +54,7 @@ def time_add(x: int, y: int) -> int:
     ],
 )
 def time_subtract(x: int, y: int) -> int:
-    """The time of day so much earlier; it goes round at midnight."""
+    """Subtract an interval from a time of day; it wraps around at midnight."""
     return (x - y % 86400000000) % 86400000000
 
 

@@ -186,7 +186,7 @@ def _strftime(binder: Binder, node: ast.Call) -> Expr:
 
 @shorthand("from_unixtime")
 def _from_unixtime(binder: Binder, node: ast.Call) -> Expr:
-    """FROM_UNIXTIME(seconds [, pattern]): DATE_FORMAT of the time so many seconds after 1970."""
+    """FROM_UNIXTIME(seconds [, pattern]): DATE_FORMAT of the time `seconds` seconds after 1970."""
     seconds, *pattern = binder.positional(node, 1)
     time = binder.call("timestamp_seconds", [seconds], node.span, node.args[:1])
     given = pattern or [Literal(VARCHAR, False, "yyyy-MM-dd HH:mm:ss", span=node.span)]
