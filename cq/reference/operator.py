@@ -49,7 +49,7 @@ class RowOperator:
 
     @classmethod
     def defines(cls, method: str) -> bool:
-        """Whether it does at this what it does itself, and not what stands here."""
+        """Whether the class overrides this method."""
         return getattr(cls, method) is not getattr(RowOperator, method)
 
     def on_row(self, port: int, row: Row) -> None:

@@ -1,8 +1,8 @@
 """Costs of operators: nanoseconds a row keeps a worker busy, each measured alone with 10,000 keys.
 
-They decide whether routing rows to lanes pays (`cq.planner.physical.choose`), whether a chain of stages does (`chain`), and
-by LOOK_UP_NS which scheme runs transactions (`chains`); `cq explain` shows them. Twice or half of one changes a decision
-only for queries whose cost is near the border.
+They decide whether routing rows to lanes pays (`cq.planner.physical.choose`), whether a chain of stages does
+(`chain`), and by LOOK_UP_NS which scheme runs transactions (`chains`); `cq explain` shows them. Twice or half of one
+changes a decision only for queries whose cost is near the border.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from cq.records import fields, replace
 def share(plan: LogicalPlan) -> LogicalPlan:
     """x, x' = x, x where x and x' are equal but for the names of their columns: operators are functions of their input.
 
-    Outputs keep their names through a projection of bare columns. The one knows for how many it stands: a late row is
-    counted by each operator of the query that drops it.
+    Outputs keep their names through a projection of bare columns. `copies` counts the nodes it replaces: a late row is
+    counted once for each operator of the query that drops it.
     """
     nodes = plan.nodes()
     numbers: dict[int, int] = {}

@@ -407,14 +407,14 @@ def _copy_words(to: int, source: int, word: int, end: int) -> None:
 
 @native("void(i64, i64)", inline=True)
 def copy_row(source: int, access: int) -> None:
-    """What is no key in an entry is in that of the access."""
+    """Copy the non-key columns of an entry to the image of the access."""
     place = ld_i64(access, ACCESS_PLACE)
     _copy_words(access + ACCESS_IMAGE * 8, source, _first_word(place), _words_of_entry(place))
 
 
 @native("i64(i64)", inline=True)
 def _first_word(place: int) -> int:
-    """Where in an entry what is no key begins."""
+    """The place in an entry where the non-key columns begin."""
     return ENTRY_FIRST + ((place >> PLACE_KEY_SHIFT) & PLACE_KEY_MASK)
 
 
@@ -425,7 +425,7 @@ def _words_of_entry(place: int) -> int:
 
 @native("void(i64, i64)", inline=True)
 def write_row(access: int, entry: int) -> None:
-    """The entry has what is no key in that of the access."""
+    """Write the non-key columns of the image of the access to the entry."""
     place = ld_i64(access, ACCESS_PLACE)
     _copy_words(entry, access + ACCESS_IMAGE * 8, _first_word(place), _words_of_entry(place))
 

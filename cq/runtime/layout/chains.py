@@ -46,7 +46,7 @@ PLACE_WORDS_MASK = 4095
 PLACE_KEY_SHIFT = 44  # words of the key
 PLACE_KEY_MASK = 255
 PLACE_KEY_TEXTS = 1 << 52  # the key has texts
-PLACE_ROW_TEXTS = 1 << 53  # what is no key has: the kernel alone writes such rows
+PLACE_ROW_TEXTS = 1 << 53  # the non-key columns have texts: the kernel alone writes such rows
 PLACE_TABLE_SHIFT = 54
 MOST_TABLES = 511  # of a stage
 
