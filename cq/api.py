@@ -192,9 +192,9 @@ class Query:
         """Return what the query is at a stage of compilation, as text; nothing is run unless `analyze`.
 
         stage: text, logical, rewritten, stages, code or spark.  format: tree, json, dot, mermaid, svg or html; text and
-        code have tree only.  threads: as for `run`; how stages run, and their code, depend on it.  verbose: all that is
-        known of each operator, also its identity.  analyze: run the query, forget its rows, and show what its stages
-        did. Raises UsageError for others, and CompileError as `check` does.
+        code have tree only.  threads: as for `run`; how stages run, and their code, depend on it.  verbose: all
+        details of each operator, including its identity.  analyze: run the query, discard its rows, and show what its
+        stages did. Raises UsageError for others, and CompileError as `check` does.
         """
         compiled = self.bound(inputs)
         if analyze:

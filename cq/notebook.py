@@ -89,7 +89,7 @@ def run_cell(variables: dict[str, Any], line: str, cell: str) -> Result | Pictur
 @click.option("--engine", default=next(iter(ENGINES)), help=f"Choose the engine: {', '.join(ENGINES)}.")
 @click.option("--limit", type=click.IntRange(0), help="Stop after N rows of each output.")
 @click.option("--explain", is_flag=True, help="Show the plan instead of running the query.")
-@click.option("--analyze", is_flag=True, help="Run the query, forget its rows, and show what its stages did.")
+@click.option("--analyze", is_flag=True, help="Run the query, discard its rows, and show what its stages did.")
 def _line(**asked: Any) -> dict[str, Any]:
     """Run the query in this cell, and keep its result as NAME."""
     return asked

@@ -21,7 +21,7 @@ VARIABLE = "_CQ_COMPLETE"  # by which the script asks `cq` what goes on; click's
 
 
 def complete_files(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """What a shell completes as the path of a file, also behind `STREAM=`."""
+    """Complete the path of a file, also after `STREAM=`."""
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(typed.rpartition("=")[2], type="file")]
@@ -30,11 +30,11 @@ def complete_files(context: click.Context, parameter: click.Parameter, typed: st
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS), required=False)
 def completion(shell: str | None) -> int:
-    """Print the completion script of SHELL, or of the shell of this user.
+    """Print the completion script of SHELL. Default: your login shell.
 
     \b
     eval "$(cq completion bash)"    in ~/.bashrc
-    eval "$(cq completion zsh)"     in ~/.zshrc, behind compinit
+    eval "$(cq completion zsh)"     in ~/.zshrc, after compinit
     cq completion fish | source     in ~/.config/fish/config.fish
     """
     from click.shell_completion import get_completion_class
@@ -42,7 +42,7 @@ def completion(shell: str | None) -> int:
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
     if name not in SHELLS:
         ways = tuple(f"cq completion {s}" for s in SHELLS)
-        raise UsageError(Diagnostic("CQ0606", "it is not known for which shell", help=ways))
+        raise UsageError(Diagnostic("CQ0606", "cannot tell which shell you use", help=ways))
     kind = get_completion_class(name)
     assert kind is not None, "a shell that click does not know"
     script = kind(cli, {}, "cq", VARIABLE)

@@ -48,7 +48,7 @@ def diff(
 ) -> int:
     """Run QUERY on two engines over the same input and compare the results.
 
-    The reference computes about 100,000 rows in a second: of a large input, compare a beginning with --rows.
+    The reference computes about 50,000 rows a second: on a large input, compare only the first rows with --rows.
 
     Exit code 0: equal. 1: they differ; the first rows that differ are shown. 2: an engine failed to run the query.
     """

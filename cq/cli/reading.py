@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 @click.command()
 @query_options
 @click.option("--strict", is_flag=True, help="Treat warnings as errors.")
-@click.option("--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("text", "json")),
+    default="text",
+    show_default=True,
+    help="Choose how the findings are written.",
+)
 def check(strict: bool, format_: str, **query: Any) -> int:
     """Check QUERY without running it, and report all errors and warnings with their places."""
     findings: tuple[Diagnostic, ...]
@@ -72,20 +79,27 @@ def as_json(d: Diagnostic) -> dict[str, Any]:
 @click.command()
 @query_options
 @click.option("--stage", type=click.Choice(STAGES), help="Choose what is shown. Default: logical.")
-@click.option("--format", "format_", type=click.Choice(PICTURES), default="tree", show_default=True)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(PICTURES),
+    default="tree",
+    show_default=True,
+    help="Choose the form of the plan.",
+)
 @click.option(
     "-j",
     "--threads",
     type=click.IntRange(0, 1024),
     help="Plan for this number of workers. Default: as many as run would start.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show all that is known of each operator, also its identity.")
-@click.option("--analyze", is_flag=True, help="Run the query, forget its rows, and show what its stages did.")
+@click.option("-v", "--verbose", is_flag=True, help="Show all details of each operator, including its identity.")
+@click.option("--analyze", is_flag=True, help="Run the query, discard its rows, and show what its stages did.")
 def explain(stage: str | None, format_: str, threads: int | None, verbose: bool, analyze: bool, **query: Any) -> int:
     """Show the plan of QUERY, the stages of its operators, or the generated code.
 
-    An operator of the plan is one line: what it does, with the names of the query, and of its facts those that tell it
-    from its input: the watermark, what it keeps, whose late rows it counts, and about what a row costs.
+    Each operator of the plan is one line: what it does, in the names of the query, and how it differs from its input:
+    the watermark, the rows it keeps, the late rows it counts, and roughly what a row costs.
     """
     compiled = compiled_query(**query)
     for warning in compiled.warnings:

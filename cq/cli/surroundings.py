@@ -20,7 +20,13 @@ from cq.errors import Diagnostic, UsageError
 @click.argument("workload", required=False)
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("-o", "--output", default=STDIN, help="Write to this file. Default: CSV to standard output.")
-@click.option("-f", "--format", "format_", type=click.Choice(("csv", "json", "parquet", "arrow")))
+@click.option(
+    "-f",
+    "--format",
+    "format_",
+    type=click.Choice(("csv", "json", "parquet", "arrow")),
+    help="Set the output format. Default: that of the file's extension; CSV on standard output.",
+)
 def gen(workload: str | None, parameters: Sequence[str], output: str, format_: str | None) -> int:
     """Generate the rows of WORKLOAD. Without an argument, list the workloads and their parameters."""
     from cq.workloads import WORKLOADS, workload_named

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def analyze(compiled: Compiled, threads: int | None = None, progress: Progress | None = None) -> Facts:
-    """Run the query natively, forget its rows, and return the facts of its stages with what was measured.
+    """Run the query natively, discard its rows, and return the facts of its stages with what was measured.
 
     Nothing is written to sinks. An interrupted run has numbers too. Raises what a run raises.
     """
