@@ -76,7 +76,7 @@ CODES: dict[str, str] = {
     "CQ0708": "a function has no result for this value",
     "CQ0709": "a row is late, and the stream is declared with `late = 'fail'`",
     "CQ0710": "a row has the wrong number of fields",
-    "CQ0711": "a table cannot begin with a row: its key is there, or a CHECK is not met",
+    "CQ0711": "an initial row of a table is rejected: its key already exists, or a CHECK is FALSE",
     # 08xx: limits while running
     "CQ0801": "memory is exhausted",
     "CQ0802": "a limit of the engine is reached",
@@ -265,6 +265,11 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
     close = difflib.get_close_matches(str(name).lower(), sorted(set(known)), n=1, cutoff=0.6)
     return f'did you mean "{close[0]}"?' if close else ""
+
+
+def amount(count: int, noun: str) -> str:
+    """The count with its noun: `1 column`, `2 columns`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def printable(text: str) -> str:

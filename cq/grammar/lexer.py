@@ -369,7 +369,7 @@ def _refuse_character(out: Lexed, text: str, at: int) -> int:
         out.fault("CQ0105", problem or f"{name} is only allowed in strings", at, at + 1, help=_character_help(c))
     elif (braces := _BRACES.match(text, at)) is not None:
         template = braces.group().startswith(("$", "{{"))
-        help = "parameters are written :name" if template else "no value is a struct: use a column for each field"
+        help = "parameters are written :name" if template else "structs are not supported: use a column for each field"
         out.tokens.append(Token(("STRING",), "{", "", at, braces.end()))
         out.fault("CQ0101", "braces are not valid here", at, braces.end(), help=help)
         return braces.end()

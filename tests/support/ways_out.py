@@ -21,7 +21,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 _ESCAPED = re.compile(r"\\(n|x[0-9a-f]{2}|u[0-9a-f]{4})")
 # ways out that list what there is, or name a form: other tests see that they are right
 LISTS = re.compile(
-    r"(columns|known|types|settings|units|relations|supported|outputs): |it is \w+\(|it is ARRAY\[|example: "
+    r"(columns|known|types|settings|units|relations|supported|outputs): |usage: |example: "
     r"|did you mean |cq schema FILE prints|relative paths start from"
 )
 _VARIABLE = re.compile(r" --var (\w+)=(.*)$")

@@ -41,7 +41,7 @@ from cq.connectors.parallel import Abreast, cores
 from cq.connectors.physical_rows import array_of
 from cq.connectors.protocol import BadRow, ColumnNames, Piece, Place, damaged
 from cq.connectors.rules import FAR, Fault, Rules, has_text_form, shown
-from cq.errors import DataError, Diagnostic, UsageError, did_you_mean
+from cq.errors import DataError, Diagnostic, UsageError, amount, did_you_mean
 from cq.lang.schema import Field
 from cq.lang.types import DOUBLE, MAX_DECIMAL_DIGITS, DataType, Kind, to_arrow
 from cq.records import dataclass
@@ -191,7 +191,7 @@ class Layout:
         if options.header:
             return cls(name, options, rules, width, _by_name(header_names(first), name, rules.fields, options))
         if width != len(rules.fields):
-            cause = f"{name} has {width} columns and the stream declares {len(rules.fields)}"
+            cause = f"{name} has {amount(width, 'column')} and the stream declares {len(rules.fields)}"
             raise DataError(Diagnostic("CQ0603", cause, help=("without a header, declare every column in order",)))
         return cls(name, options, rules, width, tuple(range(width)))
 

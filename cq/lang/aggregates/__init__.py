@@ -50,4 +50,4 @@ def resolve(name: str, types: Sequence[DataType]) -> tuple[Aggregate, Signature]
     if isinstance(found, Signature):
         return entry, found
     given = ", ".join(map(str, types))
-    return found or Refusal("CQ0302", f"{name.upper()} does not take ({given})", f"it is {entry.shape}")
+    return found or Refusal("CQ0302", f"{name.upper()} does not take ({given})", f"usage: {entry.shape}")

@@ -114,6 +114,6 @@ def resolve(name: str, types: Sequence[DataType], constants: Sequence[Any] = ())
 def _not_taken(name: str, entry: Scalar, types: Sequence[DataType]) -> Refusal:
     shown = [str(t) for t in types]
     if not name.isidentifier() and len(shown) == 2:
-        return Refusal("CQ0301", f"{name} does not take {shown[0]} and {shown[1]}", f"it is {entry.shape}")
+        return Refusal("CQ0301", f"{name} does not take {shown[0]} and {shown[1]}", f"usage: {entry.shape}")
     given = f"({', '.join(shown)})"
-    return Refusal("CQ0302", f"{name.upper()} does not take {given}", f"it is {entry.shape}")
+    return Refusal("CQ0302", f"{name.upper()} does not take {given}", f"usage: {entry.shape}")

@@ -7,7 +7,7 @@ shared by all who read them.
 
 from __future__ import annotations
 
-from cq.errors import NOWHERE, CompileError, Diagnostic, Findings, Span, compile_error, did_you_mean
+from cq.errors import NOWHERE, CompileError, Diagnostic, Findings, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.casts import castable
 from cq.lang.types import DataType, common_type
@@ -228,7 +228,7 @@ class Binding:
         if set(names) != {f.name for f in fields} or len(names) != len(rows.schema):
             raise compile_error(
                 "CQ0307",
-                f'the query gives {len(rows.schema)} columns, and sink "{node.target}" has {len(fields)}',
+                f'the query gives {amount(len(rows.schema), "column")}, and sink "{node.target}" has {len(fields)}',
                 node.query.span,
                 help=f"columns of the sink: {', '.join(str(f) for f in fields)}",
             )
@@ -330,7 +330,7 @@ def _assignable(given: DataType, wanted: DataType) -> bool:
 def _renamed(node: LogicalNode, names: tuple[str, ...], span: Span) -> LogicalNode:
     """`node` with its columns named `names`."""
     if len(names) != len(node.schema):
-        raise compile_error("CQ0307", f"{len(names)} names for {len(node.schema)} columns", span)
+        raise compile_error("CQ0307", f"{amount(len(names), 'name')} for {amount(len(node.schema), 'column')}", span)
     if names == node.schema.names:
         return node
     if isinstance(node, Project):

@@ -268,7 +268,7 @@ class SelectCalls:
                 help=(
                     _distinct_rows(args)
                     if several
-                    else (found.help if isinstance(found, Refusal) else "") or f"it is {known.shape}",
+                    else (found.help if isinstance(found, Refusal) else "") or f"usage: {known.shape}",
                     *instead(args, known.shape),
                 ),
             )
@@ -484,9 +484,9 @@ def _options(node: ast.Call, args: Sequence[Expr]) -> tuple[Any, ...]:
         if not isinstance(value, Literal) or value.value is None or not option.fits(value.value):
             raise compile_error(
                 "CQ0302",
-                f"{node.name.upper()} takes {option.what} behind its argument, as a constant",
+                f"{node.name.upper()} takes {option.what} after its argument, as a constant",
                 node.span if given is None else given.span,
-                help=f"it is {entry.shape}",
+                help=f"usage: {entry.shape}",
             )
         values.append(value.value)
     return tuple(values)
@@ -533,7 +533,7 @@ def refuse_arguments(node: ast.Call) -> None:
     if any(written):
         raise compile_error(
             "CQ0302",
-            f"{node.name.upper()} takes nothing",
+            f"{node.name.upper()} takes no arguments",
             node.span,
             help=f"write {node.name.upper()}() OVER (PARTITION BY … ORDER BY ts)",
         )

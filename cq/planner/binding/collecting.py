@@ -43,7 +43,7 @@ def collection(node: ast.Call, inside: ExprBinder, binder: ExprBinder, collect: 
     joins = entry.name == "string_agg"
     if len(node.args) != 1 + joins or node.star:
         message = f"{node.name.upper()} takes other arguments"
-        raise compile_error("CQ0302", message, node.span, help=f"it is {entry.shape}")
+        raise compile_error("CQ0302", message, node.span, help=f"usage: {entry.shape}")
     separator = _separator(node, inside) if joins else None
     items = _present(node, joins or node.nulls == "IGNORE")
     value = _ordered(items, (*node.within, *node.order_by), inside, binder, collect)

@@ -30,7 +30,7 @@ def bind_values(node: ast.Values, parameters: Mapping[str, ParameterValue], make
         if len(row.values) != width:
             raise compile_error(
                 "CQ0307",
-                f"rows of VALUES differ in length: the first has {width}, and row {number} {len(row.values)}",
+                f"rows of VALUES differ in length: the first has {width}, and row {number} has {len(row.values)}",
                 row.span,
                 help="give every row the same number of values; write NULL for one that is missing",
             )
@@ -97,5 +97,5 @@ def _value(expr: Expr) -> Literal:
     try:
         return constant(expr)
     except Failure as failure:
-        help = "values are computed when the query is compiled: write one that can be"
+        help = "change this value: it is computed when the query is compiled"
         raise compile_error("CQ0306", failure.message, failure.span, help=help) from None

@@ -83,7 +83,7 @@ def time_text(text: Expr, other: Expr) -> Expr:
             return replace(text, type=type_, value=value)
     raise compile_error(
         "CQ0104",
-        f"'{text.value}' is compared with a {other.type} and is none",
+        f"'{text.value}' is not a valid {other.type}",
         text.span,
         label=f"not a {other.type}",
         labels=(Label(other.span, str(other.type)),),
@@ -96,7 +96,7 @@ def instead(args: Sequence[Expr], shape: str, examples: Sequence[str] = ()) -> t
     for a in args:
         if a.type.kind is Kind.VARCHAR and "number" in shape:
             name = a.name if isinstance(a, Column) else "text"
-            return (f"of a text: TRY_CAST({name} AS DOUBLE) is NULL where it is no number, CAST stops there",)
+            return (f"for text, use TRY_CAST({name} AS DOUBLE) (NULL on failure) or CAST (an error)",)
     return tuple(f"example: {e}" for e in examples)
 
 
@@ -108,5 +108,5 @@ def not_taken(refusal: Refusal, name: str, args: Sequence[Expr], nodes: Sequence
     entry = lookup(name)
     assert entry is not None, f"the function {name} is not in the registry"
     labels = tuple(Label(n.span, str(a.type)) for n, a in zip(nodes, args, strict=False))
-    help = (refusal.help or f"it is {entry.shape}", *instead(args, entry.shape, entry.examples[:1]))
+    help = (refusal.help or f"usage: {entry.shape}", *instead(args, entry.shape, entry.examples[:1]))
     return compile_error(refusal.code, refusal.message, span, labels=labels, help=help)

@@ -147,7 +147,7 @@ class ExprBinder:
                 f"{what} must be BOOLEAN, and this is {expr.type}",
                 node.span,
                 label=str(expr.type),
-                help=condition_help(node),
+                help=condition_help(node, expr.type),
             )
         return expr
 
@@ -221,11 +221,11 @@ class ExprBinder:
             return replace(operand, value=-operand.value if node.op == "-" else operand.value, span=node.span)
         if node.op == "+":
             if not (operand.type.is_numeric or operand.type.is_interval):
-                raise compile_error("CQ0301", f"+ does not go with {operand.type}", node.span, label=str(operand.type))
+                raise compile_error("CQ0301", f"cannot apply + to {operand.type}", node.span, label=str(operand.type))
             return operand
         if not (operand.type.is_numeric or operand.type.is_interval or operand.type == NULL):
             raise compile_error(
-                "CQ0301", f"- does not go with {operand.type}", operand.span, label=str(operand.type),
+                "CQ0301", f"cannot negate {operand.type}", operand.span, label=str(operand.type),
                 help="CAST the text to a number" if operand.type == VARCHAR else "write -number or -INTERVAL",
             )  # fmt: skip
         return self.call(NEGATE, [operand], node.span, [node.operand])
@@ -446,7 +446,7 @@ class ExprBinder:
         name = known.get(word) or known.get(word.removesuffix("s"))
         if name is None:
             raise compile_error(
-                "CQ0302", f'there is no unit "{part}" here', part_span,
+                "CQ0302", f'unknown unit "{part}"', part_span,
                 help=f"{did_you_mean(word, known)} units: {', '.join(known)}".strip(),
             )  # fmt: skip
         bound = self.bind(operand)

@@ -197,9 +197,7 @@ def _bound(bound: ast.FrameBound, inside: ExprBinder) -> Bound:
 
 
 def _backwards(span: Span) -> CompileError:
-    return compile_error(
-        "CQ0302", "the frame ends before it begins", span, help="the bound that comes first stands first"
-    )
+    return compile_error("CQ0302", "the frame ends before it begins", span, help="write the earlier bound first")
 
 
 def within(call: AggregateCall, bounds: Bounds) -> tuple[AggregateCall, Bounds]:

@@ -58,7 +58,7 @@ class Grouped:
                 "CQ0404",
                 f'"{expr.name}" is neither in GROUP BY nor in an aggregate',
                 expr.span,
-                label="which row's value?",
+                label="not grouped",
                 help=f'add "{expr.name}" to GROUP BY, or write MIN({expr.name}) or MAX({expr.name})',
             )
         children = expr.children

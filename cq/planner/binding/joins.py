@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cq.errors import Span, compile_error
+from cq.errors import Span, amount, compile_error
 from cq.grammar import ast, inline
 from cq.lang.expressions import (
     Call,
@@ -286,7 +286,7 @@ def unnest(node: ast.Unnest, left: Relation, parameters: Mapping[str, ParameterV
     names = [*node.columns]
     if len(names) > 1 + node.ordinality:
         raise compile_error(
-            "CQ0307", f"UNNEST gives {1 + node.ordinality} columns, and {len(names)} names are given", node.span
+            "CQ0307", f"UNNEST has {len(names)} names for {amount(1 + node.ordinality, 'column')}", node.span
         )
     element = names[0] if names else (node.alias or "unnest")
     ordinality = (names[1] if len(names) > 1 else "ordinality") if node.ordinality else None

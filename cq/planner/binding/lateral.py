@@ -112,7 +112,9 @@ def _values(
     binder = ExprBinder(left, queries.parameters, LATERAL, SelectCalls({}))
     for i, item in enumerate(inside.select.items):
         if isinstance(item, ast.Star):
-            raise compile_error("CQ0502", "a star beside aggregates", item.span, help="name the values you need")
+            raise compile_error(
+                "CQ0502", "* cannot be combined with aggregates", item.span, help="name the values you need"
+            )
         one = ast.Query(replace(inside.select, items=(item,), where=_where(query)), query.ctes, span=query.span)
         node, value = bind_value(one, binder, queries).beside(node, unchanged)
         columns.append(Visible(item.alias or implied_name(item.expr, i), None, value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
-from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
+from cq.errors import NOWHERE, CompileError, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, transform
 from cq.lang.schema import TimeAttribute
@@ -135,7 +135,7 @@ def renamed(relation: Relation, alias: str, names: Sequence[str], span: Span) ->
     if len(names) > len(shown):
         raise compile_error(
             "CQ0307",
-            f'"{alias}" is given {len(names)} column names and has {len(shown)} columns',
+            f'"{alias}" is given {amount(len(names), "column name")} and has {amount(len(shown), "column")}',
             span,
             help=f"columns: {listing(c.name for c in shown)}",
         )

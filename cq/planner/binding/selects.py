@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ParamSpec, TypeVar
 
-from cq.errors import CompileError, Findings, Span, compile_error, did_you_mean
+from cq.errors import CompileError, Findings, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, Literal, transform
 from cq.planner.binding.calls import WINDOW_NAMES, SelectCalls
@@ -466,7 +466,7 @@ class SelectBinder:
                 "CQ0404",
                 f"* includes columns that are neither in GROUP BY nor in an aggregate: {listing(names)}",
                 span,
-                label="which row's values?",
+                label="not grouped",
                 help="name the columns you need",
             )
             self.findings.add(error)
@@ -490,7 +490,7 @@ def place_of(node: ast.NumberLiteral, columns: int, way: str = "") -> int:
     if len(node.text) > 4 or not 1 <= int(node.text) <= columns:
         raise compile_error(
             "CQ0203",
-            f"the select list has {columns} columns, so there is no column {node.text}",
+            f"the select list has {amount(columns, 'column')}, so there is no column {node.text}",
             node.span,
             help=way or f"write a number from 1 to {columns}, or the name of a column",
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cq.errors import Span, compile_error
+from cq.errors import Span, amount, compile_error
 from cq.lang.expressions import Case, Expr, Literal, conjunction
 from cq.lang.types import BOOLEAN, DataType, common_type
 from cq.planner.binding.calls import SelectCalls
@@ -137,7 +137,7 @@ def _alike(name: str, inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> t
                 "CQ0307",
                 f"the inputs of {name} have {len(types)} and {len(node.schema)} columns",
                 span,
-                label=f"{len(node.schema)} columns",
+                label=amount(len(node.schema), "column"),
                 help="select the same columns on both sides",
             )
         for i, f in enumerate(node.schema.fields):

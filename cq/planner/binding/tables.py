@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import Any
 
-from cq.errors import NOWHERE, Span, compile_error, did_you_mean, each
+from cq.errors import NOWHERE, Span, amount, compile_error, did_you_mean, each
 from cq.grammar import ast
 from cq.grammar.printer import print_expr
 from cq.lang.expressions import Column, Expr, Literal, substitute
@@ -163,7 +163,7 @@ def filled(declared: Declared, node: ast.Insert, parameters: Parameters) -> Decl
     for written in node.query.body.rows:
         if len(written.values) != len(order):
             raise compile_error(
-                "CQ0307", f"{len(written.values)} values for {len(order)} columns", written.span,
+                "CQ0307", f"{amount(len(written.values), 'value')} for {amount(len(order), 'column')}", written.span,
                 help=f"columns: {listing(table.fields[c].name for c in order)}",
             )  # fmt: skip
         row: list[Any] = [d.value if isinstance(d, Literal) else None for d in declared.defaults]
@@ -171,9 +171,7 @@ def filled(declared: Declared, node: ast.Insert, parameters: Parameters) -> Decl
             row[column] = constant_of(value, table.fields[column], parameters).value
         reason = _refuses(table, row, taken)
         if reason:
-            raise compile_error(
-                "CQ0306", f"the table cannot begin with this row: {reason}", written.span, help="change it"
-            )
+            raise compile_error("CQ0306", f"the initial row is rejected: {reason}", written.span, help="change the row")
         taken.add(tuple(row[c] for c in table.key))
         rows.append(tuple(row))
     return replace(declared, table=replace(table, rows=tuple(rows)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from cq.errors import Span, compile_error
+from cq.errors import Span, amount, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, columns_of, conjunction, remap
 from cq.lang.types import BIGINT, BOOLEAN, DataType, Kind, decimal
@@ -97,7 +97,7 @@ def elements(body: Body, node: ast.Unnest, outer: Relation) -> Elements:
     types = [a.type.element for a in arrays] + [BIGINT] * node.ordinality
     if len(names) != len(types):
         raise compile_error(
-            "CQ0307", f"UNNEST gives {len(types)} columns, and {len(names)} names are given", node.span,
+            "CQ0307", f"UNNEST has {amount(len(names), 'name')} for {amount(len(types), 'column')}", node.span,
             help="name them all: UNNEST(new.keys, new.amounts) AS u(k, x)",
         )  # fmt: skip
     start, number, own = body.end, len(body.accesses), []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from cq.errors import NOWHERE, Diagnostic, Span, compile_error, did_you_mean
+from cq.errors import NOWHERE, Diagnostic, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import (
     Call,
@@ -417,7 +417,7 @@ class BodyBinder:
         order = places_of(declared.table, node.columns, node.span)
         if len(written) != len(order):
             raise compile_error(
-                "CQ0307", f"{len(written)} values for {len(order)} columns", node.span,
+                "CQ0307", f"{amount(len(written), 'value')} for {amount(len(order), 'column')}", node.span,
                 help=f"columns: {listing(fields[c].name for c in order)}",
             )  # fmt: skip
         binder = self.binder(self.event())

@@ -25,11 +25,13 @@ def refused(node: ast.Node) -> CompileError:
     return compile_error("CQ0501", f"{type(node).__name__} is not supported yet", node.span)
 
 
-def condition_help(node: ast.Expr) -> str:
+def condition_help(node: ast.Expr, type_: DataType) -> str:
     """What was meant by an expression that is no condition."""
     if isinstance(node, ast.StringLiteral | ast.NumberLiteral):
         return "repeat the comparison: x = 'a' OR x = 'b', or write x IN ('a', 'b')"
-    return "compare it with something" if not isinstance(node, ast.Binary) else ""
+    if isinstance(node, ast.Binary):
+        return ""
+    return "compare it, for example x <> 0" if type_.is_numeric else "compare it with a value"
 
 
 def apart(code: str, message: str, left: Expr, right: Expr, *help: str) -> CompileError:

@@ -127,7 +127,7 @@ def _demand_nothing(node: ast.Call) -> None:
     if node.args:
         raise compile_error(
             "CQ0302",
-            f"{node.name.upper()} takes nothing",
+            f"{node.name.upper()} takes no arguments",
             node.span,
             help=f"write {node.name.upper()}() OVER (PARTITION BY … ORDER BY …)",
         )

@@ -547,4 +547,4 @@ def _named(args: Sequence[ast.Node], known: set[str], call: WindowCall) -> dict[
 
 def _misused(call: WindowCall, cause: str, span: Span) -> CompileError:
     """CQ0302 for arguments that do not fit, with the form of the call."""
-    return compile_error("CQ0302", cause, span, help=(f"it is {call.form}", f"example: {call.example}"))
+    return compile_error("CQ0302", cause, span, help=(f"usage: {call.form}", f"example: {call.example}"))
