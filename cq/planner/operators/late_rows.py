@@ -25,6 +25,7 @@ class LateRows(Stateless):
     fan_out = 1
     may_drop = True
     source = None
+    depends_on_time = True
 
     def __post_init__(self) -> None:
         source = self.input.source
