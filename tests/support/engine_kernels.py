@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from cq.runtime.layout.abi import STATE_FIRST_FREE, Storage
+from cq.runtime.layout.abi import COLUMN_WORDS, STATE_FIRST_FREE, Storage
 from cq.runtime.layout.job import (
     ColumnSpec,
     EventTime,
@@ -58,7 +58,7 @@ def kernel(state, batch, out, constants):
                     return 1
                 row = ROW_AT
                 k = ld_i64(ld_i64(table, 0), row)
-                v = ld_i64(ld_i64(table, 4), row)
+                v = ld_i64(ld_i64(table, SECOND_COLUMN), row)
                 serial = ld_i64(segment, 4) + row - first
                 status = each(state, out, k, v, kind, serial, ld_i64(segment, 1), row)
                 if status != 0:
@@ -216,6 +216,7 @@ def stage(name: str, way: Way = Way.LOOP, *, last: bool = True, limit: int | Non
     words = {"repeat": 1, "windows": 1, "running": KEYS, "groups": 16}.get(name, 0)
     lanes = way is Way.LANES
     walk = _WALK.replace("ROW_AT", "ld_i32(ld_i64(batch, 4), place)" if lanes else "place")
+    walk = walk.replace("SECOND_COLUMN", str(int(COLUMN_WORDS)))
     slots = tuple(Slot(f"w{n}", STATE_FIRST_FREE + n) for n in range(words))
     if name.startswith("keeps"):
         slots, words = (Slot("entries", STATE_FIRST_FREE, "table", shapes=(TableShape(4, 1),)),), 1
