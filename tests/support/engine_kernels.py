@@ -246,10 +246,10 @@ def job(*stages: Stage, sources: int = 1, grid_us: int = 0, delay_us: int = 0, w
     return Job(tuple(source(f"s{n}", delay_us) for n in range(sources)), stages, grids, watermarks)
 
 
-def batch(rows: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
-    """Rows (k, v, t) as a record batch."""
-    columns = [pa.array([r[n] for r in rows], pa.int64()) for n in range(3)]
-    return pa.RecordBatch.from_arrays(columns, ["k", "v", "t"])
+def batch(rows: Sequence[tuple[int, ...]]) -> pa.RecordBatch:
+    """Rows (k, v, t), or what a job reads of them, as a record batch."""
+    columns = [pa.array(values, pa.int64()) for values in zip(*rows, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, list("kvt")[: len(columns)])
 
 
 def pairs(batches: Sequence[pa.RecordBatch]) -> list[tuple[int, int]]:
