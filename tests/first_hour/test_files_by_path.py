@@ -80,7 +80,8 @@ def test_window_over_what_is_read_once_or_has_no_time_says_what_to_declare(
     for column in ("id", "zip"):
         _, _, err = ref(capfd, f"SELECT COUNT(*) AS n FROM TUMBLE('trips.csv', {column}, INTERVAL '1' MINUTE)")
         assert "CQ0401" in err and "CREATE STREAM trips (WATERMARK FOR ts" in err
-    window, rows = "SELECT COUNT(*) AS n FROM TUMBLE({}, ts, INTERVAL '1' MINUTE)", b"ts\n2024-01-01\n2024-01-02\n"
+    window = "SELECT COUNT(*) AS n FROM TUMBLE({}, ts, INTERVAL '1' MINUTE)"
+    rows = b"ts\n2024-01-01 10:00:00\n2024-01-02 10:00:00\n"
     said = outside("run", "--engine", "reference", window.format("'-'"), input=rows).stderr.decode()
     way = next(line for line in said.splitlines() if "CREATE STREAM stdin" in line).removeprefix("  = help: ")
     taken = f"{way.partition(';')[0]}; {window.format('stdin')}"
