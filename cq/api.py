@@ -17,16 +17,18 @@ from cq.compiler.passes import Compiled, compile, read_text
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs, is_path
 from cq.connectors.memory import as_reader
+from cq.connectors.protocol import Sink
 from cq.connectors.sinks.writers import Memory, open_sink, result_schema
 from cq.engines.compare import Difference, compare_runs, tolerance_between
 from cq.engines.engines import engine_named
 from cq.engines.protocol import RunOptions
-from cq.engines.query import collect, opening_sinks, run_query
+from cq.engines.query import collect, opening_sinks, run_reading_again
 from cq.errors import CompileError, Diagnostic, UsageError, printable
 from cq.job import Job
 from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import UserFunction
 from cq.planner.binding.settings import MEMORY_LIMIT, setting_value, takes
+from cq.planner.plan.logical import Output as PlannedOutput
 from cq.result import Hashes, Output, Result
 
 _Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -227,16 +229,20 @@ class Query:
         compiled = self.bound(inputs)
         access, reserved = compiled.request.inputs.access, compiled.read_files
         kept: dict[str, Memory] = {}
-        with opening_sinks() as sinks:
-            for output in compiled.outputs:
-                fields = output.node.schema.fields
-                if output.sink is not None and dict(output.sink.options).get("connector") != "memory":
-                    declared, endless = dict(output.sink.options), compiled.endless(output)
-                    sinks[output.name] = open_sink(fields, declared, access, reserved, endless)
-                else:
-                    sinks[output.name] = kept[output.name] = Memory(result_schema(fields))
-        options = RunOptions(threads, batch_rows, limit, frozenset(kept), memory_limit=within)
-        stats = run_query(compiled, sinks, engine, options)
+
+        def opened(compiled: Compiled) -> Mapping[str, Sink]:
+            with opening_sinks() as sinks:
+                for output in compiled.outputs:
+                    fields, declared = output.node.schema.fields, _declared_sink(output)
+                    if declared is not None:
+                        sinks[output.name] = open_sink(fields, declared, access, reserved, compiled.endless(output))
+                    else:
+                        sinks[output.name] = kept[output.name] = Memory(result_schema(fields))
+            return sinks
+
+        unhashed = frozenset(o.name for o in compiled.outputs if _declared_sink(o) is None)
+        options = RunOptions(threads, batch_rows, limit, unhashed, memory_limit=within)
+        stats = run_reading_again(compiled, opened, engine, options)
         tables = {name: sink.table() for name, sink in kept.items()}
         stats.hashes = Hashes(stats.hashes, tables)
         return Result({name: Output(name, table) for name, table in tables.items()}, stats)
@@ -271,6 +277,12 @@ class Query:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.text)}</pre>"
+
+
+def _declared_sink(output: PlannedOutput) -> dict[str, str] | None:
+    """The options of the sink that the text declares for the rows, unless they stay in memory."""
+    options = dict(output.sink.options) if output.sink is not None else {"connector": "memory"}
+    return options if options.get("connector") != "memory" else None
 
 
 def _memory_limit(given: int | str | None) -> int | None:
