@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import cq
 import pyarrow as pa
 import pytest
+
+import cq
 from cq.engines.protocol import Delivery
 from cq.runtime.engine import engine
 
