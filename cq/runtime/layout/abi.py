@@ -71,6 +71,11 @@ COLUMN_DATA = _column.word()  # -> values, array offset applied (BOOLEAN: -> bit
 COLUMN_VALIDITY = _column.word()  # 0 (no NULL), or -> bits
 COLUMN_OFFSETS = _column.word()  # VARCHAR: -> i32[], array offset applied
 COLUMN_BIT = _column.word()  # the array offset, to add to a row number when looking at bits
+# VARCHAR: 0, or -> i32[], array offset applied: which text of a dictionary each row has, NULL rows some text too.
+# DATA and OFFSETS are then the dictionary's.
+COLUMN_CODES = _column.word()
+COLUMN_TEXTS = _column.word()  # how many texts the dictionary has
+COLUMN_DICTIONARY = _column.word()  # its number: in one run no other dictionary has it; 0: without codes, or not known
 COLUMN_WORDS = _column.size()
 
 # Bytes of VARCHAR buffers are readable for this many bytes past the last value, so that kernels may load whole words.
@@ -167,13 +172,14 @@ STATE_HELD_BYTES = _state.word()  # what the containers held when last weighed (
 STATE_ERROR_GROUP = _state.word()  # 1 + index into Stage.groups when a value of a group, or of a pair, failed
 STATE_ERROR_ENTRY = _state.word()  # -> its entry, START its window's; of a pair the other row's time
 STATE_ERROR_TABLE = _state.word()  # -> the table the entry is in
+STATE_STOPPING = _state.word()  # 1: nobody waits for the rest: what tests many pairs for one row fails with STOPPED
 STATE_FIRST_FREE = _state.rest()  # operators' words start here
 
 name_words(globals())
 
 
 class ErrorCode(IntEnum):
-    """Why a kernel stopped; `ERROR_CODES` gives the user's code."""
+    """Why a kernel stopped; `ERROR_CODES` gives the user's code, except of STOPPED."""
 
     NONE = 0
     OVERFLOW = 1
@@ -185,6 +191,7 @@ class ErrorCode(IntEnum):
     BROKEN_BATCH = 7
     LATE = 8
     REFUSED = 9
+    STOPPED = 10  # no error: somebody asked the run to stop
 
 
 ERROR_CODES = {
