@@ -164,18 +164,18 @@ def _scaling(memory: dict[str, Race]) -> Table:
     table = Table(
         "Two workers and one",
         "The control is two independent engines of one thread, each on half of the input, at the same time: what two "
-        "cores give on this machine at this moment. Speed-ups over `-j 1` by the wall clock; CPU: CPU seconds of "
-        "`-j 1` over those of `-j 2`.",
+        "cores give on this machine at this moment; none where half of the rows are not half of the work. Speed-ups "
+        "over `-j 1` by the wall clock; CPU: CPU seconds of `-j 1` over those of `-j 2`.",
         ("-j 1", "-j 2", "-j 2 / -j 1", "control / -j 1", "-j 2 / control", "CPU", "bar"),
     )
     for name, race in memory.items():
-        if not CASES[name].halves:
+        gain, control = race.faster("-j 2", "-j 1"), race.faster("halves", "-j 1")
+        share = race.faster("-j 2", "halves")
+        if gain is None:
             continue
-        gain, control = race.faster("-j 2", "-j 1") or 0.0, race.faster("halves", "-j 1")
-        share = race.faster("-j 2", "halves") or 0.0
-        spread = must_spread(CASES[name], race)
-        bar = f"{CONTROL_BAR} of the control" if spread else f"{NEVER_BELOW} of -j 1"
-        met = share >= CONTROL_BAR if spread else gain >= NEVER_BELOW
+        spread = share is not None and must_spread(CASES[name], race)
+        bar = f"≥ {NEVER_BELOW} of -j 1" + f", ≥ {CONTROL_BAR} of the control" * spread
+        met = gain >= NEVER_BELOW and (not spread or share is None or share >= CONTROL_BAR)
         efficiency = _times(race.faster("-j 2", "-j 1", "cpu"))
         cells = (_times(gain), _times(control), _times(share), efficiency, bar)
         table.add(CASES[name].title, _rate(race, "-j 1"), _rate(race, "-j 2"), *cells, met=met)

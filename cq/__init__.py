@@ -4,8 +4,7 @@
     r = q.run(inputs={"bid": table})
     r["result"].to_pandas()
 
-Importing this loads nothing else: names come from `cq.api`, `cq.errors` and
-`cq.user_functions` when they are used.
+Importing this loads nothing else: names come from the files beside it when they are used.
 """
 
 from __future__ import annotations
@@ -15,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 from cq.version import VERSION
 
 if TYPE_CHECKING:
-    from cq.api import Job, Output, Query, Result, diff, load, run, sql
+    from cq.api import Query, diff, load, run, sql
     from cq.errors import CompileError, CqError, DataError, EngineError, UsageError
+    from cq.job import Job
+    from cq.result import Output, Result
     from cq.user_functions import udaf, udf
 
 __version__ = VERSION
@@ -42,6 +43,9 @@ _ERRORS = ("CompileError", "CqError", "DataError", "EngineError", "UsageError")
 _EXTENSION = "load_ipython_extension"  # what `%load_ext cq` asks for
 _HOMES = {
     **dict.fromkeys(_ERRORS, "cq.errors"),
+    "Job": "cq.job",
+    "Output": "cq.result",
+    "Result": "cq.result",
     "udaf": "cq.user_functions",
     "udf": "cq.user_functions",
     _EXTENSION: "cq.notebook",

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import click
 
-from cq.api import Query, Result
+from cq.api import Query
 from cq.engines.analysis import analyze as run_counting
 from cq.engines.analysis import drawn
 from cq.engines.engines import ENGINES
@@ -29,6 +29,7 @@ from cq.grammar import ast
 from cq.grammar.parser import parse
 from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import UserFunction
+from cq.result import Result
 
 NAME = "<cell>"
 

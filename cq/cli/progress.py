@@ -51,6 +51,11 @@ class ProgressLine:
         self._thread.join()
         self.clear()
 
+    def end(self) -> None:
+        """The line is gone, and not drawn again."""
+        self._over.set()
+        self.clear()
+
     def clear(self) -> None:
         """The line is gone."""
         with self._lock:
@@ -70,6 +75,8 @@ class ProgressLine:
         """The line shows how things are now."""
         text = progress_now(self._progress) or "cq: compiling"
         with self._lock:
+            if self._over.is_set():
+                return
             self._stream.write(CLEAR + text[: _columns()])
             self._stream.flush()
             self._shown = True

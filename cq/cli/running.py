@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
 
 from cq.cli import DONE, ENDING_SIGNALS, INTERRUPTED, say
 from cq.cli.options import compiled_query, query_options
+from cq.cli.paging import PagedScreen, paged
 from cq.cli.progress import ProgressLine, ProgressNotes, late_note, summary_json, summary_text
 from cq.compiler.passes import Compiled
 from cq.connectors.access import STDIN
@@ -20,7 +21,7 @@ from cq.connectors.sinks.terminal import FIRST_ROWS, HOW_TO_SEE_ALL, Screen, Tab
 from cq.connectors.sinks.writers import open_sink
 from cq.engines.engines import ENGINES
 from cq.engines.protocol import Progress, RunOptions, RunSummary
-from cq.engines.query import opening_sinks, run_query
+from cq.engines.query import opening_sinks, run_reading_again
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean, render
 from cq.planner.binding.binder import Explained
 from cq.records import dataclass
@@ -42,6 +43,7 @@ FORMATS = ("table", "csv", "json", "arrow", "parquet")
 )
 @click.option("--limit", type=click.IntRange(0), help="Stop after N rows of each output.")
 @click.option("--all", "every_row", is_flag=True, help=f"Show all rows on a terminal, not only the first {FIRST_ROWS}.")
+@click.option("--no-pager", is_flag=True, help="Show the first rows of a long table instead of a pager.")
 @click.option("--wide", is_flag=True, help="Show all columns of a table in full, beyond the width of the terminal.")
 @click.option("-x", "--expanded", is_flag=True, help="Show each row as lines of column and value.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress and no summary.")
@@ -57,6 +59,7 @@ def run(
     engine: str,
     limit: int | None,
     every_row: bool,
+    no_pager: bool,
     wide: bool,
     expanded: bool,
     quiet: bool,
@@ -67,31 +70,29 @@ def run(
     """Run QUERY: a file, - for standard input, or the text itself.
 
     Streams are read from the files that the query names, or from the paths given here (- is standard input). Results
-    without a sink are written to standard output: as CSV to a pipe or file, as a table to a terminal. Of a bounded
-    result, a terminal shows the first rows only.
+    without a sink are written to standard output: as CSV to a pipe or file, as a table to a terminal. A bounded result
+    that is longer than the terminal is shown in a pager ($PAGER, or less); without one, its first rows are.
     """
     compiled = compiled_query(**query)
-    for warning in compiled.warnings:
-        say(render(warning))
-    for explained in compiled.bound.explains:
-        click.echo(explain_statement(compiled, explained, threads))
-    if compiled.bound.explains and not compiled.outputs:
+    if not _said_before(compiled, threads):
         return DONE
-    if not compiled.outputs:
-        raise UsageError(
-            Diagnostic("CQ0606", "the query has no output", help=("add a SELECT, or an INSERT INTO a sink",))
-        )
     progress = Progress()
-    screen = Screen.stdout(len(compiled.outputs) > 1, wide, expanded)
-    shown = FIRST_ROWS if sys.stdout.isatty() and not every_row and limit is None else None
+    shown = Shown(wide, expanded, every_row, paged=not (every_row or no_pager), limited=limit is not None)
     format_ = format_ or ("table" if expanded else None)
-    sinks = open_sinks(compiled, outputs, format_, screen, shown, partition_by=partition_by)
     closing = Closing(quiet, hashes, summary == "json")
-    unhashed = frozenset[str]() if closing.hashed else frozenset(sinks)
+    unhashed = frozenset[str]() if closing.hashed else frozenset(o.name for o in compiled.outputs)
     options = RunOptions(threads, compiled.request.settings.get("batch_rows"), limit, unhashed)
     try:
-        with stopping(progress), progress_shown(progress, screen, quiet):
-            done = run_query(compiled, sinks, engine, options, progress)
+        with (
+            shown.screen(compiled) as screen,
+            stopping(progress),
+            progress_shown(progress, screen, quiet),
+        ):
+
+            def opened(compiled: Compiled) -> Mapping[str, Sink]:
+                return open_sinks(compiled, outputs, format_, screen, shown.rows(screen), partition_by=partition_by)
+
+            done = run_reading_again(compiled, opened, engine, options, progress)
     except DataError:
         if progress.summary is not None:
             closing.say(progress.summary)
@@ -101,6 +102,44 @@ def run(
         if done.late_rows and not quiet:
             say(late_note(done.late_rows, compiled.plan))
     return INTERRUPTED if done.interrupted else DONE
+
+
+def _said_before(compiled: Compiled, threads: int | None) -> bool:
+    """Say what there is to say before a run; whether there is something to run. UsageError for a text of declarations
+    only."""
+    for warning in compiled.warnings:
+        say(render(warning))
+    for explained in compiled.bound.explains:
+        click.echo(explain_statement(compiled, explained, threads))
+    if not compiled.outputs and not compiled.bound.explains:
+        help = ("add a SELECT, or an INSERT INTO a sink",)
+        raise UsageError(Diagnostic("CQ0606", "the query has no output", help=help))
+    return bool(compiled.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How results are shown on a terminal.
+
+    every_row, limited: with all their rows.  paged: in a pager where they are long, if there is one.
+    """
+
+    wide: bool = False
+    expanded: bool = False
+    every_row: bool = False
+    paged: bool = True
+    limited: bool = False
+
+    def screen(self, compiled: Compiled) -> contextlib.AbstractContextManager[Screen]:
+        """The screen for the outputs of a run. Rows of which nobody knows the end are shown as they come."""
+        screen = Screen.stdout(len(compiled.outputs) > 1, self.wide, self.expanded)
+        return paged(screen, self.paged and not any(map(compiled.endless, compiled.outputs)), self.every_row)
+
+    def rows(self, screen: Screen) -> int | None:
+        """How many rows of a result that ends are shown; None: all."""
+        if self.every_row or self.limited or isinstance(screen, PagedScreen) or not sys.stdout.isatty():
+            return None
+        return FIRST_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +203,7 @@ def open_sinks(
             )
         )
     access, reserved = compiled.request.inputs.access, compiled.read_files
+    screen.begin()
     with opening_sinks() as sinks:
         for output in compiled.outputs:
             fields, endless = output.node.schema.fields, compiled.endless(output)
@@ -176,13 +216,8 @@ def open_sinks(
                 sinks[output.name] = Table(output.name, [f.name for f in fields], screen, room, way, ends)
                 continue
             if format_ == "table":
-                raise UsageError(
-                    Diagnostic(
-                        "CQ0606",
-                        "format table can only be written to standard output",
-                        help=("use another format: -f csv",),
-                    )
-                )
+                cause = "format table can only be written to standard output"
+                raise UsageError(Diagnostic("CQ0606", cause, help=("use another format: -f csv",)))
             options = {"path": path, **({"format": format_} if format_ else {})}
             options |= {"partition_by": partition_by} if partition_by else {}
             sinks[output.name] = open_sink(fields, options, access.trusted(), reserved, endless)
@@ -241,5 +276,5 @@ def progress_shown(progress: Progress, screen: Screen, quiet: bool) -> Iterator[
                 yield
             return
         with ProgressLine(progress, sys.stderr) as line:
-            screen.before_write = line.clear
+            screen.before_write, screen.taken = line.clear, line.end
             yield

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,14 +14,14 @@ from cq.cli.entries import Entry
 from cq.cli.functions import all_entries
 from cq.cli.progress import summary_text
 from cq.cli.prompt import COMMAND_SIGNS, Cancelled, Offer, Prompt
-from cq.cli.running import explain_statement, open_sinks, progress_shown, stopping
+from cq.cli.running import Shown, explain_statement, open_sinks, progress_shown, stopping
 from cq.compiler.passes import Compiled, compile
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs
-from cq.connectors.sinks.terminal import FIRST_ROWS, Screen
+from cq.connectors.protocol import Sink
 from cq.engines.engines import ENGINES, engine_named
 from cq.engines.protocol import Progress, RunOptions
-from cq.engines.query import run_query
+from cq.engines.query import run_reading_again
 from cq.errors import CqError, Diagnostic, SourceText, Span, render
 from cq.grammar import ast, inline
 from cq.grammar.parser import parse, tables
@@ -98,20 +96,21 @@ class Shell:
         for explained in compiled.bound.explains:
             click.echo(explain_statement(compiled, explained, None))
         if compiled.outputs:
-            self.show(compiled)
+            self.show(compiled, Shown(expanded=self.expanded))
         for statement in parse(SourceText(NAME, text)).statements:
             if isinstance(statement, KEPT):
                 self.declared[_key(statement)] = print_script(ast.Script((statement,))).replace("\n", " ").strip()
 
-    def show(self, compiled: Compiled, screen: Screen | None = None) -> None:
-        """Run the outputs onto a screen that takes all rows, else the first of them onto ours, or to their sinks."""
+    def show(self, compiled: Compiled, shown: Shown) -> None:
+        """Run the outputs onto the screen, or to their sinks."""
         progress = Progress()
-        paged, rows = screen is not None, FIRST_ROWS if screen is None else None
-        screen = screen or Screen.stdout(len(compiled.outputs) > 1, expanded=self.expanded)
-        sinks = open_sinks(compiled, (), "table", screen, rows, "; .all shows them")
-        options = RunOptions(unhashed=frozenset(sinks))
-        with stopping(progress), progress_shown(progress, screen, quiet=paged):
-            done = run_query(compiled, sinks, self.engine, options, progress)
+        options = RunOptions(unhashed=frozenset(o.name for o in compiled.outputs))
+        with shown.screen(compiled) as screen, stopping(progress), progress_shown(progress, screen, quiet=False):
+
+            def opened(compiled: Compiled) -> Mapping[str, Sink]:
+                return open_sinks(compiled, (), "table", screen, shown.rows(screen), "; .all shows them")
+
+            done = run_reading_again(compiled, opened, self.engine, options, progress)
         if self.timer or done.late_rows or any(done.bad_rows.values()) or done.interrupted:
             say(summary_text(done))
 
@@ -152,18 +151,11 @@ class Shell:
         click.echo(compiled.for_workers(compiled.workers()).explain("logical").rstrip("\n"))
 
     def all(self, _: str) -> None:
-        """show all rows and columns of the last query in a pager"""
+        """show all rows and columns of the last query"""
         if not self.last:
             say("no query was run yet")
             return
-        compiled = self.compiled(self.last)
-        pager = os.environ.get("PAGER") or "less -SRFX"
-        with subprocess.Popen(pager, shell=True, stdin=subprocess.PIPE, text=True, encoding="utf-8") as shown:
-            assert shown.stdin is not None
-            with suppress(BrokenPipeError):  # somebody has seen enough
-                colour = Screen.stdout(titles=False).colour
-                self.show(compiled, Screen(shown.stdin, colour, len(compiled.outputs) > 1, expanded=self.expanded))
-                shown.stdin.close()
+        self.show(self.compiled(self.last), Shown(wide=True, expanded=self.expanded, every_row=True))
 
     def set_expanded(self, _: str) -> None:
         """show each row as lines of column and value, or no longer"""

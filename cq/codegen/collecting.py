@@ -7,7 +7,7 @@ is decided here, too.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from cq.codegen.expressions.arrays import count_of, element
@@ -24,7 +24,7 @@ from cq.lang.expressions import Expr
 from cq.lang.schema import Schema
 from cq.lang.types import BIGINT
 from cq.planner.operators import Trigger
-from cq.planner.physical.chains import accesses_of, decided, lists_of, transactions_of
+from cq.planner.physical.chains import accesses_of, decided, homes_of, lists_of, transactions_of
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import (
     Choose,
@@ -71,6 +71,7 @@ class Placed:
     number: of the program in its operator.  tables: how many tables operators before that one have.
     emitted: for each row that an event may cause a word that is 1 if it has, and the values.
     single: by access, the word that leads to it; 0 there: the event does not name it.  lists: by access.
+    home: the access to whose row the transaction belongs, if the event names it.
     """
 
     node: Trigger
@@ -81,6 +82,7 @@ class Placed:
     emitted: tuple[tuple[int, ...], ...]
     single: dict[int, int]
     lists: dict[int, InList]
+    home: int | None
 
     def at(self, word: int) -> int:
         """A word of the event's memory, from the transaction on."""
@@ -102,8 +104,10 @@ def collected(stage: StagePlan) -> Collected:
     found: list[Placed] = []
     shapes: list[Layout] = []
     end = 0
-    for node in transactions_of(stage.plan):
-        end = _place(found, node, len(shapes), end)
+    nodes = transactions_of(stage.plan)
+    homes = homes_of(nodes)
+    for at, node in enumerate(nodes):
+        end = _place(found, node, len(shapes), end, {n: home for (by, n), home in homes.items() if by == at})
         shapes += map(Layout.of, node.tables)
     assert len(shapes) <= c.MOST_TABLES, "more tables than a place can tell"
     largest = max((s.shape.entry_words + (1 if string_words(s.keys.fields) else 0) for s in shapes), default=0)
@@ -115,7 +119,7 @@ def _whole_lines(words: int) -> int:
     return -(-words // WORDS_A_LINE) * WORDS_A_LINE
 
 
-def _place(found: list[Placed], node: Trigger, tables: int, end: int) -> int:
+def _place(found: list[Placed], node: Trigger, tables: int, end: int, homes: Mapping[int, int]) -> int:
     """Place the programs of an operator from a word on; the word behind them."""
     for number, program in enumerate(node.programs):
         first, end = end, end + c.TRANSACTION_VALUES + WORDS_A_VALUE
@@ -133,7 +137,7 @@ def _place(found: list[Placed], node: Trigger, tables: int, end: int) -> int:
             if access not in lists:
                 single[access] = end
                 end += 1
-        found.append(Placed(node, number, program, tables, first, tuple(emitted), single, lists))
+        found.append(Placed(node, number, program, tables, first, tuple(emitted), single, lists, homes.get(number)))
     return end
 
 
@@ -233,7 +237,12 @@ class _Collecting:
         if asks:
             writer.code("asked(share, T)", T=self.transaction)
         else:
-            writer.code("list_transaction(share, T, SIZE)", T=self.transaction, SIZE=size)
+            home: ast.expr = ast.Constant(0)
+            if p.home is not None:
+                home = expr("ld_i64(T, W)", T=self.transaction, W=p.at(p.single[p.home]))
+            listed = expr("list_transaction(share, T, HOME, SIZE) == 0", T=self.transaction, HOME=home, SIZE=size)
+            with self.scope.when(listed):
+                self.scope.fail(ErrorCode.NO_MEMORY, "rows that transactions name", NOWHERE)
 
     def room(self) -> ast.expr:
         """-> room for all accesses there may be."""

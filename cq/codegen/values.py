@@ -152,8 +152,8 @@ class Sites:
 
     sites: list[Site] = field(default_factory=list)
 
-    def number(self, text: str, span: Span) -> int:
-        site = Site(text, span.line, span.column, span.end_line, span.end_column)
+    def number(self, text: str, span: Span, asked: bool = False) -> int:
+        site = Site(text, span.line, span.column, span.end_line, span.end_column, asked)
         if site not in self.sites:
             self.sites.append(site)
         return self.sites.index(site)
@@ -176,9 +176,9 @@ class Scope:
 
     guard: ast.expr | None = None  # what is computed ahead of its condition fails only if that holds
 
-    def fail(self, code: ErrorCode, text: str, span: Span) -> None:
-        """Write the way out with an error at this place of the query."""
-        site = self.sites.number(text, span)
+    def fail(self, code: ErrorCode, text: str, span: Span, asked: bool = False) -> None:
+        """Write the way out with an error at this place of the query.  asked: as in `Site`."""
+        site = self.sites.number(text, span, asked)
         if self.guard is None:
             self.fail_with(code, site)
         else:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cq.lang.aggregates.user import UserFold
     from cq.lang.functions.user import UserFunction
     from cq.lang.schema import Field, Unheld
+    from cq.lang.types import DataType
     from cq.planner.binding.binder import BoundScript
     from cq.planner.physical.stages import PhysicalPlan
     from cq.planner.plan.logical import LogicalPlan, Output
@@ -104,10 +105,17 @@ def _infer(inputs: Inputs, name: str, options: Mapping[str, str]) -> tuple[Field
 
     given = inputs.given.get(name)
     if given is None or options.get("connector") == "stdin":
-        return infer(options, inputs.access)
-    if is_path(given):
-        return infer_file(options["path"], options, inputs.access.trusted())
-    return infer_given(given, name)
+        found = infer(options, inputs.access)
+    elif is_path(given):
+        found = infer_file(options["path"], options, inputs.access.trusted())
+    else:
+        found = infer_given(given, name)
+    wider = inputs.wider.get(name, {})
+    if not wider:
+        return found
+    from cq.lang.schema import Field
+
+    return tuple(replace(f, type=wider[f.name]) if isinstance(f, Field) and f.name in wider else f for f in found)
 
 
 def _rewrite(request: Request, bound: BoundScript) -> LogicalPlan:
@@ -238,6 +246,15 @@ class Compiled:
         """The same query, with kernels that count the rows of every operator."""
         other = Compiled(replace(self.request, counting=True))
         other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
+        return other
+
+    def widened(self, stream: str, column: str, type_: DataType) -> Compiled:
+        """The query compiled anew, with another type for a column that was guessed. CompileError where it needs the
+        guess."""
+        inputs = self.request.inputs
+        wider = {**inputs.wider, stream: {**inputs.wider.get(stream, {}), column: type_}}
+        other = Compiled(replace(self.request, inputs=replace(inputs, wider=wider)))
+        other.after("bind")
         return other
 
     def take_over(self, earlier: Compiled) -> None:

@@ -26,6 +26,7 @@ class Unreadable(Exception):
     """The text is not a value of the type; the message says why where the text alone does not."""
 
 
+LOSES_ZEROS = "as a number it would lose its zeros"
 _INTEGER = re.compile(rb"-?[0-9]+\Z")
 _FLOAT = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\Z")
 _NOT_FINITE = re.compile(rb"(?i:([+-]?)(?:(inf(?:inity)?)|nan(?:\([a-z0-9_]*\))?))\Z")
@@ -50,7 +51,7 @@ def scanner(type_: DataType, guessed: bool = False) -> Callable[[bytes], Value]:
             low, high = integer_range(type_)
             return lambda text: _integer(text, low, high, guessed)
         case Kind.DOUBLE:
-            return _double
+            return _guessed_double if guessed else _double
         case Kind.REAL:
             return _real
         case Kind.DECIMAL:
@@ -69,6 +70,15 @@ def scanner(type_: DataType, guessed: bool = False) -> Callable[[bytes], Value]:
             raise AssertionError(f"no text form of {type_}")
 
 
+def is_one(text: bytes, type_: DataType) -> bool:
+    """Whether a cell of a column that nobody declared is a value of this type."""
+    try:
+        scanner(type_, guessed=True)(text)
+    except Unreadable:
+        return False
+    return True
+
+
 def _boolean(text: bytes) -> bool:
     value = _BOOLEANS.get(text)
     if value is None:
@@ -78,7 +88,7 @@ def _boolean(text: bytes) -> bool:
 
 def _integer(text: bytes, low: int, high: int, guessed: bool) -> int:
     if guessed and text[:1] == b"0" and text[1:2].isdigit():
-        raise Unreadable("as a number it would lose its zeros")
+        raise Unreadable(LOSES_ZEROS)
     text = text.strip(_SPACE)
     if not _INTEGER.match(text):
         raise Unreadable
@@ -101,6 +111,12 @@ def _double(text: bytes) -> float:
     if special[2] is None:
         return float("nan")
     return float("-inf") if special[1] == b"-" else float("inf")
+
+
+def _guessed_double(text: bytes) -> float:
+    if text[:1] == b"0" and len(text) > 1 and text.isdigit():
+        raise Unreadable(LOSES_ZEROS)
+    return _double(text)
 
 
 def _real(text: bytes) -> float:

@@ -6,11 +6,14 @@ import os
 import stat
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cq.connectors.access import STDIN, Access, identity
 from cq.connectors.protocol import Declared
 from cq.records import dataclass, field
+
+if TYPE_CHECKING:
+    from cq.lang.types import DataType
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +22,14 @@ class Inputs:
 
     access: for paths in the text of the query.  dead_letters: the start of the default name for files of bad rows.
     extra: options that were given besides, by stream, those for every stream under "".
+    wider: by stream and column, the type of a column that rows have shown not to be what it was guessed to be.
     """
 
     access: Access
     given: Mapping[str, Any] = field(default_factory=dict)
     dead_letters: str = "query"
     extra: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    wider: Mapping[str, Mapping[str, DataType]] = field(default_factory=dict)
 
     def options(self) -> dict[str, dict[str, str]]:
         """What was given as options of a WITH clause, for the binder."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from cq.lang.expressions import Expr
     from cq.lang.schema import Field
+    from cq.lang.types import DataType
 
 BATCH_ROWS = 65_536  # rows a batch of a source has at most: 4 MB of eight columns; the engine cuts what it needs
 RECORD_BYTES = 16 << 20  # longest line of a text format (`cq limits`)
@@ -80,7 +81,7 @@ class BadRow:
 
     before: how many good rows of its piece come before it.  column: empty when the whole row is at fault.
     raw: the bytes of the record where the format has such, else of the value.  help: a way out, where there is one.
-    span: of the expression at fault.
+    span: of the expression at fault.  wider: the type that a guessed column would need for the value, as it is shown.
     """
 
     before: int
@@ -91,6 +92,7 @@ class BadRow:
     raw: bytes = b""
     help: tuple[str, ...] = ()
     span: Span = NOWHERE
+    wider: tuple[DataType, str] | None = None
 
     def diagnostic(self, file: str) -> Diagnostic:
         place = f"{file}:{self.line}"
@@ -109,6 +111,19 @@ class Piece:
     bad: tuple[BadRow, ...] = ()
     blank: int = 0
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A row that ended a source, because it does not fit what was guessed of a column.
+
+    type: the narrowest that fits.  shown: the value.  said: the error.
+    """
+
+    column: str
+    type: DataType
+    shown: str
+    said: Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +190,11 @@ class Source(Protocol):
         ...
 
     @property
+    def contradiction(self) -> Contradiction | None:
+        """What was wrong about a guessed column, if that ended `batches`."""
+        ...
+
+    @property
     def notes(self) -> Sequence[str]:
         """What happened to the input so far that whoever runs the query is told."""
         ...
@@ -217,6 +237,11 @@ class Sink(Protocol):
 
         Of rows that nobody knew the end of, those that came stay, complete and readable.
         """
+        ...
+
+    @property
+    def stays(self) -> bool:
+        """Whether somebody may have seen a row that was written, though the sink was aborted."""
         ...
 
 

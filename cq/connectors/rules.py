@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,15 +16,33 @@ from cq.connectors.protocol import BadRow, Declared, Piece, Place
 from cq.errors import printable
 from cq.lang.event_time import ColumnTime, column_time
 from cq.lang.schema import Field
-from cq.lang.types import Kind, to_arrow
+from cq.lang.types import DOUBLE, TIMESTAMP, VARCHAR, DataType, Kind, to_arrow
 from cq.records import dataclass, field
 
 SHOWN_CHARS = 60  # of a value in a message
 FAR = "the event time it gives is beyond what 64 bits of microseconds hold"
+# what a guess may become where a row contradicts it; a list stays what it seemed
+_WIDER = {
+    Kind.BIGINT: (DOUBLE, VARCHAR),
+    Kind.DOUBLE: (VARCHAR,),
+    Kind.BOOLEAN: (VARCHAR,),
+    Kind.DATE: (TIMESTAMP, VARCHAR),
+    Kind.TIMESTAMP: (VARCHAR,),
+}
+_WHOLE = re.compile(rb"[ \t]*[+-]?[0-9]+[ \t]*\Z")
 
 
-Fault = tuple[str, str, int | None]
-"""(code, message, the column at fault): without a column the whole row is."""
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a row is none of its stream.
+
+    column: the one at fault; None: the whole row is.  wider: as in `BadRow`.
+    """
+
+    code: str
+    message: str
+    column: int | None = None
+    wider: tuple[DataType, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +104,23 @@ class Rules:
         message = f"cannot read '{shown}' as {declared.type} in column {printable(declared.name)}{tail}"
         return ("CQ0703" if self.is_time(column) else "CQ0702"), message
 
+    def wider(self, column: int, text: bytes, holds: Callable[[DataType], bool]) -> tuple[DataType, str] | None:
+        """The type that the column would need for this value, where its type is a guess and there is such a type.
+
+        holds: whether a type has the value. Whole numbers that are no BIGINT are labels: no DOUBLE has their digits.
+        """
+        types = _WIDER.get(self.fields[column].type.kind, ()) if self.guessed_for else ()
+        fit = (t for t in types if (t != DOUBLE or not _WHOLE.match(text)) and holds(t))
+        return next(((t, shown(text)) for t in fit), None)
+
     def bad_row(self, before: int, line: int, fault: Fault, raw: bytes) -> BadRow:
         """A row at fault; where the type of the column was a guess it comes with the declaration to write."""
-        code, message, column = fault
-        if column is None:
-            return BadRow(before, line, code, message, "", raw)
-        name = self.fields[column].name
-        declared = f"CREATE STREAM {self.guessed_for} ({name} VARCHAR, …)"
-        advice = f"the type was guessed from the first rows; declare it: {declared}"
-        return BadRow(before, line, code, message, name, raw, (advice,) if self.guessed_for else ())
+        if fault.column is None:
+            return BadRow(before, line, fault.code, fault.message, "", raw)
+        name = self.fields[fault.column].name
+        declared = f"CREATE STREAM {self.guessed_for} ({name} {fault.wider[0] if fault.wider else VARCHAR}, …)"
+        advice = (f"the type was guessed from the first rows; declare it: {declared}",) if self.guessed_for else ()
+        return BadRow(before, line, fault.code, fault.message, name, raw, advice, wider=fault.wider)
 
     def nothing(self) -> pa.RecordBatch:
         """A batch without rows."""
@@ -206,7 +233,7 @@ def _without(
         column, code, message = faults[row]
         record = {rules.fields[i].name: plain_value(columns[i][row]) for i in sorted(columns)}
         raw = json.dumps(record, default=_in_json, ensure_ascii=False).encode("utf-8", "backslashreplace")
-        bad.append(rules.bad_row(row - order, place.line(row), (code, message, column), raw))
+        bad.append(rules.bad_row(row - order, place.line(row), Fault(code, message, column), raw))
     kept = {i: array.take(int64_array(keep)) for i, array in good.items()}
     return Piece(rules.deliver(kept, len(keep)), place.take(keep), tuple(bad))
 

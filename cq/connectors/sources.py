@@ -21,7 +21,7 @@ from cq.connectors.inputs import Inputs, is_path
 from cq.connectors.memory import read_constants, read_memory
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.options import option
-from cq.connectors.protocol import Clock, Declared, Piece, Place, Source, SourceBatch
+from cq.connectors.protocol import Clock, Contradiction, Declared, Piece, Place, Source, SourceBatch
 from cq.connectors.read_ahead import Ahead
 from cq.connectors.rules import Rules
 from cq.connectors.stdin import read_stdin
@@ -168,6 +168,7 @@ class PiecedSource:
         self._pieces = pieces
         self.blank_lines = 0
         self.notes: list[str] = []
+        self.contradiction: Contradiction | None = None
 
     @property
     def bad_rows(self) -> int:
@@ -188,7 +189,11 @@ class PiecedSource:
                 before = piece.bad[0].before
                 if before:
                     yield SourceBatch(piece.batch.slice(0, before), piece.place.slice(0, before), 0)
-                raise DataError(piece.bad[0].diagnostic(piece.place.file))
+                first = piece.bad[0]
+                said = first.diagnostic(piece.place.file)
+                if first.wider is not None:
+                    self.contradiction = Contradiction(first.column, *first.wider, said)
+                raise DataError(said)
             self._bad.take(piece.place.file, piece.bad)
             self.blank_lines += piece.blank
             self.notes += [piece.note] if piece.note else []

@@ -127,7 +127,7 @@ class Part:
 
     def _unreadable(self, fault: Fault) -> Unreadable:
         site = self.job.stages[0].sites[fault.site]
-        return Unreadable(ERROR_CODES[fault.code], site.text, _span(site))
+        return Unreadable(ERROR_CODES[fault.code], (fault.said if site.asked else "") or site.text, _span(site))
 
     def push(self, stream: str, batch: SourceBatch) -> None:
         """The next rows of a stream."""
@@ -213,7 +213,7 @@ def placed(failure: EngineFailure, job: Job, readings: Sequence[Reading], source
     code = ERROR_CODES[failure.code]
     sites = job.stages[failure.stage].sites
     site = sites[failure.site] if 0 <= failure.site < len(sites) else None
-    text = site.text if site else "the engine stopped"
+    text = (failure.said if site.asked else "") or site.text if site else "the engine stopped"
     if failure.code is ErrorCode.NO_MEMORY:
         help = ("give the process more memory", FEWER_GROUPS)
         return EngineError(Diagnostic(code, f"out of memory: {text}", help=help))

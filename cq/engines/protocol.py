@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cq.compiler.passes import Compiled
-from cq.connectors.protocol import Sink, Source, SourceBatch
+from cq.connectors.protocol import Contradiction, Sink, Source, SourceBatch
 from cq.connectors.rowhash import RowHash
 from cq.errors import Diagnostic, UsageError
 from cq.records import dataclass, field, replace
@@ -84,6 +84,13 @@ class Progress:
     waiting_for: str = ""  # what keeps the first row from being asked for, in words, besides compiling
     engine: str = ""  # which of several engines runs, for whoever compares them: "spark: "
 
+    def begin(self) -> None:
+        """A run begins; there may have been one before it."""
+        self.began = None
+        self.on_stop.clear()
+        for counts in (self.rows_in, self.rows_out, self.shares, self.silent):
+            counts.clear()
+
     def compiles(self, what: str, done: int, total: int) -> None:
         """So many functions of this are compiled."""
         self.compiling = (what, done, total)
@@ -110,6 +117,7 @@ class RunSummary:
     start_seconds: float = 0.0  # before that: compiling, opening
     silent: dict[str, int] = field(default_factory=dict)  # how often the others went on without a stream
     notes: list[str] = field(default_factory=list)  # what happened to inputs: a followed file was replaced
+    contradictions: dict[str, Contradiction] = field(default_factory=dict)  # by stream: one of them may have ended it
     interrupted: bool = False
     limited: bool = False
     output_closed: bool = False  # whoever read standard output has gone

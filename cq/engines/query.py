@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from cq.collector import collector_paused
 from cq.compiler.passes import Compiled
-from cq.connectors.protocol import Sink
+from cq.connectors.protocol import Contradiction, Sink
 from cq.connectors.sinks.partitioned import Partitioned
 from cq.connectors.sinks.targets import OutputClosed
 from cq.connectors.sinks.writers import JsonLines, Memory, result_schema
 from cq.engines.engines import engine_named
 from cq.engines.feeding import demand_ends, natives_of, open_feeds, wanted_columns
 from cq.engines.protocol import Delivery, Engine, Enough, Feed, Interrupted, Progress, RunOptions, RunSummary
-from cq.errors import CqError, DataError, printable
+from cq.errors import CompileError, CqError, DataError, printable
 from cq.records import dataclass
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def run_query(
     """
     run = engine_named(engine)
     progress, options = progress or Progress(), options or RunOptions()
+    progress.begin()
     limits = {o.name: _least(o.limit, options.limit) for o in compiled.outputs}
     delivery = Delivery(sinks, limits, progress, options.unhashed)
     progress.summary = summary = RunSummary(engine)
@@ -60,6 +61,8 @@ def run_query(
             summary.bad_rows[feed.name] = feed.source.bad_rows
             summary.blank_lines[feed.name] = feed.source.blank_lines
             summary.notes += feed.source.notes
+            if feed.source.contradiction is not None:
+                summary.contradictions[feed.name] = feed.source.contradiction
             feed.source.close()
         ended = time.perf_counter()
         summary.start_seconds = (progress.began or ended) - began
@@ -75,6 +78,58 @@ def run_query(
         summary.rows_out = dict(delivery.rows_out)
         summary.hashes = {name: h.digest for name, h in delivery.hashes.items()}
     return summary
+
+
+def run_reading_again(
+    compiled: Compiled,
+    opened: Callable[[Compiled], Mapping[str, Sink]],
+    engine: str = "native",
+    options: RunOptions | None = None,
+    progress: Progress | None = None,
+) -> RunSummary:
+    """Run a query as `run_query` does, once more where a row contradicts what was guessed of a column of a file.
+
+    The column then has the narrowest type that holds that row, too. It stays an error where rows of the run may have
+    been seen, where the input cannot be read twice, and where the query does not take the other type.
+    opened: opens the sinks of a run, whose columns may have other types than those of the run before.
+    """
+    progress = progress or Progress()
+    notes: list[str] = []
+    while True:
+        sinks = opened(compiled)
+        try:
+            summary = run_query(compiled, sinks, engine, options, progress)
+        except DataError as error:
+            found = None if any(sink.stays for sink in sinks.values()) else _contradiction(compiled, error, progress)
+            if found is None:
+                raise
+            stream, contradiction = found
+            try:
+                compiled = compiled.widened(stream, contradiction.column, contradiction.type)
+            except CompileError:
+                raise error from None
+            notes.append(_read_again(stream, contradiction))
+            progress.on_note(notes[-1])
+            continue
+        summary.notes[:0] = notes
+        return summary
+
+
+def _contradiction(compiled: Compiled, error: DataError, progress: Progress) -> tuple[str, Contradiction] | None:
+    """The guess that the error is about, with its stream, if that can be read again."""
+    found = progress.summary.contradictions if progress.summary is not None else {}
+    streams = {s.name: s for s in compiled.streams}
+    for name, contradiction in found.items():
+        said, first = contradiction.said, error.first
+        if (said.place, said.message) == (first.place, first.message):
+            again = not compiled.request.inputs.is_read_once(streams[name]) and streams[name].bounded
+            return (name, contradiction) if again else None
+    return None
+
+
+def _read_again(stream: str, found: Contradiction) -> str:
+    column = f"{printable(found.column)} is {found.type}"
+    return f"{printable(stream)} is read again: {column}, because {found.said.place} holds '{found.shown}'"
 
 
 def _no_number(output: str, count: int) -> str:
@@ -106,10 +161,15 @@ def collect(
     options = options or RunOptions()
     if options.limit is None and options.input_rows is None and any(o.limit is None for o in compiled.outputs):
         demand_ends(compiled.streams, "or read only the first rows of it: --rows N, in Python rows=N")
-    sinks = {o.name: Memory(result_schema(o.node.schema.fields)) for o in compiled.outputs}
+    sinks: dict[str, Memory] = {}
+
+    def opened(compiled: Compiled) -> Mapping[str, Sink]:
+        sinks.update({o.name: Memory(result_schema(o.node.schema.fields)) for o in compiled.outputs})
+        return sinks
+
     error, summary = None, RunSummary(engine)
     try:
-        summary = run_query(compiled, sinks, engine, options, progress)
+        summary = run_reading_again(compiled, opened, engine, options, progress)
     except DataError as e:
         error = e
     return Collected({name: sink.table() for name, sink in sinks.items()}, summary, error)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import cq
-from cq.api import Result
 from cq.notebook import Picture, run_cell
+from cq.result import Result
 
 BIDS = [{"auction": 1, "price": 5}, {"auction": 2, "price": 7}, {"auction": 1, "price": 9}]
 BEST = "SELECT auction, MAX(price) AS best FROM bids GROUP BY auction"

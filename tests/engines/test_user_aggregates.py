@@ -154,7 +154,8 @@ def test_a_fault_has_its_place(values: list[int], code: str, message: str) -> No
     prepared.give({"s": [("a", n) for n in values]})
     meant = prepared.reference()
     assert meant.error.split()[0] == code and meant.message == message
-    assert prepared.native(WAYS[-1]) == meant
+    found = prepared.native(WAYS[-1])
+    assert found == meant and found.message == message
 
 
 @pytest.mark.parametrize(

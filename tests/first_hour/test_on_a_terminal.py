@@ -19,7 +19,8 @@ ENDLESS = "CREATE STREAM b WITH (connector = 'generator', workload = 'bids'); SE
 
 def test_ctrl_c_on_an_endless_input_leaves_whole_lines_and_says_what_was_done(place: Path) -> None:
     with typed(f'run -j 1 "{ENDLESS}" -o out.csv') as terminal:
-        terminal.until("cq: read ")
+        while not re.search(r"wrote [1-9]", terminal.until(" rows/s")):
+            pass
         terminal.type("\x03")
         assert terminal.end() == 130
         assert "interrupted" in terminal.seen
@@ -34,10 +35,17 @@ def test_ctrl_c_on_an_endless_input_leaves_whole_lines_and_says_what_was_done(pl
 
 def test_row_that_contradicts_an_inferred_type_names_the_declaration_to_write(place: Path) -> None:
     (place / "late.csv").write_text("id,v\n" + "1,1234567890\n" * 90_000 + "2,x1\n")  # behind what is looked at
-    seen = on_terminal(f"run {REFERENCE} \"SELECT MAX(v) AS m FROM 'late.csv'\"", columns=160)
+    seen = on_terminal(f"run {REFERENCE} \"SELECT SUM(v) AS s FROM 'late.csv'\"", columns=160)
     assert "late.csv:90002" in seen and "column v" in seen
     way = re.search(r"CREATE STREAM .*|v VARCHAR", seen)
     assert way is not None, seen
+
+
+def test_file_is_read_again_where_a_row_contradicts_an_inferred_type(place: Path) -> None:
+    (place / "late.csv").write_text("id,v\n" + "1,1234567890\n" * 90_000 + "2,3.5\n")
+    seen = on_terminal(f"run {REFERENCE} \"SELECT MIN(v) AS m FROM 'late.csv'\"", columns=160)
+    assert "note: late is read again: v is DOUBLE, because late.csv:90002 holds '3.5'\n" in seen
+    assert "m\n───\n3.5\n" in seen
 
 
 # -------------------------------------------------------------------------------- 6: faults
@@ -80,11 +88,46 @@ def test_shell_pages_a_long_result(place: Path) -> None:
     with typed("", columns=80, HOME=str(place), PAGER="wc -l") as shell:
         shell.until("cq>")
         shell.type(".engine reference\n" + rows)
-        shell.until("… 20 more rows; .all shows them")
-        shell.type(".all\n")
         shell.until("62\n")  # a header, a rule, sixty rows
         shell.type(".quit\n")
         assert shell.end() == 0
+
+
+def test_shell_without_a_pager_shows_the_first_rows_and_all_when_asked(place: Path) -> None:
+    rows = "CREATE STREAM r WITH (connector = 'generator', workload = 'bids', rows = 60); SELECT auction FROM r;\n"
+    with typed("", columns=80, HOME=str(place)) as shell:
+        shell.until("cq>")
+        shell.type(".engine reference\n" + rows)
+        assert shell.until("… 20 more rows; .all shows them").count("\n") >= 42
+        shell.type(".all\n.timer\n")
+        assert shell.until("timer on").count("\n") >= 62
+        shell.type(".quit\n")
+        assert shell.end() == 0
+
+
+LONG = "CREATE STREAM r WITH (connector = 'generator', workload = 'bids', rows = {}); SELECT auction FROM r"
+
+
+def test_table_longer_than_the_terminal_is_paged_whole_and_a_short_one_is_not() -> None:
+    said = "a pager"
+    seen = on_terminal(f'run -q {REFERENCE} "{LONG.format(60)}"', PAGER=f"echo {said}; wc -l")
+    assert seen.split() == [*said.split(), "62"]
+    seen = on_terminal(f'run -q {REFERENCE} "{LONG.format(20)}"', PAGER=f"echo {said}; wc -l")
+    assert said not in seen and seen.count("\n") == 22
+    for option in ("--no-pager", "--all", "-f csv"):
+        seen = on_terminal(f'run -q {REFERENCE} {option} "{LONG.format(60)}"', PAGER=f"echo {said}; wc -l")
+        assert said not in seen and ("… 20 more rows" in seen) == (option == "--no-pager")
+
+
+def test_pager_that_is_left_early_ends_the_run(place: Path) -> None:
+    seen = on_terminal(f'run {REFERENCE} "{LONG.format(30_000)}"', PAGER="head -3")
+    assert seen.count("\n") == 3 and "CQ0" not in seen
+
+
+def test_rows_before_an_error_are_shown_before_it() -> None:
+    query = "SELECT id, 1 / (id - 3) AS x FROM 'trips.csv'"
+    seen = on_terminal(f'run -q {REFERENCE} "{query}"', PAGER="cat -n")
+    assert seen.index(" 2  -1") < seen.index("CQ0706")
 
 
 def test_shell_goes_on_after_its_pager_was_left_early(place: Path) -> None:
@@ -92,7 +135,6 @@ def test_shell_goes_on_after_its_pager_was_left_early(place: Path) -> None:
     with typed("", columns=80, HOME=str(place), PAGER="true") as shell:
         shell.until("cq>")
         shell.type(".engine reference\n" + rows)
-        shell.until(".all shows them")
         shell.type(".all\n.timer\n")
         shell.until("timer on")
         shell.type("SELECT 41 + 1 AS answer;\n")

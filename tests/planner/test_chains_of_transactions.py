@@ -6,7 +6,7 @@ import pytest
 from paths import QUERIES
 
 from cq.compiler.passes import compile
-from cq.planner.physical.chains import MOST_KEY_COLUMNS
+from cq.planner.physical.chains import MOST_KEY_COLUMNS, homes_of, transactions_of
 from cq.planner.physical.stages import PhysicalPlan
 from cq.ways import SCHEMES, UNCHECKED, WAY_OF_SCHEME, Way
 
@@ -84,6 +84,23 @@ def test_a_key_of_more_texts_than_an_access_has_bits_for_is_left_to_the_serial_l
         assert last.reason == f"no chains of transactions: the key of t has more than {MOST_KEY_COLUMNS} columns"
     else:
         assert last.way is Way.CHAINS, last.reason
+
+
+def homes(text: str) -> list[tuple[str, ...]]:
+    """The names of the columns of the key that each trigger's transactions go by, in the order of the file."""
+    nodes = transactions_of(parts(text)[0].plan)
+    keys = {place: nodes[place[0]].access(home).key for place, home in homes_of(nodes).items()}
+    return [tuple(str(getattr(e, "name", e)) for e in key) for _, key in sorted(keys.items())]
+
+
+def test_transactions_of_an_event_go_by_the_key_that_most_of_them_name() -> None:
+    assert homes((QUERIES / "transactions" / "toll_processing.cq").read_text()) == [("seg",)] * 3
+
+
+def test_where_no_key_is_named_more_often_they_go_by_the_first() -> None:
+    assert homes(SCRIPT.format(body=ONE.replace("new.a", "new.b") + ONE)) == [("b",)]
+    assert homes(SCRIPT.format(body=MANY + ONE)) == [("a",)]
+    assert homes(SCRIPT.format(body=MANY)) == []
 
 
 def test_one_after_the_other_is_what_serial_says() -> None:

@@ -31,7 +31,7 @@ class Typed:
             stdin=slave,
             stdout=slave,
             stderr=slave,
-            env={**own, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", **environment},
+            env={**own, "TERM": "xterm", "PAGER": "", "PROMPT_TOOLKIT_NO_CPR": "1", **environment},
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C is a signal
         )

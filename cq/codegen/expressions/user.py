@@ -110,7 +110,7 @@ def _ask_python(scope: Scope, made: UserCall, args: Sequence[Val], results: Sequ
     with scope.when(expr("S != 0", S=status)):
         for code, cause in _FAILURES:
             with scope.when(expr("S == CODE", S=status, CODE=code)):
-                scope.fail(code, f"{name} {cause}", span)
+                scope.fail(code, f"{name} {cause}", span, asked=True)
     for number, result in enumerate(results):
         parts = tuple(scope.let(p) for p in _taken(result.type, record, made.result + 2 * number))
         null_at = expr("ld_i64(R, W) != 0", R=record, W=made.result_null)

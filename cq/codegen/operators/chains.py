@@ -11,7 +11,7 @@ Where transactions take their place as they run (cq/runtime/engine/ways/requests
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from cq.codegen.accessed import Accessed, may_undo
@@ -54,7 +54,8 @@ from cq.runtime.layout.job import Chains
 ARGUMENTS = ("state", "batch", "share", "constants")
 OF_ONE = ("state", "transaction", "constants")
 BRING = "if chains_bring(state, transaction, constants) == 0:\n    return -1"  # without memory for texts
-AHEAD_TURNS = 3  # transactions that entries are fetched ahead
+AHEAD_ITSELF, AHEAD_ACCESSES, AHEAD_ENTRIES = 8, 5, 3  # turns that parts of a transaction are fetched ahead
+assert AHEAD_ITSELF <= c.QUEUE_END
 
 
 def write_chains(stage: StagePlan, leaf: LogicalNode) -> Chains:
@@ -214,36 +215,47 @@ def _write_evaluate(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None
     """From the cursor on, up to a transaction that is not ready."""
     writer, scope = flow.writer, flow.scope
     size = every_one.access_bytes
-    writer.code("done = 0\ntransaction = ld_i64(share, W)", W=c.SHARE_CURSOR)
-    ahead = writer.let(expr("transactions_behind(transaction, TURNS)", TURNS=AHEAD_TURNS), "ahead")
+    at = writer.let(expr("ld_i64(share, W)", W=c.SHARE_CURSOR), "at")
+    writer.code("done = 0\ntransaction = 0\nif AT != 0:\n    transaction = ld_i64(AT, 0)", AT=at)
     with writer.while_(expr("transaction != 0")), scope.block():
         writer.code("if transaction_ready(transaction, SIZE) == 0:\n    break", SIZE=size)
-        _write_fetch(flow, every_one, ahead)
+        _write_fetch(flow, every_one, at)
         _write_one(flow, leaf, every_one)
-        writer.code("done = 1\ntransaction = ld_i64(transaction, W)", W=c.TRANSACTION_NEXT)
-    writer.code("st_i64(share, W, transaction)\nreturn done", W=c.SHARE_CURSOR)
+        writer.code("done = 1\nAT += 8\ntransaction = ld_i64(AT, 0)", AT=at)
+    writer.code("st_i64(share, W, pick(transaction != 0, AT, 0))\nreturn done", W=c.SHARE_CURSOR, AT=at)
 
 
-def _write_fetch(flow: Flow, every_one: Collected, ahead: str) -> None:
-    """The entries that a later transaction needs are on their way; then `ahead` is the one behind it."""
+def _write_fetch(flow: Flow, every_one: Collected, at: str) -> None:
+    """What later transactions of the queue need is on its way: of the last one itself, then its accesses, then their
+    entries. at: where the one at hand stands."""
     writer, scope = flow.writer, flow.scope
     tables = _tables(flow)
-    with scope.when(expr("A != 0", A=ahead)):
-        access = writer.let(expr("ld_i64(A, W)", A=ahead, W=c.TRANSACTION_ACCESSES), "later")
-        count = writer.let(expr("ld_i64(A, W)", A=ahead, W=c.TRANSACTION_COUNT), "count")
-        with writer.for_(writer.fresh("n"), 0, count), scope.block():
-            place = writer.let(expr("ld_i64(A, W)", A=access, W=c.ACCESS_PLACE), "place")
-            with scope.when(expr("ld_i64(A, W) == 0", A=access, W=c.ACCESS_BEFORE)):
-                for n, table in enumerate(tables):
-                    mine = expr("P >> SHIFT == N", P=place, SHIFT=c.PLACE_TABLE_SHIFT, N=n)
-                    with scope.when(mine):
-                        slot = expr("shr_u(P & MASK, S)", P=place, MASK=c.PLACE_HASH_MASK, S=table.shift)
-                        with scope.when(expr("I == 0", I=table.index)):
-                            writer.code("prefetch(A)", A=table.in_slot(slot))
-                        with scope.otherwise():
-                            writer.code("prefetch(I + S * 8)", I=table.index, S=slot)
-            writer.code("A += SIZE", A=access, SIZE=every_one.access_bytes)
-        writer.code("A = ld_i64(A, W)", A=ahead, W=c.TRANSACTION_NEXT)
+    writer.code("prefetch(ld_i64(AT, TURNS))", AT=at, TURNS=AHEAD_ITSELF)
+    for turns in (AHEAD_ACCESSES, AHEAD_ENTRIES):
+        ahead = writer.let(expr("ld_i64(AT, TURNS)", AT=at, TURNS=turns), "ahead")
+        with scope.when(expr("A != 0", A=ahead)):
+            access = writer.let(expr("ld_i64(A, W)", A=ahead, W=c.TRANSACTION_ACCESSES), "later")
+            count = writer.let(expr("ld_i64(A, W)", A=ahead, W=c.TRANSACTION_COUNT), "count")
+            with writer.for_(writer.fresh("n"), 0, count), scope.block():
+                if turns == AHEAD_ACCESSES:
+                    writer.code("prefetch(A)", A=access)
+                else:
+                    _write_fetch_entry(flow, tables, access)
+                writer.code("A += SIZE", A=access, SIZE=every_one.access_bytes)
+
+
+def _write_fetch_entry(flow: Flow, tables: Sequence[TableLocals], access: str) -> None:
+    """Where the row of an access is in its table is on its way, if no access before it has the row."""
+    writer, scope = flow.writer, flow.scope
+    with scope.when(expr("ld_i64(A, W) == 0", A=access, W=c.ACCESS_BEFORE)):
+        place = writer.let(expr("ld_i64(A, W)", A=access, W=c.ACCESS_PLACE), "place")
+        for n, table in enumerate(tables):
+            with scope.when(expr("P >> SHIFT == N", P=place, SHIFT=c.PLACE_TABLE_SHIFT, N=n)):
+                slot = expr("shr_u(P & MASK, S)", P=place, MASK=c.PLACE_HASH_MASK, S=table.shift)
+                with scope.when(expr("I == 0", I=table.index)):
+                    writer.code("prefetch(A)", A=table.in_slot(slot))
+                with scope.otherwise():
+                    writer.code("prefetch(I + S * 8)", I=table.index, S=slot)
 
 
 def _write_evaluate_one(flow: Flow, leaf: LogicalNode, every_one: Collected) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -42,7 +43,7 @@ from cq.connectors.protocol import BadRow, ColumnNames, Piece, Place, damaged
 from cq.connectors.rules import FAR, Fault, Rules, has_text_form, shown
 from cq.errors import DataError, Diagnostic, UsageError, did_you_mean
 from cq.lang.schema import Field
-from cq.lang.types import MAX_DECIMAL_DIGITS, DataType, Kind, to_arrow
+from cq.lang.types import DOUBLE, MAX_DECIMAL_DIGITS, DataType, Kind, to_arrow
 from cq.records import dataclass
 
 MAX_THREADS = 4  # that parse one file; a block with a bad row is read again with all that was read with it
@@ -332,13 +333,14 @@ class Layout:
             return None
 
     def _strange_integer(self, text: bytes) -> bool:
-        """Whether an integer is written as pyarrow takes it and we do not: 0x1F, or 00501 where the type is a guess."""
+        """Whether a number is written as pyarrow takes it and we do not: 0x1F, or 00501 where the type is a guess."""
         guessed = bool(self.rules.guessed_for)
         if not has_hexadecimal(text) and not (guessed and has_leading_zeros(text, self.options.dialect)):
             return False
-        integers = [p for p, f in zip(self.places, self.rules.fields, strict=True) if f.type.is_integer]
-        texts = self._parsed(text, b"", {f"c{p}": pa.string() for p in integers}) if integers else None
-        pattern = rf"^[ \t]*0[xX]{'|^0[0-9]' if guessed else ''}"
+        types = [(p, f.type) for p, f in zip(self.places, self.rules.fields, strict=True)]
+        numbers = [p for p, type_ in types if type_.is_integer or (guessed and type_ == DOUBLE)]
+        texts = self._parsed(text, b"", {f"c{p}": pa.string() for p in numbers}) if numbers else None
+        pattern = rf"^[ \t]*0[xX]{'|^0[0-9]+$' if guessed else ''}"
         return texts is not None and any(
             pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in texts.columns
         )
@@ -438,18 +440,19 @@ class _ByRow:
 
     def _shape_fault(self, row: Row) -> Fault | None:
         if row.fault:
-            return "CQ0710", row.fault, None
+            return Fault("CQ0710", row.fault)
         if len(row.cells) != self.layout.width:
-            return "CQ0710", f"{len(row.cells)} fields where there should be {self.layout.width}", None
+            return Fault("CQ0710", f"{len(row.cells)} fields where there should be {self.layout.width}")
         return None
 
     def _value(self, column: int, cell: Cell) -> tuple[Any, Fault | None]:
         if cell.text == self.null and not cell.quoted:
-            return None, (*self.rules.null(column), column) if self.rules.demands_value(column) else None
+            return None, Fault(*self.rules.null(column), column) if self.rules.demands_value(column) else None
         try:
             value = self.scan[column](cell.text)
         except cells.Unreadable as e:
-            return None, (*self.rules.unreadable(column, shown(cell.text), str(e)), column)
+            wider = self.rules.wider(column, cell.text, partial(cells.is_one, cell.text))
+            return None, Fault(*self.rules.unreadable(column, shown(cell.text), str(e)), column, wider)
         if self.rules.out_of_range(column, value):
-            return None, (*self.rules.unreadable(column, shown(cell.text), FAR), column)
+            return None, Fault(*self.rules.unreadable(column, shown(cell.text), FAR), column)
         return value, None

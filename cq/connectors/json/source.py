@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -208,11 +209,11 @@ class _ByLine:
     def _row(self, line: bytes) -> tuple[list[Any], Fault | None]:
         """The value of every column, or the first fault."""
         if not _is_utf8(line):
-            return [], ("CQ0710", "the line is not UTF-8", None)
+            return [], Fault("CQ0710", "the line is not UTF-8")
         try:
             found = values(line, self._reading.levels, len(self._readers))
         except NoObject as e:
-            return [], ("CQ0710", f"the line is no JSON object: {e}", None)
+            return [], Fault("CQ0710", f"the line is no JSON object: {e}")
         row = []
         for i, value in enumerate(found):
             read, fault = self._value(i, value)
@@ -223,14 +224,24 @@ class _ByLine:
 
     def _value(self, column: int, value: Value | None) -> tuple[Any, Fault | None]:
         if value is None:
-            return None, (*self._rules.null(column), column) if self._rules.demands_value(column) else None
+            return None, Fault(*self._rules.null(column), column) if self._rules.demands_value(column) else None
         try:
             read = self._readers[column](value)
         except Unreadable as e:
-            return None, (*self._rules.unreadable(column, shown(_as_shown(value)), str(e)), column)
+            text = _as_shown(value)
+            wider = self._rules.wider(column, text, partial(_holds, value))
+            return None, Fault(*self._rules.unreadable(column, shown(text), str(e)), column, wider)
         if self._rules.out_of_range(column, read):
-            return None, (*self._rules.unreadable(column, shown(_as_shown(value)), FAR), column)
+            return None, Fault(*self._rules.unreadable(column, shown(_as_shown(value)), FAR), column)
         return read, None
+
+
+def _holds(value: Value, type_: DataType) -> bool:
+    try:
+        reader(type_, guessed=True)(value)
+    except Unreadable:
+        return False
+    return True
 
 
 def _as_shown(value: Value) -> bytes:

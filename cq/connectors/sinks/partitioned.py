@@ -102,6 +102,10 @@ class Partitioned:
             with suppress(OSError):  # it has files: of rows that nobody knew the end of
                 directory.rmdir()
 
+    @property
+    def stays(self) -> bool:
+        return any(part.stays for part in self._parts.values())
+
 
 def _named(value: str | None) -> str:
     return OF_NULL if value is None else quote(value, _PLAIN)

@@ -35,6 +35,11 @@ class Target(Protocol):
 
     def abort(self) -> None: ...
 
+    @property
+    def stays(self) -> bool:
+        """Whether somebody may have seen what was written, though it was aborted."""
+        ...
+
 
 def cannot_write(path: str, error: OSError) -> UsageError:
     """The error for a file that cannot be written."""
@@ -126,6 +131,10 @@ class FileTarget:
         with suppress(OSError):
             self._part.unlink(missing_ok=True)
 
+    @property
+    def stays(self) -> bool:
+        return self._there_bytes > 0
+
 
 def _open_part(path: Path) -> tuple[Path, int]:
     """A new file beside `path` for what is not whole yet, locked; those of killed runs onto `path` are gone.
@@ -204,15 +213,24 @@ class Packed:
     def abort(self) -> None:
         self._target.abort()
 
+    @property
+    def stays(self) -> bool:
+        return self._target.stays
+
 
 class StdoutTarget:
     """Standard output. What was written stays written."""
 
+    def __init__(self) -> None:
+        self.stays = False
+
     @property
     def file(self) -> BinaryIO:
+        self.stays = True  # who asks for it writes to it
         return sys.stdout.buffer
 
     def write(self, data: bytes, /) -> None:
+        self.stays = self.stays or bool(data)
         try:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()

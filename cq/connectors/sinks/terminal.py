@@ -46,6 +46,7 @@ class Screen:
     current: str = ""
     expanded: bool = False
     before_write: Callable[[], None] = lambda: None
+    taken: Callable[[], None] = lambda: None  # something else has the terminal from now on
 
     @classmethod
     def stdout(cls, titles: bool, wide: bool = False, expanded: bool = False) -> Screen:
@@ -53,6 +54,15 @@ class Screen:
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
         width = None if wide or not sys.stdout.isatty() else shutil.get_terminal_size().columns
         return cls(sys.stdout, colour, titles, width, expanded=expanded)
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether somebody may have seen a row."""
+        return bool(self.current)
+
+    def begin(self) -> None:
+        """A run begins; what an earlier one has written was not seen."""
+        self.current = ""
 
     def write(self, text: str) -> None:
         self.before_write()
@@ -204,6 +214,10 @@ class Table:
         """What has come is on the screen, and stays."""
         self._release()
         self._say_hidden()
+
+    @property
+    def stays(self) -> bool:
+        return self._screen.is_seen
 
     def _say_hidden(self) -> None:
         title = f"{self._name}: " if self._screen.titles else ""

@@ -164,6 +164,10 @@ class Csv:
     def abort(self) -> None:
         self._target.abort()
 
+    @property
+    def stays(self) -> bool:
+        return self._target.stays
+
 
 class JsonLines:
     """One JSON object a line.  nulls: how many values so far are null because JSON has no such numbers."""
@@ -182,6 +186,10 @@ class JsonLines:
 
     def abort(self) -> None:
         self._target.abort()
+
+    @property
+    def stays(self) -> bool:
+        return self._target.stays
 
 
 class Parquet:
@@ -225,6 +233,10 @@ class Parquet:
             self._writer.close()
         self._target.abort()
 
+    @property
+    def stays(self) -> bool:
+        return self._target.stays
+
 
 class Arrow:
     """Arrow IPC: the file format in a file, the stream format on standard output."""
@@ -257,6 +269,10 @@ class Arrow:
     def abort(self) -> None:
         self._target.abort()
 
+    @property
+    def stays(self) -> bool:
+        return self._target.stays
+
 
 class Completed:
     """A file that is readable only with its footer, of rows nobody knows the end of: when the run ends before they do,
@@ -264,7 +280,7 @@ class Completed:
 
     def __init__(self, sink: Parquet | Arrow) -> None:
         self._sink = sink
-        self._has_rows = False
+        self._has_rows = self._stays = False
 
     def write(self, batch: pa.RecordBatch) -> None:
         self._sink.write(batch)
@@ -278,8 +294,13 @@ class Completed:
             self._has_rows = False
             with suppress(CqError, pa.ArrowException):  # then nothing of it stays
                 self._sink.close()
+                self._stays = True
                 return
         self._sink.abort()
+
+    @property
+    def stays(self) -> bool:
+        return self._stays
 
 
 class Memory:
@@ -298,6 +319,8 @@ class Memory:
     def abort(self) -> None:
         """What came stays: everything before an error is delivered."""
 
+    stays = False  # whoever made it decides what to do with its rows
+
     def table(self) -> pa.Table:
         """All rows so far."""
         canonical = [b if b.schema == self.schema else b.cast(self.schema) for b in self.batches]
@@ -315,3 +338,5 @@ class Discard:
 
     def abort(self) -> None:
         """Nothing stays anyway."""
+
+    stays = False

@@ -12,6 +12,7 @@ from cq.grammar import ast
 from cq.lang.casts import castable
 from cq.lang.types import DataType, common_type
 from cq.planner.binding.array_keys import demand_plain_keys
+from cq.planner.binding.arrival import in_order_of_arrival
 from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
 from cq.planner.binding.foreign_sources import as_sink
 from cq.planner.binding.parameters import bind_parameter
@@ -292,7 +293,8 @@ class Binding:
 
     def settled(self, plan: LogicalPlan) -> LogicalPlan:
         """The plan when the whole file is known, with the identity of every operator."""
-        return identified(*self.transactions.joints.settled(plan, self.catalog.called))
+        whole, called = self.transactions.joints.settled(plan, self.catalog.called)
+        return identified(*in_order_of_arrival(whole, called, self.catalog.undeclared_names))
 
     def warnings(self) -> list[Diagnostic]:
         """Columns that got another name, and views nobody reads, in a file that has outputs."""

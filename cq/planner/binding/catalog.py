@@ -96,7 +96,7 @@ class Catalog:
     declared: every name that some statement gives.  looked_up: those that a query joins FOR SYSTEM_TIME AS OF.
     files: those that FROM names by their paths.  made: what makes the relation of a table or trigger when it is first
     read.  keyed: what joins rows with those of a table with a key, as of then.  called: rows that have names.
-    processing_times: columns that are PROCTIME().
+    processing_times: columns that are PROCTIME().  undeclared_names: of sources that no statement gives.
     sources, filling: the places of the next stream and of the next source that fills a table; the latter come before.
     """
 
@@ -116,6 +116,7 @@ class Catalog:
     unit: LogicalNode | None = None
     called: list[tuple[LogicalNode, str]] = field(default_factory=list)
     processing_times: set[str] = field(default_factory=set)
+    undeclared_names: set[str] = field(default_factory=set)
 
     def call(self, node: LogicalNode, name: str) -> None:
         """The text calls these rows so; what has a name keeps it. Rows of a stream have that of the stream."""
@@ -188,6 +189,7 @@ class Catalog:
     def undeclared(self, name: str, options: Options, span: Span) -> Relation:
         fields, unheld = infer_fields(self.environment, name, options, span)
         source = SourceDef(name, fields, as_pairs(options), bounded=is_bounded(options), span=span)
+        self.undeclared_names.add(name)
         return self.add_source(replace(source, inferred=True, unheld=unheld))
 
     def add_source(self, source: SourceDef, fills: bool = False) -> Relation:
@@ -205,6 +207,7 @@ class Catalog:
             name = CONSTANTS if self.constants == 1 else f"{CONSTANTS} {self.constants}"
         source = SourceDef(name, fields, as_pairs({"connector": "memory"}), position=self.sources, rows=rows, span=span)
         self.sources += 1
+        self.undeclared_names.add(name)
         return Scan(source, span=span)
 
     def one_row(self, span: Span) -> LogicalNode:

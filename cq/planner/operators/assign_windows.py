@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cq.lang.expressions import Expr, columns_of
+from cq.lang.expressions import Expr
 from cq.lang.schema import Field, Schema, TimeAttribute
 from cq.lang.types import TIMESTAMP
+from cq.planner.operators.one_input import AddsColumns
 from cq.planner.operators.pruning import unless_same
 from cq.planner.operators.window import WINDOW_COLUMNS, WINDOW_END, WINDOW_TIME, Window, WindowKind
 from cq.planner.plan.calls import Change
-from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, operator
+from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Stateless, Text, operator
 from cq.records import dataclass, replace
 
 
 @operator("assign_windows")
 @dataclass(frozen=True, slots=True)
-class AssignWindows(Stateless):
+class AssignWindows(AddsColumns, Stateless):
     """The input row once for each window that holds it, by window end, with the bounds of the window added.
 
     Added columns: window_start, window_end, window_time (= window_end - 1 us). Late rows are dropped. With a slide
     longer than the size some rows are in no window.
     """
 
-    input: LogicalNode
     window: Window
 
     uses_time = True
-    source = None
 
     def __post_init__(self) -> None:
         below = self.input.schema
@@ -42,10 +41,10 @@ class AssignWindows(Stateless):
         A row leaves as it comes, and no window that holds it ends at or before its time: it is not behind the watermark
         by more than that time, and ahead of it by what is left of the window.
         """
-        width, time = len(self.input.schema), self.window.time
+        time = self.window.time
         ahead_us = time.ahead_us + self.window.longest_us - 1
-        end = TimeAttribute(width + WINDOW_END, -1, time.lag_us, ahead_us)
-        return (end, replace(end, column=width + WINDOW_TIME, shift_us=0))
+        end = TimeAttribute(self.width + WINDOW_END, -1, time.lag_us, ahead_us)
+        return (end, replace(end, column=self.width + WINDOW_TIME, shift_us=0))
 
     @property
     def window_kind(self) -> object:
@@ -66,38 +65,26 @@ class AssignWindows(Stateless):
     def may_drop(self) -> bool:
         return self.window.slide > self.window.size
 
-    @property
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
-        (input,) = inputs
-        return replace(self, input=input)
-
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
         return iter(())
 
     def map_expressions(self, change: Change) -> LogicalNode:
         return self
 
-    def pull(self, expr: Expr) -> Pulled | None:
-        return ((0, expr),) if all(c < len(self.input.schema) for c in columns_of(expr)) else None
-
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
-        return ({c for c in needed if c < len(self.input.schema)} | {self.window.time.column},)
+        return (self.passed(needed) | {self.window.time.column},)
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
-        ((below, places),) = inputs
-        time = replace(self.window.time, column=places[self.window.time.column])
-        new = unless_same(self, replace(self, input=below, window=replace(self.window, time=time)))
-        added = range(len(self.input.schema), len(self.schema))
-        return Pruned(new, {**places, **{c: len(below.schema) + n for n, c in enumerate(added)}})
+        (below,) = inputs
+        time = replace(self.window.time, column=below.places[self.window.time.column])
+        new = replace(self, input=below.node, window=replace(self.window, time=time))
+        return Pruned(unless_same(self, new), self.places_over(below))
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return self.window.parameters(text)
 
     def meaning(self, column: int, text: Text) -> str:
-        return WINDOW_COLUMNS[column - len(self.input.schema)]
+        return WINDOW_COLUMNS[column - self.width]
 
     def describe(self) -> str:
         return str(self.window)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from cq.lang.expressions import Expr, columns_of, format_expr, remap
 from cq.lang.types import Kind
+from cq.planner.operators.one_input import OneInput
 from cq.planner.operators.pruning import unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, operator
@@ -14,28 +15,18 @@ from cq.records import dataclass, replace
 
 @operator("filter")
 @dataclass(frozen=True, slots=True)
-class Filter(Stateless):
+class Filter(OneInput, Stateless):
     """Pass a row when `predicate` is TRUE; drop it when FALSE or NULL."""
 
-    input: LogicalNode
     predicate: Expr
 
     fan_out = 1
     may_drop = True
-    source = None
 
     def __post_init__(self) -> None:
         assert self.predicate.type.kind is Kind.BOOLEAN, "a predicate that is not BOOLEAN"
         assert max(columns_of(self.predicate), default=-1) < len(self.input.schema), "a predicate over a missing column"
         self._set_schema(self.input.schema)
-
-    @property
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
-        (input,) = inputs
-        return replace(self, input=input)
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
         yield self.predicate, (0,)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from cq.lang.expressions import Expr, columns_of, remap, substitute
 from cq.lang.schema import Field, TimeAttribute
+from cq.planner.operators.one_input import OneInput
 from cq.planner.operators.pruning import unless_same
 from cq.planner.plan.calls import AggregateCall, Change
 from cq.planner.plan.costs import DISTINCT_NS, GROUP_NS, key_ns
@@ -15,10 +16,9 @@ from cq.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped(LogicalNode):
+class Grouped(OneInput):
     """Output columns: `first_key` columns of the operator's own, the keys, the aggregates."""
 
-    input: LogicalNode
     keys: tuple[Expr, ...]
     aggregates: tuple[AggregateCall, ...]
     key_names: tuple[str, ...] = label()
@@ -26,7 +26,6 @@ class Grouped(LogicalNode):
 
     first_key: ClassVar[int]
     op_class = OpClass.PARTITIONED
-    source = None
     fan_out = 1
     may_drop = False
     output_kind = OutputKind.APPEND
@@ -40,14 +39,6 @@ class Grouped(LogicalNode):
     @property
     def groups(self) -> LogicalNode | None:
         return self
-
-    @property
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
-        (input,) = inputs
-        return replace(self, input=input)
 
     @property
     def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from cq.lang.expressions import Expr
 from cq.lang.schema import Schema
+from cq.planner.operators.one_input import OneInput
 from cq.planner.operators.pruning import unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, operator
@@ -14,30 +15,19 @@ from cq.records import dataclass, replace
 
 @operator("late_rows")
 @dataclass(frozen=True, slots=True)
-class LateRows(Stateless):
+class LateRows(OneInput, Stateless):
     """Pass a row of a source when it is late, and no other.
 
     They have no event time: an operator that needs one would drop them all.
     """
 
-    input: LogicalNode
-
     fan_out = 1
     may_drop = True
-    source = None
 
     def __post_init__(self) -> None:
         source = self.input.source
         assert source is not None and source.event_time is not None, "late rows of what is no source with event times"
         self._set_schema(Schema(self.input.schema.fields))
-
-    @property
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
-        (input,) = inputs
-        return replace(self, input=input)
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
         return iter(())

@@ -8,6 +8,7 @@ from cq.errors import NOWHERE, Span
 from cq.lang.expressions import Expr, can_fail, columns_of, format_expr, remap
 from cq.lang.schema import Field, Schema, TimeAttribute, waited
 from cq.lang.types import DataType
+from cq.planner.operators.one_input import AddsColumns
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import AggregateCall, Change
 from cq.planner.plan.costs import PARTITION_NS, key_ns
@@ -17,7 +18,6 @@ from cq.planner.plan.node import (
     OpClass,
     OutputKind,
     Pruned,
-    Pulled,
     StateBound,
     Text,
     label,
@@ -59,7 +59,7 @@ class Lag:
 
 
 @dataclass(frozen=True, slots=True)
-class OverCalls(LogicalNode):
+class OverCalls(AddsColumns):
     """Each input row with one more column a call, which is about rows of its partition: what Over and Frames share.
 
     Rows are taken in arrival order, or by (time, position) when `order` is given: then late rows are dropped, and where
@@ -67,14 +67,12 @@ class OverCalls(LogicalNode):
     that lags behind the watermark is reached that much later.
     """
 
-    input: LogicalNode
     partition: tuple[Expr, ...]
     order: TimeAttribute | None
     calls: tuple[Lag | AggregateCall, ...]
     names: tuple[str, ...] = label()
 
     op_class = OpClass.PARTITIONED
-    source = None
     fan_out = 1
     may_drop = False
     merges_exactly = False
@@ -93,14 +91,6 @@ class OverCalls(LogicalNode):
         return times if self.order is None else waited(times, self.order)
 
     @property
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
-        (input,) = inputs
-        return replace(self, input=input)
-
-    @property
     def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:
         return (self.partition,)
 
@@ -116,20 +106,15 @@ class OverCalls(LogicalNode):
     def fails_itself(self) -> bool:
         return any(c.fails_itself for c in self.calls if isinstance(c, AggregateCall))
 
-    def pull(self, expr: Expr) -> Pulled | None:
-        return ((0, expr),) if all(c < len(self.input.schema) for c in columns_of(expr)) else None
-
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
-        passed = {c for c in needed if c < len(self.input.schema)}
         calls = (e for i in self._kept(needed) for e in self.calls[i].expressions)
         time = {self.order.column} if self.order is not None else set()
-        return (passed | columns_of(*self.partition, *calls) | time,)
+        return (self.passed(needed) | columns_of(*self.partition, *calls) | time,)
 
     def _kept(self, needed: set[int]) -> list[int]:
         """The calls that stay: read by somebody, or able to fail; one at least where late rows are dropped, the
         partition may fail, or errors behind it would else name the group of a row."""
-        first = len(self.input.schema)
-        kept = [i for i, c in enumerate(self.calls) if first + i in needed or c.can_fail]
+        kept = [i for i, c in enumerate(self.calls) if self.width + i in needed or c.can_fail]
         stays = (
             self.order is not None
             or self.keeps_rows
@@ -139,9 +124,9 @@ class OverCalls(LogicalNode):
         return kept or ([0] if stays else [])
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
-        (below,), kept, first = inputs, self._kept(needed), len(self.input.schema)
+        (below,), kept = inputs, self._kept(needed)
         if not kept:
-            return Pruned(below.node, {c: p for c, p in below.places.items() if c < first})
+            return Pruned(below.node, {c: p for c, p in below.places.items() if c < self.width})
         if self.order is not None or self.keeps_rows:  # rows may wait
             below = narrowed(below, read[0])
         places = below.places
@@ -153,8 +138,7 @@ class OverCalls(LogicalNode):
             calls=tuple(self.calls[i].map(lambda e: remap(e, places)) for i in kept),
             names=tuple(self.names[i] for i in kept),
         )
-        added = {first + old: len(below.node.schema) + n for n, old in enumerate(kept)}
-        return Pruned(unless_same(self, new), {**places, **added})
+        return Pruned(unless_same(self, new), self.places_over(below, kept))
 
     @property
     def keeps_rows(self) -> bool:
@@ -186,7 +170,7 @@ class OverCalls(LogicalNode):
         return (order, *(text((0,), k) for k in self.partition), *(self._call(c, text) for c in self.calls))
 
     def meaning(self, column: int, text: Text) -> str:
-        return self._call(self.calls[column - len(self.input.schema)], text)
+        return self._call(self.calls[column - self.width], text)
 
     def _call(self, call: Lag | AggregateCall, text: Text) -> str:
         return call.parameters(lambda e: text((0,), e))

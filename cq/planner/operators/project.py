@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from cq.lang.expressions import Column, Expr, can_fail, columns_of, format_expr, remap, substitute
 from cq.lang.schema import Field, Schema, TimeAttribute
+from cq.planner.operators.one_input import OneInput
 from cq.planner.plan.calls import Change
 from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, label, operator
 from cq.records import dataclass, replace
@@ -13,21 +14,19 @@ from cq.records import dataclass, replace
 
 @operator("project")
 @dataclass(frozen=True, slots=True)
-class Project(Stateless):
+class Project(OneInput, Stateless):
     """One row out for each row in, its columns the values of `exprs`. A bare column keeps its time attribute.
 
     time_column: the column that computes the source's event time anew (a WATERMARK over a computed column); the binder
     vouches that it has the value `SourceDef.event_time` had. It only adds a time attribute: rows do not change.
     """
 
-    input: LogicalNode
     exprs: tuple[Expr, ...]
     names: tuple[str, ...] = label()
     time_column: int | None = None
 
     fan_out = 1
     may_drop = False
-    source = None
 
     def __post_init__(self) -> None:
         assert len(self.exprs) == len(self.names), "a projection with more names than columns, or fewer"
@@ -41,14 +40,6 @@ class Project(Stateless):
             times.append(TimeAttribute(self.time_column))
         named = zip(self.names, self.exprs, strict=True)
         self._set_schema(Schema(tuple(Field(n, e.type, e.nullable) for n, e in named), tuple(times)))
-
-    @property
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
-        (input,) = inputs
-        return replace(self, input=input)
 
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
         for e in self.exprs:

@@ -8,6 +8,7 @@ from cq.lang.expressions import Expr, columns_of, format_expr, remap
 from cq.lang.schema import Field, Schema, TimeAttribute
 from cq.lang.types import TIMESTAMP
 from cq.lang.value_text import write_duration
+from cq.planner.operators.one_input import AddsColumns
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.operators.window import WINDOW_COLUMNS, WINDOW_END, WINDOW_TIME
 from cq.planner.plan.calls import Change
@@ -18,7 +19,6 @@ from cq.planner.plan.node import (
     OpClass,
     OutputKind,
     Pruned,
-    Pulled,
     StateBound,
     Text,
     operator,
@@ -28,7 +28,7 @@ from cq.records import dataclass, replace
 
 @operator("session_rows")
 @dataclass(frozen=True, slots=True)
-class SessionRows(LogicalNode):
+class SessionRows(AddsColumns):
     """Each input row when its session has ended, with the bounds of the session added.
 
     Sessions of `keys` are those of `SessionAggregate`. Added columns: window_start, window_end, window_time
@@ -36,13 +36,11 @@ class SessionRows(LogicalNode):
     sessions by window start, then by first arrival, the rows of each by arrival. Late rows are dropped.
     """
 
-    input: LogicalNode
     keys: tuple[Expr, ...]
     time: TimeAttribute
     gap_us: int
 
     op_class = OpClass.PARTITIONED
-    source = None
     fan_out = 1
     fails_itself = False
     may_drop = False
@@ -57,9 +55,8 @@ class SessionRows(LogicalNode):
     def __post_init__(self) -> None:
         assert self.gap_us > 0, "a session without a gap"
         added = [Field(n, TIMESTAMP, False) for n in WINDOW_COLUMNS]
-        width = len(self.input.schema)
-        end = TimeAttribute(width + WINDOW_END, -1, self.lag_us)
-        times = (end, replace(end, column=width + WINDOW_TIME, shift_us=0))
+        end = TimeAttribute(self.width + WINDOW_END, -1, self.lag_us)
+        times = (end, replace(end, column=self.width + WINDOW_TIME, shift_us=0))
         self._set_schema(Schema((*self.input.schema.fields, *added), times))
 
     @property
@@ -73,14 +70,6 @@ class SessionRows(LogicalNode):
         return self.time.lag_us + 1
 
     @property
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
-        (input,) = inputs
-        return replace(self, input=input)
-
-    @property
     def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:
         return (self.keys,)
 
@@ -91,12 +80,8 @@ class SessionRows(LogicalNode):
     def map_expressions(self, change: Change) -> LogicalNode:
         return replace(self, keys=tuple(change(e) for e in self.keys))
 
-    def pull(self, expr: Expr) -> Pulled | None:
-        return ((0, expr),) if all(c < len(self.input.schema) for c in columns_of(expr)) else None
-
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
-        own = {c for c in needed if c < len(self.input.schema)}
-        return (own | columns_of(*self.keys) | {self.time.column},)
+        return (self.passed(needed) | columns_of(*self.keys) | {self.time.column},)
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
         (below,) = inputs
@@ -108,9 +93,7 @@ class SessionRows(LogicalNode):
             keys=tuple(remap(k, places) for k in self.keys),
             time=replace(self.time, column=places[self.time.column]),
         )
-        added = range(len(self.input.schema), len(self.schema))
-        moved = {c: len(below.node.schema) + n for n, c in enumerate(added)}
-        return Pruned(unless_same(self, new), {**places, **moved})
+        return Pruned(unless_same(self, new), self.places_over(below))
 
     def holds_back(self, port: int) -> bool:
         return True
@@ -135,7 +118,7 @@ class SessionRows(LogicalNode):
         return (self.gap_us, text((0,), self.time), *(text((0,), k) for k in self.keys))
 
     def meaning(self, column: int, text: Text) -> str:
-        return WINDOW_COLUMNS[column - len(self.input.schema)]
+        return WINDOW_COLUMNS[column - self.width]
 
     def describe(self) -> str:
         keys = ", ".join(format_expr(k, self.input.schema.names) for k in self.keys)

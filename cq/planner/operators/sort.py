@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from cq.lang.expressions import Expr, columns_of, format_expr, remap
 from cq.lang.schema import Schema, TimeAttribute
+from cq.planner.operators.one_input import OneInput
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.costs import SORT_NS, key_ns
@@ -47,7 +48,7 @@ class OrderKey:
 
 @operator("sort")
 @dataclass(frozen=True, slots=True)
-class Sort(LogicalNode):
+class Sort(OneInput):
     """The rows of each partition by the order keys, equal ones by arrival, without the first `offset`, `limit` of them.
 
     Without `times` they leave when the input has ended; late rows count. With `times`, event times that are the same in
@@ -55,7 +56,6 @@ class Sort(LogicalNode):
     late rows are dropped. Of what leaves together partitions come by their first arrival, each by the order.
     """
 
-    input: LogicalNode
     partition: tuple[Expr, ...]
     order: tuple[OrderKey, ...]
     times: tuple[TimeAttribute, ...] = ()
@@ -63,7 +63,6 @@ class Sort(LogicalNode):
     offset: int = 0
 
     op_class = OpClass.PARTITIONED
-    source = None
     fan_out = 1
     fails_itself = False
     merges_exactly = False
@@ -81,14 +80,6 @@ class Sort(LogicalNode):
     def keep(self) -> int | None:
         """How many rows of a partition are kept; None for all."""
         return None if self.limit is None else self.limit + self.offset
-
-    @property
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
-        (input,) = inputs
-        return replace(self, input=input)
 
     @property
     def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from cq.lang.expressions import Expr, columns_of
 from cq.lang.schema import Field, Schema, TimeAttribute
 from cq.lang.types import BIGINT, VARCHAR
+from cq.planner.operators.one_input import OneInput
 from cq.planner.operators.pruning import unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.costs import LOOK_UP_NS
@@ -39,7 +40,7 @@ from cq.records import dataclass, replace
 
 @operator("trigger")
 @dataclass(frozen=True, slots=True)
-class Trigger(LogicalNode):
+class Trigger(OneInput):
     """Each event, in order of arrival, goes through the programs in their order, each a transaction of its own.
 
     A row of the output is the event, then which: 2p for a row that program p emits, 2p + 1 for an event that it
@@ -50,14 +51,12 @@ class Trigger(LogicalNode):
     Transactions see each other's effects in order of arrival and none of a rejected one. Late events count.
     """
 
-    input: LogicalNode
     tables: tuple[KeyedTable, ...]
     accesses: tuple[Access | Local, ...]
     programs: tuple[Program, ...]
     contents: bool = False
 
     op_class = OpClass.STATEFUL
-    source = None
     fails_itself = False
     closes = False
     may_drop = True
@@ -95,14 +94,6 @@ class Trigger(LogicalNode):
 
     def over(self, inputs: Inputs) -> Fields:
         return self.frame
-
-    @property
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
-        (input,) = inputs
-        return replace(self, input=input)
 
     @property
     def input_keys(self) -> tuple[tuple[Expr, ...], ...] | None:

@@ -7,21 +7,21 @@ from collections.abc import Iterator, Sequence
 from cq.lang.expressions import Call, Expr, Literal, columns_of, format_expr, remap
 from cq.lang.schema import Field, Schema
 from cq.lang.types import BIGINT, Kind
+from cq.planner.operators.one_input import AddsColumns
 from cq.planner.operators.pruning import unless_same
 from cq.planner.plan.calls import Change
-from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, label, operator
+from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Stateless, Text, label, operator
 from cq.records import dataclass, replace
 
 
 @operator("unnest")
 @dataclass(frozen=True, slots=True)
-class Unnest(Stateless):
+class Unnest(AddsColumns, Stateless):
     """The input row once for each element of `array`, in order, with the element (and its number from 1) added.
 
     An empty or NULL array gives no row; if `outer`, one with NULLs.
     """
 
-    input: LogicalNode
     array: Expr
     name: str = label()
     ordinality_name: str | None = label(default=None)
@@ -29,7 +29,6 @@ class Unnest(Stateless):
 
     fan_out = None
     may_drop = True
-    source = None
 
     def __post_init__(self) -> None:
         assert self.array.type.kind is Kind.ARRAY and self.array.type.element is not None
@@ -38,37 +37,25 @@ class Unnest(Stateless):
             added.append(Field(self.ordinality_name, BIGINT, self.outer))
         self._set_schema(Schema((*self.input.schema.fields, *added), self.input.schema.times))
 
-    @property
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
-        (input,) = inputs
-        return replace(self, input=input)
-
     def expressions(self) -> Iterator[tuple[Expr, Inputs]]:
         yield self.array, (0,)
 
     def map_expressions(self, change: Change) -> LogicalNode:
         return replace(self, array=change(self.array))
 
-    def pull(self, expr: Expr) -> Pulled | None:
-        return ((0, expr),) if all(c < len(self.input.schema) for c in columns_of(expr)) else None
-
     def columns_read(self, needed: set[int]) -> tuple[set[int], ...]:
-        return ({c for c in needed if c < len(self.input.schema)} | columns_of(self.array),)
+        return (self.passed(needed) | columns_of(self.array),)
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
-        ((below, places),) = inputs
-        added = range(len(self.input.schema), len(self.schema))
-        new = unless_same(self, replace(self, input=below, array=remap(self.array, places)))
-        return Pruned(new, {**places, **{c: len(below.schema) + n for n, c in enumerate(added)}})
+        (below,) = inputs
+        new = replace(self, input=below.node, array=remap(self.array, below.places))
+        return Pruned(unless_same(self, new), self.places_over(below))
 
     def parameters(self, text: Text) -> tuple[object, ...]:
         return (text((0,), self.array), *(("outer",) if self.outer else ()))
 
     def meaning(self, column: int, text: Text) -> str:
-        return "element" if column == len(self.input.schema) else "ordinality"
+        return "element" if column == self.width else "ordinality"
 
     def describe(self) -> str:
         return f"{format_expr(self.array, self.input.schema.names)} AS {self.name}{', or NULL' * self.outer}"

@@ -67,6 +67,21 @@ def lists_of(node: Trigger, program: Program) -> tuple[Listed, ...]:
     return tuple(found)
 
 
+def homes_of(nodes: Sequence[Trigger]) -> dict[tuple[int, int], int]:
+    """By operator and program, both numbered: the access to whose row the transaction belongs.
+
+    It is the one with the key by which most rows are named in all programs, so that those of an event go together where
+    they can: then what one of them waits for is done by the same worker just before. None where arrays name all rows.
+    """
+    named: dict[tuple[int, int], list[tuple[int, tuple[Expr, ...]]]] = {}
+    for at, node in enumerate(nodes):
+        for number, program in enumerate(node.programs):
+            keys = ((n, node.access(n).key) for n in accesses_of(program))
+            named[at, number] = [(n, key) for n, key in keys if _known(node, *key)]
+    often = [key for found in named.values() for _, key in found]
+    return {place: max(found, key=lambda f: often.count(f[1]))[0] for place, found in named.items() if found}
+
+
 def decided(node: Trigger, condition: Expr) -> bool:
     """Whether an event alone says which side of a condition is taken."""
     return _known(node, condition) and not can_fail(condition)

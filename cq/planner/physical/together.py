@@ -12,42 +12,33 @@ from collections.abc import Iterator, Sequence
 from cq.lang.expressions import Column, Expr, Literal, remap
 from cq.lang.types import BOOLEAN, DataType
 from cq.planner.operators import Project, UnionAll
+from cq.planner.operators.one_input import OneInput
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.plan.calls import Change
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import Inputs, LogicalNode, Pruned, Pulled, Stateless, Text, operator, topological
-from cq.records import dataclass, replace
+from cq.records import dataclass
 
 
 @operator("rows_of")
 @dataclass(frozen=True, slots=True)
-class RowsOf(Stateless):
+class RowsOf(OneInput, Stateless):
     """The rows of `node`, which runs in an earlier stage, of those that come together.
 
     chosen: the BOOLEAN column of `input` that is TRUE for them.  places: of the node's columns in `input`.
     """
 
-    input: LogicalNode
     node: LogicalNode
     chosen: int
     places: tuple[int, ...]
 
     fan_out = 1
     may_drop = True
-    source = None
 
     def __post_init__(self) -> None:
         assert self.input.schema.fields[self.chosen].type == BOOLEAN, "no column that says whose row it is"
         assert len(self.places) == len(self.node.schema), "columns without a place"
         self._set_schema(self.node.schema)
-
-    @property
-    def inputs(self) -> tuple[LogicalNode, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: Sequence[LogicalNode]) -> LogicalNode:
-        (input,) = inputs
-        return replace(self, input=input)
 
     @property
     def condition(self) -> Expr:

@@ -28,6 +28,7 @@ class Host(Protocol):
 
     interpreted: bool
     interrupts: list[BaseException]  # Ctrl-C in a callback: what native code has made since then does not count
+    said: dict[int, str]  # what a function of the user said when it failed, by the state that had asked it last
 
     def active(self) -> AbstractContextManager[object]:
         """While this is open, functions run over this host's memory."""
@@ -89,6 +90,7 @@ class CompiledHost:
         self._library = kernel.library()
         self._kept: list[Any] = []
         self.interrupts: list[BaseException] = []
+        self.said: dict[int, str] = {}
 
     def active(self) -> AbstractContextManager[object]:
         return nullcontext()
@@ -162,6 +164,7 @@ class InterpretedHost:
     def __init__(self) -> None:
         self.memory = Memory()
         self.interrupts: list[BaseException] = []  # they pass through Python as they are
+        self.said: dict[int, str] = {}
         self._functions: Mapping[str, Function] = _library_functions()
         self._active = _Active(self.memory)
 

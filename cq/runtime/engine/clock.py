@@ -22,11 +22,15 @@ from cq.runtime.layout.job import Job
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why the time of a row cannot be computed. site: index into the first stage's sites."""
+    """Why the time of a row cannot be computed.
+
+    site: index into the first stage's sites.  said: as in `EngineFailure`.
+    """
 
     row: int
     code: ErrorCode
     site: int
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class SourceClock:
         self._host.set_word(self._state, STATE_ERROR_CODE, 0)
         if code is ErrorCode.NO_MEMORY:
             made(0, "event times")
-        return Fault(row, code, self._host.word(self._state, STATE_ERROR_SITE))
+        return Fault(row, code, self._host.word(self._state, STATE_ERROR_SITE), self._host.said.get(self._state, ""))
 
     def close(self) -> None:
         """Free everything; may be called twice."""

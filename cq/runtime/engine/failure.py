@@ -28,6 +28,7 @@ class EngineFailure:
     held_bytes, limit_bytes: of LIMIT: what all states hold, and may hold.  holders: what holds most of it.
     serial, instant: the position.  group: whose value failed, where an aggregate's, or one computed of it, did.
     met: the row of the other side, where the condition of a join failed.
+    said: what a function of the user said when the state that failed had last asked one; it is the cause if SITE asks.
     """
 
     code: ErrorCode
@@ -39,6 +40,7 @@ class EngineFailure:
     instant: int
     group: FailedGroup | None = None
     met: MetRow | None = None
+    said: str = ""
     held_bytes: int = 0
     limit_bytes: int = 0
     holders: tuple[Holder, ...] = ()
@@ -78,8 +80,9 @@ def read_failure(host: Host, job: Job, stage: int) -> EngineFailure:
     words = [host.word(stage, s.STAGE_ERROR + n) for n in range(s.ERROR_WORDS)]
     number = host.word(stage, s.STAGE_NUMBER)
     code, site, source, row, serial, instant = words[: s.ERROR_GROUP]
-    failure = EngineFailure(ErrorCode(code), number, site, source, row, serial, instant)
-    told, entry, table, start = words[s.ERROR_GROUP :]
+    told, entry, table, start, state = words[s.ERROR_GROUP :]
+    said = host.said.get(state, "")
+    failure = EngineFailure(ErrorCode(code), number, site, source, row, serial, instant, said=said)
     match job.stages[number].groups[told - 1] if told else None:
         case Groups() as groups:
             failure = replace(failure, group=_group(host, groups, instant, entry, table, start))

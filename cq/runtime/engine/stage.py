@@ -111,6 +111,7 @@ ERROR_GROUP = _error.word()  # as in STATE_ERROR_GROUP, and the three words that
 ERROR_ENTRY = _error.word()
 ERROR_TABLE = _error.word()
 ERROR_START = _error.word()
+ERROR_STATE = _error.word()  # -> the state that failed
 ERROR_WORDS = _error.size()
 
 _stage = Struct("STAGE")
@@ -387,6 +388,7 @@ def note_failure(stage: int, state: int, item: int) -> int:
     st_i64(error, ERROR_ENTRY, ld_i64(state, STATE_ERROR_ENTRY))
     st_i64(error, ERROR_TABLE, ld_i64(state, STATE_ERROR_TABLE))
     st_i64(error, ERROR_START, ld_i64(state, STATE_ERROR_START))
+    st_i64(error, ERROR_STATE, state)
     failure = stage + STAGE_FAILURE * 8
     st_i64(failure, ITEM_KIND, FAILURE)
     st_i64(failure, ITEM_STAGE, stage)

@@ -34,6 +34,7 @@ def _asking(host: Host, call: UserCall) -> Callable[[int, int], int]:
     readers = [_reader(host, p.type) for p in function.parameters]
 
     def ask(state: int, record: int) -> int:
+        host.said.pop(state, None)
         try:
             found = words.unpack(host.read(record, words.size))
             values = [read(found[2 * n], found[2 * n + 1]) for n, read in enumerate(readers)]
@@ -43,6 +44,7 @@ def _asking(host: Host, call: UserCall) -> Callable[[int, int], int]:
             results = zip(function.results, made if function.moves else (made,), strict=True)
             result = b"".join(bytes(16) if v is None else _words(host, state, s.type, v) for s, v in results)
         except Failure as failure:
+            host.said[state] = failure.message
             return _CODES[failure.code]
         except MemoryError:
             return ErrorCode.NO_MEMORY

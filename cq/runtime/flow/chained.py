@@ -25,10 +25,12 @@ from cq.runtime.base.ops import (
     alloc,
     at_load_acq,
     at_store_rel,
+    copy,
     fill,
     ld_i64,
     max_i64,
     mem_eq,
+    prefetch,
     release,
     shr_u,
     st_i64,
@@ -46,15 +48,18 @@ from cq.runtime.layout.chains import (
     ACCESS_SAME,
     ACCESS_STATE,
     ACCESS_TRANSACTION,
+    ARRAY_AT,
+    ARRAY_COUNT,
+    ARRAY_SIZE,
     CHANGED,
     FOUND,
     LATEST,
     LIST_ACCESSES,
-    LIST_COUNT,
-    LIST_LAST_ACCESS,
-    LIST_LAST_TRANSACTION,
     LIST_TRANSACTIONS,
     LIST_WORDS,
+    LISTED_ACCESS,
+    LISTED_PLACE,
+    LISTED_WORDS,
     NO_ROW,
     PLACE_KEY_MASK,
     PLACE_KEY_SHIFT,
@@ -62,20 +67,23 @@ from cq.runtime.layout.chains import (
     PLACE_ROW_TEXTS,
     PLACE_WORDS_MASK,
     PLACE_WORDS_SHIFT,
+    QUEUE_END,
     REPEATED,
     SHARE_BLOCK,
     SHARE_CURSOR,
     SHARE_LISTS,
     SHARE_MASK,
+    SHARE_QUEUE,
     SHARE_ROOM,
     SHARE_ROOM_END,
-    SHARE_SIZE,
     SHARE_SLOTS,
     SHARE_WORDS,
+    SLOTS_AT,
+    SLOTS_BITS,
+    SLOTS_SIZE,
     TRANSACTION_ACCESSES,
     TRANSACTION_COUNT,
     TRANSACTION_LEFT,
-    TRANSACTION_NEXT,
     TRANSACTION_ROW,
     TURNED,
 )
@@ -83,6 +91,8 @@ from cq.runtime.layout.chains import (
 FIRST_ROOM_BYTES = 65536
 LINE_BYTES = 64
 BLOCK_OLDER, BLOCK_BYTES = 0, 1  # words of a block of room
+FIRST_ITEMS = 16  # of an array
+LINKED_AHEAD = 8
 
 # -- collecting ------------------------------------------------------------------------------------------------------
 
@@ -117,7 +127,11 @@ def _room_is(share: int, block: int) -> None:
 
 @native("void(i64)")
 def share_empty(share: int) -> None:
-    """The accesses of the last ticket are gone; of the memory for them the largest block is kept."""
+    """What was collected of the last ticket is gone; of the memory for accesses the largest block is kept."""
+    for number in range(ld_i64(share, SHARE_MASK) + 1):
+        found = ld_i64(share, SHARE_LISTS) + number * LIST_WORDS * 8
+        st_i64(found, LIST_TRANSACTIONS + ARRAY_COUNT, 0)
+        st_i64(found, LIST_ACCESSES + ARRAY_COUNT, 0)
     block = ld_i64(share, SHARE_BLOCK)
     if block != 0:
         _release_from(ld_i64(block, BLOCK_OLDER))
@@ -129,7 +143,12 @@ def share_empty(share: int) -> None:
 def share_release(share: int) -> None:
     """What the share has allocated is free."""
     _release_from(ld_i64(share, SHARE_BLOCK))
-    release(ld_i64(share, SHARE_SLOTS))
+    release(ld_i64(share, SHARE_SLOTS + SLOTS_AT))
+    release(ld_i64(share, SHARE_QUEUE + ARRAY_AT))
+    for number in range(ld_i64(share, SHARE_MASK) + 1):
+        found = ld_i64(share, SHARE_LISTS) + number * LIST_WORDS * 8
+        release(ld_i64(found, LIST_TRANSACTIONS + ARRAY_AT))
+        release(ld_i64(found, LIST_ACCESSES + ARRAY_AT))
 
 
 @native("void(i64)")
@@ -140,29 +159,31 @@ def _release_from(block: int) -> None:
         block = older
 
 
-@native("void(i64, i64, i64)", inline=True)
-def list_transaction(share: int, transaction: int, size: int) -> None:
-    """The transaction and its accesses, which take so many bytes each, are in the lists of those they belong to.
+@native("i64(i64, i64, i64, i64)", inline=True)
+def list_transaction(share: int, transaction: int, home: int, size: int) -> int:
+    """1 and the transaction and its accesses, of so many bytes each, are in the lists of those they belong to.
 
-    It belongs to the share of the first row it names, so that those of one row are mostly evaluated by one worker.
+    0 without memory.
+    home: the access to whose row it belongs, so that those of one row are mostly evaluated by one worker; 0: the first.
     """
     access = ld_i64(transaction, TRANSACTION_ACCESSES)
     count = ld_i64(transaction, TRANSACTION_COUNT)
     mine = ld_i64(transaction, TRANSACTION_ROW)
-    if count > 0:
+    if home != 0:
+        mine = ld_i64(home, ACCESS_PLACE)
+    elif count > 0:
         mine = ld_i64(access, ACCESS_PLACE)
     for _ in range(count):
-        if ld_i64(access, ACCESS_PLACE) != NO_ROW:
-            _list_access(_list_for(share, ld_i64(access, ACCESS_PLACE)), access)
+        if ld_i64(access, ACCESS_PLACE) != NO_ROW and _list_access(share, access) == 0:
+            return 0
         access += size
-    found = _list_for(share, mine)
-    st_i64(transaction, TRANSACTION_NEXT, 0)
-    last = ld_i64(found, LIST_LAST_TRANSACTION)
-    if last == 0:
-        st_i64(found, LIST_TRANSACTIONS, transaction)
-    else:
-        st_i64(last, TRANSACTION_NEXT, transaction)
-    st_i64(found, LIST_LAST_TRANSACTION, transaction)
+    array = _list_for(share, mine) + LIST_TRANSACTIONS * 8
+    listed = ld_i64(array, ARRAY_COUNT)
+    if listed == ld_i64(array, ARRAY_SIZE) and array_grow(array, listed + 1, 8) == 0:
+        return 0
+    st_i64(ld_i64(array, ARRAY_AT), listed, transaction)
+    st_i64(array, ARRAY_COUNT, listed + 1)
+    return 1
 
 
 @native("i64(i64, i64)", inline=True)
@@ -171,16 +192,38 @@ def _list_for(share: int, place: int) -> int:
     return ld_i64(share, SHARE_LISTS) + (place & ld_i64(share, SHARE_MASK)) * LIST_WORDS * 8
 
 
-@native("void(i64, i64)", inline=True)
-def _list_access(found: int, access: int) -> None:
-    """The access is the last of the list."""
-    last = ld_i64(found, LIST_LAST_ACCESS)
-    if last == 0:
-        st_i64(found, LIST_ACCESSES, access)
-    else:
-        st_i64(last, ACCESS_BEFORE, access)
-    st_i64(found, LIST_LAST_ACCESS, access)
-    st_i64(found, LIST_COUNT, ld_i64(found, LIST_COUNT) + 1)
+@native("i64(i64, i64)", inline=True)
+def _list_access(share: int, access: int) -> int:
+    """1 and the access is the last of its list; 0 without memory."""
+    place = ld_i64(access, ACCESS_PLACE)
+    array = _list_for(share, place) + LIST_ACCESSES * 8
+    listed = ld_i64(array, ARRAY_COUNT)
+    if listed == ld_i64(array, ARRAY_SIZE) and array_grow(array, listed + 1, LISTED_WORDS * 8) == 0:
+        return 0
+    item = ld_i64(array, ARRAY_AT) + listed * LISTED_WORDS * 8
+    st_i64(item, LISTED_ACCESS, access)
+    st_i64(item, LISTED_PLACE, place)
+    st_i64(array, ARRAY_COUNT, listed + 1)
+    return 1
+
+
+@native("i64(i64, i64, i64)", export=True)
+def array_grow(array: int, count: int, size: int) -> int:
+    """1 and there is memory for so many items, each of so many bytes; what is in the array stays. 0: there is none."""
+    if count <= ld_i64(array, ARRAY_SIZE):
+        return 1
+    items = max_i64(FIRST_ITEMS, 2 * ld_i64(array, ARRAY_SIZE))
+    while items < count:
+        items *= 2
+    fresh = alloc(items * size)
+    if fresh == 0:
+        return 0
+    if ld_i64(array, ARRAY_COUNT) > 0:
+        copy(fresh, ld_i64(array, ARRAY_AT), ld_i64(array, ARRAY_COUNT) * size)
+    release(ld_i64(array, ARRAY_AT))
+    st_i64(array, ARRAY_AT, fresh)
+    st_i64(array, ARRAY_SIZE, items)
+    return 1
 
 
 # -- linking ---------------------------------------------------------------------------------------------------------
@@ -191,58 +234,93 @@ def share_link(shares: int, count: int, number: int) -> int:
     """1 and what all shares have collected for this one is in order and linked; 0 without memory."""
     share = shares + number * SHARE_WORDS * 8
     accesses = 0
+    transactions = 0
     for other in range(count):
-        accesses += ld_i64(list_by(shares, other, number), LIST_COUNT)
-    bits = _clear_slots(share, accesses)
-    if bits == 0:
+        found = _list_by(shares, other, number)
+        accesses += ld_i64(found, LIST_ACCESSES + ARRAY_COUNT)
+        transactions += ld_i64(found, LIST_TRANSACTIONS + ARRAY_COUNT)
+    queue = share + SHARE_QUEUE * 8
+    st_i64(queue, ARRAY_COUNT, 0)
+    if slots_clear(share + SHARE_SLOTS * 8, accesses) == 0 or array_grow(queue, transactions + QUEUE_END, 8) == 0:
         return 0
-    first = 0
-    last = 0
     for other in range(count):
-        found = list_by(shares, other, number)
-        if ld_i64(found, LIST_TRANSACTIONS) != 0:
-            if last == 0:
-                first = ld_i64(found, LIST_TRANSACTIONS)
-            else:
-                st_i64(last, TRANSACTION_NEXT, ld_i64(found, LIST_TRANSACTIONS))
-            last = ld_i64(found, LIST_LAST_TRANSACTION)
-        access = ld_i64(found, LIST_ACCESSES)
-        while access != 0:
-            following = ld_i64(access, ACCESS_BEFORE)
-            _link_access(ld_i64(share, SHARE_SLOTS), bits, access)
-            access = following
-    st_i64(share, SHARE_CURSOR, first)
+        _queue_all(queue, _list_by(shares, other, number) + LIST_TRANSACTIONS * 8)
+        following = 0
+        if other + 1 < count:
+            following = _list_by(shares, other + 1, number) + LIST_ACCESSES * 8
+        _link_all(share + SHARE_SLOTS * 8, _list_by(shares, other, number) + LIST_ACCESSES * 8, following)
+    fill(ld_i64(queue, ARRAY_AT) + transactions * 8, 0, QUEUE_END * 8)
+    st_i64(share, SHARE_CURSOR, 0)
+    if transactions > 0:
+        st_i64(share, SHARE_CURSOR, ld_i64(queue, ARRAY_AT))
     return 1
 
 
 @native("i64(i64, i64, i64)", inline=True)
-def list_by(shares: int, by: int, number: int) -> int:
+def _list_by(shares: int, by: int, number: int) -> int:
+    """What a share has collected for the one of this number."""
     return ld_i64(shares + by * SHARE_WORDS * 8, SHARE_LISTS) + number * LIST_WORDS * 8
 
 
+@native("void(i64, i64)")
+def _queue_all(queue: int, array: int) -> None:
+    """The transactions of the array are behind those of the queue, which has memory for them."""
+    count = ld_i64(array, ARRAY_COUNT)
+    queued = ld_i64(queue, ARRAY_COUNT)
+    if count > 0:
+        copy(ld_i64(queue, ARRAY_AT) + queued * 8, ld_i64(array, ARRAY_AT), count * 8)
+        st_i64(queue, ARRAY_COUNT, queued + count)
+
+
+@native("void(i64, i64, i64)")
+def _link_all(slots: int, array: int, following: int) -> None:
+    """The accesses of the array are linked. following: the array after it, or 0, whose first ones are fetched.
+
+    Accesses are in the cache of who has collected them. They are fetched some turns ahead: one after the other, each
+    of them would take longer to come than to link.
+    """
+    count = ld_i64(array, ARRAY_COUNT)
+    items = ld_i64(array, ARRAY_AT)
+    at = ld_i64(slots, SLOTS_AT)
+    bits = ld_i64(slots, SLOTS_BITS)
+    for turn in range(count):
+        _fetch_listed(array, turn + LINKED_AHEAD)
+        if following != 0:
+            _fetch_listed(following, turn + LINKED_AHEAD - count)
+        item = items + turn * LISTED_WORDS * 8
+        _link_access(at, bits, ld_i64(item, LISTED_ACCESS), ld_i64(item, LISTED_PLACE))
+
+
+@native("void(i64, i64)", inline=True)
+def _fetch_listed(array: int, turn: int) -> None:
+    """The access that stands there is on its way, if there is one."""
+    if turn >= 0 and turn < ld_i64(array, ARRAY_COUNT):
+        prefetch(ld_i64(ld_i64(array, ARRAY_AT), turn * LISTED_WORDS + LISTED_ACCESS))
+
+
 @native("i64(i64, i64)")
-def _clear_slots(share: int, accesses: int) -> int:
-    """How many bits number the slots, which are empty and twice as many as the accesses; 0 without memory."""
+def slots_clear(slots: int, accesses: int) -> int:
+    """1 and the slots are empty, and at least twice as many as the accesses; 0 without memory."""
     bits = 6
     while (1 << bits) < 2 * accesses:
         bits += 1
     size = 1 << bits
-    if ld_i64(share, SHARE_SIZE) < size:
-        release(ld_i64(share, SHARE_SLOTS))
-        st_i64(share, SHARE_SIZE, 0)
-        st_i64(share, SHARE_SLOTS, zalloc(size * 8))
-        if ld_i64(share, SHARE_SLOTS) == 0:
+    if ld_i64(slots, SLOTS_SIZE) < size:
+        release(ld_i64(slots, SLOTS_AT))
+        st_i64(slots, SLOTS_SIZE, 0)
+        st_i64(slots, SLOTS_AT, zalloc(size * 8))
+        if ld_i64(slots, SLOTS_AT) == 0:
             return 0
-        st_i64(share, SHARE_SIZE, size)
+        st_i64(slots, SLOTS_SIZE, size)
     else:
-        fill(ld_i64(share, SHARE_SLOTS), 0, size * 8)
-    return bits
+        fill(ld_i64(slots, SLOTS_AT), 0, size * 8)
+    st_i64(slots, SLOTS_BITS, bits)
+    return 1
 
 
-@native("void(i64, i64, i64)", inline=True)
-def _link_access(slots: int, bits: int, access: int) -> None:
+@native("void(i64, i64, i64, i64)", inline=True)
+def _link_access(slots: int, bits: int, access: int, place: int) -> None:
     """The access is behind the one that had the row last, and has it now; or both are of one transaction."""
-    place = ld_i64(access, ACCESS_PLACE)
     mask = (1 << bits) - 1
     slot = shr_u(wmul(place, HASH_FACTOR), 64 - bits)
     last = ld_i64(slots, slot)
@@ -306,15 +384,6 @@ def transaction_ready(transaction: int, size: int) -> int:
             return 0
         access += size
     return 1
-
-
-@native("i64(i64, i64)", inline=True)
-def transactions_behind(transaction: int, turns: int) -> int:
-    """The transaction that comes so many turns later in its share, or 0."""
-    for _ in range(turns):
-        if transaction != 0:
-            transaction = ld_i64(transaction, TRANSACTION_NEXT)
-    return transaction
 
 
 @native("i64(i64)", inline=True)

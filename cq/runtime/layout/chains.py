@@ -11,7 +11,6 @@ from __future__ import annotations
 from cq.runtime.layout.words import Struct, name_words
 
 _transaction = Struct("TRANSACTION")
-TRANSACTION_NEXT = _transaction.word()  # -> the next one of its share, or 0
 TRANSACTION_ROW = _transaction.word()  # of the batch
 TRANSACTION_PROGRAM = _transaction.word()
 TRANSACTION_OUTCOME = _transaction.word()  # UNFIRED, or what the program has come to
@@ -23,9 +22,7 @@ TRANSACTION_VALUES = _transaction.rest()  # the reason of a rejection, or what i
 UNFIRED = -1  # the event is none of the program's: nothing else of the transaction is set
 
 _access = Struct("ACCESS")
-# until accesses are linked -> the next one of its share; then -> the access of an earlier transaction that has the row
-# before, 0: the table has
-ACCESS_BEFORE = _access.word()
+ACCESS_BEFORE = _access.word()  # -> the access of an earlier transaction that has the row before, 0: the table has
 ACCESS_DONE = _access.word()  # 1: what follows is how the transaction has left the row
 ACCESS_TRANSACTION = _access.word()
 ACCESS_STATE = _access.word()  # the bits below
@@ -59,7 +56,8 @@ CHAINS_FINISHED = _chains.line()  # shares that are through with the phase
 CHAINS_FAILED = _chains.line()  # 1: there was no memory
 CHAINS_STAGE = _chains.word()
 CHAINS_BATCH = _chains.word()
-CHAINS_EVENTS = _chains.word()  # -> blocks of memory, one an event
+CHAINS_MEMORY = _chains.word()  # -> memory for events
+CHAINS_EVENTS = _chains.word()  # -> the first line of it; a block of some lines for each event
 CHAINS_CAPACITY = _chains.word()  # how many
 CHAINS_STRIDE = _chains.word()  # bytes of each
 CHAINS_STATE_WORDS = _chains.word()  # of the stage's state
@@ -69,18 +67,33 @@ CHAINS_COLLECT = _chains.word()
 CHAINS_EVALUATE = _chains.word()
 CHAINS_COUNT = _chains.word()  # shares: a power of two
 CHAINS_ORDER = _chains.word()  # 0, or -> how transactions take their place (cq/runtime/layout/requests.py)
+_chains.align()
 CHAINS_SHARES = _chains.rest()  # SHARE_WORDS each
 
+_slots = Struct("SLOTS")  # a table of accesses by place
+SLOTS_AT = _slots.word()  # -> a word each: an access, or 0
+SLOTS_BITS = _slots.word()  # by which they are numbered
+SLOTS_SIZE = _slots.word()  # there is memory for
+SLOTS_WORDS = _slots.size()
+
+_array = Struct("ARRAY")  # that grows
+ARRAY_AT = _array.word()  # -> the first item
+ARRAY_COUNT = _array.word()  # of the items
+ARRAY_SIZE = _array.word()  # there is memory for
+ARRAY_WORDS = _array.size()
+
 _share = Struct("SHARE")
-SHARE_LOCK = _share.word()  # 2 * phase: free; 1 more: a worker has it
-SHARE_CURSOR = _share.word()  # -> the transaction to go on with, or 0
+SHARE_LOCK = _share.line()  # 2 * phase: free; 1 more: a worker has it. All look at it, the others are one worker's
+# -> where in the queue the transaction to go on with stands, or 0: all are done. Where transactions take their place as
+# they run, -> the transaction
+SHARE_CURSOR = _share.word()
+SHARE_QUEUE = _share.words(ARRAY_WORDS)  # transactions in the order of their events, then QUEUE_END zeros
 SHARE_FIRST = _share.word()  # rows of the batch
 SHARE_END = _share.word()
 SHARE_EVENTS = _share.word()  # as CHAINS_EVENTS
 SHARE_MASK = _share.word()  # CHAINS_COUNT - 1
 SHARE_LISTS = _share.word()  # -> for each share, what is for it: LIST_WORDS each
-SHARE_SLOTS = _share.word()  # -> accesses by place, the latest of each row
-SHARE_SIZE = _share.word()  # slots there is memory for
+SHARE_SLOTS = _share.words(SLOTS_WORDS)  # accesses by place, the latest of each row
 SHARE_STATE = _share.word()  # -> words as the stage's state has them, with step memory and results of their own
 SHARE_ROOM = _share.word()  # -> where the next accesses can be
 SHARE_ROOM_END = _share.word()
@@ -95,11 +108,15 @@ SHARE_PLACE = _share.word()  # how many of them are done
 SHARE_WORDS = _share.lines()
 
 _list = Struct("LIST")
-LIST_TRANSACTIONS = _list.word()  # -> the first
-LIST_LAST_TRANSACTION = _list.word()
-LIST_ACCESSES = _list.word()
-LIST_LAST_ACCESS = _list.word()
-LIST_COUNT = _list.word()  # of the accesses
+LIST_TRANSACTIONS = _list.words(ARRAY_WORDS)
+LIST_ACCESSES = _list.words(ARRAY_WORDS)  # LISTED_WORDS each
 LIST_WORDS = _list.lines()
+
+_listed = Struct("LISTED")
+LISTED_ACCESS = _listed.word()
+LISTED_PLACE = _listed.word()  # ACCESS_PLACE: who links finds the row before the access has come from another cache
+LISTED_WORDS = _listed.size()
+
+QUEUE_END = 8  # who evaluates a transaction may look at those up to so many turns later
 
 name_words(globals())

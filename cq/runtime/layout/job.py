@@ -136,13 +136,17 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place of the query where a data error can happen: what the error says, and where in the text."""
+    """A place of the query where a data error can happen: what the error says, and where in the text.
+
+    asked: whether Python was asked there, which may have said more than `text` does.
+    """
 
     text: str
     line: int
     column: int
     end_line: int
     end_column: int
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ the words of the record. Who may write which word, and when, is said by the sche
 
 from __future__ import annotations
 
+from cq.runtime.layout.chains import SLOTS_WORDS
 from cq.runtime.layout.words import Struct, name_words
 
 _request = Struct("REQUEST")
@@ -39,9 +40,7 @@ ORDER_TOTAL = _order.word()  # transactions of the ticket
 ORDER_ACCESS_BYTES = _order.word()
 ORDER_PROGRAMS = _order.word()  # transactions of an event
 ORDER_PLACES = _order.word()  # -> the word at which each begins
-ORDER_SLOTS = _order.word()  # -> accesses that stand for rows, by place
-ORDER_SIZE = _order.word()  # slots there is memory for
-ORDER_BITS = _order.word()  # by which slots are numbered
+ORDER_SLOTS = _order.words(SLOTS_WORDS)  # accesses that stand for rows, by place
 ORDER_PARTITIONS = _order.word()
 ORDER_PARTITION_TABLE = _order.word()  # -> PARTITION_WORDS each
 ORDER_SYNC_NS = _order.line()  # spent waiting for a turn; for metrics

@@ -41,7 +41,6 @@ from cq.runtime.base.ops import (
     call4,
     clock_ns,
     copy,
-    fill,
     ld_i64,
     release,
     sdiv,
@@ -73,7 +72,7 @@ from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, fail_with, flush_loop, lo
 from cq.runtime.engine.ways.protocol import Making, Native, Runner, register
 from cq.runtime.engine.ways.requests import build_order, order_begin, order_go_on, order_release
 from cq.runtime.flow.batch import FAILURE, ITEM_KIND
-from cq.runtime.flow.chained import share_empty, share_link, share_release
+from cq.runtime.flow.chained import LINE_BYTES, share_empty, share_link, share_release
 from cq.runtime.layout.abi import (
     BATCH_ROWS,
     BATCH_SEGMENTS,
@@ -94,6 +93,7 @@ from cq.runtime.layout.chains import (
     CHAINS_EVENTS_WORD,
     CHAINS_FAILED,
     CHAINS_FINISHED,
+    CHAINS_MEMORY,
     CHAINS_ORDER,
     CHAINS_PHASE,
     CHAINS_SHARES,
@@ -175,11 +175,12 @@ def _make_room(chains: int, rows: int) -> int:
     """1 and there is a block of memory for each event; 0: there is none."""
     if ld_i64(chains, CHAINS_CAPACITY) >= rows:
         return 1
-    release(ld_i64(chains, CHAINS_EVENTS))
+    release(ld_i64(chains, CHAINS_MEMORY))
     st_i64(chains, CHAINS_CAPACITY, 0)
-    st_i64(chains, CHAINS_EVENTS, zalloc(rows * ld_i64(chains, CHAINS_STRIDE)))
-    if ld_i64(chains, CHAINS_EVENTS) == 0:
+    st_i64(chains, CHAINS_MEMORY, zalloc(rows * ld_i64(chains, CHAINS_STRIDE) + LINE_BYTES))
+    if ld_i64(chains, CHAINS_MEMORY) == 0:
         return 0
+    st_i64(chains, CHAINS_EVENTS, (ld_i64(chains, CHAINS_MEMORY) + LINE_BYTES - 1) & -LINE_BYTES)
     st_i64(chains, CHAINS_CAPACITY, rows)
     return 1
 
@@ -204,7 +205,8 @@ def _help(chains: int, worker: int) -> int:
     for turn in range(count):
         number = (worker * SHARES_A_WORKER + turn) & (count - 1)
         share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
-        if at_cas(share + SHARE_LOCK * 8, 2 * phase, 2 * phase + 1):
+        lock = share + SHARE_LOCK * 8
+        if at_load(lock) == 2 * phase and at_cas(lock, 2 * phase, 2 * phase + 1):
             done += _go_on(chains, share, number, phase)
     return done
 
@@ -254,7 +256,6 @@ def _go_on(chains: int, share: int, number: int, phase: int) -> int:
 @native("void(i64, i64)")
 def _clear(chains: int, share: int) -> None:
     """Nothing of the last ticket is in the share, and it knows the tables of the stage."""
-    fill(ld_i64(share, SHARE_LISTS), 0, ld_i64(chains, CHAINS_COUNT) * LIST_WORDS * 8)
     st_i64(share, SHARE_ASKED, 0)
     share_empty(share)
     step_reset(ld_i64(share, SHARE_STATE))
@@ -321,7 +322,7 @@ def chains_release(chains: int) -> None:
     """What the phases have allocated is free."""
     if ld_i64(chains, CHAINS_ORDER) != 0:
         order_release(ld_i64(chains, CHAINS_ORDER))
-    release(ld_i64(chains, CHAINS_EVENTS))
+    release(ld_i64(chains, CHAINS_MEMORY))
     for number in range(ld_i64(chains, CHAINS_COUNT)):
         share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
         share_release(share)

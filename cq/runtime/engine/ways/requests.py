@@ -49,12 +49,11 @@ from cq.runtime.base.ops import (
     srem,
     st_i64,
     wmul,
-    zalloc,
 )
 from cq.runtime.containers.strings import HASH_FACTOR
 from cq.runtime.engine.stage import STAGE_CONSTANTS
 from cq.runtime.engine.ways.protocol import Making
-from cq.runtime.flow.chained import same_row, workers_write, write_row
+from cq.runtime.flow.chained import same_row, slots_clear, workers_write, write_row
 from cq.runtime.layout.abi import BATCH_ROWS
 from cq.runtime.layout.chains import (
     ACCESS_BEFORE,
@@ -86,6 +85,8 @@ from cq.runtime.layout.chains import (
     SHARE_TURN,
     SHARE_TURNS,
     SHARE_WORDS,
+    SLOTS_AT,
+    SLOTS_BITS,
     TRANSACTION_ACCESSES,
     TRANSACTION_COUNT,
     TRANSACTION_LEFT,
@@ -98,7 +99,6 @@ from cq.runtime.layout.requests import (
     NOTHING,
     ORDER_ACCESS_BYTES,
     ORDER_ADMIT,
-    ORDER_BITS,
     ORDER_CLAIMED,
     ORDER_FINISH,
     ORDER_IN_TURN,
@@ -109,7 +109,6 @@ from cq.runtime.layout.requests import (
     ORDER_PROGRAMS,
     ORDER_READY,
     ORDER_RUN,
-    ORDER_SIZE,
     ORDER_SLOTS,
     ORDER_SYNC_NS,
     ORDER_TOTAL,
@@ -178,20 +177,8 @@ def order_begin(chains: int) -> int:
         share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
         asked += ld_i64(share, SHARE_ASKED)
         st_i64(share, SHARE_STEP, CLAIM)
-    bits = 6
-    while (1 << bits) < 2 * asked:
-        bits += 1
-    size = 1 << bits
-    if ld_i64(order, ORDER_SIZE) < size:
-        release(ld_i64(order, ORDER_SLOTS))
-        st_i64(order, ORDER_SIZE, 0)
-        st_i64(order, ORDER_SLOTS, zalloc(size * 8))
-        if ld_i64(order, ORDER_SLOTS) == 0:
-            return 0
-        st_i64(order, ORDER_SIZE, size)
-    else:
-        fill(ld_i64(order, ORDER_SLOTS), 0, size * 8)
-    st_i64(order, ORDER_BITS, bits)
+    if slots_clear(order + ORDER_SLOTS * 8, asked) == 0:
+        return 0
     fill(ld_i64(order, ORDER_PARTITION_TABLE), 0, ld_i64(order, ORDER_PARTITIONS) * PARTITION_WORDS * 8)
     rows = ld_i64(ld_i64(chains, CHAINS_BATCH), BATCH_ROWS)
     st_i64(order, ORDER_TOTAL, rows * ld_i64(order, ORDER_PROGRAMS))
@@ -203,8 +190,8 @@ def order_begin(chains: int) -> int:
 @native("i64(i64, i64)")
 def _record_of(order: int, access: int) -> int:
     """The request of the access that stands for its row, which is this one if there is none yet."""
-    bits = ld_i64(order, ORDER_BITS)
-    slots = ld_i64(order, ORDER_SLOTS)
+    bits = ld_i64(order, ORDER_SLOTS + SLOTS_BITS)
+    slots = ld_i64(order, ORDER_SLOTS + SLOTS_AT)
     place = ld_i64(access, ACCESS_PLACE)
     slot = shr_u(wmul(place, HASH_FACTOR), 64 - bits)
     while True:
@@ -303,8 +290,8 @@ def _write_rows(chains: int, number: int) -> None:
     to the kernel."""
     order = ld_i64(chains, CHAINS_ORDER)
     count = ld_i64(chains, CHAINS_COUNT)
-    slots = ld_i64(order, ORDER_SLOTS)
-    size = shl(1, ld_i64(order, ORDER_BITS))
+    slots = ld_i64(order, ORDER_SLOTS + SLOTS_AT)
+    size = shl(1, ld_i64(order, ORDER_SLOTS + SLOTS_BITS))
     for slot in range(sdiv(size * number, count), sdiv(size * (number + 1), count)):
         first = ld_i64(slots, slot)
         if first != 0:
@@ -455,7 +442,7 @@ def _run(chains: int, order: int, share: int) -> int:
 @native("void(i64)")
 def order_release(order: int) -> None:
     """What it has allocated is free."""
-    release(ld_i64(order, ORDER_SLOTS))
+    release(ld_i64(order, ORDER_SLOTS + SLOTS_AT))
 
 
 # -- for schemes -----------------------------------------------------------------------------------------------------

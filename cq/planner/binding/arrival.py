@@ -1,0 +1,68 @@
+"""When the rows of sources come that no statement declares: files by path, inputs from Python, rows that the text says.
+
+A declared stream has its place in the text, and its owner moves it. These have none, so they come when they cost least:
+what a join looks rows up in comes before all other sources. Then the rows of the other side pass through as they come,
+in their own order, where else the join would keep them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from cq.planner.operators import Scan
+from cq.planner.operators.joined import UntimedJoin
+from cq.planner.plan.logical import LogicalPlan
+from cq.planner.plan.node import LogicalNode
+from cq.planner.plan.source import SourceDef, sources_of
+from cq.records import replace
+
+Called = Sequence[tuple[LogicalNode, str]]
+
+
+def in_order_of_arrival(
+    plan: LogicalPlan, called: Called, undeclared: Collection[str]
+) -> tuple[LogicalPlan, list[tuple[LogicalNode, str]]]:
+    """The plan in which bounded undeclared sources on the right of joins come first, and `called` of its nodes.
+
+    Of several, those of the outermost join come first, then those of the joins on its left. A pipe stays where it is:
+    nobody knows when it ends.
+    """
+    first = [s for s in _looked_up(plan) if s.name in undeclared and s.bounded and not _is_pipe(s)]
+    if not first:
+        return plan, list(called)
+    before = min(s.position for s in sources_of(plan.nodes())) - len(first)
+    places = {s.name: before + n for n, s in enumerate(first)}
+    done: dict[int, LogicalNode] = {}
+    for node in plan.nodes():
+        if isinstance(node, Scan) and node.source.name in places:
+            done[id(node)] = replace(node, source=replace(node.source, position=places[node.source.name]))
+        else:
+            done[id(node)] = node.with_inputs([done[id(i)] for i in node.inputs])
+    outputs = tuple(replace(o, node=done[id(o.node)]) for o in plan.outputs)
+    return LogicalPlan(outputs), [(done.get(id(n), n), name) for n, name in called]
+
+
+def _is_pipe(source: SourceDef) -> bool:
+    return source.option("connector") == "stdin"
+
+
+def _looked_up(plan: LogicalPlan) -> list[SourceDef]:
+    """The sources that come up first on the right of a join, when the right of each is visited before its left."""
+    found: dict[str, SourceDef] = {}
+    seen: set[int] = set()
+    passed: set[str] = set()
+    todo = [(o.node, False) for o in reversed(plan.outputs)]
+    while todo:
+        node, on_the_right = todo.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.source is not None and node.source.name not in passed:
+            passed.add(node.source.name)
+            if on_the_right:
+                found[node.source.name] = node.source
+        if isinstance(node, UntimedJoin):
+            todo += [(node.left, on_the_right), (node.right, True)]
+        else:
+            todo += [(i, on_the_right) for i in reversed(node.inputs)]
+    return list(found.values())

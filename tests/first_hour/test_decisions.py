@@ -1,0 +1,46 @@
+"""What the documentation once left open or told wrongly, as it was decided: docs/language.md says the same."""
+
+from __future__ import annotations
+
+import pytest
+from command_line import ref
+
+BIDS = "CREATE STREAM b (k BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (path = 'b.csv'{});"
+
+
+@pytest.mark.parametrize("moment", ["00:01:00", "00:01:30"])
+def test_temporal_look_up_finds_the_row_at_its_time_or_before(capfd: pytest.CaptureFixture[str], moment: str) -> None:
+    with open("b.csv", "w") as file:
+        file.write(f"k,v,ts\n1,5,2024-01-01 00:00:10\n1,7,2024-01-01 {moment}\n")
+    view = (
+        "CREATE VIEW m AS SELECT window_end, k, MAX(v) AS best"
+        " FROM TUMBLE(TABLE b, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end, k;"
+    )
+    look_up = "SELECT b.v, m.best FROM b LEFT JOIN m FOR SYSTEM_TIME AS OF b.ts ON m.k = b.k"
+    # a row of the view has the time of its window's last microsecond: 00:00:59.999999
+    assert ref(capfd, "-q", BIDS.format("") + view + look_up) == (0, "v,best\n5,\n7,5\n", "")
+
+
+def test_null_for_an_event_time_is_an_unreadable_row(capfd: pytest.CaptureFixture[str]) -> None:
+    with open("b.csv", "w") as file:
+        file.write("k,v,ts\n1,5,2024-01-01 00:00:10\n2,6,\n3,7,2024-01-01 00:00:20\n")
+    code, out, err = ref(capfd, BIDS.format("") + "SELECT k FROM b")
+    assert (code, out) == (1, "k\n1\n") and "CQ0703" in err and "b.csv:3" in err
+    code, out, err = ref(capfd, BIDS.format(", on_error = 'skip'") + "SELECT k FROM b")
+    assert (code, out) == (0, "k\n1\n3\n") and "1 unreadable" in err
+
+
+def test_bigint_has_exactly_the_digits_of_64_bits(capfd: pytest.CaptureFixture[str]) -> None:
+    with open("b.csv", "w") as file:
+        file.write("k,v,ts\n1,9223372036854775807,2024-01-01\n2,9223372036854775808,2024-01-01\n")
+    code, out, err = ref(capfd, BIDS.format("") + "SELECT v FROM b")
+    assert (code, out) == (1, "v\n9223372036854775807\n")
+    assert "it is not between -9223372036854775808 and 9223372036854775807" in err
+    digits = "v\n9223372036854775807\n9223372036854775808\n"  # nobody has declared them: they stay as they are
+    assert ref(capfd, "-q", "SELECT v FROM 'b.csv'") == (0, digits, "")
+
+
+def test_split_keeps_empty_pieces(capfd: pytest.CaptureFixture[str]) -> None:
+    pieces = "SELECT w, n FROM (SELECT SPLIT({}, ',') AS ws) AS t, UNNEST(ws) WITH ORDINALITY AS u(w, n)"
+    assert ref(capfd, "-q", pieces.format("'a,b,,c'")) == (0, 'w,n\na,1\nb,2\n"",3\nc,4\n', "")
+    assert ref(capfd, "-q", pieces.format("''")) == (0, 'w,n\n"",1\n', "")
