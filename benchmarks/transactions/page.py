@@ -245,8 +245,10 @@ baselines share the collected accesses and the evaluated bodies of chains and ta
 and two cores contend less than forty.
 
 Where all transactions want the same few rows the paper is not confirmed: locks overtake chains. Sixteen events in a row
-are one worker's, so a hot row seldom changes hands, while in chains other workers come back again and again to shares
-that have to wait for it. PAT does not fall with transactions over several partitions either, as two workers have two.
+are one worker's, so a hot row seldom changes hands, while in chains shares wait for each other in turn: with four
+accounts, a visit to one does one and a half transactions
+([where all want the same rows](decisions/transactions.md#chains)). PAT does not fall with transactions over several
+partitions either, as two workers have two.
 
 A punctuation of 500 to 1,000 events is best for most: with fewer the phases cost more than their work, with more the
 rows of a punctuation leave the cache.

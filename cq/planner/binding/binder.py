@@ -19,7 +19,15 @@ from cq.planner.binding.parameters import bind_parameter
 from cq.planner.binding.queries import BoundQuery, QueryBinder
 from cq.planner.binding.scope import relation_of, renamed, visible_columns
 from cq.planner.binding.sets import as_types
-from cq.planner.binding.settings import SETTING_ALIASES, SETTINGS, WORDS, is_foreign, setting_value, takes
+from cq.planner.binding.settings import (
+    SETTING_ALIASES,
+    SETTINGS,
+    WORDS,
+    is_foreign,
+    setting_value,
+    takes,
+    unknown_setting,
+)
 from cq.planner.binding.tables import is_filled, is_keyed
 from cq.planner.binding.transactions import Transactions
 from cq.planner.operators import Project, Scan
@@ -257,12 +265,8 @@ class Binding:
             self.renames.append(Diagnostic("CQ0207", text, node.name_span, severity="warning", help=("remove it",)))
             return
         if name not in SETTINGS:
-            raise compile_error(
-                "CQ0207",
-                f'there is no setting "{node.name}"',
-                node.name_span,
-                help=f"{did_you_mean(node.name, SETTINGS)} settings: {', '.join(SETTINGS)}".strip(),
-            )
+            cause, way = unknown_setting(node.name)
+            raise compile_error("CQ0207", cause, node.name_span, help=way)
         written: str | int = ""
         match node.value:
             case ast.NumberLiteral(text=text):
