@@ -211,6 +211,19 @@ def test_null_text_is_an_option(tmp_path: Path) -> None:
     assert seen.rows == [(None, ""), (1, None)]
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_without_quotes_a_quote_is_a_letter_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    monkeypatch.setattr(source, "cores", lambda: threads)
+    text = 'a b\n1 "x\n2 y"z\n3 ""\n4 "\n'
+    path = write(tmp_path, text)
+    declared = read(stream("a bigint, b varchar", path=path, delimiter=" ", quote=""))
+    assert declared.error is None and declared.rows == [(1, '"x'), (2, 'y"z'), (3, '""'), (4, '"')]
+    fields = infer({"connector": "file", "path": path, "delimiter": " ", "quote": ""})
+    assert [str(f) for f in fields] == ["a BIGINT", "b VARCHAR"]
+
+
 def test_columns_are_found_by_name_in_any_order_and_case(tmp_path: Path) -> None:
     seen = read(stream("id bigint, name varchar", path=write(tmp_path, "x,Name,ID\n,n,1\n")))
     assert seen.rows == [(1, "n")]

@@ -77,6 +77,7 @@ NAMES = {
     "late_rows_without_a_watermark": "CREATE STREAM s (k BIGINT) WITH (late = 'stream:old'); SELECT k FROM old;",
     "late_rows_under_a_name_taken": "CREATE STREAM s (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts) "
     "WITH (late = 'stream:s'); SELECT k FROM s;",
+    "quote_of_two_letters": "CREATE STREAM s (k BIGINT) WITH (path = 's.csv', quote = 'ab', delimiter = '');",
     "every_wrong_option": "CREATE STREAM s (k BIGINT) WITH (path = 's.csv', format = 'jsn', hdr = true, late = 'no');",
     "unknown_stream": BID + "SELECT * FROM bids;",
     "sink_read": BID + "CREATE SINK out WITH (connector = 'stdout');\nSELECT * FROM out;",
