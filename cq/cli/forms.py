@@ -67,15 +67,17 @@ FORMS: tuple[Entry, ...] = (
     ),
     _form(
         "tumble",
-        "TUMBLE(TABLE s, DESCRIPTOR(ts), size [, offset])",
-        "FROM: windows that follow one another, with window_start and window_end.",
+        "TUMBLE(TABLE s, DESCRIPTOR(ts), size [, offset]), TUMBLE(TABLE s PARTITION BY k, ROWS n)",
+        "FROM: windows that follow one another, with window_start and window_end; for each key, of so many rows.",
         f"SELECT COUNT(*) AS n FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) {_GROUPED}",
+        "SELECT k, SUM(x) AS total FROM TUMBLE(TABLE s PARTITION BY k, ROWS 100) GROUP BY k",
     ),
     _form(
         "hop",
-        "HOP(TABLE s, DESCRIPTOR(ts), slide, size)",
-        "FROM: windows of one size, of which one begins at every slide.",
+        "HOP(TABLE s, DESCRIPTOR(ts), slide, size), HOP(TABLE s PARTITION BY k, ROWS slide, ROWS size)",
+        "FROM: windows of one size, of which one begins at every slide; for each key, of so many rows.",
         f"SELECT COUNT(*) AS n FROM HOP(TABLE s, DESCRIPTOR(ts), INTERVAL '10' SECOND, INTERVAL '1' MINUTE) {_GROUPED}",
+        "SELECT k, SUM(x) AS total FROM HOP(TABLE s PARTITION BY k, ROWS 10, ROWS 100) GROUP BY k",
     ),
     _form(
         "cumulate",

@@ -21,9 +21,11 @@ from cq.records import dataclass
 
 PROMPT, MORE = "cq> ", "..> "
 HISTORY = Path("~/.cq_history")
+KEPT_ENTRIES = 10_000  # of the history: years of a person's work, and 10 ms to read
 MENU_LINES = 6  # kept free below the prompt for what Tab offers
 COMMAND_SIGNS = (".", "\\")
 _WORD = re.compile(r"[\w.\\]*$")
+_ENTRY = re.compile(rb"^\n# ", re.MULTILINE)  # how prompt_toolkit begins one: its lines begin with +
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,30 @@ def _history() -> Any:
     """The history of earlier shells; where the home directory cannot be written, that of this one alone."""
     path = HISTORY.expanduser()
     writable = os.access(path if path.exists() else path.parent, os.W_OK)
-    return FileHistory(str(path)) if writable else InMemoryHistory()
+    if not writable:
+        return InMemoryHistory()
+    with suppress(OSError):  # then it stays as long as it is
+        shorten(path)
+    return FileHistory(str(path))
+
+
+def shorten(path: Path, kept: int = KEPT_ENTRIES) -> None:
+    """A history file that has a tenth more entries than are kept has the last of them; it is whole at every moment."""
+    if not path.exists():
+        return
+    text = path.read_bytes()
+    starts = [m.start() for m in _ENTRY.finditer(text)]
+    if len(starts) <= kept + kept // 10:
+        return
+    real = Path(os.path.realpath(path))
+    part = real.with_name(f"{real.name}.{os.getpid()}.part")
+    try:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
+            file.write(text[starts[-kept] :])
+        part.chmod(real.stat().st_mode & 0o777)
+        part.replace(real)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _keys(completer: Completer) -> Any:

@@ -69,21 +69,26 @@ def _too_large(stage: Stage) -> CompileError:
 
 
 def _job(physical: PhysicalPlan, stages: Sequence[WrittenStage]) -> Job:
-    sources = tuple(source_spec(s, port, stages[0]) for port, s in enumerate(physical.sources))
+    timed = len(physical.sources) > 1 or any(n.depends_on_time for n in physical.plan.nodes())
+    sources = tuple(source_spec(s, port, stages[0], timed) for port, s in enumerate(physical.sources))
     grids = tuple(dict.fromkeys(g for s in stages for g in s.grids))
     watermarks = any(s.watermarks for s in stages)
     return Job(sources, tuple(s.stage for s in stages), grids, watermarks, physical.workers)
 
 
-def source_spec(source: SourceDef, port: int, written: WrittenStage) -> SourceSpec:
-    """What the stage reads of a source, and its event time, which it may not read itself."""
+def source_spec(source: SourceDef, port: int, written: WrittenStage, timed: bool) -> SourceSpec:
+    """What the stage reads of a source, and its event time, which it may not read itself.
+
+    timed: event times decide what the query gives. Where they do not, the column is not read for them if every value is
+    an event time: whoever reads the source still sees to it that there are no NULLs.
+    """
     places = written.columns.setdefault(port, {})
     time = None
     if source.event_time is not None:
         column = column_time(source.event_time)
         if column is None:
             time = EventTime(places[COMPUTED_TIME], entry=times_name(port))
-        else:
+        elif timed or column.unit_us > 1:
             time = EventTime(places.setdefault(column.column, len(places)), column.unit_us)
     fields = [source.fields[i] for i in places if i != COMPUTED_TIME]
     demand_narrow(len(fields), f'what is read of stream "{source.name}"', source.span)

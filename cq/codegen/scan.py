@@ -12,7 +12,7 @@ from cq.codegen.flow import DUE_BY_DATA, DUE_ON_GRID, FATAL, DueWord, Event, Flo
 from cq.codegen.gather import take_gathered
 from cq.codegen.ports import Position, storage
 from cq.codegen.state.hash_tables import lane_hash
-from cq.codegen.values import Constants, Row, Scope, Sites, Val
+from cq.codegen.values import Coded, Constants, Row, Scope, Sites, Val
 from cq.codegen.waiting import due_word, slot_of, waiting_ports
 from cq.codegen.writer import Writer, expr, word_at
 from cq.lang.event_time import is_computed
@@ -378,10 +378,11 @@ def _load(scope: Scope, index: int, column: Field, port: int, number: ast.expr) 
         null = scope.let(expr("V != 0 and not ld_bit(V, B + R)", V=validity, B=bit, R=number), f"c{index}_null")
     if kind is Storage.UTF8:
         offsets = _column_word(scope, port, index, abi.COLUMN_OFFSETS, f"c{index}_offsets")
-        start = scope.let(expr("ld_i32(O, R)", O=offsets, R=number), f"c{index}_start")
+        coded = _coded(scope, port, index, number)
+        start = scope.let(expr("ld_i32(O, R)", O=offsets, R=coded.code), f"c{index}_start")
         address = scope.let(expr("D + S", D=data, S=start), f"c{index}_")
-        length = scope.let(expr("ld_i32(O, R + 1) - S", O=offsets, R=number, S=start), f"c{index}_length")
-        return Val(column.type, (address, length), null)
+        length = scope.let(expr("ld_i32(O, R + 1) - S", O=offsets, R=coded.code, S=start), f"c{index}_length")
+        return Val(column.type, (address, length), null, coded=coded)
     if kind is Storage.BIT:
         bit = _column_word(scope, port, index, abi.COLUMN_BIT, f"c{index}_bit")
         return Val(column.type, (scope.let(expr("ld_bit(D, B + R)", D=data, B=bit, R=number), f"c{index}_"),), null)
@@ -391,6 +392,17 @@ def _load(scope: Scope, index: int, column: Field, port: int, number: ast.expr) 
             column.type, (part, scope.let(expr("ld_i64(D, R * 2 + 1)", D=data, R=number), f"c{index}_high")), null
         )
     return Val(column.type, (part,), null)
+
+
+def _coded(scope: Scope, port: int, index: int, number: ast.expr) -> Coded:
+    """Which text of a VARCHAR column the row has: by its code, or that of its own number where there are no codes."""
+    codes = _column_word(scope, port, index, abi.COLUMN_CODES, f"c{index}_codes")
+    code = scope.writer.let(number, f"c{index}_code")
+    with scope.when(expr("C != 0", C=codes)):
+        scope.writer.set(code, expr("ld_i32(C, R)", C=codes, R=number))
+    dictionary = _column_word(scope, port, index, abi.COLUMN_DICTIONARY, f"c{index}_dictionary")
+    texts = _column_word(scope, port, index, abi.COLUMN_TEXTS, f"c{index}_texts")
+    return Coded(ast.Name(code, ast.Load()), ast.Name(dictionary, ast.Load()), ast.Name(texts, ast.Load()))
 
 
 def _column_word(scope: Scope, port: int, index: int, word: int, hint: str) -> str:

@@ -23,18 +23,32 @@ from cq.runtime.layout.job import Site
 
 
 @dataclass(frozen=True, slots=True)
+class Coded:
+    """A text as a code of a dictionary: locals with the code, the dictionary's number, and how many texts it has.
+
+    dictionary: 0 where the batch has texts without codes.
+    """
+
+    code: ast.expr
+    dictionary: ast.expr
+    texts: ast.expr
+
+
+@dataclass(frozen=True, slots=True)
 class Val:
     """A SQL value in generated code.
 
     parts: one local (BOOLEAN: a bool; REAL, DOUBLE: a float; others: an int) or two: of VARCHAR address and length, of
     a DECIMAL of more than 18 digits low word and high word.
     key: of a VARCHAR, its two words as a key of a table, where they are known already.
+    coded: of a VARCHAR column of a source, its code; where the value is NULL some code.
     """
 
     type: DataType
     parts: tuple[ast.expr, ...]
     null: ast.expr | None = None
     key: tuple[ast.expr, ast.expr] | None = None
+    coded: Coded | None = None
 
     @property
     def it(self) -> ast.expr:

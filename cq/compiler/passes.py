@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +86,8 @@ def _bind(request: Request, script: Script) -> BoundScript:
     from cq.planner.binding.catalog import Environment
 
     inputs = request.inputs
-    environment = Environment(request.variables, inputs.options(), inputs.extra, lambda n, o: _infer(inputs, n, o))
+    asked = partial(_infer, inputs), partial(_lateness, inputs.access)
+    environment = Environment(request.variables, inputs.options(), inputs.extra, *asked)
     from cq.planner.plan.verify import verify
 
     try:
@@ -116,6 +118,19 @@ def _infer(inputs: Inputs, name: str, options: Mapping[str, str]) -> tuple[Field
     from cq.lang.schema import Field
 
     return tuple(replace(f, type=wider[f.name]) if isinstance(f, Field) and f.name in wider else f for f in found)
+
+
+def _lateness(access: Access, options: Mapping[str, str], fields: tuple[Field, ...], column: int) -> int | None:
+    """How far a time of a file lies behind an earlier one, at most. None for what can be read only once."""
+    from cq.connectors.inputs import is_special
+    from cq.connectors.lateness import greatest_delay_us
+
+    path = options.get("path")
+    if options.get("connector", "file") != "file" or path is None or options.get("follow") == "true":
+        return None
+    if any(is_special(access.base / p) for p in access.expand(path)):
+        return None
+    return greatest_delay_us(fields, column, options, access, most_rows=None)[0]
 
 
 def _rewrite(request: Request, bound: BoundScript) -> LogicalPlan:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from cq.connectors import compute as pc
+from cq.connectors.coded import coded
 from cq.connectors.protocol import ColumnNames
 from cq.connectors.rules import Convert, TypedColumn
 from cq.errors import DataError, Diagnostic, did_you_mean
@@ -26,8 +27,13 @@ MOST_DIGITS = 20  # of an integer of 64 bits
 _BITS = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64}
 
 
-def match_columns(name: str, schema: pa.Schema, fields: Sequence[Field]) -> list[tuple[int, TypedColumn]]:
-    """For each declared column: where it stands in the input and how it is converted. CQ0603 when it cannot be."""
+def match_columns(
+    name: str, schema: pa.Schema, fields: Sequence[Field], codes: bool = False
+) -> list[tuple[int, TypedColumn]]:
+    """For each declared column: where it stands in the input and how it is converted. CQ0603 when it cannot be.
+
+    codes: texts may stay codes of a dictionary.
+    """
     there = ColumnNames(schema.names)
     out = []
     for i, field in enumerate(fields):
@@ -38,7 +44,7 @@ def match_columns(name: str, schema: pa.Schema, fields: Sequence[Field]) -> list
             listing = "its columns: " + (", ".join(schema.names[:50]) or "none")
             raise DataError(_misfit(cause, guess, listing))
         arrow = schema.field(at).type
-        convert, fits = conversion(arrow, field.type)
+        convert, fits = conversion(arrow, field.type, codes)
         if not fits:
             read_as = from_arrow(arrow)
             cause = f"column {field.name} of {name} is {read_as or arrow} and is declared {field.type}"
@@ -94,8 +100,11 @@ def never_fails(arrow: pa.DataType, type_: DataType) -> bool:
     return bits is not None and type_.is_integer and bits <= _BITS[type_.kind]
 
 
-def conversion(arrow: pa.DataType, type_: DataType) -> tuple[Convert | None, bool]:
-    """(what converts a column, whether there is a way at all); None converts nothing because nothing is needed."""
+def conversion(arrow: pa.DataType, type_: DataType, codes: bool = False) -> tuple[Convert | None, bool]:
+    """(what converts a column, whether there is a way at all); None converts nothing because nothing is needed.
+
+    codes: texts may stay codes of a dictionary.
+    """
     target = to_arrow(type_)
     if t.is_time(arrow) and type_.kind is Kind.TIME:
         return _time_of_day, True
@@ -103,7 +112,8 @@ def conversion(arrow: pa.DataType, type_: DataType) -> tuple[Convert | None, boo
         return None, True
     if t.is_dictionary(arrow):
         inner, fits = conversion(arrow.value_type, type_)
-        return _then(_decoded, inner), fits
+        decode = _then(_decoded, inner)
+        return (_coded_or(decode) if codes and type_.kind is Kind.VARCHAR else decode), fits
     kind = type_.kind
     if t.is_timestamp(arrow) and kind is Kind.TIMESTAMP:
         return microseconds, True
@@ -137,6 +147,16 @@ def _decoded(array: pa.Array) -> pa.Array:
     if str(array.type.value_type) == "string_view":  # Arrow cannot take from it
         array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
     return array.dictionary_decode()
+
+
+def _coded_or(decode: Convert) -> Convert:
+    """Texts stay codes where that is worth it."""
+
+    def convert(array: pa.Array) -> pa.Array:
+        found = coded(array) if t.is_dictionary(array.type) else None
+        return decode(array) if found is None else found
+
+    return convert
 
 
 def _then(first: Convert, second: Convert | None) -> Convert:

@@ -51,13 +51,13 @@ class Inputs:
         if path is None:
             given = self.given.get(stream.name)
             return given == STDIN if is_path(given) else given is None and _connector(stream) == "stdin"
-        return any(_is_special(access.base / p) for p in access.expand(path))
+        return any(is_special(access.base / p) for p in access.expand(path))
 
     def goes_on(self, stream: Declared) -> bool:
         """Whether nobody can know that what the stream is read from ends: a pipe, a device, a reader in memory."""
         path, access = self.path_of(stream)
         if path is not None:
-            return any(_is_special(access.base / p) for p in access.expand(path))
+            return any(is_special(access.base / p) for p in access.expand(path))
         given = self.given.get(stream.name)
         if given is not None and not is_path(given):
             return type(given).__name__ == "RecordBatchReader"  # by name: nothing here needs Arrow
@@ -82,7 +82,8 @@ def _connector(stream: Declared) -> str:
     return dict(stream.options).get("connector", "file")
 
 
-def _is_special(path: os.PathLike[str]) -> bool:
+def is_special(path: os.PathLike[str]) -> bool:
+    """Whether what is at the path is no regular file."""
     try:
         return not stat.S_ISREG(os.stat(path).st_mode)
     except OSError:

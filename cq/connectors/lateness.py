@@ -30,11 +30,20 @@ class _File:
     rows: None = None
 
 
-def greatest_delay_us(fields: tuple[Field, ...], column: int, options: Mapping[str, str]) -> tuple[int, int]:
-    """How far a time lies behind the greatest before it, at most, and how many rows were looked at."""
+def greatest_delay_us(
+    fields: tuple[Field, ...],
+    column: int,
+    options: Mapping[str, str],
+    access: Access | None = None,
+    most_rows: int | None = LOOK_ROWS,
+) -> tuple[int, int]:
+    """How far a time lies behind the greatest before it, at most, and how many rows were looked at.
+
+    most_rows: about so many are; None: all.
+    """
     skipping = {"connector": "file", **options, "on_error": "skip"}
     declared: Declared = _File("file", fields, tuple(skipping.items()))
-    source = open_source(declared, Inputs(Access(Path.cwd())), (column,))
+    source = open_source(declared, Inputs(access or Access(Path.cwd())), (column,))
     greatest, delay, rows = np.iinfo(np.int64).min, 0, 0
     try:
         for found in source.batches():
@@ -44,7 +53,7 @@ def greatest_delay_us(fields: tuple[Field, ...], column: int, options: Mapping[s
                 delay = max(delay, int((running[1:] - times).max()))
                 greatest = int(running[-1])
             rows += found.batch.num_rows
-            if rows >= LOOK_ROWS:
+            if most_rows is not None and rows >= most_rows:
                 break
     finally:
         source.close()

@@ -9,10 +9,14 @@ from cq.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Natives:
-    """twins: ways to make the rows of workloads.  json_scan: finds the cells of JSON lines."""
+    """twins: ways to make the rows of workloads.  json_scan: finds the cells of JSON lines.
+
+    codes: texts may come as codes of a dictionary (cq/connectors/coded.py).
+    """
 
     twins: Twins | None = None
     json_scan: MakeScan | None = None
+    codes: bool = False
 
 
 NONE = Natives()

@@ -47,16 +47,19 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """fields: as declared.  wanted: positions that are delivered, in that order.
+    """fields: as declared.  wanted: positions that are delivered, in that order.  codes: texts may be delivered as
+    codes of a dictionary (cq/connectors/coded.py).
 
     guessed_for: the stream, where its columns are a guess.  time: the column that gives the event time, if one does. A
-    computed one is checked when it has been computed (cq/connectors/event_times.py).  schema: of what is delivered.
+    computed one is checked when it has been computed (cq/connectors/event_times.py).  schema: of what is delivered, but
+    for codes.
     """
 
     fields: tuple[Field, ...]
     wanted: tuple[int, ...]
     time: ColumnTime | None
     guessed_for: str = ""
+    codes: bool = False
     schema: pa.Schema = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -64,11 +67,11 @@ class Rules:
         object.__setattr__(self, "schema", pa.schema(columns))
 
     @classmethod
-    def of(cls, stream: Declared, wanted: Sequence[int] | None = None) -> Rules:
+    def of(cls, stream: Declared, wanted: Sequence[int] | None = None, codes: bool = False) -> Rules:
         """The rules of a stream; without `wanted`, every column is delivered."""
         chosen = tuple(range(len(stream.fields))) if wanted is None else tuple(wanted)
         guessed_for = stream.name if stream.inferred else ""
-        return cls(stream.fields, chosen, column_time(stream.event_time), guessed_for)
+        return cls(stream.fields, chosen, column_time(stream.event_time), guessed_for, codes)
 
     def is_time(self, column: int) -> bool:
         """Whether the event time is in this column."""
@@ -130,7 +133,10 @@ class Rules:
         """The wanted columns as a batch; without columns it still has its number of rows."""
         if not self.wanted:
             return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
-        return pa.RecordBatch.from_arrays([columns[i] for i in self.wanted], schema=self.schema)
+        arrays = [columns[i] for i in self.wanted]
+        coded = any(pa.types.is_dictionary(array.type) for array in arrays)
+        schema = pa.schema(zip(self.schema.names, [a.type for a in arrays], strict=True)) if coded else self.schema
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def shown(value: bytes | str) -> str:

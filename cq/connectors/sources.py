@@ -42,7 +42,7 @@ def open_source(
     natives: what the engine does faster itself.
     """
     options = dict(stream.options)
-    rules = Rules.of(stream, wanted)
+    rules = Rules.of(stream, wanted, natives.codes)
     bad = BadRows(option(options, "on_error"), _dead_letter_path(stream, inputs, reserved))
     if stream.rows is not None:
         return PiecedSource(stream.name, read_constants(stream.rows, stream.name, rules), bad)

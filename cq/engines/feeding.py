@@ -50,7 +50,7 @@ def natives_of(engine: str) -> Natives:
     with native_packages():
         from cq.runtime.generators import twin
         from cq.runtime.readers import json_scan
-    return Natives(twin, json_scan)
+    return Natives(twin, json_scan, codes=True)
 
 
 def wanted_columns(compiled: Compiled, engine: str, options: RunOptions) -> dict[str, list[int]]:

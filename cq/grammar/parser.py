@@ -6,7 +6,7 @@ current does not import lark. `python -m cq.grammar.parser` writes the container
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def parse(source: SourceText) -> ast.Script:
     findings = [finding for _, finding in lexed.faults]
     statements: list[ast.Statement] = []
     if not lexed.fatal:
-        for first, end in _statement_ranges(lexed.tokens):
+        for first, end in _statements(lexed.tokens)[0]:
             if len(findings) >= MAX_FINDINGS:
                 break
             if not _has_fault(lexed, first, end):
@@ -75,15 +75,19 @@ def _parse_alone(text: str, start: str) -> Any:
 
 
 def ends_a_statement(text: str) -> bool:
-    """Whether a text ends with the `;` of a statement, which one in a quote, a comment or a trigger's body is not."""
+    """Whether a text ends with the `;` of a statement, which one in a quote, a comment, a trigger's body or a statement
+    set that goes on is not."""
     tokens = tokenize(text, tables().keywords).tokens
     if not tokens or tokens[-1].text != ";":
         return False
-    return all(end < len(tokens) for _, end in _statement_ranges(tokens))
+    ranges, in_a_set = _statements(tokens)
+    return not in_a_set and all(end < len(tokens) for _, end in ranges)
 
 
-def _statement_ranges(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """(first token, end) of each statement, without its `;`. A trigger with BEGIN ends after its END."""
+def _statements(tokens: Sequence[Token]) -> tuple[list[tuple[int, int]], bool]:
+    """(first token, end) of each statement, without its `;`, and whether a statement set has no END yet. A trigger with
+    BEGIN ends after its END."""
+    ranges = list[tuple[int, int]]()
     first, in_a_set = 0, False
     while first < len(tokens):
         opened = _statement_set(tokens, first)
@@ -92,8 +96,9 @@ def _statement_ranges(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
         closes = in_a_set and [t.word for t in tokens[first:end]] == ["END"]
         in_a_set = in_a_set and not closes
         if end > first and not closes:
-            yield first, end
+            ranges.append((first, end))
         first = end + 1
+    return ranges, in_a_set
 
 
 def _statement_set(tokens: Sequence[Token], first: int) -> int:

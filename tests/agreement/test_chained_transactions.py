@@ -11,13 +11,16 @@ from cases import Prepared, Way
 from random_chains import random_chains
 from test_transactions import STREAMS, Application
 
-from cq.runtime.base.ops import st_i64, st_u8, zalloc
+from cq.runtime.base.ops import ld_i64, release, st_i64, st_u8, zalloc
 from cq.runtime.base.simulation import Memory
 from cq.runtime.containers.table_words import ENTRY_FIRST
-from cq.runtime.flow.chained import same_row
+from cq.runtime.flow.chained import array_grow, same_row
 from cq.runtime.layout.chains import (
     ACCESS_IMAGE,
     ACCESS_PLACE,
+    ARRAY_AT,
+    ARRAY_COUNT,
+    ARRAY_WORDS,
     PLACE_KEY_SHIFT,
     PLACE_KEY_TEXTS,
     PLACE_WORDS_SHIFT,
@@ -151,6 +154,20 @@ CREATE TRIGGER moved AFTER INSERT ON s BEGIN ATOMIC
   SELECT new.x, n FROM t WHERE k = new.a;
 END;
 SELECT * FROM moved; SELECT a, b, x FROM moved_rejected; SELECT * FROM t;"""
+
+
+def test_what_is_in_an_array_stays_when_it_grows() -> None:
+    with Memory():
+        array = zalloc(8 * ARRAY_WORDS)
+        for count in range(100):
+            assert array_grow(array, count + 1, 16) == 1
+            item = ld_i64(array, ARRAY_AT) + 16 * count
+            st_i64(item, 0, count)
+            st_i64(item, 1, -count)
+            st_i64(array, ARRAY_COUNT, count + 1)
+        items = ld_i64(array, ARRAY_AT)
+        assert [ld_i64(items, n) for n in range(200)] == [s for n in range(100) for s in (n, -n)]
+        release(items)
 
 
 def test_a_row_that_a_transaction_names_twice_is_one_row() -> None:

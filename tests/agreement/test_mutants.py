@@ -60,7 +60,30 @@ def in_lists(old: str, new: str) -> Mutant:
     return seen_by("aggregates", "runtime.containers.lists", old, new)
 
 
+def in_codes(module: str, old: str, new: str) -> Mutant:
+    """A mutant of texts that come as codes that their comparison with texts should see."""
+    return Mutant(f"cq.{module}", old, new, ("test_coded_texts.py",), "interpreted")
+
+
 MUTANTS = {
+    "a code of another dictionary is known": in_codes(
+        "runtime.containers.recall",
+        "!= dictionary:\n        return 0\n",
+        "== 0:\n        return 0\n",
+    ),
+    "codes are known when entries have moved": in_codes(
+        "runtime.containers.tables", "    table_forget(table)\n    if table_settles", "    if table_settles"
+    ),
+    "codes are known when a window has closed": in_codes(
+        "runtime.containers.tables",
+        "    table_forget(table)\n    if ld_i64(table, TABLE_INDEX) != 0:\n        _empty_index",
+        "    if ld_i64(table, TABLE_INDEX) != 0:\n        _empty_index",
+    ),
+    "a code is a number of a row": in_codes("codegen.scan", '"C != 0", C=codes', '"C == 1", C=codes'),
+    "the text under NULL is a key": in_codes(PROBE, '"HAS and not N"', '"HAS or N"'),
+    "a dictionary with other texts keeps its number": in_codes(
+        "runtime.flow.arrow", "last is not None and last[0].equals(texts)", "last is not None"
+    ),
     "a pane is longer than what a window may cut": seen_by(
         "windows",
         "runtime.containers.panes",

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+import transactions
 from cases import Prepared, Way
 from random_chains import random_chains
 from test_transactions import KNOBS, Application
@@ -101,11 +102,40 @@ def test_transfers_keep_the_sum_and_no_balance_is_below_zero(scheme: str) -> Non
         assert sum(balance for _, balance in table) == 8 * 20_000 and min(balance for _, balance in table) >= 0
 
 
+@pytest.mark.parametrize("scheme", ["chains", *COMPARED])
+def test_at_every_punctuation_sums_are_kept_and_checks_hold(scheme: str) -> None:
+    """The tables at a punctuation are those at the end of the events before it."""
+    interval, knobs = 100, {"accounts": 8, "balance": 20_000, "transfers": 1.0}
+    made = by(scheme, Application("streaming_ledger", knobs, 10 * interval).prepared)
+    goods = by(scheme, Application("online_bidding", {"goods": 64, "quantity": 10, "added": 1}, 10 * interval).prepared)
+    ledger, bids = made.given()["ledger"], goods.given()["bidding"]
+    balances, quantities = set(), set()
+    for events in range(0, 10 * interval + 1, interval):
+        for prepared, stream, all_of_them in ((made, "ledger", ledger), (goods, "bidding", bids)):
+            together(prepared, interval)
+            prepared.give_tables({stream: all_of_them.slice(0, events)})
+        _, *tables = made.native(Way(2)).rows.values()
+        for table in tables:
+            assert sum(balance for _, balance in table) == 8 * 20_000 and min(balance for _, balance in table) >= 0
+        balances.add(tables[0])
+        quantities.add([*goods.native(Way(2)).rows.values()][-1])
+    assert len(balances) == len(quantities) == 11, "nothing has changed between two punctuations"
+    assert all(quantity >= 0 for rows in quantities for _, _, quantity in rows)
+    assert any(quantity == 0 for rows in quantities for _, _, quantity in rows), "no bid could have taken too much"
+
+
 def test_without_locks_every_event_has_its_answer() -> None:
     """Which one depends on time."""
     made = by(UNCHECKED, Application("streaming_ledger", {"accounts": 4}, 3_000).prepared)
     moved, *tables = made.native(Way(4)).rows.values()
     assert len(moved) == 3_000 and [len(t) for t in tables] == [4, 4]
+
+
+@pytest.mark.parametrize("name", transactions.APPLICATIONS)
+def test_a_quarter_of_a_million_transactions_have_one_outcome_in_every_setting(name: str) -> None:
+    """Every scheme, chains among them, with 1, 2, 4 and 8 workers and 1, 7, 500 and 5,000 events at a time."""
+    (done,) = transactions.rounds(250_000, (name,))
+    assert done.events * len(transactions.SETTINGS) == 250_000 and not done.different
 
 
 @pytest.mark.long

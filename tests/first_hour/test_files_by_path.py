@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import cq, ref
+from command_line import cq, outside, ref
 
 import cq as api
 from cq.connectors.access import Access
@@ -46,12 +46,46 @@ def test_options_of_an_input_are_given_beside_the_query(capfd: pytest.CaptureFix
 
 
 def test_window_over_a_file_says_how_to_declare_its_time(capfd: pytest.CaptureFixture[str]) -> None:
-    window = "TUMBLE(TABLE {}, DESCRIPTOR(ts), INTERVAL '1' MINUTE) GROUP BY window_start, window_end"
-    _, _, err = ref(capfd, "SELECT COUNT(*) AS n FROM " + window.format("'trips.csv'"))
+    window = "SELECT COUNT(*) AS n FROM {} GROUP BY TUMBLE(ts, INTERVAL '1' MINUTE)"
+    _, _, err = ref(capfd, window.format("'trips.csv'"))
     way = next(line for line in err.splitlines() if "CREATE STREAM trips" in line)
     declaration = way.removeprefix("  = help: ").partition(";")[0]
-    declared = f"{declaration}; SELECT COUNT(*) AS n FROM {window.format('trips')}"
-    assert ref(capfd, "-q", declared) == (0, "n\n2\n1\n", "")
+    assert ref(capfd, "-q", f"{declaration}; {window.format('trips')}") == (0, "n\n2\n1\n", "")
+
+
+@pytest.mark.parametrize("engine", ["reference", "native"])
+@pytest.mark.parametrize("file", ["TABLE 'late.csv'", "'late.csv'"])
+def test_window_over_a_file_by_its_path_takes_the_named_column_and_loses_no_late_row(
+    capfd: pytest.CaptureFixture[str], place: Path, file: str, engine: str
+) -> None:
+    moments = ["00:00:10", "00:03:00", "00:00:20", "00:03:30"]  # the third is 160 s behind the second
+    (place / "late.csv").write_text("At,v\n" + "".join(f"2024-01-01 {at},1\n" for at in moments))
+    grouped = "INTERVAL '1' MINUTE) GROUP BY window_start, window_end"
+    for time in ("DESCRIPTOR(at)", "at"):
+        query = f"SELECT MINUTE(window_start) AS m, SUM(v) AS n FROM TUMBLE({file}, {time}, {grouped}"
+        assert cq(capfd, "run", "--engine", engine, "-q", query) == (0, "m,n\n0,2\n3,2\n", "")
+    sessions = f"SELECT COUNT(*) AS n FROM SESSION({file} PARTITION BY v, at, INTERVAL '1' MINUTE)"
+    query = sessions + " GROUP BY window_start, window_end, v"
+    assert cq(capfd, "run", "--engine", engine, "-q", query) == (0, "n\n2\n2\n", "")
+    both = (
+        f"SELECT COUNT(*) AS n FROM (SELECT v FROM TUMBLE({file}, at, INTERVAL '1' HOUR)"
+        " UNION ALL SELECT v FROM 'late.csv')"
+    )
+    assert cq(capfd, "run", "--engine", engine, "-q", both)[1] == "n\n8\n"
+
+
+def test_window_over_what_is_read_once_or_has_no_time_says_what_to_declare(
+    capfd: pytest.CaptureFixture[str], place: Path
+) -> None:
+    for column in ("id", "zip"):
+        _, _, err = ref(capfd, f"SELECT COUNT(*) AS n FROM TUMBLE('trips.csv', {column}, INTERVAL '1' MINUTE)")
+        assert "CQ0401" in err and "CREATE STREAM trips (WATERMARK FOR ts" in err
+    window = "SELECT COUNT(*) AS n FROM TUMBLE({}, ts, INTERVAL '1' MINUTE)"
+    rows = b"ts\n2024-01-01 10:00:00\n2024-01-02 10:00:00\n"
+    said = outside("run", "--engine", "reference", window.format("'-'"), input=rows).stderr.decode()
+    way = next(line for line in said.splitlines() if "CREATE STREAM stdin" in line).removeprefix("  = help: ")
+    taken = f"{way.partition(';')[0]}; {window.format('stdin')}"
+    assert outside("run", "--engine", "reference", "-q", taken, input=rows).stdout == b"n\n2\n"
 
 
 def test_path_without_quotes_is_told_to_be_quoted(capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+from prompt_toolkit.history import FileHistory
 from terminal import plain, typed
 
-from cq.cli.prompt import Completer, finished
+from cq.cli.prompt import Completer, finished, shorten
 from cq.cli.shell import Shell
 
 TYPED = """.engine reference
@@ -87,6 +89,36 @@ def test_enter_goes_on_behind_a_semicolon_that_ends_no_statement() -> None:
     assert not finished("SELECT 'a;") and not finished("SELECT 1 -- so;") and finished("SELECT 'a;';")
     body = "CREATE TRIGGER g AFTER INSERT ON s BEGIN ATOMIC UPDATE t SET n = 1 WHERE k = new.k;"
     assert not finished(body) and finished(body + " END;")
+
+
+def test_statement_set_runs_at_its_end(place: Path) -> None:
+    insert = "INSERT INTO o SELECT 1 AS a;"
+    for begin in ("EXECUTE STATEMENT SET BEGIN", "BEGIN STATEMENT SET;"):
+        opened = f"{begin} {insert}"
+        assert not finished(opened) and not finished(opened + insert) and finished(opened + " END;")
+    typed_text = (
+        ".engine reference\nCREATE SINK o WITH (path = 'o.csv');\nEXECUTE STATEMENT SET\nBEGIN\n"
+        "INSERT INTO o SELECT id FROM 'trips.csv';\nEND;\n.quit\n"
+    )
+    assert "CQ0" not in said_by_the_shell(typed_text, place)
+    assert (place / "o.csv").read_text() == "id\n1\n2\n3\n"
+
+
+def test_history_keeps_its_last_entries(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    path = tmp_path / "home" / "history"
+    shorten(path, 10)
+    assert not path.exists()
+    entries = [f"\n# 2024-01-01 00:00:00\n+SELECT {n}\n+  AS n;\n" for n in range(12)]
+    path.write_text("".join(entries[:11]))
+    path.chmod(0o640)
+    shorten(path, 10)
+    assert path.read_text() == "".join(entries[:11])  # a tenth more than are kept are still there
+    path.write_text("".join(entries))
+    shorten(path, 10)
+    assert path.read_text() == "".join(entries[2:]) and path.stat().st_mode & 0o777 == 0o640
+    assert next(iter(FileHistory(str(path)).load_history_strings())) == "SELECT 11\n  AS n;"
+    assert os.listdir(tmp_path / "home") == ["history"]
 
 
 def test_what_is_typed_ahead_of_a_completion_stands_behind_it(place: Path) -> None:

@@ -36,6 +36,7 @@ TAKEN = {
     "project_over_project": "SELECT b FROM (SELECT k AS a, x + 1 AS b FROM s) AS q;",
     "unnest_below_project": "SELECT k, e FROM (SELECT k, SPLIT(w, ' ') AS c FROM s) AS q, UNNEST(c) AS u(e);",
     "limit_into_sort": "SELECT k, v FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) < 3 AND k > 1;",
+    "distinct_into_groups": "SELECT COUNT(DISTINCT x) AS n FROM s WHERE k IS NOT NULL;",
     "prune": PER_MIN + "SELECT window_end, n FROM m;",
     "share": "SELECT k, COUNT(*) AS n FROM TUMBLE(s, ts, INTERVAL '3' SECOND) GROUP BY window_end, k;"
     "SELECT k AS key, COUNT(*) AS c FROM TUMBLE(s, ts, INTERVAL '3' SECOND) GROUP BY window_end, k HAVING k > 1;",
@@ -103,6 +104,14 @@ REFUSED = {
         "SELECT k, v FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) <= 2 AND 1 / k > 0;",
         # from the third on
         "SELECT k, v FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) >= 2;",
+    ],
+    "distinct_into_groups": [
+        "SELECT COUNT(DISTINCT v) AS n, COUNT(*) AS m FROM s;",
+        "SELECT COUNT(DISTINCT v) AS n, COUNT(DISTINCT k) AS m FROM s;",
+        "SELECT COUNT(DISTINCT v) FILTER (WHERE k > 1) AS n FROM s;",
+        "SELECT k, COUNT(DISTINCT v) AS n FROM s GROUP BY k;",
+        # the sum may overflow at a row
+        "SELECT SUM(DISTINCT v) AS n FROM s;",
     ],
     "project_over_project": [
         "SELECT b FROM (SELECT k / v AS a, x + 1 AS b FROM s) AS q;",

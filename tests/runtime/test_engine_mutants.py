@@ -27,6 +27,34 @@ MUTANTS = {
         MOVES,
         MOVED,
     ),
+    "transactions are evaluated before the kernel has made the rows of the last ticket": Mutant(
+        CHAINS,
+        "    if at == COLLECT and not in_chains:\n        return phase + READY - COLLECT\n",
+        "    if at == LINK and in_chains:\n        return phase + EVALUATE - LINK\n",
+        MOVES,
+        MOVED,
+    ),
+    "the kernel hands on what the transactions of the next ticket have left": Mutant(
+        CHAINS,
+        "    events = ld_i64(chains + CHAINS_SHARES * 8, SHARE_EVENTS)\n",
+        "    events = ld_i64(other + CHAINS_SHARES * 8, SHARE_EVENTS)\n",
+        MOVES,
+        MOVED,
+    ),
+    "the ticket that was collected ahead comes twice": Mutant(
+        CHAINS,
+        "        st_i64(task, TASK_AHEAD, 0)\n",
+        "",
+        MOVES,
+        MOVED,
+    ),
+    "what is collected in an array that grows is lost": Mutant(
+        CHAINED,
+        "        copy(fresh, ld_i64(array, ARRAY_AT), ld_i64(array, ARRAY_COUNT) * size)\n",
+        "        fill(fresh, 0, ld_i64(array, ARRAY_COUNT) * size)\n",
+        ("test_chained_transactions.py",),
+        "array_stays_when_it_grows",
+    ),
     "a share that waits is taken for done": Mutant(
         CHAINS,
         """            moved = _call(chains, CHAINS_EVALUATE, share)

@@ -11,7 +11,7 @@ import pytest
 
 from cq.runtime.engine.engine import Engine
 from cq.runtime.flow import parcel as p
-from cq.runtime.layout.abi import STATE_FIRST_FREE, Storage
+from cq.runtime.layout.abi import COLUMN_WORDS, STATE_FIRST_FREE, Storage
 from cq.runtime.layout.job import ColumnSpec, Job, Lanes, PortSpec, SourceSpec, Stage
 from cq.ways import Way
 
@@ -41,7 +41,7 @@ STORES = {
 
 
 def _copy_column(number, column):
-    source, target = f"source + {number * 32}", f"columns + {number * 48}"
+    source, target = f"source + {number * COLUMN_WORDS * 8}", f"columns + {number * 48}"
     lines = []
     if column.nullable:
         lines += [

@@ -11,10 +11,12 @@ from cq.runtime.base.native import native
 from cq.runtime.base.ops import ld_i64, shr_u, st_i64
 from cq.runtime.base.simulation import Memory
 from cq.runtime.containers import births as o
+from cq.runtime.containers import recall
 from cq.runtime.containers import strings as x
 from cq.runtime.containers import table_saving as ts
 from cq.runtime.containers import table_words as w
 from cq.runtime.containers import tables as t
+from cq.runtime.containers.recall import table_recall
 from cq.runtime.containers.strings import hash_word
 from cq.runtime.containers.table_words import (
     NUMBER_MASK,
@@ -64,6 +66,12 @@ def nth_entry(table: int, n: int) -> int:
     return entry_at(ld_i64(table, TABLE_ENTRIES), births, ld_i64(table, TABLE_STRIDE), n)
 
 
+@native("i64(i64, i64, i64)", export=True)
+def known_entry(table: int, dictionary: int, code: int) -> int:
+    """What the table knows of a code."""
+    return table_recall(table, dictionary, code)
+
+
 @native("void(i64, i64, i64)", export=True)
 def put_word(address: int, index: int, value: int) -> None:
     """A word of an entry."""
@@ -101,8 +109,8 @@ def pass_through(table: int, first: int, last: int, width: int) -> int:
 FUNCTIONS = (
     t.table_new, t.table_drop, t.table_insert, t.table_clear, t.table_delete, t.table_settle, t.table_make_dense,
     ts.table_save, ts.table_load, ts.table_saved_words, ts.table_take, t.table_held_bytes, x.string_store,
-    o.table_sort_births,
-    find_key, nth_entry, put_word, pass_through,
+    o.table_sort_births, recall.table_learn,
+    find_key, known_entry, nth_entry, put_word, pass_through,
 )  # fmt: skip
 
 
@@ -331,3 +339,73 @@ def test_without_memory_a_table_is_as_it_was(fail_at, monkeypatch):
         o.table_sort_births(table)
         t.table_drop(table)
         memory.check_no_leaks()
+
+
+# -- what is known of a dictionary -----------------------------------------------------------------------------------
+
+
+def learned(run, texts=64, dictionary=5):
+    """A table of a few entries, and the entries of codes 0 to 9, which are known."""
+    table = run.table_new(WORDS, 0, 0)
+    entries = [run.table_insert(table, n << 26, n) for n in range(10)]
+    while not run.table_learn(table, dictionary, texts, 0, entries[0]):
+        pass
+    for code, entry in enumerate(entries):
+        assert run.table_learn(table, dictionary, texts, code, entry) == 1
+    return table, entries
+
+
+def test_an_entry_is_known_by_the_code_of_its_dictionary_alone(run):
+    table, entries = learned(run)
+    assert [run.known_entry(table, 5, code) for code in range(11)] == [*entries, 0]
+    assert run.known_entry(table, 4, 0) == 0
+    assert run.table_held_bytes(table) == t.TABLE_WORDS * 8 + 64 * (64 + 4 // 2) + 64 * 8
+    run.table_drop(table)
+
+
+@pytest.mark.parametrize("change", ["growing", "clearing", "deleting", "settling", "becoming dense", "growing densely"])
+def test_nothing_is_known_when_entries_have_moved_or_gone(run, change):
+    table, _ = learned(run)
+    if change in {"deleting", "settling", "growing densely"}:
+        run.table_make_dense(table)
+        dense = [run.nth_entry(table, n) for n in range(10)]
+        if change == "settling":
+            run.table_delete(table, dense[3])
+        while not run.table_learn(table, 5, 64, 0, dense[0]):
+            pass
+        assert run.known_entry(table, 5, 0) == dense[0]
+    if change in {"growing", "growing densely"}:
+        mask = run.words(table, w.TABLE_WORDS)[w.TABLE_MASK]
+        serial = 10
+        while run.words(table, w.TABLE_WORDS)[w.TABLE_MASK] == mask:
+            run.table_insert(table, serial << 24, serial)
+            serial += 1
+    elif change == "clearing":
+        run.table_clear(table)
+    elif change == "deleting":
+        run.table_delete(table, dense[3])
+    elif change == "settling":
+        run.table_settle(table)
+    elif change == "becoming dense":
+        run.table_make_dense(table)
+    assert [run.known_entry(table, 5, code) for code in range(10)] == [0] * 10
+    run.table_drop(table)
+
+
+def test_few_questions_teach_nothing(run):
+    table = run.table_new(WORDS, 0, 0)
+    entry = run.table_insert(table, 1 << 26, 1)
+    texts = 10 * recall.TEXTS_A_QUESTION
+    taught = [run.table_learn(table, 5, texts, 7, entry) for _ in range(10)]
+    assert taught == [0] * 9 + [1] and run.known_entry(table, 5, 7) == entry
+    assert run.table_learn(table, 6, texts, 7, entry) == 0, "another dictionary"
+    run.table_drop(table)
+
+
+def test_a_larger_dictionary_finds_room(run):
+    table, entries = learned(run)
+    texts = 16 * recall.TEXTS_A_QUESTION
+    while not run.table_learn(table, 6, texts, texts - 1, entries[2]):
+        pass
+    assert run.known_entry(table, 6, texts - 1) == entries[2] and run.known_entry(table, 5, 2) == 0
+    run.table_drop(table)

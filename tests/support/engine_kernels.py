@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from cq.runtime.layout.abi import STATE_FIRST_FREE, Storage
+from cq.runtime.layout.abi import COLUMN_WORDS, STATE_FIRST_FREE, Storage
 from cq.runtime.layout.job import (
     ColumnSpec,
     EventTime,
@@ -58,7 +58,7 @@ def kernel(state, batch, out, constants):
                     return 1
                 row = ROW_AT
                 k = ld_i64(ld_i64(table, 0), row)
-                v = ld_i64(ld_i64(table, 4), row)
+                v = ld_i64(ld_i64(table, SECOND_COLUMN), row)
                 serial = ld_i64(segment, 4) + row - first
                 status = each(state, out, k, v, kind, serial, ld_i64(segment, 1), row)
                 if status != 0:
@@ -216,6 +216,7 @@ def stage(name: str, way: Way = Way.LOOP, *, last: bool = True, limit: int | Non
     words = {"repeat": 1, "windows": 1, "running": KEYS, "groups": 16}.get(name, 0)
     lanes = way is Way.LANES
     walk = _WALK.replace("ROW_AT", "ld_i32(ld_i64(batch, 4), place)" if lanes else "place")
+    walk = walk.replace("SECOND_COLUMN", str(int(COLUMN_WORDS)))
     slots = tuple(Slot(f"w{n}", STATE_FIRST_FREE + n) for n in range(words))
     if name.startswith("keeps"):
         slots, words = (Slot("entries", STATE_FIRST_FREE, "table", shapes=(TableShape(4, 1),)),), 1
@@ -245,10 +246,10 @@ def job(*stages: Stage, sources: int = 1, grid_us: int = 0, delay_us: int = 0, w
     return Job(tuple(source(f"s{n}", delay_us) for n in range(sources)), stages, grids, watermarks)
 
 
-def batch(rows: Sequence[tuple[int, int, int]]) -> pa.RecordBatch:
-    """Rows (k, v, t) as a record batch."""
-    columns = [pa.array([r[n] for r in rows], pa.int64()) for n in range(3)]
-    return pa.RecordBatch.from_arrays(columns, ["k", "v", "t"])
+def batch(rows: Sequence[tuple[int, ...]]) -> pa.RecordBatch:
+    """Rows (k, v, t), or what a job reads of them, as a record batch."""
+    columns = [pa.array(values, pa.int64()) for values in zip(*rows, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, list("kvt")[: len(columns)])
 
 
 def pairs(batches: Sequence[pa.RecordBatch]) -> list[tuple[int, int]]:

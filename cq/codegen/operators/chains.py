@@ -46,7 +46,7 @@ from cq.lang.types import VARCHAR, DataType, Kind, Physical
 from cq.planner.operators import Trigger
 from cq.planner.physical.chains import transactions_of
 from cq.planner.plan.node import LogicalNode
-from cq.planner.plan.transactions import Delete, Insert, every
+from cq.planner.plan.transactions import Delete, Insert, Program, every
 from cq.records import dataclass, field
 from cq.runtime.layout import chains as c
 from cq.runtime.layout.job import Chains
@@ -56,6 +56,7 @@ OF_ONE = ("state", "transaction", "constants")
 BRING = "if chains_bring(state, transaction, constants) == 0:\n    return -1"  # without memory for texts
 AHEAD_ITSELF, AHEAD_ACCESSES, AHEAD_ENTRIES = 8, 5, 3  # turns that parts of a transaction are fetched ahead
 assert AHEAD_ITSELF <= c.QUEUE_END
+FETCHED = 4  # accesses of a transaction, for the kernel
 
 
 def write_chains(stage: StagePlan, leaf: LogicalNode) -> Chains:
@@ -95,8 +96,11 @@ def events_word(stage: StagePlan) -> int:
 
 def moves(stage: StagePlan) -> bool:
     """Whether rows come or go."""
-    programs = (p for n in transactions_of(stage.plan) for p in n.programs)
-    return any(isinstance(s, Insert | Delete) for p in programs for s in every(p.steps))
+    return any(_moves(p) for n in transactions_of(stage.plan) for p in n.programs)
+
+
+def _moves(program: Program) -> bool:
+    return any(isinstance(s, Insert | Delete) for s in every(program.steps))
 
 
 def kernel_writes(stage: StagePlan) -> bool:
@@ -403,6 +407,8 @@ def consume_chains(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     made: list[Made] = []
     first = 0
     for p in (p for p in every_one.programs if p.node is node):
+        if _moves(p.program):
+            _write_fetch_moved(flow, every_one, event, p)
         transaction = writer.let(expr("E + N", E=event, N=8 * p.first), "transaction")
         outcome = writer.let(expr("ld_i64(T, W)", T=transaction, W=c.TRANSACTION_OUTCOME), "outcome")
         if kernel_writes(flow.stage):
@@ -419,6 +425,15 @@ def consume_chains(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         first += len(p.program.outputs)
     if not node.contents:
         deliver_made(flow, node, row, made)
+
+
+def _write_fetch_moved(flow: Flow, every_one: Collected, event: str, p: Placed) -> None:
+    """The rows that the program may make or delete for a later event are on their way from who has evaluated it."""
+    writer = flow.writer
+    ahead = 8 * (c.EVENTS_BEHIND * every_one.words + p.first)
+    access = writer.let(expr("ld_i64(E + N, W)", E=event, N=ahead, W=c.TRANSACTION_ACCESSES), "later")
+    for number in range(min(len(p.single), FETCHED)):
+        writer.code("prefetch(A + N)", A=access, N=number * every_one.access_bytes)
 
 
 def _write_tables(flow: Flow, node: Trigger, every_one: Collected, transaction: str, p: Placed) -> None:

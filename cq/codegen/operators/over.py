@@ -130,7 +130,7 @@ def _take(flow: Flow, row: Row, node: Over) -> None:
     def fresh(e: ast.expr) -> None:
         layout.parts.start(scope, Entry(e, local.address))
 
-    entry = Entry(layout.keys.probe(local, values, flow.serial, fresh), local.address)
+    entry = Entry(layout.keys.recall(local, values, flow.serial, fresh), local.address)
     lagged = iter([_lag(flow, ring, entry, row) for ring in layout.lags])
     layout.parts.add(scope, entry, row, ast.Constant(0))
     running = iter(layout.parts.values(scope, entry))

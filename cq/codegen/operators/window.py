@@ -131,7 +131,7 @@ def add_row(
     scope = flow.scope
     prefetch(flow, node.input, layout.keys, local, node.keys)
     key_values = [emit(scope, row, k) for k in node.keys]
-    found = layout.keys.probe(local, key_values, arrival, lambda e: _start(flow, layout, local, e))
+    found = layout.keys.recall(local, key_values, arrival, lambda e: _start(flow, layout, local, e))
     entry = Entry(found, local.address)
     distinct = [p for p in layout.parts.parts if p.distinct]
 

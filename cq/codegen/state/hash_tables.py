@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from cq.codegen.values import Scope, Val, value_words
+from cq.codegen.values import Coded, Scope, Val, any_null, value_words
 from cq.codegen.writer import Fill, Writer, expr
 from cq.errors import NOWHERE
 from cq.lang.expressions import Expr
@@ -301,23 +301,35 @@ class Keys:
         With an index it takes two steps: the slot for these values, and for those needed sooner, if they are known, the
         entry to which their slot, which was fetched before, points.
         """
-        scope, writer = t.scope, t.scope.writer
+        scope = t.scope
         with scope.when(t.is_large()):
-            hash32 = self.hash(scope, values())
-            slot = scope.let(expr("shr_u(H, S)", H=hash32, S=t.shift), "slot")
-            with scope.when(expr("I == 0", I=t.index)):
-                at = scope.let(t.in_slot(slot), "at")
-                for line in range(0, min(spread_stride(t.entry_bytes), 256), 64):
-                    writer.code("prefetch(A + N)", A=at, N=line)
+            ahead = values()
+            coded = coded_key(ahead)
+            if coded is None:
+                self._prefetch_hashed(t, ahead, sooner)
+                return
+            with scope.when(expr("D != 0", D=coded.dictionary)):
+                known = expr("table_recall(T, D, C)", T=t.table, D=coded.dictionary, C=coded.code)
+                _prefetch_lines(scope, scope.let(known, "known"), t.entry_bytes)
             with scope.otherwise():
-                writer.code("prefetch(I + S * 8)", I=t.index, S=slot)
-                if sooner is not None:
-                    hash32 = self.hash(scope, sooner())
-                    item = scope.let(expr("ld_i64(I, shr_u(H, S))", I=t.index, H=hash32, S=t.shift), "item")
-                    at = scope.let(t.numbered(item), "at")
-                    for line in range(0, min(t.entry_bytes, 256), 64):
-                        writer.code("prefetch(A + N)", A=at, N=line)
-                    writer.code("prefetch(A + N)", A=at, N=min(t.entry_bytes, 256) - 8)
+                self._prefetch_hashed(t, ahead, sooner)
+
+    def _prefetch_hashed(
+        self, t: TableLocals, ahead: Sequence[Val], sooner: Callable[[], Sequence[Val]] | None
+    ) -> None:
+        scope, writer = t.scope, t.scope.writer
+        hash32 = self.hash(scope, ahead)
+        slot = scope.let(expr("shr_u(H, S)", H=hash32, S=t.shift), "slot")
+        with scope.when(expr("I == 0", I=t.index)):
+            at = scope.let(t.in_slot(slot), "at")
+            for line in range(0, min(spread_stride(t.entry_bytes), 256), 64):
+                writer.code("prefetch(A + N)", A=at, N=line)
+        with scope.otherwise():
+            writer.code("prefetch(I + S * 8)", I=t.index, S=slot)
+            if sooner is not None:
+                hash32 = self.hash(scope, sooner())
+                item = scope.let(expr("ld_i64(I, shr_u(H, S))", I=t.index, H=hash32, S=t.shift), "item")
+                _prefetch_lines(scope, scope.let(t.numbered(item), "at"), t.entry_bytes)
 
     def find(self, t: TableLocals, values: Sequence[Val]) -> ast.expr:
         """Write the search for the entry with these key values: its address, or 0."""
@@ -331,6 +343,43 @@ class Keys:
         serial: of the row that causes it.  fresh(entry): writes what happens to an entry just made, its keys set.
         """
         return _search(self, t, values, serial, fresh)
+
+    def recall(
+        self, t: TableLocals, values: Sequence[Val], serial: ast.expr, fresh: Callable[[ast.expr], None]
+    ) -> ast.expr:
+        """As `probe`, for a table with one owner: the entry of a code that was met before is known
+        (cq/runtime/containers/recall.py)."""
+        coded = coded_key(values)
+        if coded is None:
+            return self.probe(t, values, serial, fresh)
+        scope, writer = t.scope, t.scope.writer
+        has_code = expr("D != 0", D=coded.dictionary)
+        null = any_null(values)
+        if null is not None:
+            has_code = expr("HAS and not N", HAS=has_code, N=null)
+        has_code = scope.let(has_code, "has_code")
+        entry = writer.let(ast.Constant(0), "entry")
+        with scope.when(has_code):
+            writer.set(entry, expr("table_recall(T, D, C)", T=t.table, D=coded.dictionary, C=coded.code))
+        with scope.when(expr("E == 0", E=entry)):
+            writer.set(entry, self.probe(t, values, serial, fresh))
+            with scope.when(has_code):
+                writer.code(
+                    "table_learn(T, D, N, C, E)", T=t.table, D=coded.dictionary, N=coded.texts, C=coded.code, E=entry
+                )
+        return ast.Name(entry, ast.Load())
+
+
+def _prefetch_lines(scope: Scope, entry: ast.expr, entry_bytes: int) -> None:
+    """The lines of an entry, wherever in one it begins."""
+    for line in range(0, min(entry_bytes, 256), 64):
+        scope.writer.code("prefetch(A + N)", A=entry, N=line)
+    scope.writer.code("prefetch(A + N)", A=entry, N=min(entry_bytes, 256) - 8)
+
+
+def coded_key(values: Sequence[Val]) -> Coded | None:
+    """The code of a key that is a text of a source and nothing else."""
+    return values[0].coded if len(values) == 1 else None
 
 
 def lane_hash(scope: Scope, keys: tuple[tuple[Expr, ...], ...], values: Sequence[Val]) -> ast.expr:

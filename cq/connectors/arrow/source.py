@@ -85,13 +85,13 @@ def arrow_pieces(
     schema: pa.Schema, batches: Iterator[pa.RecordBatch], name: str, rules: Rules, first: int = 1
 ) -> Iterator[Piece]:
     """Record batches of one schema, cut to BATCH_ROWS and converted to the declared columns."""
-    matched = match_columns(name, schema, rules.fields)
+    matched = match_columns(name, schema, rules.fields, rules.codes)
     columns = [c for _, c in matched]
     row = first
     for whole in batches:
         if whole.schema.types != schema.types:  # text that is not UTF-8 has become bytes
             schema = whole.schema
-            matched = match_columns(name, schema, rules.fields)
+            matched = match_columns(name, schema, rules.fields, rules.codes)
             columns = [c for _, c in matched]
         for start in range(0, whole.num_rows, BATCH_ROWS):
             batch = whole.slice(start, BATCH_ROWS)

@@ -3,6 +3,8 @@
 A declared column that no one reads is still checked: by its type, and by the file's own statistics where it is NOT NULL
 or must be converted; it is decoded when those prove nothing. A query that reads no column (COUNT(*)) decodes the
 smallest one: that the row groups are there and readable is not taken from the footer.
+
+Texts that are codes of a dictionary in the file stay so, where the engine takes them.
 """
 
 from __future__ import annotations
@@ -19,13 +21,17 @@ from cq.connectors.column_tracks import Lockstep, Track
 from cq.connectors.conversion import conversion, match_columns, never_fails, sound
 from cq.connectors.nested import flat_batch, flat_schema
 from cq.connectors.parallel import cores
-from cq.connectors.protocol import BATCH_ROWS, Piece, Place, Report, damaged, to_nobody
+from cq.connectors.protocol import BATCH_ROWS, ColumnNames, Piece, Place, Report, damaged, to_nobody
 from cq.connectors.rules import Rules, TypedColumn, typed_piece
 from cq.errors import DataError
+from cq.lang.types import Kind
 from cq.records import dataclass
 
 ROWS_TOGETHER = 4 * BATCH_ROWS  # of small row groups: opening one costs as much as decoding 10,000 values
 READ_BYTES = 1 << 20  # read at once of a column: what is held of a file must not grow with its row groups
+# A column of texts with more bytes a value is not all codes: a text in a page begins with four bytes for its length; or
+# few of the texts in its dictionaries are met twice. Read as codes, texts would be looked up in a table of all of them.
+MOST_CODE_BYTES = 4
 MAX_STREAMS = 8  # columns decoded apart; more are put together, so that buffers do not grow with the columns
 
 
@@ -34,9 +40,13 @@ def read_parquet(file: pa.NativeFile, name: str, rules: Rules, report: Report = 
     try:
         opened = _open(file)
         schema = flat_schema(opened.schema_arrow)
+        coded = _coded_columns(opened.metadata, schema, rules)
+        if coded:
+            opened = _open(file, opened.metadata, coded)
+            schema = flat_schema(opened.schema_arrow)
     except (pa.ArrowException, OSError) as e:
         raise damaged(name, _cause(e, "Parquet")) from None
-    matched = match_columns(name, schema, rules.fields)
+    matched = match_columns(name, schema, rules.fields, rules.codes)
     looked_at = [
         (at, column)
         for at, column in matched
@@ -46,7 +56,8 @@ def read_parquet(file: pa.NativeFile, name: str, rules: Rules, report: Report = 
         looked_at = [min(matched, key=lambda m: _decoded_bytes(opened.metadata, schema.names[m[0]]))]
     row = 1
     try:
-        with closing(_columns(file, opened, [schema.names[at] for at, _ in looked_at], name)) as batches:
+        read = [schema.names[at] for at, _ in looked_at]
+        with closing(_columns(file, opened, read, coded, name)) as batches:
             for batch in batches:
                 yield _piece(batch, [c for _, c in looked_at], rules, Place(name, row))
                 row += batch.num_rows
@@ -57,14 +68,37 @@ def read_parquet(file: pa.NativeFile, name: str, rules: Rules, report: Report = 
         raise damaged(name, f"{_cause(e, 'Parquet')} (after row {row - 1:,})") from None
 
 
-def _open(file: pa.NativeFile, metadata: parquet.FileMetaData | None = None) -> parquet.ParquetFile:
-    return parquet.ParquetFile(file, metadata=metadata, buffer_size=READ_BYTES, page_checksum_verification=True)
+def _open(
+    file: pa.NativeFile, metadata: parquet.FileMetaData | None = None, coded: Sequence[str] = ()
+) -> parquet.ParquetFile:
+    """coded: columns that are read as codes of dictionaries."""
+    return parquet.ParquetFile(
+        file, metadata=metadata, buffer_size=READ_BYTES, page_checksum_verification=True, read_dictionary=list(coded)
+    )
+
+
+def _coded_columns(metadata: parquet.FileMetaData, schema: pa.Schema, rules: Rules) -> tuple[str, ...]:
+    """The wanted columns of texts that are all, or nearly all, codes in the file."""
+    if not rules.codes:
+        return ()
+    there = ColumnNames(schema.names)
+    found = (there.find(rules.fields[i].name) for i in rules.wanted if rules.fields[i].type.kind is Kind.VARCHAR)
+    texts = {schema.names[at] for at in found if at is not None and t.is_string(schema.types[at])}
+    leaves = [metadata.schema.column(number).path for number in range(metadata.num_columns)] if texts else []
+    return tuple(name for name in leaves if name in texts and _is_coded(metadata, leaves.index(name)))
+
+
+def _is_coded(metadata: parquet.FileMetaData, leaf: int) -> bool:
+    chunks = [metadata.row_group(number).column(leaf) for number in range(metadata.num_row_groups)]
+    values = sum(c.num_values for c in chunks)
+    small = sum(c.total_uncompressed_size for c in chunks) <= MOST_CODE_BYTES * values
+    return small and all(c.has_dictionary_page for c in chunks)
 
 
 def _columns(
-    file: pa.NativeFile, opened: parquet.ParquetFile, names: Sequence[str], name: str
+    file: pa.NativeFile, opened: parquet.ParquetFile, names: Sequence[str], coded: Sequence[str], name: str
 ) -> Generator[pa.RecordBatch, None, None]:
-    """Batches with these columns, in this order. Without columns only their lengths count.
+    """Batches with these columns, in this order. Without columns only their lengths count. coded: as `_open` has it.
 
     Columns are decoded side by side: how long one takes has nothing to do with the others (sorted times take five
     times as long to unpack as keys), and a window of a few batches evens it out. A column that may hold up the others
@@ -79,7 +113,7 @@ def _columns(
         return
     several = cores() > 1 and metadata.num_rows > BATCH_ROWS
     streams = _shared_out(metadata, names) if several else [_Stream(tuple(names), 1)]
-    tracks = list(_tracks(file, opened, streams))
+    tracks = list(_tracks(file, opened, streams, coded))
     lockstep = Lockstep(tracks, min(cores(), len(tracks)) - 1, name)
     with closing(iter(lockstep)) as steps:
         for step in steps:
@@ -107,7 +141,7 @@ class _Stream:
 
 
 def _tracks(
-    file: pa.NativeFile, opened: parquet.ParquetFile, streams: Sequence[_Stream]
+    file: pa.NativeFile, opened: parquet.ParquetFile, streams: Sequence[_Stream], coded: Sequence[str]
 ) -> Iterator[Track[list[pa.RecordBatch]]]:
     """Those of every stream, each with a reader of its own: readers are for one thread."""
     runs = list(_runs(opened.metadata))
@@ -115,7 +149,7 @@ def _tracks(
         several = min(stream.tracks, len(runs))
         for number in range(several):
             mine = runs[number::several]
-            reader = _open(file, opened.metadata) if place or number else opened
+            reader = _open(file, opened.metadata, coded) if place or number else opened
             yield Track(place, (step for run in mine for step in run.steps), _steps(reader, stream.names, mine))
 
 
@@ -221,6 +255,8 @@ def _checked(column: TypedColumn, arrays: dict[int, pa.Array], rules: Rules) -> 
     kind = array.type
     if t.is_string(kind) and _ascii(array):
         return column  # the reader made the offsets itself: only the bytes are from outside
+    if t.is_dictionary(kind) and t.is_string(kind.value_type) and _ascii(array.dictionary):
+        return column  # and the codes
     if kind.num_fields or any(is_a(kind) for is_a in (t.is_string, t.is_large_string, t.is_dictionary, t.is_decimal)):
         arrays[column.column] = array = sound(array)
     if array.type == kind:

@@ -49,6 +49,9 @@ CONSTANTS = "values"
 Options = Mapping[str, str]
 Infer = Callable[[str, Options], tuple[Field | Unheld, ...]]
 """(stream, options) -> the columns its connector delivers; raises a CqError when it cannot tell."""
+Lateness = Callable[[Options, tuple[Field, ...], int], int | None]
+"""(options, fields, column) -> how far a time of a file lies behind an earlier one, at most, in microseconds; None for
+what cannot be looked at before it is read."""
 
 
 def infer_nothing(name: str, options: Options) -> tuple[Field, ...]:
@@ -68,13 +71,15 @@ class Environment:
 
     parameters: values for `:name`.  inputs: options that replace those of a stream's WITH, or stand for a stream the
     text does not declare (`bid=path`, a table in memory).  extra: further options by stream, those under "" for every
-    stream whose connector has them.  infer: asks a connector for columns that are not declared.
+    stream whose connector has them.  infer: asks a connector for columns that are not declared.  lateness: looks at the
+    rows of a file.
     """
 
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
     inputs: Mapping[str, Options] = field(default_factory=dict)
     extra: Mapping[str, Options] = field(default_factory=dict)
     infer: Infer = infer_nothing
+    lateness: Lateness = lambda options, fields, column: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,7 @@ class Catalog:
     relations: dict[str, Relation] = field(default_factory=dict)
     made: dict[str, Callable[[Span], Relation]] = field(default_factory=dict)
     keyed: dict[str, Callable[[ast.Join, Relation], Relation]] = field(default_factory=dict)
-    files: dict[str, Relation] = field(default_factory=dict)
+    files: dict[tuple[str, str | None], Relation] = field(default_factory=dict)
     sinks: dict[str, SinkDecl] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     sources: int = 0
@@ -173,22 +178,31 @@ class Catalog:
         help = (did_you_mean(name, self.streams), f"streams: {listing(self.streams)}")
         return UsageError(Diagnostic("CQ0201", cause, help=tuple(h for h in help if h)))
 
-    def file(self, path: str, span: Span) -> Relation:
-        """The stream of a file that FROM names by its path, one for each path: columns inferred, no watermark."""
-        if path not in self.files:
+    def file(self, path: str, span: Span, time: str | None = None) -> Relation:
+        """The stream of a file that FROM names by its path, one for each path: columns inferred, no watermark.
+
+        time: the column by which the rows are put into windows. If it is a TIMESTAMP, it is the event time of a stream
+        of its own, whose delay is what the rows of the file need, so that none is late.
+        """
+        if (path, time) not in self.files:
             taken = {CONSTANTS, *self.streams, *self.declared, *self.environment.inputs}
             name = stream_name(path, taken)
             options = source_options(name, file_options(path), replace(self.environment, inputs={}), span, {})
-            self.files[path] = self.undeclared(name, options, span)
-        return self.files[path]
+            self.files[path, time] = self.undeclared(name, options, span, time)
+        return self.files[path, time]
 
     def implicit(self, name: str, span: Span) -> Relation:
         """A stream the text does not declare but the caller gives: no watermark, columns inferred."""
         return self.undeclared(name, source_options(name, {}, self.environment, span, {}), span)
 
-    def undeclared(self, name: str, options: Options, span: Span) -> Relation:
+    def undeclared(self, name: str, options: Options, span: Span, time: str | None = None) -> Relation:
         fields, unheld = infer_fields(self.environment, name, options, span)
         source = SourceDef(name, fields, as_pairs(options), bounded=is_bounded(options), span=span)
+        at = next((i for i, f in enumerate(fields) if time in {f.name, f.name.lower()} and f.type == TIMESTAMP), None)
+        delay_us = None if at is None else self.environment.lateness(options, fields, at)
+        if at is not None and delay_us is not None:
+            column = Column(TIMESTAMP, fields[at].nullable, at, fields[at].name)
+            source = replace(source, event_time=column, delay_us=delay_us)
         self.undeclared_names.add(name)
         return self.add_source(replace(source, inferred=True, unheld=unheld))
 

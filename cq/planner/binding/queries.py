@@ -41,7 +41,7 @@ from cq.planner.binding.sorting import Limited, counted, ordered
 from cq.planner.binding.stream_joins import stream_join
 from cq.planner.binding.subqueries import all_of, match_of, parts_of
 from cq.planner.binding.traits import check_depth
-from cq.planner.binding.windows import TABLE_PARAMETERS, split_table_arguments, table_function, with_windows
+from cq.planner.binding.windows import TABLE_PARAMETERS, named_time, split_table_arguments, table_function, with_windows
 from cq.planner.operators import OrderKey
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
@@ -65,8 +65,8 @@ class Names(Protocol):
         """The stream or view of that name."""
         ...
 
-    def file(self, path: str, span: Span) -> Relation:
-        """The file of that path, as a stream."""
+    def file(self, path: str, span: Span, time: str | None = None) -> Relation:
+        """The file of that path, as a stream. time: the column that is to be its event time."""
         ...
 
     def constant_rows(self, fields: tuple[Field, ...], rows: tuple[tuple[Any, ...], ...], span: Span) -> LogicalNode:
@@ -432,7 +432,11 @@ class QueryBinder:
         table, arguments = split_table_arguments(node)
         if isinstance(table.source, str):
             span = table.name_span if table.name_span != NOWHERE else table.span
-            relation = replace(self.named(table.source, span, table.is_path), span=span)
+            if table.is_path:
+                relation = self.names.file(table.source, span, named_time(arguments.time))
+            else:
+                relation = self.named(table.source, span, table.is_path)
+            relation = replace(relation, span=span)
         else:
             relation = relation_of(self.nested(table.source), None, "the query", table.span)
         binder = ExprBinder(relation, self.parameters, Clause("a window"), SelectCalls({}))

@@ -176,6 +176,8 @@ def split_table_arguments(node: ast.TableFunction) -> tuple[ast.TableArgument, W
     order = ("table", *(["time"] if timed else []), *TABLE_PARAMETERS[node.name])
     values = _by_name(call, order, node.args)
     table = values.pop("table", None)
+    if isinstance(table, ast.StringLiteral):  # a path, without TABLE before it
+        table = ast.TableArgument(table.value, is_path=True, span=table.span, name_span=table.span)
     if not isinstance(table, ast.TableArgument):
         span = table.span if table is not None else call.name_span
         raise _misused(call, f"the first argument of {call.title} must be a stream or view", span)
@@ -449,6 +451,15 @@ def _spark_interval(text: Literal) -> Literal:
     return bind_interval(ast.IntervalLiteral(tuple(parts), span=text.span))
 
 
+def named_time(node: ast.Node | None) -> str | None:
+    """The column that a DESCRIPTOR or a column names as the time of a window, if it is one."""
+    match node:
+        case ast.Descriptor(columns=(name,)) | ast.ColumnRef(name, None, ()):
+            return name
+        case _:
+            return None
+
+
 def time_attribute(node: ast.Node | None, relation: Relation, binder: ExprBinder) -> TimeAttribute:
     """The time attribute a DESCRIPTOR or a column names. CQ0401 without any watermark, CQ0402 for another column."""
     if isinstance(node, ast.Descriptor):
@@ -520,10 +531,12 @@ def no_event_time(relation: Relation, name: str, span: Span, is_time: bool, what
 def _declaring_time(source: SourceDef, column: str) -> str:
     """How to give a stream an event time. One that the text does not declare is declared first, without columns."""
     mark = f"WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND"
-    path = dict(source.options).get("path")
-    if not source.inferred or path is None:
+    options = dict(source.options)
+    path, is_stdin = options.get("path"), options.get("connector") == "stdin"
+    if not source.inferred or (path is None and not is_stdin):
         return f"add to CREATE STREAM {source.name}: {mark}"
-    return f"CREATE STREAM {source.name} ({mark}) WITH (path = {string(path)}); then read FROM {source.name}"
+    whence = "connector = 'stdin'" if path is None else f"path = {string(path)}"
+    return f"CREATE STREAM {source.name} ({mark}) WITH ({whence}); then read FROM {source.name}"
 
 
 def _named(args: Sequence[ast.Node], known: set[str], call: WindowCall) -> dict[str, ast.NamedArgument]:

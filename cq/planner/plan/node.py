@@ -301,6 +301,11 @@ class LogicalNode:
         watermark reaches their time."""
         return self.closes or (waiting and any(t is not None for t in self.waits_on))
 
+    @property
+    def depends_on_time(self) -> bool:
+        """Whether what it gives depends on the event times of rows: when they come, or which of them are late."""
+        return self.uses_time or any(t is not None for t in self.waits_on)
+
     def _set_schema(self, schema: Schema) -> None:
         object.__setattr__(self, "schema", schema)
 

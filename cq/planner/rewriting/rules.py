@@ -31,7 +31,7 @@ from cq.lang.expressions import (
     substitute,
     walk,
 )
-from cq.planner.operators import Filter, Join, Over, Project, Sort, UnionAll, Unnest, WindowAggregate
+from cq.planner.operators import Aggregate, Filter, Join, Over, Project, Sort, UnionAll, Unnest, WindowAggregate
 from cq.planner.operators.pruning import prune
 from cq.planner.operators.window import FIRST_KEY
 from cq.planner.plan.calls import AggregateCall
@@ -332,6 +332,28 @@ def limit_into_sort(node: LogicalNode, uses: Uses) -> LogicalNode | None:
             asked = [part for part in conjuncts(p) if part not in bounds or bounds[part][0] > min(limit, 1)]
             return replace(node, input=limited, predicate=conjunction(asked)) if asked else limited
     return None
+
+
+@rule(Phase.PUSHDOWN)
+def distinct_into_groups(node: LogicalNode, _: Uses) -> LogicalNode | None:
+    """Aggregate(COUNT(DISTINCT e), x) = Aggregate(COUNT(v), Aggregate(by e AS v, x)), without keys.
+
+    NULL is a group that COUNT leaves out, and groups tell apart what the members of a set do. Both
+    compute e for each row, and a count fits whatever is counted. Groups are filled by several workers; sets are not.
+    """
+    match node:
+        case Aggregate(keys=(), aggregates=(first, *_) as calls) if all(_counts_distinct(c, first.args) for c in calls):
+            (e,) = first.args
+            groups = Aggregate(node.input, (e,), (), ("value",), (), span=node.span, identity=f"{node.identity}/values")
+            counts = tuple(replace(c, args=(Column(e.type, e.nullable, 0),), distinct=False) for c in calls)
+            return replace(node, input=groups, aggregates=counts)
+    return None
+
+
+def _counts_distinct(call: AggregateCall, args: tuple[Expr, ...]) -> bool:
+    """Whether a call is COUNT(DISTINCT e) of every row, for the one argument e."""
+    counts = call.function.name == "count" and call.distinct and call.filter is None
+    return counts and len(args) == 1 and call.args == args
 
 
 _TURNED = {"greater_equal": "less_equal", "greater": "less", "equal": "equal"}  # with the sides changed

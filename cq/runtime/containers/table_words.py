@@ -32,6 +32,12 @@ TABLE_MOST = _table.word()
 # 0, or 1 + the words of a key: what the index of a dense table points to is up to order.py alone
 TABLE_ORDER = _table.word()
 TABLE_ARRIVALS = _table.word()  # bit w: word w of an entry holds the arrival of a row, or NEVER
+# what is remembered of the codes of a dictionary (recall.py)
+TABLE_KNOWN = _table.word()  # -> the address of the entry of each code, 0 where it is not known; or 0
+TABLE_KNOWN_ROOM = _table.word()  # codes it has room for
+TABLE_DICTIONARY = _table.word()  # the number of the dictionary whose codes are known; 0: nothing is
+TABLE_ASKED = _table.word()  # the number of the dictionary whose codes were asked for last
+TABLE_QUESTIONS = _table.word()  # how many were, since the last change of dictionary or of addresses
 TABLE_WORDS = _table.lines()
 
 _entry = Struct("ENTRY")

@@ -21,8 +21,8 @@ happens when it would grow else; those that live stay in order.
 Where TABLE_ORDER is set, what the index points to is not decided here: making, deleting and settling entries leave it
 as it is, and growing keeps what it says.
 
-Nothing inside points at an address: header words that hold addresses are exactly TABLE_ENTRIES, TABLE_BIRTHS,
-TABLE_INDEX and TABLE_ARENA.
+Entries do not point at addresses: header words that hold addresses are exactly TABLE_ENTRIES, TABLE_BIRTHS,
+TABLE_INDEX, TABLE_ARENA and TABLE_KNOWN. What is known by address is forgotten when entries move or go (recall.py).
 
 Sharing: none. A table has one owner at a time; handing it over is the engine's business.
 """
@@ -46,6 +46,7 @@ from cq.runtime.base.ops import (
     zalloc,
 )
 from cq.runtime.containers.blocks import block_drop, block_new, block_resize
+from cq.runtime.containers.recall import table_forget
 from cq.runtime.containers.strings import strings_forget
 from cq.runtime.containers.table_words import (
     ENTRY_FIRST,
@@ -62,6 +63,8 @@ from cq.runtime.containers.table_words import (
     TABLE_EPOCH,
     TABLE_GARBAGE,
     TABLE_INDEX,
+    TABLE_KNOWN,
+    TABLE_KNOWN_ROOM,
     TABLE_LIMIT,
     TABLE_MASK,
     TABLE_MOST,
@@ -167,6 +170,7 @@ def table_drop(table: int) -> int:
         block_drop(ld_i64(table, TABLE_BIRTHS))
         block_drop(ld_i64(table, TABLE_INDEX))
         block_drop(ld_i64(table, TABLE_ARENA))
+        block_drop(ld_i64(table, TABLE_KNOWN))
         release(table)
     return 0
 
@@ -178,6 +182,7 @@ def table_clear(table: int) -> int:
     A spread table: O(1) but once in 2^31 times. A dense one: what few entries there were, or the index.
     """
     epoch = ld_i64(table, TABLE_EPOCH)
+    table_forget(table)
     if ld_i64(table, TABLE_INDEX) != 0:
         _empty_index(table)
     elif epoch >= EPOCH_LAST:
@@ -296,6 +301,7 @@ def _point(table: int, hash32: int, number: int) -> None:
 @native("i64(i64)")
 def _make_room(table: int) -> int:
     """1 and there is room for one more entry; 0 without memory (then nothing has changed)."""
+    table_forget(table)
     if table_settles(table) == 1:
         table_settle(table)
         return 1
@@ -396,6 +402,7 @@ def table_make_dense(table: int) -> int:
     """1 and entries may be deleted, for the table is dense from here on; 0 without memory. May move all entries."""
     if ld_i64(table, TABLE_INDEX) != 0:
         return 1
+    table_forget(table)
     return _make_dense(table, 32 - ld_i64(table, TABLE_SHIFT))
 
 
@@ -411,6 +418,7 @@ def table_delete(table: int, entry: int) -> int:
             slot = (slot + 1) & mask
         table_unpoint(table, slot)
     st_i64(entry, ENTRY_TAG, 0)
+    table_forget(table)
     strings_forget(table, entry)
     st_i64(table, TABLE_COUNT, ld_i64(table, TABLE_COUNT) - 1)
     st_i64(table, TABLE_DEAD, ld_i64(table, TABLE_DEAD) + 1)
@@ -441,6 +449,7 @@ def table_settle(table: int) -> int:
     dead = ld_i64(table, TABLE_DEAD)
     if dead == 0:
         return 0
+    table_forget(table)
     if ld_i64(table, TABLE_BIRTHS) != 0:
         _reorder(table)
     used = ld_i64(table, TABLE_COUNT) + dead
@@ -493,7 +502,7 @@ def table_held_bytes(table: int) -> int:
     slots = ld_i64(table, TABLE_MASK) + 1
     stride = ld_i64(table, TABLE_STRIDE)
     births = ld_i64(table, TABLE_LIMIT) * 4 if ld_i64(table, TABLE_BIRTHS) != 0 else 0
-    held = TABLE_WORDS * 8 + births + ld_i64(table, TABLE_ARENA_CAPACITY)
+    held = TABLE_WORDS * 8 + births + ld_i64(table, TABLE_ARENA_CAPACITY) + ld_i64(table, TABLE_KNOWN_ROOM) * 8
     if ld_i64(table, TABLE_INDEX) == 0:
         return held + slots * stride
     used = max(ld_i64(table, TABLE_MOST), ld_i64(table, TABLE_COUNT) + ld_i64(table, TABLE_DEAD))

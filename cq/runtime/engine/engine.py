@@ -42,7 +42,7 @@ from cq.runtime.flow.admission import (
     SOURCE_RING,
     SOURCE_TAKEN,
 )
-from cq.runtime.flow.arrow import Shown, adopt, lend, packed, plain_schema
+from cq.runtime.flow.arrow import Dictionaries, Shown, adopt, lend, packed, plain_schema
 from cq.runtime.flow.batch import ITEM_STAGE, LOAN_FIRST
 from cq.runtime.layout.abi import Storage
 from cq.runtime.layout.job import Job
@@ -117,6 +117,7 @@ class Engine:
         given = schemas if schemas is not None else [plain_schema(p.columns) for p in job.sinks]
         self._shown = [Shown.of(schema) for schema in given]
         self._may_have_lists = [any(c.storage is Storage.UTF8 for c in spec.columns) for spec in job.sources]
+        self._dictionaries = Dictionaries()
         self._inline = threads == 0
         limit = NO_LIMIT if memory_limit is None else memory_limit
         with self._host.active():
@@ -232,6 +233,7 @@ class Engine:
         assert batch.num_columns == len(self.job.sources[source].columns), "columns of a source"
         shown = packed(batch) if self._may_have_lists[source] else batch
         loan = lend(self._host, shown, self._plant.storages[source])
+        self._dictionaries.show(self._host, loan, source, shown)
         self._host.set_word(loan, LOAN_FIRST, self._pushed_rows[source])
         self._pushed_rows[source] += batch.num_rows
         self._loans[source].append(loan)

@@ -164,8 +164,9 @@ TASK_STATUS = _task.word()
 TASK_OUT = _task.word()  # -> ports; the word before them points to TASK_PARCELS' words
 TASK_PARCELS = _task.word()  # -> one parcel a port
 TASK_HOME = _task.word()  # in the pool of idle tasks
-# 1: the panes that workers have filled were collected for its item; of chains: its phases have begun
-TASK_COLLECTED = _task.word()
+TASK_COLLECTED = _task.word()  # 1: the panes that workers have filled were collected for its item
+TASK_AHEAD = _task.word()  # of chains: the item after its own, or 0
+TASK_CHAINS = _task.word()  # -> those of its item
 _task.skip(1)
 TASK_WORDS = _task.size()
 

@@ -14,10 +14,12 @@ import pyarrow as pa
 from cq.records import dataclass
 from cq.runtime.base.host import CompiledHost, Host, InterpretedHost
 from cq.runtime.containers.state import made, words
-from cq.runtime.flow.batch import ARROW_WORDS, LOAN_ARRAY
+from cq.runtime.flow.batch import ARROW_WORDS, LOAN_ARRAY, LOAN_COLUMNS
 from cq.runtime.flow.lists import array_of_lists, lists_of_array
 from cq.runtime.flow.parcel import PARCEL_PORT
 from cq.runtime.layout.abi import (
+    COLUMN_DICTIONARY,
+    COLUMN_WORDS,
     OUT_DATA,
     OUT_OFFSETS,
     OUT_VALIDITY,
@@ -59,8 +61,39 @@ def packed(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
+class Dictionaries:
+    """Numbers the dictionaries of a run: one that has the texts of the last one of its column keeps its number.
+
+    What is remembered about the codes of a dictionary holds for its number; addresses are used again.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[int, int], tuple[pa.Array, int]] = {}
+        self._numbers = 0
+
+    def number(self, source: int, column: int, texts: pa.Array) -> int:
+        """The number of the dictionary of a column."""
+        last = self._last.get((source, column))
+        if last is not None and last[0].equals(texts):
+            return last[1]
+        self._numbers += 1
+        self._last[source, column] = texts, self._numbers
+        return self._numbers
+
+    def show(self, host: Host, loan: int, source: int, batch: pa.RecordBatch) -> None:
+        """Write the numbers into the column table of a loan that shows the batch."""
+        table = host.word(loan, LOAN_COLUMNS)
+        for index, column in enumerate(batch.columns):
+            if pa.types.is_dictionary(column.type):
+                number = self.number(source, index, column.dictionary)
+                host.set_word(table + index * COLUMN_WORDS * 8, COLUMN_DICTIONARY, number)
+
+
 def lend(host: Host, batch: pa.RecordBatch, storages: int) -> int:
-    """A loan that shows the batch, which has no lists. storages: -> one word a column, the layouts the batch has."""
+    """A loan that shows the batch, which has no lists. storages: -> one word a column, the layouts the batch has.
+
+    A VARCHAR column may come as 32-bit numbers into a dictionary of `string` without NULL, each of them in its range.
+    """
     loan = made(host.function("loan_new")(batch.num_columns), "loan")
     array = loan + LOAN_ARRAY * 8
     if isinstance(host, InterpretedHost):
@@ -75,15 +108,19 @@ def lend(host: Host, batch: pa.RecordBatch, storages: int) -> int:
 
 def _export_copies(host: InterpretedHost, batch: pa.RecordBatch, array: int) -> None:
     """An ArrowArray over copies in simulated memory, that needs no release."""
-    children = []
-    for column in batch.columns:
-        buffers = [host.memory.place(_padded(b)) if b is not None else 0 for b in column.buffers()]
-        child = (len(column), column.null_count, column.offset, len(buffers), 0, host.place(words(buffers)), 0, 0, 0, 0)
-        children.append(host.place(words(child)))
+    children = [_copied_array(host, column) for column in batch.columns]
     parent = (batch.num_rows, 0, 0, 1, len(children), 0, host.place(words(children)), 0, 0, 0)
     assert len(parent) == ARROW_WORDS
     for index, value in enumerate(parent):
         host.set_word(array, index, value)
+
+
+def _copied_array(host: InterpretedHost, array: pa.Array) -> int:
+    """The address of its ArrowArray."""
+    buffers = [host.memory.place(_padded(b)) if b is not None else 0 for b in array.buffers()]
+    dictionary = _copied_array(host, array.dictionary) if pa.types.is_dictionary(array.type) else 0
+    shown = (len(array), array.null_count, array.offset, len(buffers), 0, host.place(words(buffers)), 0, dictionary)
+    return host.place(words((*shown, 0, 0)))
 
 
 def _padded(buffer: pa.Buffer) -> bytes:

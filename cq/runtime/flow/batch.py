@@ -23,8 +23,10 @@ from cq.runtime.layout.abi import (
     BATCH_SEGMENTS,
     BATCH_WORDS,
     COLUMN_BIT,
+    COLUMN_CODES,
     COLUMN_DATA,
     COLUMN_OFFSETS,
+    COLUMN_TEXTS,
     COLUMN_VALIDITY,
     COLUMN_WORDS,
     SEGMENT_WORDS,
@@ -133,7 +135,10 @@ def loan_open(loan: int, storages: int) -> int:
 
 @native("i64(i64, i64, i64, i64, i64, i64)")
 def _open_column(child: int, table: int, copied: int, offset: int, rows: int, storage: int) -> int:
-    """1 and the words of one column are filled; 0 without memory for a copy of its bytes."""
+    """1 and the words of one column are filled; 0 without memory for a copy of its bytes.
+
+    A VARCHAR column that comes with a dictionary has the numbers of its texts, of 32 bits, for values.
+    """
     buffers = ld_i64(child, ARROW_BUFFERS)
     validity = ld_i64(buffers, 0)
     if ld_i64(child, ARROW_NULL_COUNT) == 0:
@@ -144,10 +149,23 @@ def _open_column(child: int, table: int, copied: int, offset: int, rows: int, st
     if storage != UTF8:
         st_i64(table, COLUMN_DATA, values)
         return 1
-    st_i64(table, COLUMN_OFFSETS, values)
+    dictionary = ld_i64(child, ARROW_DICTIONARY)
+    if dictionary == 0:
+        return _open_texts(buffers, values, rows, table, copied)
+    texts = ld_i64(dictionary, ARROW_LENGTH)
+    st_i64(table, COLUMN_CODES, values)
+    st_i64(table, COLUMN_TEXTS, texts)
+    own = ld_i64(dictionary, ARROW_BUFFERS)
+    return _open_texts(own, ld_i64(own, 1) + ld_i64(dictionary, ARROW_OFFSET) * 4, texts, table, copied)
+
+
+@native("i64(i64, i64, i64, i64, i64)")
+def _open_texts(buffers: int, offsets: int, count: int, table: int, copied: int) -> int:
+    """1 and the column table shows so many texts; 0 without memory for a copy of their bytes."""
+    st_i64(table, COLUMN_OFFSETS, offsets)
     data = ld_i64(buffers, 2)
-    first = ld_i32(values, 0)
-    length = ld_i32(values, rows) - first
+    first = ld_i32(offsets, 0)
+    length = ld_i32(offsets, count) - first
     end = data + first + length
     # a foreign buffer may end anywhere; what lies in the page of its last byte can be read all the same
     if length > 0 and (end - 1) >> PAGE_SHIFT == (end + STRING_SLACK_BYTES - 1) >> PAGE_SHIFT:

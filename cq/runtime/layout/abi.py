@@ -71,6 +71,11 @@ COLUMN_DATA = _column.word()  # -> values, array offset applied (BOOLEAN: -> bit
 COLUMN_VALIDITY = _column.word()  # 0 (no NULL), or -> bits
 COLUMN_OFFSETS = _column.word()  # VARCHAR: -> i32[], array offset applied
 COLUMN_BIT = _column.word()  # the array offset, to add to a row number when looking at bits
+# VARCHAR: 0, or -> i32[], array offset applied: which text of a dictionary each row has, NULL rows some text too.
+# DATA and OFFSETS are then the dictionary's.
+COLUMN_CODES = _column.word()
+COLUMN_TEXTS = _column.word()  # how many texts the dictionary has
+COLUMN_DICTIONARY = _column.word()  # its number: in one run no other dictionary has it; 0: without codes, or not known
 COLUMN_WORDS = _column.size()
 
 # Bytes of VARCHAR buffers are readable for this many bytes past the last value, so that kernels may load whole words.

@@ -51,14 +51,14 @@ PLACE_TABLE_SHIFT = 54
 MOST_TABLES = 511  # of a stage
 
 _chains = Struct("CHAINS")
-CHAINS_PHASE = _chains.line()  # counts phases: see `phase_of`
+CHAINS_PHASE = _chains.line()  # a multiple of PHASES, and one of the phases below
 CHAINS_FINISHED = _chains.line()  # shares that are through with the phase
 CHAINS_FAILED = _chains.line()  # 1: there was no memory
 CHAINS_STAGE = _chains.word()
 CHAINS_BATCH = _chains.word()
 CHAINS_MEMORY = _chains.word()  # -> memory for events
 CHAINS_EVENTS = _chains.word()  # -> the first line of it; a block of some lines for each event
-CHAINS_CAPACITY = _chains.word()  # how many
+CHAINS_CAPACITY = _chains.word()  # how many, less EVENTS_BEHIND
 CHAINS_STRIDE = _chains.word()  # bytes of each
 CHAINS_STATE_WORDS = _chains.word()  # of the stage's state
 CHAINS_EVENTS_WORD = _chains.word()  # of the state, for the kernel: where the blocks are
@@ -66,9 +66,14 @@ CHAINS_BEGIN = _chains.word()  # -> generated functions
 CHAINS_COLLECT = _chains.word()
 CHAINS_EVALUATE = _chains.word()
 CHAINS_COUNT = _chains.word()  # shares: a power of two
+CHAINS_OTHER = _chains.word()  # -> those of the next ticket, and of the one before
 CHAINS_ORDER = _chains.word()  # 0, or -> how transactions take their place (cq/runtime/layout/requests.py)
 _chains.align()
 CHAINS_SHARES = _chains.rest()  # SHARE_WORDS each
+
+# what is done next: by the one in turn in NO_PHASE and READY, by whoever takes a share in the others
+NO_PHASE, COLLECT, LINK, READY, EVALUATE, WRITE = 0, 1, 2, 3, 4, 5
+PHASES = 8
 
 _slots = Struct("SLOTS")  # a table of accesses by place
 SLOTS_AT = _slots.word()  # -> a word each: an access, or 0
@@ -117,6 +122,7 @@ LISTED_ACCESS = _listed.word()
 LISTED_PLACE = _listed.word()  # ACCESS_PLACE: who links finds the row before the access has come from another cache
 LISTED_WORDS = _listed.size()
 
+EVENTS_BEHIND = 6  # there is memory for so many more events than a ticket has: the kernel looks ahead
 QUEUE_END = 8  # who evaluates a transaction may look at those up to so many turns later
 
 name_words(globals())

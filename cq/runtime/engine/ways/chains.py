@@ -9,19 +9,21 @@ finishes the last one begins the next phase:
                writes it to the table
 In other ways transactions take their place as they run: see requests.py for the phases after COLLECT.
 Then the kernel takes the ticket like any other, in order, by one worker: it makes and deletes the rows that have come
-or gone, and emits what the transactions have left for it. A ticket is a punctuation.
+or gone, and emits what the transactions have left for it. A ticket is a punctuation. While the kernel is at work,
+others collect and link the next ticket, which needs no tables: so there are shares for two. That one is READY then, and
+is evaluated when the kernel is done.
 
 A share whose next transaction is not ready is given back, to be gone on with by whoever comes by. It has a state of its
 own beside that of the stage: the same words, but results, errors and memory for texts are not shared.
 
 Roles     any number of workers in the phases; the holder of STAGE_BUSY takes tickets, runs the kernel and sends.
-Shared    CHAINS_PHASE: odd phases are counted on and on; changed by who finished the last share, and by the one in
-          turn where there is none.  SHARE_LOCK: taken by CAS from 2 * phase, so no share is taken in a phase that is
+Shared    CHAINS_PHASE: counted on and on; changed by who finished the last share, and by the one in turn where
+          there is none.  SHARE_LOCK: taken by CAS from 2 * phase, so no share is taken in a phase that is
           over.  ACCESS_DONE: stored behind the row, loaded before it.
 I1        a share is one worker's at a time, and done once in a phase.   tests: test_every_schedule_of_chains_*
 I2        a phase begins when all shares of the one before it are done.  tests: test_every_schedule_of_chains_*
 I3        a transaction reads rows that are done.                        tests: test_every_schedule_of_chains_*
-I4        the kernel runs when no worker is in a phase.                  tests: test_every_schedule_of_chains_*
+I4        the kernel runs when no transaction is evaluated.              tests: test_every_schedule_of_chains_*
 Progress  no call waits. Of all transactions that are not done the first one is ready, and it is the next of its share.
 Source    Zhang et al., TStream (ICDE 2020): dual-mode scheduling, punctuations and chains; an operation there is an
           access, here a whole transaction (docs/decisions/transactions.md).
@@ -60,7 +62,8 @@ from cq.runtime.engine.stage import (
     STAGE_FAILED,
     STAGE_INPUT,
     STAGE_TASK,
-    TASK_COLLECTED,
+    TASK_AHEAD,
+    TASK_CHAINS,
     TASK_ITEM,
     TASK_STATE,
     can_send,
@@ -95,12 +98,20 @@ from cq.runtime.layout.chains import (
     CHAINS_FINISHED,
     CHAINS_MEMORY,
     CHAINS_ORDER,
+    CHAINS_OTHER,
     CHAINS_PHASE,
     CHAINS_SHARES,
     CHAINS_STAGE,
     CHAINS_STATE_WORDS,
     CHAINS_STRIDE,
+    COLLECT,
+    EVALUATE,
+    EVENTS_BEHIND,
+    LINK,
     LIST_WORDS,
+    NO_PHASE,
+    PHASES,
+    READY,
     SHARE_ASKED,
     SHARE_CURSOR,
     SHARE_END,
@@ -111,6 +122,7 @@ from cq.runtime.layout.chains import (
     SHARE_MASK,
     SHARE_STATE,
     SHARE_WORDS,
+    WRITE,
 )
 from cq.runtime.queues.ring import ring_pop
 from cq.runtime.values.text import step_drop, step_reset
@@ -120,36 +132,45 @@ if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it m
     from cq.runtime.base.host import Host
 
 SHARES_A_WORKER = 4  # a worker whose share has to wait goes on with another one
-NO_PHASE, COLLECT, LINK, EVALUATE = 0, 1, 2, 3
-PHASES = 4
 
 
 @native("i64(i64)")
-def phase_of(chains: int) -> int:
-    """What there is to do for the ticket; NO_PHASE: what the one in turn does."""
+def _phase_of(chains: int) -> int:
+    """What is done next for the ticket."""
     return at_load(chains + CHAINS_PHASE * 8) & (PHASES - 1)
+
+
+@native("i64(i64, i64)")
+def _following(chains: int, phase: int) -> int:
+    """The phase after this one. Where transactions take their place as they run nothing is linked, and rows are written
+    at the end."""
+    at = phase & (PHASES - 1)
+    in_chains = ld_i64(chains, CHAINS_ORDER) == 0
+    if at == COLLECT and not in_chains:
+        return phase + READY - COLLECT
+    if at == WRITE or (at == EVALUATE and in_chains):
+        return phase - at + PHASES
+    return phase + 1
 
 
 # -- phases ----------------------------------------------------------------------------------------------------------
 
 
-@native("i64(i64, i64)")
-def _begin(stage: int, item: int) -> int:
-    """1 and the phases of the item have begun; 0: it has no rows, or there is no memory. By the one in turn."""
-    chains = ld_i64(stage, STAGE_CHAINS)
+@native("void(i64, i64, i64)")
+def _begin(stage: int, chains: int, item: int) -> None:
+    """The phases of the item have begun, if it has rows and there is memory. By the one in turn."""
     state = ld_i64(ld_i64(stage, STAGE_TASK), TASK_STATE)
     rows = ld_i64(item, BATCH_ROWS)
     if rows == 0:
-        return 0
+        return
     if (
         _make_room(chains, rows) == 0
         or call4(ld_i64(chains, CHAINS_BEGIN), state, item, 0, ld_i64(stage, STAGE_CONSTANTS)) == 0
     ):
         at_store(chains + CHAINS_FAILED * 8, 1)
-        return 0
+        return
     first = _first_row(item)
     events = ld_i64(chains, CHAINS_EVENTS) - first * ld_i64(chains, CHAINS_STRIDE)  # row 0 of the batch would be here
-    st_i64(state, ld_i64(chains, CHAINS_EVENTS_WORD), events)
     st_i64(chains, CHAINS_BATCH, item)
     count = ld_i64(chains, CHAINS_COUNT)
     for number in range(count):
@@ -158,7 +179,6 @@ def _begin(stage: int, item: int) -> int:
         st_i64(share, SHARE_END, first + sdiv(rows * (number + 1), count))
         st_i64(share, SHARE_EVENTS, events)
     _next_phase(chains)
-    return 1
 
 
 @native("i64(i64)")
@@ -177,7 +197,7 @@ def _make_room(chains: int, rows: int) -> int:
         return 1
     release(ld_i64(chains, CHAINS_MEMORY))
     st_i64(chains, CHAINS_CAPACITY, 0)
-    st_i64(chains, CHAINS_MEMORY, zalloc(rows * ld_i64(chains, CHAINS_STRIDE) + LINE_BYTES))
+    st_i64(chains, CHAINS_MEMORY, zalloc((rows + EVENTS_BEHIND) * ld_i64(chains, CHAINS_STRIDE) + LINE_BYTES))
     if ld_i64(chains, CHAINS_MEMORY) == 0:
         return 0
     st_i64(chains, CHAINS_EVENTS, (ld_i64(chains, CHAINS_MEMORY) + LINE_BYTES - 1) & -LINE_BYTES)
@@ -187,9 +207,9 @@ def _make_room(chains: int, rows: int) -> int:
 
 @native("void(i64)")
 def _next_phase(chains: int) -> None:
-    """The phase after this one has begun; workers that sleep come for its shares."""
+    """The phase after this one has begun; workers that sleep come for its shares, or for their turn."""
     at_store(chains + CHAINS_FINISHED * 8, 0)
-    at_store(chains + CHAINS_PHASE * 8, at_load(chains + CHAINS_PHASE * 8) + 1)
+    at_store(chains + CHAINS_PHASE * 8, _following(chains, at_load(chains + CHAINS_PHASE * 8)))
     engine = ld_i64(ld_i64(chains, CHAINS_STAGE), STAGE_ENGINE)
     wake_workers(engine, ld_i64(engine, ENGINE_WORKERS) - 1)
 
@@ -198,7 +218,7 @@ def _next_phase(chains: int) -> None:
 def _help(chains: int, worker: int) -> int:
     """How many shares this worker could go on with, of the phase there is."""
     phase = at_load(chains + CHAINS_PHASE * 8)
-    if phase & (PHASES - 1) == NO_PHASE:
+    if phase & (PHASES - 1) == NO_PHASE or phase & (PHASES - 1) == READY:
         return 0
     count = ld_i64(chains, CHAINS_COUNT)
     done = 0
@@ -220,7 +240,7 @@ def _go_on(chains: int, share: int, number: int, phase: int) -> int:
     over = 1
     if at_load(chains + CHAINS_FAILED * 8) == 0:
         if phase & (PHASES - 1) == COLLECT:
-            _clear(chains, share)
+            _clear(share)
             if _call(chains, CHAINS_COLLECT, share) == 0:
                 at_store(chains + CHAINS_FAILED * 8, 1)
         elif ld_i64(chains, CHAINS_ORDER) != 0:
@@ -242,8 +262,8 @@ def _go_on(chains: int, share: int, number: int, phase: int) -> int:
     if over == 0:
         at_store(share + SHARE_LOCK * 8, 2 * phase)
         return moved
-    following = phase + 1
-    if following & (PHASES - 1) == NO_PHASE:
+    following = _following(chains, phase)
+    if following & (PHASES - 1) == NO_PHASE or following & (PHASES - 1) == READY:
         following += 1  # the next in which there are shares
     at_store(share + SHARE_LOCK * 8, 2 * following)
     if at_add(chains + CHAINS_FINISHED * 8, 1) == ld_i64(chains, CHAINS_COUNT) - 1:
@@ -253,15 +273,22 @@ def _go_on(chains: int, share: int, number: int, phase: int) -> int:
     return 1
 
 
-@native("void(i64, i64)")
-def _clear(chains: int, share: int) -> None:
-    """Nothing of the last ticket is in the share, and it knows the tables of the stage."""
+@native("void(i64)")
+def _clear(share: int) -> None:
+    """Nothing of the last ticket is in the share."""
     st_i64(share, SHARE_ASKED, 0)
     share_empty(share)
     step_reset(ld_i64(share, SHARE_STATE))
-    state = ld_i64(ld_i64(ld_i64(chains, CHAINS_STAGE), STAGE_TASK), TASK_STATE)
+
+
+@native("void(i64, i64)")
+def _show_tables(chains: int, state: int) -> None:
+    """The shares know the tables of the stage, as the kernel has left them. By the one in turn."""
     first = STATE_FIRST_FREE * 8
-    copy(ld_i64(share, SHARE_STATE) + first, state + first, ld_i64(chains, CHAINS_STATE_WORDS) * 8 - first)
+    size = ld_i64(chains, CHAINS_STATE_WORDS) * 8 - first
+    for number in range(ld_i64(chains, CHAINS_COUNT)):
+        share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
+        copy(ld_i64(share, SHARE_STATE) + first, state + first, size)
 
 
 @native("i64(i64, i64, i64)")
@@ -278,43 +305,67 @@ def _call(chains: int, entry: int, share: int) -> int:
 def serve_chains(stage: int, worker: int) -> int:
     """`Runner.serve`."""
     chains = ld_i64(stage, STAGE_CHAINS)
-    done = _help(chains, worker)
-    if done > 0:
+    done = _help(chains, worker) + _help(ld_i64(chains, CHAINS_OTHER), worker)
+    busy = stage + STAGE_BUSY * 8
+    if done > 0 or can_send(stage) == 0 or at_load(busy) == 1 or not at_cas(busy, 0, 1):
         return done
-    if phase_of(chains) != NO_PHASE or can_send(stage) == 0 or not at_cas(stage + STAGE_BUSY * 8, 0, 1):
-        return 0
-    task = ld_i64(stage, STAGE_TASK)
-    while done < ITEMS_A_VISIT and phase_of(chains) == NO_PHASE and can_send(stage) == 1:
-        item = ld_i64(task, TASK_ITEM)
-        if item == 0:
-            item = ring_pop(ld_i64(stage, STAGE_INPUT))
-            if item == 0:
-                break
-            st_i64(task, TASK_ITEM, item)
-            count_item(stage, item)
-            st_i64(task, TASK_COLLECTED, 0)
+    while done < ITEMS_A_VISIT and can_send(stage) == 1 and _in_turn(stage, ld_i64(stage, STAGE_TASK)) == 1:
         done += 1
-        if _evaluated(stage, task, item) == 1:
-            step(stage, task, ld_i64(task, TASK_ITEM))
-    at_store(stage + STAGE_BUSY * 8, 0)
+    at_store(busy, 0)
     return done
 
 
-@native("i64(i64, i64, i64)")
-def _evaluated(stage: int, task: int, item: int) -> int:
-    """1 and the item's transactions are evaluated, or it has none; 0: their phases have begun."""
-    if ld_i64(item, ITEM_KIND) == FAILURE or ld_i64(stage, STAGE_FAILED) == 1:
+@native("i64(i64, i64)")
+def _in_turn(stage: int, task: int) -> int:
+    """1 and the one in turn has done something; 0: there is no ticket, or shares of it are to be done first."""
+    chains = ld_i64(task, TASK_CHAINS)
+    if ld_i64(task, TASK_ITEM) == 0:
+        st_i64(task, TASK_ITEM, _take(stage, chains))
+        return 1 if ld_i64(task, TASK_ITEM) != 0 else 0
+    phase = _phase_of(chains)
+    if phase == READY:
+        if ld_i64(stage, STAGE_FAILED) == 1:
+            at_store(chains + CHAINS_FAILED * 8, 1)  # nothing is evaluated any more
+        _show_tables(chains, ld_i64(task, TASK_STATE))
+        _next_phase(chains)
         return 1
-    chains = ld_i64(stage, STAGE_CHAINS)
-    if ld_i64(task, TASK_COLLECTED) == 0:
-        st_i64(task, TASK_COLLECTED, 1)
-        if _begin(stage, item) == 1:
-            return 0
-    if at_load(chains + CHAINS_FAILED * 8) == 1:
+    if phase != NO_PHASE:
+        return 0
+    _hand_on(stage, task, chains)
+    return 1
+
+
+@native("i64(i64, i64)")
+def _take(stage: int, chains: int) -> int:
+    """The next item, whose phases have begun if it has transactions; 0: there is none."""
+    item = ring_pop(ld_i64(stage, STAGE_INPUT))
+    if item != 0:
+        count_item(stage, item)
+        at_store(chains + CHAINS_FAILED * 8, 0)
+        if ld_i64(item, ITEM_KIND) != FAILURE and ld_i64(stage, STAGE_FAILED) == 0:
+            _begin(stage, chains, item)
+    return item
+
+
+@native("void(i64, i64, i64)")
+def _hand_on(stage: int, task: int, chains: int) -> None:
+    """The kernel is called for an item whose transactions are evaluated, while others collect those of the next one."""
+    other = ld_i64(chains, CHAINS_OTHER)
+    item = ld_i64(task, TASK_ITEM)
+    failed = at_load(chains + CHAINS_FAILED * 8)
+    if failed == 1 and ld_i64(item, ITEM_KIND) != FAILURE and ld_i64(stage, STAGE_FAILED) == 0:
         at_store(chains + CHAINS_FAILED * 8, 0)
         fail(ld_i64(task, TASK_STATE), NO_MEMORY)
         fail_with(stage, task)
-    return 1
+    if ld_i64(task, TASK_AHEAD) == 0:
+        st_i64(task, TASK_AHEAD, _take(stage, other))
+    events = ld_i64(chains + CHAINS_SHARES * 8, SHARE_EVENTS)
+    st_i64(ld_i64(task, TASK_STATE), ld_i64(chains, CHAINS_EVENTS_WORD), events)
+    step(stage, task, ld_i64(task, TASK_ITEM))
+    if ld_i64(task, TASK_ITEM) == 0 and ld_i64(task, TASK_AHEAD) != 0:
+        st_i64(task, TASK_ITEM, ld_i64(task, TASK_AHEAD))
+        st_i64(task, TASK_AHEAD, 0)
+        st_i64(task, TASK_CHAINS, other)
 
 
 @native("void(i64)", export=True)
@@ -322,6 +373,13 @@ def chains_release(chains: int) -> None:
     """What the phases have allocated is free."""
     if ld_i64(chains, CHAINS_ORDER) != 0:
         order_release(ld_i64(chains, CHAINS_ORDER))
+    _release_all(chains)
+    _release_all(ld_i64(chains, CHAINS_OTHER))
+
+
+@native("void(i64)")
+def _release_all(chains: int) -> None:
+    """What shares have allocated is free."""
     release(ld_i64(chains, CHAINS_MEMORY))
     for number in range(ld_i64(chains, CHAINS_COUNT)):
         share = chains + (CHAINS_SHARES + number * SHARE_WORDS) * 8
@@ -330,14 +388,26 @@ def chains_release(chains: int) -> None:
 
 
 def build_chains(making: Making) -> int:
-    """One state, one task, and the shares; the address of what they have in common."""
+    """One state, one task, and twice the shares: the address of what those of one ticket have in common."""
+    plant = making.plant
+    (task,) = new_tasks(plant, making.spec, making.address, new_states(plant, making.spec, 1))
+    chains, other = _build_shares(making), _build_shares(making)
+    plant.chains.append(chains)
+    plant.host.set_word(chains, CHAINS_OTHER, other)
+    plant.host.set_word(other, CHAINS_OTHER, chains)
+    plant.host.set_word(making.address, STAGE_CHAINS, chains)
+    plant.host.set_word(making.address, STAGE_TASK, task)
+    plant.host.set_word(task, TASK_CHAINS, chains)
+    return chains
+
+
+def _build_shares(making: Making) -> int:
+    """The shares of a ticket; the address of what they have in common."""
     plant, spec = making.plant, making.spec
     entries = spec.chains
     assert entries is not None, "verify_job has seen to it"
-    (task,) = new_tasks(plant, spec, making.address, new_states(plant, spec, 1))
     count = power_of_two(SHARES_A_WORKER * plant.workers)
     chains = plant.block(CHAINS_SHARES + count * SHARE_WORDS)
-    plant.chains.append(chains)
     for index, value in (
         (CHAINS_STAGE, making.address),
         (CHAINS_STRIDE, 8 * entries.event_words),
@@ -355,8 +425,6 @@ def build_chains(making: Making) -> int:
         plant.host.set_word(share, SHARE_MASK, count - 1)
         plant.host.set_word(share, SHARE_LISTS, plant.block(count * LIST_WORDS))
         plant.host.set_word(share, SHARE_STATE, plant.block(spec.state_words))
-    plant.host.set_word(making.address, STAGE_CHAINS, chains)
-    plant.host.set_word(making.address, STAGE_TASK, task)
     return chains
 
 

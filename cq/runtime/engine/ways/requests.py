@@ -66,10 +66,12 @@ from cq.runtime.layout.chains import (
     CHAINS_COUNT,
     CHAINS_EVALUATE,
     CHAINS_ORDER,
+    CHAINS_OTHER,
     CHAINS_SHARES,
     CHAINS_STAGE,
     CHAINS_STRIDE,
     CHANGED,
+    EVALUATE,
     FOUND,
     LATEST,
     REPEATED,
@@ -92,6 +94,7 @@ from cq.runtime.layout.chains import (
     TRANSACTION_LEFT,
     TRANSACTION_OUTCOME,
     UNFIRED,
+    WRITE,
 )
 from cq.runtime.layout.requests import (
     ADMIT,
@@ -137,9 +140,6 @@ SPINS = 60  # about 3 us of `pause`: as long as some transactions take
 # A turn changes hands once for so many. Streaming Ledger on two workers, M events a second by LOCK and by PAT: 1.5 and
 # 1.1 at 1, 2.0 and 1.8 at 16, 0.8 and 0.9 at 64, where the shares of one ticket are too few.
 EVENTS_A_CLAIM = 16
-
-
-NO_PHASE, COLLECT, RUN_PHASE, WRITE = 0, 1, 2, 3
 
 
 @native("void(i64, i64)", inline=True)
@@ -251,7 +251,7 @@ def order_go_on(chains: int, share: int, number: int, phase: int) -> int:
 
     SHARE_CURSOR is 0 when the share is through with the phase.
     """
-    if phase == RUN_PHASE:
+    if phase == EVALUATE:
         return _run_share(chains, share)
     st_i64(share, SHARE_CURSOR, 0)
     if phase == WRITE:
@@ -477,4 +477,5 @@ def build_order(making: Making, chains: int, functions: tuple[int, int, int], in
         (ORDER_PARTITION_TABLE, table),
     ):
         plant.host.set_word(order, index, value)
-    plant.host.set_word(chains, CHAINS_ORDER, order)
+    for those in (chains, plant.host.word(chains, CHAINS_OTHER)):
+        plant.host.set_word(those, CHAINS_ORDER, order)

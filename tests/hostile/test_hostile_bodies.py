@@ -1,0 +1,139 @@
+"""Bodies of triggers that ask for trouble: the event is rejected, the text is refused, or the result is right.
+
+Whatever runs the transactions, nothing of an event is half applied: what a body has changed before the trouble is as it
+was. The outcomes are those of docs/transactions.md and docs/language.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from cases import Prepared, Way
+
+from cq.compiler.passes import compile
+from cq.errors import CompileError
+from cq.records import dataclass
+from cq.ways import SCHEMES, UNCHECKED
+
+SCRIPT = """CREATE STREAM s (a BIGINT, b BIGINT, x BIGINT, d BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts)
+WITH (connector = 'memory');
+CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT NOT NULL CHECK (n >= 0));
+INSERT INTO t VALUES (1, 10), (2, 20), (3, 9223372036854775807);
+CREATE TRIGGER g AFTER INSERT ON s FOR EACH ROW BEGIN ATOMIC {body} END;
+"""
+SHOWN = "SELECT reason FROM g_rejected; SELECT * FROM t;"
+MOST = 2**63 - 1
+TOUCH = "UPDATE t SET n = n + 1 WHERE k = 1;"  # is undone where the event is rejected
+CHECKED = "CHECK (n >= 0) of t"
+
+Event = tuple[int | None, int | None, int | None, list[int | None] | None]
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """A body, events, the reasons of those that are rejected, and the rows that are left."""
+
+    body: str
+    events: tuple[Event, ...]
+    rejected: tuple[str, ...]
+    left: dict[int, int]
+
+
+BODIES = {
+    "a key from a sub-query": Hostile(
+        "UPDATE t SET n = n + new.x WHERE k = (SELECT o.n - 9 FROM t AS o WHERE o.k = new.a);",
+        ((1, None, 5, None), (2, None, 5, None), (9, None, 5, None)),  # row 1; row 11, which is none; no key
+        (),
+        {1: 15, 2: 20, 3: MOST},
+    ),
+    "division by zero in a guard": Hostile(
+        f"{TOUCH} IF 10 / new.x > 3 THEN UPDATE t SET n = n - new.x WHERE k = 2; END IF;",
+        ((None, None, 0, None), (None, None, 2, None), (None, None, 0, None)),
+        ("division by zero", "division by zero"),
+        {1: 11, 2: 18, 3: MOST},
+    ),
+    "overflow in an update": Hostile(
+        f"{TOUCH} UPDATE t SET n = n + new.x WHERE k = new.a;",
+        ((3, None, 1, None), (2, None, 1, None), (3, None, 0, None)),
+        ("a number is out of range",),
+        {1: 12, 2: 21, 3: MOST},
+    ),
+    "CHECK on a missing row": Hostile(
+        f"{TOUCH} UPDATE t SET n = -1 WHERE k = new.a; INSERT INTO t VALUES (new.b, new.x);",
+        ((9, 4, -1, None), (9, 5, 0, None), (1, 6, 0, None)),  # updating no row tests nothing; inserting does
+        (CHECKED, CHECKED),
+        {1: 11, 2: 20, 3: MOST, 5: 0},
+    ),
+    "a transfer to oneself": Hostile(
+        "UPDATE t SET n = n - new.x WHERE k = new.a; UPDATE t SET n = n + new.x WHERE k = new.b;",
+        ((1, 1, 10, None), (1, 1, 11, None), (1, 2, 4, None)),  # more than there is, for a moment
+        (CHECKED,),
+        {1: 6, 2: 24, 3: MOST},
+    ),
+    "a key that an array names twice": Hostile(
+        f"{TOUCH} UPDATE t SET n = n - u.m FROM UNNEST(new.d) AS u(m) WHERE t.k = 2;",
+        ((None, None, None, [5, 5]), (None, None, None, [9, 9]), (None, None, None, [1, None])),
+        (CHECKED, "t.n cannot be NULL"),
+        {1: 11, 2: 10, 3: MOST},
+    ),
+    "keys that arrays name twice": Hostile(
+        f"UPDATE t SET n = n - 4 FROM UNNEST(new.d) AS u(k) WHERE t.k = u.k; {TOUCH}",
+        ((None, None, None, [1, 2, 1]), (None, None, None, [2, 1]), (None, None, None, [2, 2, 2, 2, 2])),
+        (CHECKED, CHECKED),
+        {1: 3, 2: 16, 3: MOST},
+    ),
+    "a row that is there already, after changes": Hostile(
+        f"{TOUCH} DELETE FROM t WHERE k = new.a; INSERT INTO t VALUES (new.b, 7);",
+        ((2, 1, None, None), (2, 2, None, None)),
+        ("t has a row with this key",),
+        {1: 11, 2: 7, 3: MOST},
+    ),
+}
+WAYS = [(scheme, workers) for scheme in SCHEMES if scheme != UNCHECKED for workers in (1, 2)]
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_hostile_body_rejects_its_event_or_is_right(name: str) -> None:
+    case = BODIES[name]
+    made = Prepared(SCRIPT.format(body=case.body) + SHOWN)
+    made.give({"s": [(*event, at) for at, event in enumerate(case.events)]})
+    settings: dict[str, int] = made.compiled.request.settings  # type: ignore[assignment]
+    found = {("reference", 0): made.reference()}
+    for (scheme, workers), interval in itertools.product(WAYS, (1, 500)):
+        settings |= {"transactions": SCHEMES.index(scheme), "punctuation_interval": interval}
+        made.compiled._by_workers.clear()  # plans by another scheme
+        found[scheme, workers] = made.native(Way(workers, interpreted=True))
+    for way, outcome in found.items():
+        reasons, rows = outcome.rows.values()
+        assert not outcome.error, (way, outcome.message)
+        assert [r for (r,) in reasons] == list(case.rejected), way
+        assert dict(rows) == case.left, way
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("UPDATE t SET n = n + 1 WHERE n > new.x;", "CQ0411"),  # a loop over all rows
+        ("DELETE FROM t WHERE k > new.a;", "CQ0411"),
+        ("WHILE new.x > 0 DO UPDATE t SET n = 1 WHERE k = 1; END WHILE;", "CQ0101"),
+    ],
+)
+def test_a_body_without_an_end_that_can_be_seen_is_refused(text: str, code: str) -> None:
+    with pytest.raises(CompileError) as refused:
+        compile(SCRIPT.format(body=text) + SHOWN)
+    assert refused.value.diagnostics[0].code == code
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "CREATE TRIGGER h AFTER INSERT ON g FOR EACH ROW DELETE FROM t WHERE k = new.a;",  # a cascade
+        "CREATE TRIGGER g AFTER INSERT ON g FOR EACH ROW DELETE FROM t WHERE k = new.a;",  # a cycle
+        "CREATE TRIGGER h AFTER INSERT ON h FOR EACH ROW DELETE FROM t WHERE k = new.a;",
+    ],
+)
+def test_a_trigger_that_would_cause_others_is_refused(more: str) -> None:
+    with pytest.raises(CompileError) as refused:
+        compile(SCRIPT.format(body=f"{TOUCH} SELECT new.a, new.ts;") + more + SHOWN)
+    assert all(d.help for d in refused.value.diagnostics if d.severity == "error"), refused.value.diagnostics

@@ -1,0 +1,173 @@
+"""Transactions have one outcome, whatever runs them: `python -m tests.transactions`.
+
+Every application runs by every scheme with 1, 2, 4 and 8 workers and 1, 7, 500 and 5,000 events at a time. Rows,
+rejections and tables have the hashes of the serial loop, values in order. `--events` is how many transactions run in
+all these settings together; a round has new events, the next ones of the knobs below, at most 100,000 for a setting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from cq.compiler.passes import Compiled, compile
+from cq.connectors.access import Access
+from cq.connectors.inputs import Inputs
+from cq.connectors.sinks.writers import Memory, result_schema
+from cq.engines.protocol import RunOptions
+from cq.engines.query import run_query
+from cq.records import dataclass
+from cq.ways import SCHEMES, UNCHECKED, WAY_OF_SCHEME
+from cq.workloads import WORKLOADS
+
+QUERIES = Path(__file__).parent.parent / "queries" / "transactions"
+SCHEMES_COMPARED = tuple(s for s in WAY_OF_SCHEME if s != UNCHECKED)
+WORKERS, INTERVALS = (1, 2, 4, 8), (1, 7, 500, 5_000)
+EVENTS, MOST = 100_000_000, 100_000
+
+Knobs = Mapping[str, int | float]
+
+
+@dataclass(frozen=True)
+class Application:
+    """streams: the workloads its streams are of.  rows: the knob that says how many rows its tables begin with.
+    outputs: what its triggers give, and its tables.  knobs: those of the first round, of the second one, …
+    """
+
+    streams: Mapping[str, str]
+    rows: str
+    outputs: tuple[str, ...]
+    knobs: tuple[Knobs, ...]
+
+
+SEVERAL = {"partitions": 8, "several": 0.5}
+APPLICATIONS = {
+    "streaming_ledger": Application(
+        {"opening": "ledger_accounts", "ledger": "ledger"},
+        "accounts",
+        ("made", "account", "asset"),
+        (
+            {"accounts": 500, "balance": 20_000},
+            {"accounts": 10_000, "balance": 1_000_000},
+            {"accounts": 2, "balance": 30_000, "transfers": 1.0},
+            {"accounts": 500, "balance": 0, "theta": 1.2, **SEVERAL},
+        ),
+    ),
+    "grep_and_sum": Application(
+        {"record": "grep_sum_records", "request": "grep_sum"},
+        "records",
+        ("answered", "rec"),
+        (
+            {"records": 64, "theta": 1.2},
+            {"records": 10_000},
+            {"records": 1_000, "reads": 0.0, **SEVERAL},
+            {"records": 64, "reads": 0.9, "accesses": 30},
+        ),
+    ),
+    "online_bidding": Application(
+        {"opening": "bidding_goods", "bidding": "bidding"},
+        "goods",
+        ("trade", "trade_rejected", "goods"),
+        ({"goods": 100, "quantity": 10, "added": 1}, {"goods": 10_000}, {"goods": 1_000, **SEVERAL}),
+    ),
+    "toll_processing": Application(
+        {"report": "toll_reports"},
+        "",
+        ("toll", "measure_rejected", "road_speed", "vehicles", "seen"),
+        ({"segments": 100}, {"segments": 3, "broken": 0.1, "vehicles": 300}, {"segments": 1, "theta": 0.0}),
+    ),
+}
+SETTINGS = tuple(itertools.product(SCHEMES_COMPARED, WORKERS, INTERVALS))
+
+
+@dataclass(frozen=True)
+class Round:
+    """An application over so many events, in every setting. different: the settings with another outcome."""
+
+    name: str
+    events: int
+    knobs: Knobs
+    different: tuple[tuple[str, int, int], ...]
+
+
+def rows_of(application: Application, knobs: Knobs, seed: int, events: int) -> dict[str, pa.Table]:
+    """What the streams of an application give."""
+    found = {}
+    for stream, name in application.streams.items():
+        workload = WORKLOADS[name]
+        rows = events if "interval_us" in workload.parameters else int(knobs[application.rows])
+        chosen = {k: v for k, v in {**knobs, "rows": rows, "seed": seed}.items() if k in workload.parameters}
+        found[stream] = pa.Table.from_batches(workload.generate(**chosen), workload.schema)
+    return found
+
+
+def compiled_for(name: str, scheme: str, given: dict[str, pa.Table]) -> Compiled:
+    """The query with all that its transactions leave, by a scheme, over these rows."""
+    text = (QUERIES / f"{name}.cq").read_text(encoding="utf-8")
+    shown = "".join(f"SELECT * FROM {output};\n" for output in APPLICATIONS[name].outputs)
+    text, found = re.subn(r"\nSELECT \*\nFROM \w+;\n$", "\n" + shown, text)
+    assert found == 1, f"{name} does not end with a query of a stream"
+    return compile(text, name, settings={"transactions": SCHEMES.index(scheme)}, inputs=Inputs(Access(QUERIES), given))
+
+
+def outcome(compiled: Compiled, workers: int, interval: int) -> tuple[tuple[int, str], ...]:
+    """The number of rows and the hash of each output, values in order."""
+    settings: dict[str, int] = compiled.request.settings  # type: ignore[assignment]
+    settings["punctuation_interval"] = interval
+    sinks = {o.name: Memory(result_schema(o.node.schema.fields)) for o in compiled.outputs}
+    summary = run_query(compiled, sinks, "native", RunOptions(workers))
+    return tuple((summary.rows_out[name], summary.hashes[name]) for name in sinks)
+
+
+def rounds(events: int, names: tuple[str, ...] = tuple(APPLICATIONS)) -> Iterator[Round]:
+    """All settings of these applications, over so many events together."""
+    left = events // len(names) // len(SETTINGS)
+    number = 0
+    while left > 0:
+        size = min(left, MOST)
+        for name in names:
+            knobs = APPLICATIONS[name].knobs[number % len(APPLICATIONS[name].knobs)]
+            given = rows_of(APPLICATIONS[name], knobs, number + 1, size)
+            expected = outcome(compiled_for(name, "serial", given), 1, max(INTERVALS))
+            assert expected[0][0] > 0, f"{name} gives nothing"
+            different = []
+            for scheme in SCHEMES_COMPARED:
+                compiled = compiled_for(name, scheme, given)
+                for workers, interval in itertools.product(WORKERS, INTERVALS):
+                    (part,) = compiled.for_workers(workers).after("place")
+                    assert workers == 1 or part.stages[-1].way is WAY_OF_SCHEME[scheme], part.stages[-1].reason
+                    if outcome(compiled, workers, interval) != expected:
+                        different.append((scheme, workers, interval))
+            yield Round(name, size, knobs, tuple(different))
+        left -= size
+        number += 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("applications", nargs="*", help="their names; all when left out")
+    parser.add_argument("--events", type=int, default=EVENTS, help=f"in all settings together (default {EVENTS:,})")
+    options = parser.parse_args()
+    chosen = tuple(options.applications) or tuple(APPLICATIONS)
+    bad = run = 0
+    began = time.perf_counter()
+    for done in rounds(options.events, chosen):
+        run += done.events * len(SETTINGS)
+        bad += len(done.different)
+        verdict = f"DIFFERENT: {done.different}" if done.different else "one outcome"
+        print(
+            f"{done.name} {dict(done.knobs)}: {done.events:,} events, {len(SETTINGS)} settings: {verdict}", flush=True
+        )
+    print(f"{run:,} transactions in {time.perf_counter() - began:.0f} s: {bad or 'none'} different")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
