@@ -90,6 +90,7 @@ NAMES = {
     "double_quoted_string": BID + 'SELECT auction FROM bid WHERE item = "pen";',
     "alias_in_where": BID + "SELECT price * 2 AS twice FROM bid WHERE twice > 10;",
     "unknown_parameter": BID + "SELECT auction FROM bid WHERE price > :least;",
+    "setting_of_checkpoints": "SET checkpoint_interval = 4;",
     "unknown_setting": "SET paralelism = 4;",
     "ordinal_too_large": BID
     + "SELECT auction, COUNT(*) FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' HOUR) GROUP BY window_start, 3;",

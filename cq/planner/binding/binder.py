@@ -19,7 +19,16 @@ from cq.planner.binding.parameters import bind_parameter
 from cq.planner.binding.queries import BoundQuery, QueryBinder
 from cq.planner.binding.scope import relation_of, renamed, visible_columns
 from cq.planner.binding.sets import as_types
-from cq.planner.binding.settings import SETTING_ALIASES, SETTINGS, WORDS, is_foreign, setting_value, takes
+from cq.planner.binding.settings import (
+    NO_CHECKPOINTS,
+    SETTING_ALIASES,
+    SETTINGS,
+    WORDS,
+    is_foreign,
+    is_of_checkpoints,
+    setting_value,
+    takes,
+)
 from cq.planner.binding.tables import is_filled, is_keyed
 from cq.planner.binding.transactions import Transactions
 from cq.planner.operators import Project, Scan
@@ -254,8 +263,11 @@ class Binding:
         name = SETTING_ALIASES.get(node.name, node.name)
         if name not in SETTINGS and is_foreign(node.name):
             text = f'"{node.name}" is a setting of another system and has no effect'
-            self.renames.append(Diagnostic("CQ0207", text, node.name_span, severity="warning", help=("remove it",)))
+            way = NO_CHECKPOINTS if is_of_checkpoints(name) else "remove it"
+            self.renames.append(Diagnostic("CQ0207", text, node.name_span, severity="warning", help=(way,)))
             return
+        if name not in SETTINGS and is_of_checkpoints(name):
+            raise compile_error("CQ0207", f'there is no setting "{node.name}"', node.name_span, help=NO_CHECKPOINTS)
         if name not in SETTINGS:
             raise compile_error(
                 "CQ0207",

@@ -34,6 +34,7 @@ NO_MEMORY_LIMIT = 0  # the value of 'none'
 _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 
 
+NO_CHECKPOINTS = "remove it: a run cannot resume yet, and starts again from the beginning of its inputs"
 FOREIGN_SETTINGS = ("auto", "execution", "ksql", "parallelism", "pipeline", "spark", "sql-client", "state", "table")
 """How the names of Flink's, ksqlDB's and Spark's settings begin."""
 
@@ -42,6 +43,11 @@ def is_foreign(name: str) -> bool:
     """Whether it is the name of a setting of another system, such as `table.exec.state.ttl`."""
     first, point, _ = name.lower().partition(".")
     return bool(point) and first in FOREIGN_SETTINGS
+
+
+def is_of_checkpoints(name: str) -> bool:
+    """Whether a setting, here or in another system, is about the checkpoints from which a run would resume."""
+    return "checkpoint" in name.lower()
 
 
 def setting_value(name: str, written: str | int) -> int | None:
