@@ -453,7 +453,7 @@ class _ByRow:
             value = self.scan[column](cell.text)
         except cells.Unreadable as e:
             wider = self.rules.wider(column, cell.text, partial(cells.is_one, cell.text))
-            return None, Fault(*self.rules.unreadable(column, shown(cell.text), str(e)), column, wider)
+            return None, Fault(*self.rules.unreadable(column, shown(cell.text), str(e)), column, wider, not cell.text)
         if self.rules.out_of_range(column, value):
             return None, Fault(*self.rules.unreadable(column, shown(cell.text), FAR), column)
         return value, None
