@@ -53,7 +53,8 @@ def measured(name: str, now: Circumstances) -> dict[str, Any]:
     part = PARTS[name](now)
     around = surroundings(now.rounds, before)
     kept = {k: around[k] for k in ("commit", "date", "rounds", "machine", "load")}
-    return {**part, "circumstances": {**kept, "share": now.share}}
+    nice = os.getpriority(os.PRIO_PROCESS, 0)
+    return {**part, "circumstances": {**kept, "share": now.share, "nice": nice}}
 
 
 def write(found: dict[str, Any]) -> None:

@@ -198,15 +198,16 @@ def _measured(found: Mapping[str, Record]) -> str:
     for name, part in found.items():
         c = part["circumstances"]
         load = f"{c['load'][0]:.1f} → {c['load'][1]:.1f}"
-        rows.append([f"`{name}`", c["commit"], c["date"], str(c["rounds"]), load])
+        rows.append([f"`{name}`", c["commit"], c["date"], str(c["rounds"]), load, str(c["nice"])])
     machine = next(iter(found.values()))["circumstances"]["machine"]
     about = (
         f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, {machine['system']}. "
         "`python -m benchmarks.transactions PART … --write-docs` measures parts anew and writes this page. *Load* is "
         f"how many threads wanted a core before and after: where more than {machine['cores']} do, a rate by the wall "
-        "clock means little, and one a CPU second still does."
+        "clock means little, and one a CPU second still does. *Nice* is the priority of the run: below 0 all other "
+        "work had to wait, and the wall clock says more than the load suggests."
     )
-    return f"## How it was measured\n\n{about}\n\n" + _table(["part", "commit", "date", "rounds", "load"], rows)
+    return f"## How it was measured\n\n{about}\n\n" + _table(["part", "commit", "date", "rounds", "load", "nice"], rows)
 
 
 def summary(found: Mapping[str, Record]) -> str:
@@ -245,8 +246,10 @@ baselines share the collected accesses and the evaluated bodies of chains and ta
 and two cores contend less than forty.
 
 Where all transactions want the same few rows the paper is not confirmed: locks overtake chains. Sixteen events in a row
-are one worker's, so a hot row seldom changes hands, while in chains other workers come back again and again to shares
-that have to wait for it. PAT does not fall with transactions over several partitions either, as two workers have two.
+are one worker's, so a hot row seldom changes hands, while in chains shares wait for each other in turn: with four
+accounts, a visit to one does one and a half transactions
+([where all want the same rows](decisions/transactions.md#chains)). PAT does not fall with transactions over several
+partitions either, as two workers have two.
 
 A punctuation of 500 to 1,000 events is best for most: with fewer the phases cost more than their work, with more the
 rows of a punctuation leave the cache.

@@ -18,7 +18,7 @@ from cq.connectors.inputs import Inputs
 from cq.connectors.options import SOURCE_OPTIONS
 from cq.errors import CompileError, Diagnostic, UsageError, did_you_mean
 from cq.planner.binding.parameters import Untyped
-from cq.planner.binding.settings import SETTINGS, setting_value, takes
+from cq.planner.binding.settings import SETTINGS, setting_value, takes, unknown_setting
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -141,6 +141,9 @@ def _pair(text: str, what: str, shape: str) -> tuple[str, str]:
 
 
 def _setting(name: str, text: str) -> int:
+    if name not in SETTINGS:
+        cause, way = unknown_setting(name)
+        raise UsageError(Diagnostic("CQ0207", cause, help=(way,)))
     value = setting_value(name, text)
     if value is None:
         raise UsageError(Diagnostic("CQ0208", f'{name} takes {takes(name)}, not "{text}"'))

@@ -12,6 +12,8 @@ from cq.codegen.values import Row, Val, any_null, is_true
 from cq.codegen.writer import expr
 from cq.lang.expressions import Expr
 from cq.planner.operators.joined import Joined
+from cq.runtime.layout import abi
+from cq.runtime.layout.abi import ErrorCode
 
 
 @contextmanager
@@ -37,6 +39,12 @@ def where_passes(
             passes = is_true(emit(flow.scope, joined, residual))
         with flow.scope.when(passes):
             yield
+
+
+def stops_when_asked(flow: Flow, node: Joined) -> None:
+    """Written where a row goes through other rows of any number: between two of them the run may be stopped."""
+    with flow.scope.when(expr("at_load_acq(state + A) != 0", A=abi.STATE_STOPPING * 8)):
+        flow.scope.fail(ErrorCode.STOPPED, "stopped", node.span)
 
 
 def assign_all(flow: Flow, variables: Sequence[Val], values: Sequence[Val]) -> None:

@@ -437,12 +437,12 @@ def compile(
 
 
 def _check_settings(settings: Mapping[str, int]) -> None:
-    from cq.planner.binding.settings import SETTINGS
+    from cq.planner.binding.settings import SETTINGS, unknown_setting
 
     for name in settings:
         if name not in SETTINGS:
-            help = (did_you_mean(name, SETTINGS), "settings: " + ", ".join(SETTINGS))
-            raise UsageError(Diagnostic("CQ0207", f'there is no setting "{name}"', help=tuple(h for h in help if h)))
+            cause, way = unknown_setting(name)
+            raise UsageError(Diagnostic("CQ0207", cause, help=(way,)))
 
 
 def _check_functions(functions: Sequence[UserFunction | UserFold]) -> None:

@@ -52,8 +52,11 @@ def _run_reference(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery
     try:
         session.feed({feed.stream.name: rows(feed) for feed in feeds})
         failed = session.result.error
-    except (DataError, Interrupted) as error:
+    except DataError as error:
         failed = error
+    except Interrupted as interrupted:
+        interrupted.late_rows = session.late_rows
+        failed = interrupted
     for output in compiled.outputs:
         delivered = [d.row for d in session.result.outputs[output.name]]
         for start in range(0, len(delivered), BATCH_ROWS):

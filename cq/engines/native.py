@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from cq.allowance import usable_memory_bytes
 from cq.connectors.protocol import Clock, Place, SourceBatch, Times, Unreadable
-from cq.engines.protocol import Enough, RunOptions
+from cq.engines.protocol import Enough, Interrupted, RunOptions
 from cq.errors import NOWHERE, CqError, DataError, Diagnostic, EngineError, SourceText, Span, compile_error
 from cq.lang import error_places
 from cq.lang.types import MAX_DECIMAL_DIGITS, to_arrow
@@ -163,6 +163,8 @@ class Part:
 
         failed = self.engine.run([r.batches() for r in self.readings], hand_on)
         if failed is not None:
+            if failed.code is ErrorCode.STOPPED:
+                raise Interrupted
             raise placed(failed, self.job, self.readings, self._source)
 
 
@@ -179,9 +181,13 @@ def run_native(compiled: Compiled, feeds: Sequence[Feed], delivery: Delivery, op
         names = [sink.name for sink in job.sinks]
         with part.engine:
             over = False
+            delivery.on_interrupt(part.engine.interrupt)
             try:
                 part.run(partial(delivery.rows, part=names))
                 over = True
+            except Interrupted as interrupted:
+                interrupted.late_rows = late + part.engine.state_sum(STATE_LATE_ROWS)
+                raise
             except Enough:
                 if delivery.full():
                     raise

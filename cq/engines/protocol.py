@@ -29,7 +29,12 @@ MAX_THREADS = 1025  # of one run; the limit of -j too
 
 
 class Interrupted(Exception):
-    """Somebody asked the run to stop; what has been delivered stands."""
+    """Somebody asked the run to stop; what has been delivered stands.
+
+    late_rows: those dropped by then; None: the engine does not count them.
+    """
+
+    late_rows: int | None = None
 
 
 class Enough(Exception):
@@ -237,6 +242,10 @@ class Delivery:
     def waits_for(self, what: str) -> None:
         """Whoever watches the run is told what it waits for; nothing: rows."""
         self._progress.waiting_for = what
+
+    def on_interrupt(self, stop: Callable[[], None]) -> None:
+        """`stop` is called, by a signal handler, when somebody asks the run to stop."""
+        self._progress.on_stop.append(stop)
 
     def full(self, outputs: Iterable[str] | None = None, counts: Mapping[str, int] | None = None) -> bool:
         """Whether these outputs, or all there are, have the rows they are limited to. counts: rows not yet delivered"""

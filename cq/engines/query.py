@@ -186,8 +186,8 @@ def _carry(
         return run(compiled, feeds, delivery, options), False, False
     except Enough:
         return uncounted, True, False
-    except Interrupted:
-        return uncounted, False, True
+    except Interrupted as interrupted:
+        return interrupted.late_rows, False, True
     except DataError as error:
         raise error.at(compiled.request.source) from None
 

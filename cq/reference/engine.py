@@ -96,6 +96,11 @@ class Session:
         found = sorted((d.position, name) for part in self._parts for name, d in part.sources.items())
         return tuple(name for _, name in found)
 
+    @property
+    def late_rows(self) -> int:
+        """How many rows operators have dropped as late so far."""
+        return sum(o.late_rows for part in self._parts for o in part.graph.operators)
+
     def push(self, source: str, row: Row | Placed) -> dict[str, list[Delivered]]:
         """One more row of a source."""
         return self._seen(self._part_of[source], lambda part: part.push(source, row))

@@ -6,7 +6,7 @@ import pytest
 from cases import Prepared, Way, watched
 from random_triggers import by_sqlite, random_case
 
-INTERPRETED, COMPILED = range(2, 17), (1000, 1005, 1008)
+INTERPRETED, MORE, COMPILED = range(2, 17), range(17, 2_000), (1000, 1005, 1008)
 SLICE, ALL = range(0, 150, 50), range(150, 5000, 50)
 WAYS = [Way(threads, batch) for threads in (0, 1, 2, 4) for batch in (1, 3, 4096)]
 
@@ -29,7 +29,7 @@ def test_the_reference_gives_what_sqlite_does(first: int) -> None:
             assert [tuple(r) for r in rows] == expected[name], f"seed {seed}: {name} of\n{case.text()}"
 
 
-@pytest.mark.parametrize("seed", INTERPRETED)
+@pytest.mark.parametrize("seed", [*INTERPRETED, *(pytest.param(n, marks=pytest.mark.long) for n in MORE)])
 def test_interpreted_kernels_give_what_the_reference_gives(seed: int) -> None:
     made = prepared(seed)
     assert made.native(Way(interpreted=True)) == made.reference(), f"seed {seed}"

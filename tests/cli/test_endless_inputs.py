@@ -102,6 +102,22 @@ def test_followed_file_is_left_with_every_row_in_a_whole_sink(number: signal.Sig
     assert READERS["o.parquet"]("o.parquet") == [1, 2, 3] and not list(Path().glob(".*.part"))
 
 
+def test_late_rows_are_counted_when_an_endless_run_is_left() -> None:
+    query = (
+        "CREATE STREAM b (ts TIMESTAMP, WATERMARK FOR ts); SELECT window_end, COUNT(*) AS n "
+        "FROM TUMBLE(b, ts, INTERVAL '1' MINUTE) GROUP BY window_start, window_end"
+    )
+    with started(query=query) as running:
+        assert running.stdout is not None
+        times = ("10:00:00", "10:05:00", "10:01:00", "10:00:30", "10:09:00")
+        feed(running, b"ts\n" + b"".join(f"2024-01-01 {time}\n".encode() for time in times))
+        rows = [b"2024-01-01 10:01:00,1\n", b"2024-01-01 10:06:00,1\n"]
+        assert [running.stdout.readline() for _ in range(3)] == [b"window_end,n\n", *rows]
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+        assert running.returncode == 130 and b"2 late" in said, said
+
+
 def test_reader_that_goes_away_leaves_the_other_output_with_its_rows() -> None:
     query = QUERY + "; CREATE SINK kept WITH (path = 'o.csv'); INSERT INTO kept SELECT id FROM b"
     with started(query=query) as running:

@@ -77,9 +77,14 @@ def test_window_over_a_file_by_its_path_takes_the_named_column_and_loses_no_late
 def test_window_over_what_is_read_once_or_has_no_time_says_what_to_declare(
     capfd: pytest.CaptureFixture[str], place: Path
 ) -> None:
-    for column in ("id", "zip"):
-        _, _, err = ref(capfd, f"SELECT COUNT(*) AS n FROM TUMBLE('trips.csv', {column}, INTERVAL '1' MINUTE)")
-        assert "CQ0401" in err and "CREATE STREAM trips (WATERMARK FOR ts" in err
+    (place / "odd.csv").write_text("Epoch,day\n1704103200,2024-01-01\n1704103260,2024-01-02\n")
+    for column in ("epoch", "day"):
+        _, _, err = ref(capfd, f"SELECT COUNT(*) AS n FROM TUMBLE('odd.csv', {column}, INTERVAL '1' MINUTE)")
+        way = next(line for line in err.splitlines() if "CREATE STREAM odd" in line).removeprefix("  = help: ")
+        declaration, _, then = way.partition("; ")
+        assert "CQ0401" in err and then == "then read FROM odd by at"
+        query = "SELECT COUNT(*) AS n FROM TUMBLE(odd, at, INTERVAL '1' MINUTE) GROUP BY window_start"
+        assert ref(capfd, "-q", f"{declaration}; {query}") == (0, "n\n1\n1\n", "")
     window = "SELECT COUNT(*) AS n FROM TUMBLE({}, ts, INTERVAL '1' MINUTE)"
     rows = b"ts\n2024-01-01 10:00:00\n2024-01-02 10:00:00\n"
     said = outside("run", "--engine", "reference", window.format("'-'"), input=rows).stderr.decode()

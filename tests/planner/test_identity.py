@@ -66,3 +66,40 @@ def test_a_long_chain_of_columns_of_columns_stays_short() -> None:
     )
     plan = plan_of(views + "SELECT LAG(a) OVER (ORDER BY ts) AS l FROM v12;")
     assert len(state_of(plan)[0]) == 24
+
+
+TRIGGER = """CREATE TABLE a (k BIGINT PRIMARY KEY, n BIGINT DEFAULT 0, m BIGINT DEFAULT 0, CHECK (n < 100));
+CREATE TRIGGER t AFTER INSERT ON bid REFERENCING NEW ROW AS e FOR EACH ROW BEGIN ATOMIC
+  IF e.bidder > 1 THEN UPDATE a SET n = 1 WHERE k = e.auction; UPDATE a SET m = 2 WHERE k = e.bidder; END IF;
+  SELECT e.auction AS x;
+END;
+SELECT x FROM t;"""
+
+
+def test_names_and_spelling_change_no_identity_of_a_trigger() -> None:
+    same = (
+        TRIGGER.replace("AS e", "AS event")
+        .replace("e.", "event.")
+        .replace("  IF", "\n IF  ")
+        .replace("TRIGGER t", "TRIGGER u")
+    )
+    assert state_of(plan_of(same.replace("FROM t", "FROM u"))) == state_of(plan_of(TRIGGER))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("SET n = 1", "SET m = 1"),
+        ("SET n = 1", "SET n = 3"),
+        ("k = e.bidder", "k = e.auction"),
+        ("; UPDATE a SET m", "; END IF; UPDATE a SET m", " END IF;\n  SELECT", "\n  SELECT"),
+        ("; UPDATE a SET m", "; ELSE UPDATE a SET m"),
+        ("n < 100", "n < 99"),
+    ],
+)
+def test_what_a_trigger_does_changes_its_identity(change: tuple[str, ...]) -> None:
+    other = TRIGGER
+    for old, new in zip(change[::2], change[1::2], strict=True):
+        assert old in other
+        other = other.replace(old, new)
+    assert state_of(plan_of(other)) != state_of(plan_of(TRIGGER))

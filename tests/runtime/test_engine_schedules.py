@@ -211,6 +211,40 @@ def test_every_schedule_of_chains_gives_the_rows_of_one_loop(batch_rows):
     assert found == expected and len(found) < len(rows)
 
 
+TEXTS = """SET transactions = 'chains';
+CREATE STREAM s (a VARCHAR NOT NULL, b VARCHAR NOT NULL, x BIGINT NOT NULL, ts TIMESTAMP, WATERMARK FOR ts);
+CREATE TABLE t (k VARCHAR PRIMARY KEY, n BIGINT NOT NULL CHECK (n >= 0), seen VARCHAR);
+INSERT INTO t VALUES ('the account of ada', 5, ''), ('the account of bob', 5, '');
+CREATE TRIGGER moved AFTER INSERT ON s BEGIN ATOMIC
+  UPDATE t SET n = n + new.x, seen = seen || '+' WHERE k = new.b;
+  UPDATE t SET n = n - new.x, seen = seen || '-' WHERE k = new.a;
+  SELECT new.x, CAST(2 * LENGTH(seen) + CASE WHEN seen LIKE '%-+-' THEN 1 ELSE 0 END AS BIGINT) AS told
+    FROM t WHERE k = new.a;
+END;
+SELECT x, told FROM moved;"""
+
+
+@pytest.mark.parametrize("batch_rows", [2, 5])
+def test_every_schedule_of_chains_gives_it_for_keys_and_columns_of_texts(batch_rows):
+    owners = ("the account of ada", "the account of bob")
+    rows = [(0, 1, 3), (0, 1, 3), (1, 0, 6), (1, 1, 9), (0, 1, 4), (1, 0, 2), (0, 0, 5), (1, 0, 6), (0, 1, 1)]
+    (plan,) = Prepared(TEXTS).compiled.for_workers(2).after("emit")
+    assert [s.way for s in plan.stages] == [Way.CHAINS]
+    columns = {"a": [owners[a] for a, _, _ in rows], "b": [owners[b] for _, b, _ in rows]}
+    columns |= {"x": [x for _, _, x in rows], "ts": list(range(len(rows)))}
+    given = pa.RecordBatch.from_pydict({c.name: columns[c.name] for c in plan.sources[0].columns})
+    found, failed = in_every_schedule(plan, given, batch_rows=batch_rows, runs=40)
+    assert failed is None
+    left, seen, expected = [5, 5], ["", ""], []
+    for a, b, x in rows:
+        if left[a] >= x or a == b:
+            left[a], left[b] = (left[a], left[b]) if a == b else (left[a] - x, left[b] + x)
+            seen[b] += "+"
+            seen[a] += "-"
+            expected.append((x, 2 * len(seen[a]) + seen[a].endswith("-+-")))
+    assert found == expected and len(found) < len(rows)
+
+
 NAMED = """SET transactions = 'chains';
 CREATE STREAM s (a BIGINT NOT NULL, d BIGINT ARRAY NOT NULL, ts TIMESTAMP, WATERMARK FOR ts);
 CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT NOT NULL CHECK (n >= 0));

@@ -63,11 +63,13 @@ def one_by_one(monkeypatch, request):
     monkeypatch.setattr(requests, "SPINS", getattr(request, "param", 2))
 
 
-def planned(scheme, shown):
-    compiled = Prepared(f"SET transactions = '{scheme}';\n{MOVES.format(shown=shown)}").compiled
+def planned(scheme, moves=MOVES, key=int, **shown):
+    """The plan and its events. key: what row 0 and row 1 are named by."""
+    compiled = Prepared(f"SET transactions = '{scheme}';\n{moves.format(**shown)}").compiled
     (plan,) = compiled.for_workers(2).after("emit")
     assert [s.way for s in plan.stages] == [WAY_OF_SCHEME[scheme]]
-    columns = {name: [r[n] for r in EVENTS] for n, name in enumerate("abx")} | {"ts": list(range(len(EVENTS)))}
+    columns = {"a": [key(a) for a, _, _ in EVENTS], "b": [key(b) for _, b, _ in EVENTS]}
+    columns |= {"x": [x for _, _, x in EVENTS], "ts": list(range(len(EVENTS)))}
     return plan, pa.RecordBatch.from_pydict({c.name: columns[c.name] for c in plan.sources[0].columns})
 
 
@@ -75,7 +77,7 @@ def planned(scheme, shown):
 @pytest.mark.parametrize("scheme", ORDERED)
 def test_every_schedule_of_a_scheme_gives_the_rows_of_one_loop(scheme, batch_rows, one_by_one):
     for shown in ("moved", "seen"):
-        plan, given = planned(scheme, shown)
+        plan, given = planned(scheme, shown=shown)
         expected = (expected_of(shown), None)
         with Memory():
             alone = Run(plan, given, 1, batch_rows)
@@ -88,10 +90,43 @@ def test_every_schedule_of_a_scheme_gives_the_rows_of_one_loop(scheme, batch_row
         wander(case.setup, [case.worker(0), case.worker(1)], check, runs=12, depth=6)
 
 
+TEXTS = """CREATE STREAM s (a VARCHAR NOT NULL, b VARCHAR NOT NULL, x BIGINT NOT NULL, ts TIMESTAMP, WATERMARK FOR ts);
+CREATE TABLE t (k VARCHAR PRIMARY KEY, n BIGINT NOT NULL CHECK (n >= 0), told VARCHAR);
+INSERT INTO t VALUES ('the account of ada', 5, ''), ('the account of bob', 5, '');
+CREATE TRIGGER moved AFTER INSERT ON s BEGIN ATOMIC
+  UPDATE t SET n = n + new.x, told = told || '+' WHERE k = new.b;
+  UPDATE t SET n = n - new.x, told = told || '-' WHERE k = new.a;
+  SELECT n, CAST(2 * LENGTH(told) + CASE WHEN told LIKE '%-+-' THEN 1 ELSE 0 END AS BIGINT) AS told
+    FROM t WHERE k = new.a;
+END;
+SELECT n, told FROM moved;"""
+
+
+@pytest.mark.usefixtures("one_by_one")
+@pytest.mark.parametrize("scheme", ORDERED)
+def test_every_schedule_of_a_scheme_gives_them_for_keys_and_columns_of_texts(scheme):
+    plan, given = planned(scheme, TEXTS, key=("the account of ada", "the account of bob").__getitem__)
+    left, told, rows = [5, 5], ["", ""], []
+    for a, b, x in EVENTS:
+        if left[a] >= x or a == b:
+            left[b] += x
+            left[a] -= x
+            told[b] += "+"
+            told[a] += "-"
+            rows.append((left[a], 2 * len(told[a]) + told[a].endswith("-+-")))
+    assert len(rows) < len(EVENTS)
+    case = Run(plan, given, 2, 5)
+
+    def check(shared, _):
+        assert case.result(shared) == (rows, None)
+
+    wander(case.setup, [case.worker(0), case.worker(1)], check, runs=12, depth=6)
+
+
 @pytest.mark.usefixtures("one_by_one")
 def test_every_schedule_without_locks_is_safe():
     """What comes out may be wrong, but every event has a row and no access is a race."""
-    plan, given = planned(UNCHECKED, "seen")
+    plan, given = planned(UNCHECKED, shown="seen")
     case = Run(plan, given, 2, 20)
 
     def check(shared, _):

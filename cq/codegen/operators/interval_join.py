@@ -19,7 +19,7 @@ from cq.codegen.flow import (
     row_of,
 )
 from cq.codegen.keeping import LEFT, RIGHT, Side, alone, leave_unmatched
-from cq.codegen.matching import assign_all, where_not_null, where_passes
+from cq.codegen.matching import assign_all, stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch, prefetch_records
 from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.state.moving import Held, holds, log_entries
@@ -160,6 +160,7 @@ def _meet(flow: Flow, node: IntervalJoin, port: int, reference: str, time: ast.e
     """Deliver the row beside each of its matches, from the reference on."""
     scope, writer, other = flow.scope, flow.writer, timed_side(node, 1 - port)
     with writer.while_(expr("R != 0", R=reference)), scope.block():
+        stops_when_asked(flow, node)
         record, chunk, then, inside = _next_record(flow, node, other, reference, time)
         with scope.when(inside):
             theirs = load_fields(scope, other.side.fields, record, chunk)

@@ -15,7 +15,7 @@ from cq.codegen.ended import has_ended
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
 from cq.codegen.keeping import LEFT, RIGHT, Side, alone, write_unmatched
-from cq.codegen.matching import where_not_null, where_passes
+from cq.codegen.matching import stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch, prefetch_records
 from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.state.moving import Held, holds, log_entries
@@ -73,6 +73,7 @@ def _meet(flow: Flow, node: Join, port: int, reference: str, matched: str, value
     """Deliver the row beside each of its matches, from the reference on."""
     scope, writer, other = flow.scope, flow.writer, side_of(node, 1 - port)
     with writer.while_(expr("R != 0", R=reference)), scope.block():
+        stops_when_asked(flow, node)
         record, chunk = other.record(flow, node, reference)
         writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
         theirs = load_fields(scope, other.fields, record, chunk)

@@ -11,7 +11,7 @@ import ast
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
 from cq.codegen.keeping import LEFT, RIGHT, Side, write_unmatched
-from cq.codegen.matching import where_not_null, where_passes
+from cq.codegen.matching import stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch
 from cq.codegen.state.hash_tables import Keys, TableLocals, load_fields, string_words
 from cq.codegen.state.moving import Held, entries, holds, log_entries
@@ -96,6 +96,7 @@ def _match(flow: Flow, node: SemiJoin, keys: list[Val], values: list[Val], match
     reference = writer.let(ast.Constant(0), "ref")
     right.first_record(flow, node, keys, reference)
     with writer.while_(expr("R != 0", R=reference)), scope.block():
+        stops_when_asked(flow, node)
         record, chunk = right.record(flow, node, reference)
         writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
         theirs = load_fields(scope, right.fields, record, chunk)
@@ -131,6 +132,7 @@ def _release(flow: Flow, node: SemiJoin, row: Row) -> None:
             right.keep(flow, node, entry, ast.Constant(abi.NEVER), ast.Constant(0), values)
             left.first_record(flow, node, known, reference)
     with writer.while_(expr("R != 0", R=reference)), scope.block():
+        stops_when_asked(flow, node)
         record, chunk = left.record(flow, node, reference)
         writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
         with scope.when(expr("ld_i64(R, W) != 0", R=record, W=words.RECORD_PROOF)):

@@ -28,6 +28,7 @@ from cq.planner.binding.settings import (
     is_of_checkpoints,
     setting_value,
     takes,
+    unknown_setting,
 )
 from cq.planner.binding.tables import is_filled, is_keyed
 from cq.planner.binding.transactions import Transactions
@@ -263,18 +264,12 @@ class Binding:
         name = SETTING_ALIASES.get(node.name, node.name)
         if name not in SETTINGS and is_foreign(node.name):
             text = f'"{node.name}" is a setting of another system and has no effect'
-            way = NO_CHECKPOINTS if is_of_checkpoints(name) else "remove it"
+            way = f"remove it: {NO_CHECKPOINTS}" if is_of_checkpoints(name) else "remove it"
             self.renames.append(Diagnostic("CQ0207", text, node.name_span, severity="warning", help=(way,)))
             return
-        if name not in SETTINGS and is_of_checkpoints(name):
-            raise compile_error("CQ0207", f'there is no setting "{node.name}"', node.name_span, help=NO_CHECKPOINTS)
         if name not in SETTINGS:
-            raise compile_error(
-                "CQ0207",
-                f'there is no setting "{node.name}"',
-                node.name_span,
-                help=f"{did_you_mean(node.name, SETTINGS)} settings: {', '.join(SETTINGS)}".strip(),
-            )
+            cause, way = unknown_setting(node.name)
+            raise compile_error("CQ0207", cause, node.name_span, help=way)
         written: str | int = ""
         match node.value:
             case ast.NumberLiteral(text=text):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from cq.errors import did_you_mean
 from cq.ways import HEURISTICS, SCHEMES
 
 SETTINGS: dict[str, str] = {
@@ -19,6 +20,12 @@ SETTINGS: dict[str, str] = {
     "'nolock' does not and gives wrong rows",
     "punctuation_interval": "most events whose transactions are run together by all workers. Default: 500",
 }
+NO_SETTINGS: dict[str, str] = {
+    "aborts": "a transaction is evaluated once, on rows that are final, so none is undone or tried again",
+    "placement": "each worker begins with rows of its own and then takes what is free of the others",
+}
+"""What other systems let their users choose and there is no choice of here, and why."""
+NO_CHECKPOINTS = "a run writes no checkpoints, and starts again from the beginning of its inputs"
 SETTING_ALIASES = {"threads": "parallelism", "workers": "parallelism"}
 MAX_SETTING = 1_000_000
 MEMORY_LIMIT = "memory_limit"
@@ -34,7 +41,14 @@ NO_MEMORY_LIMIT = 0  # the value of 'none'
 _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 
 
-NO_CHECKPOINTS = "remove it: a run cannot resume yet, and starts again from the beginning of its inputs"
+def unknown_setting(name: str) -> tuple[str, str]:
+    """What is wrong with a setting that does not exist, and the way out."""
+    why = NO_CHECKPOINTS if is_of_checkpoints(name) else NO_SETTINGS.get(name)
+    if why is not None:
+        return f'there is no setting "{name}": {why}', "remove it"
+    return f'there is no setting "{name}"', f"{did_you_mean(name, SETTINGS)} settings: {', '.join(SETTINGS)}".strip()
+
+
 FOREIGN_SETTINGS = ("auto", "execution", "ksql", "parallelism", "pipeline", "spark", "sql-client", "state", "table")
 """How the names of Flink's, ksqlDB's and Spark's settings begin."""
 

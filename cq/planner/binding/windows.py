@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from cq.errors import CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast
+from cq.grammar.inline import name as column_name
 from cq.grammar.inline import string
 from cq.lang.calendar import DAY_US
 from cq.lang.expressions import Column, Expr, Literal, transform
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import TIMESTAMP, Kind
+from cq.lang.types import TIMESTAMP, DataType, Kind
 from cq.lang.value_text import write_duration
 from cq.planner.binding.calls import WINDOW_FIELDS, window_hole
 from cq.planner.binding.expressions import Clause, ExprBinder
@@ -479,12 +480,15 @@ def time_attribute(node: ast.Node | None, relation: Relation, binder: ExprBinder
     expr = replace(binder, clause=Clause("a window")).bind(ref)
     found = relation.node.schema.time_of(expr.index) if isinstance(expr, Column) else None
     if found is None:
-        raise no_event_time(relation, ref.name, node.span, expr.type.kind is Kind.TIMESTAMP)
+        type_ = expr.type if isinstance(expr, Column) else None
+        raise no_event_time(relation, ref.name, node.span, expr.type.kind is Kind.TIMESTAMP, type_=type_)
     return found
 
 
-def no_event_time(relation: Relation, name: str, span: Span, is_time: bool, what: str = "a window") -> CompileError:
-    """Why a column is not the event time of its relation, and what to do."""
+def no_event_time(
+    relation: Relation, name: str, span: Span, is_time: bool, what: str = "a window", type_: DataType | None = None
+) -> CompileError:
+    """Why a column is not the event time of its relation, and what to do. type_: of the column, where that is known."""
     times = [relation.node.schema.names[t.column] for t in relation.node.schema.times]
     if times:
         return compile_error(
@@ -502,7 +506,7 @@ def no_event_time(relation: Relation, name: str, span: Span, is_time: bool, what
             f'{what} needs a watermark, but stream "{missing.name}" declares none',
             span,
             label="not an event time",
-            help=(_declaring_time(missing, column), "cq schema FILE prints the CREATE STREAM of a file"),
+            help=(_declaring_time(missing, column, name, type_), "cq schema FILE prints the CREATE STREAM of a file"),
         )
     if any(isinstance(n, LateRows) for n in topological([relation.node])):
         cause = f"late rows have no event time: what {what} would give them to is closed"
@@ -528,15 +532,29 @@ def no_event_time(relation: Relation, name: str, span: Span, is_time: bool, what
     )
 
 
-def _declaring_time(source: SourceDef, column: str) -> str:
-    """How to give a stream an event time. One that the text does not declare is declared first, without columns."""
+def _declaring_time(source: SourceDef, column: str, meant: str, type_: DataType | None) -> str:
+    """How to give a stream an event time. One that the text does not declare is declared first, without columns.
+
+    meant: the column that was named; where a time can be computed of its type, that is how.
+    """
     mark = f"WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND"
+    computed = None if type_ is None else computed_time(column_name(meant), type_)
+    if source.inferred and computed is not None:
+        mark = f"at AS {computed}, WATERMARK FOR at AS at - INTERVAL '5' SECOND"
     options = dict(source.options)
     path, is_stdin = options.get("path"), options.get("connector") == "stdin"
     if not source.inferred or (path is None and not is_stdin):
         return f"add to CREATE STREAM {source.name}: {mark}"
     whence = "connector = 'stdin'" if path is None else f"path = {string(path)}"
-    return f"CREATE STREAM {source.name} ({mark}) WITH ({whence}); then read FROM {source.name}"
+    by = " by at" if computed is not None else ""
+    return f"CREATE STREAM {source.name} ({mark}) WITH ({whence}); then read FROM {source.name}{by}"
+
+
+def computed_time(column: str, type_: DataType) -> str | None:
+    """The expression that most probably makes a TIMESTAMP of a column of another type; None where there is none."""
+    if type_.is_integer:
+        return f"TIMESTAMP '1970-01-01' + {column} * INTERVAL '1' SECOND"
+    return f"CAST({column} AS TIMESTAMP)" if type_.kind in {Kind.VARCHAR, Kind.DATE} else None
 
 
 def _named(args: Sequence[ast.Node], known: set[str], call: WindowCall) -> dict[str, ast.NamedArgument]:

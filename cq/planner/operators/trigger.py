@@ -33,6 +33,7 @@ from cq.planner.plan.transactions import (
     moved,
     own_expressions,
     placeless,
+    shape,
     turns_of_emits,
 )
 from cq.records import dataclass, replace
@@ -172,13 +173,21 @@ class Trigger(OneInput):
         def told(e: Expr) -> str:
             return text((0,), placeless(e, self.width))
 
-        tables = ((t.name, tuple((f.name, str(f.type)) for f in t.fields), t.key, t.rows) for t in self.tables)
-        keys = tuple((a.table, *map(told, a.key)) if isinstance(a, Access) else (str(a.type),) for a in self.accesses)
-        steps = tuple(
-            (type(s).__name__, *(told(e) for e in own_expressions(s))) for p in self.programs for s in every(p.steps)
+        tables = (
+            (
+                t.name,
+                tuple((f.name, str(f.type), f.nullable) for f in t.fields),
+                t.key,
+                t.rows,
+                tuple(c.text for c in t.conditions),
+            )
+            for t in self.tables
         )
-        when = tuple("" if p.when is None else told(p.when) for p in self.programs)
-        return (*tables, keys, when, steps, self.contents)
+        keys = tuple((a.table, *map(told, a.key)) if isinstance(a, Access) else (str(a.type),) for a in self.accesses)
+        programs = tuple(
+            ("" if p.when is None else told(p.when), shape(p.steps, told), p.strict) for p in self.programs
+        )
+        return (*tables, keys, programs, self.contents)
 
     def meaning(self, column: int, text: Text) -> str:
         return f"column {column - (0 if self.contents else self.width)}"

@@ -16,7 +16,7 @@ from cq.lang.expressions import Column, Expr, Literal, columns_of, remap, transf
 from cq.lang.schema import Field
 from cq.lang.types import BOOLEAN, DataType
 from cq.planner.plan.calls import Change
-from cq.records import dataclass, field, replace
+from cq.records import dataclass, field, fields, replace
 
 FAILURES = {
     "CQ0705": "a number is out of range",
@@ -276,6 +276,17 @@ def own_expressions(step: Step) -> tuple[Expr, ...]:
             return (reason,)
         case _:
             return ()
+
+
+def shape(value: object, text: Callable[[Expr], str]) -> object:
+    """A step, or what stands in one, with texts in the places of its expressions: equal for steps that do the same."""
+    if isinstance(value, Expr):
+        return text(value)
+    if isinstance(value, tuple):
+        return tuple(shape(v, text) for v in value)
+    if isinstance(value, Step):
+        return (type(value).__name__, *(shape(getattr(value, f.name), text) for f in fields(value)))
+    return value
 
 
 def rebuilt(steps: Sequence[Step], change: Callable[[Step], Step]) -> tuple[Step, ...]:

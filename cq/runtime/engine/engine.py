@@ -14,6 +14,7 @@ Roles     one feeder: the thread that calls the engine.  `threads` workers (cq/r
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,13 +45,14 @@ from cq.runtime.flow.admission import (
 )
 from cq.runtime.flow.arrow import Dictionaries, Shown, adopt, lend, packed, plain_schema
 from cq.runtime.flow.batch import ITEM_STAGE, LOAN_FIRST
-from cq.runtime.layout.abi import Storage
+from cq.runtime.layout.abi import STATE_STOPPING, Storage
 from cq.runtime.layout.job import Job
 from cq.ways import HEURISTICS
 
 SLICE_NS = 50_000_000  # how long the feeder waits before it looks at signals again
 IDLE_SLICE_NS = 200_000  # the same while it waits for the workers to have nothing to do, which they do not announce
 INLINE_STEPS = 64  # threads=0: visits between two looks at the results
+GRACE_NS = 1_000_000_000  # how long an interrupted run may take for the rows in hand
 BATCH_ROWS = 16384  # columns of 128 KiB: several fit the second-level cache (measured best from 4k to 16k)
 
 OnBatch = Callable[[int, pa.RecordBatch], None]
@@ -136,6 +138,7 @@ class Engine:
         self._over = list(self._ended)  # also where the end is still held
         self._held: list[deque[Callable[[], bool]]] = [deque() for _ in job.sources]
         self._silent = [False] * len(job.sources)
+        self._interrupted_ns = 0  # when somebody asked the run to stop
         self._settles = False  # a source has just spoken: admission has to know before anything else is given
         self._stashed: list[deque[pa.RecordBatch]] = [deque() for _ in job.sinks]
         self._threads: list[threading.Thread] = []
@@ -340,6 +343,8 @@ class Engine:
         """
         feed = _Feed(sources)
         while True:
+            if self._interrupted_ns and time.monotonic_ns() - self._interrupted_ns > GRACE_NS:
+                _stop_kernels(self._host, self._plant)
             with self._host.active():
                 seen = self._signal()
                 over = self.finished
@@ -357,6 +362,11 @@ class Engine:
                 return self.failure
             if not moved:
                 self._rest(seen, IDLE_SLICE_NS if feed.broken or any(self._silent) or self._settles else SLICE_NS)
+
+    def interrupt(self) -> None:
+        """Somebody has asked the run to stop. Sources are expected to end; after GRACE_NS, rows that test many pairs
+        stop where they are, and the run fails with STOPPED. Safe in a signal handler."""
+        self._interrupted_ns = time.monotonic_ns()
 
     def _deciding(self, broken: Mapping[int, Exception]) -> Exception:
         """The error of the source whose next row admission waits for."""
@@ -502,6 +512,13 @@ class Engine:
         self._end()
 
 
+def _stop_kernels(host: Host, plant: Plant) -> None:
+    """Rows that test many pairs stop between two of them."""
+    with host.active():
+        for state in (state for states in plant.states for state in states):
+            host.set_word(state, STATE_STOPPING, 1)
+
+
 def _end(
     host: Host,
     plant: Plant,
@@ -510,6 +527,7 @@ def _end(
     clocks: Mapping[int, SourceClock],
 ) -> None:
     """What `close` does; also when an engine that was not closed is collected, or lives to the end of the process."""
+    _stop_kernels(host, plant)
     with host.active():
         host.set_word(plant.engine, s.ENGINE_STOP, 1)
         while any(thread.is_alive() for thread in threads):

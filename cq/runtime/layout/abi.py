@@ -172,13 +172,14 @@ STATE_HELD_BYTES = _state.word()  # what the containers held when last weighed (
 STATE_ERROR_GROUP = _state.word()  # 1 + index into Stage.groups when a value of a group, or of a pair, failed
 STATE_ERROR_ENTRY = _state.word()  # -> its entry, START its window's; of a pair the other row's time
 STATE_ERROR_TABLE = _state.word()  # -> the table the entry is in
+STATE_STOPPING = _state.word()  # 1: nobody waits for the rest: what tests many pairs for one row fails with STOPPED
 STATE_FIRST_FREE = _state.rest()  # operators' words start here
 
 name_words(globals())
 
 
 class ErrorCode(IntEnum):
-    """Why a kernel stopped; `ERROR_CODES` gives the user's code."""
+    """Why a kernel stopped; `ERROR_CODES` gives the user's code, except of STOPPED."""
 
     NONE = 0
     OVERFLOW = 1
@@ -190,6 +191,7 @@ class ErrorCode(IntEnum):
     BROKEN_BATCH = 7
     LATE = 8
     REFUSED = 9
+    STOPPED = 10  # no error: somebody asked the run to stop
 
 
 ERROR_CODES = {
