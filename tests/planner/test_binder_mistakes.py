@@ -403,9 +403,6 @@ SUB_QUERIES = {
     + SALE
     + "SELECT (SELECT wait + MAX(wait) FROM sale WHERE sale.auction = bid.auction) AS v FROM bid;",
     "value_of_several_columns": BID + SALE + "SELECT price FROM bid WHERE auction = (SELECT * FROM sale);",
-    "value_by_no_equality": BID
-    + SALE
-    + "SELECT (SELECT SUM(wait) FROM sale WHERE sale.auction < bid.auction) AS s FROM bid;",
     "in_of_several_columns": BID + SALE + "SELECT price FROM bid WHERE auction IN\n"
     "(SELECT auction, wait FROM sale WHERE sale.ts > bid.ts);",
     "groups_of_a_row": BID + SALE + "SELECT price FROM bid WHERE EXISTS (SELECT 1 FROM sale\n"
