@@ -77,6 +77,7 @@ NAMES = {
     "late_rows_without_a_watermark": "CREATE STREAM s (k BIGINT) WITH (late = 'stream:old'); SELECT k FROM old;",
     "late_rows_under_a_name_taken": "CREATE STREAM s (k BIGINT, ts TIMESTAMP, WATERMARK FOR ts) "
     "WITH (late = 'stream:s'); SELECT k FROM s;",
+    "quote_of_two_letters": "CREATE STREAM s (k BIGINT) WITH (path = 's.csv', quote = 'ab', delimiter = '');",
     "every_wrong_option": "CREATE STREAM s (k BIGINT) WITH (path = 's.csv', format = 'jsn', hdr = true, late = 'no');",
     "unknown_stream": BID + "SELECT * FROM bids;",
     "sink_read": BID + "CREATE SINK out WITH (connector = 'stdout');\nSELECT * FROM out;",
@@ -89,6 +90,7 @@ NAMES = {
     "double_quoted_string": BID + 'SELECT auction FROM bid WHERE item = "pen";',
     "alias_in_where": BID + "SELECT price * 2 AS twice FROM bid WHERE twice > 10;",
     "unknown_parameter": BID + "SELECT auction FROM bid WHERE price > :least;",
+    "setting_of_checkpoints": "SET checkpoint_interval = 4;",
     "unknown_setting": "SET paralelism = 4;",
     "setting_of_aborts": "SET aborts = 'lazy';",
     "setting_of_placement": "SET placement = 'shared-nothing';",
