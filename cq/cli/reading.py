@@ -20,6 +20,7 @@ from cq.connectors.access import STDIN, Access
 from cq.errors import CompileError, CqError, DataError, Diagnostic, SourceText, UsageError, printable, render
 
 if TYPE_CHECKING:
+    from cq.connectors.natives import Natives
     from cq.lang.schema import Field
 
 
@@ -234,13 +235,24 @@ def _watermark(column: str, fields: tuple[Field, ...], options: dict[str, str]) 
 
     named = _identifier(column)
     place = next(i for i, f in enumerate(fields) if f.name == column)
-    delay_us, rows = greatest_delay_us(fields, place, options)
+    delay_us, rows = greatest_delay_us(fields, place, options, natives=_natives())
     seen = f"all {rows:,} rows" if rows < LOOK_ROWS else f"the first {rows:,} rows"
     if not delay_us:
         return f"WATERMARK FOR {named}  -- {seen} are in order of {printable(column)}"
     seconds = -(-delay_us // 1_000_000)
     said = f"-- in {seen} some are as late as {delay_us / 1e6:g} s"
     return f"WATERMARK FOR {named} AS {named} - INTERVAL '{seconds}' SECOND  {said}"
+
+
+def _natives() -> Natives:
+    """The native engine's ways to read, where it is installed."""
+    from cq.connectors.natives import NONE
+    from cq.engines.feeding import natives_of
+
+    try:
+        return natives_of("native")
+    except UsageError:
+        return NONE
 
 
 def _from_where_it_goes(file: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import BinaryIO
@@ -114,7 +115,10 @@ class Files:
             yield from read_parquet(its_own, path, self._rules, report)
 
     def _read_text(self, file: BinaryIO, path: str, kind: str, codec: str, report: Report) -> Iterator[Piece]:
-        size = os.fstat(file.fileno()).st_size
+        status = os.fstat(file.fileno())
+        size = status.st_size
+        if not size and stat.S_ISREG(status.st_mode) and len(self.paths) > 1:
+            return  # of several files one may have no rows, and no header then, nor what a packed file begins with
         try:
             text = unpacked(file, path, codec)
             for piece in self._parsed(text, path, kind):
@@ -130,7 +134,7 @@ class Files:
     def _parsed(self, text: Reads, path: str, kind: str) -> Iterator[Piece]:
         if kind == "json":
             return read_json(text, path, self._rules, self._natives.json_scan)
-        return read_csv(text, path, self._csv, self._rules)
+        return read_csv(text, path, self._csv, self._rules, may_be_blank=len(self.paths) > 1)
 
     def share_done(self) -> float | None:
         """Bytes read over bytes there are."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -61,8 +62,9 @@ def infer_given(given: Any, name: str) -> Inferred:
 
 
 def infer_file(path: str, options: Mapping[str, str], access: Access) -> Inferred:
-    """The columns of a file, or of the first file of a pattern."""
-    first = access.expand(path)[0]
+    """The columns of a file, or of the first file of a pattern that is not empty."""
+    paths = access.expand(path)
+    first = next((p for p in paths if not _is_empty(access.base / p)), paths[0])
     kind = format_of(first, option(options, "format"))
     codec = codec_of(first, option(options, "compression"), kind)
     follows = is_followed(options)
@@ -77,6 +79,15 @@ def infer_file(path: str, options: Mapping[str, str], access: Access) -> Inferre
             return _text_columns(head, first, kind, options)
         with native(file) as its_own:
             return fields_of(_own_schema(its_own, first, kind))
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether it is a regular file without a byte."""
+    try:
+        status = path.stat()
+    except OSError:
+        return False  # whoever opens it says why it cannot be read
+    return stat.S_ISREG(status.st_mode) and not status.st_size
 
 
 def _head(file: BinaryIO, name: str, codec: str) -> Looked:

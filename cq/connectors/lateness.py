@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs
+from cq.connectors.natives import NONE, Natives
 from cq.connectors.protocol import Declared
 from cq.connectors.sources import open_source
 from cq.lang.schema import Field
@@ -36,14 +37,15 @@ def greatest_delay_us(
     options: Mapping[str, str],
     access: Access | None = None,
     most_rows: int | None = LOOK_ROWS,
+    natives: Natives = NONE,
 ) -> tuple[int, int]:
     """How far a time lies behind the greatest before it, at most, and how many rows were looked at.
 
-    most_rows: about so many are; None: all.
+    most_rows: about so many are; None: all.  natives: as for `open_source`; JSON lines take 20 times as long without.
     """
     skipping = {"connector": "file", **options, "on_error": "skip"}
     declared: Declared = _File("file", fields, tuple(skipping.items()))
-    source = open_source(declared, Inputs(access or Access(Path.cwd())), (column,))
+    source = open_source(declared, Inputs(access or Access(Path.cwd())), (column,), natives=natives)
     greatest, delay, rows = np.iinfo(np.int64).min, 0, 0
     try:
         for found in source.batches():

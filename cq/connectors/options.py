@@ -20,13 +20,14 @@ class OptionKind(Enum):
     BOOLEAN = "true or false"
     CHOICE = "one of a few words"
     PATH = "a path"
+    CHARACTER = "one ASCII character"
 
 
 @dataclass(frozen=True, slots=True)
 class OptionDef:
-    """One option. default: empty when there is none.  choices: for CHOICE.  low: the least INTEGER allowed.
+    """One option. default: empty when there is none.  choices: for CHOICE, and what a CHARACTER may be besides one.
 
-    named: the beginning of a further choice, which ends in a name.
+    low: the least INTEGER allowed.  named: the beginning of a further choice, which ends in a name.
     """
 
     kind: OptionKind
@@ -41,6 +42,8 @@ class OptionDef:
     def allowed(self) -> str:
         """What may be written, in words."""
         choices = (*self.choices, *([f"{self.named}NAME"] if self.named else []))
+        if self.kind is OptionKind.CHARACTER:
+            return ", or ".join([self.kind.value, *(choice or "empty" for choice in choices)])
         return "one of " + ", ".join(choices) if self.kind is OptionKind.CHOICE else self.kind.value
 
     @property
@@ -61,6 +64,8 @@ class OptionDef:
                 return text.isascii() and text.isdigit() and len(text) <= 18 and int(text) >= self.low
             case OptionKind.PATH:
                 return bool(text) and "\0" not in text
+            case OptionKind.CHARACTER:
+                return text in self.choices or (len(text) == 1 and text.isascii() and text not in "\r\n\0")
             case OptionKind.TEXT:
                 return True
 
@@ -104,8 +109,10 @@ _SINK_FORMAT = OptionDef(
 _STDOUT_FORMAT = OptionDef(OptionKind.CHOICE, "output format", "csv", ("csv", "json", "arrow"))
 CSV_OPTIONS: Mapping[str, OptionDef] = {
     "header": OptionDef(OptionKind.BOOLEAN, "csv: whether the first line contains the column names", "true"),
-    "delimiter": OptionDef(OptionKind.TEXT, "csv: field separator", ","),
-    "quote": OptionDef(OptionKind.TEXT, "csv: quote character for fields that contain separators; empty for none", '"'),
+    "delimiter": OptionDef(OptionKind.CHARACTER, "csv: field separator", ",", ("tab", r"\t")),
+    "quote": OptionDef(
+        OptionKind.CHARACTER, "csv: quote character for fields that contain separators; empty for none", '"', ("",)
+    ),
     "null": OptionDef(OptionKind.TEXT, "csv: unquoted text to read as NULL", ""),
 }
 _NAN = OptionDef(

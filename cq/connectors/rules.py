@@ -36,13 +36,14 @@ _WHOLE = re.compile(rb"[ \t]*[+-]?[0-9]+[ \t]*\Z")
 class Fault:
     """Why a row is none of its stream.
 
-    column: the one at fault; None: the whole row is.  wider: as in `BadRow`.
+    column: the one at fault; None: the whole row is.  wider: as in `BadRow`.  empty: the value is the empty text.
     """
 
     code: str
     message: str
     column: int | None = None
     wider: tuple[DataType, str] | None = None
+    empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,9 @@ class Rules:
         name = self.fields[fault.column].name
         declared = f"CREATE STREAM {self.guessed_for} ({name} {fault.wider[0] if fault.wider else VARCHAR}, …)"
         advice = (f"the type was guessed from the first rows; declare it: {declared}",) if self.guessed_for else ()
+        if fault.empty and not self.guessed_for:
+            type_ = self.fields[fault.column].type
+            advice = (f"declare it VARCHAR, and write TRY_CAST(NULLIF({name}, '') AS {type_}) where it is used",)
         return BadRow(before, line, fault.code, fault.message, name, raw, advice, wider=fault.wider)
 
     def nothing(self) -> pa.RecordBatch:

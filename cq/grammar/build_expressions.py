@@ -180,6 +180,14 @@ class ExpressionBuilder:
     def like(self, at: Span, operand: Any, negated: Token | None, op: Any, pattern: Any, escape: Any) -> ast.Like:
         return ast.Like(op, operand, pattern, escape, negated is not None, span=at)
 
+    def like_some(
+        self, at: Span, operand: Any, negated: Token | None, op: Any, which: str, *patterns: Any
+    ) -> ast.Expr:  # fmt: skip
+        """`x LIKE ANY ('a%', 'b%')`: one of them fits, or ALL do."""
+        tests = tuple(ast.Like(op, operand, p, None, span=at) for p in patterns)
+        found = tests[0] if len(tests) == 1 else ast.Logical("AND" if which == "ALL" else "OR", tests, span=at)
+        return ast.Not(found, span=at) if negated is not None else found
+
     def rlike(self, at: Span, operand: Any, negated: Token | None, op: Any, pattern: Any) -> ast.Like:
         return ast.Like("RLIKE", operand, pattern, None, (negated is not None) != (op == "!~"), span=at)
 

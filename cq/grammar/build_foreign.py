@@ -13,6 +13,7 @@ from cq.grammar import ast
 from cq.grammar.build_queries import QueryBuilder
 from cq.grammar.intervals import read_amount, read_unit
 from cq.grammar.lexer import Lexed, Token
+from cq.grammar.pivots import pivoted, unpivoted
 from cq.records import dataclass, replace
 
 ONE_BY_ONE = frozenset(["explode", "explode_outer", "unnest"])
@@ -117,6 +118,50 @@ class ForeignBuilder(QueryBuilder):
 
     def values_in_from(self, at: Span, values: Any, alias: dict[str, Any]) -> ast.DerivedTable:
         return ast.DerivedTable(ast.Query(values, span=values.span), span=at, **alias)
+
+    # ---------------------------------------------------------------------------------------- PIVOT and UNPIVOT
+
+    def pivot_by(self, at: Span, key: ast.ColumnRef, *values: Any) -> tuple[ast.ColumnRef, tuple[Any, ...]]:
+        return key, values
+
+    def pivot_query(self, at: Span, _: Token, source: Any, by: Any, *rest: Any) -> ast.Select:
+        """DuckDB: `PIVOT s ON k IN ('a', 'b') USING SUM(q) GROUP BY g`."""
+        *aggregates, group_by = rest
+        key, values = by
+        return pivoted(source, aggregates, key, values, group_by or (), at)
+
+    def pivot_table(self, at: Span, source: Any, _: Token, *rest: Any) -> ast.DerivedTable:
+        *aggregates, (key, values), group_by, alias = rest
+        query = ast.Query(pivoted(source, aggregates, key, values, group_by or (), at), span=at)
+        return ast.DerivedTable(query, span=at, **alias or {})
+
+    def unpivot_columns(self, at: Span, *columns: ast.SelectItem) -> tuple[ast.SelectItem, ...]:
+        return columns
+
+    def unpivot_column(self, at: Span, name: Token, title: Token | None) -> ast.SelectItem:
+        shown = None if title is None else title.value
+        return ast.SelectItem(self.column_name(self._span(name), name), shown, span=at)
+
+    def nulls_too(self, at: Span, _: Token) -> bool:
+        """INCLUDE NULLS: the lexer takes no other word here."""
+        return True
+
+    def no_nulls(self, at: Span) -> bool:
+        return False
+
+    def unpivot_query(self, at: Span, _: Token, source: Any, columns: Any, *names: Token) -> ast.Select:
+        """DuckDB: `UNPIVOT s ON a, b INTO NAME n VALUE v`."""
+        word, name, value = names
+        if word.value != "name":
+            raise compile_error(
+                "CQ0101", f"unexpected `{word.text}`", self._span(word), help="write INTO NAME n VALUE v"
+            )
+        return unpivoted(source, (name.value, value.value), columns, False, at)
+
+    def unpivot_table(self, at: Span, source: Any, _: Token, nulls: Any, *rest: Any) -> ast.DerivedTable:
+        value, name, columns, alias = rest
+        made = unpivoted(source, (name.value, value.value), columns, bool(nulls), at)
+        return ast.DerivedTable(ast.Query(made, span=at), span=at, **alias or {})
 
     # ----------------------------------------------------------------------------------------------- definitions
 

@@ -92,12 +92,19 @@ def compared_to_query(operand: ast.Expr, op: str, which: str, query: ast.Query, 
     which = "ANY" if which == "SOME" else which
     if (op, which) in {("=", "ANY"), ("<>", "ALL")}:
         return ast.InQuery(operand, query, which == "ALL", span=at)
-    if op not in _LEAST_OF_ANY:
-        way = "x = ALL (q) says that MIN and MAX of the query are x; x <> ANY (q) that one of them is not"
-        raise compile_error("CQ0501", f"{op} {which} (SELECT …) is not supported", at, help=way)
+    if op == "=":  # ALL: none differs
+        return ast.Not(compared_to_query(operand, "<>", "ANY", query, at), span=at)
+    if op == "<>":  # ANY: not both the least and the greatest are equal
+        differs = (ast.Binary("<>", operand, aggregate_of(query, e, False, at), span=at, op_span=at) for e in _OTHER)
+        return _decided(query, ast.Logical("OR", tuple(differs), span=at), "ANY", at)
     extreme = _LEAST_OF_ANY[op] if which == "ANY" else _OTHER[_LEAST_OF_ANY[op]]
-    rows, values = aggregate_of(query, "COUNT", True, at), aggregate_of(query, "COUNT", False, at)
     test = ast.Binary(op, operand, aggregate_of(query, extreme, False, at), span=at, op_span=at)  # type: ignore[arg-type]
+    return _decided(query, test, which, at)
+
+
+def _decided(query: ast.Query, test: ast.Expr, which: str, at: Span) -> ast.Expr:
+    """The comparison with an extreme value, decided where the query gives no row, and left open by a NULL in it."""
+    rows, values = aggregate_of(query, "COUNT", True, at), aggregate_of(query, "COUNT", False, at)
     none = ast.Binary("=", rows, ast.NumberLiteral("0", span=at), span=at, op_span=at)
     decided = test if which == "ANY" else ast.Not(test, span=at)
     a_null = ast.Binary("<>", rows, values, span=at, op_span=at)

@@ -1,7 +1,8 @@
 """Words that other systems' clauses begin with: keywords where what stands around them says so, names everywhere else.
 
 `TIMESTAMP BY`, `System.Timestamp()` and `TOP 5` of Azure Stream Analytics, `LATERAL VIEW`, `WITH ROLLUP` and `DIV` of
-Spark, `WINDOW TUMBLING (…)` and `WITHIN 5 MINUTES` of ksqlDB, `FLOOR(ts TO HOUR)` of Calcite, `SEPARATOR` of MySQL.
+Spark, `MINUS` of Oracle, `PIVOT` and `UNPIVOT` in FROM and, of DuckDB, as queries, `WINDOW TUMBLING (…)` and `WITHIN
+5 MINUTES` of ksqlDB, `FLOOR(ts TO HOUR)` of Calcite, `SEPARATOR` of MySQL.
 """
 
 from __future__ import annotations
@@ -124,14 +125,52 @@ def _div(tokens: Sequence[Word], position: int, reserved: frozenset[str]) -> tup
     return ("DIV", "NAME") if value or after.word == "(" else None
 
 
+def _minus(tokens: Sequence[Word], position: int) -> tuple[str, ...] | None:
+    """`SELECT … MINUS SELECT …`."""
+    behind = position + 2 if _at(tokens, position + 1) in ("ALL", "DISTINCT") else position + 1
+    while _at(tokens, behind) == "(":
+        behind += 1
+    return ("_MINUS_SET",) if _at(tokens, behind) in ("SELECT", "VALUES") and position > 0 else None
+
+
+def _pivot(tokens: Sequence[Word], position: int) -> tuple[str, ...] | None:
+    """`s PIVOT (SUM(q) FOR k IN (…))` in FROM, and `PIVOT s ON k IN (…) USING SUM(q)` where a query begins."""
+    word, before, behind = tokens[position].word, _at(tokens, position - 1), _at(tokens, position + 1)
+    if before in ("", ";", "(", "AS"):
+        words = _outside(tokens, position + 1)
+        by = words[words.index("ON") : words.index("USING")] if {"ON", "USING"} <= set(words) else []
+        named = "IN" in by if word == "PIVOT" else {"ON", "INTO", "VALUE"} <= set(words)
+        return (f"{word}_QUERY", "NAME") if named else None
+    options = behind in ("INCLUDE", "EXCLUDE") and _at(tokens, position + 2) == "NULLS"
+    listed = behind == "(" and "FOR" in _outside(tokens, position + 2)
+    return (word, "NAME") if before not in ("FROM", "JOIN", ",") and (listed or options) else None
+
+
+def _outside(tokens: Sequence[Word], position: int) -> list[str]:
+    """The words from `position` to the end of the query there, without those in parentheses."""
+    depth, words = 0, list[str]()
+    for n in range(position, len(tokens)):
+        word = _at(tokens, n)
+        depth -= word == ")"
+        if depth < 0 or word == ";":
+            break
+        if depth == 0:
+            words.append(word)
+        depth += word == "("
+    return words
+
+
 _WORDS: dict[str, Callable[[Sequence[Word], int], tuple[str, ...] | None]] = {
     "GRACE": _grace,
     "LATERAL": _lateral,
+    "MINUS": _minus,
     "OUTER": _outer,
+    "PIVOT": _pivot,
     "SEPARATOR": _separator,
     "TIMESTAMP": _timestamp,
     "TO": _to,
     "TOP": _top,
+    "UNPIVOT": _pivot,
     "WINDOW": _window,
     "WITH": _with,
     "WITHIN": _within,

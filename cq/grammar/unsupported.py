@@ -25,8 +25,8 @@ _STATE = "write it in a trigger: CREATE TRIGGER g AFTER INSERT ON s FOR EACH ROW
 _SAMPLE = "keep the rows of some keys: WHERE MD5(CAST(k AS VARCHAR)) < '1a' keeps one key in ten"
 _LOOK_UP = "look the key up: LEFT JOIN v FOR SYSTEM_TIME AS OF s.ts ON the group keys of a windowed view v"
 _ANY = "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3); of an array, ARRAY_CONTAINS(items, x)"
-_PIVOT = "for each column write SUM(x) FILTER (WHERE k = 'a') AS a"
-_UNPIVOT = "list the columns as rows: FROM s, UNNEST(ARRAY[a, b]) AS u(x)"
+_PIVOT = "list the values, which name the columns: FROM s PIVOT (SUM(x) FOR k IN ('a', 'b'))"
+_UNPIVOT = "list the columns: FROM s UNPIVOT (value FOR name IN (a, b))"
 _ZONES = "write FROM_UTC_TIMESTAMP(ts, 'Europe/Berlin') for the local time of a time in UTC, and TO_UTC_TIMESTAMP back"
 _NO_CATALOG = "there is no catalog: a file defines everything it uses, so edit or remove its CREATE statement"
 
@@ -38,8 +38,8 @@ STATEMENTS: tuple[Phrase, ...] = (
         "{} is not a statement of cq", "cq schema FILE shows columns, cq explain shows plans", "SHOW", "DESCRIBE"
     ),
     *_phrases("{} is not a statement of cq", "write SELECT COUNT(*), MIN(x), MAX(x) FROM s", "SUMMARIZE"),
-    *_phrases("{} is not supported", _PIVOT, "PIVOT"),
-    *_phrases("{} is not supported", _UNPIVOT, "UNPIVOT"),
+    *_phrases("this form of {} is not supported", _PIVOT, "PIVOT"),
+    *_phrases("this form of {} is not supported", _UNPIVOT, "UNPIVOT"),
     *_phrases(
         "{} is not a statement of cq",
         "remove it: each row is processed once, in order of arrival",
@@ -99,7 +99,6 @@ CLAUSES: tuple[Phrase, ...] = (
         anywhere=True,
     ),
     *_phrases("UNION BY NAME is not supported", "columns go by position: name them in one order", "BY NAME"),
-    *_phrases("MINUS is not supported", "write EXCEPT", "MINUS SELECT"),
     *_phrases("WITH RECURSIVE is not supported", "a continuous query cannot call itself", "WITH RECURSIVE"),
     *_phrases("{} is not supported", _ZONES, "AT TIME ZONE"),
     *_phrases(
@@ -127,10 +126,10 @@ CLAUSES: tuple[Phrase, ...] = (
     *_phrases(
         "{} is not supported here", "give the key where it is used: GROUP BY, OVER (PARTITION BY …)", "PARTITIONED BY"
     ),
-    Phrase(("PIVOT", "("), "PIVOT is not supported", _PIVOT, anywhere=True),
-    Phrase(("UNPIVOT", "("), "UNPIVOT is not supported", _UNPIVOT, anywhere=True),
-    *_phrases("{} is not supported", _PIVOT, "PIVOT"),
-    *_phrases("{} is not supported", _UNPIVOT, "UNPIVOT"),
+    Phrase(("PIVOT", "("), "this form of PIVOT is not supported", _PIVOT, anywhere=True),
+    Phrase(("UNPIVOT", "("), "this form of UNPIVOT is not supported", _UNPIVOT, anywhere=True),
+    *_phrases("this form of {} is not supported", _PIVOT, "PIVOT"),
+    *_phrases("this form of {} is not supported", _UNPIVOT, "UNPIVOT"),
     *_phrases("{} is not a number of rows", "remove it: without LIMIT every row is given", "LIMIT ALL"),
     *_phrases("{} is not supported", _SAMPLE, "TABLESAMPLE", "TABLESAMPLE (", "USING SAMPLE"),
     *_phrases("{} is not supported", "remove it: a sink receives every row", "ON DUPLICATE"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
@@ -209,6 +210,49 @@ def test_last_empty_field_without_a_line_end_is_null_after_a_quoted_one(tmp_path
 def test_null_text_is_an_option(tmp_path: Path) -> None:
     seen = read(stream("a bigint, b varchar", path=write(tmp_path, "a,b\nNA,\n1,NA\n"), null="NA"))
     assert seen.rows == [(None, ""), (1, None)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "jsonl"])
+def test_empty_file_among_those_of_a_pattern_has_no_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, ending: str
+) -> None:
+    monkeypatch.setattr(source, "cores", lambda: threads)
+    texts = ["", "a,b\n1,x\n", "", "a,b\n3,z\n", ""]
+    if ending == "jsonl":
+        texts = ["", '{"a": 1, "b": "x"}\n', "", '{"a": 3, "b": "z"}\n', ""]
+    for number, text in enumerate(texts):
+        packed = gzip.compress(text.encode()) if text and ending == "csv.gz" else text.encode()
+        (tmp_path / f"{number}.{ending}").write_bytes(packed)
+    pattern = str(tmp_path / f"*.{ending}")
+    seen = read(stream("a bigint, b varchar", path=pattern))
+    assert seen.error is None and seen.rows == [(1, "x"), (3, "z")]
+    assert [str(f) for f in infer({"connector": "file", "path": pattern})] == ["a BIGINT", "b VARCHAR"]
+
+
+def test_single_empty_file_is_told_to_have_no_header(tmp_path: Path) -> None:
+    seen = read(stream("a bigint", path=write(tmp_path, "")))
+    assert seen.error is not None and "not even a header line" in str(seen.error)
+
+
+def test_empty_text_in_a_column_of_numbers_is_told_how_it_becomes_null(tmp_path: Path) -> None:
+    seen = read(stream("a bigint, coupon bigint", path=write(tmp_path, 'a,coupon\n1,\n2,""\n')))
+    assert seen.rows == [(1, None)] and seen.error is not None and seen.error.code == "CQ0702"
+    way = "declare it VARCHAR, and write TRY_CAST(NULLIF(coupon, '') AS BIGINT) where it is used"
+    assert seen.error.first.help == (way,)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_without_quotes_a_quote_is_a_letter_like_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    monkeypatch.setattr(source, "cores", lambda: threads)
+    text = 'a b\n1 "x\n2 y"z\n3 ""\n4 "\n'
+    path = write(tmp_path, text)
+    declared = read(stream("a bigint, b varchar", path=path, delimiter=" ", quote=""))
+    assert declared.error is None and declared.rows == [(1, '"x'), (2, 'y"z'), (3, '""'), (4, '"')]
+    fields = infer({"connector": "file", "path": path, "delimiter": " ", "quote": ""})
+    assert [str(f) for f in fields] == ["a BIGINT", "b VARCHAR"]
 
 
 def test_columns_are_found_by_name_in_any_order_and_case(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_every_schedule_of_a_scheme_gives_the_rows_of_one_loop(scheme, batch_row
         def check(shared, _, case=case, expected=expected):
             assert case.result(shared) == expected
 
-        wander(case.setup, [case.worker(0), case.worker(1)], check, runs=12, depth=6)
+        wander(case.setup, [case.worker(0), case.worker(1)], check, runs=24, depth=6)
 
 
 TEXTS = """CREATE STREAM s (a VARCHAR NOT NULL, b VARCHAR NOT NULL, x BIGINT NOT NULL, ts TIMESTAMP, WATERMARK FOR ts);

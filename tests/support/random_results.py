@@ -289,14 +289,13 @@ def _where(conditions: list[str]) -> str:
 
 
 def _value(d: Drawing, outer: Expressions, kind: Kind | None) -> str:
-    """An aggregate of another query, of all its rows or of those equal to the row outside."""
+    """An aggregate of another query, of all its rows or of those that meet the row outside."""
     inner, rng = d.choose(), d.rng
     assert inner is not None
     e = d.expressions(("i.", inner.fields))
     where = [e.condition(1)] if rng.random() < 0.3 else []
     if rng.random() < 0.6:
-        key = rng.choice(inner.fields).type.kind
-        where.append(f"{e.argument(key)} = {outer.argument(key)}")
+        where += _related(d, outer, e)
     call = rng.choice(["MIN", "MAX"])
     text = aggregate(e, True) if kind is None else f"{call}({e.argument(kind)})"
     return f"(SELECT {text} FROM {inner.name} AS i{_where(where)})"

@@ -67,11 +67,12 @@ class CsvOptions:
     def of(cls, options: Mapping[str, str]) -> CsvOptions:
         """Options as written, defaults where the text is silent; CQ0208 when they make no CSV."""
         written = {key: options.get(key, definition.default) for key, definition in CSV_OPTIONS.items()}
-        delimiter = {"\\t": "\t", "tab": "\t"}.get(written["delimiter"], written["delimiter"])
-        quote = written["quote"]
-        for key, value in (("delimiter", delimiter), ("quote", quote)):
-            if (len(value) != 1 and not (key == "quote" and not value)) or not value.isascii() or value in "\r\n\0":
-                raise UsageError(Diagnostic("CQ0208", f"{key} must be one ASCII character, not {value!r}"))
+        for key in ("delimiter", "quote"):
+            if not CSV_OPTIONS[key].accepts(written[key]):
+                cause = f"{key} must be {CSV_OPTIONS[key].allowed}, not {written[key]!r}"
+                raise UsageError(Diagnostic("CQ0208", cause))
+        delimiter, quote = written["delimiter"], written["quote"]
+        delimiter = "\t" if delimiter in CSV_OPTIONS["delimiter"].choices else delimiter
         if delimiter == quote:
             raise UsageError(Diagnostic("CQ0208", "delimiter and quote cannot be the same character"))
         return cls(written["header"] == "true", Dialect(delimiter.encode(), quote.encode()), written["null"])
@@ -452,7 +453,7 @@ class _ByRow:
             value = self.scan[column](cell.text)
         except cells.Unreadable as e:
             wider = self.rules.wider(column, cell.text, partial(cells.is_one, cell.text))
-            return None, Fault(*self.rules.unreadable(column, shown(cell.text), str(e)), column, wider)
+            return None, Fault(*self.rules.unreadable(column, shown(cell.text), str(e)), column, wider, not cell.text)
         if self.rules.out_of_range(column, value):
             return None, Fault(*self.rules.unreadable(column, shown(cell.text), FAR), column)
         return value, None

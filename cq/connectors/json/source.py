@@ -230,7 +230,7 @@ class _ByLine:
         except Unreadable as e:
             text = _as_shown(value)
             wider = self._rules.wider(column, text, partial(_holds, value))
-            return None, Fault(*self._rules.unreadable(column, shown(text), str(e)), column, wider)
+            return None, Fault(*self._rules.unreadable(column, shown(text), str(e)), column, wider, not text)
         if self._rules.out_of_range(column, read):
             return None, Fault(*self._rules.unreadable(column, shown(_as_shown(value)), FAR), column)
         return read, None

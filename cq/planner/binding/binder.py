@@ -20,10 +20,12 @@ from cq.planner.binding.queries import BoundQuery, QueryBinder
 from cq.planner.binding.scope import relation_of, renamed, visible_columns
 from cq.planner.binding.sets import as_types
 from cq.planner.binding.settings import (
+    NO_CHECKPOINTS,
     SETTING_ALIASES,
     SETTINGS,
     WORDS,
     is_foreign,
+    is_of_checkpoints,
     setting_value,
     takes,
     unknown_setting,
@@ -262,7 +264,8 @@ class Binding:
         name = SETTING_ALIASES.get(node.name, node.name)
         if name not in SETTINGS and is_foreign(node.name):
             text = f'"{node.name}" is a setting of another system and has no effect'
-            self.renames.append(Diagnostic("CQ0207", text, node.name_span, severity="warning", help=("remove it",)))
+            way = f"remove it: {NO_CHECKPOINTS}" if is_of_checkpoints(name) else "remove it"
+            self.renames.append(Diagnostic("CQ0207", text, node.name_span, severity="warning", help=(way,)))
             return
         if name not in SETTINGS:
             cause, way = unknown_setting(node.name)

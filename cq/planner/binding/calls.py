@@ -95,6 +95,7 @@ class SelectCalls:
     window: whether the FROM or the GROUP BY makes windows; group_window: the call in GROUP BY that does.
     of_nothing: whether there is a group that may have no rows, whose aggregates are NULL.
     nesting: how many calls with OVER are being bound as calls of others.
+    asked: which of the values each sub-query is, by the clause that it stands in.
     """
 
     named_windows: Mapping[str, ast.WindowSpec]
@@ -105,6 +106,7 @@ class SelectCalls:
     overs: list[OverCall] = field(default_factory=list)
     nesting: int = 0
     values: list[SubQuery] = field(default_factory=list)
+    asked: dict[tuple[ast.Query, str], int] = field(default_factory=dict)
     sub_query: Callable[[ast.Query, ExprBinder], SubQuery] | None = None
 
     def bind_query(self, node: ast.ScalarQuery | ast.InQuery | ast.Exists, binder: ExprBinder) -> Expr:
@@ -119,9 +121,12 @@ class SelectCalls:
             return binder.bind(comparing.among_as_value(node))
         if isinstance(node, ast.Exists):
             return binder.bind(comparing.exists_as_value(node))
-        value = self.sub_query(node.query, binder)
-        self.values.append(value)
-        return Hole(value.type, True, Room.QUERY, len(self.values) - 1, span=node.span)
+        asked = (node.query, binder.clause.name)  # the same query in the same clause is one value
+        if asked not in self.asked:
+            self.values.append(self.sub_query(node.query, binder))
+            self.asked[asked] = len(self.values) - 1
+        place = self.asked[asked]
+        return Hole(self.values[place].type, True, Room.QUERY, place, span=node.span)
 
     groupings: list[GroupingCall] = field(default_factory=list)
 

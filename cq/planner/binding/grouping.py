@@ -10,7 +10,7 @@ from cq.planner.binding.calls import OverCall, Rank, SelectCalls
 from cq.planner.binding.count_windows import in_count_window
 from cq.planner.binding.made import aggregate_call, column, compared, integer
 from cq.planner.binding.scope import CountWindow, Hole, Relation, Room, SessionWindow, holes_of
-from cq.planner.binding.traits import origin, window_bound
+from cq.planner.binding.traits import origin, window_bound, with_bounds
 from cq.planner.operators import (
     Aggregate,
     AssignWindows,
@@ -155,6 +155,7 @@ def _in_attached_window(
     span: Span,
 ) -> Grouped:
     """Aggregates of aggregates: the rows already belong to a window, and grouping by its bounds closes with it."""
+    node = next((with_bounds(node, e.index) for e in group if isinstance(e, Column)), node)
     fields = node.schema.fields
     found = next((f for e in group if isinstance(e, Column) and (f := _bounds_beside(node, e.index)) is not None), None)
     if found is None:

@@ -7,23 +7,22 @@ its order. Aggregates without GROUP BY give one row for each row outside: they a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import NoReturn, Protocol
 
 from cq.errors import NOWHERE, compile_error
 from cq.grammar import ast
-from cq.grammar.ast.nodes import Node, said_fields
 from cq.lang.aggregates import lookup
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import settled
+from cq.planner.binding.correlation import KEYS, Inside, Queries, below, correlated, equality, naming, with_names
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.scope import Relation, Visible, finds, relation_of, renamed
 from cq.planner.binding.selects import implied_name, unchanged
 from cq.planner.binding.stream_joins import stream_join
-from cq.planner.binding.subqueries import Inside, Queries, below, bind_value, correlated, equality, naming
+from cq.planner.binding.subqueries import bind_value
 from cq.planner.plan.node import LogicalNode
 from cq.records import replace
 
-KEYS = "$rows"  # the qualifier of what the join compares; no query writes it
 LATERAL = Clause("LATERAL")
 
 
@@ -136,7 +135,7 @@ def _rows(
     rows = relation_of(inside.queries.select_from(inner, inside.relation), KEYS, "LATERAL", right.span)
     own = len(rows.columns) - len(exported)
     keyed = (*(replace(c, name=f"$item{i}") for i, c in enumerate(rows.columns[:own])), *rows.columns[own:])
-    on = tuple(_renamed(a, named) for a in inside.about)
+    on = tuple(with_names(a, named) for a in inside.about)
     condition = on[0] if len(on) == 1 else ast.Logical("AND", on, span=on[0].span)
     named_join = ast.Join("LEFT" if node.kind == "LEFT" else "INNER", node.left, right, condition, span=node.span)
     joined = stream_join(named_join, left, replace(rows, columns=keyed), queries.parameters)
@@ -147,7 +146,7 @@ def _rows(
 
 def _first(inside: Inside, left: Relation, query: ast.Query, limit: int) -> ast.Expr:
     """The condition of the rows that LIMIT counts: of equal keys the first by ORDER BY."""
-    keys = tuple(equality(a, inside.relation, left, _no_equality(a)) for a in inside.about)
+    keys = [equality(a, inside.relation, left) or _no_equality(a) for a in inside.about]
     order = tuple(replace(o, expr=_ordered(o.expr, inside.select)) for o in query.order_by)
     at = query.span
     over = ast.WindowSpec(tuple(mine for mine, _ in keys), order, None, None, span=at)
@@ -155,10 +154,12 @@ def _first(inside: Inside, left: Relation, query: ast.Query, limit: int) -> ast.
     return ast.Binary("<=", number, ast.NumberLiteral(str(limit), span=at), span=at, op_span=at)
 
 
-def _no_equality(node: ast.Expr) -> tuple[str, str]:
-    return (
+def _no_equality(node: ast.Expr) -> NoReturn:
+    raise compile_error(
+        "CQ0502",
         "LIMIT in LATERAL counts rows of equal keys: its WHERE compares columns outside by = alone",
-        "the last row before each: write a ASOF LEFT JOIN b ON a.k = b.k AND a.ts >= b.ts",
+        node.span,
+        help="the last row before each: write a ASOF LEFT JOIN b ON a.k = b.k AND a.ts >= b.ts",
     )
 
 
@@ -196,21 +197,3 @@ def _is_outer(ref: ast.ColumnRef, inside: Inside, left: Relation) -> bool:
 def _where(query: ast.Query) -> ast.Expr | None:
     assert isinstance(query.body, ast.Select)
     return query.body.where
-
-
-def _renamed(node: ast.Expr, names: dict[ast.ColumnRef, ast.ColumnRef]) -> ast.Expr:
-    """The condition with other names."""
-    found = _changed(node, names)
-    assert isinstance(found, Node)
-    return found  # type: ignore[return-value]
-
-
-def _changed(value: object, names: dict[ast.ColumnRef, ast.ColumnRef]) -> object:
-    if isinstance(value, ast.ColumnRef):
-        return names.get(value, value)
-    if isinstance(value, tuple):
-        return tuple(_changed(v, names) for v in value)
-    if isinstance(value, Node):
-        said: dict[str, Any] = {f: _changed(getattr(value, f), names) for f in said_fields(type(value))}
-        return replace(value, **said)
-    return value

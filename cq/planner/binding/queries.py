@@ -13,6 +13,7 @@ from cq.lang.schema import Field
 from cq.planner.binding.asof_joins import asof_join
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.constants import SERIES, bind_series, bind_values
+from cq.planner.binding.correlation import all_of, parts_of
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.fan_out import check_copies
 from cq.planner.binding.foreign import (
@@ -39,7 +40,7 @@ from cq.planner.binding.selects import WHERE, SelectBinder, place_of, unchanged
 from cq.planner.binding.sets import combined
 from cq.planner.binding.sorting import Limited, counted, ordered
 from cq.planner.binding.stream_joins import stream_join
-from cq.planner.binding.subqueries import all_of, match_of, parts_of
+from cq.planner.binding.subqueries import match_of
 from cq.planner.binding.traits import check_depth
 from cq.planner.binding.windows import TABLE_PARAMETERS, named_time, split_table_arguments, table_function, with_windows
 from cq.planner.operators import OrderKey

@@ -10,6 +10,7 @@ from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, Literal, transform
 from cq.planner.binding.calls import WINDOW_NAMES, SelectCalls
 from cq.planner.binding.conversion import settled
+from cq.planner.binding.correlation import Queries, all_of, parts_of
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.grouping import Grouped
 from cq.planner.binding.grouping_sets import group_by_sets, sets_of
@@ -36,13 +37,10 @@ from cq.planner.binding.sorting import ORDER_BY, Limited, ordered
 from cq.planner.binding.subqueries import (
     Above,
     Match,
-    Queries,
     Value,
-    all_of,
     bind_match,
     bind_value,
     holds_query,
-    parts_of,
     tested,
 )
 from cq.planner.binding.traits import check_columns
@@ -303,7 +301,7 @@ class SelectBinder:
         """The columns of a star after EXCLUDE and REPLACE. CQ0203 for a name in them that is none of its columns."""
         left_out = {id(c) for name in star.exclude for c in self.of_name(name, columns)}
         kept = [c for c in columns if id(c) not in left_out]
-        if not kept:
+        if not kept and len(self.select.items) == 1:
             message = "EXCLUDE leaves no column of the star"
             raise compile_error("CQ0203", message, star.span, help="leave one column, or name the values you need")
         others: dict[int, ast.SelectItem] = {}

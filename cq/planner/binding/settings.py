@@ -25,6 +25,7 @@ NO_SETTINGS: dict[str, str] = {
     "placement": "each worker begins with rows of its own and then takes what is free of the others",
 }
 """What other systems let their users choose and there is no choice of here, and why."""
+NO_CHECKPOINTS = "a run writes no checkpoints, and starts again from the beginning of its inputs"
 SETTING_ALIASES = {"threads": "parallelism", "workers": "parallelism"}
 MAX_SETTING = 1_000_000
 MEMORY_LIMIT = "memory_limit"
@@ -42,8 +43,9 @@ _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kmgt]?)(i?)b?", re.IGNOR
 
 def unknown_setting(name: str) -> tuple[str, str]:
     """What is wrong with a setting that does not exist, and the way out."""
-    if name in NO_SETTINGS:
-        return f'there is no setting "{name}": {NO_SETTINGS[name]}', "remove it"
+    why = NO_CHECKPOINTS if is_of_checkpoints(name) else NO_SETTINGS.get(name)
+    if why is not None:
+        return f'there is no setting "{name}": {why}', "remove it"
     return f'there is no setting "{name}"', f"{did_you_mean(name, SETTINGS)} settings: {', '.join(SETTINGS)}".strip()
 
 
@@ -55,6 +57,11 @@ def is_foreign(name: str) -> bool:
     """Whether it is the name of a setting of another system, such as `table.exec.state.ttl`."""
     first, point, _ = name.lower().partition(".")
     return bool(point) and first in FOREIGN_SETTINGS
+
+
+def is_of_checkpoints(name: str) -> bool:
+    """Whether a setting, here or in another system, is about the checkpoints from which a run would resume."""
+    return "checkpoint" in name.lower()
 
 
 def setting_value(name: str, written: str | int) -> int | None:

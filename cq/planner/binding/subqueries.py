@@ -2,18 +2,16 @@
 
 `x IN (SELECT …)` and `EXISTS (SELECT …)` are semi joins, `NOT IN` and `NOT EXISTS` anti joins; a value is a join with
 the row it comes from. Where WHERE of the sub-query names columns of the query around it, its conditions become those of
-the join: of EXISTS and IN any conditions, of a value equalities, by which its aggregates are then grouped.
+the join, and aggregates are grouped by what they compare (`correlation.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from cq.errors import CompileError, Diagnostic, Span, compile_error
+from cq.errors import CompileError, Span, compile_error
 from cq.grammar import ast, inline
-from cq.grammar.ast.nodes import children, walk
 from cq.lang.aggregates import lookup
 from cq.lang.expressions import (
     Case,
@@ -29,18 +27,27 @@ from cq.lang.expressions import (
     transform,
 )
 from cq.lang.functions import Signature
-from cq.lang.types import BIGINT, BOOLEAN, DataType
+from cq.lang.types import BIGINT, BOOLEAN, DataType, Kind
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import settled
+from cq.planner.binding.correlation import (
+    Inside,
+    Queries,
+    around,
+    below,
+    correlated,
+    equality,
+    naming,
+    pairs_of,
+    references,
+)
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.join_mistakes import within
 from cq.planner.binding.join_times import Sides
 from cq.planner.binding.joins import keyed
 from cq.planner.binding.made import called, compared, integer, negated
-from cq.planner.binding.parameters import ParameterValue
-from cq.planner.binding.scope import Hole, Relation, Room, finds, relation_of, shifted
+from cq.planner.binding.scope import Hole, Relation, Room, finds, relation_of
 from cq.planner.binding.traits import one_row
-from cq.planner.binding.windows import with_windows
 from cq.planner.operators import Filter, Join, SemiJoin
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
@@ -51,42 +58,13 @@ INSIDE = Clause(
 )
 SOUGHT = "the value that IN looks for"
 VALUE = Clause("a sub-query that is a value", aggregates=True)
-UNEQUAL = (
-    "a sub-query that is a value can only be compared with the query around it by =",
-    "join the two with this condition, and GROUP BY the columns of the query around",
-)
+# some value of a type, beside a condition that says whether there is one; of types that are not here, 0
+_VALUES: dict[Kind, Any] = {Kind.VARCHAR: "", Kind.BOOLEAN: False, Kind.REAL: 0.0, Kind.DOUBLE: 0.0, Kind.ARRAY: ()}
 Above = Callable[[Expr], Expr]
 """What an expression over the FROM is over the rows that a condition is tested on: those of groups, in HAVING."""
 
 
-class Queries(Protocol):
-    """What binds the queries inside a query: the names it knows."""
-
-    @property
-    def parameters(self) -> Mapping[str, ParameterValue]: ...
-
-    def nested(self, query: ast.Query) -> LogicalNode: ...
-
-    def with_ctes(self, query: ast.Query) -> Queries: ...
-
-    def from_clause(self, select: ast.Select) -> tuple[Relation, ast.Expr | None]: ...
-
-    def select_from(self, select: ast.Select, relation: Relation) -> LogicalNode: ...
-
-    def passing(self, where: ast.Expr | None, relation: Relation) -> LogicalNode: ...
-
-
 # ------------------------------------------------------------------------------------------------------------ syntax
-
-
-def below(node: ast.Node) -> Iterator[ast.Node]:
-    """The node and what is in it, without what is in queries there."""
-    todo = [node]
-    while todo:
-        at = todo.pop()
-        yield at
-        if not isinstance(at, ast.Query):
-            todo.extend(children(at))
 
 
 def holds_query(node: ast.Node) -> bool:
@@ -102,105 +80,6 @@ def tested(node: ast.Expr) -> tuple[ast.InQuery | ast.Exists, bool] | None:
     if isinstance(node, ast.InQuery):
         return node, negated != node.negated
     return (node, negated) if isinstance(node, ast.Exists) else None
-
-
-def all_of(conditions: Sequence[ast.Expr]) -> ast.Expr | None:
-    """The conditions joined by AND; None where there are none."""
-    if len(conditions) > 1:
-        return ast.Logical("AND", tuple(conditions), span=conditions[0].span.to(conditions[-1].span))
-    return conditions[0] if conditions else None
-
-
-def parts_of(condition: ast.Expr | None) -> list[ast.Expr]:
-    """What AND joins."""
-    if condition is None:
-        return []
-    return list(condition.operands) if isinstance(condition, ast.Logical) and condition.op == "AND" else [condition]
-
-
-# ------------------------------------------------------------------------------------------------------------- inside
-
-
-@dataclass(frozen=True, slots=True)
-class Inside:
-    """A sub-query whose FROM is bound. about: the conditions of its WHERE that name columns of the query around it."""
-
-    select: ast.Select
-    relation: Relation
-    rest: ast.Expr | None
-    about: list[ast.Expr]
-    queries: Queries
-
-
-def correlated(query: ast.Query, outer: Relation, queries: Queries) -> Inside | None:
-    """The sub-query, if its WHERE or its select list names columns of the query around it; else None."""
-    select = query.body
-    if not isinstance(select, ast.Select) or not select.relations:
-        return None
-    here = queries.with_ctes(query)
-    relation, where = here.from_clause(select)
-    parts = parts_of(where)
-    about = [p for p in parts if any(_is_outer(ref, relation, outer) for ref in _references(p))]
-    if not about and not any(_is_outer(ref, relation, outer) for i in select.items for ref in _references(i)):
-        return None
-    counted = query.limit or query.offset
-    if counted is not None:
-        raise compile_error(
-            "CQ0502",
-            "LIMIT and OFFSET of a sub-query that depends on the row around it are not supported yet",
-            counted.span,
-            help="for one value of each group, write MAX(x), MIN(x) or ARG_MAX(x, key)",
-        )
-    rest = all_of([p for p in parts if not any(p is a for a in about)])
-    return Inside(select, with_windows(relation), rest, about, here)
-
-
-@contextmanager
-def naming(query: ast.Query, outer: Relation) -> Iterator[None]:
-    """Within it, a name that is unknown in the query, but is that of a column of the query around it, says so."""
-    try:
-        yield
-    except CompileError as error:
-        refs = {n.span: n for n in walk(query) if isinstance(n, ast.ColumnRef) and finds(outer, n)}
-        raise CompileError(
-            *(_outer_name(refs[d.span]) if d.code == "CQ0203" and d.span in refs else d for d in error.diagnostics)
-        ) from None
-
-
-def _outer_name(ref: ast.ColumnRef) -> Diagnostic:
-    return Diagnostic(
-        "CQ0502",
-        f"{inline.expr(ref)} is a column of the query around, which only WHERE of its own sub-queries can name",
-        ref.span,
-        help=(
-            "compare it there with a column that the sub-query has in its FROM",
-            "or join the two, and GROUP BY the columns of the query around",
-        ),
-    )
-
-
-def _references(node: ast.Node) -> Iterator[ast.ColumnRef]:
-    return (n for n in below(node) if isinstance(n, ast.ColumnRef))
-
-
-def _is_outer(ref: ast.ColumnRef, inner: Relation, outer: Relation) -> bool:
-    """Whether a name means a column of the query around: those of the sub-query come first."""
-    return not finds(inner, ref) and finds(outer, ref)
-
-
-def around(outer: Relation, inner: Relation) -> Relation:
-    """What conditions of a sub-query see: its own columns behind those of the query around it, which they hide."""
-    names = {c.name for c in inner.columns if not c.needs_qualifier}
-    outside = tuple(
-        replace(
-            c,
-            qualifier=None if c.qualifier in inner.qualifiers else c.qualifier,
-            needs_qualifier=c.needs_qualifier or c.name in names,
-        )
-        for c in outer.columns
-    )
-    width = len(outer.node.schema)
-    return Relation(outer.node, outside + shifted(inner.columns, width), f"{inner.title} or {outer.title}")
 
 
 # --------------------------------------------------------------------------------------------------- IN and EXISTS
@@ -376,8 +255,8 @@ class Value:
         first, *others = joined.schema.fields[width:]
         value: Expr = Column(first.type, first.nullable, width, first.name, span=self.span)
         if self.nothing is not None:
-            key = Column(others[0].type, True, width + 1, others[0].name)
-            there = IsNull(BOOLEAN, False, key, span=self.span)
+            last = Column(others[-1].type, True, len(joined.schema) - 1, others[-1].name)
+            there = IsNull(BOOLEAN, False, last, span=self.span)
             value = Case(value.type, True, ((there, self.nothing),), value, span=self.span)
         if self.counted:
             rows = Column(BIGINT, True, len(joined.schema) - 1, others[-1].name)
@@ -396,14 +275,7 @@ def _bind_value(query: ast.Query, binder: ExprBinder, queries: Queries) -> Value
     outer = binder.relation
     inside = correlated(_first_of(query), outer, queries)
     found = _one_row(query, outer, queries) if inside is None else _of_group(query, inside, binder)
-    if not (outer.node.bounded and found.rows.bounded):
-        endless = "the sub-query" if outer.node.bounded else outer.title
-        raise compile_error(
-            "CQ0406",
-            f"the value of a sub-query is known when all inputs have ended, and {endless} has no end",
-            query.span,
-            help="give the value as a parameter: write :name here, and --var name=VALUE",
-        )
+    _refuse_endless_value(outer, found.rows, query.span)
     return found
 
 
@@ -429,30 +301,68 @@ def _of_group(query: ast.Query, inside: Inside, binder: ExprBinder) -> Value:
     """Aggregates of the rows that equal a row of the query around in some columns: one row for each group."""
     select, relation, outer = inside.select, inside.relation, binder.relation
     _refuse_grouped(inside, query)
-    item, last = _only_item(inside, query), list[ast.SelectItem]()
-    if not any(isinstance(n, ast.Call) and n.over is None and lookup(n.name) for n in below(item)):
-        item, last = _first(item, ()).expr, [_how_many(query.span)]
+    item, last = _only_item(inside, query), [_how_many(query.span)]
+    alone = not any(isinstance(n, ast.Call) and n.over is None and lookup(n.name) for n in below(item))
+    if alone:
+        item = _first(item, ()).expr
     calls = SelectCalls({})
     value = ExprBinder(relation, binder.parameters, VALUE, calls).bind(item)
     nothing = transform(value, lambda e: _of_nothing(e, calls))
     if not calls.aggregates or columns_of(nothing):
         raise _several_rows(query)
-    sides = [equality(a, relation, outer, UNEQUAL) for a in inside.about]
-    keys = tuple(mine for mine, _ in sides)
-    names = [f"key{i}" for i, _ in enumerate(keys, 1)]
-    found = (ast.SelectItem(k, n) for k, n in zip(keys, names, strict=True))
-    items = (ast.SelectItem(item, "value"), *found, *last)
-    grouped = replace(select, items=items, where=inside.rest, group_by=keys)
-    rows = inside.queries.select_from(grouped, relation)
-    width = len(outer.node.schema)
-    on = []
-    for i, (_, theirs) in enumerate(sides, 1):
-        f = rows.schema.fields[i]
-        key = Column(f.type, f.nullable, width + i, f.name, span=theirs.span)
-        on.append(binder.compare("=", binder.bind(theirs), key, theirs.span))
+    equal = all(equality(a, relation, outer) for a in inside.about)
+    last = last if alone or not equal else []  # a key that is equated is not NULL: it says that there is a group
+    by = _by_equality if equal else _by_condition
+    rows, on = by(replace(inside, select=replace(select, items=(ast.SelectItem(item, "value"), *last))), binder)
     known = folded(nothing)
     missing = None if isinstance(known, Literal) and known.value is None else nothing
-    return Value(rows, tuple(on), width, False, missing, query.span, counted=bool(last))
+    return Value(rows, tuple(on), len(outer.node.schema), False, missing, query.span, counted=alone)
+
+
+def _by_equality(inside: Inside, binder: ExprBinder) -> tuple[LogicalNode, list[Expr]]:
+    """The rows of a sub-query grouped by what its conditions equate, and which of them a row around it equals."""
+    found = (equality(a, inside.relation, binder.relation) for a in inside.about)
+    sides = [pair for pair in found if pair is not None]
+    rows = _grouped(inside, inside.relation, inside.rest, [mine for mine, _ in sides])
+    keys = _keys(rows, len(sides), len(binder.relation.node.schema))
+    return rows, [
+        binder.compare("=", binder.bind(theirs), key, theirs.span) for (_, theirs), key in zip(sides, keys, strict=True)
+    ]
+
+
+def _by_condition(inside: Inside, binder: ExprBinder) -> tuple[LogicalNode, list[Expr]]:
+    """The rows of a sub-query grouped by the values around it that they meet, and which of them a row has."""
+    _refuse_endless_value(binder.relation, inside.relation.node, inside.about[0].span)
+    pairs = pairs_of(inside, binder.relation)
+    rows = _grouped(inside, pairs.relation, None, [key for key, _ in pairs.keys])
+    keys = _keys(rows, len(pairs.keys), len(binder.relation.node.schema))
+    theirs = [binder.bind(ref) for _, ref in pairs.keys]
+    return rows, [c for a, b in zip(theirs, keys, strict=True) for c in _same(binder, a, b)]
+
+
+def _grouped(inside: Inside, relation: Relation, where: ast.Expr | None, keys: Sequence[ast.Expr]) -> LogicalNode:
+    """The value of each group, its keys, and what counts its rows where several may be too many."""
+    value, *last = inside.select.items
+    named = (ast.SelectItem(k, f"key{i}") for i, k in enumerate(keys, 1))
+    grouped = replace(inside.select, items=(value, *named, *last), where=where, group_by=tuple(keys))
+    return inside.queries.select_from(grouped, relation)
+
+
+def _keys(rows: LogicalNode, count: int, width: int) -> list[Expr]:
+    """The keys of groups behind so many columns."""
+    fields = rows.schema.fields[1 : 1 + count]
+    return [Column(f.type, f.nullable, width + i, f.name) for i, f in enumerate(fields, 1)]
+
+
+def _same(binder: ExprBinder, theirs: Expr, key: Expr) -> list[Expr]:
+    """The conditions, each an equality, that two values of one type are equal or both NULL."""
+    if not theirs.nullable:
+        return [binder.compare("=", theirs, key, theirs.span)]
+    none = Literal(key.type, False, _VALUES.get(key.type.kind, 0))
+    sides = (theirs, key)
+    missing = [IsNull(BOOLEAN, False, e, span=theirs.span) for e in sides]
+    known = [Coalesce(e.type, False, (e, none), span=theirs.span) for e in sides]
+    return [binder.compare("=", a, b, theirs.span) for a, b in (missing, known)]
 
 
 def _first_of(query: ast.Query) -> ast.Query:
@@ -486,20 +396,6 @@ def _of_nothing(e: Expr, calls: SelectCalls) -> Expr:
     return Literal(e.type, value is None, value, span=e.span)
 
 
-def equality(
-    node: ast.Expr, inner: Relation, outer: Relation, otherwise: tuple[str, str]
-) -> tuple[ast.Expr, ast.Expr]:  # fmt: skip
-    """What an equality compares: a value of the sub-query, one of the query around it. otherwise: what CQ0502 says of
-    any other condition, and its way out."""
-    if isinstance(node, ast.Binary) and node.op == "=":
-        for mine, theirs in ((node.left, node.right), (node.right, node.left)):
-            of_mine, of_theirs = list(_references(mine)), list(_references(theirs))
-            if of_mine and all(finds(inner, r) for r in of_mine) and all(_is_outer(r, inner, outer) for r in of_theirs):
-                return mine, theirs
-    message, help = otherwise
-    raise compile_error("CQ0502", message, node.span, help=help)
-
-
 # ----------------------------------------------------------------------------------------------------------- mistakes
 
 
@@ -509,7 +405,7 @@ def _refuse_grouped(inside: Inside, node: ast.Node) -> None:
     if not (select.group_by or select.having or select.qualify or select.distinct):
         return
     span = (select.having or select.qualify or (select.group_by[0] if select.group_by else inside.about[0])).span
-    column = next(r for a in inside.about for r in _references(a) if not finds(inside.relation, r))
+    column = next(r for a in inside.about for r in references(a) if not finds(inside.relation, r))
     raise compile_error(
         "CQ0502",
         "a sub-query with groups cannot name columns of the query around it",
@@ -553,4 +449,17 @@ def _refuse_endless(outer: Relation, inner: Relation, negated: bool, span: Span)
         f"rows without a match would never leave: {endless.title} has no end",
         span,
         help=by_time if timed else "read both from inputs that end, such as files",
+    )
+
+
+def _refuse_endless_value(outer: Relation, rows: LogicalNode, span: Span) -> None:
+    """CQ0406 for the value of a sub-query on an input without an end."""
+    if outer.node.bounded and rows.bounded:
+        return
+    endless = "the sub-query" if outer.node.bounded else outer.title
+    raise compile_error(
+        "CQ0406",
+        f"the value of a sub-query is known when all inputs have ended, and {endless} has no end",
+        span,
+        help="give the value as a parameter: write :name here, and --var name=VALUE",
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from cq.errors import Span, compile_error
 from cq.lang.expressions import Column, Expr, walk
 from cq.planner.operators import Aggregate, AssignWindows, Filter, Join, Project, SessionRows, Sort, Windowed
-from cq.planner.operators.window import FIRST_KEY
+from cq.planner.operators.window import FIRST_KEY, WINDOW_END, WINDOW_START
 from cq.planner.plan.node import LogicalNode, OpClass, topological
-from cq.records import dataclass
+from cq.records import dataclass, replace
 
 MAX_COLUMNS = 4_096  # of one operator
 MAX_EXPRESSION = 20_000  # nodes of one expression
@@ -66,6 +66,32 @@ def window_bound(node: LogicalNode, column: int) -> int | None:
     """Which bound of its window a column is (WINDOW_START, WINDOW_END or WINDOW_TIME); None when it is none."""
     found = origin(node, column)
     return found.column if found is not None and found.column < FIRST_KEY else None
+
+
+def with_bounds(node: LogicalNode, column: int) -> LogicalNode:
+    """The node with both bounds of the window that a column is a bound of: one that was not selected stands behind its
+    columns. The node itself where the rows come from the window by more than SELECT and WHERE."""
+    found = origin(node, column)
+    if found is None or found.column >= FIRST_KEY:
+        return node
+    there = {o.column for i in range(len(node.schema)) if (o := origin(node, i)) and o.node is found.node}
+    for bound in {WINDOW_START, WINDOW_END} - there:
+        carried = _carrying(node, found.node, bound)
+        node = node if carried is None else carried[0]
+    return node
+
+
+def _carrying(node: LogicalNode, window: LogicalNode, bound: int) -> tuple[LogicalNode, int] | None:
+    """The node with a bound of the windows below it, and which of its columns that is."""
+    if node is window:
+        return node, bound + (0 if isinstance(node, Windowed) else len(node.inputs[0].schema))
+    below = _carrying(node.input, window, bound) if isinstance(node, Project | Filter) else None
+    if below is None or isinstance(node, Filter):
+        return None if below is None else (node.with_inputs([below[0]]), below[1])
+    assert isinstance(node, Project)
+    f = below[0].schema.fields[below[1]]
+    exprs = (*node.exprs, Column(f.type, f.nullable, below[1], f.name))
+    return replace(node, input=below[0], exprs=exprs, names=(*node.names, f.name)), len(node.exprs)
 
 
 def key_columns(node: LogicalNode) -> tuple[Windowed, dict[int, int]] | None:

@@ -1,0 +1,201 @@
+"""Queries that name columns of the query around them: which of their conditions do, and the rows that meet them.
+
+Such conditions become those of a join. Where a value is sought and they are not all equalities, the sub-query is joined
+with the distinct values that its conditions name of the rows around it, and grouped by these: one row for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from cq.errors import CompileError, Diagnostic, compile_error
+from cq.grammar import ast, inline
+from cq.grammar.ast.nodes import Node, children, said_fields, walk
+from cq.planner.binding.parameters import ParameterValue
+from cq.planner.binding.scope import Relation, finds, relation_of, shifted
+from cq.planner.binding.stream_joins import stream_join
+from cq.planner.binding.windows import with_windows
+from cq.planner.plan.node import LogicalNode
+from cq.records import dataclass, replace
+
+KEYS = "$rows"  # the qualifier of what a join with a sub-query compares; no query writes it
+
+
+class Queries(Protocol):
+    """What binds the queries inside a query: the names it knows."""
+
+    @property
+    def parameters(self) -> Mapping[str, ParameterValue]: ...
+
+    def nested(self, query: ast.Query) -> LogicalNode: ...
+
+    def with_ctes(self, query: ast.Query) -> Queries: ...
+
+    def from_clause(self, select: ast.Select) -> tuple[Relation, ast.Expr | None]: ...
+
+    def select_from(self, select: ast.Select, relation: Relation) -> LogicalNode: ...
+
+    def passing(self, where: ast.Expr | None, relation: Relation) -> LogicalNode: ...
+
+
+def below(node: ast.Node) -> Iterator[ast.Node]:
+    """The node and what is in it, without what is in queries there."""
+    todo = [node]
+    while todo:
+        at = todo.pop()
+        yield at
+        if not isinstance(at, ast.Query):
+            todo.extend(children(at))
+
+
+def all_of(conditions: Sequence[ast.Expr]) -> ast.Expr | None:
+    """The conditions joined by AND; None where there are none."""
+    if len(conditions) > 1:
+        return ast.Logical("AND", tuple(conditions), span=conditions[0].span.to(conditions[-1].span))
+    return conditions[0] if conditions else None
+
+
+def parts_of(condition: ast.Expr | None) -> list[ast.Expr]:
+    """What AND joins."""
+    if condition is None:
+        return []
+    return list(condition.operands) if isinstance(condition, ast.Logical) and condition.op == "AND" else [condition]
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A sub-query whose FROM is bound. about: the conditions of its WHERE that name columns of the query around it."""
+
+    select: ast.Select
+    relation: Relation
+    rest: ast.Expr | None
+    about: list[ast.Expr]
+    queries: Queries
+
+
+def correlated(query: ast.Query, outer: Relation, queries: Queries) -> Inside | None:
+    """The sub-query, if its WHERE or its select list names columns of the query around it; else None."""
+    select = query.body
+    if not isinstance(select, ast.Select) or not select.relations:
+        return None
+    here = queries.with_ctes(query)
+    relation, where = here.from_clause(select)
+    parts = parts_of(where)
+    about = [p for p in parts if any(is_outer(ref, relation, outer) for ref in references(p))]
+    if not about and not any(is_outer(ref, relation, outer) for i in select.items for ref in references(i)):
+        return None
+    counted = query.limit or query.offset
+    if counted is not None:
+        raise compile_error(
+            "CQ0502",
+            "LIMIT and OFFSET of a sub-query that depends on the row around it are not supported yet",
+            counted.span,
+            help="for one value of each group, write MAX(x), MIN(x) or ARG_MAX(x, key)",
+        )
+    rest = all_of([p for p in parts if not any(p is a for a in about)])
+    return Inside(select, with_windows(relation), rest, about, here)
+
+
+@contextmanager
+def naming(query: ast.Query, outer: Relation) -> Iterator[None]:
+    """Within it, a name that is unknown in the query, but is that of a column of the query around it, says so."""
+    try:
+        yield
+    except CompileError as error:
+        refs = {n.span: n for n in walk(query) if isinstance(n, ast.ColumnRef) and finds(outer, n)}
+        raise CompileError(
+            *(_outer_name(refs[d.span]) if d.code == "CQ0203" and d.span in refs else d for d in error.diagnostics)
+        ) from None
+
+
+def _outer_name(ref: ast.ColumnRef) -> Diagnostic:
+    return Diagnostic(
+        "CQ0502",
+        f"{inline.expr(ref)} is a column of the query around, which only WHERE of its own sub-queries can name",
+        ref.span,
+        help=(
+            "compare it there with a column that the sub-query has in its FROM",
+            "or join the two, and GROUP BY the columns of the query around",
+        ),
+    )
+
+
+def references(node: ast.Node) -> Iterator[ast.ColumnRef]:
+    return (n for n in below(node) if isinstance(n, ast.ColumnRef))
+
+
+def is_outer(ref: ast.ColumnRef, inner: Relation, outer: Relation) -> bool:
+    """Whether a name means a column of the query around: those of the sub-query come first."""
+    return not finds(inner, ref) and finds(outer, ref)
+
+
+def around(outer: Relation, inner: Relation) -> Relation:
+    """What conditions of a sub-query see: its own columns behind those of the query around it, which they hide."""
+    names = {c.name for c in inner.columns if not c.needs_qualifier}
+    outside = tuple(
+        replace(
+            c,
+            qualifier=None if c.qualifier in inner.qualifiers else c.qualifier,
+            needs_qualifier=c.needs_qualifier or c.name in names,
+        )
+        for c in outer.columns
+    )
+    width = len(outer.node.schema)
+    return Relation(outer.node, outside + shifted(inner.columns, width), f"{inner.title} or {outer.title}")
+
+
+def equality(node: ast.Expr, inner: Relation, outer: Relation) -> tuple[ast.Expr, ast.Expr] | None:
+    """What an equality compares: a value of the sub-query, one of the query around it; None for other conditions."""
+    if isinstance(node, ast.Binary) and node.op == "=":
+        for mine, theirs in ((node.left, node.right), (node.right, node.left)):
+            of_mine, of_theirs = list(references(mine)), list(references(theirs))
+            if of_mine and all(finds(inner, r) for r in of_mine) and all(is_outer(r, inner, outer) for r in of_theirs):
+                return mine, theirs
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The rows of a sub-query beside the values around it that they belong to.
+
+    keys: the names of these values in `relation`, and what they are in the query around.
+    """
+
+    relation: Relation
+    keys: tuple[tuple[ast.ColumnRef, ast.ColumnRef], ...]
+
+
+def pairs_of(inside: Inside, outer: Relation) -> Pairs:
+    """The rows of the sub-query, once for each distinct combination of the values around it that they meet."""
+    named: dict[ast.ColumnRef, ast.ColumnRef] = {}
+    for ref in (r for a in inside.about for r in references(a) if is_outer(r, inside.relation, outer)):
+        named.setdefault(ref, ast.ColumnRef(f"$key{len(named) + 1}", KEYS, span=ref.span))
+    at, queries = inside.about[0].span, inside.queries
+    values = tuple(ast.SelectItem(ref, key.name, span=ref.span) for ref, key in named.items())
+    distinct = queries.select_from(ast.Select(values, distinct=True, span=at), outer)
+    theirs = relation_of(distinct, KEYS, outer.title)
+    mine = replace(inside.relation, node=queries.passing(inside.rest, inside.relation))
+    on = all_of([with_names(a, named) for a in inside.about])
+    (first, *_) = inside.select.relations
+    join = ast.Join("INNER", first, first, on, span=at)
+    return Pairs(stream_join(join, theirs, mine, queries.parameters), tuple((k, ref) for ref, k in named.items()))
+
+
+def with_names(node: ast.Expr, names: Mapping[ast.ColumnRef, ast.ColumnRef]) -> ast.Expr:
+    """The condition with other names."""
+    found = _changed(node, names)
+    assert isinstance(found, Node)
+    return found  # type: ignore[return-value]
+
+
+def _changed(value: object, names: Mapping[ast.ColumnRef, ast.ColumnRef]) -> object:
+    if isinstance(value, ast.ColumnRef):
+        return names.get(value, value)
+    if isinstance(value, tuple):
+        return tuple(_changed(v, names) for v in value)
+    if isinstance(value, Node):
+        said: dict[str, Any] = {f: _changed(getattr(value, f), names) for f in said_fields(type(value))}
+        return replace(value, **said)
+    return value
