@@ -6,6 +6,7 @@ Where standard error is no terminal, the same words are a plain line every few s
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import threading
 import time
@@ -239,12 +240,14 @@ def _place(node: LogicalNode) -> str:
 
 
 def _longer_delay(stream: SourceDef) -> str:
-    """How to give a stream twice its delay, or a minute if it has none."""
+    """How to give a stream twice its delay, or a minute if it has none, and for a file what tells how much it needs."""
     time = stream.event_time
     column = printable(time.name) if isinstance(time, Column) else "ts"
     now, longer = write_duration(stream.delay_us), write_duration(2 * stream.delay_us or MINUTE_US)
     delay = f"WATERMARK FOR {column} AS {column} - INTERVAL '{longer}'"
-    return f"increase the delay of {printable(stream.name)}, now {now}: {delay}"
+    path = dict(stream.options).get("path")
+    enough = f" (cq schema {printable(shlex.quote(path))} tells how late its rows come)" if path is not None else ""
+    return f"increase the delay of {printable(stream.name)}, now {now}: {delay}{enough}"
 
 
 def _hashes(hashes: Mapping[str, str]) -> Sequence[str]:

@@ -342,6 +342,10 @@ JOINS = {
     + "SELECT price FROM bid, sale WHERE bid.auction < sale.auction AND sale.wait = 3;",
     "window_over_a_join": BID + SALE + "SELECT COUNT(*) FROM bid JOIN sale ON bid.auction = sale.auction\n"
     "GROUP BY TUMBLE(bid.ts, INTERVAL '1' MINUTE);",
+    "window_over_rows_with_names": BID + "CREATE STREAM cust (id BIGINT, name VARCHAR)\n"
+    "WITH (connector = 'file', path = 'cust.csv');\n"
+    "SELECT name, COUNT(*) AS n FROM bid JOIN cust ON bid.auction = cust.id\n"
+    "GROUP BY TUMBLE(bid.ts, INTERVAL '1' MINUTE), name;",
     "using_a_name_of_two": BID + SALE + "SELECT price FROM bid JOIN sale ON bid.auction = sale.auction\n"
     "JOIN bid AS b USING (auction);",
     "look_up_in_right_join": BID

@@ -499,7 +499,9 @@ def no_event_time(
         )
     sources = [n.source for n in topological([relation.node]) if isinstance(n, Scan)]
     missing = next((s for s in sources if s.event_time is None), None)
-    if missing is not None:
+    joins = [n for n in topological([relation.node]) if isinstance(n, UntimedJoin)]
+    lost = bool(joins) and any(s.event_time is not None for s in sources)  # a join has given them up
+    if missing is not None and not lost:
         column = name if is_time else "ts"
         return compile_error(
             "CQ0401",
@@ -512,7 +514,6 @@ def no_event_time(
         cause = f"late rows have no event time: what {what} would give them to is closed"
         way = f"their time is a value like any other: GROUP BY DATE_TRUNC('minute', {name})"
         return compile_error("CQ0402", cause, span, help=way)
-    joins = [n for n in topological([relation.node]) if isinstance(n, UntimedJoin)]
     joined = any(isinstance(n, Join) for n in joins)
     asked = any(isinstance(n, SemiJoin) or not n.left_keys for n in joins)
     return compile_error(
@@ -520,9 +521,13 @@ def no_event_time(
         f"{relation.title} no longer has an event time",
         span,
         help=(
+            f'make "{missing.name}" a table with a key, and look its rows up: CREATE TABLE {missing.name} '
+            f"(… PRIMARY KEY, …) WITH (…); … JOIN {missing.name} FOR SYSTEM_TIME AS OF {name} ON …"
+            if joined and missing is not None
+            else "",
             "a join keeps the times of its sides where ON limits how far apart they are: "
             "AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
-            if joined
+            if joined and missing is None
             else "",
             "what a sub-query lets pass has no event time: compute this in a derived table, and test its rows outside"
             if asked
