@@ -205,6 +205,13 @@ def schema(file: str, name: str | None, format_: str | None, delimiter: str | No
     except UnicodeEncodeError:
         cause = f'the name "{printable(file)}" is not UTF-8, so it cannot be written in a query'
         raise UsageError(Diagnostic("CQ0601", cause, help=("create a link with another name: ln -s",))) from None
+    if file == STDIN:
+        cause = "cq schema reads a file, not standard input"
+        ways = (
+            "write the rows to a file first: … > FILE",
+            "or let cq run guess the columns: cq run \"SELECT * FROM '-'\"",
+        )
+        raise UsageError(Diagnostic("CQ0601", cause, help=ways))
     options = {"path": file}
     options |= {"format": format_} if format_ else {}
     options |= {"delimiter": delimiter} if delimiter else {}

@@ -11,6 +11,7 @@ import glob
 import os
 import stat
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import BinaryIO, cast
 from weakref import WeakValueDictionary
@@ -70,6 +71,22 @@ class Access:
             )
         return tuple(sorted(found, key=os.fsencode))
 
+    def refuse_directory(self, path: str) -> None:
+        """CQ0601 for a directory, with the pattern of the files in it."""
+        if os.path.isdir(self.base / path):
+            self.resolve(path)  # nothing outside the roots is even listed
+            raise self._is_directory(path)
+
+    def _is_directory(self, path: str) -> UsageError:
+        try:
+            found = sorted(entry.name for entry in os.scandir(self.base / path) if entry.is_file())
+        except OSError:
+            found = []
+        endings = Counter(ending for name in found if (ending := os.path.splitext(name)[1]))
+        (ending, _), *_ = endings.most_common(1) or [("", 0)]
+        way = f"name its files: {path.rstrip('/')}/*{ending}"
+        return UsageError(Diagnostic("CQ0601", f'"{path}" is a directory', help=(way,)))
+
     def open(self, path: str) -> BinaryIO:
         """`path` opened for reading, or a UsageError that says why not. A pipe waits for its writer."""
         if self.roots is None and (looked := kept(self.base / path)) is not None:
@@ -98,9 +115,7 @@ class Access:
 
     def _check_kind(self, path: str, status: os.stat_result) -> None:
         if stat.S_ISDIR(status.st_mode):
-            raise UsageError(
-                Diagnostic("CQ0601", f'"{path}" is a directory', help=(f"name its files: {path.rstrip('/')}/*.csv",))
-            )
+            raise self._is_directory(path)
         if not stat.S_ISREG(status.st_mode) and self.roots is not None:
             cause = f'"{path}" is not a regular file but a {_kind(status.st_mode)}, which a confined query may not use'
             raise UsageError(Diagnostic("CQ0601", cause, help=("pass it as standard input: stream=-",)))

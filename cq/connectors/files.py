@@ -50,9 +50,11 @@ def format_of(path: str, given: str = "") -> str:
     found = given.lower() or ending_format(path)
     if not found:
         cause = f'the ending of "{path}" names no format'
-        raise UsageError(
-            Diagnostic("CQ0602", cause, help=("set the option format = 'csv', 'json', 'parquet' or 'arrow'",))
+        ways = (
+            "set the option format = 'csv', 'json', 'parquet' or 'arrow'",
+            "to cq run: -w format=csv, to cq schema: -f csv",
         )
+        raise UsageError(Diagnostic("CQ0602", cause, help=ways))
     return found
 
 
@@ -74,6 +76,7 @@ class Files:
         natives: Natives = NONE,
     ) -> None:
         self.paths = access.expand(pattern)
+        access.refuse_directory(self.paths[0])
         self._options, self._rules, self._access = dict(options), rules, access
         self._options = tabbed(self._options, self.paths[0])
         self._formats = [format_of(p, option(self._options, "format")) for p in self.paths]

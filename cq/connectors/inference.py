@@ -64,6 +64,7 @@ def infer_given(given: Any, name: str) -> Inferred:
 def infer_file(path: str, options: Mapping[str, str], access: Access) -> Inferred:
     """The columns of a file, or of the first file of a pattern that is not empty."""
     paths = access.expand(path)
+    access.refuse_directory(paths[0])
     first = next((p for p in paths if not _is_empty(access.base / p)), paths[0])
     kind = format_of(first, option(options, "format"))
     codec = codec_of(first, option(options, "compression"), kind)
@@ -136,7 +137,7 @@ def _csv_schema(head: Looked, name: str, options: Mapping[str, str]) -> pa.Schem
     text = text.removeprefix(BYTE_ORDER_MARK)
     if text.startswith(b'{"'):
         cause = "its first line is a JSON object"
-        raise damaged(name, cause, "say format = 'json' in WITH, or to cq run: -w format=json")
+        raise damaged(name, cause, "say format = 'json' in WITH; to cq run: -w format=json; to cq schema: -f json")
     whole = complete(text, csv_options.dialect, last=head.ended)
     first = first_row(text[:whole] or text, name, csv_options)
     if text and not whole:
@@ -148,7 +149,9 @@ def _csv_schema(head: Looked, name: str, options: Mapping[str, str]) -> pa.Schem
     other = other_delimiter(names, csv_options) if csv_options.header and "delimiter" not in options else None
     if other:
         cause = f"its first line has one column with {other} in its name"
-        way = f"say delimiter = '{other}' in WITH, or to cq run: -w delimiter='{other}'"
+        way = (
+            f"say delimiter = '{other}' in WITH; to cq run: -w delimiter='{other}'; to cq schema: --delimiter '{other}'"
+        )
         raise damaged(name, cause, way, "declare the column if that is its name")
     body = text[first.end :].lstrip(b"\r\n") if csv_options.header else text
     if not body:

@@ -58,3 +58,29 @@ def test_schema_reads_the_times_of_json_lines_as_a_run_would(
     assert found[0] == 0 and "INTERVAL '3540' SECOND  -- in all 120 rows some are as late as 3540 s" in found[1]
     monkeypatch.setattr(source, "_ByLine", None)  # whoever reads a line in Python fails
     assert cq(capfd, "schema", "log.jsonl") == found
+
+
+def test_ways_out_of_schema_are_its_own_options(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("access.log").write_text("a,b\n1,x\n")
+    code, _, err = cq(capfd, "schema", "access.log")
+    assert code == 2 and "to cq schema: -f csv" in err
+    assert cq(capfd, "schema", "access.log", "-f", "csv")[0] == 0
+    Path("zones.csv").write_text("a;b\n1;x\n")
+    code, _, err = cq(capfd, "schema", "zones.csv")
+    assert code == 1 and "to cq schema: --delimiter ';'" in err
+    assert cq(capfd, "schema", "zones.csv", "--delimiter", ";")[0] == 0
+    code, _, err = cq(capfd, "schema", "-")
+    assert code == 2 and "reads a file, not standard input" in err
+
+
+@pytest.mark.parametrize("command", [("schema", "days"), ("run", "SELECT a FROM 'days/'"), ("schema", "days/")])
+def test_directory_is_told_with_the_files_that_are_in_it(
+    capfd: pytest.CaptureFixture[str], command: tuple[str, str]
+) -> None:
+    Path("days").mkdir()
+    pq.write_table(pa.table({"a": [1]}), "days/1.parquet")
+    pq.write_table(pa.table({"a": [2]}), "days/2.parquet")
+    Path("days/notes.txt").write_text("x")
+    code, _, err = cq(capfd, *command)
+    assert code in {1, 2} and "is a directory" in err and "name its files: days/*.parquet" in err
+    assert cq(capfd, command[0], command[1].replace("days/", "days").replace("days", "days/*.parquet"))[0] == 0

@@ -293,7 +293,9 @@ def test_header_with_another_delimiter_is_told_with_the_option_to_set(tmp_path: 
     assert declared is not None and f"say delimiter = '{said}'" in declared.first.help
     with pytest.raises(CqError) as inferred:
         infer(given)
-    assert f"say delimiter = '{said}' in WITH, or to cq run: -w delimiter='{said}'" in inferred.value.first.help
+    ways = (f"-w delimiter='{said}'", f"--delimiter '{said}'")
+    help = inferred.value.first.help[0]
+    assert help.startswith(f"say delimiter = '{said}' in WITH") and all(way in help for way in ways)
     assert [f.name for f in infer({**given, "delimiter": divider})] == ["a", "b"]
     assert [f.name for f in infer({**given, "delimiter": ","})] == [divider.join("ab")]
 
