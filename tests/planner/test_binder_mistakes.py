@@ -130,6 +130,7 @@ TYPES = {
     "decimal_type_too_wide": "CREATE STREAM s (x DECIMAL(40,2)) WITH (connector = 'file', path = 's.csv');",
     "case_of_two_types": BID + "SELECT CASE WHEN price > 1 THEN 'many' ELSE 0 END FROM bid;",
     "bad_time_text": BID + "SELECT auction FROM bid WHERE ts > '2024-13-01';",
+    "union_of_a_number_and_a_time": BID + "SELECT auction FROM bid UNION ALL SELECT ts FROM bid;",
     "union_widths": BID + "SELECT auction, price FROM bid UNION ALL SELECT auction FROM bid;",
     "union_types": BID + "SELECT item FROM bid UNION ALL SELECT price FROM bid;",
     "unnest_text": BID + "SELECT w FROM bid, UNNEST(item) AS t(w);",
@@ -497,6 +498,9 @@ OFTEN_MADE = {
     "no_tiles": BID + "SELECT NTILE(0) OVER (ORDER BY price) AS part FROM bid;",
     "string_agg_without_separator": BID + "SELECT STRING_AGG(item) AS items FROM bid;",
     "filter_by_a_number": BID + "SELECT COUNT(*) FILTER (WHERE price) AS n FROM bid;",
+    "insert_of_a_number_as_a_time": BID
+    + "CREATE SINK o (at TIMESTAMP) WITH (connector = 'file', path = 'o.csv');\n"
+    + "INSERT INTO o SELECT auction AS at FROM bid;",
     "insert_widths": BID + "CREATE SINK o (auction BIGINT, price DOUBLE) WITH (connector = 'file', path = 'o.csv');\n"
     "INSERT INTO o SELECT auction FROM bid;",
     "range_of_time_by_a_number": BID + "SELECT SUM(price) OVER (ORDER BY ts RANGE 5 PRECEDING) AS recent FROM bid;",

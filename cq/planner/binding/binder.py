@@ -250,7 +250,10 @@ class Binding:
                     "CQ0307",
                     f'column "{name}" of sink "{node.target}" is {wanted.type}, and the query gives {given.type}',
                     node.query.span,
-                    help=f"CAST({given.name} AS {wanted.type})",
+                    help=f"CAST({given.name} AS {wanted.type})"
+                    if castable(given.type, wanted.type)
+                    else f"no {given.type} is a {wanted.type}: select another column, "
+                    f"or declare {wanted.name} {given.type}",
                 )
         rows = _renamed(as_types(rows, [by_name[n].type for n in names]), names, node.span)
         order = [names.index(f.name) for f in fields]

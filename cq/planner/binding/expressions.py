@@ -531,7 +531,8 @@ class ExprBinder:
                 "CQ0501",
                 f"{node.name.upper()} is not supported: queries cannot read the clock",
                 span,
-                help="use the event time of the row, or a parameter: --var now='2024-01-31 10:00:00'",
+                help="use the event time of the row, or a parameter: CAST(:now AS TIMESTAMP), "
+                "with --var now='2024-01-31 10:00:00'",
             )
         return compile_error(
             "CQ0205",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cq.errors import Span, amount, compile_error
+from cq.lang.casts import castable
 from cq.lang.expressions import Case, Expr, Literal, conjunction
 from cq.lang.types import BOOLEAN, DataType, common_type
 from cq.planner.binding.calls import SelectCalls
@@ -149,10 +150,19 @@ def _alike(name: str, inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> t
                     "CQ0307",
                     f'column {i + 1} of {name} is {types[i]} ("{first.schema.names[i]}") and {f.type} ("{f.name}")',
                     span,
-                    help=f"CAST one of them: CAST({f.name} AS {types[i]})",
+                    help=_cast_of(f.name, f.type, first.schema.names[i], types[i]),
                 )
             types[i], untyped[i] = common, False
     return tuple(as_types(node, types) for node in inputs)
+
+
+def _cast_of(name: str, given: DataType, other: str, wanted: DataType) -> str:
+    """The cast that gives two columns one type."""
+    if castable(given, wanted):
+        return f"CAST one of them: CAST({name} AS {wanted})"
+    if castable(wanted, given):
+        return f"CAST one of them: CAST({other} AS {given})"
+    return f"CAST both: CAST({other} AS VARCHAR) and CAST({name} AS VARCHAR)"
 
 
 def _is_null(node: LogicalNode, column: int) -> bool:
