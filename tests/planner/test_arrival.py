@@ -41,7 +41,7 @@ DECLARED = "CREATE STREAM s (k BIGINT, v BIGINT) WITH (connector = 'file', path 
         ("SELECT v FROM a WHERE k IN (SELECT k FROM b)", ["b", "a"]),
         ("SELECT v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)", ["b", "a"]),
         ("SELECT v, (SELECT MAX(v) FROM b) AS best FROM a", ["b", "a"]),
-        ("SELECT a.v FROM a JOIN (VALUES (1), (2)) AS t (k) ON a.k = t.k", ["values", "a"]),
+        ("SELECT a.v FROM a JOIN (VALUES (1), (2)) AS t (k) ON a.k = t.k", ["a", "values"]),
         ("SELECT a.v FROM a JOIN a AS other ON a.k = other.v", ["a"]),
         ("SELECT v FROM a UNION ALL SELECT v FROM b", ["a", "b"]),
         ("SELECT v FROM a EXCEPT SELECT v FROM b", ["a", "b"]),

@@ -70,6 +70,9 @@ class Wandering:
         faults = (replace(f, site=self._place_of(0, f.site)[1]) for f in times.faults)
         return replace(times, faults=tuple(faults))
 
+    def interrupt(self) -> None:
+        self._engine.interrupt()
+
     def state_sum(self, word: int) -> int:
         return self._engine.state_sum(word)
 

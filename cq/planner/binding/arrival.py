@@ -1,4 +1,4 @@
-"""When the rows of sources come that no statement declares: files by path, inputs from Python, rows that the text says.
+"""When the rows of sources come that no statement declares: files by path and inputs from Python.
 
 A declared stream has its place in the text, and its owner moves it. These have none, so they come when they cost least:
 what a join looks rows up in comes before all other sources. Then the rows of the other side pass through as they come,
@@ -30,11 +30,11 @@ def in_order_of_arrival(
     first = [s for s in _looked_up(plan) if s.name in undeclared and s.bounded and not _is_pipe(s)]
     if not first:
         return plan, list(called)
-    before = min(s.position for s in sources_of(plan.nodes())) - len(first)
-    places = {s.name: before + n for n, s in enumerate(first)}
+    places = {s.name: s.position + len(first) for s in sources_of(plan.nodes())}
+    places.update((s.name, n) for n, s in enumerate(first))
     done: dict[int, LogicalNode] = {}
     for node in plan.nodes():
-        if isinstance(node, Scan) and node.source.name in places:
+        if isinstance(node, Scan):
             done[id(node)] = replace(node, source=replace(node.source, position=places[node.source.name]))
         else:
             done[id(node)] = node.with_inputs([done[id(i)] for i in node.inputs])

@@ -221,7 +221,6 @@ class Catalog:
             name = CONSTANTS if self.constants == 1 else f"{CONSTANTS} {self.constants}"
         source = SourceDef(name, fields, as_pairs({"connector": "memory"}), position=self.sources, rows=rows, span=span)
         self.sources += 1
-        self.undeclared_names.add(name)
         return Scan(source, span=span)
 
     def one_row(self, span: Span) -> LogicalNode:
