@@ -27,6 +27,10 @@ from cq.records import dataclass
 from cq.ways import SCHEMES, UNCHECKED, WAY_OF_SCHEME
 from cq.workloads import WORKLOADS
 
+sys.path.insert(0, str(Path(__file__).parent / "support"))  # by name, as under pytest
+
+from changed_settings import change_settings
+
 QUERIES = Path(__file__).parent.parent / "queries" / "transactions"
 SCHEMES_COMPARED = tuple(s for s in WAY_OF_SCHEME if s != UNCHECKED)
 WORKERS, INTERVALS = (1, 2, 4, 8), (1, 7, 500, 5_000)
@@ -119,8 +123,7 @@ def compiled_for(name: str, scheme: str, given: dict[str, pa.Table]) -> Compiled
 
 def outcome(compiled: Compiled, workers: int, interval: int) -> tuple[tuple[int, str], ...]:
     """The number of rows and the hash of each output, values in order."""
-    settings: dict[str, int] = compiled.request.settings  # type: ignore[assignment]
-    settings["punctuation_interval"] = interval
+    change_settings(compiled, punctuation_interval=interval)
     sinks = {o.name: Memory(result_schema(o.node.schema.fields)) for o in compiled.outputs}
     summary = run_query(compiled, sinks, "native", RunOptions(workers))
     return tuple((summary.rows_out[name], summary.hashes[name]) for name in sinks)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cases import Prepared, Way
+from changed_settings import change_settings
 from random_chains import random_chains
 from test_transactions import STREAMS, Application
 
@@ -34,8 +35,7 @@ WORKERS, INTERVALS = (1, 2, 4, 8), (1, 7, 500, 5000)
 
 def in_chains(made: Prepared, interval: int = 500) -> Prepared:
     """Its transactions run in chains, so many events together."""
-    settings: dict[str, int] = made.compiled.request.settings  # type: ignore[assignment]
-    settings |= {"transactions": SCHEMES.index("chains"), "punctuation_interval": interval}
+    change_settings(made.compiled, transactions=SCHEMES.index("chains"), punctuation_interval=interval)
     (part,) = made.compiled.for_workers(2).after("place")
     assert part.stages[-1].way is Runs.CHAINS, part.stages[-1].reason
     return made

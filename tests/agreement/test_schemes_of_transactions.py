@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import transactions
 from cases import Prepared, Way
+from changed_settings import change_settings
 from random_chains import random_chains
 from test_transactions import KNOBS, Application
 
@@ -21,14 +22,12 @@ WORKERS, INTERVALS = (1, 2, 4, 8), (1, 7, 500, 5000)
 
 def together(made: Prepared, interval: int) -> None:
     """So many events are run together."""
-    settings: dict[str, int] = made.compiled.request.settings  # type: ignore[assignment]
-    settings["punctuation_interval"] = interval
+    change_settings(made.compiled, punctuation_interval=interval)
 
 
 def by(scheme: str, made: Prepared) -> Prepared:
     """Its transactions run by this scheme."""
-    settings: dict[str, int] = made.compiled.request.settings  # type: ignore[assignment]
-    settings["transactions"] = SCHEMES.index(scheme)
+    change_settings(made.compiled, transactions=SCHEMES.index(scheme))
     made.compiled._by_workers.clear()  # plans by another scheme
     parts = made.compiled.for_workers(2).after("place")  # one without triggers has rows of tables only
     assert any(p.stages[-1].way is WAY_OF_SCHEME[scheme] for p in parts), [p.stages[-1].reason for p in parts]

@@ -10,6 +10,7 @@ import itertools
 
 import pytest
 from cases import Prepared, Way
+from changed_settings import change_settings
 
 from cq.compiler.passes import compile
 from cq.errors import CompileError
@@ -98,10 +99,9 @@ def test_a_hostile_body_rejects_its_event_or_is_right(name: str) -> None:
     case = BODIES[name]
     made = Prepared(SCRIPT.format(body=case.body) + SHOWN)
     made.give({"s": [(*event, at) for at, event in enumerate(case.events)]})
-    settings: dict[str, int] = made.compiled.request.settings  # type: ignore[assignment]
     found = {("reference", 0): made.reference()}
     for (scheme, workers), interval in itertools.product(WAYS, (1, 500)):
-        settings |= {"transactions": SCHEMES.index(scheme), "punctuation_interval": interval}
+        change_settings(made.compiled, transactions=SCHEMES.index(scheme), punctuation_interval=interval)
         made.compiled._by_workers.clear()  # plans by another scheme
         found[scheme, workers] = made.native(Way(workers, interpreted=True))
     for way, outcome in found.items():
