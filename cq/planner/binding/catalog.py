@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from cq.connectors.options import OPEN_CONNECTORS, ROW_OPTIONS, SINK_OPTIONS, SOURCE_OPTIONS, OptionDef
+from cq.connectors.options import SINK_OPTIONS, SOURCE_OPTIONS
 from cq.errors import (
     NOWHERE,
     CompileError,
     CqError,
     Diagnostic,
-    Findings,
     Span,
     UsageError,
     compile_error,
@@ -26,17 +25,23 @@ from cq.planner.binding.declared import check_unique, declared_fields, flat_name
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.file_names import file_options, names_file, stream_name
 from cq.planner.binding.foreign_sources import (
-    GIVEN_WAY,
-    TOPIC,
-    is_elsewhere,
-    nearest_connector,
     told_by_topic,
     topic_watermarks,
 )
 from cq.planner.binding.late_streams import late_name, late_rows
 from cq.planner.binding.literals import bind_type
-from cq.planner.binding.parameters import ParameterValue, bind_parameter
+from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, columns_named, listing, relation_of, visible_columns
+from cq.planner.binding.stream_options import (
+    Options,
+    as_pairs,
+    check_followed,
+    check_options,
+    connector_of,
+    is_bounded,
+    still_said,
+    written_options,
+)
 from cq.planner.binding.traits import check_size
 from cq.planner.operators import Project, Scan
 from cq.planner.plan.fold import folded
@@ -46,7 +51,6 @@ from cq.planner.plan.source import SourceDef
 from cq.records import dataclass, field, replace
 
 CONSTANTS = "values"
-Options = Mapping[str, str]
 Infer = Callable[[str, Options], tuple[Field | Unheld, ...]]
 """(stream, options) -> the columns its connector delivers; raises a CqError when it cannot tell."""
 Lateness = Callable[[Options, tuple[Field, ...], int], int | None]
@@ -439,163 +443,20 @@ def _is_column(node: ast.Expr, name: str) -> bool:
     return name in {named, f"{node.qualifier}.{named}"}
 
 
-# ------------------------------------------------------------------------------------------------------------ options
-
-
-def written_options(options: Iterable[ast.Option], parameters: Mapping[str, ParameterValue]) -> dict[str, str]:
-    """The options of a WITH clause as text."""
-    out: dict[str, str] = {}
-    for o in options:
-        if o.key in out:
-            raise compile_error("CQ0202", f'the option "{o.key}" is given twice', o.key_span)
-        out[o.key] = _option_text(o, parameters)
-    return out
-
-
-def _option_text(option: ast.Option, parameters: Mapping[str, ParameterValue]) -> str:
-    match option.value:
-        case ast.StringLiteral(value=text):
-            return text
-        case ast.NumberLiteral(text=text):
-            return text
-        case ast.Unary(op=op, operand=ast.NumberLiteral(text=text)):
-            return text if op == "+" else "-" + text
-        case ast.BooleanLiteral(value=truth):
-            return "true" if truth else "false"
-        case ast.Parameter(name=name):
-            if name in parameters:
-                value = bind_parameter(name, parameters[name], option.value.span).value
-                return str(value).lower() if isinstance(value, bool) else str(parameters[name])
-            raise compile_error(
-                "CQ0206", f'the parameter ":{name}" has no value', option.value.span, help=f"--var {name}=VALUE"
-            )
-        case _:
-            raise compile_error(
-                "CQ0208", f'the option "{option.key}" takes text, a number, TRUE or FALSE', option.value.span
-            )
-
-
 def source_options(
     name: str, written: Options, environment: Environment, span: Span, places: Mapping[str, ast.Option]
 ) -> dict[str, str]:
     """The options of a stream, those of the environment over those of the text, all checked."""
     given = dict(environment.inputs.get(name, {}))
     written = told_by_topic(written)
-    options = {**(_still_said(written, given) if given else written), **given}
+    options = {**(still_said(written, given) if given else written), **given}
     known = SOURCE_OPTIONS.get(connector_of(options, "memory"), {})
     options |= {key: value for key, value in environment.extra.get("", {}).items() if key in known}
     options |= environment.extra.get(name, {})
     check_options(options, places.values(), SOURCE_OPTIONS, span, "memory")
     if options.get("follow") == "true":
-        _check_followed(options, places["follow"].value.span if "follow" in places else span)
+        check_followed(options, places["follow"].value.span if "follow" in places else span)
     return options
-
-
-def _check_followed(options: Options, span: Span) -> None:
-    from cq.connectors.followed import check_followed  # with Arrow behind it, which most texts do not need
-
-    try:
-        check_followed(options)
-    except UsageError as error:
-        raise CompileError(replace(error.first, span=span)) from None
-
-
-def connector_of(options: Options, default: str) -> str:
-    """The connector as written, else the one that the options show."""
-    return options.get("connector", "file" if "path" in options else default).lower()
-
-
-def _still_said(written: Options, given: Options) -> dict[str, str]:
-    """What a WITH clause says that still holds where the rows come from elsewhere: how they are laid out, and what is
-    asked of them. An unknown option of the text stays, for it to be refused."""
-    from cq.connectors.files import ending_format  # with Arrow behind it, which a check of a text does not need
-
-    declared = written.get("connector", "file").lower()
-    if is_elsewhere(declared):  # all the rest says where the rows are there
-        return {key: value for key, value in written.items() if key in ROW_OPTIONS}
-    new = given.get("connector", declared)
-    table, known = SOURCE_OPTIONS.get(new, {}), SOURCE_OPTIONS.get(declared, {})
-    format_is_given = bool(given.get("path")) and bool(ending_format(given["path"]))
-    kept = {}
-    for key, value in written.items():
-        said = key in table and (new == declared or table[key].accepts(value))
-        unknown = key not in known and declared not in OPEN_CONNECTORS and key != "connector"
-        if (said or unknown) and not (key in {"format", "compression"} and format_is_given):
-            kept[key] = value
-    return kept
-
-
-def check_options(
-    options: dict[str, str],
-    places: Iterable[ast.Option],
-    known: Mapping[str, Mapping[str, OptionDef]],
-    span: Span,
-    default: str,
-) -> None:
-    """The connector is named where the text leaves it out, and words are in lower case, in place.
-
-    CQ0207 and CQ0208 for options it does not take.
-    """
-    written = {o.key: o for o in places}
-    connector = options["connector"] = connector_of(options, default)
-    if connector not in known:
-        at = written.get("connector") or written.get(TOPIC)
-        raise compile_error(
-            "CQ0208",
-            f'there is no connector "{connector}"',
-            at.value.span if at else span,
-            label="unknown connector",
-            help=(
-                GIVEN_WAY if is_elsewhere(connector) and "stdin" in known else "",
-                f"{nearest_connector(connector, known)} connectors: {', '.join(known)}".strip(),
-            ),
-        )
-    table = known[connector]
-    findings = Findings()
-    for key, value in options.items():
-        at = written.get(key)
-        if key == "connector":
-            continue
-        if key not in table:
-            if connector in OPEN_CONNECTORS:
-                continue
-            unknown = compile_error(
-                "CQ0207",
-                f'the connector "{connector}" has no option "{key}"',
-                at.key_span if at else span,
-                label="unknown option",
-                help=f"{did_you_mean(key, ['connector', *table])} options: {', '.join(table)}".strip(),
-            )
-            findings.add(unknown)
-        elif not table[key].accepts(value):
-            refused = compile_error(
-                "CQ0208",
-                f"{key} cannot be '{value}'",
-                at.value.span if at else span,
-                help=f"{key} is {table[key].allowed}: {table[key].doc}",
-            )
-            findings.add(refused)
-        elif table[key].is_word:
-            options[key] = value.lower()
-    findings.raise_if_any()
-    for key, option in table.items():
-        if option.required and key not in options:
-            raise compile_error(
-                "CQ0207", f'the connector "{connector}" needs the option "{key}"', span, help=f"{key}: {option.doc}"
-            )
-
-
-def as_pairs(options: Options) -> tuple[tuple[str, str], ...]:
-    """Options in order of their keys, so that the order of writing makes no other plan."""
-    return tuple(sorted(options.items()))
-
-
-def is_bounded(options: Options) -> bool:
-    """Whether the stream ends: memory, stdin and files do, but for one that is followed, a generator when it is told
-    how many rows to make."""
-    if options.get("follow") == "true":
-        return False
-    return options["connector"] != "generator" or "rows" in options
 
 
 def infer_fields(

@@ -40,7 +40,7 @@ class AddsColumns(OneInput):
         return {c for c in columns if c < self.width}
 
     def pull(self, expr: Expr) -> Pulled | None:
-        return ((0, expr),) if self.passed(read := columns_of(expr)) == read else None
+        return ((0, expr),) if all(c < self.width for c in columns_of(expr)) else None
 
     def places_over(self, below: Pruned, kept: Sequence[int] | None = None) -> Places:
         """Where its columns are over a pruned input. kept: the numbers of the added columns that stay; None for all."""

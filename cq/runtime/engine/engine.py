@@ -138,7 +138,7 @@ class Engine:
         self._over = list(self._ended)  # also where the end is still held
         self._held: list[deque[Callable[[], bool]]] = [deque() for _ in job.sources]
         self._silent = [False] * len(job.sources)
-        self._interrupted_ns = 0  # when somebody asked the run to stop
+        self._interrupted_ns = 0  # when somebody asked the run to stop, until the kernels are told
         self._settles = False  # a source has just spoken: admission has to know before anything else is given
         self._stashed: list[deque[pa.RecordBatch]] = [deque() for _ in job.sinks]
         self._threads: list[threading.Thread] = []
@@ -344,6 +344,7 @@ class Engine:
         feed = _Feed(sources)
         while True:
             if self._interrupted_ns and time.monotonic_ns() - self._interrupted_ns > GRACE_NS:
+                self._interrupted_ns = 0
                 _stop_kernels(self._host, self._plant)
             with self._host.active():
                 seen = self._signal()
