@@ -471,3 +471,28 @@ def test_threads_that_need_the_same_stage_load_it_once(own_cache, monkeypatch):
     for thread in threads:
         thread.join()
     assert len(loads) == 1
+
+
+FAR = """
+import mmap
+
+
+def some_gigabytes():
+    return mmap.mmap(-1, 3 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)  # MAP_NORESERVE
+
+
+held = [some_gigabytes()]
+import numpy, pyarrow  # whose libraries leave small gaps elsewhere
+from cq.runtime.base import kernel
+
+for n in range(20):
+    held.append(some_gigabytes())
+    kernel.compile_stage(STAGE.replace("0.5", f"0.{n}5"), SIGNATURES, ["k"])
+"""
+
+
+def test_code_is_loaded_near_its_constants_however_much_is_mapped_meanwhile() -> None:
+    """LLVM aborts the process where they are more than 2 GiB apart."""
+    program = f"STAGE, SIGNATURES = {STAGE!r}, {SIGNATURES!r}\n{FAR}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import platform
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -137,6 +137,12 @@ def _optimise_a_little(module: Any, machine: Any) -> None:
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0)))
 
 
+# Code finds its constants at most 2 GiB away. LLVM maps memory for either where there is room: once a process had put
+# a table of some GB between the two, LLVM aborted it. One section of each kind that asks for so large an alignment
+# makes LLVM map that much more for its kind, side by side, and all that is loaded later has room there: 64 MiB are for
+# a thousand stages and more. What is not used takes no memory.
+ROOM_BYTES = 64 << 20
+
 _ENGINES: list[Engine] = []  # addresses outlive the objects that asked for them, so the code behind them stays
 
 
@@ -164,9 +170,10 @@ class Engine:
         for symbol in (s for made in objects for s in undefined_symbols(made.code)):
             if symbol not in known and not (symbol in LIBC and llvm.address_of_symbol(symbol)):
                 raise LinkError(f"no {symbol} to link with")
-        for made in objects:
-            file = llvm.ObjectFileRef.from_data(made.code)
-            self._kept.append((file, made.code))
+        codes = [made.code for made in objects]
+        for code in codes if self._kept else with_room(codes):
+            file = llvm.ObjectFileRef.from_data(code)
+            self._kept.append((file, code))
             self._jit.add_object_file(file)
         self._jit.finalize_object()
         found = {name: int(self._jit.get_function_address(symbol)) for name, symbol in entries.items()}
@@ -176,11 +183,13 @@ class Engine:
         return found
 
 
-# -- ELF: the symbol table is all we read ------------------------------------------------------------------------------
+# -- ELF: what we read are its sections and symbols --------------------------------------------------------------------
 
 _SECTION = struct.Struct("<IIQQQQIIQQ")  # name, type, flags, address, offset, size, link, info, align, entry size
 _SYMBOL = struct.Struct("<IBBHQQ")  # name, info, other, section, value, size
 _SYMBOL_TABLE = 2
+_ALIGNMENT = 48  # where it stands in a section
+_WRITE, _LOADED, _EXECUTE = 1, 2, 4  # flags of a section
 
 
 def undefined_symbols(code: bytes) -> tuple[str, ...]:
@@ -188,12 +197,32 @@ def undefined_symbols(code: bytes) -> tuple[str, ...]:
     return tuple(sorted({name for name, section in _symbols(code) if section == 0 and name}))
 
 
-def _symbols(code: bytes) -> Iterator[tuple[str, int]]:
+def with_room(codes: Sequence[bytes]) -> list[bytes]:
+    """The objects, where the first section of each kind (code, constants, variables) is aligned to ROOM_BYTES."""
+    found = []
+    kinds: set[int] = set()
+    for code in map(bytearray, codes):
+        for at, section in _sections(bytes(code)):
+            kind = section[2] & (_WRITE | _EXECUTE)
+            if section[2] & _LOADED and section[5] > 0 and kind not in kinds:
+                kinds.add(kind)
+                struct.pack_into("<Q", code, at + _ALIGNMENT, ROOM_BYTES)
+        found.append(bytes(code))
+    return found
+
+
+def _sections(code: bytes) -> list[tuple[int, tuple[int, ...]]]:
+    """Where each section is described, and how."""
     if code[:6] != b"\x7fELF\x02\x01":
         raise LinkError("object code is not 64-bit little-endian ELF")
     (table_at,) = struct.unpack_from("<Q", code, 40)
     entry_bytes, count = struct.unpack_from("<HH", code, 58)
-    sections = [_SECTION.unpack_from(code, table_at + n * entry_bytes) for n in range(count)]
+    places = range(table_at, table_at + count * entry_bytes, entry_bytes)
+    return [(at, _SECTION.unpack_from(code, at)) for at in places]
+
+
+def _symbols(code: bytes) -> Iterator[tuple[str, int]]:
+    sections = [section for _, section in _sections(code)]
     for section in sections:
         if section[1] != _SYMBOL_TABLE:
             continue
