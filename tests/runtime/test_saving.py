@@ -14,6 +14,7 @@ from cq.runtime.containers import table_saving as ts
 from cq.runtime.containers import table_words as w
 from cq.runtime.containers import tables as t
 from cq.runtime.containers import waiting as b
+from cq.runtime.values import times  # noqa: F401  whose natives panes call
 
 WORDS = 6  # tag, first, key, string (2 words), value
 FUNCTIONS = (

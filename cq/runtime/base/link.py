@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import platform
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -137,11 +137,17 @@ def _optimise_a_little(module: Any, machine: Any) -> None:
     passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=0)))
 
 
-# Code finds its constants at most 2 GiB away. LLVM maps memory for either where there is room: once a process had put
-# a table of some GB between the two, LLVM aborted it. One section of each kind that asks for so large an alignment
-# makes LLVM map that much more for its kind, side by side, and all that is loaded later has room there: 64 MiB are for
-# a thousand stages and more. What is not used takes no memory.
-ROOM_BYTES = 64 << 20
+# Code finds its constants and its table of addresses at most 2 GiB away. LLVM maps memory for each kind where there is
+# room: once a process had put a table of some GB between two of them, LLVM aborted it. So the first object of an engine
+# asks for so large an alignment of a section of each kind that LLVM maps as much more, side by side, and all that is
+# loaded later has room there. 16 MiB are for 2,000 stages, of which the average takes 8 KB. What is not used takes no
+# memory.
+ROOM_BYTES = 16 << 20
+_ROOM = """
+@cq_room_variable = global i64 1
+@cq_room_constant = constant i64 1
+define void @cq_room_code() { ret void }
+"""
 
 _ENGINES: list[Engine] = []  # addresses outlive the objects that asked for them, so the code behind them stays
 
@@ -170,8 +176,7 @@ class Engine:
         for symbol in (s for made in objects for s in undefined_symbols(made.code)):
             if symbol not in known and not (symbol in LIBC and llvm.address_of_symbol(symbol)):
                 raise LinkError(f"no {symbol} to link with")
-        codes = [made.code for made in objects]
-        for code in codes if self._kept else with_room(codes):
+        for code in ([] if self._kept else [_room()]) + [made.code for made in objects]:
             file = llvm.ObjectFileRef.from_data(code)
             self._kept.append((file, code))
             self._jit.add_object_file(file)
@@ -187,9 +192,9 @@ class Engine:
 
 _SECTION = struct.Struct("<IIQQQQIIQQ")  # name, type, flags, address, offset, size, link, info, align, entry size
 _SYMBOL = struct.Struct("<IBBHQQ")  # name, info, other, section, value, size
-_SYMBOL_TABLE = 2
+_CONTENTS, _SYMBOL_TABLE = 1, 2  # types of a section
+_LOADED = 2  # a flag of a section
 _ALIGNMENT = 48  # where it stands in a section
-_WRITE, _LOADED, _EXECUTE = 1, 2, 4  # flags of a section
 
 
 def undefined_symbols(code: bytes) -> tuple[str, ...]:
@@ -197,18 +202,14 @@ def undefined_symbols(code: bytes) -> tuple[str, ...]:
     return tuple(sorted({name for name, section in _symbols(code) if section == 0 and name}))
 
 
-def with_room(codes: Sequence[bytes]) -> list[bytes]:
-    """The objects, where the first section of each kind (code, constants, variables) is aligned to ROOM_BYTES."""
-    found = []
-    kinds: set[int] = set()
-    for code in map(bytearray, codes):
-        for at, section in _sections(bytes(code)):
-            kind = section[2] & (_WRITE | _EXECUTE)
-            if section[2] & _LOADED and section[5] > 0 and kind not in kinds:
-                kinds.add(kind)
-                struct.pack_into("<Q", code, at + _ALIGNMENT, ROOM_BYTES)
-        found.append(bytes(code))
-    return found
+@lru_cache(maxsize=1)
+def _room() -> bytes:
+    """An object with code, a constant and a variable, each aligned to ROOM_BYTES."""
+    code = bytearray(target_machine().emit_object(llvm.parse_assembly(_ROOM)))
+    for at, section in _sections(bytes(code)):
+        if section[1] == _CONTENTS and section[2] & _LOADED and section[5] > 0:
+            struct.pack_into("<Q", code, at + _ALIGNMENT, ROOM_BYTES)
+    return bytes(code)
 
 
 def _sections(code: bytes) -> list[tuple[int, tuple[int, ...]]]:
