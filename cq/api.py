@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cq.compiler.kept import OF_PROCESS, Kept
 from cq.compiler.passes import Compiled, compile, read_text
 from cq.connectors.access import Access
 from cq.connectors.inputs import Inputs, is_path
@@ -139,7 +140,7 @@ class Query:
         self._restrict = [restrict] if isinstance(restrict, str | os.PathLike) else restrict
         self._directory = (directory or Path()).absolute()
         self._inputs, self._variables = dict(inputs or {}), dict(variables or {})
-        self._compiled: Compiled | None = None  # by the last call
+        self._kept = Kept() if self._functions else OF_PROCESS
 
     def bound(self, inputs: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None) -> Compiled:
         """Compile the query as far as the logical plan, over these inputs besides its own; nothing is run.
@@ -151,11 +152,7 @@ class Query:
         access = Access(self._directory, roots)
         stem = Path(self.name).stem if self.name != "<python>" else "query"
         given = Inputs(access, {**self._inputs, **(inputs or {})}, dead_letters=stem)
-        compiled = compile(self.text, self.name, self._variables, given, settings, self._functions)
-        if self._compiled is not None:
-            compiled.take_over(self._compiled)
-        self._compiled = compiled
-        return compiled
+        return compile(self.text, self.name, self._variables, given, settings, self._functions, self._kept)
 
     def with_variables(self, **variables: Any) -> Query:
         """Return the same query with these parameter values besides those it has; this one stays as it is."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from cq.allowance import usable_cpus
 from cq.collector import collector_paused
+from cq.compiler.kept import Kept
 from cq.connectors.access import Access, identity
 from cq.connectors.inputs import Inputs, is_path
 from cq.errors import CompileError, Diagnostic, Severity, SourceText, UsageError, did_you_mean
@@ -43,7 +44,7 @@ class Request:
     """A query text and everything its compilation depends on. settings: override what the text SETs.
 
     counting: kernels count the rows of every operator.  scheme: how transactions run, where they can.
-    functions: the user's own that the text may call.
+    functions: the user's own that the text may call.  kept: what was made of plans before.
     """
 
     source: SourceText
@@ -54,6 +55,7 @@ class Request:
     scheme: str = "auto"
     counting: bool = False
     functions: tuple[UserFunction | UserFold, ...] = ()
+    kept: Kept = field(default_factory=Kept, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,28 +231,47 @@ class Compiled:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self._done: dict[str, Any] = {}
+        self._done: dict[str, Any] = {}  # by the passes that read the text and the inputs
+        self._made: dict[str, Any] | None = None  # by those behind them, of the plan alone
         self._by_workers: dict[int, Compiled] = {}
 
     def after(self, name: str) -> Any:
         """The result of the pass `name`, all passes before it included."""
         result: Any = None
         for step in PASSES:
-            if step.name not in self._done:
+            results = self._results(step)
+            if step.name not in results:
                 with collector_paused():
-                    self._done[step.name] = step.run(self.request, result)
-            result = self._done[step.name]
+                    results[step.name] = step.run(self.request, result)
+            result = results[step.name]
             if step.name == name:
                 return result
         raise AssertionError(f"no pass {name}")
 
+    def _results(self, step: Pass) -> dict[str, Any]:
+        """Where the results of a pass are; a plan that was compiled before has them already."""
+        if step.name in {"parse", "bind"}:
+            return self._done
+        if self._made is None:
+            request = self.request
+            key = (request.source.text, request.workers, request.scheme, request.counting)
+            self._made = request.kept.of(key, self.plan)
+        return self._made
+
     def for_workers(self, workers: int) -> Compiled:
         """The same query, on its way to a Job for so many workers, once; passes that do not depend on it are kept."""
         if workers not in self._by_workers:
-            other = Compiled(self._request_for(workers))
-            other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
+            other = self._going_on(self._request_for(workers))
             self._by_workers[workers] = other
         return self._by_workers[workers]
+
+    def _going_on(self, request: Request) -> Compiled:
+        """The query under another request, in which nothing differs that passes up to the rewriting depend on."""
+        rewritten = self.after("rewrite")
+        other = Compiled(request)
+        other._done = self._done
+        other._results(PASSES[-1]).setdefault("rewrite", rewritten)
+        return other
 
     def _request_for(self, workers: int) -> Request:
         from cq.planner.binding.settings import TRANSACTIONS
@@ -259,9 +280,7 @@ class Compiled:
 
     def counting(self) -> Compiled:
         """The same query, with kernels that count the rows of every operator."""
-        other = Compiled(replace(self.request, counting=True))
-        other._done = {n: self.after(n) for n in ("parse", "bind", "rewrite")}
-        return other
+        return self._going_on(replace(self.request, counting=True))
 
     def widened(self, stream: str, column: str, type_: DataType) -> Compiled:
         """The query compiled anew, with another type for a column that was guessed. CompileError where it needs the
@@ -271,17 +290,6 @@ class Compiled:
         other = Compiled(replace(self.request, inputs=replace(inputs, wider=wider)))
         other.after("bind")
         return other
-
-    def take_over(self, earlier: Compiled) -> None:
-        """What an earlier compilation of the same text made of the same plan need not be made again."""
-        if self.plan != earlier.plan:
-            return
-        own = {n: self.after(n) for n in ("parse", "bind")}
-        self._done = {**earlier._done, **own}
-        for workers, other in list(earlier._by_workers.items()):
-            again = Compiled(self._request_for(workers))
-            again._done = {**other._done, **own}
-            self._by_workers[workers] = again
 
     def of_plan(self, plan: LogicalPlan) -> Compiled:
         """Another plan of the same text (an EXPLAIN statement's), bound."""
@@ -420,16 +428,20 @@ def compile(
     inputs: Inputs | None = None,
     settings: Mapping[str, int] | None = None,
     functions: Sequence[UserFunction | UserFold] = (),
+    kept: Kept | None = None,
 ) -> Compiled:
     """The query bound: its mistakes have been raised, nothing has been run.
 
     name: what errors call the text.  variables: values of its parameters.  inputs: what its streams read.
     functions: the user's own, by names that no other function has (CQ0202).
+    kept: what was made of plans before; left out, nothing.
     """
     unchecked = dict(settings or {})
     _check_functions(functions)
     given = inputs or Inputs(Access(Path.cwd()))
-    request = Request(SourceText(name, text), given, dict(variables or {}), unchecked, functions=tuple(functions))
+    request = Request(
+        SourceText(name, text), given, dict(variables or {}), unchecked, functions=tuple(functions), kept=kept or Kept()
+    )
     compiled = Compiled(request)
     compiled.after("bind")
     _check_settings(unchecked)

@@ -18,11 +18,9 @@ import pyarrow as pa
 import pytest
 
 import cq
-from cq.compiler import passes
 from cq.connectors.sinks.writers import Discard
 from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
-from cq.records import replace
 
 QUERY = """CREATE STREAM bid (id BIGINT, price DOUBLE, ts TIMESTAMP, WATERMARK FOR ts);
 SELECT window_start, id, COUNT(*) AS n, SUM(price) AS total
@@ -79,27 +77,6 @@ def test_hash_of_a_table_in_memory_is_that_of_its_rows_as_they_come(engine: str)
     assert len(asked) == 1 and "result" in asked and repr(asked) == repr(dict(asked))
     with pytest.raises(KeyError):
         asked["resutl"]
-
-
-def test_query_that_runs_again_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    query = cq.sql("SELECT x + 1 AS y FROM t")
-    names: list[str] = []
-    monkeypatch.setattr(passes, "PASSES", tuple(_recorded(step, names) for step in passes.PASSES))
-    for given, expected in (([1, 2], [2, 3]), ([5], [6])):
-        assert query.run({"t": pa.table({"x": pa.array(given, pa.int64())})}, threads=0)["result"].to_pylist() == [
-            {"y": v} for v in expected
-        ]
-    assert names.count("emit") == 1 and names.count("bind") == 2
-    other = query.run({"t": pa.table({"x": [0.5]})}, threads=0)["result"]
-    assert other.to_pylist() == [{"y": 1.5}] and names.count("emit") == 2
-
-
-def _recorded(step: passes.Pass, names: list[str]) -> passes.Pass:
-    def run(request: passes.Request, before: object) -> object:
-        names.append(step.name)
-        return step.run(request, before)
-
-    return replace(step, run=run)
 
 
 def test_sql_takes_its_inputs_by_name() -> None:
