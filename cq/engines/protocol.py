@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cq.compiler.passes import Compiled
@@ -153,7 +154,8 @@ class Feed:
         self._noted = 0
         name = self.name
         progress.rows_in[name] = 0
-        progress.shares[name] = self.share_done
+        # of no feed: that would hold the progress that holds it, and with it the results, until a collector comes
+        progress.shares[name] = partial(_share_done, source, progress.rows_in, name, most_rows)
         progress.on_stop.append(source.interrupt)
 
     def __iter__(self) -> Iterator[SourceBatch]:
@@ -184,13 +186,6 @@ class Feed:
             return batch
         return replace(batch, batch=batch.batch.slice(0, room), place=batch.place.slice(0, room))
 
-    def share_done(self) -> float | None:
-        """How much of the rows was read, from 0 to 1; None when nobody knows."""
-        share = self.source.share_done()
-        if self.most_rows is None:
-            return share
-        return max(share or 0.0, self._progress.rows_in[self.name] / self.most_rows)
-
     def _falls_silent(self, rows: int, idle_s: float) -> bool:
         """Whether the source has just had nothing for that long."""
         if rows:
@@ -206,6 +201,12 @@ class Feed:
         for note in self.source.notes[self._noted :]:
             self._noted += 1
             self._progress.on_note(note)
+
+
+def _share_done(source: Source, rows_in: Mapping[str, int], name: str, most_rows: int | None) -> float | None:
+    """How much of the rows was read, from 0 to 1; None when nobody knows."""
+    share = source.share_done()
+    return share if most_rows is None else max(share or 0.0, rows_in[name] / most_rows)
 
 
 class Delivery:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 from cq.errors import CompileError, Findings, Span, amount, compile_error, did_you_mean
@@ -92,6 +93,10 @@ class Conditions:
         return any(e is not None and holes_of(e, Room.WINDOW) for e in (self.plain, self.valued))
 
 
+def _sub_query(queries: Queries, query: ast.Query, binder: ExprBinder) -> Value:
+    return bind_value(query, binder, queries)
+
+
 @dataclass(slots=True)
 class SelectBinder:
     """Binds one SELECT over its FROM, with the ORDER BY, LIMIT and OFFSET behind it. queries: binds those inside it."""
@@ -112,7 +117,7 @@ class SelectBinder:
         if any(isinstance(item, ast.GroupingSets) for item in self.select.group_by):
             self.relation = with_nulls(self.relation)
         window = self.relation.window is not None and not isinstance(self.relation.window.window, CountWindow)
-        self.calls = SelectCalls(windows, window, sub_query=self.sub_query)
+        self.calls = SelectCalls(windows, window, sub_query=partial(_sub_query, self.queries))
         self.aliases = {i.alias: i.expr for i in self.select.items if isinstance(i, ast.SelectItem) and i.alias}
 
     def binder(self, clause: Clause, aliases: bool = False) -> ExprBinder:
@@ -120,9 +125,6 @@ class SelectBinder:
         seen = self.aliases if aliases else {}
         hidden = frozenset(self.aliases)
         return ExprBinder(self.relation, self.queries.parameters, clause, self.calls, seen, hidden, self.meant)
-
-    def sub_query(self, query: ast.Query, binder: ExprBinder) -> Value:
-        return bind_value(query, binder, self.queries)
 
     def bind(self) -> Limited:
         """The operators of this SELECT, and what is left of its LIMIT and OFFSET. Raises everything that is wrong with

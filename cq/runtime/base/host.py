@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from array import array
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
@@ -108,10 +109,9 @@ class CompiledHost:
         ctypes.memmove(address, content, len(content))
 
     def place(self, content: bytes) -> int:
-        buffer = (ctypes.c_int64 * (len(content) // 8 + 3))()  # words, so aligned; slack for reads of whole words
-        ctypes.memmove(buffer, content, len(content))
-        self._kept.append(buffer)
-        return ctypes.addressof(buffer)
+        words = array("q", content + bytes(24 - len(content) % 8))  # so aligned; slack for reads of whole words
+        self._kept.append(words)
+        return words.buffer_info()[0]
 
     def callback(self, function: Function) -> int:
         made = _CALLBACK(partial(_uninterrupted, self.interrupts, function))  # takes the GIL while Python runs
