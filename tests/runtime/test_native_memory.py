@@ -13,6 +13,7 @@ from cq.runtime.base.ops import KEPT_WORDS, at_load, at_store_rel, at_xchg, fill
 from cq.runtime.base.simulation import Memory, MemoryFault
 from cq.runtime.containers import blocks
 from cq.runtime.containers.blocks import block_drop, block_new, block_resize
+from cq.runtime.queues.free_list import shelf_put, shelf_take, shelf_take_at
 
 K = 1024
 SIZES = (1, 100, 40 * K, 300 * K, 1500 * K, 5000 * K)
@@ -146,8 +147,8 @@ def test_no_more_is_kept_than_the_most_that_may_be(keeping, monkeypatch):
     for block in taken:
         block_drop(block)
     again = [block_new(33_000, 0) for _ in range(3)]
-    assert again[:2] == taken[:2]
-    assert again[2] != taken[2]
+    assert sorted(again[:2]) == sorted(taken[:2])
+    assert again[2] not in taken
     assert ld_i64(blocks.kept_words(), blocks.KEPT_BYTES) == 0
 
 
@@ -193,6 +194,7 @@ def test_a_kept_block_has_one_owner_in_every_schedule(monkeypatch):
         return lambda held: block_drop(held[number])
 
     def check(held: list[int], results: list[int | None]) -> None:
+        st_i64(blocks._shelf(0), 0, 3)  # threads may have left it too low: then what is above waits for more
         on_shelf = ld_i64(blocks.kept_words(), blocks.KEPT_BYTES) // blocks.shelf_room(0)
         again = [block_new(32 * K, 0) for _ in range(on_shelf)]
         assert ld_i64(blocks.kept_words(), blocks.KEPT_BYTES) == 0
@@ -201,6 +203,31 @@ def test_a_kept_block_has_one_owner_in_every_schedule(monkeypatch):
 
     assert explore(one_kept, [taker, taker, dropper(0)], check, preemptions=2).complete
     assert explore(one_kept, [dropper(0), dropper(1)], check, preemptions=2).complete
+
+
+@pytest.mark.parametrize("level", range(4))
+def test_a_shelf_with_a_wrong_level_gives_each_thing_once(level):
+    places = 3
+    with Memory():
+        shelf = zalloc((1 + places) * 8)
+        assert [shelf_put(shelf, places, thing) for thing in (11, 12, 13, 14)] == [1, 1, 1, 0]
+        st_i64(shelf, 0, level)
+        taken = [shelf_take(shelf) for _ in range(level + 1)]
+        assert taken == [*(11, 12, 13)[:level][::-1], 0]
+        assert [shelf_put(shelf, places, thing) for thing in (*taken[:level], 14)] == [1] * level + [0]
+        assert sorted(shelf_take(shelf) for _ in range(places)) == [
+            11,
+            12,
+            13,
+        ]  # a shelf that is full has the top level
+
+
+def test_every_place_of_a_shelf_can_be_emptied_whatever_its_level():
+    with Memory():
+        shelf = zalloc(3 * 8)
+        assert [shelf_put(shelf, 2, thing) for thing in (11, 12)] == [1, 1]
+        st_i64(shelf, 0, 0)
+        assert [shelf_take_at(shelf, number) for number in (1, 2, 2)] == [11, 12, 0]
 
 
 def test_blocks_dropped_by_other_threads_are_intact_under_stress():

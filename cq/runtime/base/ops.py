@@ -513,7 +513,7 @@ def release(address: int) -> None:
     memory().release(address)
 
 
-KEPT_WORDS = 8 + 24 * 128  # of `kept_words`: what cq/runtime/containers/blocks.py needs
+KEPT_WORDS = 8 + 24 * 2049  # of `kept_words`: what cq/runtime/containers/blocks.py needs
 
 
 @op("i64()")

@@ -53,9 +53,9 @@ BLOCK_MAPPED = _block.word()  # bytes of its own mapping; 0: the C library has i
 _kept = Struct("KEPT")
 KEPT_BYTES = _kept.line()  # on the shelves
 KEPT_SHELVES = _kept.rest()
-SHELF_PLACES = 128  # of one size: the columns of the parcels one engine keeps idle
+SHELF_PLACES = 2048  # of one size: the columns of a result of 10 M rows, which is dropped before the next one is made
 FIRST_SHELF_LOG = 15
-SHELVES = (KEPT_WORDS - KEPT_SHELVES) // SHELF_PLACES
+SHELVES = (KEPT_WORDS - KEPT_SHELVES) // (1 + SHELF_PLACES)
 EXTRA_BYTES = 2048  # above the power of two: 65 values of 16 bytes past the last row of a ticket, slack behind strings
 
 KEPT_FROM_BYTES = 1 << FIRST_SHELF_LOG  # smaller ones the C library keeps
@@ -81,8 +81,8 @@ def shelf_room(number: int) -> int:
 
 @native("i64(i64)")
 def _shelf(number: int) -> int:
-    """The places of a shelf."""
-    return kept_words() + (KEPT_SHELVES + number * SHELF_PLACES) * 8
+    """A shelf: its level and its places."""
+    return kept_words() + (KEPT_SHELVES + number * (1 + SHELF_PLACES)) * 8
 
 
 @native("i64(i64, i64)", export=True)
@@ -92,7 +92,7 @@ def block_new(size: int, zero: int) -> int:
     room = size
     if number >= 0:
         room = shelf_room(number)
-        block = shelf_take(_shelf(number), SHELF_PLACES)
+        block = shelf_take(_shelf(number))
         if block != 0:
             at_add(kept_words(), -room)
             if zero == 1:

@@ -91,7 +91,7 @@ from cq.runtime.layout.abi import (
     STRING_SLACK_BYTES,
 )
 from cq.runtime.layout.words import Struct
-from cq.runtime.queues.free_list import shelf_put, shelf_take
+from cq.runtime.queues.free_list import shelf_put, shelf_take, shelf_take_at
 
 IDLE_PARCELS = 32  # kept in a depot: all that wait in a sink and as many under way; fresh ones cost a page fault a page
 
@@ -108,7 +108,7 @@ DEPOT_SEGMENTED = _depot.word()  # 1: parcels carry segments for a next stage
 DEPOT_POSITIONED = _depot.word()  # 1: parcels carry positions
 DEPOT_MARKED = _depot.word()  # 1: parcels carry the watermarks of their rows
 DEPOT_CAUSED = _depot.word()  # 1: parcels carry what has caused their rows
-DEPOT_FREE = _depot.words(IDLE_PARCELS)  # shelf of idle parcels
+DEPOT_FREE = _depot.words(1 + IDLE_PARCELS)  # shelf of idle parcels
 DEPOT_WORDS = _depot.size()
 
 _parcel = Struct("PARCEL", after=ITEM_WORDS)
@@ -162,10 +162,10 @@ def depot_close(depot: int) -> None:
 @native("void(i64)")
 def _empty(depot: int) -> None:
     """Idle parcels are freed."""
-    parcel = shelf_take(depot + DEPOT_FREE * 8, IDLE_PARCELS)
-    while parcel != 0:
-        parcel_free(parcel)
-        parcel = shelf_take(depot + DEPOT_FREE * 8, IDLE_PARCELS)
+    for number in range(IDLE_PARCELS):
+        parcel = shelf_take_at(depot + DEPOT_FREE * 8, 1 + number)
+        if parcel != 0:
+            parcel_free(parcel)
 
 
 @native("void(i64)")
@@ -304,7 +304,7 @@ def port_make_bytes_room(out: int, size: int) -> int:
 @native("i64(i64)")
 def parcel_get(depot: int) -> int:
     """An empty parcel, an idle one if there is one; 0 without memory."""
-    parcel = shelf_take(depot + DEPOT_FREE * 8, IDLE_PARCELS)
+    parcel = shelf_take(depot + DEPOT_FREE * 8)
     if parcel != 0:
         return parcel
     return parcel_new(depot, ld_i64(depot, DEPOT_CAPACITY))
