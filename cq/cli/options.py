@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cq.cli import say
 from cq.cli.completion import complete_files
 from cq.compiler.passes import MAX_TEXT_BYTES, Compiled, compile, read_text
 from cq.connectors.access import STDIN, Access
 from cq.connectors.inputs import Inputs
+from cq.connectors.once import told_of_waiting
 from cq.connectors.options import SOURCE_OPTIONS
 from cq.errors import CompileError, Diagnostic, UsageError, did_you_mean
 from cq.planner.binding.parameters import Untyped
@@ -77,8 +79,9 @@ def compiled_query(
     settings: Sequence[str],
     options: Sequence[str],
     restrict: Sequence[str],
+    quiet: bool = False,
 ) -> Compiled:
-    """The query of a command line, bound."""
+    """The query of a command line, bound. quiet: nobody is told that a pipe keeps us waiting."""
     if sum(a == STDIN or a.endswith(f"={STDIN}") for a in arguments) > 1:
         raise _usage("standard input can only be read once", "write the other input to a file")
     bindings = list(arguments)
@@ -109,7 +112,8 @@ def compiled_query(
     inputs = Inputs(access, given, letters, _input_options(options))
     values = {k: Untyped(v) for k, v in (_pair(x, "--var", "NAME=VALUE") for x in variables)}
     numbers = {k: _setting(k, v) for k, v in (_pair(x, "-s", "NAME=VALUE") for x in settings)}
-    return compile(text, name, values, inputs, numbers)
+    with told_of_waiting(lambda waits: None if quiet else say(f"note: {waits}")):
+        return compile(text, name, values, inputs, numbers)
 
 
 def is_query_text(argument: str) -> bool:

@@ -73,7 +73,7 @@ def run(
     without a sink are written to standard output: as CSV to a pipe or file, as a table to a terminal. A bounded result
     that is longer than the terminal is shown in a pager ($PAGER, or less); without one, only its first rows are.
     """
-    compiled = compiled_query(**query)
+    compiled = compiled_query(**query, quiet=quiet)
     if not _said_before(compiled, threads):
         return DONE
     progress = Progress()

@@ -109,9 +109,9 @@ def _infer(inputs: Inputs, name: str, options: Mapping[str, str]) -> tuple[Field
 
     given = inputs.given.get(name)
     if given is None or options.get("connector") == "stdin":
-        found = infer(options, inputs.access)
+        found = infer(options, inputs.access, name)
     elif is_path(given):
-        found = infer_file(options["path"], options, inputs.access.trusted())
+        found = infer_file(options["path"], options, inputs.access.trusted(), name)
     else:
         found = infer_given(given, name)
     wider = inputs.wider.get(name, {})

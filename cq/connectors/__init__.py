@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from cq.lang.schema import Field, Unheld
 
 
-def infer(options: Mapping[str, str], access: Access | None = None) -> tuple[Field | Unheld, ...]:
+def infer(options: Mapping[str, str], access: Access | None = None, stream: str = "") -> tuple[Field | Unheld, ...]:
     """The columns of a source declared without any: see `inference.py`."""
     from cq.connectors import inference
 
-    return inference.infer(options, access)
+    return inference.infer(options, access, stream)

@@ -104,7 +104,7 @@ class Access:
             raise
         os.set_blocking(descriptor, True)
         if stat.S_ISFIFO(status.st_mode):
-            return cast(BinaryIO, Once(descriptor, owned=True))
+            return cast(BinaryIO, Once.of(descriptor, owned=True))
         return os.fdopen(descriptor, "rb", buffering=0)
 
     def _open(self, path: str) -> int:

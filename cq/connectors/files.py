@@ -12,56 +12,16 @@ from cq.connectors.access import Access
 from cq.connectors.arrow.source import read_arrow
 from cq.connectors.csv.blocks import Reads
 from cq.connectors.csv.source import CsvOptions, read_csv
+from cq.connectors.formats import TEXT_FORMATS, codec_of, format_of, tabbed
 from cq.connectors.json.source import read_json
 from cq.connectors.native_file import native
 from cq.connectors.natives import NONE, Natives
+from cq.connectors.once import Once, is_pipe
 from cq.connectors.options import option
-from cq.connectors.packed import CODECS, TEXT_FORMATS, codec_of, unpacked
+from cq.connectors.packed import unpacked
+from cq.connectors.pipes import read_pipe
 from cq.connectors.protocol import Piece, Report, damaged
 from cq.connectors.rules import Rules
-from cq.errors import Diagnostic, UsageError
-
-ENDINGS = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
-
-TABBED = (".tsv", ".tsv.gz", ".tsv.zst")
-
-
-def ending_format(path: str) -> str:
-    """The format the ending of a name stands for; empty when it stands for none."""
-    stem, ending = os.path.splitext(path.lower())
-    return ENDINGS.get(os.path.splitext(stem)[1] if ending in CODECS else ending, "")
-
-
-def format_of(path: str, given: str = "") -> str:
-    """csv, json, parquet or arrow: as given, else by the ending of the name; CQ0602 when neither says."""
-    found = given.lower() or ending_format(path)
-    if not found:
-        cause = f'the ending of "{path}" names no format'
-        ways = (
-            "set the option format = 'csv', 'json', 'parquet' or 'arrow'",
-            "to cq run: -w format=csv, to cq schema: -f csv",
-        )
-        raise UsageError(Diagnostic("CQ0602", cause, help=ways))
-    return found
-
-
-def tabbed(options: Mapping[str, str], path: str) -> dict[str, str]:
-    """The options, with a tab as delimiter where only the ending of the name says what the file is."""
-    says = not options.get("format") and path.lower().endswith(TABBED)
-    return {**({"delimiter": "\t"} if says else {}), **options}
 
 
 class Files:
@@ -79,10 +39,7 @@ class Files:
         access.refuse_directory(self.paths[0])
         self._options, self._rules, self._access = dict(options), rules, access
         self._options = tabbed(self._options, self.paths[0])
-        self._formats = [format_of(p, option(self._options, "format")) for p in self.paths]
-        self._codecs = [
-            codec_of(p, option(self._options, "compression"), f) for p, f in zip(self.paths, self._formats, strict=True)
-        ]
+        self._kinds = [self._kind_of(p) for p in self.paths]
         self._csv = CsvOptions.of(self._options)
         self._natives = natives
         # the first is opened now so that a missing file is said before anything runs
@@ -92,7 +49,7 @@ class Files:
 
     def pieces(self) -> Iterator[Piece]:
         """Every file from its beginning to its end, one after the other."""
-        for path, kind, codec, size in zip(self.paths, self._formats, self._codecs, self._sizes, strict=True):
+        for path, (kind, codec), size in zip(self.paths, self._kinds, self._sizes, strict=True):
             file = self._next or self._access.open(path)
             self._next = None
             report = partial(self._report, self._done_bytes, size)
@@ -103,7 +60,17 @@ class Files:
     def _report(self, before: float, size: int, share: float) -> None:
         self._done_bytes = before + share * size
 
+    def _kind_of(self, path: str) -> tuple[str, str]:
+        """(format, codec) of a file. Those of a pipe are found when it is read."""
+        if is_pipe(self._access.base / path):
+            return "", ""
+        kind = format_of(path, option(self._options, "format"))
+        return kind, codec_of(path, option(self._options, "compression"), kind)
+
     def _read(self, file: BinaryIO, path: str, kind: str, codec: str, report: Report) -> Iterator[Piece]:
+        if isinstance(file, Once):
+            yield from read_pipe(file, path, self._options, self._rules, self._natives)
+            return
         if kind in TEXT_FORMATS:
             yield from self._read_text(file, path, kind, codec, report)
             return

@@ -18,11 +18,10 @@ from typing import BinaryIO
 
 from cq.connectors.access import Access, is_pattern, is_written
 from cq.connectors.csv.source import CsvOptions, read_csv
-from cq.connectors.files import format_of, tabbed
+from cq.connectors.formats import TEXT_FORMATS, codec_of, format_of, tabbed
 from cq.connectors.json.source import read_json
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.options import option
-from cq.connectors.packed import TEXT_FORMATS, codec_of
 from cq.connectors.protocol import RECORD_BYTES, Piece, Place, damaged
 from cq.connectors.rules import Rules
 from cq.errors import Diagnostic, UsageError

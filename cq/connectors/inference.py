@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import os
 import stat
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 from pyarrow import csv
@@ -17,22 +15,26 @@ from cq.connectors import cells
 from cq.connectors import compute as pc
 from cq.connectors.access import Access
 from cq.connectors.arrow.source import ipc_batches
-from cq.connectors.csv.blocks import BLOCK_BYTES, BYTE_ORDER_MARK, check_encoding
+from cq.connectors.csv.blocks import BLOCK_BYTES, Reads, check_encoding
 from cq.connectors.csv.rows import complete
 from cq.connectors.csv.source import CsvOptions, first_row, header_names, other_delimiter
-from cq.connectors.files import format_of, tabbed
+from cq.connectors.first_bytes import BYTE_ORDER_MARK
 from cq.connectors.followed import is_followed
+from cq.connectors.formats import TEXT_FORMATS, codec_of, format_of, tabbed
 from cq.connectors.generator import generate
 from cq.connectors.json.guess import guessed_fields
 from cq.connectors.json.source import check_lines
 from cq.connectors.memory import as_reader
 from cq.connectors.native_file import native
 from cq.connectors.nested import flat_schema
-from cq.connectors.once import Looked, Once
+from cq.connectors.once import Looked, Once, is_pipe
 from cq.connectors.options import option
-from cq.connectors.packed import TEXT_FORMATS, codec_of, unpacked
+from cq.connectors.packed import unpacked
+from cq.connectors.pipes import told, typed_source, unreadable
 from cq.connectors.protocol import damaged
 from cq.connectors.stdin import NAME as STDIN_NAME
+from cq.connectors.stdin import standard_input
+from cq.connectors.waiting import LOOK_BYTES, Waiting, end_of_rows
 from cq.errors import Diagnostic, UsageError
 from cq.lang.schema import Field, Unheld
 from cq.lang.types import VARCHAR, from_arrow
@@ -40,17 +42,19 @@ from cq.lang.types import VARCHAR, from_arrow
 Inferred = tuple[Field | Unheld, ...]
 
 
-def infer(options: Mapping[str, str], access: Access | None = None) -> Inferred:
-    """The columns of the source a WITH clause describes. CSV and JSON are guessed from their first block."""
+def infer(options: Mapping[str, str], access: Access | None = None, stream: str = "") -> Inferred:
+    """The columns of the source a WITH clause describes. CSV and JSON are guessed from their first rows.
+
+    stream: what it is called, for whoever is told that a pipe keeps us waiting.
+    """
     allowed = access or Access(Path.cwd())
     match options.get("connector", "file"):
         case "file" if options.get("path"):
-            return infer_file(options["path"], options, allowed)
+            return infer_file(options["path"], options, allowed, stream)
         case "generator":
             return fields_of(generate(options)[0])
-        case "stdin" if option(options, "format") != "arrow":
-            looked = Once(sys.stdin.fileno(), owned=False).look()
-            return _text_columns(looked, STDIN_NAME, option(options, "format"), options)
+        case "stdin":
+            return _pipe_columns(standard_input(), STDIN_NAME, options, stream)
         case other:
             help = "declare its columns: CREATE STREAM … (column TYPE, …); cq schema FILE prints those of a file"
             raise UsageError(Diagnostic("CQ0602", f"a stream from {other} has no schema of its own", help=(help,)))
@@ -61,11 +65,14 @@ def infer_given(given: Any, name: str) -> Inferred:
     return fields_of(as_reader(given, None, name).schema)
 
 
-def infer_file(path: str, options: Mapping[str, str], access: Access) -> Inferred:
-    """The columns of a file, or of the first file of a pattern that is not empty."""
+def infer_file(path: str, options: Mapping[str, str], access: Access, stream: str = "") -> Inferred:
+    """The columns of a file, or of the first file of a pattern that is not empty. stream: as for `infer`."""
     paths = access.expand(path)
     access.refuse_directory(paths[0])
     first = next((p for p in paths if not _is_empty(access.base / p)), paths[0])
+    if is_pipe(access.base / first):
+        with access.open(first) as file:
+            return _pipe_columns(cast(Once, file), first, options, stream)
     kind = format_of(first, option(options, "format"))
     codec = codec_of(first, option(options, "compression"), kind)
     follows = is_followed(options)
@@ -74,7 +81,7 @@ def infer_file(path: str, options: Mapping[str, str], access: Access) -> Inferre
         raise UsageError(Diagnostic("CQ0601", cause, help=("declare the columns",)))
     with access.open(first) as file:
         if kind in TEXT_FORMATS:
-            head = _head(file, first, codec)
+            head = _first_rows(unpacked(file, first, codec), kind, first, options)
             if follows:
                 head = Looked(head.text[: head.text.rfind(b"\n") + 1], ended=True)
             return _text_columns(head, first, kind, options)
@@ -91,13 +98,39 @@ def _is_empty(path: Path) -> bool:
     return stat.S_ISREG(status.st_mode) and not status.st_size
 
 
-def _head(file: BinaryIO, name: str, codec: str) -> Looked:
-    """The first text of a file. What can be read only once is still there for who reads it next."""
-    if isinstance(file, Once):
-        looked = file.look()
-        return Looked(unpacked(io.BytesIO(looked.text), name, codec).read(BLOCK_BYTES), looked.ended)
-    text = unpacked(file, name, codec).read(BLOCK_BYTES)
-    return Looked(text, ended=len(text) < BLOCK_BYTES)
+def _pipe_columns(file: Once, name: str, options: Mapping[str, str], stream: str) -> Inferred:
+    """The columns of what can be read only once, and is still there for who reads it next."""
+    waiting = Waiting(name, stream, options, lambda kind, rows: _text_columns(Looked(rows, True), name, kind, options))
+    try:
+        with file.looking(waiting.say):
+            kind, text = told(file, name, options)
+            if kind in TEXT_FORMATS:
+                waiting.kind = kind
+                head = _first_rows(text, kind, name, options, waiting)
+                return _text_columns(head, name, kind, options)
+            with typed_source(file, name, kind) as source:
+                return fields_of(_own_schema(source, name, kind))
+    except OSError as e:
+        raise unreadable(name, e) from None
+
+
+def _first_rows(
+    text: Reads, kind: str, name: str, options: Mapping[str, str], waiting: Waiting | None = None
+) -> Looked:
+    """The text that columns are guessed from: the first MiB, fewer bytes where it ends before, or as many rows as are
+    asked for. It depends on nothing else: not on how the bytes come."""
+    most = int(options.get("guess_rows", 0))
+    found = b""
+    while len(found) < LOOK_BYTES:
+        more = text.read(LOOK_BYTES - len(found))
+        if not more:
+            return Looked(found, ended=True)
+        found += more
+        if waiting is not None:
+            waiting.text = found
+        if most and (end := end_of_rows(found, kind, name, options, most)):
+            return Looked(found[:end], ended=True)
+    return Looked(found, ended=False)
 
 
 def _text_columns(head: Looked, name: str, kind: str, options: Mapping[str, str]) -> Inferred:
@@ -117,7 +150,7 @@ def _json_fields(head: Looked, name: str) -> tuple[Field, ...]:
     return guessed_fields(whole, name)
 
 
-def _own_schema(file: pa.NativeFile, name: str, kind: str) -> pa.Schema:
+def _own_schema(file: pa.NativeFile | BinaryIO, name: str, kind: str) -> pa.Schema:
     if kind == "arrow":
         return ipc_batches(file, name)[0]
     try:

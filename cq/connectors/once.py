@@ -9,87 +9,198 @@ import io
 import os
 import select
 import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
 
 from cq.records import dataclass
 
-LOOK_BYTES = 1 << 20  # as much as of a file
-# A producer that pauses has its columns guessed from the rows it sent: half as long and a busy `zcat` seems to pause.
-SILENCE_S = 1.0
+CHUNK_BYTES = 1 << 16
+PATIENCE_S = 1.0  # then whoever looks is told that it waits; what is found never depends on it
+
+Listener = Callable[[str], None]
+_listeners: list[Listener] = []
+
+
+@contextmanager
+def told_of_waiting(listener: Listener) -> Iterator[None]:
+    """While this is open, the listener is told what keeps whoever guesses columns waiting."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def tell(text: str) -> None:
+    """Whoever listens knows what is waited for."""
+    for listener in _listeners:
+        listener(text)
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """The first bytes of an input. ended: nothing comes after them."""
+    """The first bytes of an input. ended: nothing comes after them that counts."""
 
     text: bytes
     ended: bool
 
 
-@dataclass(slots=True)
-class _Kept:
-    descriptor: int
-    looked: Looked
+class Peeked(io.RawIOBase):
+    """A reader whose first bytes can be looked at before they are read."""
 
-
-_KEPT: dict[tuple[int, int], _Kept] = {}
-
-
-class Once(io.RawIOBase):
-    """Reads a descriptor without waiting for more than there is: a slow producer's rows are not held back."""
-
-    def __init__(self, descriptor: int, owned: bool) -> None:
-        """owned: it is closed with this; else it stays open."""
+    def __init__(self) -> None:
         super().__init__()
-        self._key = _identity(os.fstat(descriptor))
-        kept = _KEPT.pop(self._key, None)
-        if kept is not None and kept.descriptor != descriptor and owned:
-            os.close(descriptor)
-        self._descriptor = kept.descriptor if kept is not None else descriptor
-        self._head = kept.looked.text if kept is not None else b""
-        self._owned = owned
-        self._read = 0
+        self._head = b""
+
+    def take(self, size: int) -> bytes:
+        """Up to `size` bytes behind the head; none only at the end."""
+        raise NotImplementedError
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Up to `size` bytes; fewer when more cannot be had at once, none only at the end."""
+        if not self._head:
+            return self.take(size)
+        found, self._head = self._head[:size], self._head[size:]
+        return found
+
+    def readinto(self, into: memoryview, /) -> int:  # type: ignore[override]
+        found = self.read(len(into))
+        into[: len(found)] = found
+        return len(found)
 
     def readable(self) -> bool:
         return True
+
+    def peek(self, is_enough: Callable[[bytes], bool]) -> bytes:
+        """The first bytes, which are read later: as many as are enough, or all there are."""
+        while not is_enough(self._head):
+            more = self.take(CHUNK_BYTES)
+            if not more:
+                break
+            self._head += more
+        return self._head
+
+
+@dataclass(slots=True)
+class _Kept:
+    """owned: by whoever reads it next, who closes it then."""
+
+    descriptor: int
+    owned: bool
+    head: bytes
+
+
+Identity = tuple[int, int]
+_KEPT: dict[Identity, _Kept] = {}
+
+
+class Once(Peeked):
+    """Reads a descriptor without waiting for more than there is: a slow producer's rows are not held back."""
+
+    def __init__(self, key: Identity, kept: _Kept) -> None:
+        super().__init__()
+        self._key = key
+        self._descriptor, self._owned, self._head = kept.descriptor, kept.owned, kept.head
+        self._taken = len(kept.head)
+        self._seen: bytearray | None = None
+        self._on_wait: Callable[[], None] | None = None
+        self._patient_until = 0.0
+
+    @classmethod
+    def of(cls, descriptor: int, owned: bool) -> Once:
+        """The input behind a descriptor, from its beginning if it was only looked at.
+
+        owned: it is closed with this; else it stays open.
+        """
+        key = _identity(os.fstat(descriptor))
+        kept = _KEPT.pop(key, None)
+        if kept is None:
+            return cls(key, _Kept(descriptor, owned, b""))
+        if kept.descriptor != descriptor and owned:
+            os.close(descriptor)
+        return cls(key, kept)
 
     def fileno(self) -> int:
         return self._descriptor
 
     def tell(self) -> int:
-        return self._read
+        return self._taken - len(self._head)
 
-    def read(self, size: int = -1, /) -> bytes:
+    def take(self, size: int) -> bytes:
         """Waits for the first byte, then takes what follows at once, up to `size`."""
-        head, self._head = self._head[:size], self._head[size:]
-        parts = [head or os.read(self._descriptor, size)]
+        if self._on_wait is not None and not self._is_ready(max(0.0, self._patient_until - time.monotonic())):
+            self._on_wait()
+        parts = [os.read(self._descriptor, size)]
         have = len(parts[0])
         while parts[-1] and have < size and self._is_ready(0):
             parts.append(os.read(self._descriptor, size - have))
             have += len(parts[-1])
-        self._read += have
-        return b"".join(parts)
-
-    def look(self) -> Looked:
-        """The first bytes, which whoever opens the same input next reads once more; this object is done."""
-        text, ended = self._head, False
-        while len(text) < LOOK_BYTES and (b"\n" not in text[:-1] or self._is_ready(SILENCE_S)):
-            more = os.read(self._descriptor, LOOK_BYTES - len(text))
-            text += more
-            if not more:
-                ended = True
-                break
-        looked = Looked(text, ended)
-        _KEPT[self._key] = _Kept(self._descriptor, looked)
-        self._owned = False
-        return looked
+        self._taken += have
+        found = b"".join(parts)
+        if self._seen is not None:
+            self._seen += found
+        return found
 
     def _is_ready(self, wait_s: float) -> bool:
         return bool(select.select([self._descriptor], [], [], wait_s)[0])
 
+    @contextmanager
+    def looking(self, on_wait: Callable[[], None] | None = None) -> Iterator[None]:
+        """What is read while this is open is read once more by whoever opens the same input next.
+
+        on_wait: called before each read that has to wait, once PATIENCE_S are over.
+        """
+        self._seen = bytearray(self._head)
+        self._on_wait, self._patient_until = on_wait, time.monotonic() + PATIENCE_S
+        try:
+            yield
+        finally:
+            self._on_wait = None
+            _KEPT[self._key] = _Kept(self._descriptor, self._owned, bytes(self._seen))
+
+    def as_file(self) -> BinaryIO:
+        """The whole input as a file that can be read anywhere: itself if it is one, else a copy without a name.
+
+        OSError where there is no room for the copy.
+        """
+        if not self._is_file_from_its_beginning():
+            self._copy()
+        return os.fdopen(os.dup(self._descriptor), "rb", buffering=0)
+
+    def _copy(self) -> None:
+        """What is read from now on is a copy of the whole input, from its beginning."""
+        import tempfile
+
+        with tempfile.TemporaryFile(buffering=0) as copy:
+            while found := self.read(CHUNK_BYTES):
+                copy.write(found)
+            copy.seek(0)
+            kept = os.dup(copy.fileno())
+        if self._owned:
+            os.close(self._descriptor)
+        self._descriptor, self._owned, self._taken = kept, True, 0
+        if self._seen is not None:
+            self._seen = bytearray()
+
+    def _is_file_from_its_beginning(self) -> bool:
+        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            return False
+        return os.lseek(self._descriptor, 0, os.SEEK_CUR) == self._taken
+
     def close(self) -> None:
-        if self._owned and not self.closed:
+        if self._owned and self._seen is None and not self.closed:  # what was looked at belongs to who reads it next
             os.close(self._descriptor)
         super().close()
+
+
+def is_pipe(path: os.PathLike[str]) -> bool:
+    """Whether a pipe with a name, or that of a process substitution, is there."""
+    try:
+        return stat.S_ISFIFO(os.stat(path).st_mode)
+    except OSError:
+        return False  # whoever opens it says why it cannot be read
 
 
 def kept(path: os.PathLike[str]) -> Once | None:
@@ -98,9 +209,11 @@ def kept(path: os.PathLike[str]) -> Once | None:
         status = os.stat(path)
     except OSError:
         return None
-    found = _KEPT.get(_identity(status)) if stat.S_ISFIFO(status.st_mode) else None
-    return Once(found.descriptor, owned=True) if found is not None else None
+    key = _identity(status)
+    if not stat.S_ISFIFO(status.st_mode) or key not in _KEPT:
+        return None
+    return Once(key, _KEPT.pop(key))
 
 
-def _identity(status: os.stat_result) -> tuple[int, int]:
+def _identity(status: os.stat_result) -> Identity:
     return status.st_dev, status.st_ino

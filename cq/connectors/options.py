@@ -100,7 +100,21 @@ _SINK_COMPRESSION = OptionDef(
     "how to pack a csv or json file as a whole; by default taken from the file name",
     choices=("gzip", "zstd", "none"),
 )
-_STDIN_FORMAT = OptionDef(OptionKind.CHOICE, "input format", "csv", ("csv", "json", "arrow"))
+_STDIN_FORMAT = OptionDef(
+    OptionKind.CHOICE,
+    "input format; by default taken from the first bytes: csv where they say nothing else",
+    choices=("csv", "json", "parquet", "arrow"),
+)
+_STDIN_COMPRESSION = OptionDef(
+    OptionKind.CHOICE,
+    "how csv or json is packed as a whole; by default taken from the first bytes",
+    choices=_COMPRESSION.choices,
+)
+_GUESS_ROWS = OptionDef(
+    OptionKind.INTEGER,
+    "csv, json: from how many rows columns are guessed that are not declared; by default the first MiB, or all",
+    low=1,
+)
 _SINK_FORMAT = OptionDef(
     OptionKind.CHOICE,
     "output format; by default taken from the file name; json has one object per line",
@@ -138,12 +152,19 @@ SOURCE_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
             "csv, json: whether to wait for more rows at the end of the file, as tail -F does",
             "false",
         ),
+        "guess_rows": _GUESS_ROWS,
         "bad_rows": OptionDef(OptionKind.PATH, "the file to which on_error = 'dead_letter' writes unreadable rows"),
         **CSV_OPTIONS,
         **ROW_OPTIONS,
     },
     "memory": dict(ROW_OPTIONS),
-    "stdin": {"format": _STDIN_FORMAT, **CSV_OPTIONS, **ROW_OPTIONS},
+    "stdin": {
+        "format": _STDIN_FORMAT,
+        "compression": _STDIN_COMPRESSION,
+        "guess_rows": _GUESS_ROWS,
+        **CSV_OPTIONS,
+        **ROW_OPTIONS,
+    },
     "generator": {
         "workload": OptionDef(
             OptionKind.TEXT, "the workload to generate; its parameters are options too", required=True

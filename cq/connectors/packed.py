@@ -1,37 +1,20 @@
-"""Packed text: which codec a file has, and its text while it is read."""
+"""The text of a packed file, while it is read."""
 
 from __future__ import annotations
 
-import io
-import os
-from contextlib import suppress
 from typing import BinaryIO
 
 import pyarrow as pa
 
-from cq.connectors.csv.blocks import BLOCK_BYTES, Reads
+from cq.connectors.csv.blocks import Reads
+from cq.connectors.first_bytes import codec_of_bytes, format_of_bytes
+from cq.connectors.once import Peeked
 from cq.connectors.protocol import damaged
-from cq.errors import Diagnostic, UsageError
 
-TEXT_FORMATS = ("csv", "json")
-CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
-WRITTEN = ("gzip", "zstd")
-PLAIN = "none"
 # A file may become this many times larger when unpacked, once it is past the free part: text packs 3 to 30 times.
 MAX_RATIO = 200
 FREE_BYTES = 64 << 20
-
-
-def codec_of(path: str, given: str, format_: str) -> str:
-    """The codec as given, else by the ending of the name; empty for none. CQ0602 for a format that packs its parts."""
-    codec = given or CODECS.get(os.path.splitext(path.lower())[1], "")
-    if codec in {"", PLAIN}:
-        return ""
-    if format_ not in TEXT_FORMATS:
-        cause = f'"{path}" cannot be {format_} and packed: {format_} files are packed inside'
-        ways = ("leave the option out, and the ending of the name" if given else "leave the ending of the name out",)
-        raise UsageError(Diagnostic("CQ0602", cause, help=ways))
-    return codec
+FILLING = b"\xff"
 
 
 def unpacked(file: BinaryIO, path: str, codec: str) -> Reads:
@@ -39,7 +22,7 @@ def unpacked(file: BinaryIO, path: str, codec: str) -> Reads:
     return _Unpacked(file, codec, path) if codec else file
 
 
-class _Unpacked(io.RawIOBase):
+class _Unpacked(Peeked):
     """Reads a packed file and stops when it grows beyond reason.
 
     Of a damaged file everything before the damage is read; the error comes after it.
@@ -48,45 +31,31 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, file: BinaryIO, codec: str, path: str) -> None:
         super().__init__()
         self._packed, self._codec, self._path = file, codec, path
-        self._streams = list[pa.CompressedInputStream]()  # one that is dropped closes the file
-        self._open()
+        self._stream = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), codec)
         self._bytes = 0
         self._broken: Exception | None = None
 
-    def _open(self) -> None:
-        """The last stream reads from where the file is."""
-        self._streams.append(pa.CompressedInputStream(pa.PythonFile(self._packed, mode="r"), self._codec))
-
-    def read(self, size: int = -1, /) -> bytes:
+    def take(self, size: int) -> bytes:
+        """As of `Peeked`, but it waits for all `size` bytes."""
         if self._broken is not None:
             raise damaged(self._path, f"it cannot be unpacked: {str(self._broken)[:200]}") from None
-        parts: list[bytes] = []
-        have = 0
+        # Arrow says nothing of what it has unpacked when it fails: that ends where the filling begins, no part of UTF-8
+        room = bytearray(FILLING) * size
         try:
-            while have < size and (part := self._streams[-1].read(size - have)):
-                parts.append(part)
-                have += len(part)
+            found = bytes(memoryview(room)[: self._stream.readinto(room)])
         except (pa.ArrowException, OSError) as e:
             self._broken = e
-            parts.append(self._before_damage(have, size))
-        found = b"".join(parts)
+            found = bytes(room.rstrip(FILLING))
+        if not self._bytes:
+            self._refuse_no_text(found)
         self._bytes += len(found)
         if self._bytes > FREE_BYTES and self._bytes > MAX_RATIO * self._packed.tell():
             raise damaged(self._path, f"it unpacks to more than {MAX_RATIO} times its size")
         if not self._bytes and not self._packed.tell():
             raise damaged(self._path, f"the file is empty, so it is no {self._codec} file")
-        return found or self.read(size) if self._broken is not None else found
+        return found or self.take(size) if self._broken is not None else found
 
-    def _before_damage(self, have: int, size: int) -> bytes:
-        """What can be unpacked of the `size` bytes behind the `have` ones read last: Arrow gives nothing of a read in
-        which it fails, so they are read anew, one at a time."""
-        rest = bytearray()
-        with suppress(pa.ArrowException, OSError):
-            self._packed.seek(0)
-            self._open()
-            left = self._bytes + have
-            while left:
-                left -= len(self._streams[-1].read(min(left, BLOCK_BYTES)))
-            while have + len(rest) < size:
-                rest += self._streams[-1].read(1)
-        return bytes(rest)
+    def _refuse_no_text(self, head: bytes) -> None:
+        what = format_of_bytes(head).capitalize() or codec_of_bytes(head)
+        if what:
+            raise damaged(self._path, f"what is packed in it ({self._codec}) is {what} and no text", "unpack it first")

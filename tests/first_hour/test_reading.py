@@ -95,3 +95,28 @@ def test_schema_redirected_to_a_query_elsewhere_runs(capfd: pytest.CaptureFixtur
         subprocess.run(command, stdout=target, check=True, timeout=60)
     query.write_text(query.read_text() + "SELECT COUNT(*) AS n FROM a")
     assert ref(capfd, "-q", "queries/q.cq")[1] == "n\n3\n"
+
+
+def test_slow_pipe_is_told_what_it_waits_for_and_the_way_out_reads_at_once() -> None:
+    command = [sys.executable, "-m", "cq", "run"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*command, "SELECT * FROM '-'"], **pipes) as running:  # type: ignore[call-overload]
+        running.stdin.write(b"id,v\n1,a\n")
+        running.stdin.flush()
+        said = [running.stderr.readline().decode() for _ in range(3)]  # before anything is compiled
+        assert running.communicate(b"x,b\n", timeout=60)[0] == b"id,v\n1,a\nx,b\n"
+    assert said[0].startswith("note: waiting for 1 MiB of rows from <stdin>") and said[2].endswith("guess_rows=1\n")
+    declaration = said[1].partition("them: ")[2].partition(";")[0]
+    for query in (("SELECT * FROM '-'", "-w", "guess_rows=1"), (f"{declaration}; SELECT * FROM stdin",)):
+        with subprocess.Popen([*command, "-q", *query], **pipes) as running:  # type: ignore[call-overload]
+            running.stdin.write(b"id,v\n1,a\n")
+            running.stdin.flush()
+            assert [running.stdout.readline() for _ in range(2)] == [b"id,v\n", b"1,a\n"]
+            assert running.communicate(b"2,b\n", timeout=60) == (b"2,b\n", b"")
+
+
+def test_option_that_no_input_takes_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    code, _, err = ref(capfd, "SELECT * FROM bids", "bids=trips.csv", "-w", "guess_rows=3", "-q")
+    assert (code, err) == (0, "")
+    done = outside("run", "--engine", "reference", "SELECT * FROM '-'", "-w", "follow=true", input=b"id\n1\n")
+    assert done.returncode == 2 and b'no input of the query takes the option "follow"' in done.stderr

@@ -11,12 +11,11 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from cq.connectors.conversion import match_columns, sound
+from cq.connectors.first_bytes import ARROW_FILE
 from cq.connectors.nested import flat_batch, flat_schema
 from cq.connectors.protocol import BATCH_ROWS, Piece, Place, Report, damaged, to_nobody
 from cq.connectors.rules import Rules, typed_piece
 from cq.errors import DataError
-
-MAGIC = b"ARROW1"
 
 
 def ipc_batches(
@@ -28,7 +27,7 @@ def ipc_batches(
     """
     try:
         if isinstance(file, pa.NativeFile):
-            is_file = file.read(len(MAGIC)) == MAGIC
+            is_file = file.read(len(ARROW_FILE)) == ARROW_FILE
             file.seek(0)
             if is_file:
                 reader = pa.ipc.open_file(file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from cq.connectors.csv.rows import Dialect, complete, count_line_feeds, count_lines
+from cq.connectors.first_bytes import BYTE_ORDER_MARK, codec_of_bytes, format_of_bytes
 from cq.connectors.protocol import RECORD_BYTES, damaged
 from cq.records import dataclass
 
@@ -12,7 +13,6 @@ from cq.records import dataclass
 # longer before the engine sees the first row and leave the cache.
 BLOCK_BYTES = 1 << 20
 LINES = Dialect(b",", b"")  # nothing hides a line end, as in JSON
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Reads(Protocol):
@@ -91,13 +91,9 @@ def check_encoding(text: bytes, name: str, format_: str) -> None:
     """CQ0701 for text that is plainly something else."""
     if text.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise damaged(name, "the text is UTF-16", "convert it: iconv -f UTF-16 -t UTF-8")
-    for magic, what in (
-        (b"PAR1", "Parquet"),
-        (b"ARROW1", "Arrow"),
-        (b"\x1f\x8b", "gzip"),
-        (b"\x28\xb5\x2f\xfd", "zstd"),
-    ):
-        if text.startswith(magic):
-            raise damaged(
-                name, f"this is a {what} file, not {format_}", "set the option format, or use the usual file ending"
-            )
+    if kind := format_of_bytes(text):
+        way = f"say format = '{kind}' in WITH; to cq run: -w format={kind}; to cq schema: -f {kind}"
+        raise damaged(name, f"this is {kind.capitalize()}, not {format_}", way)
+    if codec := codec_of_bytes(text):
+        way = f"say compression = '{codec}' in WITH; to cq run: -w compression={codec}"
+        raise damaged(name, f"this is packed ({codec}), not plain {format_}", way, "or give the file its usual ending")

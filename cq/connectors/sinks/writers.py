@@ -12,9 +12,8 @@ import pyarrow as pa
 
 from cq.connectors.access import STDIN, Access
 from cq.connectors.csv.source import CsvOptions
-from cq.connectors.files import TABBED, ending_format
+from cq.connectors.formats import CODECS, TABBED, TEXT_FORMATS, WRITTEN, codec_of, ending_format
 from cq.connectors.options import SINK_OPTIONS
-from cq.connectors.packed import CODECS, TEXT_FORMATS, WRITTEN, codec_of
 from cq.connectors.protocol import Sink
 from cq.connectors.sinks.cell_text import csv_header, csv_rows, json_rows, not_numbers
 from cq.connectors.sinks.partitioned import Partitioned, partition_columns

@@ -105,7 +105,8 @@ class Catalog:
     declared: every name that some statement gives.  looked_up: those that a query joins FOR SYSTEM_TIME AS OF.
     files: those that FROM names by their paths.  made: what makes the relation of a table or trigger when it is first
     read.  keyed: what joins rows with those of a table with a key, as of then.  called: rows that have names.
-    processing_times: columns that are PROCTIME().  undeclared_names: of sources that no statement gives.
+    options: those that some source has.  processing_times: columns that are PROCTIME().  undeclared_names: of sources
+    that no statement gives.
     sources, filling: the places of the next stream and of the next source that fills a table; the latter come before.
     """
 
@@ -121,6 +122,7 @@ class Catalog:
     sources: int = 0
     filling: int = 0
     streams: list[str] = field(default_factory=list)
+    options: set[str] = field(default_factory=set)
     constants: int = 0
     unit: LogicalNode | None = None
     called: list[tuple[LogicalNode, str]] = field(default_factory=list)
@@ -177,6 +179,10 @@ class Catalog:
         for name in self.environment.extra:
             if name and name not in self.streams:
                 raise self.no_stream(f'options are given for "{name}", which is not a stream of the query', name)
+        for key in self.environment.extra.get("", {}):
+            if self.streams and key not in self.options:
+                cause = f'no input of the query takes the option "{key}"'
+                raise UsageError(Diagnostic("CQ0207", cause, help=("leave it out",)))
 
     def no_stream(self, cause: str, name: str) -> UsageError:
         help = (did_you_mean(name, self.streams), f"streams: {listing(self.streams)}")
@@ -214,6 +220,7 @@ class Catalog:
         """The rows of a source behind those of the sources before it. fills: whether it fills a table."""
         numbered = replace(source, position=self.filling if fills else self.sources)
         self.streams.append(source.name)
+        self.options.update(key for key, _ in source.options)
         self.filling, self.sources = self.filling + fills, self.sources + (not fills)
         return relation_of(Scan(numbered, span=source.span), source.name, f'stream "{source.name}"')
 

@@ -14,7 +14,7 @@ def names_file(name: str) -> bool:
     """Whether a name in double quotes that nothing has is the path of a file: its ending says so."""
     if "." not in name:
         return False
-    from cq.connectors.files import ending_format  # with Arrow behind it, which a check of a text does not need
+    from cq.connectors.formats import ending_format
 
     return bool(ending_format(name))
 

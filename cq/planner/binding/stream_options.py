@@ -65,7 +65,7 @@ def connector_of(options: Options, default: str) -> str:
 def still_said(written: Options, given: Options) -> dict[str, str]:
     """What a WITH clause says that still holds where the rows come from elsewhere: how they are laid out, and what is
     asked of them. An unknown option of the text stays, for it to be refused."""
-    from cq.connectors.files import ending_format  # with Arrow behind it, which a check of a text does not need
+    from cq.connectors.formats import TEXT_FORMATS, ending_format
 
     declared = written.get("connector", "file").lower()
     if is_elsewhere(declared):  # all the rest says where the rows are there
@@ -73,10 +73,13 @@ def still_said(written: Options, given: Options) -> dict[str, str]:
     new = given.get("connector", declared)
     table, known = SOURCE_OPTIONS.get(new, {}), SOURCE_OPTIONS.get(declared, {})
     format_is_given = bool(given.get("path")) and bool(ending_format(given["path"]))
+    told = {"compression", *(() if written.get("format") in TEXT_FORMATS else ("format",))} if new == "stdin" else set()
     kept = {}
     for key, value in written.items():
         said = key in table and (new == declared or table[key].accepts(value))
         unknown = key not in known and declared not in OPEN_CONNECTORS and key != "connector"
+        if new != declared and key in told:  # by the first bytes of standard input
+            continue
         if (said or unknown) and not (key in {"format", "compression"} and format_is_given):
             kept[key] = value
     return kept

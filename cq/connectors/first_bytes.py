@@ -1,0 +1,50 @@
+"""What an input is, as far as its first bytes tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+ARROW_FILE = b"ARROW1"  # before a footer is read; a stream of Arrow is only read on
+FORMATS = {b"PAR1": "parquet", ARROW_FILE: "arrow", b"\xff\xff\xff\xff": "arrow"}
+CODECS = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"\x04\x22\x4d\x18": "lz4",
+    **{b"BZh%d1AY&SY" % level: "bz2" for level in range(1, 10)},
+}
+_OBJECT = re.compile(rb"[ \t\r\n]*(?:\[[ \t\r\n]*)?\{[ \t\r\n]*[\"}]")
+_PART_OF_OBJECT = re.compile(rb"[ \t\r\n]*(?:\[[ \t\r\n]*)?(?:\{[ \t\r\n]*)?\Z")
+MOST_BLANK_BYTES = 4096  # before the first row of JSON lines
+
+
+def format_of_bytes(head: bytes) -> str:
+    """parquet or arrow; empty for anything else."""
+    return next((format_ for magic, format_ in FORMATS.items() if head.startswith(magic)), "")
+
+
+def codec_of_bytes(head: bytes) -> str:
+    """How an input is packed; empty when it is not."""
+    return next((codec for magic, codec in CODECS.items() if head.startswith(magic)), "")
+
+
+def is_told(head: bytes) -> bool:
+    """Whether more bytes would tell nothing else about format and codec."""
+    return not _is_part(head, (*FORMATS, *CODECS))
+
+
+def is_json(head: bytes) -> bool:
+    """Whether a text begins with an object, or an array of such: no header of CSV looks like one."""
+    return _OBJECT.match(head.removeprefix(BYTE_ORDER_MARK)) is not None
+
+
+def is_json_told(head: bytes) -> bool:
+    """Whether more of a text would tell nothing else about `is_json`."""
+    if _is_part(head, (BYTE_ORDER_MARK,)):
+        return False
+    return len(head) > MOST_BLANK_BYTES or not _PART_OF_OBJECT.match(head.removeprefix(BYTE_ORDER_MARK))
+
+
+def _is_part(head: bytes, magics: Iterable[bytes]) -> bool:
+    return any(len(head) < len(magic) and magic.startswith(head) for magic in magics)
