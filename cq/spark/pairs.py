@@ -64,3 +64,8 @@ def without_pair(node: Joined, sides: Sequence[str], on: str, place: str, right:
 def at_end(name: str, port: str) -> str:
     """The position of a row without a pair: of one event left rows came first."""
     return f"{END} as _w, {END} as _s, concat(array({ALONE}, {name}._w, {name}._s, {port}), {name}._o) as _o"
+
+
+def at_row() -> str:
+    """The position of a left row without a pair that leaves when it comes: where its pairs would stand."""
+    return f"l._w, l._s, concat(array({LEFT}), l._o) as _o"

@@ -175,3 +175,17 @@ def test_row_that_found_no_room_is_no_part_of_a_growing_file(tmp_path: Path) -> 
     assert done.returncode == 2 and b"CQ0605" in done.stderr and b"Traceback" not in done.stderr, done.stderr
     assert not list(tmp_path.glob(".*.part"))
     assert not Path("o.csv").exists() or set(READERS["o.csv"]("o.csv")) <= {12345}
+
+
+def test_row_of_a_pipe_without_a_match_in_a_file_leaves_while_the_pipe_goes_on() -> None:
+    Path("names.csv").write_text("id,name\n1,ann\n")
+    for query, rows in (
+        ("SELECT b.id, name FROM b LEFT JOIN 'names.csv' AS n ON b.id = n.id", "2,\n1,ann\n"),
+        ("SELECT id FROM b WHERE NOT EXISTS (SELECT 1 FROM 'names.csv' AS n WHERE n.id = b.id)", "2\n"),
+    ):
+        with started("-o", "o.csv", query=f"CREATE STREAM b (id BIGINT); {query}") as running:
+            feed(running, b"id\n2\n1\n")
+            wait_for(lambda: Path("o.csv").exists() and Path("o.csv").read_text().partition("\n")[2] == rows)  # noqa: B023
+            running.communicate(timeout=60)
+            assert running.returncode == 0
+        Path("o.csv").unlink()

@@ -325,6 +325,9 @@ JOINS = {
     "join_without_watermark": LIVE_BID
     + endless(PLAIN)
     + "SELECT price FROM bid JOIN s ON auction < k AND s.ts >= bid.ts;",
+    "left_join_before_its_right_side": "CREATE STREAM bid (auction BIGINT) WITH (path = 'bid.csv', follow = true);\n"
+    "CREATE STREAM item (auction BIGINT, words VARCHAR) WITH (path = 'item.csv');\n"
+    "SELECT auction, words FROM bid\nLEFT JOIN item USING (auction);",
     "left_join_without_end": ENDLESS + "SELECT price FROM bid\nLEFT JOIN sale ON bid.auction = sale.auction;",
     "right_join_using_without_end": ENDLESS + "SELECT price FROM bid\nRIGHT OUTER JOIN sale USING (auction);",
     "full_join_without_end": ENDLESS + "SELECT price FROM bid AS b FULL JOIN sale AS s ON b.auction = s.auction;",

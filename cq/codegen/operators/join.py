@@ -1,7 +1,7 @@
 """join: each side's rows in a log by key; a row meets those of the other log, then joins its own.
 
 Where the other side has ended its log is complete: a row meets what it can at once, and only rows without a match are
-kept, if they are to leave at the end.
+kept, if they are to leave at the end. Where the right side is known to come first, no left row is kept.
 The log is that of interval joins, with records that never expire: 48 of a record's bytes are about expiry and order. A
 container without them would keep more rows in a cache, and nothing else.
 """
@@ -15,11 +15,11 @@ from cq.codegen.ended import has_ended
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
 from cq.codegen.keeping import LEFT, RIGHT, Side, alone, write_unmatched
-from cq.codegen.matching import stops_when_asked, where_not_null, where_passes
+from cq.codegen.matching import assign_all, stops_when_asked, where_not_null, where_passes
 from cq.codegen.prefetch import prefetch, prefetch_records
 from cq.codegen.state.hash_tables import load_fields
 from cq.codegen.state.moving import Held, holds, log_entries
-from cq.codegen.values import Row, Val
+from cq.codegen.values import Row, Val, null_of
 from cq.codegen.writer import expr
 from cq.planner.operators import Join
 from cq.planner.plan.node import LogicalNode
@@ -28,25 +28,33 @@ from cq.runtime.layout import abi
 
 
 def side_of(node: Join, port: int) -> Side:
-    return Side.of(node, port, keeps_null_keys=_outer(node, port))
+    return Side.of(node, port, keeps_null_keys=_waits(node, port))
 
 
-def _outer(node: Join, port: int) -> bool:
+def _waits(node: Join, port: int) -> bool:
     """Whether rows of the port leave at the end if nothing has matched them."""
-    return node.left_outer if port == LEFT else node.right_outer
+    return node.left_waits if port == LEFT else node.right_outer
+
+
+def _kept(node: Join) -> tuple[int, ...]:
+    """The ports whose rows are kept."""
+    return (RIGHT,) if node.right_first else (LEFT, RIGHT)
 
 
 @holds("join")
 def held_join(node: LogicalNode) -> tuple[Held, ...]:
-    """The rows of both sides."""
+    """The rows of both sides, or of the right one alone."""
     assert isinstance(node, Join)
-    return tuple(log_entries(side.name, side.keys) for side in (side_of(node, port) for port in (LEFT, RIGHT)))
+    return tuple(log_entries(side.name, side.keys) for side in (side_of(node, port) for port in _kept(node)))
 
 
 @consumes("join", copies_text=False)
 def consume_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     """The row beside each match in the other log, in order of arrival; then it is kept."""
     assert isinstance(node, Join)
+    if node.right_first:
+        (_look_up if port == LEFT else _learn)(flow, node, row)
+        return
     scope, writer = flow.scope, flow.writer
     mine, other = side_of(node, port), side_of(node, 1 - port)
     own = mine.key_table(flow, node)
@@ -61,7 +69,7 @@ def consume_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
         writer.set(kept, 1 if ended is None else expr("1 - E", E=ended))
         other.first_record(flow, node, known, reference)
     _meet(flow, node, port, reference, matched, values)
-    if _outer(node, port):
+    if _waits(node, port):
         with scope.when(expr("E == 0 or M == 0", E=ended, M=matched)) if ended is not None else nullcontext():
             _keep(flow, node, port, keys, expr("1 - M", M=matched), values)
     else:
@@ -69,28 +77,89 @@ def consume_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
             _keep(flow, node, port, [Val(k.type, k.parts) for k in keys], ast.Constant(0), values)
 
 
+def _learn(flow: Flow, node: Join, row: Row) -> None:
+    """A right row is kept: left ones come later."""
+    mine = side_of(node, RIGHT)
+    prefetch(flow, mine.input, mine.keys, mine.key_table(flow, node), mine.exprs)
+    values = [row.column(i) for i in range(len(mine.fields))]
+    keys = [emit(flow.scope, row, k) for k in mine.exprs]
+    if node.right_outer:
+        _keep(flow, node, RIGHT, keys, ast.Constant(1), values)
+        return
+    with where_not_null(flow, keys) as known:
+        _keep(flow, node, RIGHT, known, ast.Constant(0), values)
+
+
+def _look_up(flow: Flow, node: Join, row: Row) -> None:
+    """A left row meets all right rows there are; in an outer join it leaves beside NULLs if none matches."""
+    mine, other = side_of(node, LEFT), side_of(node, RIGHT)
+    prefetch_records(flow, node, mine, other)
+    values = [row.column(i) for i in range(len(mine.fields))]
+    keys = [emit(flow.scope, row, k) for k in mine.exprs]
+    reference = flow.writer.let(ast.Constant(0), "ref")
+    with where_not_null(flow, keys) as known:
+        other.first_record(flow, node, known, reference)
+    if node.left_outer:
+        _meet_or_alone(flow, node, reference, values)
+    else:
+        _meet(flow, node, LEFT, reference, "", values)
+
+
+def _meet_or_alone(flow: Flow, node: Join, reference: str, values: list[Val]) -> None:
+    """Deliver the left row beside each of its matches, from the reference on; if there is none, beside NULLs.
+
+    At one place: what follows is written once, however many such joins there are.
+    """
+    scope, writer, other = flow.scope, flow.writer, side_of(node, RIGHT)
+    alone = writer.let(ast.Constant(1), "alone")
+    with writer.while_(expr("R | A != 0", R=reference, A=alone)), scope.block():
+        passes = writer.let(ast.Constant(0), "passes")
+        theirs = [scope.variables(f.type, True) for f in other.fields]
+        with scope.when(expr("R != 0", R=reference)):
+            record, loaded = _next(flow, node, other, reference)
+            assign_all(flow, theirs, loaded)
+            with where_passes(flow, node.residual, row_of(scope, [*values, *loaded])):
+                _matched(flow, node, RIGHT, record)
+                writer.set(passes, 1)
+        with scope.otherwise():
+            writer.set(passes, 1)
+        with scope.when(expr("P == 1", P=passes)):
+            writer.set(alone, 0)
+            flow.deliver(node, row_of(scope, [*values, *theirs]))
+
+
 def _meet(flow: Flow, node: Join, port: int, reference: str, matched: str, values: list[Val]) -> None:
     """Deliver the row beside each of its matches, from the reference on."""
     scope, writer, other = flow.scope, flow.writer, side_of(node, 1 - port)
     with writer.while_(expr("R != 0", R=reference)), scope.block():
-        stops_when_asked(flow, node)
-        record, chunk = other.record(flow, node, reference)
-        writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
-        theirs = load_fields(scope, other.fields, record, chunk)
+        record, theirs = _next(flow, node, other, reference)
         joined = row_of(scope, [*values, *theirs] if port == LEFT else [*theirs, *values])
         with where_passes(flow, node.residual, joined):
-            if _outer(node, 1 - port):
-                writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
-            if _outer(node, port):
+            _matched(flow, node, 1 - port, record)
+            if _waits(node, port):
                 writer.set(matched, 1)
             flow.deliver(node, joined)
+
+
+def _next(flow: Flow, node: Join, side: Side, reference: str) -> tuple[ast.expr, list[Val]]:
+    """The record that a reference leads to and its values; the reference then leads to the next of its key."""
+    stops_when_asked(flow, node)
+    record, chunk = side.record(flow, node, reference)
+    flow.writer.set(reference, expr("ld_i64(R, W)", R=record, W=words.RECORD_NEXT))
+    return record, load_fields(flow.scope, side.fields, record, chunk)
+
+
+def _matched(flow: Flow, node: Join, port: int, record: ast.expr) -> None:
+    """The record, of a row of the port, does not leave at the end."""
+    if _waits(node, port):
+        flow.writer.code("st_i64(R, W, 0)", R=record, W=words.RECORD_PROOF)
 
 
 def _keep(flow: Flow, node: Join, port: int, keys: list[Val], waits: ast.expr, values: list[Val]) -> None:
     """The row is the last of its key in its side's log. waits: 1 when it has no match yet and is to leave without."""
     mine, other = side_of(node, port), side_of(node, 1 - port)
     entry = mine.keys.probe(mine.key_table(flow, node), keys, flow.serial, lambda e: None)
-    if node.right_outer:  # rows of both sides are numbered together
+    if node.left_waits and node.right_outer:  # rows of both sides are numbered together
         flow.writer.code("log_number_after(L, M)", L=mine.log(flow, node), M=other.log(flow, node))
     mine.keep(flow, node, entry, ast.Constant(abi.NEVER), waits, values)
 
@@ -99,6 +168,12 @@ def _keep(flow: Flow, node: Join, port: int, keys: list[Val], waits: ast.expr, v
 def finish_join(stage: StagePlan, node: LogicalNode) -> None:
     """A function that emits the rows that nothing has matched, by arrival."""
     assert isinstance(node, Join)
-    both = (side_of(node, LEFT), side_of(node, RIGHT))
-    sides = both if node.right_outer else both[:1]
-    write_unmatched(stage, node, sides, lambda flow, log: alone(flow, node, both, node.right_outer, log))
+    left, right = both = (side_of(node, LEFT), side_of(node, RIGHT))
+    sides = [side for side, port in zip(both, (LEFT, RIGHT), strict=True) if _waits(node, port)]
+
+    def values(flow: Flow, log: str) -> list[Val]:
+        if sides == [right]:
+            return [*(null_of(f.type) for f in left.fields), *right.first_unmatched(flow, node)]
+        return alone(flow, node, both, node.right_outer, log)
+
+    write_unmatched(stage, node, sides, values)

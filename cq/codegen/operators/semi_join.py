@@ -37,16 +37,19 @@ def known_keys(node: SemiJoin) -> Keys:
 
 @holds("semi_join")
 def held_semi_join(node: LogicalNode) -> tuple[Held, ...]:
-    """The left rows that wait, and the right rows or their keys."""
+    """The left rows that wait, if any do, and the right rows or their keys."""
     assert isinstance(node, SemiJoin)
     left, right = left_side(node), Side.of(node, RIGHT)
     others = entries("right", known_keys(node)) if node.residual is None else log_entries("right", right.keys)
-    return (log_entries("left", left.keys), others)
+    return (others,) if node.right_first else (log_entries("left", left.keys), others)
 
 
 @consumes("semi_join", copies_text=False)
 def consume_semi_join(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
-    """A left row leaves if it has a match, else it waits; a right row lets go those that waited for it."""
+    """A left row leaves if it has a match, else it waits; a right row lets go those that waited for it.
+
+    Where the right side comes first, none waits.
+    """
     assert isinstance(node, SemiJoin)
     if port == LEFT:
         _look_up(flow, node, row)
@@ -80,6 +83,10 @@ def _look_up(flow: Flow, node: SemiJoin, row: Row) -> None:
             writer.set(matched, expr("pick(E != 0, 1, 0)", E=found))
         else:
             _match(flow, node, known, values, matched)
+    if node.right_first:
+        with scope.when(expr("M == LEAVES", M=matched, LEAVES=int(not node.anti))):
+            flow.deliver(node, row_of(scope, values))
+        return
     if node.anti:
         with scope.when(expr("M == 0", M=matched)):
             _wait(flow, node, keys, values)
@@ -126,11 +133,15 @@ def _release(flow: Flow, node: SemiJoin, row: Row) -> None:
             found = names.find(table, known)
             with scope.when(expr("E == 0", E=found)):
                 names.probe(table, known, flow.serial, lambda e: None)
-                left.first_record(flow, node, known, reference)
+                if not node.right_first:
+                    left.first_record(flow, node, known, reference)
         else:
             entry = right.keys.probe(right.key_table(flow, node), known, flow.serial, lambda e: None)
             right.keep(flow, node, entry, ast.Constant(abi.NEVER), ast.Constant(0), values)
-            left.first_record(flow, node, known, reference)
+            if not node.right_first:
+                left.first_record(flow, node, known, reference)
+    if node.right_first:
+        return
     with writer.while_(expr("R != 0", R=reference)), scope.block():
         stops_when_asked(flow, node)
         record, chunk = left.record(flow, node, reference)

@@ -2,15 +2,17 @@
 
 A declared stream has its place in the text, and its owner moves it. These have none, so they come when they cost least:
 what a join looks rows up in comes before all other sources. Then the rows of the other side pass through as they come,
-in their own order, where else the join would keep them all.
+in their own order, where else the join would keep them all. When all places are known, joins learn whether their right
+rows come first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from cq.planner.binding.join_mistakes import rows_that_never_leave
 from cq.planner.operators import Scan
-from cq.planner.operators.joined import UntimedJoin
+from cq.planner.operators.joined import UntimedJoin, comes_before
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.source import SourceDef, sources_of
@@ -25,19 +27,22 @@ def in_order_of_arrival(
     """The plan in which bounded undeclared sources on the right of joins come first, and `called` of its nodes.
 
     Of several, those of the outermost join come first, then those of the joins on its left. A pipe stays where it is:
-    nobody knows when it ends.
+    nobody knows when it ends. CQ0406 where rows without a match would wait for an end that never comes.
     """
     first = [s for s in _looked_up(plan) if s.name in undeclared and s.bounded and not _is_pipe(s)]
-    if not first:
-        return plan, list(called)
     places = {s.name: s.position + len(first) for s in sources_of(plan.nodes())}
     places.update((s.name, n) for n, s in enumerate(first))
     done: dict[int, LogicalNode] = {}
     for node in plan.nodes():
         if isinstance(node, Scan):
             done[id(node)] = replace(node, source=replace(node.source, position=places[node.source.name]))
-        else:
-            done[id(node)] = node.with_inputs([done[id(i)] for i in node.inputs])
+            continue
+        over = node.with_inputs([done[id(i)] for i in node.inputs])
+        if isinstance(over, UntimedJoin):
+            over = replace(over, right_first=comes_before(over.right, over.left))
+            if over.emits_at_end and not over.inputs_end:
+                raise rows_that_never_leave(over)
+        done[id(node)] = over
     outputs = tuple(replace(o, node=done[id(o.node)]) for o in plan.outputs)
     return LogicalPlan(outputs), [(done.get(id(n), n), name) for n, name in called]
 

@@ -15,6 +15,9 @@ from cq.planner.binding.literals import in_days
 from cq.planner.binding.scope import Relation, Visible
 from cq.planner.binding.traits import key_columns
 from cq.planner.binding.windows import no_event_time
+from cq.planner.operators.joined import UntimedJoin, may_come_before
+from cq.planner.plan.node import topological
+from cq.planner.plan.source import sources_of
 from cq.records import replace
 
 LONGEST_SHOWN, LONGEST_SIDE = 120, 40  # characters of a join, and of one of its sides, that a help line writes out
@@ -145,11 +148,28 @@ def endless_outer(node: ast.Join, sides: Sides, bounds: Bounds, others: Sequence
     by_time = missing_bound(node, sides, bounds, others).diagnostics[0].help
     look_up = _look_up_way(node, sides) if node.kind == "LEFT" else ""
     ways = (look_up, *(f"or, to join rows by time, {way}" for way in by_time)) if look_up else by_time
+    if node.kind != "FULL" and may_come_before(sides.right.node, sides.left.node, untimed=True):
+        timed = next(s for s in sources_of(topological((sides.right.node,))) if s.event_time is not None)
+        ways = (*ways, f'or declare "{timed.name}" without a WATERMARK: its rows then come first')
     return compile_error(
         "CQ0406",
         f"rows without a match would never leave this {node.kind} JOIN: {endless.title} has no end",
         keyword_span(node),
         help=ways,
+    )
+
+
+def rows_that_never_leave(join: UntimedJoin) -> CompileError:
+    """CQ0406 for left rows without a match that would wait for right rows behind an input without an end."""
+    left, right = (sources_of(topological((side,))) for side in (join.left, join.right))
+    endless, later = next(s for s in left if not s.bounded), right[-1]
+    before = next(s for s in left if s.event_time is None and s.position < later.position)
+    whom = "it" if before is endless else f'"{before.name}"'
+    return compile_error(
+        "CQ0406",
+        f'rows without a match would never leave: "{endless.name}" has no end, and "{later.name}" comes after {whom}',
+        join.span,
+        help=f'declare "{later.name}" before "{before.name}": its rows then come first',
     )
 
 

@@ -24,6 +24,7 @@ from cq.planner.binding.joins import condition, demands, joined_relation, keyed,
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation
 from cq.planner.operators import IntervalJoin, Join
+from cq.planner.operators.joined import may_come_before
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 
@@ -66,7 +67,7 @@ def _join(node: ast.Join, sides: Sides, parts: Parts, bounds: Bounds) -> Logical
     if not left_keys and not any(ends):
         raise _neither(node, sides, parts, bounds, rest) if parts else endless_cross(node, sides)
     outer = node.kind not in {"INNER", "CROSS"}
-    if outer and not all(ends):
+    if outer and not all(ends) and (node.kind == "FULL" or not may_come_before(sides.right.node, sides.left.node)):
         raise endless_outer(node, sides, bounds, rest)
     return Join(
         sides.left.node, sides.right.node, tuple(left_keys), tuple(right_keys),

@@ -49,6 +49,7 @@ from cq.planner.binding.made import called, compared, integer, negated
 from cq.planner.binding.scope import Hole, Relation, Room, finds, relation_of
 from cq.planner.binding.traits import one_row
 from cq.planner.operators import Filter, Join, SemiJoin
+from cq.planner.operators.joined import may_come_before
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
 from cq.records import dataclass, replace
@@ -439,7 +440,7 @@ def _several_rows(query: ast.Query) -> CompileError:
 
 def _refuse_endless(outer: Relation, inner: Relation, negated: bool, span: Span) -> None:
     """CQ0406 for NOT IN, NOT EXISTS and ANTI JOIN on an input without an end."""
-    if not negated or (outer.node.bounded and inner.node.bounded):
+    if not negated or (outer.node.bounded and inner.node.bounded) or may_come_before(inner.node, outer.node):
         return
     endless = inner if outer.node.bounded else outer
     by_time = f"join by time: a LEFT JOIN b ON a.k = b.k AND {within(Sides(outer, inner))}, and test b.k IS NULL"

@@ -16,7 +16,8 @@ class Join(UntimedJoin):
     A pair leaves with the later of its rows; the pairs of one row leave in the order in which their other rows came.
     `residual`, over left then right columns, is tested on each pair. A NULL in a key matches nothing. At the end of the
     inputs, with `left_outer`, left rows without a pair leave beside NULLs, with `right_outer` right ones too, all of
-    them by arrival. No event time is used: late rows match as others do, and a pair has no event time.
+    them by arrival; but with `right_first` such a left row leaves when it comes. No event time is used: late rows match
+    as others do, and a pair has no event time.
     """
 
     right_outer: bool = field(default=False, kw_only=True)
@@ -25,12 +26,16 @@ class Join(UntimedJoin):
         assert len(self.left_keys) == len(self.right_keys), "keys of one side only"
         assert self.left_keys or self.left.bounded or self.right.bounded, "all pairs of two inputs without an end"
         assert self.left_outer or not self.right_outer, "a join of which only the right rows are kept"
-        assert self.inputs_end or not self.left_outer, "rows that wait for an end that never comes"
         self._set_schema(Schema(self.columns(self.right_outer)))
 
     @property
+    def left_waits(self) -> bool:
+        """Whether a left row without a pair waits for the end."""
+        return self.left_outer and not self.right_first
+
+    @property
     def emits_at_end(self) -> bool:
-        return self.left_outer
+        return self.left_waits or self.right_outer
 
     @property
     def may_drop(self) -> bool:
@@ -38,11 +43,13 @@ class Join(UntimedJoin):
 
     @property
     def state(self) -> StateBound:
+        if self.right_first:
+            return StateBound("all rows of the right side")
         way = "limit how far apart the times are: ON … AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
         return StateBound("all rows of both sides", bounded=False, way=way)
 
     def parameters(self, text: Text) -> tuple[object, ...]:
-        return (self.left_outer, self.right_outer, *self.condition(text))
+        return (self.left_outer, self.right_outer, self.right_first, *self.condition(text))
 
     def describe(self) -> str:
         kind = "full " if self.right_outer else "left " if self.left_outer else ""

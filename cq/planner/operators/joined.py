@@ -10,8 +10,9 @@ from cq.lang.schema import Field, TimeAttribute
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
-from cq.planner.plan.node import Inputs, LogicalNode, OpClass, OutputKind, Places, Pruned, Pulled, Text
-from cq.records import dataclass, replace
+from cq.planner.plan.node import Inputs, LogicalNode, OpClass, OutputKind, Places, Pruned, Pulled, Text, topological
+from cq.planner.plan.source import sources_of
+from cq.records import dataclass, field, replace
 
 T = TypeVar("T")
 
@@ -142,9 +143,38 @@ def held(time: TimeAttribute, own: TimeAttribute, behind_us: int) -> TimeAttribu
     return replace(time, lag_us=time.lag_us + own.ahead_us + max(behind_us, 0))
 
 
+def comes_before(first: LogicalNode, then: LogicalNode) -> bool:
+    """Whether all rows of one node come before any row of another, because its sources have ended by then.
+
+    Sources without a WATERMARK come one after the other by their places, and before those that have one.
+    """
+    last = max((s.position for s in sources_of(topological((first,)))), default=0)
+    others = sources_of(topological((then,)))
+    return may_come_before(first, then) and all(s.event_time is not None or s.position > last for s in others)
+
+
+def may_come_before(first: LogicalNode, then: LogicalNode, untimed: bool = False) -> bool:
+    """Whether all rows of one node come before any row of another where the places of their sources are such.
+
+    untimed: if its sources had no WATERMARK.
+    """
+    nodes = topological((first,))
+    mine, others = sources_of(nodes), {s.name for s in sources_of(topological((then,)))}
+    if not mine or any(n.closes or n.emits_at_end for n in nodes):
+        return False
+    first_of_all = (untimed or (s.event_time is None and s.idle_us is None) for s in mine)
+    return all(first_of_all) and all(s.bounded and s.name not in others for s in mine)
+
+
 @dataclass(frozen=True, slots=True)
 class UntimedJoin(Joined):
-    """What joins share that match rows however far apart they come: nothing in them goes by event time."""
+    """What joins share that match rows however far apart they come: nothing in them goes by event time.
+
+    right_first: all right rows come before any left row, so a left row has met all it ever will when it comes. The
+    binder says so when the places of all sources are known.
+    """
+
+    right_first: bool = field(default=False, kw_only=True)
 
     left_input = 0  # within one event left rows come first
     right_input = 1
@@ -179,7 +209,8 @@ class UntimedJoin(Joined):
         return 2 * LOOK_UP_NS + key_ns(self.left_keys)
 
     def check(self) -> None:
-        """Nothing more: it was checked when it was built."""
+        assert not self.right_first or comes_before(self.right, self.left), "left rows before right ones"
+        assert self.inputs_end or not self.emits_at_end, "rows that wait for an end that never comes"
 
     def meaning(self, column: int, text: Text) -> str:
         return self.either(column, text)

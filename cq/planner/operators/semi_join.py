@@ -17,8 +17,9 @@ class SemiJoin(UntimedJoin):
 
     Rows of equal keys match, without keys any two, if `residual`, over left then right columns, is TRUE. A NULL in a
     key matches nothing. A row leaves once, with the later of itself and its first match; those that waited for one
-    right row leave by arrival. With `anti` rows leave at the end of the inputs, by arrival. No event time is used: late
-    rows match as others do, and what leaves has no event time.
+    right row leave by arrival. With `anti` rows leave at the end of the inputs, by arrival. With `right_first` a row
+    leaves when it comes, or never. No event time is used: late rows match as others do, and what leaves has no event
+    time.
     """
 
     anti: bool = field(default=False, kw_only=True)
@@ -26,12 +27,11 @@ class SemiJoin(UntimedJoin):
     def __post_init__(self) -> None:
         assert len(self.left_keys) == len(self.right_keys), "keys of one side only"
         assert not self.left_outer, "a semi join gives left rows alone"
-        assert self.inputs_end or not self.anti, "rows that wait for an end that never comes"
         self._set_schema(Schema(self.columns()[: len(self.left.schema)]))
 
     @property
     def emits_at_end(self) -> bool:
-        return self.anti
+        return self.anti and not self.right_first
 
     @property
     def may_drop(self) -> bool:
@@ -39,8 +39,10 @@ class SemiJoin(UntimedJoin):
 
     @property
     def state(self) -> StateBound:
-        way = "join by key and time: JOIN … ON … AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
         kept = "the keys of the right side" if self.residual is None else "all right rows"
+        if self.right_first:
+            return StateBound(kept)
+        way = "join by key and time: JOIN … ON … AND b.ts BETWEEN a.ts AND a.ts + INTERVAL '5' SECOND"
         return StateBound(f"left rows without a match, and {kept}", bounded=False, way=way)
 
     def pruned(self, inputs: Sequence[Pruned], needed: set[int], read: Sequence[set[int]]) -> Pruned:
@@ -49,7 +51,7 @@ class SemiJoin(UntimedJoin):
         return Pruned(made.node, {c: p for c, p in made.places.items() if c < len(self.left.schema)})
 
     def parameters(self, text: Text) -> tuple[object, ...]:
-        return (self.anti, *self.condition(text))
+        return (self.anti, self.right_first, *self.condition(text))
 
     def describe(self) -> str:
         condition = self.describe_condition()

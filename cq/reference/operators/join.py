@@ -12,7 +12,7 @@ LEFT, RIGHT = 0, 1  # ports
 
 @dataclass
 class Kept:
-    """A row. alone: how it leaves at the end, if nothing has matched it; None where rows without a match do not."""
+    """A row. alone: how it leaves if nothing has matched it; None where rows without a match do not."""
 
     row: Row
     alone: Row | None
@@ -21,13 +21,14 @@ class Kept:
 
 @runs("join")
 class JoinRows(RowOperator):
-    """A row meets the rows of the other side that came before it, then waits for those that come after it."""
+    """A row meets the rows of the other side that came before it, then waits for those that may still come."""
 
     def __init__(self, node: Join, clock: Clock) -> None:
         super().__init__(node, clock)
         self._keys = (keys_of(node.left_keys), keys_of(node.right_keys))
         self._residual = evaluator(node.residual) if node.residual is not None else None
         self._outer = (node.left_outer, node.right_outer)
+        self._right_first = node.right_first
         self._nulls = (nulls(len(node.left.schema)), nulls(len(node.right.schema)))
         self._kept: tuple[dict[Row, list[Kept]], dict[Row, list[Kept]]] = ({}, {})
         self._waiting: list[Kept] = []  # by arrival, of both sides
@@ -38,8 +39,13 @@ class JoinRows(RowOperator):
         if None not in key:
             for theirs in self._kept[1 - port].get(key, ()):
                 self._meet(*((mine, theirs) if port == LEFT else (theirs, mine)))
-            self._kept[port].setdefault(key, []).append(mine)
-        if mine.alone is not None and not mine.matched:
+            if port == RIGHT or not self._right_first:
+                self._kept[port].setdefault(key, []).append(mine)
+        if mine.alone is None or mine.matched:
+            return
+        if port == LEFT and self._right_first:
+            self.out.append(mine.alone)
+        else:
             self._waiting.append(mine)
 
     def _alone(self, port: int, row: Row) -> Row | None:

@@ -25,6 +25,7 @@ class SemiJoinRows(RowOperator):
     def __init__(self, node: SemiJoin, clock: Clock) -> None:
         super().__init__(node, clock)
         self._anti = node.anti
+        self._right_first = node.right_first
         self._keys = (keys_of(node.left_keys), keys_of(node.right_keys))
         self._residual = evaluator(node.residual) if node.residual is not None else None
         self._right: dict[Row, list[Row]] = {}
@@ -40,9 +41,13 @@ class SemiJoinRows(RowOperator):
             self._release(key, row)
 
     def _look_up(self, key: Row, row: Row) -> None:
-        """The left row leaves if something matches it; else it waits."""
+        """The left row leaves if something matches it; else it waits, if something may still come."""
         if None not in key and any(self._match(row, right) for right in self._right.get(key, ())):
             if not self._anti:
+                self.out.append(row)
+            return
+        if self._right_first:
+            if self._anti:
                 self.out.append(row)
             return
         waiting = Waiting(row)

@@ -1,10 +1,10 @@
-"""Join: both sides joined by key; rows without a pair stand at the end of the input, by arrival."""
+"""Join: both sides joined by key; rows without a pair stand at the end of the input, by arrival, or where they came."""
 
 from __future__ import annotations
 
 from cq.planner.operators import Join
 from cq.spark.context import Context, lowers
-from cq.spark.pairs import LEFT, RIGHT, at_end, condition, pairs, side, without_pair
+from cq.spark.pairs import LEFT, RIGHT, at_end, at_row, condition, pairs, side, without_pair
 from cq.spark.position import Lowered, Rows
 
 
@@ -18,7 +18,7 @@ def lower_join(node: Join, inputs: tuple[Rows, ...], context: Context) -> Lowere
     on = condition(node, context)
     texts = [pairs(node, sides, on)]
     if node.left_outer:
-        texts.append(without_pair(node, sides, on, at_end("l", LEFT)))
+        texts.append(without_pair(node, sides, on, at_row() if node.right_first else at_end("l", LEFT)))
     if node.right_outer:
         texts.append(without_pair(node, sides, on, at_end("r", RIGHT), right=True))
     return Lowered("\n  union all ".join(texts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cq.planner.operators import SemiJoin
 from cq.spark.context import Context, lowers
-from cq.spark.pairs import LEFT, RIGHT, at_end, condition, side
+from cq.spark.pairs import LEFT, RIGHT, at_end, at_row, condition, side
 from cq.spark.position import Lowered, Rows, select_list
 
 
@@ -17,7 +17,8 @@ def lower_semi_join(node: SemiJoin, inputs: tuple[Rows, ...], context: Context) 
     columns = [f"_l{i}" for i, _ in enumerate(left.columns)]
     if node.anti:
         below = f"{mine} as l left anti join {others} as r\n    on {on}"
-        return Lowered(f"select {select_list(columns)},\n         {at_end('l', LEFT)}\n  from {below}")
+        place = at_row() if node.right_first else at_end("l", LEFT)
+        return Lowered(f"select {select_list(columns)},\n         {place}\n  from {below}")
     matched = context.step(
         "matched",
         f"select l._w, l._s, l._o, any_value(struct({', '.join(f'l.{c}' for c in columns)})) as _row,\n"
