@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.types as t
 
 from cq.connectors.arrow.source import arrow_pieces
 from cq.connectors.nested import flat_batch, flat_row, flat_schema
@@ -131,6 +132,7 @@ def read_constants(rows: Sequence[Sequence[Any]], name: str, rules: Rules) -> It
 
 def _checked(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     """The caller's own memory is trusted as the caller is; only lengths and sizes are looked at."""
+    opened = any(t.is_struct(type_) for type_ in reader.schema.types)
     for batch in reader:
         batch.validate()
-        yield flat_batch(batch)
+        yield flat_batch(batch) if opened else batch

@@ -97,6 +97,17 @@ def test_times_beyond_the_day_are_bad_rows(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------- rows of dicts
 
 
+def test_batches_with_and_without_nulls_are_checked_each_for_itself() -> None:
+    batches = [pa.record_batch({"B": ["x", "y"], "a": pa.array(v, pa.int64())}) for v in ([1, 2], [3, None], [5, 6])]
+    declared = "a bigint!, b varchar"
+    failed = read(stream(declared), pa.Table.from_batches(batches))
+    assert failed.rows == [(1, "x"), (2, "y"), (3, "x")] and failed.error is not None and "CQ0704" in str(failed.error)
+    skipping = read(stream(declared, on_error="skip"), pa.Table.from_batches(batches), wanted=(1, 0))
+    assert skipping.rows == [("x", 1), ("y", 2), ("x", 3), ("x", 5), ("y", 6)] and skipping.bad == 1
+    assert skipping.places == [f"<s>:{row}" for row in (1, 2, 3, 5, 6)]
+    assert {tuple(batch.schema.names) for batch in skipping.batches} == {("b", "a")}
+
+
 def test_rows_of_dicts_have_the_columns_of_all_rows() -> None:
     rows = [{"a": 1}, {"b": "x", "a": 2}, {"c": 1.5}]
     assert [f.name for f in infer_given(rows, "s")] == ["a", "b", "c"]

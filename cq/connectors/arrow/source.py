@@ -14,7 +14,7 @@ from cq.connectors.conversion import match_columns, sound
 from cq.connectors.first_bytes import ARROW_FILE
 from cq.connectors.nested import flat_batch, flat_schema
 from cq.connectors.protocol import BATCH_ROWS, Piece, Place, Report, damaged, to_nobody
-from cq.connectors.rules import Rules, typed_piece
+from cq.connectors.rules import Rules, as_they_are, typed_piece
 from cq.errors import DataError
 
 
@@ -85,17 +85,23 @@ def arrow_pieces(
 ) -> Iterator[Piece]:
     """Record batches of one schema, cut to BATCH_ROWS and converted to the declared columns."""
     matched = match_columns(name, schema, rules.fields, rules.codes)
-    columns = [c for _, c in matched]
+    types, seen, ready = schema.types, None, as_they_are(rules, matched)
     row = first
     for whole in batches:
-        if whole.schema.types != schema.types:  # text that is not UTF-8 has become bytes
-            schema = whole.schema
-            matched = match_columns(name, schema, rules.fields, rules.codes)
-            columns = [c for _, c in matched]
+        if whole.schema != seen:  # a comparison in Arrow; that of the types costs 3 us
+            seen = whole.schema
+            if seen.types != types:  # text that is not UTF-8 has become bytes
+                matched = match_columns(name, seen, rules.fields, rules.codes)
+                types, ready = seen.types, as_they_are(rules, matched)
         for start in range(0, whole.num_rows, BATCH_ROWS):
-            batch = whole.slice(start, BATCH_ROWS)
-            arrays = {c.column: batch.column(at) for at, c in matched}
-            yield typed_piece(rules, arrays, columns, Place(name, row))
+            batch = whole.slice(start, BATCH_ROWS) if whole.num_rows > BATCH_ROWS else whole
+            place = Place(name, row)
+            found = None if ready is None else ready.of(batch)
+            if found is None:
+                arrays = {c.column: batch.column(at) for at, c in matched}
+                yield typed_piece(rules, arrays, [c for _, c in matched], place)
+            else:
+                yield Piece(found, place)
             row += batch.num_rows
 
 

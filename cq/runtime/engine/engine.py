@@ -118,7 +118,8 @@ class Engine:
         self._host = InterpretedHost() if interpreted else CompiledHost()
         given = schemas if schemas is not None else [plain_schema(p.columns) for p in job.sinks]
         self._shown = [Shown.of(schema) for schema in given]
-        self._may_have_lists = [any(c.storage is Storage.UTF8 for c in spec.columns) for spec in job.sources]
+        # as texts come codes, and arrays as lists
+        self._may_have_texts = [any(c.storage is Storage.UTF8 for c in spec.columns) for spec in job.sources]
         self._dictionaries = Dictionaries()
         self._inline = threads == 0
         limit = NO_LIMIT if memory_limit is None else memory_limit
@@ -234,9 +235,11 @@ class Engine:
             return False
         self._settles, self._silent[source] = self._silent[source], False
         assert batch.num_columns == len(self.job.sources[source].columns), "columns of a source"
-        shown = packed(batch) if self._may_have_lists[source] else batch
+        texts = self._may_have_texts[source]
+        shown = packed(batch) if texts else batch
         loan = lend(self._host, shown, self._plant.storages[source])
-        self._dictionaries.show(self._host, loan, source, shown)
+        if texts:
+            self._dictionaries.show(self._host, loan, source, shown)
         self._host.set_word(loan, LOAN_FIRST, self._pushed_rows[source])
         self._pushed_rows[source] += batch.num_rows
         self._loans[source].append(loan)
