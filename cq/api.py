@@ -142,7 +142,9 @@ class Query:
         self._inputs, self._variables = dict(inputs or {}), dict(variables or {})
         self._kept = Kept() if self._functions else OF_PROCESS
 
-    def bound(self, inputs: Mapping[str, Any] | None = None, settings: Mapping[str, int] | None = None) -> Compiled:
+    def bound(
+        self, inputs: Mapping[str, Any] | None = None, settings: Mapping[str, int | str] | None = None
+    ) -> Compiled:
         """Compile the query as far as the logical plan, over these inputs besides its own; nothing is run.
 
         settings: override what the text SETs. Raises CompileError with every mistake of the text, UsageError where an
@@ -286,4 +288,5 @@ def _memory_limit(given: int | str | None) -> int | None:
     value = None if given is None else setting_value(MEMORY_LIMIT, given)
     if given is not None and value is None:
         raise UsageError(Diagnostic("CQ0208", f"{MEMORY_LIMIT} takes {takes(MEMORY_LIMIT)}, not {given!r}"))
+    assert not isinstance(value, str), "a size is a number of bytes"
     return value

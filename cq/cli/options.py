@@ -20,7 +20,7 @@ from cq.connectors.once import told_of_waiting
 from cq.connectors.options import SOURCE_OPTIONS
 from cq.errors import CompileError, Diagnostic, UsageError, did_you_mean
 from cq.planner.binding.parameters import Untyped
-from cq.planner.binding.settings import SETTINGS, setting_value, takes, unknown_setting
+from cq.planner.binding.settings import SETTINGS, Setting, setting_value, takes, unknown_setting
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -144,7 +144,7 @@ def _pair(text: str, what: str, shape: str) -> tuple[str, str]:
     return name, value
 
 
-def _setting(name: str, text: str) -> int:
+def _setting(name: str, text: str) -> Setting:
     if name not in SETTINGS:
         cause, way = unknown_setting(name)
         raise UsageError(Diagnostic("CQ0207", cause, help=(way,)))

@@ -220,7 +220,7 @@ def schema(file: str, name: str | None, format_: str | None, delimiter: str | No
     fields = [f for f in found if isinstance(f, Field)]
     left_out = [f for f in found if isinstance(f, Unheld)]
     columns = [f"  {_identifier(f.name)} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in fields]
-    times = [f.name for f in fields if str(f.type) == "TIMESTAMP"]
+    times = [f.name for f in fields if f.type.is_timestamp]
     if times:
         columns.append("  " + _watermark(times[0], tuple(fields), options))
     options["path"] = _from_where_it_goes(file)

@@ -17,7 +17,6 @@ from cq.codegen.state.aggregate_parts import Entry
 from cq.codegen.state.hash_tables import Keys, Sought, TableLocals, lay_out
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
-from cq.lang.types import TIMESTAMP
 from cq.planner.operators import SessionAggregate, SessionRows
 from cq.records import dataclass
 from cq.runtime.containers import intervals, order
@@ -66,7 +65,8 @@ class Sessions:
         """Start, end and event time of a session that is due."""
         lags = ((0, "end"), (1, "time"))
         ends = (flow.scope.let(expr("instant - N", N=self.node.lag_us + n), hint) for n, hint in lags)
-        return [Val(TIMESTAMP, (t,)) for t in (ast.Name("start", ast.Load()), *ends)]
+        type_ = self.node.input.schema.type_of(self.node.time)
+        return [Val(type_, (t,)) for t in (ast.Name("start", ast.Load()), *ends)]
 
     def state(self, flow: Flow) -> ast.expr:
         """The address of the intervals."""

@@ -50,7 +50,7 @@ class Request:
     source: SourceText
     inputs: Inputs
     variables: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, int] = field(default_factory=dict)
+    settings: Mapping[str, int | str] = field(default_factory=dict)
     workers: int = 1
     scheme: str = "auto"
     counting: bool = False
@@ -89,7 +89,8 @@ def _bind(request: Request, script: Script) -> BoundScript:
 
     inputs = request.inputs
     asked = partial(_infer, inputs), partial(_lateness, inputs.access)
-    environment = Environment(request.variables, inputs.options(), inputs.extra, *asked)
+    zone = str(request.settings.get("time_zone", ""))
+    environment = Environment(request.variables, inputs.options(), inputs.extra, *asked, zone)
     from cq.planner.plan.verify import verify
 
     try:
@@ -416,9 +417,17 @@ class Compiled:
         """How many workers run the query: as asked, else as SET in the text, else one for each usable processor."""
         return asked if asked is not None else self.setting("parallelism", usable_cpus())
 
+    def asked(self, name: str) -> int | None:
+        """A number as asked for this run; None where the text, or the default, decides."""
+        value = self.request.settings.get(name)
+        assert not isinstance(value, str), f"the setting {name} is no number"
+        return value
+
     def setting(self, name: str, default: int) -> int:
         """A setting: as asked for this run, else as SET in the text, else the default."""
-        return self.request.settings.get(name, self.bound.settings.get(name, default))
+        value = self.request.settings.get(name, self.bound.settings.get(name, default))
+        assert isinstance(value, int), f"the setting {name} is no number"
+        return value
 
 
 def compile(
@@ -426,7 +435,7 @@ def compile(
     name: str = "<text>",
     variables: Mapping[str, Any] | None = None,
     inputs: Inputs | None = None,
-    settings: Mapping[str, int] | None = None,
+    settings: Mapping[str, int | str] | None = None,
     functions: Sequence[UserFunction | UserFold] = (),
     kept: Kept | None = None,
 ) -> Compiled:
@@ -448,7 +457,7 @@ def compile(
     return compiled
 
 
-def _check_settings(settings: Mapping[str, int]) -> None:
+def _check_settings(settings: Mapping[str, int | str]) -> None:
     from cq.planner.binding.settings import SETTINGS, unknown_setting
 
     for name in settings:

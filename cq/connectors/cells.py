@@ -1,8 +1,9 @@
 """Strict scanners: the text of one cell to the value of its column's type, or the reason why not.
 
 They accept what pyarrow's CSV converters accept and give the same value (tests/connectors/test_connectors_csv.py
-compares them on random text), so it does not matter which of the two read a row. One exception: pyarrow takes 0x1F for
-an integer. Python's int() and float() see text only after it has passed a pattern.
+compares them on random text), so it does not matter which of the two read a row. Two exceptions: pyarrow takes 0x1F
+for an integer, and no distance from UTC with seconds, such as +00:53:28, so that a block with one is read by these.
+Python's int() and float() see text only after it has passed a pattern.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from fractions import Fraction
 from typing import Any
 
 from cq.lang.calendar import days_from_civil, days_in_month
-from cq.lang.types import DataType, Kind, integer_range
+from cq.lang.types import INT64_MAX, INT64_MIN, DataType, Kind, integer_range
 from cq.lang.value_text import read_span
+from cq.lang.zones import zone_of
 
 Value = Any  # as cq.lang.types.DataType describes
 MAX_NUMBER_CHARS = 400  # digits a number may be written with (`cq limits`)
@@ -34,7 +36,7 @@ _DECIMAL = re.compile(rb"([+-]?)(?:([0-9]+)(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+
 _DATE = re.compile(rb"([0-9]{4})-([0-9]{2})-([0-9]{2})\Z")
 _TIMESTAMP = re.compile(
     rb"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?)?"
-    rb"(?: ?(?:(Z|z|UTC)|([+-])([0-9]{2})(?::?([0-9]{2}))?))?)?\Z"
+    rb"(?: ?(?:(Z|z|UTC)|([+-])([0-9]{2})(?::?([0-9]{2})(?::?([0-9]{2}))?)?))?)?\Z"
 )
 _TIME = re.compile(rb"([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{0,9}))?)?\Z")
 _SPACE = b" \t"
@@ -64,6 +66,8 @@ def scanner(type_: DataType, guessed: bool = False) -> Callable[[bytes], Value]:
             return _time
         case Kind.TIMESTAMP:
             return _timestamp
+        case Kind.TIMESTAMP_LTZ:
+            return lambda text: _instant(text, type_.zone)
         case Kind.INTERVAL:
             return _interval
         case _:
@@ -199,12 +203,24 @@ def _timestamp(text: bytes) -> int:
         raise Unreadable("write it as 2024-01-31 10:20:30.5")
     days = _date(match[1])
     hour, minute, second = (int(g or b"0") for g in match.groups()[1:4])
-    zone_hours, zone_minutes = int(match[8] or b"0"), int(match[9] or b"0")
-    if hour > 23 or minute > 59 or second > 59 or zone_hours > 23 or zone_minutes > 59:
+    zone_hours, zone_minutes, zone_seconds = (int(g or b"0") for g in match.groups()[7:])
+    if hour > 23 or max(minute, second, zone_minutes, zone_seconds) > 59 or zone_hours > 23:
         raise Unreadable("there is no such time of day")
     micros = int((match[5] or b"")[:6].ljust(6, b"0"))
-    ahead = (zone_hours * 60 + zone_minutes) * (-1 if match[7] == b"-" else 1)
-    return ((days * 24 + hour) * 60 + minute - ahead) * 60_000_000 + second * 1_000_000 + micros
+    ahead = ((zone_hours * 60 + zone_minutes) * 60 + zone_seconds) * (-1 if match[7] == b"-" else 1)
+    return (((days * 24 + hour) * 60 + minute) * 60 + second - ahead) * 1_000_000 + micros
+
+
+def _instant(text: bytes, zone: str) -> int:
+    """Microseconds since 1970 in UTC; a time without a zone is of this one."""
+    time = _timestamp(text)
+    match = _TIMESTAMP.match(text)
+    if match is not None and (match[6] or match[7]):
+        return time
+    instant = time - zone_of(zone).offset_of(time)
+    if not INT64_MIN <= instant <= INT64_MAX:
+        raise Unreadable("the time in UTC is beyond 64 bits of microseconds")
+    return instant
 
 
 def _interval(text: bytes) -> int:

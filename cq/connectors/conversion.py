@@ -1,7 +1,8 @@
 """From the Arrow types of a self-describing input to the declared types: which conversions there are.
 
-A conversion changes no value: what has no exact place in the declared type is a bad row. Two exceptions, both in
-docs/language.md: times are cut to microseconds (downwards), and a timestamp with a zone becomes its UTC value.
+A conversion changes no value: what has no exact place in the declared type is a bad row. Exceptions, all in
+docs/language.md: times are cut to microseconds (downwards), a timestamp with a zone becomes its UTC value as a
+TIMESTAMP, and one without a zone is of that of the query as a TIMESTAMP_LTZ.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from cq.connectors import compute as pc
 from cq.connectors.coded import coded
 from cq.connectors.protocol import ColumnNames
 from cq.connectors.rules import Convert, TypedColumn
+from cq.connectors.zones import moved_to_utc
 from cq.errors import DataError, Diagnostic, did_you_mean
 from cq.lang.calendar import DAY_US
 from cq.lang.schema import Field
@@ -115,8 +117,8 @@ def conversion(arrow: pa.DataType, type_: DataType, codes: bool = False) -> tupl
         decode = _then(_decoded, inner)
         return (_coded_or(decode) if codes and type_.kind is Kind.VARCHAR else decode), fits
     kind = type_.kind
-    if t.is_timestamp(arrow) and kind is Kind.TIMESTAMP:
-        return microseconds, True
+    if t.is_timestamp(arrow) and type_.is_timestamp:
+        return timestamps_as(type_), True
     if t.is_duration(arrow) and kind is Kind.INTERVAL:
         return lambda a: _floored(a, pa.duration("us")), True
     if t.is_integer(arrow) and kind is Kind.DECIMAL:
@@ -166,6 +168,21 @@ def _then(first: Convert, second: Convert | None) -> Convert:
 def microseconds(array: pa.Array) -> pa.Array:
     """Timestamps of any unit and zone as TIMESTAMP."""
     return _floored(array, pa.timestamp("us"))
+
+
+def timestamps_as(type_: DataType) -> Convert:
+    """What makes timestamps of any unit and zone a TIMESTAMP, or a TIMESTAMP_LTZ."""
+    if type_.kind is Kind.TIMESTAMP:
+        return microseconds
+    return lambda a: _instants(a, type_)
+
+
+def _instants(array: pa.Array, type_: DataType) -> pa.Array:
+    """The instants; of times without a zone those in the zone of the type. ArrowInvalid when one is out of range."""
+    counts = microseconds(array)
+    if array.type.tz is None:
+        counts = moved_to_utc(counts, type_.zone)
+    return counts.cast(pa.int64()).cast(to_arrow(type_))
 
 
 def _time_of_day(array: pa.Array) -> pa.Array:

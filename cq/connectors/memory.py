@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,11 @@ from cq.connectors.protocol import Piece
 from cq.connectors.rules import Rules
 from cq.errors import Diagnostic, UsageError, did_you_mean
 from cq.lang.schema import Field
-from cq.lang.types import to_arrow
+from cq.lang.types import Kind, to_arrow
+from cq.lang.zones import zone_of
+
+_MOMENT_0 = datetime.datetime(1970, 1, 1)
+_MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 def as_reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
@@ -79,11 +84,22 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field] | None
     columns = []
     for f in fields:
         values = [r.get(f.name) for r in rows]
+        if f.type.kind is Kind.TIMESTAMP_LTZ:
+            values = [_in_utc(v, f.type.zone) for v in values]
         try:
             columns.append(pa.array(values, to_arrow(f.type)))
         except (pa.ArrowException, TypeError, OverflowError, ValueError):
             columns.append(_guessed(values, f, name))
     return pa.Table.from_arrays(columns, names=[f.name for f in fields]).to_reader()
+
+
+def _in_utc(value: Any, zone: str) -> Any:
+    """A datetime without a zone, which is of this one, in UTC; anything else as it is."""
+    if not isinstance(value, datetime.datetime) or value.tzinfo is not None:
+        return value
+    local = (value - _MOMENT_0) // _MICROSECOND
+    utc: datetime.datetime = _MOMENT_0 + (local - zone_of(zone).offset_of(local)) * _MICROSECOND
+    return utc.replace(tzinfo=datetime.UTC)
 
 
 def _plain(values: list[Any], column: str, name: str) -> pa.Array:

@@ -25,7 +25,7 @@ def rows_of(batch: pa.RecordBatch, types: Sequence[DataType]) -> Iterator[tuple[
 def values_of(column: pa.Array, type_: DataType) -> list[Any]:
     """The physical values of a column."""
     match type_.kind:
-        case Kind.TIME | Kind.TIMESTAMP | Kind.INTERVAL:
+        case Kind.TIME | Kind.TIMESTAMP | Kind.TIMESTAMP_LTZ | Kind.INTERVAL:
             values: list[Any] = column.cast(pa.int64()).to_pylist()
         case Kind.DATE:
             values = column.cast(pa.int32()).to_pylist()
@@ -69,7 +69,7 @@ def array_of(values: list[Any], type_: DataType) -> pa.Array:
     match type_.kind:
         case Kind.DECIMAL:
             return pa.array([None if v is None else Decimal(write_decimal(v, type_.scale)) for v in values], arrow)
-        case Kind.TIME | Kind.TIMESTAMP | Kind.INTERVAL:
+        case Kind.TIME | Kind.TIMESTAMP | Kind.TIMESTAMP_LTZ | Kind.INTERVAL:
             return pa.array(values, pa.int64()).cast(arrow)
         case Kind.DATE:
             return pa.array(values, pa.int32()).cast(arrow)

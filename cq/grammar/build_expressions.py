@@ -206,6 +206,9 @@ class ExpressionBuilder:
     def try_cast(self, at: Span, operand: Any, type: Any) -> ast.Cast:
         return ast.Cast(operand, type, True, span=at)
 
+    def at_time_zone(self, at: Span, operand: Any, zone: Any) -> ast.AtTimeZone:
+        return ast.AtTimeZone(operand, zone, span=at)
+
     def subscript(self, at: Span, operand: Any, index: Any) -> ast.Subscript:
         return ast.Subscript(operand, index, span=at)
 
@@ -372,10 +375,10 @@ class ExpressionBuilder:
 
     def simple_type(self, at: Span, name: Token, params: Any, zone: str | None) -> ast.SimpleType:
         type_name = name.value.upper()
-        if zone == "WITH" or (zone is not None and type_name != "TIMESTAMP"):
-            help = "write TIMESTAMP: it has no zone, so convert to UTC before the stream"
+        if zone is not None and type_name != "TIMESTAMP":
+            help = "write TIMESTAMP_LTZ, or TIME without a zone"
             raise compile_error("CQ0501", f"{type_name} with a time zone is not supported", at, help=help)
-        return ast.SimpleType("TIMESTAMP_LTZ" if zone == "LOCAL" else type_name, params or (), span=at)
+        return ast.SimpleType("TIMESTAMP_LTZ" if zone is not None else type_name, params or (), span=at)
 
     def long_type(self, at: Span, name: Token, params: Any) -> ast.SimpleType:
         return ast.SimpleType("DOUBLE" if name.value == "double" else "VARCHAR", params or (), span=at)
@@ -394,7 +397,7 @@ class ExpressionBuilder:
         return compile_error("CQ0104", message, self._span(number), help="write a whole number, as in DECIMAL(12, 2)")
 
     def with_local_zone(self, at: Span) -> str:
-        return "LOCAL"
+        return "WITH"
 
     def with_zone(self, at: Span) -> str:
         return "WITH"

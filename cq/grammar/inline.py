@@ -93,7 +93,7 @@ def level(node: ast.Expr) -> int:
             return PREDICATE
         case ast.Unary():
             return UNARY
-        case ast.Subscript():
+        case ast.Subscript() | ast.AtTimeZone():
             return POSTFIX
         case _:
             return PRIMARY
@@ -135,6 +135,8 @@ def _operator(node: ast.Expr) -> str:
         case ast.Unary(op, operand):
             text = expr(operand, UNARY)
             return f"{op} {text}" if text[0] == op else op + text
+        case ast.AtTimeZone(operand, zone):
+            return f"{expr(operand, POSTFIX)} AT TIME ZONE {expr(zone)}"
         case ast.Subscript(operand, index):
             return f"{expr(operand, POSTFIX)}[{expr(index)}]"
     raise AssertionError(f"{type(node).__name__} is not an operator")

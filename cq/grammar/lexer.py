@@ -55,6 +55,7 @@ ONLY_BEFORE: dict[str, frozenset[str]] = {
     word: frozenset(followers.split())
     for word, followers in {
         "ANY": "(",
+        "AT": "TIME",
         "ASOF": "JOIN LEFT INNER",
         "CAST": "(",
         "CHECK": "(",
@@ -83,7 +84,7 @@ ONLY_BEFORE: dict[str, frozenset[str]] = {
         "SUBSTRING": "(",
         "TIME": "STRING ZONE",
         "TIMESTAMP": "STRING",
-        "TIMESTAMP_LTZ": "STRING",
+        **dict.fromkeys(["TIMESTAMP_LTZ", "TIMESTAMPTZ"], "STRING"),
         "TRIM": "(",
         "TRY_CAST": "(",
         "UNBOUNDED": "PRECEDING FOLLOWING",

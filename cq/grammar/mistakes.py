@@ -21,7 +21,7 @@ _OPERATORS = frozenset(
     [
         *("PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "CONCAT", "EQUAL", "NOT_EQUAL", "LESSTHAN", "LESS_EQUAL"),
         *("MORETHAN", "GREATER_EQUAL", "IS", "IN", "LIKE", "ILIKE", "BETWEEN", "NOT", "OR", "DOUBLE_COLON", "LSQB"),
-        *("RLIKE", "REGEXP", "MATCHES", "MATCHES_NOT", "STEP_ARROW", "TEXT_ARROW"),
+        *("RLIKE", "REGEXP", "MATCHES", "MATCHES_NOT", "STEP_ARROW", "TEXT_ARROW", "AT"),
     ]
 )
 _GROUPS = {

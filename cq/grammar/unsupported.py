@@ -27,7 +27,7 @@ _LOOK_UP = "look the key up: LEFT JOIN v FOR SYSTEM_TIME AS OF s.ts ON the group
 _ANY = "list the values: x IN (1, 2, 3), or x > GREATEST(1, 2, 3); of an array, ARRAY_CONTAINS(items, x)"
 _PIVOT = "list the values, which name the columns: FROM s PIVOT (SUM(x) FOR k IN ('a', 'b'))"
 _UNPIVOT = "list the columns: FROM s UNPIVOT (value FOR name IN (a, b))"
-_ZONES = "write FROM_UTC_TIMESTAMP(ts, 'Europe/Berlin') for the local time of a time in UTC, and TO_UTC_TIMESTAMP back"
+_ZONES = "write ts AT TIME ZONE 'Europe/Berlin', or a parameter: ts AT TIME ZONE :zone"
 _NO_CATALOG = "there is no catalog: a file defines everything it uses, so edit or remove its CREATE statement"
 
 # Recognised at the start of a statement.
@@ -100,7 +100,7 @@ CLAUSES: tuple[Phrase, ...] = (
     ),
     *_phrases("UNION BY NAME is not supported", "columns go by position: name them in one order", "BY NAME"),
     *_phrases("WITH RECURSIVE is not supported", "a continuous query cannot call itself", "WITH RECURSIVE"),
-    *_phrases("{} is not supported", _ZONES, "AT TIME ZONE"),
+    *_phrases("a time zone is a constant", _ZONES, "AT TIME ZONE"),
     *_phrases(
         "{} is not an operator of cq",
         "write x RLIKE '^(a|b).*$', x ILIKE 'a%' or STARTS_WITH(x, 'a')",

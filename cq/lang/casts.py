@@ -9,6 +9,7 @@ there is no counterpart (TRY_CAST makes that NULL). In short:
     to VARCHAR          Spark's text: `1.0E21`, `2024-02-29 10:00:00.5`, `true`
     DATE <-> TIMESTAMP  midnight; the day
     TIMESTAMP to TIME   the time of the day
+    TIMESTAMP_LTZ       to and from TIMESTAMP, DATE, TIME and text by the local time in its zone; text may name a zone
     TIME <-> INTERVAL   the time since midnight; what is left of it without whole days
     array to array      each element; TRY_CAST makes those without a counterpart NULL
     text to times       `cq.lang.value_text`; white space around is ignored
@@ -36,10 +37,14 @@ from cq.lang.types import (
     integer_range,
     round_to_real,
 )
+from cq.lang.zones import zone_of
 
 Caster = Callable[[Any], Any]
 
-_TO_TIME_AND_BACK = {(Kind.TIMESTAMP, Kind.TIME), (Kind.TIME, Kind.INTERVAL), (Kind.INTERVAL, Kind.TIME)}
+_TO_TIME_AND_BACK = {
+    (Kind.TIMESTAMP, Kind.TIME), (Kind.TIMESTAMP_LTZ, Kind.TIME),
+    (Kind.TIME, Kind.INTERVAL), (Kind.INTERVAL, Kind.TIME),
+}  # fmt: skip
 
 
 def castable(source: DataType, target: DataType) -> bool:
@@ -50,7 +55,7 @@ def castable(source: DataType, target: DataType) -> bool:
         return castable(source.element, target.element)
     if Kind.ARRAY in {source.kind, target.kind}:
         return False
-    plain, times = {Kind.BOOLEAN}, {Kind.DATE, Kind.TIMESTAMP}
+    plain, times = {Kind.BOOLEAN}, {Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ}
     if target.kind is Kind.VARCHAR:
         return True
     if source.kind is Kind.VARCHAR:
@@ -58,7 +63,7 @@ def castable(source: DataType, target: DataType) -> bool:
     if (source.kind, target.kind) in _TO_TIME_AND_BACK:
         return True
     if source.kind in times or target.kind in times:
-        return {source.kind, target.kind} == times
+        return source.kind in times and target.kind in times
     return all(t.is_numeric or t.kind in plain for t in (source, target))
 
 
@@ -73,6 +78,10 @@ def caster(source: DataType, target: DataType, soft: bool = False) -> Caster:
         return writer(source)
     if source.kind is Kind.VARCHAR:
         return reader(target)
+    if source.kind is Kind.TIMESTAMP_LTZ:
+        return _from_instant(source, target)
+    if target.kind is Kind.TIMESTAMP_LTZ:
+        return _to_instant(source, target)
     if target.is_integer:
         return _to_integer(source, target)
     if target.is_float:
@@ -128,6 +137,8 @@ def writer(source: DataType) -> Caster:
             return value_text.write_time
         case Kind.TIMESTAMP:
             return value_text.write_timestamp
+        case Kind.TIMESTAMP_LTZ:
+            return lambda value: value_text.write_instant(value, source.zone)
         case Kind.INTERVAL:
             return value_text.write_interval
         case Kind.INTERVAL_MONTH:
@@ -175,6 +186,8 @@ def _reader(target: DataType) -> Callable[[str], Any]:
             return value_text.read_date
         case Kind.TIME:
             return value_text.read_time
+        case Kind.TIMESTAMP_LTZ:
+            return lambda text: value_text.read_instant(text, target.zone)
         case _:
             assert target.kind is Kind.TIMESTAMP
             return value_text.read_timestamp
@@ -231,6 +244,36 @@ def _half_up(value: int, unit: int) -> int:
     return -rounded if value < 0 else rounded
 
 
+def _from_instant(source: DataType, target: DataType) -> Caster:
+    """By the local time; as an instant of another zone it is the same."""
+    if target.kind is Kind.TIMESTAMP_LTZ:
+        return lambda value: value
+    offset_at = zone_of(source.zone).offset_at
+    from_local = caster(TIMESTAMP, target)
+
+    def convert(value: int) -> Any:
+        local = value + offset_at(value)
+        if not INT64_MIN <= local <= INT64_MAX:
+            raise refuse(value, source, target)
+        return from_local(local)
+
+    return convert
+
+
+def _to_instant(source: DataType, target: DataType) -> Caster:
+    offset_of = zone_of(target.zone).offset_of
+    to_local = caster(source, TIMESTAMP)
+
+    def convert(value: Any) -> int:
+        local = to_local(value)
+        time: int = local - offset_of(local)
+        if not INT64_MIN <= time <= INT64_MAX:
+            raise refuse(value, source, target)
+        return time
+
+    return convert
+
+
 def _date_to_timestamp(days: int) -> int:
     time = days * DAY_US
     if not INT64_MIN <= time <= INT64_MAX:
@@ -283,6 +326,14 @@ EXAMPLES = (
     "CAST('24:00:00' AS TIME) = error CQ0707",
     "CAST('2024-02-29 10:00:00' AS TIME) = error CQ0707",
     "TRY_CAST('' AS TIME) = null",
+    "CAST('2024-02-29 10:00:00+02:00' AS TIMESTAMP_LTZ) = TIMESTAMP_LTZ '2024-02-29 08:00:00'",
+    "CAST('2024-02-29 10:00:00.5 -0530' AS TIMESTAMP_LTZ) = TIMESTAMP_LTZ '2024-02-29 15:30:00.5Z'",
+    "CAST('2024-02-29 10:00:00+24' AS TIMESTAMP_LTZ) = error CQ0707",
+    "CAST(TIMESTAMP_LTZ '2024-02-29 10:00:00+02' AS VARCHAR) = '2024-02-29 08:00:00+00:00'",
+    "CAST(TIMESTAMP_LTZ '2024-02-29 01:00:00+02' AS DATE) = DATE '2024-02-28'",
+    "CAST(TIMESTAMP_LTZ '2024-02-29 01:00:00+02' AS TIME) = TIME '23:00:00'",
+    "CAST(TIMESTAMP '2024-02-29 10:00:00' AS TIMESTAMP_LTZ) = TIMESTAMP_LTZ '2024-02-29 10:00:00Z'",
+    "CAST(DATE '2024-02-29' AS TIMESTAMP_LTZ) = TIMESTAMP_LTZ '2024-02-29 00:00:00Z'",
     "CAST(TIMESTAMP '1969-12-31 23:59:59.5' AS TIME) = TIME '23:59:59.5'",
     "CAST(TIME '10:30:00' AS INTERVAL) = INTERVAL '630' MINUTE",
     "CAST(INTERVAL '-1' SECOND AS TIME) = TIME '23:59:59'",

@@ -31,9 +31,11 @@ class ColumnTime:
 def column_time(event_time: Expr | None) -> ColumnTime | None:
     """The column that gives this event time; None when there is none, or it has to be computed."""
     match event_time:
-        case Column(index=index, type=t) if t.kind is Kind.TIMESTAMP:
+        case Column(index=index, type=t) if t.is_timestamp:
             return ColumnTime(index)
-        case Column(index=index, type=t) | Cast(arg=Column(index=index, type=t)) if t.kind is Kind.DATE:
+        case Column(index=index, type=t) if t.kind is Kind.DATE:
+            return ColumnTime(index, DAY_US)
+        case Cast(type=to, arg=Column(index=index, type=t)) if t.kind is Kind.DATE and to.kind is Kind.TIMESTAMP:
             return ColumnTime(index, DAY_US)
         case Call(function=f, args=(Column(index=index, type=t),)) if f.name in EPOCH_UNITS and t.is_integer:
             return ColumnTime(index, EPOCH_UNITS[f.name])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cq.errors import NOWHERE, Span
 from cq.lang.types import BOOLEAN, DataType, Kind
-from cq.lang.value_text import write_date, write_duration, write_time, write_timestamp
+from cq.lang.value_text import write_date, write_duration, write_instant, write_time, write_timestamp
 from cq.records import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -243,6 +243,8 @@ def cast_can_fail(source: DataType, target: DataType) -> bool:
         return cast_can_fail(source.element, target.element)
     if source == target or source.kind is Kind.NULL or target.kind is Kind.VARCHAR:
         return False
+    if Kind.TIMESTAMP_LTZ in {source.kind, target.kind}:
+        return source.kind is not target.kind  # a local time, or its instant, may be beyond 64 bits
     if source.is_integer and target.is_integer:
         order = [Kind.TINYINT, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT]
         return order.index(source.kind) > order.index(target.kind)
@@ -272,13 +274,19 @@ def format_literal(value: Value, type_: DataType) -> str:
             return f"INTERVAL '{value}' MICROSECOND"
         case Kind.INTERVAL_MONTH:
             return f"INTERVAL '{value}' MONTH"
-        case Kind.DATE | Kind.TIME | Kind.TIMESTAMP:
+        case Kind.DATE | Kind.TIME | Kind.TIMESTAMP | Kind.TIMESTAMP_LTZ:
             return f"{type_} '{value}'"
         case Kind.ARRAY:
             assert type_.element is not None
             return f"ARRAY[{', '.join(format_literal(v, type_.element) for v in value)}]"
         case _:
             return repr(value)
+
+
+def _writer(type_: DataType) -> Callable[[Any], str] | None:
+    if type_.kind is Kind.TIMESTAMP_LTZ:
+        return lambda value: write_instant(value, type_.zone)
+    return _TIMES.get(type_.kind)
 
 
 _TIMES = {
@@ -297,7 +305,7 @@ def format_expr(expr: Expr, names: Sequence[str] = ()) -> str:
             case Column(index=i, name=n):
                 return names[i] if i < len(names) else (n or f"${i}")
             case Literal(value=v, type=t):
-                write = _TIMES.get(t.kind) if v is not None else None
+                write = _writer(t) if v is not None else None
                 return f"{t} '{write(v)}'" if write is not None else format_literal(v, t)
             case Call(function=f, args=args):
                 shown = [show(a) for a in args]

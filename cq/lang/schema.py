@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cq.lang.types import DataType
+from cq.lang.types import TIMESTAMP, DataType
 from cq.records import dataclass, replace
 
 
@@ -75,6 +75,11 @@ class Schema:
     @property
     def types(self) -> tuple[DataType, ...]:
         return tuple(f.type for f in self.fields)
+
+    def type_of(self, time: TimeAttribute) -> DataType:
+        """TIMESTAMP, or TIMESTAMP_LTZ where the event time is one: what the bounds of windows over it are."""
+        type_ = self.fields[time.column].type
+        return type_ if type_.is_timestamp else TIMESTAMP
 
     def time_of(self, column: int) -> TimeAttribute | None:
         """The time attribute that lives in `column`, if any."""

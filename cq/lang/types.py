@@ -35,7 +35,8 @@ class Kind(Enum):
     VARCHAR = "VARCHAR"
     DATE = "DATE"
     TIME = "TIME"  # of a day, without a zone
-    TIMESTAMP = "TIMESTAMP"
+    TIMESTAMP = "TIMESTAMP"  # of a calendar and a clock, without a zone
+    TIMESTAMP_LTZ = "TIMESTAMP_LTZ"  # an instant, shown in a zone
     INTERVAL = "INTERVAL"  # days to microseconds
     INTERVAL_MONTH = "INTERVAL MONTH"  # years and months: no fixed length
     ARRAY = "ARRAY"
@@ -55,14 +56,17 @@ class Physical(Enum):
 class DataType:
     """A SQL type. Python values: BOOLEAN bool; integers int; REAL, DOUBLE float (REAL rounded to 32 bits);
     DECIMAL int, the unscaled value; VARCHAR str; DATE int, days since 1970-01-01; TIME int, microseconds since
-    midnight; TIMESTAMP int, microseconds since 1970-01-01 without a zone; INTERVAL int, microseconds; INTERVAL_MONTH
-    int, months; ARRAY tuple; NULL None.
+    midnight; TIMESTAMP int, microseconds since 1970-01-01 without a zone; TIMESTAMP_LTZ int, microseconds since
+    1970-01-01 in UTC; INTERVAL int, microseconds; INTERVAL_MONTH int, months; ARRAY tuple; NULL None.
+
+    zone: of a TIMESTAMP_LTZ, in which its values are written, and read where the text names none.
     """
 
     kind: Kind
     precision: int = 0
     scale: int = 0
     element: DataType | None = None
+    zone: str = ""
 
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:
@@ -96,6 +100,11 @@ class DataType:
         return self.is_integer or self.is_float or self.kind is Kind.DECIMAL
 
     @property
+    def is_timestamp(self) -> bool:
+        """Whether its values are microseconds since 1970, of a clock or of UTC: what an event time may be."""
+        return self.kind in {Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ}
+
+    @property
     def is_interval(self) -> bool:
         return self.kind in {Kind.INTERVAL, Kind.INTERVAL_MONTH}
 
@@ -118,6 +127,7 @@ VARCHAR = DataType(Kind.VARCHAR)
 DATE = DataType(Kind.DATE)
 TIME = DataType(Kind.TIME)
 TIMESTAMP = DataType(Kind.TIMESTAMP)
+UTC_INSTANT = DataType(Kind.TIMESTAMP_LTZ, zone="UTC")
 INTERVAL = DataType(Kind.INTERVAL)
 INTERVAL_MONTH = DataType(Kind.INTERVAL_MONTH)
 
@@ -131,6 +141,11 @@ def decimal(precision: int, scale: int) -> DataType:
 def array(element: DataType) -> DataType:
     """An array of `element`, in queries one of ELEMENTS; of NULL the empty one, before a context gives it a type."""
     return DataType(Kind.ARRAY, element=element)
+
+
+def instant(zone: str) -> DataType:
+    """TIMESTAMP_LTZ shown in a zone, which must be one of `cq.lang.zones`."""
+    return DataType(Kind.TIMESTAMP_LTZ, zone=zone)
 
 
 def integer_range(type_: DataType) -> tuple[int, int]:
@@ -148,7 +163,8 @@ def common_type(a: DataType, b: DataType) -> DataType | None:
     """The type both convert to without being asked: the wider number, or the same type; None when there is none.
 
     Integers widen; integer and DECIMAL give a DECIMAL that holds both (None when it needs more than 38 digits);
-    anything numeric with REAL or DOUBLE gives DOUBLE (REAL with REAL stays REAL). NULL takes the other's type.
+    anything numeric with REAL or DOUBLE gives DOUBLE (REAL with REAL stays REAL). DATE and TIMESTAMP become
+    TIMESTAMP_LTZ beside one: they are of its zone. NULL takes the other's type.
     """
     if a == b or b.kind is Kind.NULL:
         return a
@@ -160,6 +176,9 @@ def common_type(a: DataType, b: DataType) -> DataType | None:
         return DOUBLE if a.is_float or b.is_float else _common_decimal(a, b)
     if {a.kind, b.kind} == {Kind.DATE, Kind.TIMESTAMP}:
         return TIMESTAMP
+    if Kind.TIMESTAMP_LTZ in {a.kind, b.kind}:
+        ours, other = (a, b) if a.kind is Kind.TIMESTAMP_LTZ else (b, a)
+        return ours if other.kind in {Kind.DATE, Kind.TIMESTAMP} else None
     if a.kind is Kind.ARRAY and b.kind is Kind.ARRAY:
         assert a.element and b.element
         element = common_type(a.element, b.element)
@@ -189,6 +208,8 @@ def to_arrow(type_: DataType) -> pa.DataType:
         case Kind.ARRAY:
             assert type_.element is not None
             return pa.list_(to_arrow(type_.element))
+        case Kind.TIMESTAMP_LTZ:
+            return pa.timestamp("us", type_.zone)
         case kind:
             plain: dict[Kind, Any] = {
                 Kind.NULL: pa.null(),
@@ -213,8 +234,8 @@ def from_arrow(type_: pa.DataType) -> DataType | None:
     """The SQL type a column of this Arrow type is read as; None when cq has no place for it.
 
     Unsigned integers take the next wider signed type (uint64: BIGINT, checked on reading); a decimal of more than 38
-    digits the 38 with its scale, checked too; every timestamp becomes microseconds, one with a zone its UTC value;
-    dictionaries become their values.
+    digits the 38 with its scale, checked too; every timestamp becomes microseconds; one with a zone is an instant,
+    which any zone may show; dictionaries become their values.
     """
     import pyarrow as pa
     import pyarrow.types as t
@@ -225,7 +246,7 @@ def from_arrow(type_: pa.DataType) -> DataType | None:
         fits = 0 <= type_.scale <= min(type_.precision, MAX_DECIMAL_DIGITS)
         return decimal(min(type_.precision, MAX_DECIMAL_DIGITS), type_.scale) if fits else None
     if t.is_timestamp(type_):
-        return TIMESTAMP
+        return TIMESTAMP if type_.tz is None else UTC_INSTANT
     if t.is_date(type_):
         return DATE
     if t.is_time(type_):

@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from cq.lang.calendar import DAY_US, day_of_days, days_from_civil, days_in_month, month_of_days, year_of_days
 from cq.lang.types import INT64_MAX, INT64_MIN, DataType, Kind, integer_range, round_to_real
+from cq.lang.zones import zone_of
 
 MAX_NUMBER_CHARACTERS = 400  # longer numbers are refused before any arithmetic on them
 _WHITE = "".join(map(chr, range(33)))
@@ -33,6 +34,8 @@ _DATE = r"([+-]?[0-9]{4,7})-([0-9]{1,2})-([0-9]{1,2})"
 _CLOCK = r"([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]{0,9}))?)?"
 _TIME = re.compile(_CLOCK)
 _TIMESTAMP = re.compile(rf"{_DATE}(?:[ Tt]{_CLOCK}[ ]?(?:Z|z|UTC|[+-]00:?00)?)?")
+_OFFSET = r"(?:(Z|z|UTC)|([+-])([0-9]{2})(?::?([0-9]{2})(?::?([0-9]{2}))?)?)"
+_INSTANT = re.compile(rf"{_DATE}(?:[ Tt]{_CLOCK}(?:[ ]?{_OFFSET})?)?")
 
 
 def read_integer(text: str) -> int | None:
@@ -90,6 +93,29 @@ def read_timestamp(text: str) -> int | None:
     if days is None or since_midnight is None:
         return None
     time = days * DAY_US + since_midnight
+    return time if INT64_MIN <= time <= INT64_MAX else None
+
+
+def read_instant(text: str, zone: str) -> int | None:
+    """Microseconds since 1970 in UTC of the same texts; `Z`, `UTC` or a distance such as `+02:00` may follow.
+
+    Without one the time is of `zone`: one that is there twice is the first, one that is skipped the time after the gap.
+    """
+    match = _INSTANT.fullmatch(text.strip(_WHITE))
+    if match is None:
+        return None
+    days, since_midnight = _days(*match.groups()[:3]), _time_of_day(*match.groups()[3:7])
+    if days is None or since_midnight is None:
+        return None
+    local = days * DAY_US + since_midnight
+    utc, sign, hours, minutes, seconds = match.groups()[7:]
+    if utc is None and sign is None:
+        time = local - zone_of(zone).offset_of(local) if INT64_MIN <= local <= INT64_MAX else local
+    else:
+        ahead = _time_of_day(hours, minutes, seconds, None)
+        if ahead is None:
+            return None
+        time = local + ahead if sign == "-" else local - ahead
     return time if INT64_MIN <= time <= INT64_MAX else None
 
 
@@ -196,6 +222,19 @@ def write_timestamp(micros: int) -> str:
     """`YYYY-MM-DD hh:mm:ss`, then the fraction without its final zeros."""
     days = micros // DAY_US
     return f"{write_date(days)} {write_time(micros - days * DAY_US)}"
+
+
+def write_instant(micros: int, zone: str) -> str:
+    """The local time in a zone, as `write_timestamp` has it, and how far that is from UTC: `+02:00`."""
+    offset = zone_of(zone).offset_at(micros)
+    return write_timestamp(micros + offset) + write_offset(offset)
+
+
+def write_offset(micros: int) -> str:
+    """`+02:00`; with seconds where there are some, as there were before clocks followed zones."""
+    seconds = abs(micros) // 1_000_000
+    tail = f":{seconds % 60:02d}" if seconds % 60 else ""
+    return f"{'-' if micros < 0 else '+'}{seconds // 3600:02d}:{seconds // 60 % 60:02d}{tail}"
 
 
 def write_time(micros: int) -> str:

@@ -13,6 +13,8 @@ import struct
 import zoneinfo
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +29,25 @@ CYCLE_END_US = CYCLE_START_US + CYCLE_US
 _FIXED = re.compile(r"([+-])(\d\d):?(\d\d)|UTC|GMT|Z")
 LONGEST_NAME = 64  # of a zone: more of a text is not compared with them
 _NAME = re.compile(r"[A-Z][A-Za-z_]+(/[A-Za-z0-9_+-]+){1,2}")
+
+
+NO_ZONE = "UTC"  # that of a query which sets none
+_SESSION: ContextVar[str] = ContextVar("session zone", default=NO_ZONE)
+
+
+@contextmanager
+def session_zone(name: str) -> Iterator[None]:
+    """Inside, in this thread, TIMESTAMP_LTZ is of this zone, a name that `zone_name` gives."""
+    token = _SESSION.set(name)
+    try:
+        yield
+    finally:
+        _SESSION.reset(token)
+
+
+def zone_of_session() -> str:
+    """The zone of TIMESTAMP_LTZ in the query that is bound."""
+    return _SESSION.get()
 
 
 class BadZone(Exception):
@@ -52,6 +73,14 @@ class Zone:
     def offset_of(self, local_us: int) -> int:
         """The distance at a local time."""
         return self.offsets[bisect_right(self.local, _in_cycle(local_us))]
+
+
+def zone_name(text: str) -> str:
+    """The zone as every reader of its name takes it: `+02:00` for `+0200`, `UTC` for `Z`, `GMT`. BadZone for none."""
+    zone_of(text)
+    if text[:1] in {"+", "-"}:
+        return text if ":" in text else f"{text[:3]}:{text[3:]}"
+    return NO_ZONE if text in {"Z", "GMT"} else text
 
 
 def _in_cycle(time_us: int) -> int:

@@ -16,9 +16,10 @@ from cq.errors import compile_error
 from cq.lang.calendar import DAY_US
 from cq.lang.expressions import And, Call, Case, Cast, Coalesce, Column, Expr, IsNull, Literal, Or, columns_of
 from cq.lang.functions.spark_text import spark_type, time_of_day
-from cq.lang.types import BIGINT, DOUBLE, REAL, DataType, Kind
+from cq.lang.types import BIGINT, DOUBLE, REAL, TIMESTAMP, DataType, Kind
 from cq.lang.value_text import write_decimal
 from cq.records import dataclass, field, replace
+from cq.spark.instants import instant_from_text, instant_of, instant_text, local_time
 
 INTEGER_SUFFIXES: Final = {Kind.TINYINT: "Y", Kind.SMALLINT: "S", Kind.INTEGER: "", Kind.BIGINT: "L"}
 
@@ -109,7 +110,7 @@ class Expressions:
                 return f"date_from_unix_date({int(value)})"
             case Kind.TIME:
                 return f"{int(value)}L"
-            case Kind.TIMESTAMP:
+            case Kind.TIMESTAMP | Kind.TIMESTAMP_LTZ:
                 return f"cast(timestamp_micros({int(value)}L) as TIMESTAMP_NTZ)"
             case Kind.INTERVAL_MONTH:
                 return f"make_ym_interval(0, {int(value)})"
@@ -184,6 +185,8 @@ def cast_text(text: str, source: DataType, target: DataType, soft: bool) -> str:
     if source.element is not None and target.element is not None:
         element = cast_text("e", source.element, target.element, soft) if source.element.kind is not Kind.NULL else "e"
         return f"cast(transform({text}, e -> {element}) as {name})"
+    if Kind.TIMESTAMP_LTZ in {source.kind, target.kind} and source.kind is not Kind.NULL:
+        return _instant_cast(text, source, target, soft)
     if Kind.TIME in {source.kind, target.kind} and source.kind is not Kind.VARCHAR:
         return _time_cast(text, source, target)
     if source.kind is Kind.VARCHAR:
@@ -198,6 +201,19 @@ def cast_text(text: str, source: DataType, target: DataType, soft: bool) -> str:
     if not soft and (target.kind is Kind.DECIMAL or source.kind is Kind.DATE) and target.kind is not Kind.VARCHAR:
         return _or_bad_cast(text, name)
     return f"{cast}({text} as {name})"
+
+
+def _instant_cast(text: str, source: DataType, target: DataType, soft: bool) -> str:
+    """From and to TIMESTAMP_LTZ, by way of the local time."""
+    if source.kind is target.kind:
+        return text
+    if source.kind is Kind.VARCHAR:
+        return instant_from_text(text, target, "try_cast" if soft else "cast")
+    if target.kind is Kind.VARCHAR:
+        return instant_text(text, source.zone)
+    if source.kind is Kind.TIMESTAMP_LTZ:
+        return cast_text(local_time(text, source.zone), TIMESTAMP, target, soft)
+    return instant_of(cast_text(text, source, TIMESTAMP, soft), target.zone)
 
 
 def _time_cast(text: str, source: DataType, target: DataType) -> str:

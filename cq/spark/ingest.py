@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from cq.lang.types import INT64_MAX, INT64_MIN, DataType, Kind
+from cq.lang.types import INT64_MAX, INT64_MIN, TIMESTAMP, DataType, Kind
 from cq.planner.plan import logical
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, rows_may_wait
@@ -131,13 +131,16 @@ def _watermark(lanes: Sequence[_Lane], serials: Sequence[np.ndarray[Any, Any]], 
 
 
 def stored_type(type_: DataType) -> pa.DataType:
-    """The Arrow type a column of this type has in a view: intervals and times of day cross to Spark as integers."""
+    """The Arrow type a column of this type has in a view: intervals and times of day cross to Spark as integers, and
+    instants as the TIMESTAMP of their UTC."""
     import pyarrow as pa
 
     from cq.lang.types import to_arrow
 
     if type_.element is not None:
         return pa.list_(stored_type(type_.element))
+    if type_.kind is Kind.TIMESTAMP_LTZ:
+        return to_arrow(TIMESTAMP)
     return pa.int64() if type_.kind in {Kind.INTERVAL, Kind.TIME} else to_arrow(type_)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cq.errors import Diagnostic, UsageError
 from cq.lang.expressions import Column, Expr
 from cq.lang.schema import Schema
-from cq.lang.types import TIMESTAMP, to_arrow
+from cq.lang.types import to_arrow
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.source import SourceDef
 from cq.spark.context import view_of
@@ -97,7 +97,7 @@ def _event_times(session: SparkSession, source: SourceDef, stored: pa.Table) -> 
     match source.event_time:
         case None:
             return int(stored.num_rows)
-        case Column(index=i, type=type_) if type_ == TIMESTAMP:
+        case Column(index=i, type=type_) if type_.is_timestamp:
             return stored.column(i).cast(pa.int64()).combine_chunks()
         case computed:
             return _computed_times(session, source, computed, stored)

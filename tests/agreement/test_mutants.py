@@ -167,7 +167,10 @@ MUTANTS = {
         "time_zones", "runtime.values.zones", "ZONE_TIMES + middle) <= time_us:", "ZONE_TIMES + middle) < time_us:"
     ),
     "a local time is taken by the changes of UTC": seen_by(
-        "time_zones", "codegen.expressions.times", "zone.local if by_local_time else zone.utc", "zone.utc"
+        "time_zones", "codegen.expressions.zone_tables", "zone.local if by_local_time else zone.utc", "zone.utc"
+    ),
+    "a distance behind UTC is taken for one ahead": seen_by(
+        "instants", "runtime.values.instants", "distance = -distance", "distance = distance"
     ),
     "a row at the end of a window is in it": seen_by("window_rows", ASSIGN, '"T - LAST < SIZE"', '"T - LAST <= SIZE"'),
     "so is one at the end of an overlapping window": seen_by(

@@ -256,6 +256,13 @@ OVER_AND_JOINS = {
     "arrays_compared": BID + "SELECT auction FROM bid WHERE SPLIT(item, ' ') < ['b'];",
     "array_of_arrays": BID + "SELECT [[price]] AS a, [1, 'a'] AS b FROM bid;",
     "zone_misspelt": BID + "SELECT FROM_UTC_TIMESTAMP(ts, 'Europe/Berlim') AS t FROM bid;",
+    "instants": BID
+    + "SELECT item AT TIME ZONE 'UTC', ts AT TIME ZONE 'CET', TO_UTC_TIMESTAMP(TIMESTAMPTZ '2024-01-01', 'UTC'),\n"
+    + "  TIMESTAMPTZ '2024-01-32', TIMESTAMPTZ '2024-02-01' > '25:00',\n"
+    + "  CAST(TIMESTAMPTZ '2024-01-31' AS BIGINT) FROM bid;",
+    "months_of_instants": "CREATE STREAM s (ts TIMESTAMPTZ, WATERMARK FOR ts) WITH (path = 's.csv');\n"
+    + "SELECT COUNT(*) AS n FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MONTH) GROUP BY window_start;",
+    "zone_of_setting": "SET time_zone = 'CET';\nSELECT TIMESTAMPTZ '2024-01-31';",
     "order_of_distinct": BID + "SELECT DISTINCT auction FROM bid ORDER BY price;",
     "whole_partition_without_end": LIVE + "SELECT SUM(v) OVER (PARTITION BY k) AS n FROM live;",
     "except_without_end": LIVE + "SELECT k FROM live EXCEPT SELECT v FROM live WHERE v > 5;",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from both_ways import Compiled, Interpreted
 
-from cq.codegen.expressions.times import zone_table
+from cq.codegen.expressions.zone_tables import zone_table
 from cq.lang.zones import CYCLE_END_US, CYCLE_START_US, CYCLE_US, zone_of
 from cq.runtime.values.zones import zone_offset
 

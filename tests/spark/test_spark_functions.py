@@ -72,7 +72,8 @@ def values_on_spark(session: Any, exprs: Sequence[Expr], in_columns: bool) -> li
         row = query(session, f"select {', '.join(texts)} from {view}", write.constants.values)
     finally:
         forget(session, view)
-    crossed = (stored_type(e.type) if e.type.kind is Kind.TIME else to_arrow(e.type) for e in exprs)
+    counted = {Kind.TIME, Kind.TIMESTAMP_LTZ}
+    crossed = (stored_type(e.type) if e.type.kind in counted else to_arrow(e.type) for e in exprs)
     assert [str(c.type) for c in row.columns] == [str(t) for t in crossed]
     return [physical(c, e.type)[0] for c, e in zip(row.columns, exprs, strict=True)]
 

@@ -19,7 +19,7 @@ from cq.lang import aggregates, casts, functions
 from cq.lang.types import VARCHAR, DataType
 from cq.planner.binding.binder import bind
 from cq.planner.binding.literals import NOT_BUILT, TYPE_NAMES
-from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, SETTINGS, TRANSACTIONS
+from cq.planner.binding.settings import HEURISTIC, MEMORY_LIMIT, SETTINGS, TIME_ZONE, TRANSACTIONS
 from cq.planner.binding.shorthands import SHORTHANDS
 from cq.workloads import WORKLOADS
 
@@ -148,7 +148,8 @@ def type_names() -> str:
 
 @table
 def settings() -> str:
-    written = dict.fromkeys(SETTINGS, "n") | {MEMORY_LIMIT: "'2GB'", HEURISTIC: "'ct'", TRANSACTIONS: "'auto'"}
+    texts = {MEMORY_LIMIT: "'2GB'", HEURISTIC: "'ct'", TRANSACTIONS: "'auto'", TIME_ZONE: "'UTC'"}
+    written = dict.fromkeys(SETTINGS, "n") | texts
     return rows("setting | meaning", ((code(f"SET {n} = {written[n]}"), words(doc)) for n, doc in SETTINGS.items()))
 
 

@@ -49,7 +49,7 @@ class Trees:
         makers = [
             *(self.leaf, self.column, self.unary, self.binary, self.negation, self.logical, self.is_test, self.between),
             *(self.in_list, self.in_query, self.like, self.exists, self.scalar_query, self.cast, self.case),
-            *(self.extract, self.call, self.array, self.subscript, self.binary, self.call),
+            *(self.extract, self.call, self.array, self.subscript, self.at_time_zone, self.binary, self.call),
         ]
         return self.pick(makers)(depth - 1)
 
@@ -136,6 +136,9 @@ class Trees:
 
     def array(self, depth: int) -> Any:
         return ast.ArrayLiteral(self.exprs(depth, least=0))
+
+    def at_time_zone(self, depth: int) -> Any:
+        return ast.AtTimeZone(self.expr(depth), self.pick([ast.StringLiteral("Europe/Berlin"), ast.Parameter("zone")]))
 
     def subscript(self, depth: int) -> Any:
         return ast.Subscript(self.expr(depth), self.expr(depth))

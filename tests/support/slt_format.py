@@ -19,9 +19,9 @@ where that gives the order, too, and `duckdb by KEYS` where the query does with 
 (`slt_of_duckdb.py`); `duckdb no: REASON` where it cannot say the same. Streams before the first case belong to every
 case that names them. Lines with # are comments.
 
-Values: NULL; numbers; true and false; NaN, Infinity; TIMESTAMP and INTERVAL as seconds; DATE as 2024-02-29; TIME as
-10:20:30; text bare, or in single quotes when it is empty, or has a comma, a quote, # or spaces at its ends, or could be
-NULL or a section. Arrays as [1 2 NULL], where a text with a space or a bracket is quoted too.
+Values: NULL; numbers; true and false; NaN, Infinity; TIMESTAMP, TIMESTAMP_LTZ (in UTC) and INTERVAL as seconds; DATE as
+2024-02-29; TIME as 10:20:30; text bare, or in single quotes when it is empty, or has a comma, a quote, # or spaces at
+its ends, or could be NULL or a section. Arrays as [1 2 NULL], where a text with a space or a bracket is quoted too.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def read_value(text: str, type_: DataType) -> Any:
             value = read_decimal(text, type_.precision, type_.scale)
             assert value is not None, f"{text} is no {type_}"
             return value
-        case Kind.TIMESTAMP | Kind.INTERVAL:
+        case Kind.TIMESTAMP | Kind.TIMESTAMP_LTZ | Kind.INTERVAL:
             return int(Decimal(text) * MICRO)
         case Kind.TIME:
             time = read_time(text)
@@ -232,7 +232,7 @@ def write_value(value: Any, type_: DataType) -> str:
             return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), repr(value))
         case Kind.DECIMAL:
             return write_decimal(value, type_.scale)
-        case Kind.TIMESTAMP | Kind.INTERVAL:
+        case Kind.TIMESTAMP | Kind.TIMESTAMP_LTZ | Kind.INTERVAL:
             seconds, micros = divmod(abs(value), MICRO)
             fraction = f".{micros:06}".rstrip("0") if micros else ""
             return f"{'-' if value < 0 else ''}{seconds}{fraction}"

@@ -23,7 +23,10 @@ from cq.reference.operators.trigger import replayed
 from cq.spark.run import run_spark
 
 Rows = list[tuple[Any, ...]]
-COUNTED = {Kind.DATE: pa.int32(), Kind.TIME: pa.int64(), Kind.TIMESTAMP: pa.int64(), Kind.INTERVAL: pa.int64()}
+COUNTED = {
+    Kind.DATE: pa.int32(),
+    **dict.fromkeys((Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ, Kind.INTERVAL), pa.int64()),
+}
 
 
 def plan_of(text: str) -> LogicalPlan:

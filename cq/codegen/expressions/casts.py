@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from cq.codegen.expressions.constants import constant_text
 from cq.codegen.expressions.forms import Strict, form, give_text, pure, stored_parts
 from cq.codegen.expressions.rounding import in_bigint, power_of_ten
+from cq.codegen.expressions.zone_tables import zone_by_instant, zone_by_local
 from cq.codegen.values import Scope, default_parts
 from cq.codegen.writer import expr
 from cq.lang.calendar import DAY_US
@@ -227,6 +228,64 @@ def _interval_time(scope: Scope, call: Strict) -> ast.expr:
 @pure("cast_time_interval")
 def _time_interval(scope: Scope, call: Strict) -> ast.expr:
     return call.args[0].it
+
+
+# -- instants ---------------------------------------------------------------------------------------------------------
+
+
+@pure("cast_timestamp_ltz_timestamp_ltz")
+def _same_instant(scope: Scope, call: Strict) -> ast.expr:
+    return call.args[0].it
+
+
+def _from_instant(family: str, made: str) -> None:
+    @form(f"cast_timestamp_ltz_{family}")
+    def converted(scope: Scope, call: Strict) -> None:
+        (value,) = call.args
+        zone = zone_by_instant(scope, value.type.zone)
+        offset = scope.let(expr("zone_offset(ZONE, A)", ZONE=zone, A=value.it), "offset")
+        with unless(scope, call, expr("add_ovf(A, O)", A=value.it, O=offset)):
+            local = scope.let(expr("wadd(A, O)", A=value.it, O=offset), "local")
+            call.give(scope, expr(made, LOCAL=local, DAY=DAY_US))
+
+
+_from_instant("timestamp", "LOCAL")
+_from_instant("date", "floordiv(LOCAL, DAY)")
+_from_instant("time", "floormod(LOCAL, DAY)")
+
+
+@form("cast_timestamp_timestamp_ltz")
+def _timestamp_instant(scope: Scope, call: Strict) -> None:
+    _give_instant(scope, call, call.args[0].it)
+
+
+@form("cast_date_timestamp_ltz")
+def _date_instant(scope: Scope, call: Strict) -> None:
+    (value,) = call.args
+    with unless(scope, call, expr("mul_ovf(A, DAY)", A=value.it, DAY=DAY_US)):
+        _give_instant(scope, call, scope.let(expr("wmul(A, DAY)", A=value.it, DAY=DAY_US)))
+
+
+def _give_instant(scope: Scope, call: Strict, local: ast.expr) -> None:
+    """The instant of a local time."""
+    zone = zone_by_local(scope, call.type.zone)
+    offset = scope.let(expr("zone_offset(ZONE, A)", ZONE=zone, A=local), "offset")
+    with unless(scope, call, expr("sub_ovf(A, O)", A=local, O=offset)):
+        call.give(scope, scope.let(expr("wsub(A, O)", A=local, O=offset)))
+
+
+@form("cast_text_timestamp_ltz")
+def _text_instant(scope: Scope, call: Strict) -> None:
+    text, length = call.args[0].parts
+    zone = zone_by_local(scope, call.type.zone)
+    give_read(scope, call, expr("read_instant(state, T, L, ZONE)", T=text, L=length, ZONE=zone))
+
+
+@form("cast_timestamp_ltz_text")
+def _instant_text(scope: Scope, call: Strict) -> None:
+    (value,) = call.args
+    zone = zone_by_instant(scope, value.type.zone)
+    give_text(scope, call, expr("write_instant(state, A, ZONE)", A=value.it, ZONE=zone))
 
 
 # -- text -------------------------------------------------------------------------------------------------------------

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-import struct
+from collections.abc import Callable
 from functools import lru_cache
 
 from cq.codegen.expressions.constants import constant_table, constant_text
 from cq.codegen.expressions.forms import Strict, form, give_text, result_of, stored
 from cq.codegen.expressions.numbers import check_range, overflow
+from cq.codegen.expressions.zone_tables import zone_by_instant, zone_by_local
 from cq.codegen.values import Scope
 from cq.codegen.writer import expr
 from cq.lang.calendar import DAY_US
@@ -16,7 +17,6 @@ from cq.lang.expressions import Literal
 from cq.lang.functions.time_formats import fields_of, reserved_digits
 from cq.lang.functions.time_making import LAST_WHOLE_MONTH, MONTH_NAMES, WEEKDAY_NAMES
 from cq.lang.types import Kind
-from cq.lang.zones import zone_of
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.values.patterns import NAME_BYTES
 
@@ -120,15 +120,7 @@ _short_name("monthname", MONTH_NAMES, "month_of_days(A) - 1")
 # -- time zones -------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=64)
-def zone_table(name: str, by_local_time: bool) -> bytes:
-    """A zone as cq/runtime/values/zones.py reads it."""
-    zone = zone_of(name)
-    words = (len(zone.offsets) - 1, *(zone.local if by_local_time else zone.utc), *zone.offsets)
-    return struct.pack(f"<{len(words)}q", *words)
-
-
-def _by_zone(name: str, sign: str, by_local_time: bool) -> None:
+def _by_zone(name: str, sign: str, table_of: Callable[[Scope, str], ast.expr]) -> None:
     ways = {"+": ("add_ovf(A, O)", "wadd(A, O)"), "-": ("sub_ovf(A, O)", "wsub(A, O)")}
     too_far, moved = ways[sign]
 
@@ -136,16 +128,14 @@ def _by_zone(name: str, sign: str, by_local_time: bool) -> None:
     def made(scope: Scope, call: Strict) -> None:
         literal = call.node.children[1]
         assert isinstance(literal, Literal) and isinstance(literal.value, str), "a zone that is no literal"
-        content = zone_table(literal.value, by_local_time)
-        table = constant_table(scope, f"zone {by_local_time} {literal.value}", content)
         time = call.args[0].it
-        offset = scope.let(expr("zone_offset(TABLE, A)", TABLE=table, A=time), "offset")
+        offset = scope.let(expr("zone_offset(TABLE, A)", TABLE=table_of(scope, literal.value), A=time), "offset")
         overflow(scope, call, expr(too_far, A=time, O=offset))
         call.give(scope, scope.let(expr(moved, A=time, O=offset)))
 
 
-_by_zone("from_utc_timestamp", "+", by_local_time=False)
-_by_zone("to_utc_timestamp", "-", by_local_time=True)
+_by_zone("from_utc_timestamp", "+", zone_by_instant)
+_by_zone("to_utc_timestamp", "-", zone_by_local)
 
 
 # -- patterns ---------------------------------------------------------------------------------------------------------

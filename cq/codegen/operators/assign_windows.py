@@ -10,7 +10,6 @@ from cq.codegen.flow import Flow, consumes
 from cq.codegen.operators.window import grid_of_ends
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
-from cq.lang.types import TIMESTAMP
 from cq.planner.operators import AssignWindows, WindowKind
 from cq.planner.plan.node import LogicalNode
 
@@ -73,4 +72,5 @@ def _deliver(flow: Flow, node: AssignWindows, row: Row, start: ast.expr, end: as
         start = scope.let(start, "start")
     end = scope.let(end, "end")
     times = (start, end, scope.let(expr("E - 1", E=end), "time"))
-    flow.deliver(node, row.with_added(len(node.input.schema), [Val(TIMESTAMP, (t,)) for t in times]))
+    type_ = node.schema.fields[node.width].type
+    flow.deliver(node, row.with_added(node.width, [Val(type_, (t,)) for t in times]))

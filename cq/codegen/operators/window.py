@@ -27,7 +27,7 @@ from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields
 from cq.codegen.state.moving import Held, holds
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import Fill, expr
-from cq.lang.types import BIGINT, TIMESTAMP, Physical
+from cq.lang.types import BIGINT, Physical
 from cq.planner.operators import Aggregate, Window, WindowAggregate, WindowKind
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import panes, slides, sliding
@@ -373,7 +373,8 @@ def _each_group(
         writer.code("arrival = ld_i64(E, W)", E=entry.address, W=ENTRY_FIRST)
         end = scope.let(expr("instant - L", L=node.lag_us), "end") if node.lag_us else expr("instant")
         times = [expr("start"), end, scope.let(expr("E - 1", E=end), "time")]
-        values = [*(Val(TIMESTAMP, (t,)) for t in times), *_load_keys(flow, layout.keys, entry)]
+        bounds = (Val(type_, (t,)) for type_, t in zip(node.schema.types, times, strict=False))
+        values = [*bounds, *_load_keys(flow, layout.keys, entry)]
         with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, node.lag_us):
             values += layout.parts.values(scope, entry)
             flow.deliver(node, row_of(scope, values))

@@ -20,7 +20,7 @@ from pyarrow import csv
 
 from cq.connectors import cells
 from cq.connectors import compute as pc
-from cq.connectors.conversion import microseconds
+from cq.connectors.conversion import timestamps_as
 from cq.connectors.csv.blocks import Block, Reads, Window
 from cq.connectors.csv.rows import (
     STANDARD,
@@ -249,16 +249,16 @@ class Layout:
         if any(f.type.kind is Kind.INTERVAL for f in fields):
             return None  # it reads none
         declared = [f"c{p}" for p in self.places]
-        types = [pa.string() if f.type.kind is Kind.DECIMAL else to_arrow(f.type) for f in fields]
+        types = [_as_parsed(f.type) for f in fields]
         times = self._time_types(block.text)
         asked = dict(zip(declared, types, strict=True)) | {declared[i]: type_ for i, type_ in times.items()}
         table = self._parsed(block.text, behind, asked)
         if table is None:
             return None
-        for i in times:
-            table = table.set_column(
-                i, table.schema.names[i], pa.chunked_array([microseconds(one_array(table.column(i)))])
-            )
+        for i, f in enumerate(fields):
+            if i in times or f.type.kind is Kind.TIMESTAMP_LTZ:
+                made = timestamps_as(f.type)(one_array(table.column(i)))
+                table = table.set_column(i, table.schema.names[i], pa.chunked_array([made]))
         if behind:
             table = table.slice(0, table.num_rows - 1)
         if any(self.rules.demands_value(i) and table.column(i).null_count for i in range(len(fields))):
@@ -276,9 +276,9 @@ class Layout:
         return table
 
     def _time_types(self, text: bytes) -> dict[int, pa.DataType]:
-        """The types in which pyarrow reads those TIMESTAMP columns whose first value has a zone, or more digits than
-        microseconds; it takes no other value of the column for one then."""
-        missing = [i for i, f in enumerate(self.rules.fields) if f.type.kind is Kind.TIMESTAMP]
+        """The types in which pyarrow reads those columns of timestamps whose first value has a zone, or more digits
+        than microseconds; it takes no other value of the column for one then."""
+        missing = [i for i, f in enumerate(self.rules.fields) if f.type.is_timestamp]
         types: dict[int, pa.DataType] = {}
         for row in islice(rows(text, self.options.dialect), MAX_NULLS_BEFORE if missing else 0):
             for i in tuple(missing):
@@ -345,6 +345,17 @@ class Layout:
         return texts is not None and any(
             pc.any(pc.match_substring_regex(column, pattern)).as_py() for column in texts.columns
         )
+
+
+def _as_parsed(type_: DataType) -> pa.DataType:
+    """The type in which pyarrow reads a column whose values show no other."""
+    match type_.kind:
+        case Kind.DECIMAL:
+            return pa.string()
+        case Kind.TIMESTAMP_LTZ:
+            return pa.timestamp("us")
+        case _:
+            return to_arrow(type_)
 
 
 def _by_name(header: list[str], name: str, fields: tuple[Field, ...], options: CsvOptions) -> tuple[int, ...]:

@@ -1,20 +1,22 @@
 """Columns of results as columns of text, all values at once: what CSV, JSON and the terminal show.
 
 NULL stays NULL. Numbers are the shortest text that reads back as the same value; a DOUBLE always shows that it is one
-(1.0, 1e+20); times drop zeros at the end of the fraction; an INTERVAL of days or less is a clock, as 00:02:00; an array
-is what it is in JSON.
+(1.0, 1e+20); times drop zeros at the end of the fraction, and instants are the local time in their zone with its
+distance from UTC; an INTERVAL of days or less is a clock, as 00:02:00; an array is what it is in JSON.
 """
 
 from __future__ import annotations
 
 import json
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.types as t
 
 from cq.connectors import compute as pc
-from cq.connectors.plain import text_array, text_scalar
-from cq.lang.value_text import write_date, write_span, write_timestamp
+from cq.connectors.plain import int64_array, text_array, text_scalar
+from cq.connectors.zones import moved, offsets_at
+from cq.lang.value_text import write_date, write_instant, write_offset, write_span, write_timestamp
 
 NOTHING, QUOTE, NULL = text_scalar(""), text_scalar('"'), text_scalar("null")
 
@@ -27,7 +29,7 @@ def column_text(column: pa.Array) -> pa.Array:
     if t.is_floating(kind):
         return _floats(pc.cast(column, pa.string()))
     if t.is_timestamp(kind):
-        return _times(column)
+        return _times(column) if kind.tz is None else _instants(column)
     if t.is_time(kind):
         return _trimmed(column)
     if t.is_date(kind):
@@ -48,6 +50,19 @@ def _floats(texts: pa.Array) -> pa.Array:
 
 def _times(column: pa.Array) -> pa.Array:
     return _checked(_trimmed(column), pc.cast(column, pa.int64()), write_timestamp)
+
+
+def _instants(column: pa.Array) -> pa.Array:
+    """`2024-07-01 12:00:00+02:00`; a zone has few distances."""
+    zone = column.type.tz
+    offsets = offsets_at(column, zone)
+    local, fits = moved(column, offsets)
+    if not fits:
+        utc = pc.cast(column, pa.int64()).to_pylist()
+        return pa.array([None if v is None else write_instant(v, zone) for v in utc], pa.string())
+    few, which = np.unique(offsets, return_inverse=True)
+    distances = text_array([write_offset(offset) for offset in few.tolist()]).take(int64_array(which))
+    return pc.binary_join_element_wise(_times(local), distances, NOTHING)
 
 
 def _trimmed(column: pa.Array) -> pa.Array:

@@ -232,6 +232,14 @@ class Cast(Node):
 
 
 @node
+class AtTimeZone(Node):
+    """`operand AT TIME ZONE zone`."""
+
+    operand: Expr
+    zone: Expr
+
+
+@node
 class When(Node):
     """`WHEN condition THEN result`."""
 
@@ -306,7 +314,7 @@ Literals: TypeAlias = (
 )
 Expr: TypeAlias = (
     Literals | Parameter | ColumnRef | Unary | Binary | Not | Logical | IsTest | Between | InList | InQuery | Like
-    | Exists | ScalarQuery | Cast | Case | Extract | Call | Subscript
+    | Exists | ScalarQuery | Cast | AtTimeZone | Case | Extract | Call | Subscript
 )  # fmt: skip
 
 # -------------------------------------------------------------------------------------------------------- windows

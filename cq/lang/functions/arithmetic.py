@@ -53,6 +53,7 @@ _HALF_WORD = integer_range(INTEGER)
 RANGES: dict[Kind, tuple[int, int]] = {
     **{kind: integer_range(DataType(kind)) for kind in INTEGER_BITS},
     Kind.TIMESTAMP: _WORD,
+    Kind.TIMESTAMP_LTZ: _WORD,
     Kind.INTERVAL: _WORD,
     Kind.DATE: _HALF_WORD,
     Kind.INTERVAL_MONTH: _HALF_WORD,
@@ -154,17 +155,18 @@ def _additive(sign: str) -> SignatureRule:
         if len(types) != 2:
             return None
         a, b = types
-        if not any(t.is_interval or t.kind in {Kind.DATE, Kind.TIMESTAMP} for t in types):
+        if not any(t.is_interval or t.is_timestamp or t.kind is Kind.DATE for t in types):
             return _arithmetic(sign, types, constants)
         if all(converts(t, INTERVAL_MONTH) for t in types):
             return Signature((INTERVAL_MONTH, INTERVAL_MONTH), INTERVAL_MONTH)
         if Kind.INTERVAL_MONTH in {a.kind, b.kind}:
             return None
-        forms = [Signature((TIMESTAMP, INTERVAL), TIMESTAMP), Signature((INTERVAL, INTERVAL), INTERVAL)]
+        time = next((t for t in types if t.kind is Kind.TIMESTAMP_LTZ), TIMESTAMP)
+        forms = [Signature((time, INTERVAL), time), Signature((INTERVAL, INTERVAL), INTERVAL)]
         if sign == "+":
-            forms.append(Signature((INTERVAL, TIMESTAMP), TIMESTAMP))
+            forms.append(Signature((INTERVAL, time), time))
         else:
-            forms.append(Signature((TIMESTAMP, TIMESTAMP), INTERVAL))
+            forms.append(Signature((time, time), INTERVAL))
         return overloaded(*forms)(types, constants)
 
     return rule

@@ -1,5 +1,5 @@
-"""Spark SQL spellings that several entries need. TIMESTAMP is Spark's TIMESTAMP_NTZ throughout, and
-TIME the microseconds since midnight, a BIGINT."""
+"""Spark SQL spellings that several entries need. TIMESTAMP is Spark's TIMESTAMP_NTZ throughout, TIMESTAMP_LTZ the one
+of its UTC, and TIME the microseconds since midnight, a BIGINT."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ _NAMES = {
     Kind.VARCHAR: "STRING",
     Kind.TIME: "BIGINT",
     Kind.TIMESTAMP: "TIMESTAMP_NTZ",
+    Kind.TIMESTAMP_LTZ: "TIMESTAMP_NTZ",
     Kind.INTERVAL: "INTERVAL DAY TO SECOND",
     Kind.INTERVAL_MONTH: "INTERVAL YEAR TO MONTH",
 }

@@ -14,7 +14,7 @@ from cq.errors import CompileError, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Call, Case, Coalesce, Column, Expr, IsNull, Literal, columns_of, conjuncts, remap, walk
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import BOOLEAN, Kind
+from cq.lang.types import BOOLEAN
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.join_mistakes import condition_span, excluding_bounds, time_name
@@ -167,13 +167,13 @@ def _without_times(node: ast.Join, sides: Sides, parts: Sequence[Expr]) -> Compi
     signs = FLIPPED.keys() - {"="}
     compared = [p for p in parts if isinstance(p, Call) and p.function.name in signs and sides.meet_in(p)]
     for e in (e for p in compared for e in walk(p)):
-        if isinstance(e, Column) and e.type.kind is Kind.TIMESTAMP:
+        if isinstance(e, Column) and e.type.is_timestamp:
             relation, place = sides.of(e.index)
             if relation.node.schema.time_of(place) is None:
                 return no_event_time(relation, e.name, e.span, True, "ASOF JOIN")
     for side in (sides.left, sides.right):
         if not side.node.schema.times:
-            times = [f.name for f in side.node.schema.fields if f.type.kind is Kind.TIMESTAMP]
+            times = [f.name for f in side.node.schema.fields if f.type.is_timestamp]
             return no_event_time(side, times[0] if times else "ts", side.span, True, "ASOF JOIN")
     span = compared[0].span if compared else condition_span(node) if node.match is None else node.match.span
     way = f"write {_comparison(sides)}" if compared or node.match is not None else f"add AND {_comparison(sides)}"

@@ -11,6 +11,7 @@ from cq.errors import NOWHERE, CompileError, Diagnostic, Findings, Span, amount,
 from cq.grammar import ast
 from cq.lang.casts import castable
 from cq.lang.types import DataType, common_type
+from cq.lang.zones import NO_ZONE, session_zone
 from cq.planner.binding.array_keys import demand_plain_keys
 from cq.planner.binding.arrival import in_order_of_arrival
 from cq.planner.binding.catalog import Catalog, Environment, Silent, SinkDecl
@@ -23,7 +24,9 @@ from cq.planner.binding.settings import (
     NO_CHECKPOINTS,
     SETTING_ALIASES,
     SETTINGS,
+    TIME_ZONE,
     WORDS,
+    Setting,
     is_foreign,
     is_of_checkpoints,
     setting_value,
@@ -56,7 +59,7 @@ class BoundScript:
     """A file after binding. settings: what SET says, by name.  description: its first comment block."""
 
     plan: LogicalPlan
-    settings: dict[str, int]
+    settings: dict[str, Setting]
     description: str
     explains: tuple[Explained, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
@@ -76,6 +79,11 @@ def bind(script: ast.Script, environment: Environment | None = None) -> BoundScr
     filled = sum(isinstance(s, ast.CreateRelation) and is_filled(s, environment.inputs) for s in script.statements)
     refs = (n for n in ast.walk(script) if isinstance(n, ast.TableRef) and n.as_of is not None)
     binding = Binding(Catalog(environment, declared, frozenset(n.name for n in refs), sources=filled))
+    with session_zone(environment.time_zone or binding.time_zone(script)):
+        return _bound(script, binding)
+
+
+def _bound(script: ast.Script, binding: Binding) -> BoundScript:
     findings = Findings()
     for statement in script.statements:
         try:
@@ -105,7 +113,7 @@ class Binding:
     catalog: Catalog
     outputs: list[Output] = field(default_factory=list)
     explains: list[Explained] = field(default_factory=list)
-    settings: dict[str, int] = field(default_factory=dict)
+    settings: dict[str, Setting] = field(default_factory=dict)
     depths: dict[int, int] = field(default_factory=dict)
     used_sinks: dict[str, Span] = field(default_factory=dict)
     views: dict[str, tuple[LogicalNode, Span]] = field(default_factory=dict)
@@ -262,9 +270,15 @@ class Binding:
         exprs = [c.expr for c in visible_columns(rows, None)]
         return Project(rows, tuple(exprs[i] for i in order), tuple(f.name for f in fields), span=node.span)
 
+    def time_zone(self, script: ast.Script) -> str:
+        """What the last SET time_zone says, wherever it stands. One that says no zone is an error in its turn."""
+        written = [s for s in script.statements if isinstance(s, ast.SetOption) and _setting_name(s) == TIME_ZONE]
+        zone = setting_value(TIME_ZONE, self.written(written[-1])) if written else None
+        return NO_ZONE if zone is None else str(zone)
+
     def set_option(self, node: ast.SetOption) -> None:
         """SET name = value."""
-        name = SETTING_ALIASES.get(node.name, node.name)
+        name = _setting_name(node)
         if name not in SETTINGS and is_foreign(node.name):
             text = f'"{node.name}" is a setting of another system and has no effect'
             way = f"remove it: {NO_CHECKPOINTS}" if is_of_checkpoints(name) else "remove it"
@@ -273,22 +287,26 @@ class Binding:
         if name not in SETTINGS:
             cause, way = unknown_setting(node.name)
             raise compile_error("CQ0207", cause, node.name_span, help=way)
-        written: str | int = ""
-        match node.value:
-            case ast.NumberLiteral(text=text):
-                written = text
-            case ast.StringLiteral(value=text) if name in WORDS:
-                written = text
-            case ast.Parameter(name=p) if p in self.catalog.environment.parameters:
-                bound = bind_parameter(p, self.catalog.environment.parameters[p], node.span).value
-                taken = int | str if name in WORDS else int
-                written = bound if isinstance(bound, taken) and not isinstance(bound, bool) else ""
-        value = setting_value(name, written)
+        value = setting_value(name, self.written(node))
         if value is None:
             raise compile_error(
                 "CQ0208", f"{node.name} takes {takes(name)}", node.value.span, help=f"{name}: {SETTINGS[name]}"
             )
         self.settings[name] = value
+
+    def written(self, node: ast.SetOption) -> Setting:
+        """The value as SET gives it, the empty text for one that no such setting takes."""
+        words = _setting_name(node) in WORDS
+        match node.value:
+            case ast.NumberLiteral(text=text):
+                return text
+            case ast.StringLiteral(value=text) if words:
+                return text
+            case ast.Parameter(name=p) if p in self.catalog.environment.parameters:
+                bound = bind_parameter(p, self.catalog.environment.parameters[p], node.span).value
+                taken = isinstance(bound, int | str if words else int) and not isinstance(bound, bool)
+                return bound if taken else ""
+        return ""
 
     def explain(self, node: ast.Explain) -> None:
         """EXPLAIN: bind what it explains as a plan of its own."""
@@ -318,6 +336,10 @@ class Binding:
             for name, span in unused
             if used
         ]
+
+
+def _setting_name(node: ast.SetOption) -> str:
+    return SETTING_ALIASES.get(node.name.lower(), node.name)
 
 
 def _left_out_of_stars(script: ast.Script, outputs: list[Output]) -> list[Diagnostic]:

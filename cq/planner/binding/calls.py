@@ -14,7 +14,7 @@ from cq.grammar import ast, comparing
 from cq.lang.aggregates import Aggregate, all_aggregates, lookup, resolve
 from cq.lang.expressions import Column, Expr, IsNull, Literal, conjunction
 from cq.lang.functions import Refusal
-from cq.lang.types import BIGINT, BOOLEAN, INTEGER, NULL, TIMESTAMP, VARCHAR, DataType, common_type
+from cq.lang.types import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR, DataType, common_type
 from cq.planner.binding.array_keys import demand_plain_key
 from cq.planner.binding.collecting import TEXTS, collection, is_collection
 from cq.planner.binding.conversion import convert, instead, settled
@@ -92,14 +92,15 @@ class GroupingCall:
 class SelectCalls:
     """What the calls of one SELECT need: filled while its expressions are bound.
 
-    window: whether the FROM or the GROUP BY makes windows; group_window: the call in GROUP BY that does.
+    bounds: the type of those of the windows that the FROM or the GROUP BY makes; None: it makes none.
+    group_window: the call in GROUP BY that does.
     of_nothing: whether there is a group that may have no rows, whose aggregates are NULL.
     nesting: how many calls with OVER are being bound as calls of others.
     asked: which of the values each sub-query is, by the clause that it stands in.
     """
 
     named_windows: Mapping[str, ast.WindowSpec]
-    window: bool = False
+    bounds: DataType | None = None
     group_window: ast.Call | None = None
     of_nothing: bool = False
     aggregates: list[AggregateCall] = field(default_factory=list)
@@ -131,14 +132,14 @@ class SelectCalls:
     groupings: list[GroupingCall] = field(default_factory=list)
 
     def bind_window_field(self, node: ast.ColumnRef) -> Expr | None:
-        if self.group_window is None:
+        if self.group_window is None or self.bounds is None:
             return None
         if node.qualifier in {"window", "session_window"} and node.name in SPARK_FIELDS:
-            return window_hole(SPARK_FIELDS[node.name], node.span)
+            return window_hole(SPARK_FIELDS[node.name], self.bounds, node.span)
         if node.qualifier is None and node.name in WINDOW_FIELDS:
-            return window_hole(WINDOW_FIELDS[node.name], node.span)
+            return window_hole(WINDOW_FIELDS[node.name], self.bounds, node.span)
         if node.qualifier is None and node.name in KSQL_FIELDS:
-            bound = window_hole(KSQL_FIELDS[node.name], node.span)
+            bound = window_hole(KSQL_FIELDS[node.name], self.bounds, node.span)
             return ExprBinder(NOTHING, {}, Clause(node.name), self).call("unix_millis", [bound], node.span, [node])
         return None
 
@@ -198,7 +199,7 @@ class SelectCalls:
 
     def window_bound(self, node: ast.Call) -> Expr:
         """TUMBLE_START(ts, i) and its like: a bound of the window that GROUP BY makes."""
-        if not self.window:
+        if self.bounds is None:
             raise compile_error(
                 "CQ0405",
                 f"{node.name.upper()} needs a window",
@@ -214,12 +215,12 @@ class SelectCalls:
                 node.span,
                 help="give it the same arguments, or write window_start and window_end",
             )
-        return window_hole(WINDOW_BOUNDS[node.name], node.span)
+        return window_hole(WINDOW_BOUNDS[node.name], self.bounds, node.span)
 
     def system_timestamp(self, node: ast.Call, binder: ExprBinder) -> Expr:
         """Azure's System.Timestamp(): when the window ends, which is its last instant; without one the event time."""
-        if self.window:
-            return window_hole(WINDOW_FIELDS["window_time"], node.span)
+        if self.bounds is not None:
+            return window_hole(WINDOW_FIELDS["window_time"], self.bounds, node.span)
         time = next(iter(binder.relation.node.schema.times), None)
         if time is None:
             raise compile_error(
@@ -517,9 +518,9 @@ def _distinct_rows(args: Sequence[Expr]) -> str:
     return f"count the rows of SELECT DISTINCT: SELECT COUNT(*) FROM (SELECT DISTINCT {names} FROM …) AS t"
 
 
-def window_hole(index: int, span: Span) -> Hole:
+def window_hole(index: int, type_: DataType, span: Span) -> Hole:
     """A bound of the pending window: 0 start, 1 end, 2 time."""
-    return Hole(TIMESTAMP, False, Room.WINDOW, index, span=span)
+    return Hole(type_, False, Room.WINDOW, index, span=span)
 
 
 def unordered_rank(node: ast.Call) -> CompileError:

@@ -19,7 +19,7 @@ from cq.errors import (
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.schema import Field, Unheld
-from cq.lang.types import BIGINT, NULL, TIMESTAMP, DataType, Kind
+from cq.lang.types import BIGINT, NULL, DataType, Kind
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.declared import check_unique, declared_fields, flat_names
 from cq.planner.binding.expressions import Clause, ExprBinder
@@ -29,7 +29,7 @@ from cq.planner.binding.foreign_sources import (
     topic_watermarks,
 )
 from cq.planner.binding.late_streams import late_name, late_rows
-from cq.planner.binding.literals import bind_type
+from cq.planner.binding.literals import bind_type, in_session
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, columns_named, listing, relation_of, visible_columns
 from cq.planner.binding.stream_options import (
@@ -76,7 +76,7 @@ class Environment:
     parameters: values for `:name`.  inputs: options that replace those of a stream's WITH, or stand for a stream the
     text does not declare (`bid=path`, a table in memory).  extra: further options by stream, those under "" for every
     stream whose connector has them.  infer: asks a connector for columns that are not declared.  lateness: looks at the
-    rows of a file.
+    rows of a file.  time_zone: that of the query, whatever it SETs; "" for none.
     """
 
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
@@ -84,6 +84,7 @@ class Environment:
     extra: Mapping[str, Options] = field(default_factory=dict)
     infer: Infer = infer_nothing
     lateness: Lateness = lambda options, fields, column: None
+    time_zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +209,10 @@ class Catalog:
     def undeclared(self, name: str, options: Options, span: Span, time: str | None = None) -> Relation:
         fields, unheld = infer_fields(self.environment, name, options, span)
         source = SourceDef(name, fields, as_pairs(options), bounded=is_bounded(options), span=span)
-        at = next((i for i, f in enumerate(fields) if time in {f.name, f.name.lower()} and f.type == TIMESTAMP), None)
+        at = next((i for i, f in enumerate(fields) if time in {f.name, f.name.lower()} and f.type.is_timestamp), None)
         delay_us = None if at is None else self.environment.lateness(options, fields, at)
         if at is not None and delay_us is not None:
-            column = Column(TIMESTAMP, fields[at].nullable, at, fields[at].name)
+            column = Column(fields[at].type, fields[at].nullable, at, fields[at].name)
             source = replace(source, event_time=column, delay_us=delay_us)
         self.undeclared_names.add(name)
         return self.add_source(replace(source, inferred=True, unheld=unheld))
@@ -373,7 +374,7 @@ class StreamBinder:
                 help=f"{did_you_mean(mark.column, names)} columns: {listing(names)}".strip(),
             )
         time = found[0].expr
-        if time.type != TIMESTAMP:
+        if not time.type.is_timestamp:
             raise compile_error(
                 "CQ0402",
                 f"an event time must be a TIMESTAMP, but {mark.column} is {time.type}",
@@ -475,4 +476,5 @@ def infer_fields(
     except CqError as error:
         placed = [replace(d, span=span) if d.span == NOWHERE else d for d in error.diagnostics]
         raise CompileError(*placed) from error
-    return tuple(f for f in found if isinstance(f, Field)), tuple(f for f in found if isinstance(f, Unheld))
+    fields = (replace(f, type=in_session(f.type)) for f in found if isinstance(f, Field))
+    return tuple(fields), tuple(f for f in found if isinstance(f, Unheld))

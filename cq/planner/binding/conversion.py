@@ -74,8 +74,10 @@ def common(a: Expr, b: Expr) -> DataType | None:
 
 
 def time_text(text: Expr, other: Expr) -> Expr:
-    """A string constant beside a DATE, TIME or TIMESTAMP as that date or time. CQ0104 when it is none."""
-    if not (isinstance(text, Literal) and text.type == VARCHAR and text.value is not None and other.type in TIME_FORMS):
+    """A string constant beside a date or time as one of that type. CQ0104 when it is none."""
+    if not (isinstance(text, Literal) and text.type == VARCHAR and text.value is not None):
+        return text
+    if other.type.kind not in TIME_FORMS:
         return text
     for type_ in (other.type, TIMESTAMP) if other.type == DATE else (other.type,):
         value = read_constant(text.value, type_)
@@ -87,7 +89,7 @@ def time_text(text: Expr, other: Expr) -> Expr:
         text.span,
         label=f"not a {other.type}",
         labels=(Label(other.span, str(other.type)),),
-        help=f"write it as '{TIME_FORMS[other.type]}'",
+        help=f"write it as '{TIME_FORMS[other.type.kind]}'",
     )
 
 

@@ -16,13 +16,15 @@ from cq.grammar import ast
 from cq.grammar.unsupported import ELSEWHERE, FUNCTION_WAYS
 from cq.lang.aggregates import all_aggregates
 from cq.lang.casts import castable
-from cq.lang.expressions import And, Call, Case, Coalesce, Expr, IsNull, Literal, Or
+from cq.lang.expressions import And, Case, Coalesce, Expr, IsNull, Literal, Or
 from cq.lang.expressions import Cast as BoundCast
-from cq.lang.functions import Refusal, Scalar, Signature, all_names, extract_parts, lookup, resolve, trunc_units
+from cq.lang.functions import Refusal, all_names, extract_parts, lookup, trunc_units
 from cq.lang.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind, Physical
+from cq.planner.binding.applying import apply, resolve_function
 from cq.planner.binding.conversion import common, convert, not_taken, settled, time_text
 from cq.planner.binding.foreign_functions import part_of_length
 from cq.planner.binding.in_lists import gathered
+from cq.planner.binding.instants import applied, bind_at_time_zone
 from cq.planner.binding.json_steps import ARROWS, bind_steps
 from cq.planner.binding.literals import (
     bind_interval,
@@ -122,6 +124,8 @@ class ExprBinder:
                 return self.case(node)
             case ast.Cast():
                 return self.cast(node)
+            case ast.AtTimeZone():
+                return bind_at_time_zone(self, node)
             case ast.Extract():
                 return self.extract(node)
             case ast.ArrayLiteral():
@@ -291,12 +295,12 @@ class ExprBinder:
         return Or(BOOLEAN, False, (And(BOOLEAN, False, nulls, span=span), known), span=span)
 
     def arithmetic(self, op: str, left: Expr, right: Expr, span: Span) -> Expr:
-        found = resolve_function(op, (left, right))
+        found = applied(op, (left, right), span)
         if isinstance(found, Refusal):
             if found.code == "CQ0304":
                 raise too_wide(found, left, right)
             raise cannot_combine(op, left, right)
-        return apply(found, (left, right), span)
+        return found
 
     def negated(self, expr: Expr, span: Span) -> Expr:
         return self.call("not", [convert(expr, BOOLEAN)], span, [])
@@ -512,10 +516,10 @@ class ExprBinder:
         self, name: str, args: Sequence[Expr], span: Span, nodes: Sequence[ast.Node], name_span: Span | None = None
     ) -> Expr:
         """A scalar function over bound arguments. CQ0302 when it does not take them."""
-        found = resolve_function(name, args)
+        found = applied(name, args, span)
         if isinstance(found, Refusal):
             raise not_taken(found, name, args, nodes, name_span or span)
-        return apply(found, args, span)
+        return found
 
     def unknown_function(self, node: ast.Call) -> CompileError:
         span = node.name_span
@@ -556,19 +560,6 @@ def known_functions() -> list[str]:
         | set(SHORTHANDS)
         | {"nullif", "if", "lag", "tumble_start", "tumble_end", "hop_start", "hop_end"}
     )
-
-
-def resolve_function(name: str, args: Sequence[Expr]) -> tuple[Scalar, Signature] | Refusal:
-    """The registry's entry for these arguments, constants included, or its refusal."""
-    constants = tuple(a.value if isinstance(a, Literal) else None for a in args)
-    return resolve(name, tuple(a.type for a in args), constants)
-
-
-def apply(found: tuple[Scalar, Signature], args: Sequence[Expr], span: Span) -> Call:
-    """The call, its arguments converted to the parameter types; whether it can be NULL is derived."""
-    entry, signature = found
-    converted = tuple(convert(a, t) for a, t in zip(args, signature.params, strict=True))
-    return Call(signature.returns, entry.nullable([a.nullable for a in converted]), entry, converted, span=span)
 
 
 def bind_constant(node: ast.Expr) -> Literal:

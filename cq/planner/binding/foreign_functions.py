@@ -115,7 +115,7 @@ def seconds_of(binder: Binder, value: Expr, node: ast.Node) -> Expr:
     if value.type == INTERVAL:
         start = Literal(TIMESTAMP, False, 0, span=value.span)
         value = binder.call("+", [start, value], value.span, [node, node])
-    elif value.type.kind is not Kind.TIMESTAMP:
+    elif not value.type.is_timestamp:
         value = binder.bind_cast(value, TIMESTAMP, value.span)
     micros = convert(binder.call("unix_micros", [value], value.span, [node]), DOUBLE)
     return binder.call("/", [micros, Literal(DOUBLE, False, 1e6, span=value.span)], value.span, [node, node])
@@ -168,7 +168,8 @@ def _trunc(binder: Binder, node: ast.Call) -> Expr:
     function."""
     args = binder.positional(node, 1)
     unit = args[1] if len(args) == 2 else None
-    if args[0].type.kind not in (Kind.DATE, Kind.TIMESTAMP) or not isinstance(unit, Literal) or unit.type != VARCHAR:
+    is_time = args[0].type.is_timestamp or args[0].type.kind is Kind.DATE
+    if not is_time or not isinstance(unit, Literal) or unit.type != VARCHAR:
         return binder.call("trunc", args, node.span, node.args, node.name_span)
     name = _TRUNC_UNITS.get(str(unit.value).lower())
     if name is None:

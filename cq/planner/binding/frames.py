@@ -22,7 +22,7 @@ MOST = 2**62  # rows, or microseconds, of a frame
 DAY_US = 86_400_000_000
 ONE = Literal(BIGINT, False, 1)
 WITHOUT = {"CURRENT ROW": Without.ROW, "GROUP": Without.GROUP, "TIES": Without.TIES}
-RANGED = {Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP}  # and integers: what a range can be of
+RANGED = {Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ}  # and integers: what a range can be of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Bound:
                 f"this bound of the frame takes {what}, 0 or more",
                 self.span,
                 label=str(self.offset.type),
-                help=TIME_FRAME if fits is not None and fits.kind is Kind.TIMESTAMP else "ROWS 5 PRECEDING",
+                help=TIME_FRAME if fits is not None and fits.is_timestamp else "ROWS 5 PRECEDING",
             )
         return -value if self.before else value
 
@@ -126,7 +126,7 @@ def _amount(offset: Literal, fits: DataType | None) -> int | None:
     """A distance as the number of rows, or of what a value of this type counts; None where it is none."""
     if fits is None:
         return int(offset.value) if offset.type.is_integer else None
-    if fits.kind is Kind.TIMESTAMP or fits.kind is Kind.DATE:
+    if fits.is_timestamp or fits.kind is Kind.DATE:
         unit = DAY_US if fits.kind is Kind.DATE else 1
         whole = offset.type.kind is Kind.INTERVAL and offset.value % unit == 0
         return int(offset.value) // unit if whole else None

@@ -121,7 +121,7 @@ def _equality(sides: Sides) -> str:
     left, right = ([c for c in s.columns if not (c.hidden or c.needs_qualifier)] for s in (sides.left, sides.right))
     for a in left:
         for b in right:
-            if a.name == b.name and common_type(a.expr.type, b.expr.type) and a.expr.type.kind is not Kind.TIMESTAMP:
+            if a.name == b.name and common_type(a.expr.type, b.expr.type) and not a.expr.type.is_timestamp:
                 return f"{_column_text(a)} = {_column_text(b)}"
     return "a.k = b.k"
 
@@ -304,10 +304,10 @@ def excluding_bounds(sides: Sides, bounds: Bounds) -> CompileError:
 def _without_time(node: ast.Join, side: Relation, sides: Sides, others: Sequence[Expr]) -> CompileError:
     """A side has no event time at all: told at the column of it that the condition takes for one."""
     columns = (e for part in others for e in walk(part) if isinstance(e, Column) and sides.of(e.index)[0] is side)
-    meant = next((e for e in columns if e.type.kind is Kind.TIMESTAMP), None)
+    meant = next((e for e in columns if e.type.is_timestamp), None)
     if meant is not None:
         return no_event_time(side, meant.name, meant.span, True, _JOIN)
-    times = [f.name for f in side.node.schema.fields if f.type.kind is Kind.TIMESTAMP]
+    times = [f.name for f in side.node.schema.fields if f.type.is_timestamp]
     span = side.span if side.span != NOWHERE else condition_span(node)
     return no_event_time(side, times[0] if times else "ts", span, True, _JOIN)
 
@@ -322,7 +322,7 @@ def _unfit(part: Call, sides: Sides) -> CompileError | None:
     """What keeps a comparison of the two sides from being a bound; None where it compares no times."""
     if any(a.type.is_interval for a in part.args):
         return _difference(part, sides)
-    if any(a.type.kind is not Kind.TIMESTAMP for a in part.args):
+    if any(not a.type.is_timestamp for a in part.args):
         return None
     found = (_unfit_time(a, part, sides) for a in part.args)
     return next((e for e in found if e is not None), None)
@@ -346,7 +346,7 @@ def _unfit_time(e: Expr, part: Call, sides: Sides) -> CompileError | None:
             return None if known else no_event_time(relation, name, e.span, True, _JOIN)
         case Call(function=f, args=args) if f.name in {"+", "-"} and len(args) == 2:
             for moved, by in moves(f.name, args):
-                if moved.type.kind is Kind.TIMESTAMP:
+                if moved.type.is_timestamp:
                     return _unfit_time(moved, part, sides) or _unfit_offset(by, part, sides)
         case Call(function=f, args=(a, b)) if f.name in _MONTHS:
             by = a if a.type.kind is Kind.INTERVAL_MONTH else b

@@ -28,7 +28,7 @@ class Sides:
         """The time that a column of the condition is."""
         relation, place = self.of(column)
         schema = relation.node.schema
-        if schema.times or schema.fields[place].type.kind is not Kind.TIMESTAMP or not self.at_end:
+        if schema.times or not schema.fields[place].type.is_timestamp or not self.at_end:
             return schema.time_of(place)
         at_once = all(n.op_class is OpClass.STATELESS for n in topological((relation.node,)))
         return TimeAttribute(place, lag_us=FARTHEST_US) if at_once else None

@@ -27,13 +27,17 @@ from cq.lang.types import (
     TIME,
     TIMESTAMP,
     TINYINT,
+    UTC_INSTANT,
     VARCHAR,
     DataType,
+    Kind,
     array,
     decimal,
+    instant,
     integer_range,
 )
-from cq.lang.value_text import read_date, read_time, read_timestamp
+from cq.lang.value_text import read_date, read_instant, read_time, read_timestamp
+from cq.lang.zones import zone_of_session
 
 TYPE_NAMES: dict[str, DataType] = {
     "BOOLEAN": BOOLEAN,
@@ -60,13 +64,13 @@ TYPE_NAMES: dict[str, DataType] = {
     "TIMESTAMP": TIMESTAMP,
     "DATETIME": TIMESTAMP,
     "TIMESTAMP_NTZ": TIMESTAMP,
+    "TIMESTAMP_LTZ": UTC_INSTANT,
+    "TIMESTAMPTZ": UTC_INSTANT,
     "INTERVAL": INTERVAL,
 }
 DECIMAL_NAMES = {"DECIMAL", "NUMERIC", "DEC"}
 DEFAULT_DECIMAL = (10, 0)  # what a bare DECIMAL is, as in Spark
 NOT_BUILT = {
-    "TIMESTAMP_LTZ": "use TIMESTAMP in UTC, and FROM_UTC_TIMESTAMP(ts, 'Europe/Berlin') for local times",
-    "TIMESTAMPTZ": "use TIMESTAMP in UTC, and FROM_UTC_TIMESTAMP(ts, 'Europe/Berlin') for local times",
     "CHAR": "use VARCHAR",
     "CHARACTER": "use VARCHAR",
     "BYTES": "use VARCHAR for text",
@@ -92,7 +96,8 @@ ELSEWHERE = {
     "BYTEA": "VARCHAR for text",
     **dict.fromkeys(["ROW", "STRUCT"], "its fields, as ROW(a BIGINT, b VARCHAR)"),
 }
-WITHOUT_LENGTH = {"VARCHAR", "TIME", "TIMESTAMP", "DATETIME", "FLOAT"}  # their (n) is read and has no effect
+# their (n) is read and has no effect
+WITHOUT_LENGTH = {"VARCHAR", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMPTZ", "DATETIME", "FLOAT"}
 MICROSECONDS = 6
 
 UNIT_US = {
@@ -107,7 +112,12 @@ UNIT_US = {
 UNIT_MONTHS = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
 DAYS_A_YEAR, DAYS_A_MONTH = 365, 30
 
-TIME_FORMS = {DATE: "2024-01-31", TIME: "10:20:30", TIMESTAMP: "2024-01-31 10:20:30"}
+TIME_FORMS = {
+    Kind.DATE: "2024-01-31",
+    Kind.TIME: "10:20:30",
+    Kind.TIMESTAMP: "2024-01-31 10:20:30",
+    Kind.TIMESTAMP_LTZ: "2024-01-31 10:20:30+00:00",
+}
 
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 _AMOUNT = re.compile(r"-?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})", re.ASCII)
@@ -156,14 +166,21 @@ def bind_type(type_: ast.TypeName) -> DataType:
         )
     if type_.params and name not in WITHOUT_LENGTH:
         raise compile_error("CQ0501", f"{name} takes no length", type_.span, help=f"write {name}")
-    if known in {TIME, TIMESTAMP} and type_.params and type_.params[0] > MICROSECONDS:
+    if (known == TIME or known.is_timestamp) and type_.params and type_.params[0] > MICROSECONDS:
         raise compile_error(
             "CQ0501",
             f"a {known} has a precision of microseconds",
             type_.span,
             help=f"write {known}(6); further digits are cut off when values are read",
         )
-    return known
+    return in_session(known)
+
+
+def in_session(type_: DataType) -> DataType:
+    """The type in the zone of the query that is bound, if it has a zone."""
+    if type_.element is not None:
+        return array(in_session(type_.element))
+    return instant(zone_of_session()) if type_.kind is Kind.TIMESTAMP_LTZ else type_
 
 
 def _decimal_type(type_: ast.SimpleType) -> DataType:
@@ -224,33 +241,31 @@ def integer_literal(value: int, span: Span) -> Literal:
 
 
 def bind_typed(node: ast.TypedLiteral) -> Literal:
-    """`DATE '…'`, `TIME '…'` and `TIMESTAMP '…'`."""
-    if node.kind in NOT_BUILT:
-        raise compile_error(
-            "CQ0501", f"the type {node.kind} is not supported yet", node.span, help=NOT_BUILT[node.kind]
-        )
-    type_ = TYPE_NAMES[node.kind]
+    """`DATE '…'`, `TIME '…'`, `TIMESTAMP '…'` and `TIMESTAMP_LTZ '…'`."""
+    type_ = in_session(TYPE_NAMES[node.kind])
     value = read_constant(node.text, type_)
     if value is None:
         raise compile_error(
             "CQ0104",
             f"'{node.text}' is not a {type_}",
             node.span,
-            help=_time_help(node.text) if type_ == TIMESTAMP else f"write {type_} '{TIME_FORMS[type_]}'",
+            help=_time_help(node.text) if type_ == TIMESTAMP else f"write {type_} '{TIME_FORMS[type_.kind]}'",
         )
     return Literal(type_, False, value, span=node.span)
 
 
 def read_constant(text: str, type_: DataType) -> int | None:
-    """The DATE, TIME or TIMESTAMP that a constant writes; a date with a clock is none."""
+    """The DATE, TIME, TIMESTAMP or TIMESTAMP_LTZ that a constant writes; a date with a clock is none."""
     if type_ == DATE:
         return read_date(text, clock=False)
+    if type_.kind is Kind.TIMESTAMP_LTZ:
+        return read_instant(text, type_.zone)
     return read_time(text) if type_ == TIME else read_timestamp(text)
 
 
 def _time_help(text: str) -> str:
     if re.search(r":\d\d(\.\d+)?\s*([+-]\d\d(:?\d\d)?|[A-Za-z_/]+)$", text):
-        return "TIMESTAMP has no zone: write the time in UTC, TIMESTAMP '2024-01-31 10:20:30'"
+        return "TIMESTAMP has no zone: write TIMESTAMP_LTZ '2024-01-31 10:20:30+00:00', or the time without one"
     return "write TIMESTAMP '2024-01-31 10:20:30.000'"
 
 

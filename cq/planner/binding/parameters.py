@@ -8,7 +8,8 @@ from decimal import Decimal
 
 from cq.errors import CompileError, Span, compile_error
 from cq.lang.expressions import Literal
-from cq.lang.types import BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TIME, TIMESTAMP, VARCHAR, DataType
+from cq.lang.types import BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TIME, TIMESTAMP, VARCHAR, DataType, instant
+from cq.lang.zones import zone_of_session
 from cq.planner.binding.literals import EPOCH, bind_number, integer_literal
 
 MAX_NUMBER_CHARACTERS = 40  # of a parameter that is taken for a number
@@ -49,6 +50,9 @@ def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
         case datetime.datetime() if value.tzinfo is None:
             us = (value - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
             return Literal(TIMESTAMP, False, us, span=span)
+        case datetime.datetime():
+            since = value - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+            return Literal(instant(zone_of_session()), False, since // datetime.timedelta(microseconds=1), span=span)
         case datetime.time() if value.tzinfo is None:
             since = datetime.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second)
             us = since // datetime.timedelta(microseconds=1) + value.microsecond
@@ -64,7 +68,7 @@ def bind_parameter(name: str, value: ParameterValue, span: Span) -> Literal:
                 "CQ0206",
                 f'the parameter "{name}" has a value of type {type(value).__name__}, which has no SQL type',
                 span,
-                help="pass a number, text, date, time, datetime without zone or timedelta",
+                help="pass a number, text, date, time without zone, datetime or timedelta",
             )
 
 

@@ -9,7 +9,7 @@ from cq.errors import NOWHERE, CompileError, Span, amount, compile_error, did_yo
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, transform
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import Kind
+from cq.lang.types import DataType, Kind
 from cq.planner.operators import OrderKey, Project, Scan, Window
 from cq.planner.plan.node import LogicalNode, topological
 from cq.planner.plan.source import SourceDef
@@ -96,6 +96,13 @@ class Relation:
     @property
     def qualifiers(self) -> set[str]:
         return {c.qualifier for c in self.columns if c.qualifier is not None}
+
+    @property
+    def bounds(self) -> DataType | None:
+        """The type of the bounds of its pending windows; None where there are none, or of numbers of rows."""
+        if self.window is None or isinstance(self.window.window, CountWindow):
+            return None
+        return self.node.schema.type_of(self.window.window.time)
 
 
 NO_COLUMNS = "there are no columns here: read them FROM a stream"

@@ -116,8 +116,7 @@ class SelectBinder:
         windows = {w.name: w.spec for w in self.select.windows}
         if any(isinstance(item, ast.GroupingSets) for item in self.select.group_by):
             self.relation = with_nulls(self.relation)
-        window = self.relation.window is not None and not isinstance(self.relation.window.window, CountWindow)
-        self.calls = SelectCalls(windows, window, sub_query=partial(_sub_query, self.queries))
+        self.calls = SelectCalls(windows, self.relation.bounds, sub_query=partial(_sub_query, self.queries))
         self.aliases = {i.alias: i.expr for i in self.select.items if isinstance(i, ast.SelectItem) and i.alias}
 
     def binder(self, clause: Clause, aliases: bool = False) -> ExprBinder:
@@ -441,7 +440,7 @@ class SelectBinder:
             )
         window = bind_window(group_window(call), self.relation, self.binder(GROUP_BY))
         self.relation = replace(self.relation, window=PendingWindow(window, call.span))
-        self.calls.window, self.calls.group_window = True, call
+        self.calls.bounds, self.calls.group_window = self.relation.bounds, call
 
     # --------------------------------------------------------------------------------------------------- refusals
 

@@ -1,12 +1,15 @@
-"""Settings of a run, as SET, `-s NAME=VALUE` and the Python interface take them; every value becomes a whole number."""
+"""Settings of a run, as SET, `-s NAME=VALUE` and the Python interface take them; every value becomes a whole number,
+but for the time zone, which is the name of one."""
 
 from __future__ import annotations
 
 import re
 
 from cq.errors import did_you_mean
+from cq.lang.zones import BadZone, zone_name
 from cq.ways import HEURISTICS, SCHEMES
 
+Setting = int | str
 SETTINGS: dict[str, str] = {
     "parallelism": "number of workers; 0 runs the query in the calling thread. Default: one per usable processor",
     "batch_rows": "number of rows in a batch",
@@ -19,6 +22,8 @@ SETTINGS: dict[str, str] = {
     "rows are the same. Default: 'auto'. To compare with: 'lock', 'lock_a', 'mvlk' and 'pat' lock rows or partitions, "
     "'nolock' does not and gives wrong rows",
     "punctuation_interval": "most events whose transactions are run together by all workers. Default: 500",
+    "time_zone": "the zone of TIMESTAMP_LTZ: in which it is shown and cut into days, and which text without a zone is "
+    "of, such as 'Europe/Berlin' or '+02:00'. Default: 'UTC'",
 }
 NO_SETTINGS: dict[str, str] = {
     "aborts": "a transaction is evaluated once, on rows that are final, so none is undone or tried again",
@@ -26,15 +31,20 @@ NO_SETTINGS: dict[str, str] = {
 }
 """What other systems let their users choose and there is no choice of here, and why."""
 NO_CHECKPOINTS = "a run writes no checkpoints, and starts again from the beginning of its inputs"
-SETTING_ALIASES = {"threads": "parallelism", "workers": "parallelism"}
+SETTING_ALIASES = {
+    "threads": "parallelism",
+    "workers": "parallelism",
+    **dict.fromkeys(["timezone", "table.local-time-zone", "spark.sql.session.timezone"], "time_zone"),
+}
 MAX_SETTING = 1_000_000
 MEMORY_LIMIT = "memory_limit"
 HEURISTIC = "heuristic"
 TRANSACTIONS = "transactions"
 PUNCTUATION = "punctuation_interval"
+TIME_ZONE = "time_zone"
 PUNCTUATION_EVENTS = 500  # as in the TStream paper
 CHOICES = {HEURISTIC: HEURISTICS, TRANSACTIONS: SCHEMES}
-WORDS = frozenset({MEMORY_LIMIT, *CHOICES})
+WORDS = frozenset({MEMORY_LIMIT, TIME_ZONE, *CHOICES})
 """The settings whose values may be text."""
 NO_MEMORY_LIMIT = 0  # the value of 'none'
 
@@ -64,8 +74,21 @@ def is_of_checkpoints(name: str) -> bool:
     return "checkpoint" in name.lower()
 
 
-def setting_value(name: str, written: str | int) -> int | None:
+def setting_value(name: str, written: Setting) -> Setting | None:
     """The value of a setting that exists; None when it cannot take it. memory_limit: bytes. Of a word its number."""
+    if name == TIME_ZONE:
+        return _zone(str(written))
+    return _number(name, written)
+
+
+def _zone(written: str) -> str | None:
+    try:
+        return zone_name(written)
+    except BadZone:
+        return None
+
+
+def _number(name: str, written: Setting) -> int | None:
     if name in CHOICES:
         word = str(written).lower()
         return CHOICES[name].index(word) if word in CHOICES[name] else None
@@ -82,6 +105,8 @@ def takes(name: str) -> str:
     """What the setting takes, for errors."""
     if name in CHOICES:
         return "one of " + ", ".join(f"'{word}'" for word in CHOICES[name])
+    if name == TIME_ZONE:
+        return "the name of a zone, such as 'Europe/Berlin', or a distance, '+02:00'"
     return "a size such as '2GB', or 'none'" if name == MEMORY_LIMIT else "a whole number"
 
 

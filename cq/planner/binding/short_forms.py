@@ -9,8 +9,9 @@ from cq.grammar import ast
 from cq.grammar.intervals import read_summands
 from cq.lang.calendar import DAY_US, days_from_civil
 from cq.lang.expressions import Expr, Literal
-from cq.lang.types import BIGINT, INTEGER, INTERVAL, INTERVAL_MONTH, TIMESTAMP, VARCHAR
+from cq.lang.types import BIGINT, INTEGER, INTERVAL, INTERVAL_MONTH, TIMESTAMP, VARCHAR, Kind
 from cq.planner.binding.conversion import convert
+from cq.planner.binding.instants import as_instant
 from cq.planner.binding.literals import bind_interval
 from cq.planner.binding.shorthands import SHORTHANDS, Binder, Shorthand, shorthand
 from cq.planner.plan.fold import folded
@@ -43,16 +44,18 @@ def _time_bucket(binder: Binder, node: ast.Call) -> Expr:
             help="write TIME_BUCKET(INTERVAL '5' MINUTE, ts); for months and years DATE_TRUNC('month', ts)",
         )
     micros = _micros(binder, node, time)
+    instants = time.type.kind is Kind.TIMESTAMP_LTZ
     origin = _micros(binder, node, rest[0]) if rest else Literal(BIGINT, False, BUCKET_ORIGIN % width.value)
     behind = binder.call("-", [micros, origin], node.span, node.args)
     inside = binder.call("pmod", [behind, Literal(BIGINT, False, width.value)], node.span, node.args)
     start = binder.call("-", [micros, inside], node.span, node.args)
-    return binder.call("timestamp_micros", [start], node.span, node.args, node.name_span)
+    made = binder.call("timestamp_micros", [start], node.span, node.args, node.name_span)
+    return as_instant(made) if instants else made
 
 
 def _micros(binder: Binder, node: ast.Call, time: Expr) -> Expr:
     """A time as a number."""
-    whole = binder.bind_cast(time, TIMESTAMP, time.span)
+    whole = time if time.type.is_timestamp else binder.bind_cast(time, TIMESTAMP, time.span)
     return binder.call("unix_micros", [whole], node.span, node.args)
 
 
@@ -80,7 +83,7 @@ def _convert_timezone(binder: Binder, node: ast.Call) -> Expr:
 
 @shorthand("to_timestamp_ltz")
 def _to_timestamp_ltz(binder: Binder, node: ast.Call) -> Expr:
-    """TO_TIMESTAMP_LTZ(number, 0) and (number, 3): TIMESTAMP_SECONDS and TIMESTAMP_MILLIS."""
+    """TO_TIMESTAMP_LTZ(number, 0) and (number, 3): the TIMESTAMP_LTZ so many seconds, or milliseconds, after 1970."""
     number, digits = binder.exactly(node, 2)
     names = {0: "timestamp_seconds", 3: "timestamp_millis"}
     if not isinstance(digits, Literal) or digits.value not in names:
@@ -88,7 +91,7 @@ def _to_timestamp_ltz(binder: Binder, node: ast.Call) -> Expr:
             "CQ0302", "TO_TIMESTAMP_LTZ counts seconds, 0, or milliseconds, 3", digits.span,
             help="write TO_TIMESTAMP_LTZ(millis, 3); a text is read by TO_TIMESTAMP(text, 'yyyy-MM-dd HH:mm:ss')",
         )  # fmt: skip
-    return binder.call(names[digits.value], [number], node.span, node.args[:1], node.name_span)
+    return as_instant(binder.call(names[digits.value], [number], node.span, node.args[:1], node.name_span))
 
 
 # -- URLs -------------------------------------------------------------------------------------------------------------

@@ -290,14 +290,16 @@ def _changed(pattern: Expr, form: str) -> Expr:
 
 @shorthand("timestampadd", "dateadd", "date_add")
 def _timestampadd(binder: Binder, node: ast.Call) -> Expr:
-    """DATEADD(unit, count, time): time + count * INTERVAL '1' unit, a TIMESTAMP."""
+    """DATEADD(unit, count, time): time + count * INTERVAL '1' unit, a TIMESTAMP or TIMESTAMP_LTZ."""
     if len(node.args) == 2 and node.name == "date_add":
         return _moved(binder, node)
     unit, (count, time) = _unit(node), _rest(binder, node)
     months = unit in UNIT_MONTHS
     one = Literal(INTERVAL_MONTH, False, UNIT_MONTHS[unit]) if months else Literal(INTERVAL, False, UNIT_US[unit])
     length = binder.call("*", [count, one], node.span, node.args)
-    return binder.call("+", [binder.bind_cast(time, TIMESTAMP, time.span), length], node.span, node.args)
+    if not time.type.is_timestamp:
+        time = binder.bind_cast(time, TIMESTAMP, time.span)
+    return binder.call("+", [time, length], node.span, node.args)
 
 
 @shorthand("date_sub")
@@ -315,7 +317,12 @@ def _timestampdiff(binder: Binder, node: ast.Call) -> Expr:
         days = [binder.bind_cast(d, DATE, d.span) for d in binder.exactly(node, 2)]
         return binder.call("datediff", days, node.span, node.args, node.name_span)
     unit = _unit(node)
-    start, end = (binder.bind_cast(t, TIMESTAMP, t.span) for t in _rest(binder, node))
+    exact = (
+        UNIT_US.get(unit, UNIT_US["DAY"]) < UNIT_US["DAY"]
+    )  # days and more are counted by the local times of instants
+    start, end = (
+        t if exact and t.type.is_timestamp else binder.bind_cast(t, TIMESTAMP, t.span) for t in _rest(binder, node)
+    )
     if unit in UNIT_MONTHS:
         apart, size = binder.call("timestampdiff_month", [start, end], node.span, node.args[1:]), UNIT_MONTHS[unit]
     else:

@@ -62,11 +62,11 @@ def meeting_help(a: Expr, b: Expr) -> str:
             if isinstance(text, Literal) and text.value is not None and is_numeric_text(text.value):
                 return f"write {text.value.strip()} without quotes, or CAST('{text.value}' AS {other.type})"
             return f"CAST the text to {other.type}, or TRY_CAST it to get NULL for text that is not a number"
-        if text.type == VARCHAR and other.type.kind in {Kind.DATE, Kind.TIME, Kind.TIMESTAMP}:
+        if text.type == VARCHAR and other.type.kind in {Kind.DATE, Kind.TIME, Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ}:
             return f"CAST the text to {other.type}"
         if text.type.kind is Kind.INTERVAL and other.type.is_integer:
             return "write the number as an interval, such as INTERVAL '5' SECOND"
-        if text.type.kind is Kind.TIMESTAMP and other.type.is_numeric:
+        if text.type.is_timestamp and other.type.is_numeric:
             return "write the time as TIMESTAMP '2024-01-31 10:00:00'"
     if a.type.kind is Kind.ARRAY and b.type.kind is Kind.ARRAY:
         return "arrays are only equal or not: compare their elements, a[1] < b[1], or CARDINALITY(a) with another"
@@ -80,7 +80,8 @@ def _combining_help(op: str, a: Expr, b: Expr) -> str:
     kinds = {a.type.kind, b.type.kind}
     if op == "+" and a.type == VARCHAR and b.type == VARCHAR:
         return "use || to concatenate text"
-    if op in "+-" and kinds & {Kind.TIMESTAMP, Kind.TIME, Kind.DATE} and (a.type.is_numeric or b.type.is_numeric):
+    times = {Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ, Kind.TIME, Kind.DATE}
+    if op in "+-" and kinds & times and (a.type.is_numeric or b.type.is_numeric):
         if a.type.kind is Kind.DATE and b.type == BIGINT:
             return "CAST the days to INTEGER"
         return f"{'add' if op == '+' else 'subtract'} an interval: ts {op} INTERVAL '5' SECOND"
@@ -100,9 +101,9 @@ def cast_help(source: DataType, target: DataType) -> str:
         return f"split it, and cast the pieces: CAST(SPLIT(text, ',') AS {target})"
     if source.kind is Kind.ARRAY:
         return "write ARRAY_TO_STRING(items, ','), or take an element: items[1]"
-    if source.kind is Kind.TIMESTAMP and target.is_numeric:
+    if source.is_timestamp and target.is_numeric:
         return "use a part of it, EXTRACT(HOUR FROM ts), or count from 1970: UNIX_SECONDS(ts), UNIX_MICROS(ts)"
-    if source.kind is Kind.TIME and target.kind in {Kind.TIMESTAMP, Kind.DATE}:
+    if source.kind is Kind.TIME and target.kind in {Kind.TIMESTAMP, Kind.TIMESTAMP_LTZ, Kind.DATE}:
         return "put it on a date: DATE '2024-01-31' + t"
     if source.kind is Kind.TIME and target.is_numeric:
         return "use a part of it, EXTRACT(HOUR FROM t), or its length: UNIX_MICROS(DATE '1970-01-01' + t)"

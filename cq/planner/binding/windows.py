@@ -11,7 +11,7 @@ from cq.grammar.inline import string
 from cq.lang.calendar import DAY_US
 from cq.lang.expressions import Column, Expr, Literal, transform
 from cq.lang.schema import TimeAttribute
-from cq.lang.types import TIMESTAMP, DataType, Kind
+from cq.lang.types import DataType, Kind
 from cq.lang.value_text import write_duration
 from cq.planner.binding.calls import WINDOW_FIELDS, window_hole
 from cq.planner.binding.expressions import Clause, ExprBinder
@@ -133,7 +133,10 @@ def table_function(
     alias = node.alias
     columns = [replace(c, qualifier=alias) if alias is not None else c for c in relation.columns if c.name not in names]
     qualifier = alias or next((c.qualifier for c in columns if c.qualifier), None)
-    columns += [Visible(n, qualifier, window_hole(i, node.span), hidden=i == 2) for n, i in WINDOW_FIELDS.items()]
+    type_ = relation.node.schema.type_of(window.time)
+    columns += [
+        Visible(n, qualifier, window_hole(i, type_, node.span), hidden=i == 2) for n, i in WINDOW_FIELDS.items()
+    ]
     return replace(relation, columns=tuple(columns), window=PendingWindow(window, node.span))
 
 
@@ -163,7 +166,7 @@ def with_windows(relation: Relation) -> Relation:
     def column(e: Expr) -> Expr:
         if not (isinstance(e, Hole) and e.room is Room.WINDOW):
             return e
-        return Column(TIMESTAMP, False, first + e.index, WINDOW_COLUMNS[e.index], span=e.span)
+        return Column(e.type, False, first + e.index, WINDOW_COLUMNS[e.index], span=e.span)
 
     columns = tuple(replace(c, expr=transform(c.expr, column)) for c in relation.columns)
     return replace(relation, node=node, columns=columns, window=None)
@@ -300,6 +303,13 @@ def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBind
         return SessionWindow(time, gap_us, keys, arguments.span)
     kind = WindowKind(arguments.kind)
     by_calendar = _in_months(arguments, values)
+    if by_calendar and relation.node.schema.type_of(time).kind is Kind.TIMESTAMP_LTZ:
+        raise compile_error(
+            "CQ0502",
+            "windows of months over a TIMESTAMP_LTZ are not supported yet",
+            arguments.values["size"].span,
+            help="make the local time the event time: t AS ts AT TIME ZONE 'Europe/Berlin', WATERMARK FOR t",
+        )
     lengths = {n: v.value for n, v in values.items()}
     size = lengths["size"]
     moves = "step" if kind is WindowKind.CUMULATE else "slide"
@@ -481,7 +491,7 @@ def time_attribute(node: ast.Node | None, relation: Relation, binder: ExprBinder
     found = relation.node.schema.time_of(expr.index) if isinstance(expr, Column) else None
     if found is None:
         type_ = expr.type if isinstance(expr, Column) else None
-        raise no_event_time(relation, ref.name, node.span, expr.type.kind is Kind.TIMESTAMP, type_=type_)
+        raise no_event_time(relation, ref.name, node.span, expr.type.is_timestamp, type_=type_)
     return found
 
 

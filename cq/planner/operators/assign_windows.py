@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from cq.lang.expressions import Expr
 from cq.lang.schema import Field, Schema, TimeAttribute
-from cq.lang.types import TIMESTAMP
 from cq.planner.operators.one_input import AddsColumns
 from cq.planner.operators.pruning import unless_same
 from cq.planner.operators.window import WINDOW_COLUMNS, WINDOW_END, WINDOW_TIME, Window, WindowKind
@@ -32,7 +31,7 @@ class AssignWindows(AddsColumns, Stateless):
         below = self.input.schema
         assert self.window.kind is not WindowKind.ATTACHED, "the windows of rows that are in windows"
         assert self.window.time in below.times, "windows over a column that is no event time"
-        added = (Field(n, TIMESTAMP, False) for n in WINDOW_COLUMNS)
+        added = (Field(n, below.type_of(self.window.time), False) for n in WINDOW_COLUMNS)
         self._set_schema(Schema((*below.fields, *added), (*below.times, *self._times())))
 
     def _times(self) -> tuple[TimeAttribute, ...]:

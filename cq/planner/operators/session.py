@@ -36,7 +36,7 @@ class SessionAggregate(Windowed):
     def __post_init__(self) -> None:
         assert self.gap_us > 0, "a session without a gap"
         assert not any(a.distinct for a in self.aggregates), "sets in sessions"
-        self._set_schema(self.window_schema())
+        self._set_schema(self.window_schema(self.time))
 
     @property
     def window_kind(self) -> object:

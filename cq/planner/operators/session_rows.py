@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from cq.lang.expressions import Expr, columns_of, format_expr, remap
 from cq.lang.schema import Field, Schema, TimeAttribute
-from cq.lang.types import TIMESTAMP
 from cq.lang.value_text import write_duration
 from cq.planner.operators.one_input import AddsColumns
 from cq.planner.operators.pruning import narrowed, unless_same
@@ -54,7 +53,7 @@ class SessionRows(AddsColumns):
 
     def __post_init__(self) -> None:
         assert self.gap_us > 0, "a session without a gap"
-        added = [Field(n, TIMESTAMP, False) for n in WINDOW_COLUMNS]
+        added = [Field(n, self.input.schema.type_of(self.time), False) for n in WINDOW_COLUMNS]
         end = TimeAttribute(self.width + WINDOW_END, -1, self.lag_us)
         times = (end, replace(end, column=self.width + WINDOW_TIME, shift_us=0))
         self._set_schema(Schema((*self.input.schema.fields, *added), times))

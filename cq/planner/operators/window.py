@@ -9,7 +9,6 @@ from typing import Any
 from cq.lang.calendar import DAY_US, months_of_time, most_days_of, time_of_months
 from cq.lang.expressions import Column, format_expr
 from cq.lang.schema import Field, Schema, TimeAttribute
-from cq.lang.types import TIMESTAMP
 from cq.lang.value_text import write_duration, write_months_duration
 from cq.planner.operators.grouped import Grouped
 from cq.planner.plan.node import Places, StateBound, Text, operator
@@ -103,9 +102,9 @@ class Windowed(Grouped):
 
     first_key = FIRST_KEY
 
-    def window_schema(self) -> Schema:
-        """The columns, and the two time attributes of one event time."""
-        own = [Field(n, TIMESTAMP, False) for n in WINDOW_COLUMNS]
+    def window_schema(self, time: TimeAttribute) -> Schema:
+        """The columns, and the two time attributes of one event time. time: that of the rows."""
+        own = [Field(n, self.input.schema.type_of(time), False) for n in WINDOW_COLUMNS]
         times = (TimeAttribute(WINDOW_END, -1, self.lag_us), TimeAttribute(WINDOW_TIME, 0, self.lag_us))
         return Schema((*own, *self.columns()), times)
 
@@ -139,7 +138,7 @@ class WindowAggregate(Windowed):
     uses_time = True
 
     def __post_init__(self) -> None:
-        self._set_schema(self.window_schema())
+        self._set_schema(self.window_schema(self.window.time))
 
     @property
     def window_kind(self) -> object:
@@ -185,8 +184,8 @@ class WindowAggregate(Windowed):
             assert window.slide == window.size, "a tumbling window that does not tumble"
 
     def parameters(self, text: Text) -> tuple[object, ...]:
-        start_column = self.window.start_column
-        start = "" if start_column < 0 else text((0,), Column(TIMESTAMP, False, start_column))
+        start_column, type_ = self.window.start_column, self.schema.fields[WINDOW_START].type
+        start = "" if start_column < 0 else text((0,), Column(type_, False, start_column))
         return (*self.window.parameters(text), start, *self.group_parameters(text))
 
     def meaning(self, column: int, text: Text) -> str:

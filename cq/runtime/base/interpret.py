@@ -50,6 +50,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.values.patterns",
     "cq.runtime.values.regular",
     "cq.runtime.values.zones",
+    "cq.runtime.values.instants",
     "cq.lang.calendar",  # registered by cq.runtime.values.times
     "cq.runtime.queues.ring",
     "cq.runtime.queues.pool",

@@ -103,13 +103,13 @@ def _short_number(text: int, at: int, end: int) -> tuple[int, int]:
 
 
 @native("i64(i64, i64, i64, i64)")
-def _byte_is(text: int, at: int, end: int, byte: int) -> int:
+def byte_is(text: int, at: int, end: int, byte: int) -> int:
     """Whether this byte stands there."""
     return at < end and ld_u8(text, at) == byte
 
 
 @native("(i64, i64, i64)(i64, i64, i64)")
-def _day(text: int, first: int, end: int) -> tuple[int, int, int]:
+def day_of(text: int, first: int, end: int) -> tuple[int, int, int]:
     """The day that `[+-]YYYY-MM-DD` writes, the offset behind it, and whether it is one; up to 7 digits of a year."""
     at = first
     negative = False
@@ -117,13 +117,13 @@ def _day(text: int, first: int, end: int) -> tuple[int, int, int]:
         negative = ld_u8(text, at) == MINUS
         at += 1
     after = digits_end(text, at, end)
-    if after - at < 4 or after - at > 7 or _byte_is(text, after, end, MINUS) == 0:
+    if after - at < 4 or after - at > 7 or byte_is(text, after, end, MINUS) == 0:
         return 0, first, 0
     year = number_at(text, at, after)
     if negative:
         year = -year
     month, at = _short_number(text, after + 1, end)
-    if month < 1 or month > 12 or _byte_is(text, at, end, MINUS) == 0:
+    if month < 1 or month > 12 or byte_is(text, at, end, MINUS) == 0:
         return 0, first, 0
     day, at = _short_number(text, at + 1, end)
     if day < 1 or day > days_in_month(year, month):
@@ -132,24 +132,24 @@ def _day(text: int, first: int, end: int) -> tuple[int, int, int]:
 
 
 @native("(i64, i64, i64, i64, i64, i64)(i64, i64, i64)")
-def _clock(text: int, first: int, end: int) -> tuple[int, int, int, int, int, int]:
+def clock_of(text: int, first: int, end: int) -> tuple[int, int, int, int, int, int]:
     """Hour, minute, second and microseconds of `hh:mm[:ss[.f]]`, the offset behind them, and whether they stand there.
 
     Only their form is checked.
     """
     hour, at = _short_number(text, first, end)
-    if hour < 0 or _byte_is(text, at, end, COLON) == 0:
+    if hour < 0 or byte_is(text, at, end, COLON) == 0:
         return 0, 0, 0, 0, first, 0
     minute, at = _short_number(text, at + 1, end)
     if minute < 0:
         return 0, 0, 0, 0, first, 0
     second = 0
     micros = 0
-    if _byte_is(text, at, end, COLON) != 0:
+    if byte_is(text, at, end, COLON) != 0:
         second, at = _short_number(text, at + 1, end)
         if second < 0:
             return 0, 0, 0, 0, first, 0
-        if _byte_is(text, at, end, POINT) != 0:
+        if byte_is(text, at, end, POINT) != 0:
             after = digits_end(text, at + 1, end)
             if after - at - 1 > MOST_FRACTION:
                 return 0, 0, 0, 0, first, 0
@@ -165,7 +165,7 @@ def _clock(text: int, first: int, end: int) -> tuple[int, int, int, int, int, in
 def _is_utc(text: int, first: int, end: int) -> int:
     """Whether the rest is nothing or a name of UTC, after at most one blank."""
     at = first
-    if _byte_is(text, at, end, BLANK) != 0:
+    if byte_is(text, at, end, BLANK) != 0:
         at += 1
     word = word_of(text, at, end, 0)
     named = word == ZULU or word == SMALL_ZULU or word == UTC
@@ -177,14 +177,14 @@ def _is_utc(text: int, first: int, end: int) -> int:
 def _moment(text: int, length: int) -> tuple[int, int, int, int, int, int]:
     """Day, hour (NO_TIME for none), minute, second, microseconds, and whether the text is a date or timestamp."""
     first, end = trimmed(text, length)
-    days, at, good = _day(text, first, end)
+    days, at, good = day_of(text, first, end)
     if good == 0:
         return 0, 0, 0, 0, 0, 0
     if at == end:
         return days, NO_TIME, 0, 0, 0, 1
     if ld_u8(text, at) != BLANK and ld_u8(text, at) | 32 != LOWER_T:
         return 0, 0, 0, 0, 0, 0
-    hour, minute, second, micros, at, good = _clock(text, at + 1, end)
+    hour, minute, second, micros, at, good = clock_of(text, at + 1, end)
     if good == 0 or _is_utc(text, at, end) == 0:
         return 0, 0, 0, 0, 0, 0
     return days, hour, minute, second, micros, 1
@@ -219,7 +219,7 @@ def read_date(state: int, text: int, length: int) -> int:
 def read_time_of_day(state: int, text: int, length: int) -> int:
     """Microseconds since midnight of `hh:mm[:ss[.f]]`."""
     first, end = trimmed(text, length)
-    hour, minute, second, micros, at, good = _clock(text, first, end)
+    hour, minute, second, micros, at, good = clock_of(text, first, end)
     if good == 0 or at != end or hour > 23 or minute > 59 or second > 59:
         return BAD
     st_i64(state, STATE_RESULT, ((hour * 60 + minute) * 60 + second) * SECOND_US + micros)
@@ -230,7 +230,7 @@ def read_time_of_day(state: int, text: int, length: int) -> int:
 
 
 @native("i64(i64, i64)")
-def _put_date(out: int, days: int) -> int:
+def put_date(out: int, days: int) -> int:
     year = year_of_days(days)
     if year < 0:
         out = put_byte(out, MINUS)
@@ -243,7 +243,7 @@ def _put_date(out: int, days: int) -> int:
 
 
 @native("i64(i64, i64)")
-def _put_clock(out: int, micros: int) -> int:
+def put_clock(out: int, micros: int) -> int:
     """`hh:mm:ss` and the fraction without its final zeros."""
     seconds = udiv(micros, SECOND_US)
     fraction = urem(micros, SECOND_US)
@@ -265,7 +265,7 @@ def write_date(state: int, days: int) -> int:
     text = step_bytes(state, TEXT_BYTES)
     if text == 0:
         return 0
-    return finish_text(state, text, _put_date(text, days))
+    return finish_text(state, text, put_date(text, days))
 
 
 @native("i64(i64, i64)", export=True)
@@ -274,7 +274,7 @@ def write_time_of_day(state: int, micros: int) -> int:
     text = step_bytes(state, TEXT_BYTES)
     if text == 0:
         return 0
-    return finish_text(state, text, _put_clock(text, micros))
+    return finish_text(state, text, put_clock(text, micros))
 
 
 @native("i64(i64, i64)", export=True)
@@ -284,8 +284,8 @@ def write_timestamp(state: int, time: int) -> int:
     if text == 0:
         return 0
     days = floordiv(time, DAY_US)
-    out = put_byte(_put_date(text, days), BLANK)
-    return finish_text(state, text, _put_clock(out, wsub(time, wmul(days, DAY_US))))
+    out = put_byte(put_date(text, days), BLANK)
+    return finish_text(state, text, put_clock(out, wsub(time, wmul(days, DAY_US))))
 
 
 @native("i64(i64, i64)", export=True)
@@ -300,7 +300,7 @@ def write_interval(state: int, micros: int) -> int:
         out = put_byte(out, MINUS)
         length = wsub(0, micros)  # as unsigned bits, right for the least one too
     out = put_byte(put_number(out, udiv(length, DAY_US), 1), BLANK)
-    out = _put_clock(out, urem(length, DAY_US))
+    out = put_clock(out, urem(length, DAY_US))
     return finish_text(state, text, put_word(put_word(out, TO_SECOND, 8), SECOND, 7))
 
 

@@ -101,7 +101,7 @@ def _place(node: Frames, columns: tuple[str, ...], context: Context) -> str:
     text, type_ = context.text(node.key.expr, columns), node.key.expr.type
     if type_.kind is Kind.DATE:
         return f"cast(unix_date({text}) as BIGINT)"
-    if type_.kind is Kind.TIMESTAMP:
+    if type_.is_timestamp:
         return micros(text)
     if type_.kind is Kind.DECIMAL:
         return f"cast({text} * {10**type_.scale} as BIGINT)"
