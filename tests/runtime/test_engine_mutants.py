@@ -15,6 +15,9 @@ SCHEDULES = "of_one_worker and 4-tumble"
 BRANCHES = ("test_chains.py",)
 BRANCHED = "branches_interpreted"
 
+WORKERS = ("test_engine_workers.py",)
+PARCEL, DEPOTS = "cq.runtime.flow.parcel", ("test_depot_schedules.py",)
+
 CHAINS, CHAINED = "cq.runtime.engine.ways.chains", "cq.runtime.flow.chained"
 COLLECTED = "cq.codegen.operators.chains"
 MOVES, MOVED = ("test_engine_schedules.py",), "of_chains"
@@ -170,6 +173,110 @@ MUTANTS = {
         "                pool_put(ld_i64(task, TASK_HOME), task)\n                reorder_next(buffer)\n",
         ("test_engine_workers.py",),
         "is_idle_again",
+    ),
+    "a split is idle before its ticket has left": Mutant(
+        "cq.runtime.engine.ways.lanes",
+        "                reorder_next(buffer)\n                pool_put(ld_i64(split, SPLIT_HOME), split)\n",
+        "                pool_put(ld_i64(split, SPLIT_HOME), split)\n                reorder_next(buffer)\n",
+        WORKERS,
+        "is_idle_again",
+    ),
+    "the signal moves before results are unheard of": Mutant(
+        "cq.runtime.engine.stage",
+        "    at_add(engine + ENGINE_SIGNAL * 8, 1)\n    if",
+        "    if",
+        WORKERS,
+        "is_told_of_every_result",
+        (
+            (
+                "    at_store(engine + ENGINE_UNHEARD * 8, 0)  # first",
+                "    at_add(engine + ENGINE_SIGNAL * 8, 1)\n    at_store(engine + ENGINE_UNHEARD * 8, 0)  # second",
+            ),
+        ),
+    ),
+    "sources are looked at when others may admit": Mutant(
+        "cq.runtime.engine.worker",
+        """        short = _runs_short(admission)  # before another worker is at it
+    at_store(admission + ADMISSION_BUSY * 8, 0)
+    if taken > 0:
+""",
+        """        short = 0
+    at_store(admission + ADMISSION_BUSY * 8, 0)
+    if taken > 0:
+        short = _runs_short(admission)
+""",
+        WORKERS,
+        "before_another_one_admits",
+    ),
+    "what was taken is counted when others may admit": Mutant(
+        "cq.runtime.engine.worker",
+        """    taken = ld_i64(admission, ADMISSION_LOANS) - loans
+    short = 0
+    if taken > 0:
+        short = _runs_short(admission)  # before another worker is at it
+    at_store(admission + ADMISSION_BUSY * 8, 0)
+""",
+        """    short = _runs_short(admission)
+    at_store(admission + ADMISSION_BUSY * 8, 0)
+    taken = ld_i64(admission, ADMISSION_LOANS) - loans
+""",
+        WORKERS,
+        "before_another_one_admits",
+    ),
+    "a depot is emptied before it is closed": Mutant(
+        PARCEL,
+        "    at_store(depot + DEPOT_CLOSED * 8, 1)\n    _empty(depot)\n",
+        "    _empty(depot)\n    at_store(depot + DEPOT_CLOSED * 8, 1)\n",
+        DEPOTS,
+    ),
+    "an engine leaves its depot before it has emptied it": Mutant(
+        PARCEL,
+        "    at_store(depot + DEPOT_CLOSED * 8, 1)\n    _empty(depot)\n    _leave(depot)\n",
+        "    at_store(depot + DEPOT_CLOSED * 8, 1)\n    _leave(depot)\n    _empty(depot)\n",
+        DEPOTS,
+    ),
+    "a parcel is cleared when it is on the shelf": Mutant(
+        PARCEL,
+        """    parcel_clear(parcel)
+    at_add(depot + DEPOT_USERS * 8, 1)  # this call looks at the depot after the parcel may be gone
+    if shelf_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
+""",
+        """    at_add(depot + DEPOT_USERS * 8, 1)
+    put = shelf_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel)
+    parcel_clear(parcel)
+    if put == 0:
+""",
+        DEPOTS,
+    ),
+    "who returns a parcel uses the depot when the parcel is on the shelf": Mutant(
+        PARCEL,
+        """    at_add(depot + DEPOT_USERS * 8, 1)  # this call looks at the depot after the parcel may be gone
+    if shelf_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
+""",
+        """    put = shelf_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel)
+    at_add(depot + DEPOT_USERS * 8, 1)
+    if put == 0:
+""",
+        DEPOTS,
+    ),
+    "who returns a parcel looks for a closed depot before it puts it": Mutant(
+        PARCEL,
+        """    if shelf_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
+        parcel_free(parcel)
+    elif at_load(depot + DEPOT_CLOSED * 8) == 1:
+""",
+        """    closed = at_load(depot + DEPOT_CLOSED * 8)
+    if shelf_put(depot + DEPOT_FREE * 8, IDLE_PARCELS, parcel) == 0:
+        parcel_free(parcel)
+    elif closed == 1:
+""",
+        DEPOTS,
+    ),
+    "bytes are counted in a depot that may be gone": Mutant(
+        PARCEL,
+        "    at_add(depot + DEPOT_BYTES * 8, -ld_i64(parcel, PARCEL_BYTES))\n    release(parcel)\n    _leave(depot)\n",
+        "    _leave(depot)\n    at_add(depot + DEPOT_BYTES * 8, -ld_i64(parcel, PARCEL_BYTES))\n    release(parcel)\n",
+        DEPOTS,
     ),
     "a part in use is collected": Mutant(
         "cq.runtime.engine.ways.parts",

@@ -12,6 +12,7 @@ from planted import original, planted
 
 from cq.runtime.base.ops import at_add, at_load, at_store, ld_i64, pause, release, st_i64, zalloc
 from cq.runtime.engine.ways.parts import PATIENCE
+from cq.runtime.flow.admission import ADMISSION_WORDS
 from cq.runtime.queues import pool, reorder, ring
 from cq.runtime.queues.ring import ring_drop, ring_new, ring_pop, ring_push
 
@@ -221,6 +222,90 @@ def test_a_task_is_idle_again_when_its_ticket_has_left_the_buffer(monkeypatch):
         monkeypatch.setitem(any_worker.drain_tickets.__globals__, name, stand_in)
     wander(setup, [any_worker.drain_tickets], lambda *_: None, runs=1)
     assert later == [1, 1]
+
+
+def test_a_split_is_idle_again_when_its_ticket_has_left_the_buffer(monkeypatch):
+    """I2 of lanes: then the next ticket it takes has a slot, for there are as many slots as splits."""
+    ways = original("cq.runtime.engine.ways.lanes")
+    buffers, later = [], []
+
+    def setup():
+        lanes = zalloc(ways.x.LANES_WORDS * 8)
+        buffers.append(reorder.reorder_new(2))
+        st_i64(lanes, ways.LANES_MERGED, buffers[0])
+        for ticket in range(2):
+            assert reorder.reorder_put(buffers[0], ticket, zalloc(ways.x.SPLIT_WORDS * 8)) == 1
+        return lanes
+
+    def pool_put(_, split):
+        if len(later) < 2:  # at once it takes one of the tickets behind those that are there
+            later.append(reorder.reorder_put(buffers[0], 2 + len(later), split))
+
+    for name, stand_in in (("can_send", lambda _: 1), ("_send_split", lambda *_: (1, 1)), ("pool_put", pool_put)):
+        monkeypatch.setitem(ways._send.__globals__, name, stand_in)
+    wander(setup, [lambda lanes: ways._send(0, lanes)], lambda *_: None, runs=1)
+    assert later == [1, 1]
+
+
+def test_a_feeder_that_waits_is_told_of_every_result(monkeypatch):
+    """One worker tells of the first result while another one sends the second and counts on being told of with it."""
+    worker, stage = original(WORKER), original(STAGE)
+    monkeypatch.setitem(stage.announce_results.__globals__, "clock_ns", lambda: 5)
+
+    def setup():
+        engine, sent = zalloc(stage.ENGINE_WORDS * 8), zalloc(8)
+        st_i64(engine, stage.ENGINE_UNHEARD, 5)
+        st_i64(sent, 0, 1)
+        return engine, sent
+
+    def tell(shared):
+        stage.call_feeder(shared[0])
+
+    def send(shared):
+        engine, sent = shared
+        at_add(sent, 1)
+        stage.announce_results(engine, 1)
+        stage.call_feeder(engine)
+
+    def feed(shared):
+        engine, sent = shared
+        seen = at_load(engine + stage.ENGINE_SIGNAL * 8)
+        while at_load(sent) < 2:
+            worker.feeder_wait(engine, seen, 1)
+            seen = at_load(engine + stage.ENGINE_SIGNAL * 8)
+
+    assert explore(setup, [tell, send, feed], lambda *_: None, preemptions=3).complete
+
+
+def test_what_a_worker_learns_of_sources_it_learns_before_another_one_admits(monkeypatch):
+    """The words of a source are written by who admits: a look at them behind the lock is a race."""
+    worker, stage = original(WORKER), original(STAGE)
+
+    def setup():
+        engine, admission = zalloc(stage.ENGINE_WORDS * 8), zalloc(ADMISSION_WORDS * 8)
+        source, queue = zalloc(worker.SOURCE_WORDS * 8), ring_new(2)
+        st_i64(engine, stage.ENGINE_ADMISSION, admission)
+        st_i64(engine, stage.ENGINE_WORKERS, 2)
+        st_i64(admission, worker.ADMISSION_SOURCES, 1)
+        st_i64(admission, worker.ADMISSION_SOURCE_TABLE, source)
+        st_i64(source, worker.SOURCE_RING, queue)
+        return engine, admission, source, queue
+
+    def admit(admission, _):
+        source = ld_i64(admission, worker.ADMISSION_SOURCE_TABLE)
+        st_i64(admission, worker.ADMISSION_LOANS, ld_i64(admission, worker.ADMISSION_LOANS) + 1)
+        st_i64(source, worker.SOURCE_ENDED, 1)
+        return 1
+
+    def check(shared, results):
+        admitted = sum(results)
+        assert 1 <= admitted == ld_i64(shared[1], worker.ADMISSION_LOANS)
+        for made in shared:
+            release(made)
+
+    monkeypatch.setitem(worker.serve_admission.__globals__, "admit", admit)
+    threads = [lambda shared: worker.serve_admission(shared[0])] * 2
+    assert explore(setup, threads, check, preemptions=2).complete
 
 
 def test_a_thing_is_lent_to_one_thread():
