@@ -44,6 +44,21 @@ def test_files_and_tests_that_code_and_pages_name_exist() -> None:
     assert not missing
 
 
+def test_files_that_share_memory_say_what_orders_it() -> None:
+    """Which loads and stores may not change places, and why, stands in the header: a reader cannot guess it."""
+    atomic = re.compile(r"\b(?:at_(?:load|store|add|cas|xchg)(?:_acq|_rel)?|fence|futex_\w+)\(")
+    silent = []
+    for path in sorted((ROOT / "cq" / "runtime").rglob("*.py")):
+        if path.parent.name == "base":  # defines them
+            continue
+        source = path.read_text(encoding="utf-8")
+        header = ast.get_docstring(ast.parse(source)) or ""
+        shares = atomic.search(source) or re.search(r"^(?:Roles|Shared) {2,}", header, re.MULTILINE)
+        if shares and not re.search(r"^Order {2,}", header, re.MULTILINE):
+            silent.append(str(path.relative_to(ROOT)))
+    assert not silent
+
+
 def _number(value: ast.expr) -> int | None:
     """The number an expression writes by hand, or adds to another constant."""
     match value:

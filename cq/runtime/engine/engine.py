@@ -9,6 +9,12 @@ drain. They wait in slices, so Ctrl-C is seen within SLICE_NS; closing waits for
 the tickets that workers have in hand.
 
 Roles     one feeder: the thread that calls the engine.  `threads` workers (cq/runtime/engine/worker.py).
+Order     the feeder calls native functions for all that it shares with workers but two words: it stores
+          ADMISSION_PAUSED and STATE_STOPPING plainly, whole and aligned, which workers load at every ticket, and where
+          they test many pairs for one row. What it does next (`engine_idle`) takes ADMISSION_BUSY by CAS, so that a
+          ticket cut after that has seen the pause. A stage's rings are drained, and states read, when `engine_idle` has
+          found everything at rest: its loads of BUSY locks and pools come after the stores with which workers gave
+          those back.
 """
 
 from __future__ import annotations

@@ -6,6 +6,13 @@ How a stage is served is the affair of its way (cq/runtime/engine/ways/).
 Roles     any number of workers; one at a time in admission.
 I1        a worker goes to sleep only when a look at everything after it had announced itself found nothing.
                                                                        tests: test_no_wakeup_is_lost
+Order     sleep: EPOCH is loaded, WAITERS raised (seq_cst), then everything is looked at again, then the futex compares
+          EPOCH. Wake (stage.py): the work, a fence, WAITERS. Raising and looking, publishing and asking are a store
+          and a load of two words: one of the two sides sees the other.
+          Admission: ADMISSION_BUSY is taken by CAS and given back by a store (seq_cst); all words of admission and its
+          sources are plain and touched in between, so what a worker needs of them it loads before the store.
+                                                                tests: test_what_a_worker_learns_of_sources_*
+          The feeder listens: LISTENERS is raised, then SIGNAL compared; the futex compares it once more.
 Source    Prasaad et al. (2018), section 6, for the choice of the stage: cq/runtime/engine/schedule.py.
 """
 

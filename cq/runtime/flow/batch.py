@@ -9,6 +9,8 @@ Shared    LOAN_USERS  tickets and the admission that still need the loan.
 I1        a loan is given back when nobody uses it, and only by the feeder.     tests: test_a_batch_is_given_back_once_*
 I2        VARCHAR bytes of a loan are readable for STRING_SLACK_BYTES past their end.
                                                                           tests: test_strings_at_the_end_of_a_page_*
+Order     a ticket's last look at a loan comes before its `at_add(LOAN_USERS, -1)` (seq_cst); the feeder loads 0, then
+          gives the loan back. A ticket is emptied before it is put home (pool.py).
 """
 
 from __future__ import annotations

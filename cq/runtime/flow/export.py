@@ -4,6 +4,10 @@ The ArrowArray structures lie in the parcel itself: parent, its one buffer, the 
 three buffers for each child. Arrow calls the release function when the last reference to the rows is gone, from
 whatever thread; the parcel then returns to its depot. Buffers are lent as they are when the rows fill them well, else
 the rows are copied into a parcel of their size, so that a result of three rows does not hold memory for thousands.
+
+Order     Arrow's release call may come from any thread: that the last reader's loads come before it is Arrow's affair
+          (its count of references), what follows is `parcel_return` (parcel.py). DEPOT_BYTES is added to, and read for
+          metrics only.
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ Shared    DEPOT_FREE  shelf of idle parcels.  DEPOT_USERS  parcels that exist, p
 I1        a parcel is with its owner or idle in its depot, never both.  tests: test_a_parcel_that_came_back_is_taken_*
 I2        after the engine is gone, the last parcel takes the depot with it.
                                                             tests: test_a_parcel_that_comes_back_while_its_depot_*
-Order     return: the parcel is cleared, the depot has a user more (seq_cst), the shelf has the parcel (CAS), then a look
-          at CLOSED. close: CLOSED = 1, then the shelf is emptied, then the depot has a user less. Putting and looking
-          are a store and a load of two words, as closing and emptying are, so none may be weaker than seq_cst: whoever
-          comes second frees the parcel. Nobody touches a depot after leaving it: the last one to leave releases it.
+Order     return: the parcel is cleared, the depot has a user more (seq_cst), the shelf has the parcel (CAS), then a
+          look at CLOSED. close: CLOSED = 1, then the shelf is emptied, then the depot has a user less. Putting and
+          looking are a store and a load of two words, as closing and emptying are, so none may be weaker than seq_cst:
+          whoever comes second frees the parcel. Nobody touches a depot after leaving it: the last one releases it.
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ I2        a task is idle again only when its ticket has left the reorder buffer.
                                                                        tests: test_every_schedule_gives_the_rows_*
 Shared    the ring of items, the pool of idle tasks, the reorder buffer: see these. STAGE_FAILED, read to save work.
 Progress  no call waits: who finds no task, no ticket or no room behind the stage returns.
+Order     a task and its ticket are plain memory: they pass from who ran the ticket to who sends it by the slot of the
+          reorder buffer (store and load seq_cst), and back by the task's home (pool.py). The head moves on before the
+          task is home: who takes it finds a slot free.           tests: test_a_task_is_idle_again_when_its_ticket_*
 Source    Prasaad et al. (2018), section 3.2; what a slow consumer leaves, any later reader sends.
 """
 

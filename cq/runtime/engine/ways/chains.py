@@ -25,6 +25,11 @@ I2        a phase begins when all shares of the one before it are done.  tests: 
 I3        a transaction reads rows that are done.                        tests: test_every_schedule_of_chains_*
 I4        the kernel runs when no transaction is evaluated.              tests: test_every_schedule_of_chains_*
 Progress  no call waits. Of all transactions that are not done the first one is ready, and it is the next of its share.
+Order     a share's words are plain: they pass from worker to worker by SHARE_LOCK (CAS, store; seq_cst). A share is
+          given up for the next phase before CHAINS_FINISHED is added to, so the worker whose add is the last one has
+          all that the others did, and gives it on to all by storing CHAINS_PHASE; FINISHED is 0 again before that. The
+          one in turn loads CHAINS_PHASE before it touches tables and shares, which it does when no share is out.
+          CHAINS_FAILED may be seen late: who misses it works in vain.
 Source    Zhang et al., TStream (ICDE 2020): dual-mode scheduling, punctuations and chains; an operation there is an
           access, here a whole transaction (docs/decisions/transactions.md).
 """

@@ -24,6 +24,12 @@ I2        a split is used again only after its ticket is sent; the head ticket a
 I3        of several lanes that fail in a ticket, the smallest position counts; rows before it are sent.
                                                               tests: test_the_smallest_position_fails_in_lanes
 Progress  no call waits: who finds no split, no ticket, no lane or no room behind the stage returns.
+Order     a split is plain memory. Its shares are written, then SPLIT_LEFT, then the slot of the reorder buffer
+          (seq_cst); they pass to lanes by the hybrid queue, as a lane's state does from worker to worker. Each lane's
+          output is written before its `at_add(SPLIT_LEFT, -1)`: the one that gets 1 back has all of it, merges, and
+          hands on by the second buffer. After its last share is added a split may be gone, so `spread` finds out which
+          one is last before. The head of the second buffer moves on before the split is home.
+                                                              tests: test_a_split_is_idle_again_when_its_ticket_*
 Source    Prasaad et al. (2018), sections 4.3 and 5; the merge by the last finisher is ours, as their unit is a tuple.
 """
 

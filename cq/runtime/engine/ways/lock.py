@@ -13,6 +13,9 @@ I1        a transaction reads a row as the last one before it that writes the ro
 I2        a writer is alone in its row: readers before it are done.
                                                                     tests: test_a_writer_waits_for_the_readers_before_it
 Progress  of all transactions that have joined the first one is at the head of its queues.
+Order     a version is written, then ACCESS_DONE = 1 (release); who waits for it loads DONE (acquire), then the version.
+          A reader counts itself out by an atomic add after its last look at the row; the writer behind it loads the
+          count (acquire) before it counts as ready. What is written in turn is handed on by ORDER_TURN (requests.py).
 Source    Wang et al. (2012) as LOCK in Zhang et al., TStream (ICDE 2020), section VI-A.
 """
 

@@ -11,6 +11,9 @@ I1        a transaction reads a row as the last earlier writer of that row has l
 I2        a lock is released once for each time it was taken.
                                                            tests: test_a_lock_is_held_until_its_transaction_is_done
 Progress  only transactions earlier than the one whose turn it is hold locks, and they wait for nothing.
+Order     RECORD_LOCK is loaded (acquire) before the row's version, and given back by a release, or an atomic add, after
+          the last use. Taking needs no CAS: only the transaction in turn takes, and others can but make it freer. In
+          between ORDER_TURN hands on all words that are written in turn.
 Source    Zhang et al., TStream (ICDE 2020), and its artefact: `LA_LOCK`, a lock_ratio spin inside the ordered region.
 """
 

@@ -7,6 +7,8 @@ I1        one worker at a time has the task, its state and its ports.     tests:
 I2        the task's item is used up, or passed on, before the next one is taken.
                                                                           tests: test_every_schedule_gives_the_rows_*
 Progress  no call waits: who finds the stage taken, or no room behind it, returns.
+Order     STAGE_BUSY is taken by CAS and given back by a store (both seq_cst, acquire and release would do); the task,
+          its state, its ports and the sending end are plain memory and touched in between only.
 """
 
 from __future__ import annotations

@@ -12,6 +12,8 @@ Shared    ACCESS_DONE: stored by a writer when its version is there.
 I1        a transaction reads a row as the last one before it that writes the row has left it.
                                                                     tests: test_every_schedule_of_a_scheme_*
 Progress  of all transactions that are not done the first one waits for none.
+Order     a version is written, then ACCESS_DONE = 1 (release); who reads it loads DONE (acquire) first. What is written
+          in turn is handed on by ORDER_TURN (requests.py).
 Source    Wang et al. (2011) as MVLK in Zhang et al., TStream (ICDE 2020), section VI-A; there the mark is a word.
 """
 

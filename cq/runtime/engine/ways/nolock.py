@@ -9,6 +9,9 @@ Shared    RECORD_TAIL: loaded when a transaction begins and stored when it is do
 I1        a transaction finds a row as exactly one other transaction has left it.
                                                                     tests: test_every_schedule_without_locks_is_safe
 Progress  no transaction waits.
+Order     a transaction writes its versions, then RECORD_TAIL (release); who comes later loads TAIL (acquire), then the
+          version. The load and the store of one transaction are not one step: that is what the scheme leaves out. Two
+          transactions that ask at once may both see themselves as RECORD_ASKER of a row, each for its own accesses.
 Source    No-Lock in Zhang et al., TStream (ICDE 2020), section VI-A.
 """
 

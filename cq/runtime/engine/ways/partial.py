@@ -6,6 +6,8 @@ travel as in any_worker.py; a ticket emits no rows, so it never stops at a full 
 Roles     each worker with its own part; whoever is the collector for a while (loop.py).
 Shared    what parts.py and any_worker.py say; nothing more.             tests: test_panes_of_workers_*
 Progress  no call waits: who finds its part in use returns.
+Order     a part passes by its lock (parts.py), a ticket by the reorder buffer. A ticket's rows are in a part before the
+          ticket is put, so who reads a CLOSE from the buffer, and then takes the parts, finds all rows before it there.
 """
 
 from __future__ import annotations

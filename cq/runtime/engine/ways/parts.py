@@ -21,6 +21,10 @@ I1        a part is used by one thread at a time.                   tests: test_
 I2        what is collected at a CLOSE is every row before it, once.     tests: test_panes_of_workers_*
 I3        every part is free again, or retired, once its panes are collected.    tests: test_no_part_stays_held
 Progress  no call waits. Whoever takes a ticket has a part first, so the head ticket is never without one.
+Order     a part's panes are plain memory: they pass by PART_LOCK, taken by CAS and given back by CAS or by a store (all
+          seq_cst). A mark is a CAS from BUSY, giving back a CAS to FREE: one of them fails and sees the other's, so a
+          part that was marked is left HELD. OWNER and PASSED say where panes are in a cache, SPREAD and ROWS_SEEN how
+          many parts are worth it: they may be read late.
 Source    partial aggregation by worker: Koliousis et al., LightSaber (SIGMOD 2020), section 5; the order of groups and
           moving panes are ours.
 """

@@ -13,6 +13,8 @@ I1        a transaction reads a row as the last earlier writer of that row has l
 I2        one transaction at a time runs in a partition, in the order of events.
                                                                     tests: test_every_schedule_of_a_scheme_*
 Progress  the numbers of the earliest unfinished transaction are up in all its partitions.
+Order     a transaction writes its versions, then PARTITION_TURN (release); who has the next number loads TURN (acquire)
+          before it touches a record or a version of the partition. Numbers are plain words, handed on by ORDER_TURN.
 Source    Meehan et al., S-Store (VLDB 2015), as PAT in Zhang et al., TStream (ICDE 2020), section VI-A.
 """
 

@@ -25,6 +25,11 @@ I4        of the accesses of a transaction to one row one is in the order, the o
                                                                             tests: test_every_schedule_of_a_scheme_*
 Progress  no call waits for ever. Of all transactions that are not done the first one is claimed before all others and
           waits for nothing; its share is free, or some worker is at it.
+Order     ORDER_CLAIMED: an atomic add divides the transactions, which COLLECT has written before the phase began
+          (chains.py).  ORDER_TURN: loaded (acquire) before anything that is written in turn, stored (release) after.
+          Slots: a request is cleared while its row is collected; its access is put by CAS and found by a load
+          (acquire), whether the CAS failed or not. TRANSACTION_LEFT: all store 1, and the kernel reads it in a later
+          phase.
 Source    Zhang et al., TStream (ICDE 2020), section VI-A, for the schemes; claims of several transactions are ours.
 """
 
