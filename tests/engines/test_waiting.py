@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
+from cases import spread_out
 
 import cq
 from cq.compiler.passes import compile
@@ -22,9 +23,10 @@ SHAPES = {LANES: [Way.LANES], CHAIN: [Way.ANY, Way.LANES]}
 @pytest.mark.parametrize("text", [pytest.param(LANES, id="lanes"), pytest.param(CHAIN, id="chain")])
 @pytest.mark.parametrize(("engine", "threads"), [("reference", 0), ("native", 0), ("native", 2)])
 def test_row_leaves_with_the_push_that_moves_the_watermark_past_it(text: str, engine: str, threads: int) -> None:
-    (job,) = compile(text).for_workers(2).after("emit")
+    with spread_out():
+        (job,) = compile(text).for_workers(2).after("emit")
     assert [s.way for s in job.stages] == SHAPES[text], "the shape this is about"
-    with cq.sql(text).start(engine=engine, threads=threads) as run:
+    with spread_out(), cq.sql(text).start(engine=engine, threads=threads) as run:
         seen = []
         for number, (line, second) in enumerate([("a", 1), ("b", 2), ("x", 4), ("a", 5), ("x", 20)]):
             at = dt.datetime(2024, 1, 1, 0, 0, second)

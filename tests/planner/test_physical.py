@@ -16,7 +16,7 @@ from cq.planner.binding.catalog import Environment
 from cq.planner.physical import chain
 from cq.planner.physical import choose as choosing
 from cq.planner.physical.chain import cuts
-from cq.planner.physical.choose import ROUTED_FROM_NS, choose, lane_count, row_cost_ns
+from cq.planner.physical.choose import ROUTED_FROM_NS, TURNS, choose, lane_count, row_cost_ns
 from cq.planner.physical.printing import draw_stages, graph_text
 from cq.planner.physical.stages import PhysicalPlan, verify
 from cq.planner.plan.logical import LogicalPlan
@@ -130,19 +130,32 @@ def test_one_branch_is_routed_only_where_routing_a_row_pays() -> None:
         " GROUP BY window_end, window_time, auction;"
         f"CREATE VIEW q AS SELECT window_time AS t, COUNT(*) AS n, {SLOW.replace('price', 'item')} FROM {TUMBLE}"
         " GROUP BY window_end, window_time, bidder;"
-        "SELECT p.a + p.b + p.c AS x, q.a + q.b + q.c AS y FROM p JOIN q ON p.n = q.n"
-        " AND q.t BETWEEN p.t - INTERVAL '1' MINUTE AND p.t;"
+        "SELECT p.a + p.b + p.c AS x, q.a + q.b + q.c AS y FROM p JOIN q ON p.n = q.n;"
     )
     part = placed(rewrite(plan_of(text)), 8)
     assert ways(part) == [Way.LANES, Way.LOOP] and len(part.stages[0].branches) == 2
-    assert part.stages[1].reason == "a row costs 24 ns, and routing pays from 45"
+    assert part.stages[1].reason == "a row costs 40 ns, and routing pays from 45"
 
 
 def test_a_cheap_row_is_not_routed() -> None:
     part = placed(
         rewrite(plan_of("SELECT SUM(auction) OVER (PARTITION BY bidder ROWS UNBOUNDED PRECEDING) AS s FROM bid;"))
     )
-    assert ways(part) == [Way.LOOP] and part.stages[0].reason == "a row costs 8 ns, and routing pays from 45"
+    assert ways(part) == [Way.LOOP] and part.stages[0].reason == "a row costs 3 ns, and routing pays from 45"
+
+
+def test_routing_takes_more_where_rows_of_several_inputs_take_turns() -> None:
+    """A join of texts costs more than routing rows of one input, less than routing rows that come by their times."""
+    made = "CREATE STREAM {0} (a VARCHAR, ts TIMESTAMP{1}) WITH (connector = 'file', path = '{0}.csv');"
+    join = " SELECT x.a, y.a FROM {0} AS x JOIN {1} AS y ON x.a = y.a;"
+    timed = "".join(made.format(name, ", WATERMARK FOR ts") for name in "lr")
+    cost = row_cost_ns(plan_of(timed + join.format("l", "r")))
+    assert ROUTED_FROM_NS <= cost < ROUTED_FROM_NS * TURNS
+    turns, alone = (placed(plan_of(timed + join.format("l", other))) for other in "rl")
+    assert ways(turns) == [Way.LOOP] and turns.stages[0].reason.endswith(f"pays from {ROUTED_FROM_NS * TURNS}")
+    assert ways(alone) == [Way.LANES]
+    untimed = "".join(made.format(name, "") for name in "lr")
+    assert ways(placed(plan_of(untimed + join.format("l", "r")))) == [Way.LANES]
 
 
 @pytest.mark.parametrize(("join", "wanted"), [("JOIN", Way.LANES), ("LEFT JOIN", Way.LOOP)])

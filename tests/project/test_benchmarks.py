@@ -15,9 +15,11 @@ sys.path.insert(0, str(ROOT))
 
 report = pytest.importorskip("benchmarks.report", reason="the extra [test] is not installed")
 
+from benchmarks import costs  # noqa: E402
 from benchmarks.cases import CASES  # noqa: E402
 from benchmarks.end_to_end import IN_PYTHON, WHOLE  # noqa: E402
 from benchmarks.measure import Race, Turn, run_race  # noqa: E402
+from cq.planner.plan.costs import LOOK_UP_NS, SESSION_NS  # noqa: E402
 
 
 def test_a_ratio_is_the_median_of_the_ratios_within_rounds() -> None:
@@ -96,3 +98,14 @@ def test_two_checkouts_are_measured_in_turn() -> None:
     assert done.returncode in {0, 1} and not done.stderr, done.stderr
     head, line = done.stdout.splitlines()
     assert head.split()[-1] == "0" and line.split()[0] == "filter" and line.count("(") == 4
+
+
+def test_what_operators_add_to_a_row_is_measured_and_stands_beside_what_the_plan_says(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(costs, "ROWS", 2000)
+    monkeypatch.setattr(costs, "ROUNDS", 1)
+    costs.main(["session", "ASOF join"])
+    _, session, asof = capsys.readouterr().out.splitlines()
+    assert session.split()[0] == "session" and session.split()[-1] == str(SESSION_NS)
+    assert asof.startswith("ASOF join") and asof.split()[-1] == str(2 * LOOK_UP_NS)

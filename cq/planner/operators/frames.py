@@ -10,7 +10,7 @@ from cq.lang.schema import TimeAttribute
 from cq.planner.operators.over import OverCalls
 from cq.planner.operators.sort import OrderKey
 from cq.planner.plan.calls import AggregateCall, Change
-from cq.planner.plan.costs import FRAME_NS, PARTITION_NS, WALK_NS, key_ns
+from cq.planner.plan.costs import FRAME_NS, PARTITION_NS, TIMED_FRAME_NS, WALK_NS, key_ns
 from cq.planner.plan.node import Inputs, LogicalNode, StateBound, Text, operator
 from cq.records import dataclass, field, replace
 
@@ -166,7 +166,8 @@ class Frames(OverCalls):
 
     @property
     def cost_ns(self) -> int:
-        return PARTITION_NS + (WALK_NS if self.walks else FRAME_NS) + key_ns(self.partition)
+        slides = TIMED_FRAME_NS if self.behind_us is not None else FRAME_NS
+        return PARTITION_NS + (WALK_NS if self.walks else slides) + key_ns(self.partition)
 
     def check(self) -> None:
         super().check()

@@ -9,7 +9,7 @@ from cq.lang.expressions import Column, Expr, columns_of, format_expr, remap
 from cq.lang.schema import Field, TimeAttribute
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import Change
-from cq.planner.plan.costs import LOOK_UP_NS, key_ns
+from cq.planner.plan.costs import JOIN_NS, key_ns
 from cq.planner.plan.node import Inputs, LogicalNode, OpClass, OutputKind, Places, Pruned, Pulled, Text, topological
 from cq.planner.plan.source import sources_of
 from cq.records import dataclass, field, replace
@@ -206,7 +206,7 @@ class UntimedJoin(Joined):
 
     @property
     def cost_ns(self) -> int:
-        return 2 * LOOK_UP_NS + key_ns(self.left_keys)
+        return JOIN_NS + key_ns(self.left_keys)
 
     def check(self) -> None:
         assert not self.right_first or comes_before(self.right, self.left), "left rows before right ones"

@@ -8,6 +8,7 @@ from cq.lang.expressions import format_expr
 from cq.lang.schema import TimeAttribute
 from cq.lang.value_text import write_duration
 from cq.planner.operators.window import WINDOW_COLUMNS, Windowed
+from cq.planner.plan.costs import SESSION_NS, key_ns
 from cq.planner.plan.node import Places, StateBound, Text, operator
 from cq.records import dataclass, field, replace
 
@@ -53,6 +54,10 @@ class SessionAggregate(Windowed):
 
     def moved(self, places: Places) -> dict[str, Any]:
         return {"time": replace(self.time, column=places[self.time.column])}
+
+    @property
+    def cost_ns(self) -> int:
+        return SESSION_NS + key_ns(self.keys)
 
     @property
     def state(self) -> StateBound:

@@ -11,7 +11,7 @@ from cq.planner.operators.one_input import AddsColumns
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.operators.window import WINDOW_COLUMNS, WINDOW_END, WINDOW_TIME
 from cq.planner.plan.calls import Change
-from cq.planner.plan.costs import SORT_NS, key_ns
+from cq.planner.plan.costs import SESSION_ROWS_NS, key_ns
 from cq.planner.plan.node import (
     Inputs,
     LogicalNode,
@@ -108,7 +108,7 @@ class SessionRows(AddsColumns):
 
     @property
     def cost_ns(self) -> int:
-        return SORT_NS + key_ns(self.keys)
+        return SESSION_ROWS_NS + key_ns(self.keys)
 
     def check(self) -> None:
         assert self.time in self.input.schema.times, "a session over a column that is no event time"

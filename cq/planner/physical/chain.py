@@ -16,7 +16,7 @@ from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode, topological
 from cq.records import dataclass, replace
 
-# Splitting a ticket into lanes and merging their rows takes about this long for a row.
+# Splitting a ticket into lanes and merging their rows takes about this long for a row (figures: choose.py, TURNS).
 ROUTING_NS = 30
 # A chain must be this much faster by its costs, which are known within a factor, than one loop.
 GAIN = 1.25
@@ -144,7 +144,7 @@ def _made_by_themselves(plan: LogicalPlan, waits: bool) -> bool:
 def pays(stages: Sequence[tuple[int, int, bool]], workers: int) -> bool:
     """Whether so many workers are faster with these stages than one with a single loop.
 
-    stages: (cost of a row, how often it is routed, whether few rows leave: those of windows) of each.
+    stages: (cost of a row, how many times ROUTING_NS it takes, whether few rows leave: those of windows) of each.
     """
     share, loop, work, slowest = 1.0, 0.0, 0.0, 0.0
     for cost_ns, routed, reduces in stages:

@@ -45,6 +45,12 @@ Routable = Callable[[Schema, Expr], bool]
 # Splitting a ticket into lanes and merging their rows takes about 30 ns a row, which two workers must win back. At half
 # the threshold running SUMs lose a third on two workers, at double the tolls of Linear Road stay on one.
 ROUTED_FROM_NS = 45
+# So many times that where rows of several inputs take turns by their times: each is then a segment of its own. Measured
+# with 2 workers, CPU nanoseconds more a row than one loop: 9 to 29 for a session, a frame or a running sum, 47 for a
+# window join of ten bids an ask, 75 to 115 for joins by time where every row is another input's. At 1 hash joins with a
+# text in their key would be routed, as would ASOF joins, which take 36 in one loop and 122 in lanes, with two texts; at
+# 6 no join by time would be.
+TURNS = 3
 
 # Function calls before the state from which on handing rows to a second stage pays. Word count has one, SPLIT: apart,
 # its two stages took 83 ms of CPU where one loop takes 57, and no less time on two workers.
@@ -239,7 +245,7 @@ class _Choice:
         parts = [whole] if whole.way is Way.LANES else self._parts(plan)
         if not any(s.branches for s in parts):
             return (whole,)
-        figures = [(s.cost_ns, len(s.branches), few_rows(s.plan)) for s in parts]
+        figures = [(s.cost_ns, len(s.branches) * turns_in(s.plan), few_rows(s.plan)) for s in parts]
         if whole not in parts and not pays(figures, self.workers):
             told = f"{NOTHING_IN_COMMON}; routing by each would gain too little"
             return (replace(whole, reason=told if whole.reason == NOTHING_IN_COMMON else whole.reason),)
@@ -248,8 +254,8 @@ class _Choice:
     def _routed(self, name: str, plan: LogicalPlan) -> Stage:
         """A plan with state as one stage: how it runs, why, and by which keys of its leaves."""
         cost = row_cost_ns(plan)
-        if cost < ROUTED_FROM_NS:
-            return self._stage(name, plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {ROUTED_FROM_NS}")
+        if cost < (least := routed_from_ns(plan)):
+            return self._stage(name, plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {least}")
         if ties_show(plan, self.waits):
             return self._stage(name, plan, Way.LOOP, "groups begun at one closing time keep their order of arrival")
         common = common_components(plan)
@@ -258,7 +264,7 @@ class _Choice:
             return self._stage(name, plan, Way.LOOP, ONLY_COMPUTED)
         if branch is None or None in branch.keys:
             return self._stage(name, plan, Way.LOOP, PASSED_BY if _pass_by(plan) else NOTHING_IN_COMMON)
-        return self._stage(name, plan, Way.LANES, reason_of((branch,), cost), (branch,))
+        return self._stage(name, plan, Way.LANES, reason_of((branch,), cost, routed_from_ns(plan)), (branch,))
 
     def _chained(self, parts: Sequence[Stage], name: str) -> tuple[Stage, ...]:
         """Stages one after the other, as they run."""
@@ -313,9 +319,10 @@ class _Choice:
         if len(found) < len(branches):
             return []
         cost = row_cost_ns(below)
-        if len(found) == 1 and cost < ROUTED_FROM_NS:
+        least = routed_from_ns(below)
+        if len(found) == 1 and cost < least:
             return []
-        stage = self._stage("", below, Way.LANES, reason_of(found, cost), found)
+        stage = self._stage("", below, Way.LANES, reason_of(found, cost, least), found)
         return [stage] if above is None else [stage, *self._parts(above)]
 
     def _branch(
@@ -347,10 +354,21 @@ class _Choice:
         return down is not None and all(self.routable(down.leaf.schema, e) for e in down.key)
 
 
-def reason_of(branches: Sequence[Branch], cost_ns: int) -> str:
+def routed_from_ns(plan: LogicalPlan) -> int:
+    """What a row of the leaves has to cost for routing to pay."""
+    return ROUTED_FROM_NS * turns_in(plan)
+
+
+def turns_in(plan: LogicalPlan) -> int:
+    """How many times as much as for rows of one input routing takes."""
+    timed = [n for n in plan.nodes() if not n.inputs and n.schema.times]
+    return TURNS if len(timed) > 1 else 1
+
+
+def reason_of(branches: Sequence[Branch], cost_ns: int, least_ns: int) -> str:
     """Why a stage runs in lanes, for people."""
     if len(branches) == 1:
-        return f"a row costs {cost_ns} ns: routing it pays from {ROUTED_FROM_NS}"
+        return f"a row costs {cost_ns} ns: routing it pays from {least_ns}"
     return f"its operators have {len(branches)} keys: a row goes to a lane of each"
 
 
