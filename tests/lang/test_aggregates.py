@@ -33,6 +33,7 @@ from cq.lang.types import (
     decimal,
 )
 from cq.planner.plan.calls import AggregateCall
+from cq.records import fields
 from cq.reference.evaluate import evaluate
 from cq.reference.fold import fold
 
@@ -50,6 +51,13 @@ def name_of(case: object) -> str:
             return ",".join(map(str, params))
         case _:
             return str(case)
+
+
+def test_an_entry_that_does_not_say_what_it_keeps_is_refused_when_it_is_made() -> None:
+    """Whether panes merge it, frames slide over it and `explain` calls its state bounded hangs on that alone."""
+    said = {f.name: getattr(ENTRIES[0], f.name) for f in fields(Aggregate) if f.name != "keeps"}
+    with pytest.raises(TypeError, match="Aggregate needs a value for 'keeps'"):
+        Aggregate(**said)
 
 
 @pytest.mark.parametrize("example", aggregate_examples(), ids=str)

@@ -11,6 +11,7 @@ from planner_fixture import plan_of
 from cq.codegen import operators as written
 from cq.codegen.flow import CLOSE, CONSUME, COPIES_TEXT, DUE_BY_DATA, DUE_ON_GRID, FINISH, consumes
 from cq.lang.expressions import Expr
+from cq.lang.schema import Schema
 from cq.planner.plan import node as protocol
 from cq.planner.plan.node import DECLARATIONS, BadOperator, LogicalNode, OpClass, Stateless, check_answers, operator
 from cq.records import dataclass
@@ -31,13 +32,21 @@ def probe(*, leave_out: str = "", **changes: object) -> type[LogicalNode]:
     """An operator class with every declaration but one."""
     body: dict[str, object] = {"__doc__": "A probe.", "op_class": OpClass.PARTITIONED}
     body |= {name: (lambda self, *_: None) for name in DECLARATIONS if name != leave_out}
+    if leave_out != "schema":
+        body["__post_init__"] = lambda self: self._set_schema(Schema(()))
     return type("Probe", (LogicalNode,), {**body, **changes, "__slots__": ()})
 
 
-@pytest.mark.parametrize("name", DECLARATIONS)
+@pytest.mark.parametrize("name", [*DECLARATIONS, "schema"])
 def test_an_operator_that_leaves_a_declaration_out_is_refused_by_its_name(name: str) -> None:
     with pytest.raises(BadOperator, match=rf"operator probe: does not declare {name}$"):
         operator("probe")(probe(leave_out=name))
+
+
+def test_an_operator_without_state_says_whether_it_looks_at_time() -> None:
+    """AssignWindows does, and keeps nothing: a default would have been right for all others by luck."""
+    with pytest.raises(BadOperator, match=r"does not declare .*uses_time"):
+        operator("probe")(type("Probe", (Stateless,), {"__doc__": "A probe.", "__slots__": ()}))
 
 
 def test_an_operator_that_says_everything_is_registered() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from operator import and_, or_, xor
 from typing import Any
 
-from cq.lang.aggregates.registry import Aggregate, register
+from cq.lang.aggregates.registry import Aggregate, Keeps, register
 from cq.lang.functions.registry import Constants, Signature
 from cq.lang.functions.signatures import fixed
 from cq.lang.types import BIGINT, BOOLEAN, DataType, Kind
@@ -32,6 +32,7 @@ register(
         doc="The number of rows for which the condition is TRUE.",
         spark="count_if({0}){1}",
         native="count_if",
+        keeps=Keeps.WORDS,
         examples=(
             "count_if over true, false, null, true = 2",
             "count_if over false = 0",
@@ -80,6 +81,7 @@ for _name, _bits, _idempotent, _doc, _examples in (
             doc=_doc,
             spark=_name + "({0}){1}",
             native=_name,
+            keeps=Keeps.WORDS,
             examples=(*_examples, f"{_name} over nothing = null"),
         )
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from cq.lang.aggregates.library import always
-from cq.lang.aggregates.registry import Aggregate, Option, register
+from cq.lang.aggregates.registry import Aggregate, Keeps, Option, register
 from cq.lang.casts import caster
 from cq.lang.functions.arrays import no_element
 from cq.lang.functions.comparison import equals
@@ -128,7 +128,7 @@ def _register(
             empty=lambda state: not _ascending(state),
             result=lambda _, state, *given: value(_ascending(state), *given),
             exact_merge=always,
-            keeps_values=True,
+            keeps=Keeps.VALUES,
             options=options,
             within_group=name != "median",
             doc=doc,
@@ -237,7 +237,7 @@ register(
         empty=lambda state: not _ascending(state),
         result=_counted,
         exact_merge=always,
-        keeps_values=True,
+        keeps=Keeps.VALUES,
         doc="How often each non-null value is there, as JSON with the values, in ascending order, as names: of texts,\n"
         "integers, BOOLEAN and DATE. JSON_VALUE(histogram, '$.a') takes a number out.",
         spark=lambda signature, argument, over: (
@@ -282,8 +282,7 @@ register(
         result=_joined,
         exact_merge=lambda _: False,
         by_position=True,
-        merges=False,
-        keeps_values=True,
+        keeps=Keeps.VALUES_IN_ORDER,
         doc="The texts one after the other, by position, the separator before each but the first; NULL without any.",
         spark="if(count({0}){1} = 0, null, array_join(transform(sort_array(collect_list(case when {0} is not null then"
         " struct({2} as p, {0}.a as a, {0}.b as b) end){1}), (v, i) -> if(i = 0, v.a, concat(v.b, v.a))), ''))",
@@ -321,8 +320,7 @@ register(
         exact_merge=lambda _: False,
         keeps_null=True,
         by_position=True,
-        merges=False,
-        keeps_values=True,
+        keeps=Keeps.VALUES_IN_ORDER,
         doc="All values, NULLs too, as an array, by position; NULL without any row. DISTINCT, ORDER BY, FILTER and\n"
         "IGNORE NULLS may stand in it.",
         spark="if(count({0}){1} = 0, null, transform(sort_array(collect_list(case when {0} is not null then"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cq.lang.aggregates.registry import Aggregate, register
+from cq.lang.aggregates.registry import Aggregate, Keeps, register
 from cq.lang.functions.arithmetic import RANGES, half_up, in_digits
 from cq.lang.functions.comparison import precedes
 from cq.lang.functions.registry import Constants, Failure, Signature
@@ -56,6 +56,7 @@ register(
         doc="The number of rows whose argument is not NULL; without an argument of all rows.",
         spark="count({0}){1}",
         native="count",
+        keeps=Keeps.WORDS,
         examples=("count over 1, null, 2 = 2", "count over null = 0", "count over nothing = 0", "count over '' = 1"),
     )
 )
@@ -132,6 +133,7 @@ register(
         "DECIMAL(min(38, p + 10), s); both are exact and fail only when the result does not fit.",
         spark=_spark_sum,
         native="sum",
+        keeps=Keeps.WORDS,
         examples=(
             "sum over 1, 2, null = 3",
             "sum over nothing = null",
@@ -199,6 +201,7 @@ register(
         "DECIMAL(p,s): DECIMAL(min(38, p + 4), min(38, s + 4)), and an INTERVAL its type, rounded half up.",
         spark=_spark_avg,
         native="avg",
+        keeps=Keeps.WORDS,
         examples=(
             "avg over 1, 2, null = 1.5e0",
             "avg over nothing = null",
@@ -252,6 +255,7 @@ register(
         doc="The least non-null value, NULL without any. NaN is greater than every number.",
         spark=_spark_extreme("min"),
         native="min",
+        keeps=Keeps.WORDS,
         examples=(
             "min over 2, null, 1 = 1",
             "min over nothing = null",
@@ -276,6 +280,7 @@ register(
         doc="The greatest non-null value, NULL without any. NaN is greater than every number.",
         spark=_spark_extreme("max"),
         native="max",
+        keeps=Keeps.WORDS,
         examples=(
             "max over 2, null, 1 = 2",
             "max over nothing = null",
@@ -305,6 +310,7 @@ for _name, _other, _stops_at, _doc in (
             doc=_doc,
             spark=_name + "({0}){1}",
             native=_name,
+            keeps=Keeps.WORDS,
             examples=(
                 f"{_name} over true, false = {str(_stops_at).lower()}",
                 f"{_name} over null, true = true",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from cq.lang.aggregates.registry import Aggregate, register
+from cq.lang.aggregates.registry import Aggregate, Keeps, register
 from cq.lang.functions.registry import Constants, Signature
 from cq.lang.types import BIGINT, DOUBLE, DataType, Kind
 
@@ -120,6 +120,7 @@ def _register(
             doc=doc,
             spark=spark,
             native=name,
+            keeps=Keeps.WORDS,
             examples=(*(f"{name} over {e}" for e in examples), f"{name} over nothing = {0 if counts else 'null'}"),
         )
     )

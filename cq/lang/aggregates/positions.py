@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cq.lang.aggregates.library import always
-from cq.lang.aggregates.registry import Aggregate, register
+from cq.lang.aggregates.registry import Aggregate, Keeps, register
 from cq.lang.functions.comparison import equals, precedes
 from cq.lang.functions.registry import Constants, Signature
 from cq.lang.types import BIGINT, DataType, Kind
@@ -108,6 +108,7 @@ for _name, _rule, _better, _keeps_null, _aliases, _doc, _spark, _examples in (
             doc=_doc,
             spark=_spark,
             native=_name,
+            keeps=Keeps.WORDS,
             examples=(*_examples, f"{_name} over nothing = null"),
         ),
         *_aliases,

@@ -7,6 +7,7 @@ of which an argument is NULL are skipped, `add` never sees NULL, unless the entr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Any
 
 from cq.lang.functions.registry import Signature, SignatureRule
@@ -25,6 +26,16 @@ class Option:
     what: str
 
 
+class Keeps(Enum):
+    """What an aggregate keeps of a group's rows."""
+
+    WORDS = "a few words that are merged"
+    SKETCH = "many words that are merged"
+    VALUES = "all values, in lists that are merged"
+    VALUES_IN_ORDER = "all values as they came, which are not merged"
+    OBJECT = "an object of Python, which is not merged"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Aggregate:
     """One aggregate function.
@@ -39,14 +50,12 @@ class Aggregate:
     remove(signature, state, *values): undoes `add` wherever `exact_merge`; None where nothing can (MIN, MAX).
     idempotent: adding a value again changes nothing, so DISTINCT does not either.
     exact: types for which no result fails although `fails` is not empty.
+    keeps: what its state is.
     native: the kernel form in cq/codegen/state/aggregates.py.
     keeps_null: `add` sees NULL.
     by_position: it asks which row came first, so `add` is given the row's arrival before the values.
     options: the constants behind the arguments.
     within_group: its argument may stand in WITHIN GROUP (ORDER BY …).
-    merges: whether panes and sessions may be merged at all.
-    keeps_values: a group keeps all its values.
-    small: a state that is no list of values takes a few words.
     spark: text with {0} for the argument (`1` for COUNT(*)) and {1} behind every aggregate for an OVER clause, or a
     function of the signature, these two texts and the options. Where it `packs` its arguments, {0} is a struct of them,
     a and b, NULL for a row that is skipped, and {2} the row's position.
@@ -66,6 +75,7 @@ class Aggregate:
     doc: str
     spark: str | Callable[..., str]
     native: str
+    keeps: Keeps
     remove: Callable[..., State] | None = None
     never_null: bool = False
     may_be_null: bool = False
@@ -74,9 +84,6 @@ class Aggregate:
     by_position: bool = False
     options: tuple[Option, ...] = ()
     within_group: bool = False
-    merges: bool = True
-    keeps_values: bool = False
-    small: bool = True
     fails: tuple[str, ...] = ()
     exact: Callable[[Signature], bool] | None = None
     examples: tuple[str, ...] = ()
@@ -92,9 +99,19 @@ class Aggregate:
         return found if isinstance(found, Signature) else None
 
     @property
+    def merges(self) -> bool:
+        """Whether panes and sessions may be merged at all."""
+        return self.keeps not in {Keeps.VALUES_IN_ORDER, Keeps.OBJECT}
+
+    @property
+    def keeps_values(self) -> bool:
+        """Whether a group keeps all its values."""
+        return self.keeps in {Keeps.VALUES, Keeps.VALUES_IN_ORDER}
+
+    @property
     def slides(self) -> bool:
         """Whether it can be of the rows of a frame: there is a state for each, and they are merged."""
-        return self.merges and self.small and not self.keeps_values
+        return self.keeps is Keeps.WORDS
 
     def can_fail(self, signature: Signature) -> bool:
         """Whether some result of these types fails."""

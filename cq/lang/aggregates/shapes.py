@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cq.lang.aggregates.registry import Aggregate, register
+from cq.lang.aggregates.registry import Aggregate, Keeps, register
 from cq.lang.functions.registry import Constants, Signature
 from cq.lang.types import DOUBLE, DataType, Kind
 
@@ -90,6 +90,7 @@ for _name, _value, _doc, _examples in (
             doc=f"{_doc}, with no correction for a sample; NULL where they are all equal.",
             spark=_name + "({0}){1}",
             native=_name,
+            keeps=Keeps.WORDS,
             examples=tuple(f"{_name} over {e}" for e in (*_examples, "5, 5 = null", "nothing = null")),
         ),
         *(("kurtosis_pop",) if _name == "kurtosis" else ("skewness_pop",)),
@@ -122,6 +123,7 @@ register(
         doc="The product of the non-null values, as DOUBLE; NULL without any.",
         spark=_spark_product,
         native="product",
+        keeps=Keeps.WORDS,
         examples=(
             "product over 2, 3, null, 4 = 24e0",
             "product over 1.5e0, 2 = 3e0",

@@ -15,7 +15,7 @@ from typing import Any
 
 from cq.lang.aggregates.collected import Tree, leaves
 from cq.lang.aggregates.library import always
-from cq.lang.aggregates.registry import Aggregate, register
+from cq.lang.aggregates.registry import Aggregate, Keeps, register
 from cq.lang.functions.registry import Constants, Signature
 from cq.lang.types import BIGINT, NAN_BITS, DataType, Kind
 
@@ -93,7 +93,7 @@ register(
         exact_merge=always,
         idempotent=True,
         never_null=True,
-        small=False,
+        keeps=Keeps.SKETCH,
         doc="The number of distinct non-null values, about: 1.6 % off in the mean, mostly exact for some dozen.\n"
         "It takes 4 KiB a group, and works in HOP, SESSION and OVER, too. On Spark the number is exact.",
         spark=lambda signature, argument, over: (

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cq.lang.aggregates.registry import Aggregate, register
+from cq.lang.aggregates.registry import Aggregate, Keeps, register
 from cq.lang.functions.registry import Constants, Signature
 from cq.lang.types import DOUBLE, DataType, Kind
 
@@ -74,6 +74,7 @@ for _name, _less, _rooted, _aliases, _examples in (
             + (" as a sample of more, NULL of fewer than two." if _less else ", NULL without any."),
             spark=_name + "({0}){1}",
             native=_name,
+            keeps=Keeps.WORDS,
             examples=tuple(f"{_name} over {e}" for e in (*_examples, "nothing = null")),
         ),
         *_aliases,

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cq.lang.aggregates.registry import Aggregate
+from cq.lang.aggregates.registry import Aggregate, Keeps
 from cq.lang.functions.registry import Signature
 from cq.lang.functions.signatures import fixed
 from cq.lang.functions.user import USER_FAILURES, Slot, UserFunction
@@ -54,7 +54,7 @@ class UserFold:
             spark="",
             native=FORM,
             may_be_null=returns.optional,
-            merges=False,
+            keeps=Keeps.OBJECT,
             fails=USER_FAILURES,
             made_of=self,
         )

@@ -22,6 +22,7 @@ class Filter(OneInput, Stateless):
 
     fan_out = 1
     may_drop = True
+    uses_time = False
 
     def __post_init__(self) -> None:
         assert self.predicate.type.kind is Kind.BOOLEAN, "a predicate that is not BOOLEAN"

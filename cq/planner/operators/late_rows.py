@@ -23,6 +23,7 @@ class LateRows(OneInput, Stateless):
 
     fan_out = 1
     may_drop = True
+    uses_time = False
     depends_on_time = True
 
     def __post_init__(self) -> None:

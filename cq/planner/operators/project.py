@@ -27,6 +27,7 @@ class Project(OneInput, Stateless):
 
     fan_out = 1
     may_drop = False
+    uses_time = False
 
     def __post_init__(self) -> None:
         assert len(self.exprs) == len(self.names), "a projection with more names than columns, or fewer"

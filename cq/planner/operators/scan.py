@@ -21,6 +21,7 @@ class Scan(Leaf):
 
     fan_out = 1
     may_drop = False
+    uses_time = False
 
     def __post_init__(self) -> None:
         time = self.source.event_time

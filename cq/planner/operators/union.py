@@ -25,6 +25,7 @@ class UnionAll(Stateless):
 
     fan_out = 1
     may_drop = False
+    uses_time = False
     source = None
 
     def __post_init__(self) -> None:

@@ -29,6 +29,7 @@ class Unnest(AddsColumns, Stateless):
 
     fan_out = None
     may_drop = True
+    uses_time = False
 
     def __post_init__(self) -> None:
         assert self.array.type.kind is Kind.ARRAY and self.array.type.element is not None

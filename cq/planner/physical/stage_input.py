@@ -21,6 +21,7 @@ class StageInput(Leaf):
     source = None
     fan_out = None
     may_drop = False
+    uses_time = False
 
     def __post_init__(self) -> None:
         self._set_schema(self.node.schema)

@@ -34,6 +34,7 @@ class RowsOf(OneInput, Stateless):
 
     fan_out = 1
     may_drop = True
+    uses_time = False
 
     def __post_init__(self) -> None:
         assert self.input.schema.fields[self.chosen].type == BOOLEAN, "no column that says whose row it is"

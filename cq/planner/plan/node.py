@@ -319,7 +319,6 @@ class Stateless(LogicalNode):
     fails_itself = False
     closes = False
     emits_at_end = False
-    uses_time = False
     merges_exactly = False
     merge_pays = False
     state = NO_STATE
@@ -433,6 +432,8 @@ def _problems(cls: type[LogicalNode]) -> Iterator[str]:
     missing = [n for n in DECLARATIONS if getattr(cls, n) is getattr(LogicalNode, n)]
     if issubclass(cls, Leaf) and cls.ends is Leaf.ends:
         missing.append("ends")
+    if not _sets_schema(cls):
+        missing.append("schema")
     if missing:
         yield f"does not declare {', '.join(missing)}"
     if op_class not in {None, OpClass.STATELESS}:
@@ -448,6 +449,12 @@ def _problems(cls: type[LogicalNode]) -> Iterator[str]:
     yield from (f"{n} is {a!r}" for n, a in constants if not _computed(a) and not ANSWERS[n](a))
     if not cls.__doc__:
         yield "has no docstring"
+
+
+def _sets_schema(cls: type[LogicalNode]) -> bool:
+    """Whether its `__post_init__`, or that of a base, says what columns its rows have."""
+    made = (vars(base).get("__post_init__") for base in cls.__mro__)
+    return any(LogicalNode._set_schema.__name__ in m.__code__.co_names for m in made if m is not None)
 
 
 def _computed(answer: object) -> bool:
