@@ -21,9 +21,10 @@ from cq.codegen.flow import (
     row_of,
 )
 from cq.codegen.prefetch import prefetch
-from cq.codegen.state.aggregate_parts import Entry, Part, Values
+from cq.codegen.state.aggregate_parts import Entry, Part
 from cq.codegen.state.groups import Layout, group_layout, held_groups, merge_group
 from cq.codegen.state.hash_tables import Births, Keys, TableLocals, load_fields
+from cq.codegen.state.list_parts import Values
 from cq.codegen.state.moving import Held, holds
 from cq.codegen.values import Row, Val
 from cq.codegen.writer import Fill, expr

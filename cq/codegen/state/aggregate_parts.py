@@ -1,7 +1,8 @@
 """The words that groups keep of their rows: what aggregates are made of (cq/codegen/state/aggregates.py).
 
 A part has words in an entry; a fresh entry's words are 0, `start` sets those that begin otherwise. Exact sums take two
-words (128 bits), so adding never fails; whoever reads one checks that it fits.
+words (128 bits), so adding never fails; whoever reads one checks that it fits. Parts that grow with their group are in
+list_parts.py.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import ClassVar
 from cq.codegen.expressions.numbers import compare
 from cq.codegen.state.hash_tables import (
     Field,
-    as_words,
     lay_out,
     load_field,
     load_fields,
@@ -23,16 +23,12 @@ from cq.codegen.state.hash_tables import (
     string_words,
     words_of,
 )
-from cq.codegen.values import Scope, Val, high_low, value_words, words_of_value
+from cq.codegen.values import Scope, Val, high_low, words_of_value
 from cq.codegen.writer import expr
-from cq.errors import NOWHERE
-from cq.lang.aggregates.sketches import TEXT_FACTOR
 from cq.lang.expressions import Expr
 from cq.lang.types import BIGINT, INT64_MAX, INT64_MIN, INTEGER, NAN_BITS, DataType, Kind, Physical, integer_range
 from cq.records import dataclass
-from cq.runtime.containers import lists
 from cq.runtime.layout import abi
-from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.words import Word, beside
 
 _LOWEST_BITS = -0x0010000000000000  # bits of minus infinity
@@ -405,128 +401,6 @@ class Least(Best):
 class Greatest(Best):
     name = "greater"
     names = ("MAX", "MAX_TAIL", "MAX_IS_THERE")
-
-
-class Values(Part):
-    """All arguments, as words of the order of their values: a list (cq/runtime/containers/lists.py)."""
-
-    names: ClassVar[tuple[str, ...]] = ("VALUES", "VALUES_PLACE", "VALUES_USED", "VALUES_ORDERED")
-
-    @property
-    def words(self) -> int:
-        return lists.LIST_WORDS
-
-    @property
-    def strings(self) -> tuple[int, ...]:
-        return (self.word,)
-
-    def list(self, e: Entry) -> ast.expr:
-        """The address of the list."""
-        return expr("E + W * 8", E=e.address, W=self._word(0))
-
-    def used(self, e: Entry) -> ast.expr:
-        """How many bytes of it."""
-        return self.at(e, lists.LIST_USED)
-
-    def needs(self, scope: Scope, done: ast.expr) -> None:
-        """Write that the run ends where this is 0: there is no memory."""
-        with scope.when(expr("D == 0", D=done)):
-            scope.fail(ErrorCode.NO_MEMORY, "values of a group", NOWHERE)
-
-    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
-        (value,) = values
-        (word,) = as_words(scope, value)
-        if value.type.is_float:
-            word = expr("ordered_bits(W)", W=word)
-        self.needs(scope, expr("list_add(T, L, W)", T=e.table, L=self.list(e), W=word))
-
-    def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
-        mine, theirs = self.list(e), self.list(other)
-        self.needs(scope, expr("list_merge(T, L, O, M)", T=e.table, L=mine, O=other.table, M=theirs))
-
-    def value(self, scope: Scope, word: ast.expr) -> tuple[ast.expr, ...]:
-        """What a word of the list stands for."""
-        type_ = self.args[0].type
-        word = scope.let(word, "word")
-        if type_.is_float:
-            return (scope.let(expr("bits_f64(ordered_bits(W))", W=word), "value"),)
-        return (expr("W != 0", W=word) if type_.kind is Kind.BOOLEAN else word,)
-
-
-class Sketch(Values):
-    """About how many different arguments: cq/runtime/containers/sketches.py."""
-
-    names = ("SKETCH", "SKETCH_PLACE", "SKETCH_BYTES", "SKETCH_ORDERED")
-
-    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
-        (value,) = values
-        if value.type.physical is Physical.BYTES:
-            address, length = value.parts
-            word = expr("hash_bytes(A, N)", A=address, N=length)
-        else:
-            word, *high = as_words(scope, value)
-            if high:  # nothing where one word says all
-                beyond = expr("H - (L >> 63)", H=high[0], L=word)
-                word = expr("L ^ wmul(B, FACTOR)", L=word, B=beyond, FACTOR=TEXT_FACTOR - (1 << 64))
-        self.needs(scope, expr("sketch_add(T, L, W)", T=e.table, L=self.list(e), W=word))
-
-    def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
-        mine, theirs = self.list(e), self.list(other)
-        self.needs(scope, expr("sketch_merge(T, L, O, M)", T=e.table, L=mine, O=other.table, M=theirs))
-
-
-class Joined(Values):
-    """A text made of texts, each after its separator but for the first."""
-
-    names = ("TEXT", "TEXT_PLACE", "TEXT_BYTES", "TEXT_ORDERED", "TEXT_IS_THERE")
-
-    @property
-    def words(self) -> int:
-        return lists.LIST_WORDS + 1
-
-    def is_there(self, e: Entry) -> ast.expr:
-        return expr("H != 0", H=self.at(e, lists.LIST_WORDS))
-
-    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
-        text, separator = values
-        with scope.when(self.is_there(e)):
-            self._append(scope, e, separator)
-        self._append(scope, e, text)
-        self.put(scope, e, 1, lists.LIST_WORDS)
-
-    def _append(self, scope: Scope, e: Entry, text: Val) -> None:
-        address, length = text.parts
-        self.needs(scope, expr("list_append(T, L, A, N)", T=e.table, L=self.list(e), A=address, N=length))
-
-    def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
-        raise AssertionError("texts by position in panes that are merged")
-
-
-class Listed(Values):
-    """All values of the argument, NULLs too, by position: its words and one that is 1 for NULL; of a text its length,
-    -1 for NULL, and its bytes. cq/runtime/values/array_building.py makes an array of them."""
-
-    names = ("ITEMS", "ITEMS_PLACE", "ITEMS_BYTES", "ITEMS_ORDERED")
-    keeps_null = True
-
-    def add(self, scope: Scope, e: Entry, values: Sequence[Val]) -> None:
-        (value,) = values
-        null = value.null if value.null is not None else ast.Constant(False)
-        if value.type.physical is not Physical.BYTES:
-            for word in value_words(value):
-                self._put(scope, e, expr("pick(N, 0, W)", N=null, W=word))
-            self._put(scope, e, expr("pick(N, 1, 0)", N=null))
-            return
-        address, length = value.parts
-        size = scope.let(expr("pick(N, 0, L)", N=null, L=length), "size")
-        self._put(scope, e, expr("pick(N, -1, L)", N=null, L=length))
-        self.needs(scope, expr("list_append(T, L, A, N)", T=e.table, L=self.list(e), A=address, N=size))
-
-    def _put(self, scope: Scope, e: Entry, word: ast.expr) -> None:
-        self.needs(scope, expr("list_add(T, L, W)", T=e.table, L=self.list(e), W=word))
-
-    def merge(self, scope: Scope, e: Entry, other: Entry) -> None:
-        raise AssertionError("values by position in panes that are merged")
 
 
 class Pick(Part):

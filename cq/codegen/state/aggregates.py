@@ -26,23 +26,20 @@ from cq.codegen.state.aggregate_parts import (
     FirstPresent,
     FloatTotal,
     Greatest,
-    Joined,
     Last,
     Least,
-    Listed,
     Moments,
     OddBits,
     Part,
     Pick,
     Points,
-    Sketch,
     SomeBits,
     Total,
     Trues,
-    Values,
     WideTotal,
 )
 from cq.codegen.state.hash_tables import load_field, load_fields
+from cq.codegen.state.list_parts import Joined, Listed, Sketch, Values
 from cq.codegen.state.shape_parts import FloatProduct, Shape
 from cq.codegen.state.user_parts import UserState
 from cq.codegen.values import Row, Scope, Val, any_null, default_parts, is_true

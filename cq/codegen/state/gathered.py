@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable
 
 from cq.codegen.expressions.arrays import cast_array, count_of, element, order_of
-from cq.codegen.state.aggregate_parts import Entry, Listed, Values
+from cq.codegen.state.aggregate_parts import Entry
 from cq.codegen.state.aggregates import RECIPES, Parts, Recipe, Result, collected, recipe
+from cq.codegen.state.list_parts import Listed, Values
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
 from cq.errors import NOWHERE
