@@ -1,7 +1,8 @@
 """Bugs planted where code is generated, and in panes, tables and buffers, are seen by the cases of tests/slt.
 
 All run interpreted, so a mutant costs seconds. Bugs in admission, sending and lanes stand in test_engine_mutants.py, in
-allocation and wide arithmetic in test_native_mutants.py.
+logs, ranks, sessions and sums of panes in test_container_mutants.py, in allocation and wide arithmetic in
+test_native_mutants.py.
 """
 
 from __future__ import annotations
@@ -13,11 +14,6 @@ from mutate import Mutant
 def seen_by(file: str, module: str, old: str, new: str, *more: tuple[str, str]) -> Mutant:
     """A mutant that cases of one file of tests/slt should see."""
     return Mutant(f"cq.{module}", old, new, ("test_slt.py",), f"interpreted and {file}:", more)
-
-
-def seen_in_log(old: str, new: str, file: str = "log") -> Mutant:
-    """A mutant of the keyed log that its comparison with lists should see."""
-    return Mutant(f"cq.runtime.containers.{file}", old, new, ("test_log.py",), "interpreted")
 
 
 WINDOW, PROBE, BUFFER = "codegen.operators.window", "codegen.state.hash_tables", "codegen.waiting"
@@ -33,26 +29,6 @@ SESSION, INTERVALS = "codegen.sessions", "runtime.containers.intervals"
 KEPT = "runtime.containers.interval_rows"
 SLIDING = "runtime.containers.sliding"
 SORT, TRIGGER = "codegen.operators.sort", "codegen.operators.trigger"
-
-
-def in_intervals(old: str, new: str, *more: tuple[str, str]) -> Mutant:
-    """A mutant of the container of sessions that its own tests should see."""
-    return Mutant(f"cq.{INTERVALS}", old, new, ("test_intervals.py",), "interpreted or memory", more)
-
-
-def in_order(old: str, new: str) -> Mutant:
-    """A mutant of the order of sessions that the tests of their container should see."""
-    return Mutant("cq.runtime.containers.order", old, new, ("test_intervals.py",), "interpreted or steps")
-
-
-def in_ranks(old: str, new: str, file: str = "ranks") -> Mutant:
-    """A mutant of the container of sorted rows that its comparison with sorted lists should see."""
-    return Mutant(f"cq.runtime.containers.{file}", old, new, ("test_ranks.py",), "sorting or saved")
-
-
-def in_sliding(old: str, new: str) -> Mutant:
-    """A mutant of the sums of panes that long windows should see."""
-    return Mutant(f"cq.{SLIDING}", old, new, ("test_sliding.py",), "grid or delay")
 
 
 def in_lists(old: str, new: str) -> Mutant:
@@ -100,14 +76,6 @@ MUTANTS = {
     "a window's pane at its end counts": seen_by(
         "windows", SLIDING, "_first(panes, place) < instant:", "_first(panes, place) <= instant:"
     ),
-    "the front of a long window is left out": in_sliding("            if front != 0:", "            if front == 1:"),
-    "the sum of a stretch is that from the one behind it": in_sliding(
-        "        return _add(slides, made, ld_i64(slides, SLIDES_NEXT))", "        return _add(slides, made, made)"
-    ),
-    "a chunk does not go on behind its panes": in_sliding(
-        "    return _add(slides, made, behind) if behind != 0 else READY", "    return READY"
-    ),
-    "the back is not begun anew": in_sliding("        table_clear(ld_i64(slides, SLIDES_BACK))\n", ""),
     "the first arrival is that of the last pane": seen_by(
         "windows", "codegen.state.groups", '"F < ld_i64(E, W)", F=first', '"F > ld_i64(E, W)", F=first'
     ),
@@ -269,7 +237,10 @@ MUTANTS = {
         "aggregates", PARTS, '"BETTER or EQUAL and V < A"', '"BETTER or EQUAL and V > A"'
     ),
     "a separator precedes the first text": seen_by(
-        "aggregates", PARTS, "        with scope.when(self.is_there(e)):", '        with scope.when(expr("1 == 1")):'
+        "aggregates",
+        "codegen.state.list_parts",
+        "        with scope.when(self.is_there(e)):",
+        '        with scope.when(expr("1 == 1")):',
     ),
     "values of a second pane are forgotten": in_lists("    size = ld_i64(other, LIST_USED)", "    size = 0"),
     "a value behind those in order stays there": in_lists(
@@ -301,76 +272,6 @@ MUTANTS = {
     ),
     "two rows of one event arrive together": seen_by(
         "sessions", "codegen.arrivals", "    if not _several_an_event(node.input):", "    if node.input:"
-    ),
-    "a row a gap before the next interval is not in it": in_intervals(
-        "(second, INTERVAL_START) > to:", "(second, INTERVAL_START) >= to:"
-    ),
-    "a row a gap before the first interval is not in it": in_intervals(
-        "(first, INTERVAL_START) > to:", "(first, INTERVAL_START) >= to:"
-    ),
-    "a row a gap behind an interval is not in it": in_intervals("INTERVAL_LAST) < since:", "INTERVAL_LAST) <= since:"),
-    "one that is absorbed stays in order": in_intervals(
-        "            order_drop_next(first, second)", "            pass"
-    ),
-    "what has closed stays in order": in_intervals("    order_remove(table, entry, ", "    max(table, "),
-    "the order has old numbers when the table has new ones": in_intervals("    order_rebuild(table)\n", ""),
-    "intervals of keys with one hash are in one order": in_order("number) == 1:", "number) >= 0:"),
-    "names that begin alike are one": in_order(
-        "string_address(table, b, word)) == 0:", "string_address(table, b, word)) < 0:"
-    ),
-    "a name is another one where its bytes lie elsewhere": in_order(
-        "            strings = shr_u(strings, 1)  # where its bytes are says nothing\n            word += 1\n", ""
-    ),
-    "the order forgets what is behind one that closes": in_order("    root = _link(entry, AFTER)", "    root = 0"),
-    "the order forgets what is behind one that is absorbed": in_order("_link(following, AFTER))", "0)"),
-    "what is behind a row is anywhere in its tree": in_order(
-        "_splay(table, _link(root, AFTER), ld_i64(root, INTERVAL_START))", "_link(root, AFTER)"
-    ),
-    "what is before a row is anywhere in its tree": in_order(
-        "before = _splay(table, _link(root, BEFORE), time)", "before = _link(root, BEFORE)"
-    ),
-    "a key without intervals stays in the index": in_order(
-        "    if root == 0:\n        table_unpoint", "    if root < 0:\n        table_unpoint"
-    ),
-    "trees are not made flatter by who goes down": in_order(
-        "if (side == AFTER and start < time) or (side == BEFORE and start > time):",
-        "if side > AFTER and start == time:",
-    ),
-    "a key has another slot in a larger index": in_intervals("    if index != ld_i64(", "    if 0 == ld_i64("),
-    "numbers before an interval are as many as there were": in_intervals(
-        "            moved -= 1", "            moved -= 0"
-    ),
-    "what closes is not sorted": in_intervals("    _sort(ld_i64(intervals, INTERVALS_DUE), count)\n", ""),
-    "what starts together is sorted by nothing": in_intervals("ld_i64(a, DUE_FIRST) > ld_i64(b, DUE_FIRST)", "1 == 0"),
-    "of equal ones the later comes first": in_intervals(
-        "or _comes_later(first, second) == 0)", "or _comes_later(second, first) == 1)"
-    ),
-    "the last run stays behind": in_intervals("    if source != due:", "    if source == 0:"),
-    "an interval that grew closes when it would have": in_intervals("elif closes > instant:", "elif closes < instant:"),
-    "an absorbed interval closes, too": in_intervals(
-        "        if ld_i64(entry, INTERVAL_START) == NEVER:\n            heap_pop(heap)",
-        "        if ld_i64(entry, INTERVAL_START) == 1 << 62:\n            heap_pop(heap)",
-    ),
-    "the heap has old numbers when the table has new ones": in_intervals(
-        "    table_settle(table)\n    _refill(intervals)  #", "    table_settle(table)\n    pass  #"
-    ),
-    "the table settles when it likes": in_intervals(
-        "    if table_settles(table) == 1:", "    if table_settles(table) == 2:"
-    ),
-    "an absorbed interval is saved": in_intervals(
-        "        if ld_i64(entry, ENTRY_TAG) != 0 and ld_i64(entry, INTERVAL_START) == NEVER:",
-        "        if ld_i64(entry, ENTRY_TAG) == 0 and ld_i64(entry, INTERVAL_START) == NEVER:",
-    ),
-    "what is loaded closes at no time": in_intervals(
-        "    if words == 0 or _refill(intervals) == 0:", "    if words == 0:"
-    ),
-    "time goes on before the last has left": in_intervals(
-        "    if cursor == ld_i64(intervals, INTERVALS_COUNT):",
-        "    if cursor + 1 >= ld_i64(intervals, INTERVALS_COUNT):",
-    ),
-    "the list is longer than its room": in_intervals("    if count < capacity:", "    if count < 4 * capacity:"),
-    "an entry without memory for its item stays": in_intervals(
-        "        table_delete(table, entry)\n        return 0", "        return 0"
     ),
     "the time of a window's row is its end": seen_by("windows", WINDOW, 'expr("E - 1", E=end)', 'expr("E - 0", E=end)'),
     "a kernel that stopped goes on one row later": seen_by(
@@ -464,7 +365,8 @@ MUTANTS = {
         "subqueries",
         SEMI,
         "                names.probe(table, known, flow.serial, lambda e: None)\n"
-        "                left.first_record(flow, node, known, reference)",
+        "                if not node.right_first:\n"
+        "                    left.first_record(flow, node, known, reference)",
         "                names.probe(table, known, flow.serial, lambda e: None)",
     ),
     "the key of a right row is not kept": seen_by(
@@ -540,59 +442,6 @@ MUTANTS = {
     ),
     "a search ends at the first row that is too late": seen_by(
         "interval_join", JOIN, '"X - LEAD > T + UPPER"', '"X > T + UPPER"'
-    ),
-    "a row that expires takes those behind it along": seen_in_log(
-        "size), RECORD_NEXT, following)", "size), RECORD_NEXT, 0)"
-    ),
-    "a key begins with a row that is gone": seen_in_log(
-        "(ends & REFERENCE_MASK) + following)", "(ends & REFERENCE_MASK) + reference)"
-    ),
-    "a key whose rows are gone stays": seen_in_log("            table_delete(", "            max_i64("),
-    "a chunk is freed when its last row expires": seen_in_log(
-        "max_i64(ld_i64(chunk, CHUNK_LATEST), expiry)", "max_i64(expiry, -NEVER)"
-    ),
-    "numbers of chunks are not used again": seen_in_log(
-        "    st_i64(log, LOG_FREE, number)", "    st_i64(log, LOG_FREE, 0)"
-    ),
-    "a row that has left alone is there to leave again": seen_in_log(
-        "RECORD_PROOF, 0)\n    heap_pop(proofs)", "RECORD_PROOF, 1)\n    heap_pop(proofs)"
-    ),
-    "logs that come together keep their own arrivals": seen_in_log(
-        "_push_proofs(log, RECORD_SERIAL)", "_push_proofs(log, RECORD_EXPIRY)", "log_saving"
-    ),
-    "saved strings lie on each other": seen_in_log("            used += length", "            used += 0", "log_saving"),
-    "a key forgets what is later than its last row": seen_in_log(
-        "LIST_LATEST, max_i64(latest, expiry))", "LIST_LATEST, expiry)"
-    ),
-    "a row says nothing of those before it": seen_in_log(
-        "    if latest <= expiry:\n", "    if latest <= NEVER:\n", "log_words"
-    ),
-    "begun units are none": seen_in_log("latest + LEAD_UNIT - 1", "latest + 0", "log_words"),
-    "what is far ahead is no matter": seen_in_log(
-        "NEVER if lead == MOST_LEAD", "expiry if lead == MOST_LEAD", "log_words"
-    ),
-    "a key whose latest row just matches is left out": seen_in_log(
-        "LIST_LATEST) < since:", "LIST_LATEST) <= since:", "log_words"
-    ),
-    "a search ends where a row expires too early": seen_in_log(
-        "        if log_latest(record) < since:", "        if ld_i64(record, RECORD_EXPIRY) < since:", "log_words"
-    ),
-    "a search begins behind a row that matches": seen_in_log(
-        "ld_i64(record, RECORD_EXPIRY) >= since:", "ld_i64(record, RECORD_EXPIRY) > since:", "log_words"
-    ),
-    "of equal rows the last comes first": in_ranks(
-        "RANKED_ARRIVAL) < ld_i64(b, RANKED_ARRIVAL)", "RANKED_ARRIVAL) > ld_i64(b, RANKED_ARRIVAL)", "ranks_words"
-    ),
-    "a text comes before what it begins with": in_ranks(
-        "order != 0 else first - second", "order != 0 else second - first", "ranks_words"
-    ),
-    "rows before the offset leave": in_ranks("min_i64(ld_i64(ranks, RANKS_SKIP), rows)", "min_i64(0, rows)"),
-    "the worst row is not looked for when one leaves": in_ranks(
-        "        root = _merged(ranks, rest, number)", "        root = rest if rest != 0 else number"
-    ),
-    "a partition that stays leaves": in_ranks("            if closes <= instant:", "            if closes <= NEVER:"),
-    "partitions that were taken keep another order": in_ranks(
-        "return table_sort_births(ld_i64(ranks, RANKS_TABLE))", "return 1", "ranks_saving"
     ),
     "negative numbers are sorted by their bits": seen_by(
         "sort", SORT, '"pick(W < 0, W ^ MOST, W)"', '"pick(W < 0, W, W)"'
