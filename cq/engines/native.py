@@ -242,7 +242,8 @@ def _beyond_limit(failure: EngineFailure, source: SourceText) -> CqError:
     """The state outgrew the memory limit: how much of it, where most of it is, and what to do."""
     used, allowed = (size_text(n) for n in (failure.held_bytes, failure.limit_bytes))
     text = f"the state of the query takes {used}, more than the memory limit of {allowed}"
-    ways = (f"raise the limit: SET memory_limit = '{size_text(2 * failure.held_bytes)}'", FEWER_GROUPS)
+    more = size_text(2 * failure.held_bytes)
+    ways = (f"raise the limit: SET memory_limit = '{more}', or more: the run had not ended", FEWER_GROUPS)
     placed = [h for h in failure.holders if h.line]
     if not placed:
         return EngineError(Diagnostic("CQ0802", text, help=ways))
