@@ -94,9 +94,10 @@ def held_trigger(node: LogicalNode) -> tuple[Held, ...]:
 
 
 def _copies_text(node: LogicalNode) -> bool:
-    """Texts of rows are copied: writing to a table may move them."""
+    """Texts of rows are copied: writing to a table may move them. What elements of arrays change is noted."""
     assert isinstance(node, Trigger)
-    return any(f.type.physical is Physical.BYTES for t in node.tables for f in t.fields)
+    texts = any(f.type.physical is Physical.BYTES for t in node.tables for f in t.fields)
+    return texts or any(may_undo(node, p) for p in node.programs)
 
 
 @consumes("trigger", copies_text=_copies_text)
