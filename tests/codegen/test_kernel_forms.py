@@ -273,6 +273,21 @@ def test_forms_of_decimals_of_two_words_give_what_the_reference_gives() -> None:
 
 
 @pytest.mark.parametrize("way", ["interpreted", "compiled"])
+def test_casts_between_decimals_of_one_scale_stop_at_the_digits_of_the_result(way: str) -> None:
+    kinds = [BIGINT, *(decimal(p, 0) for p in (18, 19, 20, 30, 37, 38))]
+    exprs = [Cast(to, try_, column(of, 0)) for of in kinds for to in kinds if to != of for try_ in (False, True)]
+    edges = sorted({sign * (10**p + more) for p in (18, 19, 20, 30, 37) for sign in (1, -1) for more in (-1, 0, 1)})
+    edges += [0, 1, -1, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**64, -(2**64), 10**38 - 1, 1 - 10**38]
+    with getattr(Kernels(exprs), way)() as run:
+        for number, e in enumerate(exprs):
+            of = e.arg.type
+            low, high = integer_range(BIGINT) if of == BIGINT else (1 - 10**of.precision, 10**of.precision - 1)
+            for value in (v for v in edges if low <= v <= high):
+                wanted, got = expected(e, (value,)), run(number, (value,))
+                assert bits(wanted) == bits(got), (format_expr(e), str(e.type), value)
+
+
+@pytest.mark.parametrize("way", ["interpreted", "compiled"])
 def test_every_form_gives_what_the_reference_gives_on_random_and_extreme_values(way: str) -> None:
     kernels = Kernels(RANDOM_EXPRESSIONS)
     wrong = []
