@@ -22,6 +22,7 @@ from cq.runtime.engine.schedule import CT
 from cq.runtime.flow import batch as b
 from cq.runtime.flow.admission import END_OF_SOURCE, SOURCE_RING
 from cq.runtime.flow.arrow import lend
+from cq.runtime.flow.arrow_words import BIT
 from cq.runtime.layout.abi import (
     BATCH_FIRST,
     BATCH_PORTS,
@@ -42,8 +43,6 @@ from cq.runtime.layout.abi import (
     SEGMENT_WORDS,
 )
 from cq.runtime.layout.job import Job
-
-BIT = b.BIT
 
 
 @native("i64(i64)")

@@ -56,6 +56,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.queues.pool",
     "cq.runtime.queues.reorder",
     "cq.runtime.queues.hybrid",
+    "cq.runtime.flow.packing",
     "cq.runtime.flow.batch",
     "cq.runtime.flow.event_times",
     "cq.runtime.flow.watermarks",

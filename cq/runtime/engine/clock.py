@@ -14,7 +14,7 @@ from cq.records import dataclass
 from cq.runtime.base.host import Host
 from cq.runtime.containers.state import drop_state, made, new_state, words
 from cq.runtime.engine.user_calls import place_constants
-from cq.runtime.flow.arrow import lend, packed
+from cq.runtime.flow.arrow import lend
 from cq.runtime.flow.event_times import CLOCK_THERE, CLOCK_TIMES
 from cq.runtime.layout.abi import STATE_ERROR_CODE, STATE_ERROR_SITE, ErrorCode
 from cq.runtime.layout.job import Job
@@ -59,7 +59,7 @@ class SourceClock:
         host, rows = self._host, batch.num_rows
         if rows == 0:
             return ComputedTimes(pa.array([], pa.int64()), ())
-        loan = lend(host, packed(batch), self._storages)
+        loan = lend(host, batch, self._storages)
         faults: list[Fault] = []
         try:
             made(host.function("clock_show")(self._clock, self._source, loan), "event times")

@@ -49,7 +49,7 @@ from cq.runtime.flow.admission import (
     SOURCE_RING,
     SOURCE_TAKEN,
 )
-from cq.runtime.flow.arrow import Dictionaries, Shown, adopt, lend, packed, plain_schema
+from cq.runtime.flow.arrow import Dictionaries, Shown, adopt, lend, plain_schema
 from cq.runtime.flow.batch import ITEM_STAGE, LOAN_FIRST
 from cq.runtime.layout.abi import STATE_STOPPING, Storage
 from cq.runtime.layout.job import Job
@@ -124,7 +124,6 @@ class Engine:
         self._host = InterpretedHost() if interpreted else CompiledHost()
         given = schemas if schemas is not None else [plain_schema(p.columns) for p in job.sinks]
         self._shown = [Shown.of(schema) for schema in given]
-        # as texts come codes, and arrays as lists
         self._may_have_texts = [any(c.storage is Storage.UTF8 for c in spec.columns) for spec in job.sources]
         self._dictionaries = Dictionaries()
         self._inline = threads == 0
@@ -241,11 +240,9 @@ class Engine:
             return False
         self._settles, self._silent[source] = self._silent[source], False
         assert batch.num_columns == len(self.job.sources[source].columns), "columns of a source"
-        texts = self._may_have_texts[source]
-        shown = packed(batch) if texts else batch
-        loan = lend(self._host, shown, self._plant.storages[source])
-        if texts:
-            self._dictionaries.show(self._host, loan, source, shown)
+        loan = lend(self._host, batch, self._plant.storages[source])
+        if self._may_have_texts[source]:
+            self._dictionaries.show(self._host, loan, source, batch)
         self._host.set_word(loan, LOAN_FIRST, self._pushed_rows[source])
         self._pushed_rows[source] += batch.num_rows
         self._loans[source].append(loan)

@@ -51,10 +51,8 @@ from cq.runtime.base.ops import (
     wmul,
     wsub,
 )
+from cq.runtime.flow.arrow_words import I8, I16, I32
 from cq.runtime.flow.batch import (
-    I8,
-    I16,
-    I32,
     ITEM_HOME,
     ITEM_LAST,
     ITEM_LOANS,

@@ -14,8 +14,10 @@ import pyarrow as pa
 from cq.records import dataclass
 from cq.runtime.base.host import CompiledHost, Host, InterpretedHost
 from cq.runtime.containers.state import made, words
-from cq.runtime.flow.batch import ARROW_WORDS, LOAN_ARRAY, LOAN_COLUMNS
-from cq.runtime.flow.lists import array_of_lists, lists_of_array
+from cq.runtime.flow.arrow_words import ARROW_WORDS
+from cq.runtime.flow.batch import LOAN_ARRAY, LOAN_COLUMNS, LOAN_ELEMENTS
+from cq.runtime.flow.lists import WORD_DIGITS, lists_of_array
+from cq.runtime.flow.packing import NARROW, NOTHING, TOO_LARGE
 from cq.runtime.flow.parcel import PARCEL_PORT
 from cq.runtime.layout.abi import (
     COLUMN_DICTIONARY,
@@ -53,14 +55,6 @@ def plain_schema(columns: Sequence[ColumnSpec]) -> pa.Schema:
 # -- in --------------------------------------------------------------------------------------------------------------
 
 
-def packed(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with arrays, as kernels have them, in place of lists."""
-    if not any(pa.types.is_list(c.type) for c in batch.columns):
-        return batch
-    columns = [array_of_lists(c) if pa.types.is_list(c.type) else c for c in batch.columns]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
-
-
 class Dictionaries:
     """Numbers the dictionaries of a run: one that has the texts of the last one of its column keeps its number.
 
@@ -90,9 +84,10 @@ class Dictionaries:
 
 
 def lend(host: Host, batch: pa.RecordBatch, storages: int) -> int:
-    """A loan that shows the batch, which has no lists. storages: -> one word a column, the layouts the batch has.
+    """A loan that shows the batch. storages: -> one word a column, the layouts the batch has.
 
-    A VARCHAR column may come as 32-bit numbers into a dictionary of `string` without NULL, each of them in its range.
+    A VARCHAR column may come as 32-bit numbers into a dictionary of `string` without NULL, each of them in its range;
+    where kernels have arrays lists may come. ArrowCapacityError where their arrays are too large.
     """
     loan = made(host.function("loan_new")(batch.num_columns), "loan")
     array = loan + LOAN_ARRAY * 8
@@ -100,10 +95,43 @@ def lend(host: Host, batch: pa.RecordBatch, storages: int) -> int:
         _export_copies(host, batch, array)
     else:
         batch._export_to_c(array)
-    if host.function("loan_open")(loan, storages) == 0:
+    for index, type_ in enumerate(batch.schema.types):
+        if pa.types.is_list(type_):
+            host.set_word(host.word(loan, LOAN_ELEMENTS), index, _layout(type_.value_type))
+    opened = host.function("loan_open")(loan, storages)
+    if opened != 1:
         host.function("loan_return")(loan)
-        made(0, "copy of strings")
+        if opened == TOO_LARGE:
+            raise pa.ArrowCapacityError("a batch of arrays takes more than 2 GiB")
+        made(0, "copy of strings or arrays")
     return loan
+
+
+def _layout(type_: pa.DataType) -> int:
+    """How the elements of a list lie."""
+    if pa.types.is_null(type_):
+        return NOTHING
+    if pa.types.is_decimal(type_) and type_.precision <= WORD_DIGITS:
+        return NARROW
+    storage = storage_of(type_)
+    assert storage is not None, f"a list of {type_}"
+    return int(storage)
+
+
+def storage_of(type_: pa.DataType) -> Storage | None:
+    """How a column of this type lies in memory; None for types the engine does not make."""
+    t = pa.types
+    if t.is_boolean(type_):
+        return Storage.BIT
+    if t.is_string(type_):
+        return Storage.UTF8
+    if t.is_decimal128(type_):
+        return Storage.I128
+    if t.is_float32(type_) or t.is_float64(type_):
+        return Storage.F32 if t.is_float32(type_) else Storage.F64
+    if t.is_signed_integer(type_) or t.is_temporal(type_):
+        return {8: Storage.I8, 16: Storage.I16, 32: Storage.I32, 64: Storage.I64}[type_.bit_width]
+    return None
 
 
 def _export_copies(host: InterpretedHost, batch: pa.RecordBatch, array: int) -> None:
@@ -117,10 +145,13 @@ def _export_copies(host: InterpretedHost, batch: pa.RecordBatch, array: int) -> 
 
 def _copied_array(host: InterpretedHost, array: pa.Array) -> int:
     """The address of its ArrowArray."""
-    buffers = [host.memory.place(_padded(b)) if b is not None else 0 for b in array.buffers()]
+    lists = pa.types.is_list(array.type)
+    own = array.buffers()[:2] if lists else array.buffers()
+    buffers = [host.memory.place(_padded(b)) if b is not None else 0 for b in own]
+    children = host.place(words((_copied_array(host, array.values),))) if lists else 0
     dictionary = _copied_array(host, array.dictionary) if pa.types.is_dictionary(array.type) else 0
-    shown = (len(array), array.null_count, array.offset, len(buffers), 0, host.place(words(buffers)), 0, dictionary)
-    return host.place(words((*shown, 0, 0)))
+    sizes = (len(array), array.null_count, array.offset, len(buffers), int(lists))
+    return host.place(words((*sizes, host.place(words(buffers)), children, dictionary, 0, 0)))
 
 
 def _padded(buffer: pa.Buffer) -> bytes:

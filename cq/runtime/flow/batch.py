@@ -17,6 +17,25 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import alloc, at_add, at_load, call1, copy, ld_i32, ld_i64, release, st_i64, zalloc
+from cq.runtime.flow.arrow_words import (
+    ARROW_BUFFERS,
+    ARROW_CHILD_COUNT,
+    ARROW_CHILDREN,
+    ARROW_DICTIONARY,
+    ARROW_LENGTH,
+    ARROW_NULL_COUNT,
+    ARROW_OFFSET,
+    ARROW_RELEASE,
+    ARROW_WORDS,
+    BIT,
+    F64,
+    I8,
+    I16,
+    I64,
+    I128,
+    UTF8,
+)
+from cq.runtime.flow.packing import open_lists
 from cq.runtime.layout.abi import (
     BATCH_CAUSES,
     BATCH_PORTS,
@@ -33,27 +52,9 @@ from cq.runtime.layout.abi import (
     COLUMN_WORDS,
     SEGMENT_WORDS,
     STRING_SLACK_BYTES,
-    Storage,
 )
 from cq.runtime.layout.words import Struct
 from cq.runtime.queues.pool import pool_put
-
-# a Storage as native code may name it
-BIT, I8, I16, I32, I64, F32, F64, I128, UTF8 = (int(kind) for kind in Storage)
-
-# struct ArrowArray of the C Data Interface, in words
-_arrow = Struct("ARROW")
-ARROW_LENGTH = _arrow.word()
-ARROW_NULL_COUNT = _arrow.word()
-ARROW_OFFSET = _arrow.word()
-ARROW_BUFFER_COUNT = _arrow.word()
-ARROW_CHILD_COUNT = _arrow.word()
-ARROW_BUFFERS = _arrow.word()
-ARROW_CHILDREN = _arrow.word()
-ARROW_DICTIONARY = _arrow.word()
-ARROW_RELEASE = _arrow.word()
-ARROW_PRIVATE = _arrow.word()
-ARROW_WORDS = _arrow.size()
 
 _loan = Struct("LOAN")
 LOAN_USERS = _loan.word()
@@ -62,7 +63,8 @@ LOAN_COLUMN_COUNT = _loan.word()
 LOAN_COLUMNS = _loan.word()  # -> column table
 LOAN_COPIES = _loan.word()  # -> one word a column: its copied bytes, or 0
 LOAN_FIRST = _loan.word()  # number of its first row in its source
-_loan.skip(2)
+LOAN_ELEMENTS = _loan.word()  # -> one word a column of lists: the layout of their elements (packing.py)
+_loan.skip(1)
 LOAN_ARRAY = _loan.words(ARROW_WORDS)  # the ArrowArray itself
 LOAN_WORDS = _loan.size()
 
@@ -107,19 +109,21 @@ def storage_bytes(storage: int) -> int:
 @native("i64(i64)", export=True)
 def loan_new(columns: int) -> int:
     """A loan for a record batch of so many columns, its ArrowArray still empty; 0 without memory."""
-    loan = zalloc((LOAN_WORDS + columns * (COLUMN_WORDS + 1)) * 8)
+    loan = zalloc((LOAN_WORDS + columns * (COLUMN_WORDS + 2)) * 8)
     if loan != 0:
         st_i64(loan, LOAN_COLUMN_COUNT, columns)
         st_i64(loan, LOAN_COLUMNS, loan + LOAN_WORDS * 8)
         st_i64(loan, LOAN_COPIES, loan + (LOAN_WORDS + columns * COLUMN_WORDS) * 8)
+        st_i64(loan, LOAN_ELEMENTS, loan + (LOAN_WORDS + columns * (COLUMN_WORDS + 1)) * 8)
     return loan
 
 
 @native("i64(i64, i64)", export=True)
 def loan_open(loan: int, storages: int) -> int:
-    """1 and the column table shows the exported ArrowArray, used once (by admission); 0 without memory.
+    """1 and the column table shows the exported ArrowArray, used once (by admission); 0 without memory, or TOO_LARGE.
 
     storages: -> one word a column.  The batch holds columns of exactly these layouts, as the caller has made sure.
+    Where a kernel has arrays it may hold lists: the loan says how their elements lie.
     """
     array = loan + LOAN_ARRAY * 8
     rows = ld_i64(array, ARROW_LENGTH)
@@ -130,16 +134,20 @@ def loan_open(loan: int, storages: int) -> int:
         table = ld_i64(loan, LOAN_COLUMNS) + column * COLUMN_WORDS * 8
         copied = ld_i64(loan, LOAN_COPIES) + column * 8
         offset = ld_i64(array, ARROW_OFFSET) + ld_i64(child, ARROW_OFFSET)
-        if rows > 0 and _open_column(child, table, copied, offset, rows, ld_i64(storages, column)) == 0:
-            return 0
+        if rows > 0:
+            layout = ld_i64(ld_i64(loan, LOAN_ELEMENTS), column)
+            status = _open_column(child, table, copied, offset, rows, ld_i64(storages, column), layout)
+            if status != 1:
+                return status
     return 1
 
 
-@native("i64(i64, i64, i64, i64, i64, i64)")
-def _open_column(child: int, table: int, copied: int, offset: int, rows: int, storage: int) -> int:
-    """1 and the words of one column are filled; 0 without memory for a copy of its bytes.
+@native("i64(i64, i64, i64, i64, i64, i64, i64)")
+def _open_column(child: int, table: int, copied: int, offset: int, rows: int, storage: int, layout: int) -> int:
+    """1 and the words of one column are filled; 0 without memory for a copy of its bytes, or TOO_LARGE.
 
     A VARCHAR column that comes with a dictionary has the numbers of its texts, of 32 bits, for values.
+    layout: of the elements, if it has lists.
     """
     buffers = ld_i64(child, ARROW_BUFFERS)
     validity = ld_i64(buffers, 0)
@@ -147,6 +155,8 @@ def _open_column(child: int, table: int, copied: int, offset: int, rows: int, st
         validity = 0
     st_i64(table, COLUMN_VALIDITY, validity)
     st_i64(table, COLUMN_BIT, offset)
+    if ld_i64(child, ARROW_CHILD_COUNT) == 1:
+        return open_lists(child, table, copied, offset, rows, layout)
     values = ld_i64(buffers, 1) + offset * storage_bytes(storage)
     if storage != UTF8:
         st_i64(table, COLUMN_DATA, values)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import at_add, copy, ld_i32, ld_i64, min_i64, st_i64
-from cq.runtime.flow.batch import (
+from cq.runtime.flow.arrow_words import (
     ARROW_BUFFER_COUNT,
     ARROW_BUFFERS,
     ARROW_CHILD_COUNT,
@@ -28,8 +28,8 @@ from cq.runtime.flow.batch import (
     ARROW_WORDS,
     BIT,
     UTF8,
-    storage_bytes,
 )
+from cq.runtime.flow.batch import storage_bytes
 from cq.runtime.flow.parcel import (
     DEPOT_BYTES,
     PARCEL_ARRAY,

@@ -29,7 +29,8 @@ from cq.runtime.base.ops import (
     st_i32,
     st_i64,
 )
-from cq.runtime.flow.batch import BIT, F64, I8, I16, I64, I128, ITEM_LAST, ITEM_LINK, ITEM_PORT, UTF8
+from cq.runtime.flow.arrow_words import BIT, F64, I8, I16, I64, I128, UTF8
+from cq.runtime.flow.batch import ITEM_LAST, ITEM_LINK, ITEM_PORT
 from cq.runtime.flow.export import parcel_truncate
 from cq.runtime.flow.merged_segments import (
     ROW_BITS,

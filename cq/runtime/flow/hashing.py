@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.types as t
 
 from cq.connectors.rowhash import RowHash
 from cq.runtime.base.kernel import library
+from cq.runtime.flow.arrow import storage_of
 from cq.runtime.layout.abi import Storage
 
 CHUNK_ROWS = 8192  # words of so many rows stay in the second-level cache
-
-
-def _storage(kind: pa.DataType) -> Storage | None:
-    """How a column of this type lies in memory; None for types the engine does not make."""
-    if t.is_boolean(kind):
-        return Storage.BIT
-    if t.is_string(kind):
-        return Storage.UTF8
-    if t.is_decimal128(kind):
-        return Storage.I128
-    if t.is_float32(kind) or t.is_float64(kind):
-        return Storage.F32 if t.is_float32(kind) else Storage.F64
-    if t.is_signed_integer(kind) or t.is_temporal(kind):
-        return {8: Storage.I8, 16: Storage.I16, 32: Storage.I32, 64: Storage.I64}[kind.bit_width]
-    return None
 
 
 class NativeRowHash(RowHash):
@@ -44,7 +29,7 @@ class NativeRowHash(RowHash):
     def update(self, batch: pa.RecordBatch) -> None:
         """Take the rows of a batch in, after all earlier ones."""
         if batch.schema is not self._schema and batch.schema != self._schema:
-            self._schema, self._storages = batch.schema, [_storage(kind) for kind in batch.schema.types]
+            self._schema, self._storages = batch.schema, [storage_of(kind) for kind in batch.schema.types]
         columns = [_layout(column, storage) for column, storage in zip(batch.columns, self._storages, strict=True)]
         for start in range(0, batch.num_rows, CHUNK_ROWS):
             rows = min(CHUNK_ROWS, batch.num_rows - start)

@@ -1,4 +1,5 @@
-"""Lists of Arrow as the arrays of kernels, and arrays as lists: whole columns, with numpy.
+"""Lists of Arrow as the arrays of kernels, and arrays as lists: whole columns, with numpy. Batches are packed natively
+(packing.py): for them this is the definition.
 
 cq/runtime/values/arrays.py says how an array lies in its bytes. A column of them crosses as `binary`, which is laid out
 as text is. An element's word follows from its Arrow type alone.

@@ -34,17 +34,8 @@ from cq.runtime.base.ops import (
     zalloc,
 )
 from cq.runtime.containers.blocks import block_drop, block_new, block_resize
-from cq.runtime.flow.batch import (
-    ARROW_WORDS,
-    BIT,
-    ITEM_KIND,
-    ITEM_LAST,
-    ITEM_LINK,
-    ITEM_WORDS,
-    PARCEL,
-    UTF8,
-    storage_bytes,
-)
+from cq.runtime.flow.arrow_words import ARROW_WORDS, BIT, UTF8
+from cq.runtime.flow.batch import ITEM_KIND, ITEM_LAST, ITEM_LINK, ITEM_WORDS, PARCEL, storage_bytes
 from cq.runtime.layout.abi import (
     BATCH_CAUSES,
     BATCH_FIRST,

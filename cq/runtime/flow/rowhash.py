@@ -26,7 +26,7 @@ from cq.runtime.base.ops import (
     wmul,
 )
 from cq.runtime.containers.strings import HASH_FACTOR, MIX_FACTOR
-from cq.runtime.flow.batch import BIT, F32, I8, I16, I32, I64, I128, UTF8
+from cq.runtime.flow.arrow_words import BIT, F32, I8, I16, I32, I64, I128, UTF8
 
 ROW_START = 0x243F6A8885A308D3
 MIX_SECOND = 0x94D049BB133111EB - (1 << 64)
