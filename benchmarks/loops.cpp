@@ -31,13 +31,6 @@ struct Counted {  // of the hopping count
     i64 key() const { return id; }
     void start(i64 key, i32) { id = key, count = 0; }
 };
-struct Account {
-    u64 epoch;
-    i64 id, balance, spare;
-    bool is(i64 key) const { return id == key; }
-    i64 key() const { return id; }
-    void start(i64 key, i32) { id = key, balance = 0; }
-};
 struct Road {
     i64 way, direction, segment;
 };
@@ -181,49 +174,6 @@ extern "C" i64 running(const void **columns, i64 rows, i64 batch, const i64 *, i
             Running *r = table.find(auction[i]);
             if (__builtin_add_overflow(r->sum, price[i], &r->sum)) return -1;
             a[i - first] = auction[i], s[i - first] = r->sum;
-        }
-        out.used = end - first;
-        out.flush();
-    }
-    return out.total;
-}
-
-// deposits and transfers of a ledger; columns: kind, source and target account, source and target asset, two amounts
-extern "C" i64 ledger(const void **columns, i64 rows, i64 batch, const i64 *, i64 *sums) {
-    const i64 *in[7];
-    for (int c = 0; c < 7; c++) in[c] = words_of(columns, c);
-    Results out(4, batch, sums);
-    Table<Account, i64> accounts, assets;
-    // a table may move its entries when it makes one: both of an event are there before either is written
-    auto both = [](Table<Account, i64> &table, i64 a, i64 b) {
-        table.find(a);
-        Account *second = table.find(b);
-        return std::pair(table.find(a), second);
-    };
-    auto add = [](i64 &to, i64 amount) { return __builtin_add_overflow(to, amount, &to); };
-    for (i64 first = 0; first < rows; first += batch) {
-        const i64 end = std::min(rows, first + batch);
-        i64 *o[4] = {out[0], out[1], out[2], out[3]};
-        for (i64 i = first; i < end; i++) {
-            if (const i64 ahead = i + kAhead; ahead < rows) {  // faster than asking first whether the tables are large
-                accounts.prefetch(in[1][ahead]), accounts.prefetch(in[2][ahead]);
-                assets.prefetch(in[3][ahead]), assets.prefetch(in[4][ahead]);
-            }
-            auto [source, target] = both(accounts, in[1][i], in[2][i]);
-            auto [from, to] = both(assets, in[3][i], in[4][i]);
-            const i64 x = in[5][i], y = in[6][i];
-            bool done = true, over = false;
-            if (in[0][i] == 0) {
-                over = add(source->balance, x) || add(from->balance, y);
-            } else if (source->balance > x && from->balance > y) {
-                source->balance -= x, from->balance -= y;
-                over = add(target->balance, x) || add(to->balance, y);
-            } else {
-                done = false;
-            }
-            if (over) return -1;
-            o[0][i - first] = in[1][i], o[1][i - first] = done;
-            o[2][i - first] = source->balance, o[3][i - first] = target->balance;
         }
         out.used = end - first;
         out.flush();

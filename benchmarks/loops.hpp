@@ -1,4 +1,4 @@
-// What the loops of loops.cpp and joined.cpp have in common: results, and tables by key.
+// What the loops of loops.cpp, joined.cpp and transacted.cpp have in common: results, and tables by key.
 
 #pragma once
 
@@ -111,6 +111,13 @@ template <class Entry, class Key> struct Table {
             if (e->epoch == epoch && e->is(key)) return e;
             if (e->epoch != epoch) return insert(key);
             at = (at + 1) & mask;
+        }
+    }
+    inline __attribute__((always_inline)) Entry *seek(const Key &key) const {  // null where there is none
+        for (u64 at = hash(key) >> shift;; at = (at + 1) & mask) {
+            Entry *e = &entries[at];
+            if (e->epoch != epoch) return nullptr;
+            if (e->is(key)) return e;
         }
     }
 };

@@ -1,4 +1,4 @@
-"""The C++ loops of loops.cpp and joined.cpp: compiled when first needed, called over the buffers the kernels read."""
+"""The C++ loops beside this file: compiled when first needed, called over the buffers the kernels read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 FLAGS = ("-O3", "-march=native", "-std=c++17", "-shared", "-fPIC")
-SOURCES = tuple(Path(__file__).with_name(name) for name in ("loops.cpp", "joined.cpp"))
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("loops.cpp", "joined.cpp", "transacted.cpp"))
 SLACK_BYTES = 16  # a loop may load whole words past the last byte of a text column
 
 
@@ -75,6 +75,9 @@ class Loop:
     def _buffers(self, column: pa.Array) -> list[int]:
         assert column.offset == 0, "a column with an offset"
         _, *buffers = column.buffers()
+        if pa.types.is_list(column.type):
+            assert column.values.null_count == 0 and column.values.offset == 0, "elements that are NULL"
+            buffers = [buffers[0], buffers[-1]]
         if pa.types.is_string(column.type):
             buffers[1] = pa.py_buffer(memoryview(buffers[1]).tobytes() + bytes(SLACK_BYTES))
         self._kept += buffers
@@ -116,6 +119,6 @@ def result_sums(batches: Sequence[pa.RecordBatch]) -> tuple[int, ...]:
         elif pa.types.is_timestamp(kind):
             words = column.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
         else:
-            words = column.cast(pa.int64()).to_numpy()
+            words = column.cast(pa.int64()).fill_null(0).to_numpy()
         totals.append(int(words.view(np.uint64).sum(dtype=np.uint64).view(np.int64)))
     return tuple(totals)
