@@ -6,25 +6,31 @@ a load and a hash. What is fetched in vain does no harm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
+from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow
 from cq.codegen.keeping import Side
 from cq.codegen.state.hash_tables import Keys, TableLocals
-from cq.codegen.values import Row
+from cq.codegen.values import Row, Val
 from cq.codegen.writer import expr
 from cq.lang.expressions import Column, Expr
 from cq.planner.plan.logical import at_leaf
 from cq.planner.plan.node import LogicalNode
 from cq.runtime.containers import log_words as words
-from cq.runtime.layout.words import beside
+from cq.runtime.layout.words import Word, beside
+
+# Of longer arrays the rest is not fetched: what is fetched too early has left the cache when it is wanted.
+MOST_ELEMENTS = Word(64, "MOST_ELEMENTS")
 
 
 def prefetch(flow: Flow, input: LogicalNode, keys: Keys, table: TableLocals, exprs: Sequence[Expr]) -> None:
     """Write a prefetch for the key `exprs` over rows of `input`, if it is cheap to know ahead."""
     ahead, soon = flow.ahead, flow.soon
-    below = source_columns(input, exprs)
+    below = source_columns(flow, input, exprs)
     if ahead is not None and soon is not None and below:
         _prefetch_entry(flow, keys, table, below, ahead, soon)
 
@@ -43,7 +49,7 @@ def prefetch_records(flow: Flow, node: LogicalNode, mine: Side, other: Side) -> 
 
     The entry is at hand by then: it is the first that the slot of the key leads to, as for nearly all keys.
     """
-    below = source_columns(mine.input, mine.exprs)
+    below = source_columns(flow, mine.input, mine.exprs)
     if flow.steps is None or not below:
         return
     slot, entry, row = flow.steps
@@ -61,8 +67,44 @@ def prefetch_records(flow: Flow, node: LogicalNode, mine: Side, other: Side) -> 
             writer.code("prefetch(X)", X=record)
 
 
-def source_columns(node: LogicalNode, exprs: Sequence[Expr]) -> tuple[Expr, ...]:
-    """The expressions over the scan below a chain of filters and projections, if all are plain columns there."""
-    found = at_leaf(node, exprs)
+def prefetch_elements(
+    flow: Flow, input: LogicalNode, keys: Keys, table: TableLocals, exprs: Sequence[Expr], lists: Sequence[bool]
+) -> None:
+    """Write prefetches for the keys that elements of arrays give in later rows. lists: which of `exprs` are arrays, of
+    which a key takes an element, all at one place."""
+    below = source_columns(flow, input, exprs)
+    if flow.lists is None or not below:
+        return
+    slot_row, entry_row = flow.lists
+    with flow.scope.when(table.is_large()):
+        with _each_key(flow, slot_row, below, lists) as values:
+            keys.prefetch(table, lambda: values, None)
+        with flow.scope.when(expr("I != 0", I=table.index)), _each_key(flow, entry_row, below, lists) as values:
+            keys.prefetch_numbered(table, values)
+
+
+@contextmanager
+def _each_key(flow: Flow, row: Row, exprs: Sequence[Expr], lists: Sequence[bool]) -> Iterator[list[Val]]:
+    """Inside, the keys of one place of the arrays after the other, as if no element were NULL."""
+    scope, writer = flow.scope, flow.writer
+    values = [emit(scope, row, e) for e in exprs]
+    counts = [ast.Name(writer.let(ast.Constant(0), "count"), ast.Load()) for _ in exprs]
+    least: ast.expr = ast.Constant(MOST_ELEMENTS)
+    for value, count, listed in zip(values, counts, lists, strict=True):
+        if listed:
+            with scope.when(ast.Constant(True) if value.null is None else expr("not N", N=value.null)):
+                writer.set(count.id, count_of(scope, value))
+            least = expr("min(L, C)", L=least, C=count)
+    turn = writer.fresh("p")
+    with writer.for_(turn, 0, scope.let(least, "places")), scope.block():
+        place = ast.Name(turn, ast.Load())
+        keys = [element(scope, v, c, place) if of else v for v, c, of in zip(values, counts, lists, strict=True)]
+        yield [Val(k.type, k.parts) for k in keys]
+
+
+def source_columns(flow: Flow, node: LogicalNode, exprs: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The expressions over the scan the rows come from, below filters, projections and unions, if all are plain columns
+    there."""
+    found = at_leaf(node, exprs, flow.leaf)
     below = found[1] if found is not None else ()
     return below if all(isinstance(e, Column) for e in below) else ()

@@ -61,7 +61,7 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int, b
     roomy = fan_out is not None
     event = Event(serial, position, expr("-1"), row_number, port, late, roomy)
     with function(stage, name, ROWS_ARGUMENTS, node, event) as flow:
-        flow.branch, flow.has_batch = branch, True
+        flow.branch, flow.has_batch, flow.leaf = branch, True, node
         places = stage.columns.setdefault(port, {})
         row = source_row(flow.scope, schema, places, port, row_number)
         row.given = _computed_time(flow.scope, node, places, port, row_number)
@@ -87,6 +87,10 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int, b
                 for turns in (SLOT_ROWS, ENTRY_ROWS, RECORD_ROWS)
             )
             flow.steps = slot, entry, record
+            flow.lists = (
+                _row_ahead(flow, node.schema, stage.columns[port], port, LIST_SLOT_ROWS),
+                _row_ahead(flow, node.schema, stage.columns[port], port, LIST_ENTRY_ROWS),
+            )
             flow.deliver(node, row)
             if stage.gathered:
                 take_gathered(flow, port)
@@ -192,6 +196,10 @@ SOON_ROWS = Word(AHEAD_ROWS // 2, "SOON_ROWS")  # of the second of two steps
 SLOT_ROWS = Word(36, "SLOT_ROWS")
 ENTRY_ROWS = Word(24, "ENTRY_ROWS")
 RECORD_ROWS = Word(12, "RECORD_ROWS")
+
+# Of the rows whose lists are gone through: a list of ten elements is as far ahead as ten rows.
+LIST_SLOT_ROWS = Word(2, "LIST_SLOT_ROWS")
+LIST_ENTRY_ROWS = Word(1, "LIST_ENTRY_ROWS")
 
 
 def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, turns: int) -> Row:

@@ -18,16 +18,16 @@ from cq.codegen.accessed import Accessed, hand_over, may_undo, passing, take_ove
 from cq.codegen.expressions.arrays import count_of, element
 from cq.codegen.expressions.constants import literal
 from cq.codegen.expressions.emit import emit
+from cq.codegen.fetching import fetch_ahead
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
 from cq.codegen.matching import assign_all, where_not_null
-from cq.codegen.prefetch import prefetch
 from cq.codegen.state.hash_tables import Births, TableLocals, outlives
 from cq.codegen.state.keyed_rows import Layout, write_initial_rows
 from cq.codegen.state.moving import Held, entries, holds
 from cq.codegen.state.undo import Undo
 from cq.codegen.values import Row, Scope, Val, is_true, null_of
 from cq.codegen.writer import expr
-from cq.lang.expressions import Expr, Literal, columns_of
+from cq.lang.expressions import Expr, Literal
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT, VARCHAR, Physical
 from cq.planner.operators import Trigger
@@ -106,9 +106,7 @@ def consume_trigger(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     assert isinstance(node, Trigger)
     tables = tables_of(flow, node)
     prepare(flow, node, tables)
-    for access in node.accesses:
-        if isinstance(access, Access) and all(c < node.width for c in columns_of(*access.key)):
-            prefetch(flow, node.input, Layout.of(node.tables[access.table]).keys, tables[access.table], access.key)
+    fetch_ahead(flow, node, [(Layout.of(t).keys, local) for t, local in zip(node.tables, tables, strict=True)])
     made: list[Made] = []
     for number, program in enumerate(node.programs):
         made += Transaction(flow, node, program, tables, row).write(number)

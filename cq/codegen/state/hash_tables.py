@@ -327,9 +327,14 @@ class Keys:
         with scope.otherwise():
             writer.code("prefetch(I + S * 8)", I=t.index, S=slot)
             if sooner is not None:
-                hash32 = self.hash(scope, sooner())
-                item = scope.let(expr("ld_i64(I, shr_u(H, S))", I=t.index, H=hash32, S=t.shift), "item")
-                _prefetch_lines(scope, scope.let(t.numbered(item), "at"), t.entry_bytes)
+                self.prefetch_numbered(t, sooner())
+
+    def prefetch_numbered(self, t: TableLocals, values: Sequence[Val]) -> None:
+        """Write a prefetch of the entry to which the slot of these key values points, in a table with an index."""
+        scope = t.scope
+        hash32 = self.hash(scope, values)
+        item = scope.let(expr("ld_i64(I, shr_u(H, S))", I=t.index, H=hash32, S=t.shift), "item")
+        _prefetch_lines(scope, scope.let(t.numbered(item), "at"), t.entry_bytes)
 
     def find(self, t: TableLocals, values: Sequence[Val]) -> ast.expr:
         """Write the search for the entry with these key values: its address, or 0."""

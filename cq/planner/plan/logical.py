@@ -105,18 +105,23 @@ def source_key(node: LogicalNode) -> str:
     return f"source {node.source.name if node.source is not None else id(node)}"
 
 
-def at_leaf(node: LogicalNode, exprs: Sequence[Expr]) -> tuple[LogicalNode, tuple[Expr, ...]] | None:
+def at_leaf(
+    node: LogicalNode, exprs: Sequence[Expr], leaf: LogicalNode | None = None
+) -> tuple[LogicalNode, tuple[Expr, ...]] | None:
     """The leaf below a chain of stateless operators that give at most a row for a row, and `exprs` over its columns.
 
     None where another operator is in the way, or computes what is asked for in a way that is no expression.
+    leaf: the one that the rows come from; where operators have several inputs, that of them which alone leads to it.
     """
     below = tuple(exprs)
     while node.inputs:
-        if len(node.inputs) > 1 or node.fan_out != 1 or node.keeps_state:
+        ways = [n for n, i in enumerate(node.inputs) if leaf is not None and any(leaf is t for t in topological([i]))]
+        way = 0 if len(node.inputs) == 1 else ways[0] if len(ways) == 1 else None
+        if way is None or node.fan_out != 1 or node.keeps_state:
             return None
-        pulled = [p for e in below if (p := node.pull(e)) is not None]
-        if len(pulled) < len(below):
+        pulled = [dict(p) for e in below if (p := node.pull(e)) is not None]
+        if len(pulled) < len(below) or any(way not in p for p in pulled):
             return None
-        below = tuple(p[0][1] for p in pulled)
-        (node,) = node.inputs
+        below = tuple(p[way] for p in pulled)
+        node = node.inputs[way]
     return node, below
