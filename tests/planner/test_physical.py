@@ -141,7 +141,7 @@ def test_a_cheap_row_is_not_routed() -> None:
     part = placed(
         rewrite(plan_of("SELECT SUM(auction) OVER (PARTITION BY bidder ROWS UNBOUNDED PRECEDING) AS s FROM bid;"))
     )
-    assert ways(part) == [Way.LOOP] and part.stages[0].reason == "a row costs 3 ns, and routing pays from 45"
+    assert ways(part) == [Way.LOOP] and part.stages[0].reason == "a row costs 8 ns, and routing pays from 45"
 
 
 def test_routing_takes_more_where_rows_of_several_inputs_take_turns() -> None:
