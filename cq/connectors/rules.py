@@ -37,6 +37,7 @@ class Fault:
     """Why a row is none of its stream.
 
     column: the one at fault; None: the whole row is.  wider: as in `BadRow`.  empty: the value is the empty text.
+    no_fields: the value stands where the object should be that the column is a field of.
     """
 
     code: str
@@ -44,6 +45,7 @@ class Fault:
     column: int | None = None
     wider: tuple[DataType, str] | None = None
     empty: bool = False
+    no_fields: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,10 @@ class Rules:
         name = self.fields[fault.column].name
         declared = f"CREATE STREAM {self.guessed_for} ({name} {fault.wider[0] if fault.wider else VARCHAR}, …)"
         advice = (f"the type was guessed from the first rows; declare it: {declared}",) if self.guessed_for else ()
-        if fault.empty and not self.guessed_for:
+        if fault.no_fields:
+            whole = name.partition(".")[0]
+            advice = (f"declare it whole: {whole} VARCHAR, and write {whole} ->> '${name[len(whole) :]}'",)
+        elif fault.empty and not self.guessed_for:
             type_ = self.fields[fault.column].type
             advice = (f"declare it VARCHAR, and write TRY_CAST(NULLIF({name}, '') AS {type_}) where it is used",)
         return BadRow(before, line, fault.code, fault.message, name, raw, advice, wider=fault.wider)

@@ -124,6 +124,25 @@ def test_field_answers_by_its_name_by_its_path_and_by_letter_case_and_the_last_o
     assert seen.rows == [row for _, row in rows]
 
 
+@pytest.mark.parametrize("written", ["5", '"x"', '""', "true", "[]", '[{"b": 1}]'])
+def test_field_of_what_is_no_object_is_unreadable_and_that_of_null_is_null(read_lines: Read, written: str) -> None:
+    columns = [Field("id", T.BIGINT), Field("a.c.d", T.VARCHAR)]
+    rows = ['{"id": 1, "a": {"c": {"d": 3}}}', '{"id": 2, "a": null}', '{"id": 3, "a": {"c": null}}', '{"id": 4}']
+    for bad in (f'{{"id": 5, "a": {written}}}', f'{{"id": 5, "a": {{"c": {written}}}}}'):
+        seen = read_lines(columns, "\n".join([*rows, bad]))
+        assert seen.rows == [(1, "3"), (2, None), (3, None), (4, None)] and seen.error is not None
+        error = seen.error.first
+        assert (error.code, error.place) == (
+            "CQ0702",
+            "t.jsonl:5",
+        ) and "it is no object that has fields" in error.message
+        assert error.help == ("declare it whole: a VARCHAR, and write a ->> '$.c.d'",)
+        assert read_lines(columns, "\n".join([bad, *rows]), on_error="skip").rows == seen.rows
+        later = f'{{"id": 5, "a": {written}, "a": {{"c": {{"d": 1}}}}}}'  # of two fields the last one counts
+        assert read_lines(columns, later).rows == [(5, "1")]
+        assert read_lines([*columns, Field("a", T.VARCHAR)], bad).error is None  # nothing of it is lost
+
+
 def test_rows_keep_their_lines_behind_blank_ones_and_line_ends_of_two_bytes(read_lines: Read) -> None:
     seen = read_lines("a bigint", b'\xef\xbb\xbf{"a": 1}\r\n\r\n \t\n{"a": 2}\r\n{ "a" :\t3 } ')
     assert (seen.rows, seen.blank) == ([(1,), (2,), (3,)], 2)

@@ -7,7 +7,7 @@ equally well, the last one counts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cq.records import dataclass, field
 
@@ -65,3 +65,12 @@ def levels_of(columns: Sequence[str]) -> tuple[Level, ...]:
         Level(tuple(Name(text.encode(), t.get(text, -1), i.get(text, -1)) for text in {**t, **i}))
         for t, i in zip(taken, inside, strict=True)
     )
+
+
+def columns_inside(levels: Sequence[Level], level: int) -> Iterator[int]:
+    """The columns that take fields of an object on this level, or of objects in it."""
+    for name in levels[level].names:
+        if name.column >= 0:
+            yield name.column
+        if name.level >= 0:
+            yield from columns_inside(levels, name.level)

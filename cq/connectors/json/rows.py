@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from cq.connectors import cells
 from cq.connectors.cells import Unreadable
-from cq.connectors.json.names import FULL, NONE, Level
+from cq.connectors.json.names import FULL, NONE, Level, columns_inside
 from cq.lang.types import DataType, Kind
 
 MAX_DEPTH = 1_000  # objects and arrays that may be open in a line (`cq limits`)
@@ -61,6 +61,10 @@ class Value(NamedTuple):
         return _letters(self.json) if self.is_text else self.json
 
 
+class NoFields(Value):
+    """What stands where the object should be that the field of a column is in."""
+
+
 def _letters(quoted: bytes) -> bytes:
     if b"\\" not in quoted:
         return quoted[1:-1]
@@ -71,22 +75,29 @@ def _letters(quoted: bytes) -> bytes:
 
 
 def values(line: bytes, levels: Sequence[Level], columns: int) -> list[Value | None]:
-    """What each column takes from a line without its end; None where it is null, or nothing answers to the column."""
+    """What each column takes from a line without its end; None where it is null, or nothing answers to the column.
+
+    NoFields where its path leads through what is no object, and no column takes that, or what it is in, as a whole.
+    """
     taken: list[Value | None] = [None] * columns
     answers = [NONE] * columns
 
-    def take(fields: Iterable[Member], level: int, outer: int) -> None:
+    def take(fields: Iterable[Member], level: int, outer: int, held: bool) -> None:
         for text, written in fields:
             name, answer = levels[level].find(text)
             if name is None:
                 continue
             answer = min(answer, outer)
             if name.level >= 0 and written[:1] == b"{":
-                take(_Line(written).row(), name.level, answer)
+                take(_Line(written).row(), name.level, answer, held or name.column >= 0)
+            elif name.level >= 0 and written != b"null" and not held and name.column < 0:
+                for column in columns_inside(levels, name.level):
+                    if answer >= answers[column]:
+                        taken[column], answers[column] = NoFields(written), answer
             if name.column >= 0 and answer >= answers[name.column]:
                 taken[name.column], answers[name.column] = _value(written), answer
 
-    take(_Line(line).row(), 0, FULL)
+    take(_Line(line).row(), 0, FULL, False)
     return taken
 
 

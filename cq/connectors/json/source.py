@@ -22,7 +22,7 @@ from cq.connectors.csv.blocks import LINES, Block, Reads, Window
 from cq.connectors.csv.rows import Dialect, Positions, count_line_feeds
 from cq.connectors.csv.source import MAX_THREADS, CsvOptions, Layout, one_array
 from cq.connectors.json.names import Level, levels_of
-from cq.connectors.json.rows import NoObject, Value, reader, values
+from cq.connectors.json.rows import NoFields, NoObject, Value, reader, values
 from cq.connectors.parallel import Abreast, cores
 from cq.connectors.physical_rows import array_of
 from cq.connectors.protocol import BadRow, Piece, Place, damaged
@@ -225,6 +225,9 @@ class _ByLine:
     def _value(self, column: int, value: Value | None) -> tuple[Any, Fault | None]:
         if value is None:
             return None, Fault(*self._rules.null(column), column) if self._rules.demands_value(column) else None
+        if isinstance(value, NoFields):
+            code, message = self._rules.unreadable(column, shown(value.json), "it is no object that has fields")
+            return None, Fault(code, message, column, no_fields=True)
         try:
             read = self._readers[column](value)
         except Unreadable as e:

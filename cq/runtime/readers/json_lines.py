@@ -1,7 +1,8 @@
 """Lines of JSON natively: the fields that columns take, as the cells of CSV text.
 
 What a line is and which field a column takes is defined by cq/connectors/json/rows.py. A line that has to be looked at
-by that definition (no JSON, a name with escapes, a lone surrogate …) ends the reading; it is no error yet.
+by that definition (no JSON, a name with escapes, a lone surrogate, no object where fields of one are taken …) ends the
+reading; it is no error yet.
 
 A cell is a number or a word as it stands, or text: bare where the bytes between its quotes are its letters, in quotes
 where it is empty or has escapes, so that NULL, which is nothing, stays apart. `DELIMITER` is between cells: no letter
@@ -355,6 +356,12 @@ def _push(job: int, opened: int, at: int, name: int, answer: int) -> None:
     st_i64(opened, OPEN_NAME, name)
 
 
+@native("i64(i64)", inline=True)
+def _has_fields(name: int) -> int:
+    """Whether columns take fields of the value with this name: what is no object there, the definition must look at."""
+    return 1 if name != 0 and ld_i64(name, NAME_NODE) >= 0 else 0
+
+
 @native("i64(i64, i64)")
 def _past_object(job: int, at: int) -> int:
     """Behind the object that begins here, with its fields in the cells; NOWHERE if the definition must look at it."""
@@ -392,7 +399,7 @@ def _past_object(job: int, at: int) -> int:
             name, answer = ld_i64(memo, MEMO_NAME), min(ld_i64(memo, MEMO_ANSWER), ld_i64(opened, OPEN_ANSWER))
         byte = ld_u8(at, 0)
         if byte == _OPEN_OBJECT or byte == _OPEN_ARRAY:
-            if opened == top:
+            if opened == top or (byte == _OPEN_ARRAY and _has_fields(name) != 0):
                 return NOWHERE
             opened += OPEN_WORDS * 8
             _push(job, opened, at, name, answer)
@@ -400,7 +407,7 @@ def _past_object(job: int, at: int) -> int:
             fresh = 1
         else:
             end, kind = _past_scalar(at)
-            if end == NOWHERE:
+            if end == NOWHERE or (kind != NULL and _has_fields(name) != 0):
                 return NOWHERE
             if name != 0:
                 _keep(job, name, answer, at, end, kind)
