@@ -62,6 +62,11 @@ class QueryBuilder(ExpressionBuilder):
     def union(self, at: Span, left: Any, quantifier: str | None, right: Any) -> ast.SetOperation:
         return ast.SetOperation("UNION", quantifier == "ALL", left, right, span=at)
 
+    def union_by_name(self, at: Span, left: Any, quantifier: str | None, word: Token, right: Any) -> ast.SetOperation:
+        if word.value != "name":
+            raise compile_error("CQ0100", "UNION goes BY NAME, or by position", self._span(word), help="write BY NAME")
+        return ast.SetOperation("UNION", quantifier == "ALL", left, right, True, span=at)
+
     def except_(self, at: Span, left: Any, quantifier: str | None, right: Any) -> ast.SetOperation:
         return ast.SetOperation("EXCEPT", quantifier == "ALL", left, right, span=at)
 

@@ -386,7 +386,7 @@ def body(node: ast.QueryBody) -> str:
 
 
 def set_words(node: ast.SetOperation) -> str:
-    return f"{node.op} ALL" if node.all else node.op
+    return " ".join([node.op, *(["ALL"] if node.all else []), *(["BY NAME"] if node.by_name else [])])
 
 
 def needs_parentheses(node: ast.SetOperation, side: ast.QueryBody, is_right: bool) -> bool:

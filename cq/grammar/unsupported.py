@@ -98,7 +98,6 @@ CLAUSES: tuple[Phrase, ...] = (
         "write FILTER (WHERE condition)",
         anywhere=True,
     ),
-    *_phrases("UNION BY NAME is not supported", "columns go by position: name them in one order", "BY NAME"),
     *_phrases("WITH RECURSIVE is not supported", "a continuous query cannot call itself", "WITH RECURSIVE"),
     *_phrases("a time zone is a constant", _ZONES, "AT TIME ZONE"),
     *_phrases(

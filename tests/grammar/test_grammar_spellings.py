@@ -153,6 +153,9 @@ QUERIES = {
     "select a from t union all (select b from u union select c from v)": (
         "SELECT a FROM t UNION ALL (SELECT b FROM u UNION SELECT c FROM v)"
     ),
+    "select 1 union by name select 2 union all by name select 3": (
+        "SELECT 1 UNION BY NAME SELECT 2 UNION ALL BY NAME SELECT 3"
+    ),
     "select 1 union distinct select 2 intersect all select 3": "SELECT 1 UNION SELECT 2 INTERSECT ALL SELECT 3",
     "(select 1 union select 2) intersect select 3": "(SELECT 1 UNION SELECT 2) INTERSECT SELECT 3",
     "(select a from t limit 1) except select b from u": "(SELECT a FROM t LIMIT 1) EXCEPT SELECT b FROM u",

@@ -543,12 +543,13 @@ class ValuesRow(Node):
 
 @node
 class SetOperation(Node):
-    """Two queries joined by UNION, INTERSECT or EXCEPT, with ALL or without."""
+    """Two queries joined by UNION, INTERSECT or EXCEPT, with ALL or without. by_name: of UNION, columns go by name."""
 
     op: Literal["UNION", "INTERSECT", "EXCEPT"]
     all: bool
     left: QueryBody
     right: QueryBody
+    by_name: bool = False
 
 
 @node

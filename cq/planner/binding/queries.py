@@ -37,7 +37,7 @@ from cq.planner.binding.order_keys import order_key
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, finds, relation_of, renamed
 from cq.planner.binding.selects import WHERE, SelectBinder, place_of, unchanged
-from cq.planner.binding.sets import combined
+from cq.planner.binding.sets import combined, named_alike
 from cq.planner.binding.sorting import Limited, counted, ordered
 from cq.planner.binding.stream_joins import stream_join
 from cq.planner.binding.subqueries import match_of
@@ -452,10 +452,11 @@ class QueryBinder:
             steps.append(steps[-1].left)
         first = steps[-1].left
         rows, span = self.body(first), first.span
-        for (op, all_), run in groupby(reversed(steps), key=lambda s: (s.op, s.all)):
+        for (op, all_, by_name), run in groupby(reversed(steps), key=lambda s: (s.op, s.all, s.by_name)):
             others = [step.right for step in run]
             inputs = [rows, *(self.body(o) for o in others)]
-            rows = combined(op, all_, inputs, [span, *(o.span for o in others)])
+            spans = [span, *(o.span for o in others)]
+            rows = combined(op, all_, named_alike(inputs, spans) if by_name else inputs, spans)
             span = span.to(others[-1].span)
         return rows
 

@@ -6,12 +6,12 @@ EXCEPT emit a row of their inputs at its own position, as it is, so they run on 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cq.errors import Span, amount, compile_error
 from cq.lang.casts import castable
 from cq.lang.expressions import Case, Expr, Literal, conjunction
-from cq.lang.types import BOOLEAN, DataType, common_type
+from cq.lang.types import BOOLEAN, NULL, DataType, common_type
 from cq.planner.binding.calls import SelectCalls
 from cq.planner.binding.conversion import convert
 from cq.planner.binding.grouping import group_rows
@@ -125,6 +125,31 @@ def _narrowed(node: LogicalNode, like: LogicalNode) -> LogicalNode:
 
 
 # ------------------------------------------------------------------------------------------------------------- columns
+
+
+def named_alike(inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> list[LogicalNode]:
+    """The inputs with the columns of all of them, in the order in which they appear; NULL where one has no such column.
+
+    Names are one whatever the case of their letters. CQ0307 for two columns of one name.
+    """
+    names: dict[str, str] = {}
+    for node, span in zip(inputs, spans, strict=True):
+        own = [name.lower() for name in node.schema.names]
+        twice = next((name for i, name in enumerate(node.schema.names) if own.index(name.lower()) < i), None)
+        if twice is not None:
+            cause = f'two columns are called "{twice}" on one side of UNION BY NAME'
+            raise compile_error("CQ0307", cause, span, help="name one of them otherwise: AS name")
+        for name in node.schema.names:
+            names.setdefault(name.lower(), name)
+    return [_with_names(node, names, span) for node, span in zip(inputs, spans, strict=True)]
+
+
+def _with_names(node: LogicalNode, names: Mapping[str, str], span: Span) -> LogicalNode:
+    there = {name.lower(): column for name, column in zip(node.schema.names, columns(node), strict=True)}
+    if list(there) == list(names):
+        return node
+    exprs = [there.get(name, Literal(NULL, True, None)) for name in names]
+    return projection(node, exprs, tuple(names.values()), span)
 
 
 def _alike(name: str, inputs: Sequence[LogicalNode], spans: Sequence[Span]) -> tuple[LogicalNode, ...]:
