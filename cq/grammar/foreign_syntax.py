@@ -44,6 +44,20 @@ def _null_without_is(fault: Fault) -> Diagnostic | None:
     return Diagnostic("CQ0100", "NOT NULL is not a condition", here, "IS is missing", ("write IS NOT NULL",))
 
 
+def _list_behind_any(fault: Fault) -> Diagnostic | None:
+    """`x = ANY(1, 2)`, `x <> ALL(1, 2)`."""
+    opened = fault.open_at()
+    if fault.word(fault.position) != "," or opened is None or opened.word != "(":
+        return None
+    before = fault.lexed.tokens.index(opened) - 1
+    meant = {"= ANY": "IN", "= SOME": "IN", "<> ALL": "NOT IN", "!= ALL": "NOT IN"}
+    way = meant.get(f"{fault.word(before - 1)} {fault.word(before)}")
+    if way is None:
+        return None
+    cause = f"{fault.word(before)} takes one array, or a query"
+    return Diagnostic("CQ0100", cause, fault.here, help=(f"write {way} (1, 2)",))
+
+
 def cast_by_another_name(fault: Fault) -> Diagnostic | None:
     """`SAFE_CAST(x AS T)`, `STRUCT(x AS y)`."""
     opened = fault.open_at()
@@ -172,6 +186,7 @@ HABITS: tuple[Callable[[Fault], Diagnostic | None], ...] = (
     _turned_comparison,
     _half_a_condition,
     _null_without_is,
+    _list_behind_any,
     _watermark_without_for,
     _name_of_a_catalog,
     _interval_of_an_expression,

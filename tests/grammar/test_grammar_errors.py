@@ -91,6 +91,8 @@ CASES: dict[str, list[str]] = {
         "SELECT a FROM t WHERE (a, b) > (1, 2)",
         "SELECT a FROM t WHERE a > 10 a < 20",
         "SELECT a FROM t WHERE (a, b) NOT IN (SELECT c, d FROM u)",
+        "SELECT a FROM t WHERE a = ANY (1, 2)",
+        "SELECT a FROM t WHERE a <> ALL (b, 2)",
     ],
     "other_systems": [
         "SELECT a COUNT(*) FROM t",

@@ -131,6 +131,8 @@ TYPES = {
     "case_of_two_types": BID + "SELECT CASE WHEN price > 1 THEN 'many' ELSE 0 END FROM bid;",
     "bad_time_text": BID + "SELECT auction FROM bid WHERE ts > '2024-13-01';",
     "union_of_a_number_and_a_time": BID + "SELECT auction FROM bid UNION ALL SELECT ts FROM bid;",
+    "union_by_one_name_twice": BID + "SELECT auction, price AS auction FROM bid UNION BY NAME SELECT auction FROM bid;",
+    "number_and_time": BID + "SELECT auction FROM bid WHERE price > ts;",
     "union_widths": BID + "SELECT auction, price FROM bid UNION ALL SELECT auction FROM bid;",
     "union_types": BID + "SELECT item FROM bid UNION ALL SELECT price FROM bid;",
     "unnest_text": BID + "SELECT w FROM bid, UNNEST(item) AS t(w);",

@@ -22,7 +22,7 @@ _ESCAPED = re.compile(r"\\(n|x[0-9a-f]{2}|u[0-9a-f]{4})")
 # ways out that list what there is, or name a form: other tests see that they are right
 LISTS = re.compile(
     r"(columns|known|types|settings|units|relations|supported|outputs): |usage: |example: "
-    r"|did you mean |cq schema FILE prints|relative paths start from"
+    r"|did you mean |cq schema \S+ prints|relative paths start from"
 )
 _VARIABLE = re.compile(r" --var (\w+)=(.*)$")
 

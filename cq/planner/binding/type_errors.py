@@ -5,7 +5,7 @@ from __future__ import annotations
 from cq.errors import CompileError, Label, compile_error
 from cq.grammar import ast
 from cq.lang.casts import castable
-from cq.lang.expressions import Expr, Literal
+from cq.lang.expressions import Column, Expr, Literal
 from cq.lang.functions import Refusal
 from cq.lang.types import BIGINT, VARCHAR, DataType, Kind
 from cq.lang.value_text import write_decimal
@@ -67,6 +67,8 @@ def meeting_help(a: Expr, b: Expr) -> str:
         if text.type.kind is Kind.INTERVAL and other.type.is_integer:
             return "write the number as an interval, such as INTERVAL '5' SECOND"
         if text.type.is_timestamp and other.type.is_numeric:
+            if isinstance(text, Column) and not isinstance(other, Literal):
+                return f"compare its seconds since 1970: EPOCH({text.name})"
             return "write the time as TIMESTAMP '2024-01-31 10:00:00'"
     if a.type.kind is Kind.ARRAY and b.type.kind is Kind.ARRAY:
         return "arrays are only equal or not: compare their elements, a[1] < b[1], or CARDINALITY(a) with another"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 from cq.errors import CompileError, Span, compile_error, did_you_mean
@@ -518,7 +519,7 @@ def no_event_time(
             f'{what} needs a watermark, but stream "{missing.name}" declares none',
             span,
             label="not an event time",
-            help=(_declaring_time(missing, column, name, type_), "cq schema FILE prints the CREATE STREAM of a file"),
+            help=(_declaring_time(missing, column, name, type_), _telling_delay(missing)),
         )
     if any(isinstance(n, LateRows) for n in topological([relation.node])):
         cause = f"late rows have no event time: what {what} would give them to is closed"
@@ -563,6 +564,14 @@ def _declaring_time(source: SourceDef, column: str, meant: str, type_: DataType 
     whence = "connector = 'stdin'" if path is None else f"path = {string(path)}"
     by = " by at" if computed is not None else ""
     return f"CREATE STREAM {source.name} ({mark}) WITH ({whence}); then read FROM {source.name}{by}"
+
+
+def _telling_delay(source: SourceDef) -> str:
+    """What tells the delay that the rows of a stream need: 5 seconds are no more than an example."""
+    path = source.option("path")
+    if path and source.bounded:
+        return f"cq schema {shlex.quote(path)} prints it with the delay that its rows need"
+    return "cq schema FILE prints the CREATE STREAM of a file"
 
 
 def computed_time(column: str, type_: DataType) -> str | None:
