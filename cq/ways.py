@@ -12,8 +12,10 @@ class Way(Enum):
 
     LOOP: one worker at a time, tickets in order.  ANY: any worker takes any ticket; results return to ticket order.
     LANES: a ticket is split into lanes by key; each lane has its own state.  PARTIAL: any worker takes any ticket and
-    fills panes of its own; the next stage merges and closes them.  CHAINS: the transactions of a ticket are evaluated
-    by all workers, each as soon as the rows it names are as those before it have left them; one then hands on the rows.
+    fills panes of its own; the next stage merges and closes them.  SHARED: LOOP until a side of each join has ended,
+    then ANY, for what rows are looked up in does not change any more.  CHAINS: the transactions of a ticket are
+    evaluated by all workers, each as soon as the rows it names are as those before it have left them; one then hands
+    on the rows.
     LOCK, LOCK_A, MVLK, PAT: the same, but transactions take their place in the order one by one while they run, as
     earlier systems do it (a file each in cq/runtime/engine/ways).  NOLOCK: they take none, and the result is wrong.
     """
@@ -22,6 +24,7 @@ class Way(Enum):
     ANY = "any worker"
     LANES = "lanes by key"
     PARTIAL = "any worker, into panes of its own"
+    SHARED = "one worker until a side of each join is complete, then any"
     CHAINS = "chains of transactions"
     LOCK = "transactions that queue for locks of rows"
     LOCK_A = "transactions that lock all rows in turn"

@@ -56,7 +56,6 @@ class StagePlan:
     groups: list[Groups | Met] = field(default_factory=list)
     watermark: int | None = None
     uses_step_bytes: bool = False
-    source_ports: dict[int, int] = field(default_factory=dict)  # the port of each source's leaf, by the leaf's id
     columns: dict[int, dict[int, int]] = field(default_factory=dict)  # port -> column of the plan -> place in its batch
     scratch: dict[tuple[int, str], int] = field(default_factory=dict)  # words of a node that are no slots
     _next_word: int = abi.STATE_FIRST_FREE

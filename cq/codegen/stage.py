@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from cq.codegen import gather, operators
+from cq.codegen.ended import ended_mask
 from cq.codegen.expressions.user import takes_step_bytes
 from cq.codegen.flow import CLOSE, COPIES_TEXT, FINISH, StagePlan
 from cq.codegen.moving import write_moving
@@ -73,8 +74,6 @@ def write_stage(
     for port, leaf in enumerate(inputs):
         if leaf.source is None:  # rows of a stage have the columns its plan says; of a source, those that are read
             stage.columns[port] = {c: c for c in range(len(leaf.schema))}
-        else:
-            stage.source_ports[id(leaf)] = port
     stage.due = due_words(stage, inputs)
     computed = computed_times(stage, inputs)
     if len(spec.branches) > 1:
@@ -105,6 +104,7 @@ def write_stage(
         groups=tuple(stage.groups),
         lanes=lanes,
         chains=chains,
+        complete=_complete(spec),
         time_entries=tuple(times),
         passes_watermarks=passes_watermarks,
         counters=tuple(stage.counters.values()),
@@ -132,6 +132,15 @@ def _lanes(stage: StagePlan, spec: planned.Stage, inputs: tuple[LogicalNode, ...
     most = max(stage.turns.get(id(n), 1) for n in inputs)
     entry = write_lanes(stage, inputs, spec.branches)
     return Lanes(entry=entry, count=spec.lanes, branches=len(spec.branches), turns=most)
+
+
+def _complete(spec: planned.Stage) -> int:
+    """The bits of the sources after whose end its tickets are shared."""
+    if not spec.complete:
+        return 0
+    mask = ended_mask(spec.plan, spec.complete)
+    assert mask is not None, "sources of which a batch says whether they have ended"
+    return mask
 
 
 def _write_row_loops(stage: StagePlan, inputs: Sequence[LogicalNode], branches: Sequence[Branch]) -> dict[int, str]:

@@ -155,7 +155,7 @@ def test_routing_takes_more_where_rows_of_several_inputs_take_turns() -> None:
     assert ways(turns) == [Way.LOOP] and turns.stages[0].reason.endswith(f"pays from {ROUTED_FROM_NS * TURNS}")
     assert ways(alone) == [Way.LANES]
     untimed = "".join(made.format(name, "") for name in "lr")
-    assert ways(placed(plan_of(untimed + join.format("l", "r")))) == [Way.LANES]
+    assert ways(placed(plan_of(untimed + join.format("l", "r").replace("JOIN", "FULL JOIN")))) == [Way.LANES]
 
 
 @pytest.mark.parametrize(("join", "wanted"), [("JOIN", Way.LANES), ("LEFT JOIN", Way.LOOP)])

@@ -22,7 +22,52 @@ CHAINS, CHAINED = "cq.runtime.engine.ways.chains", "cq.runtime.flow.chained"
 COLLECTED = "cq.codegen.operators.chains"
 MOVES, MOVED = ("test_engine_schedules.py",), "of_chains"
 
+SHARED = "cq.runtime.engine.ways.shared"
+PROBES = "shared_probes"
+
 MUTANTS = {
+    "tickets are shared before a side of the join is complete": Mutant(
+        SHARED,
+        "    return 1 if ld_i64(item, BATCH_ENDED) & complete == complete else 0\n",
+        "    return 1 if ld_i64(item, BATCH_ENDED) >= 0 else complete\n",
+        MOVES,
+        PROBES,
+    ),
+    "tickets are shared before their turn is known": Mutant(
+        SHARED,
+        "    reorder_begin(ld_i64(stage, STAGE_REORDER), ticket)\n    at_store_rel(stage + STAGE_SHARED * 8, 1)\n",
+        "    at_store_rel(stage + STAGE_SHARED * 8, 1)\n    reorder_begin(ld_i64(stage, STAGE_REORDER), ticket)\n",
+        MOVES,
+        PROBES,
+    ),
+    "that tickets are shared is told before the last rows are kept": Mutant(
+        SHARED,
+        "    at_store_rel(stage + STAGE_SHARED * 8, 1)\n",
+        "    st_i64(stage, STAGE_SHARED, 1)\n",
+        MOVES,
+        PROBES,
+    ),
+    "rows that waited for company stay behind when tickets are shared": Mutant(
+        SHARED,
+        "    if holds_rows(stage, owner) == 1:\n",
+        "    if holds_rows(stage, owner) == 2:\n",
+        MOVES,
+        PROBES,
+    ),
+    "the ticket that is shared first stays with the loop, too": Mutant(
+        SHARED,
+        "    st_i64(owner, TASK_ITEM, 0)\n",
+        "",
+        ("test_shared_joins.py",),
+        "paused and interpreted",
+    ),
+    "workers that share tickets share a cursor": Mutant(
+        "cq.runtime.engine.plant",
+        "        views.append(plant.host.place(bytes(8 * spec.state_words)))\n",
+        "        views.append(state)\n",
+        MOVES,
+        PROBES,
+    ),
     "a phase of chains begins before a share of the last one is done": Mutant(
         CHAINS,
         "ld_i64(chains, CHAINS_COUNT) - 1:",

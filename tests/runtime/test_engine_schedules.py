@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from cases import Prepared, spread_out
 from engine_kernels import batch, job, stage
-from interleave import wander
+from interleave import explore, wander
 
 from cq.records import fields, replace
 from cq.runtime.base.host import InterpretedHost
@@ -30,12 +30,12 @@ STEPS = 40  # looks for work of each worker in a schedule; what is left is done 
 class Run:
     """A job over rows that are all pushed, as `wander` sets it up: built in the memory that is watched.
 
-    rows: a record batch, or tuples (k, v, t).
+    rows: a record batch, or tuples (k, v, t), of the first source.  others: record batches of the other ones.
     """
 
-    def __init__(self, plan, rows, workers, batch_rows):
+    def __init__(self, plan, rows, workers, batch_rows, others=()):
         self.plan, self.workers, self.batch_rows = plan, workers, batch_rows
-        self.rows = rows if isinstance(rows, pa.RecordBatch) else batch(rows)
+        self.rows = [rows if isinstance(rows, pa.RecordBatch) else batch(rows), *others]
 
     def setup(self):
         host = InterpretedHost()
@@ -43,11 +43,12 @@ class Run:
         host.memory = Memory.current
         host._active._memory = Memory.current
         plant = build(host, self.plan, self.workers, self.batch_rows, 0)
-        loan = lend(host, self.rows, plant.storages[0])
-        ring = host.word(plant.sources[0], m.SOURCE_RING)
-        host.function("ring_push")(ring, loan)
-        host.function("ring_push")(ring, m.END_OF_SOURCE)
-        return host, plant, loan
+        loans = [lend(host, rows, storages) for rows, storages in zip(self.rows, plant.storages, strict=True)]
+        for source, loan in zip(plant.sources, loans, strict=True):
+            ring = host.word(source, m.SOURCE_RING)
+            host.function("ring_push")(ring, loan)
+            host.function("ring_push")(ring, m.END_OF_SOURCE)
+        return host, plant, loans
 
     def worker(self, number):
         def work(shared):
@@ -60,7 +61,7 @@ class Run:
 
     def result(self, shared):
         """(rows of the sink, serial of the failure or None), after one worker has done the rest."""
-        host, plant, loan = shared
+        host, plant, loans = shared
         host.function("run_inline")(plant.engine, 10_000)
         outcome = host.word(plant.engine, s.ENGINE_OUTCOME)
         assert outcome != s.RUNNING
@@ -82,7 +83,8 @@ class Run:
         close(
             replace(plant, **{f.name: list(v) for f in fields(plant) if isinstance(v := getattr(plant, f.name), list)})
         )
-        host.function("loan_return")(loan)
+        for loan in loans:
+            host.function("loan_return")(loan)
         return found, failed
 
 
@@ -94,11 +96,11 @@ def locks_of_parts(host, plant):
             yield host.word(partials, q.PARTIALS_PARTS + number * q.PART_WORDS + q.PART_LOCK)
 
 
-def in_every_schedule(plan, rows, *, batch_rows, workers=2, runs=25):
+def in_every_schedule(plan, rows, *, batch_rows, workers=2, runs=25, others=()):
     with Memory():
-        alone = Run(plan, rows, 1, batch_rows)
+        alone = Run(plan, rows, 1, batch_rows, others)
         expected = alone.result(alone.setup())
-    case = Run(plan, rows, workers, batch_rows)
+    case = Run(plan, rows, workers, batch_rows, others)
 
     def check(shared, _):
         assert case.result(shared) == expected
@@ -179,6 +181,86 @@ def test_rows_that_wait_leave_alike_in_every_schedule(key, pieces, runs):
     assert failed is None
     assert found == in_every_schedule(alone, given(alone), batch_rows=100, runs=1)[0]
     assert len(found) == sum(len(k.split()) if pieces else 1 for k, _ in rows)
+
+
+PROBES = """CREATE STREAM c (id BIGINT NOT NULL, weight BIGINT NOT NULL);
+CREATE STREAM o (customer BIGINT NOT NULL, price BIGINT NOT NULL);
+{query};"""
+ITEMS, ORDERS = [(n % 4, n) for n in range(7)], [(n % 5, n) for n in range(12)]
+
+
+def probed(query):
+    """A plan of this query for two workers, and its inputs: all items, then all orders."""
+    (plan,) = Prepared(PROBES.format(query=query)).compiled.for_workers(2).after("emit")
+    assert [s.way for s in plan.stages] == [Way.SHARED] and [s.name for s in plan.sources] == ["c", "o"]
+    columns = dict(zip(("id", "weight"), zip(*ITEMS, strict=True), strict=True))
+    columns |= dict(zip(("customer", "price"), zip(*ORDERS, strict=True), strict=True))
+    first, second = (
+        pa.RecordBatch.from_pydict({c.name: list(columns[c.name]) for c in source.columns}) for source in plan.sources
+    )
+    return plan, first, second
+
+
+def probed_in_every_schedule(query, **options):
+    plan, first, second = probed(query)
+    return in_every_schedule(plan, first, others=(second,), runs=40, **options)
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("batch_rows", [2, 5])  # the last item is alone in a ticket, or beside the first orders
+def test_shared_probes_give_the_rows_of_one_loop_in_every_schedule(batch_rows, workers):
+    query = "SELECT price, weight FROM o JOIN c ON customer = id"
+    found, failed = probed_in_every_schedule(query, batch_rows=batch_rows, workers=workers)
+    assert failed is None
+    assert found == [(p, w) for c, p in ORDERS for i, w in ITEMS if c == i]
+
+
+@pytest.mark.parametrize("batch_rows", [2, 8])  # of 8: one order comes with all items, and its row waits for company
+@pytest.mark.parametrize(
+    "condition", ["customer IN (SELECT id FROM c)", "EXISTS (SELECT 1 FROM c WHERE id = customer AND weight > -price)"]
+)
+def test_shared_probes_give_rows_with_a_match_in_every_schedule(condition, batch_rows):
+    query = f"SELECT customer, price FROM o WHERE {condition}"
+    found, failed = probed_in_every_schedule(query, batch_rows=batch_rows)
+    assert failed is None
+    assert found == [(c, p) for c, p in ORDERS if any(c == i for i, w in ITEMS if "weight" not in condition or w > -p)]
+
+
+class AtTheHandOver(Run):
+    """All items are kept, three orders wait, and the first of them is about to be handed over."""
+
+    def setup(self):
+        host, plant, loans = super().setup()
+        admit, serve = host.function("admit"), host.function("serve_shared")
+        assert admit(plant.admission, len(ITEMS)) == serve(plant.stages[0], 0) == len(ITEMS)
+        assert admit(plant.admission, 3) == 3
+        return host, plant, loans
+
+    def worker(self, number):
+        def work(shared):
+            host, plant, _ = shared
+            for _visit in range(2):
+                host.function("serve_shared")(plant.stages[0], number)
+
+        return work
+
+
+def test_shared_probes_are_handed_over_in_every_schedule():
+    """With one preemption, wherever it is."""
+    plan, first, second = probed("SELECT price, weight FROM o JOIN c ON customer = id")
+    case = AtTheHandOver(plan, first, 2, 1, (second,))
+
+    def check(shared, _):
+        assert case.result(shared) == ([(p, w) for c, p in ORDERS for i, w in ITEMS if c == i], None)
+
+    assert explore(case.setup, [case.worker(0), case.worker(1)], check, preemptions=1).complete
+
+
+def test_shared_probes_tell_the_first_failure_in_every_schedule():
+    query = "SELECT price, weight FROM o JOIN c ON customer = id AND 12 / (price - 7) < 100"
+    found, failed = probed_in_every_schedule(query, batch_rows=2)
+    assert failed == len(ITEMS) + 7
+    assert found == [(p, w) for c, p in ORDERS for i, w in ITEMS if c == i and p < 7]
 
 
 MOVES = """SET transactions = 'chains';

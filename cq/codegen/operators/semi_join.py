@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from cq.codegen.ended import has_ended
 from cq.codegen.expressions.emit import emit
 from cq.codegen.flow import Flow, StagePlan, consumes, finishes, row_of
 from cq.codegen.keeping import LEFT, RIGHT, Side, write_unmatched
@@ -74,8 +75,9 @@ def _look_up(flow: Flow, node: SemiJoin, row: Row) -> None:
     values = [row.column(i) for i in range(len(left.fields))]
     keys = [emit(scope, row, k) for k in left.exprs]
     kept, matched = (writer.let(ast.Constant(0), hint) for hint in ("kept", "matched"))
+    ended = None if node.right_first else has_ended(flow, node, RIGHT)
     with where_not_null(flow, keys) as known:
-        writer.set(kept, 1)
+        writer.set(kept, 1 if ended is None else expr("1 - E", E=ended))
         if node.residual is None:
             right = _table(flow, node)
             prefetch(flow, left.input, known_keys(node), right, left.exprs)

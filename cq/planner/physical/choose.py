@@ -2,6 +2,7 @@
 
 One worker, or nothing to gain: the whole plan is one loop, for queues between stages cost time and win none. With more:
     any worker     where nothing keeps state
+    shared         joins of which one side is complete before the other begins: any worker looks rows up in it
     panes          groups that merge exactly: every worker fills panes of its own, a second stage merges and closes
                    them
     rows apart     a stateless part that makes many rows of one (UNNEST) and is slow, or feeds what is slow
@@ -29,6 +30,7 @@ from cq.planner.physical.classify import (
     lane_parts,
     stateless_prefix,
 )
+from cq.planner.physical.complete import complete_first
 from cq.planner.physical.leaf_keys import LeafKey, leaf_key, one_key
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan, Stage
@@ -167,6 +169,9 @@ class _Choice:
         windows = self._mergeable()
         if windows:
             return self._partial(windows)
+        complete = complete_first(self.plan)
+        if complete:
+            return (replace(self._query(Way.SHARED, shared_reason(complete)), complete=complete),)
         return self._rows_apart() or self._with_state(self.plan, "query")
 
     def _query(self, way: Way, reason: str) -> Stage:
@@ -370,6 +375,12 @@ def reason_of(branches: Sequence[Branch], cost_ns: int, least_ns: int) -> str:
     if len(branches) == 1:
         return f"a row costs {cost_ns} ns: routing it pays from {least_ns}"
     return f"its operators have {len(branches)} keys: a row goes to a lane of each"
+
+
+def shared_reason(complete: Sequence[str]) -> str:
+    """Why a stage is shared once these sources have ended, for people."""
+    names = ", ".join(complete)
+    return f"every row of {names} comes before the rest: any worker then looks up its rows, and nothing is kept"
 
 
 def lane_count(workers: int, branches: int) -> int:

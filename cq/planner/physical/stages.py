@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from cq.planner.operators.pruning import needed_columns
 from cq.planner.physical.branches import Branch
+from cq.planner.physical.complete import complete_first
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode
@@ -24,6 +25,7 @@ class Stage:
 
     plan: its operators; its outputs are its ports.  branches: for LANES, its operators with state by key; each branch
     has as many of the lanes.
+    complete: for SHARED, the sources after whose last row its operators keep none (`cq.planner.physical.complete`).
     gathered: its operators whose rows of one event are kept until all have met (`cq.planner.physical.turns`).
     waits: whether rows can come before the watermark reaches their time.  final: whether its ports are sinks.
     collects: whether it takes over the panes that the PARTIAL stage before it has filled; it then takes no rows.
@@ -41,6 +43,7 @@ class Stage:
     waits: bool
     branches: tuple[Branch, ...] = ()
     lanes: int = 0
+    complete: tuple[str, ...] = ()
     gathered: tuple[LogicalNode, ...] = ()
     final: bool = True
     collects: bool = False
@@ -110,7 +113,11 @@ def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str
         yield "state where any worker takes any ticket"
     if stage.way is Way.PARTIAL and not all(o.node.merges_exactly for o in stage.plan.outputs):
         yield "partial states that do not merge"
-    if stage.way in {Way.LANES, Way.PARTIAL} and stage.gathered:
+    if (stage.way is Way.SHARED) != bool(stage.complete):
+        yield "tickets are shared from no known one on, or from a known one and are not"
+    if stage.way is Way.SHARED and stage.complete != complete_first(stage.plan):
+        yield "state that changes where any worker takes any ticket"
+    if stage.way in {Way.LANES, Way.PARTIAL, Way.SHARED} and stage.gathered:
         yield "rows of one event that meet in one place, on several workers"
 
 

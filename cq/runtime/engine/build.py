@@ -191,6 +191,8 @@ def close(plant: Plant) -> None:
             call("task_drop")(task, len(spec.ports))
         for state in states:
             drop_state(host, spec, state)
+    for view in (view for views in plant.views for view in views):
+        call("step_drop")(view)
     for split in plant.splits:
         return_merged(host, split)
         call("split_drop")(split)
@@ -211,7 +213,7 @@ def close(plant: Plant) -> None:
             call("depot_close")(depot)
     for kept in (plant.stages, plant.sinks, plant.tasks, plant.states, plant.tickets, plant.buffers, plant.hybrids):
         kept.clear()
-    for kept in (plant.rings, plant.depots, plant.splits, plant.pools, plant.chains):
+    for kept in (plant.views, plant.rings, plant.depots, plant.splits, plant.pools, plant.chains):
         kept.clear()
 
 

@@ -474,14 +474,14 @@ class Engine:
     def state_sum(self, word: int) -> int:
         """A counting word of the state, over all states of all stages. Nothing may run meanwhile but idle workers."""
         with self._host.active():
-            return sum(self._sum(states, word) for states in self._plant.states)
+            return sum(self._sum(states, word) for states in (*self._plant.states, *self._plant.views))
 
     def counted(self) -> list[list[tuple[int, int]]]:
         """Of each stage, of each operator that its job counts, in that order: the rows it gave, and its late rows."""
         with self._host.active():
             return [
-                [(self._sum(states, c.rows), self._sum(states, c.late)) for c in stage.counters]
-                for stage, states in zip(self.job.stages, self._plant.states, strict=True)
+                [(self._sum([*states, *views], c.rows), self._sum([*states, *views], c.late)) for c in stage.counters]
+                for stage, states, views in zip(self.job.stages, self._plant.states, self._plant.views, strict=True)
             ]
 
     def _sum(self, states: Sequence[int], word: int) -> int:
@@ -522,7 +522,7 @@ class Engine:
 def _stop_kernels(host: Host, plant: Plant) -> None:
     """Rows that test many pairs stop between two of them."""
     with host.active():
-        for state in (state for states in plant.states for state in states):
+        for state in (state for states in (*plant.states, *plant.views) for state in states):
             host.set_word(state, STATE_STOPPING, 1)
 
 

@@ -25,6 +25,7 @@ def power_of_two(least: int) -> int:
 class Plant:
     """The addresses of everything that was built. stages, sinks, sources: in the order of the job.
 
+    views: by stage, states beside its own that have the same containers.
     saved: how many states each stage had in the run that this one goes on from; none: it begins.
     """
 
@@ -42,6 +43,7 @@ class Plant:
     depots: list[list[int]] = field(default_factory=list)
     tasks: list[list[int]] = field(default_factory=list)
     states: list[list[int]] = field(default_factory=list)
+    views: list[list[int]] = field(default_factory=list)
     tickets: list[int] = field(default_factory=list)
     buffers: list[int] = field(default_factory=list)
     hybrids: list[int] = field(default_factory=list)
@@ -95,10 +97,23 @@ def new_states(plant: Plant, spec: Stage, count: int) -> list[int]:
     """The states of a stage."""
     states: list[int] = []
     plant.states.append(states)
+    plant.views.append([])
     for _ in range(count):
         states.append(new_state(plant.host, spec))
         plant.host.set_word(states[-1], STATE_INSTANT, NEVER)
     return states
+
+
+def new_views(plant: Plant, spec: Stage, state: int, count: int) -> list[int]:
+    """States beside the last stage's one: cursors, errors and texts of their own, and its containers."""
+    assert all(slot.container for slot in spec.slots), "a plain word of the state would not be shared"
+    views = plant.views[-1]
+    for _ in range(count):
+        views.append(plant.host.place(bytes(8 * spec.state_words)))
+        plant.host.set_word(views[-1], STATE_INSTANT, NEVER)
+        for slot in spec.slots:
+            plant.host.set_word(views[-1], slot.offset, plant.host.word(state, slot.offset))
+    return views
 
 
 def new_tasks(plant: Plant, spec: Stage, stage: int, states: Sequence[int]) -> list[int]:

@@ -159,6 +159,9 @@ STAGE_IDLE = _stage.word()  # -> as STAGE_SERVE
 STAGE_FLUSH = _stage.word()  # -> as STAGE_SERVE, or 0
 STAGE_ALONE = _stage.word()  # 1: one worker at a time is inside
 STAGE_CHAINS = _stage.word()  # see cq/runtime/engine/ways/chains.py
+STAGE_OWNER = _stage.word()  # these three: see cq/runtime/engine/ways/shared.py
+STAGE_COMPLETE = _stage.word()
+STAGE_SHARED = _stage.line()
 STAGE_WORDS = _stage.size()
 
 _task = Struct("TASK")
@@ -322,14 +325,14 @@ def run_kernel(stage: int, task: int, item: int) -> int:
     at_add(stage + STAGE_CALLS * 8, 1)
     calls = ld_i64(state, STATE_CALLS)
     st_i64(state, STATE_CALLS, calls + 1)
-    if calls & (CALLS_A_WEIGHING - 1) == 0 and status != ERROR and _weigh(stage, state) == 0:
+    if calls & (CALLS_A_WEIGHING - 1) == 0 and status != ERROR and weigh(stage, state) == 0:
         fail(state, LIMIT)
         return ERROR
     return status
 
 
 @native("i64(i64, i64)")
-def _weigh(stage: int, state: int) -> int:
+def weigh(stage: int, state: int) -> int:
     """1 and the numbers of bytes are right for this state; 0 when all states together hold more than the limit."""
     held = state_held_bytes(state, ld_i64(stage, STAGE_SLOTS), ld_i64(stage, STAGE_SLOT_COUNT))
     more = held - ld_i64(state, STATE_HELD_BYTES)

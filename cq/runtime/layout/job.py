@@ -281,7 +281,8 @@ class Stage:
     """A compiled-to-be loop.
 
     module: generated Python source, one file.  functions: (name, signature) of all it defines.  entry: its kernel.
-    lanes: for LANES, and only for that.  chains: for CHAINS and the other ways of running transactions together.
+    lanes: for LANES, and only for that.  complete: for SHARED, and only for that: bits of the sources after whose
+    end no row changes a container.  chains: for CHAINS and the other ways of running transactions together.
     time_entries: functions `i64 times(state, batch, lo, hi, out, constants)` of event times that are computed
     (cq/runtime/engine/clock.py).  positions: whether the kernel writes PORT_POSITIONS (needed when run in lanes).
     constants: the bytes a kernel reads its literals from (words, then string bytes).
@@ -304,6 +305,7 @@ class Stage:
     user_calls: tuple[UserCall, ...] = ()
     lanes: Lanes | None = None
     chains: Chains | None = None
+    complete: int = 0
     time_entries: tuple[str, ...] = ()
     passes_watermarks: bool = False
     groups: tuple[Groups | Met, ...] = ()
@@ -347,6 +349,8 @@ def _problems(job: Job, number: int, stage: Stage) -> Iterator[str]:
         yield "an entry it does not define"
     if (stage.way is Way.LANES) != (stage.lanes is not None):
         yield "lanes by key whose rows are not told apart, or the reverse"
+    if (stage.way is Way.SHARED) != (stage.complete > 0) or (stage.way is Way.SHARED and number > 0):
+        yield "tickets that are shared from no known one on, or in a stage that reads no sources"
     if (stage.way in TOGETHER) != (stage.chains is not None):
         yield "transactions that nobody collects, or the reverse"
     if stage.way is Way.PARTIAL and last:

@@ -1,7 +1,8 @@
 """Reorder buffer: workers finish tickets in any order; the next stage sees them in ticket order.
 
 Roles     many writers (reorder_put); one reader at a time, whoever gets the flag (reorder_enter … reorder_leave).
-Shared    REORDER_HEAD  next ticket to deliver; written by the reader only.  REORDER_FLAG  1 while there is a reader.
+Shared    REORDER_HEAD  next ticket to deliver; written by the reader, and once before there is one.
+          REORDER_FLAG  1 while there is a reader.
           slot t & mask  the result of ticket t, or 0.
 I1        a ticket is delivered once, after all lower ones.                       tests: test_tickets_leave_in_order
 I2        put(t) refuses when t >= head + capacity; put(head) never refuses.      tests: test_head_always_fits
@@ -35,6 +36,12 @@ def reorder_new(capacity: int) -> int:
     if buffer != 0:
         st_i64(buffer, REORDER_MASK, capacity - 1)
     return buffer
+
+
+@native("void(i64, i64)", export=True)
+def reorder_begin(buffer: int, ticket: int) -> None:
+    """The empty buffer begins with this ticket. Nobody else knows of the buffer yet."""
+    at_store(buffer + REORDER_HEAD * 8, ticket)
 
 
 @native("void(i64)", export=True)

@@ -139,10 +139,16 @@ def take_ticket(stage: int) -> int:
         pool_put(ld_i64(task, TASK_HOME), task)
         return 0
     count_item(stage, item)
+    give_ticket(task, item, ticket)
+    return task
+
+
+@native("void(i64, i64, i64)")
+def give_ticket(task: int, item: int, ticket: int) -> None:
+    """The task has the ticket, not run."""
     st_i64(task, TASK_ITEM, item)
     st_i64(task, TASK_TICKET, ticket)
     st_i64(task, TASK_STATUS, DONE)
-    return task
 
 
 @native("i64(i64, i64)")
@@ -166,12 +172,18 @@ def serve_any(stage: int, worker: int) -> int:
     task = take_ticket(stage)
     if task == 0:
         return done
+    return done + serve_ticket(stage, task)
+
+
+@native("i64(i64, i64)")
+def serve_ticket(stage: int, task: int) -> int:
+    """How many tickets were run or sent, this task's among them: it is run until it holds enough, and has its turn."""
     if ticket_lives(stage, task) == 1:
         run_ticket(stage, task)
         while ld_i64(task, TASK_STATUS) == MORE and ld_i64(task, TASK_COUNT) < HELD_PARCELS:
             run_ticket(stage, task)
     put_ticket(stage, task)
-    return done + 1 + drain_tickets(stage)
+    return 1 + drain_tickets(stage)
 
 
 @native("i64(i64)", export=True)

@@ -161,8 +161,13 @@ def _collected(stage: int, task: int, item: int, part: int) -> int:
 
 @native("i64(i64)", export=True)
 def flush_loop(stage: int) -> int:
-    """1 and the rows kept for company are sent: nothing more is coming just now."""
-    task = ld_i64(stage, STAGE_TASK)
+    """`Runner.flush`."""
+    return flush_task(stage, ld_i64(stage, STAGE_TASK))
+
+
+@native("i64(i64, i64)")
+def flush_task(stage: int, task: int) -> int:
+    """1 and the rows kept for company are sent: nothing more is coming just now. task: the one of the loop."""
     if can_send(stage) == 0 or not at_cas(stage + STAGE_BUSY * 8, 0, 1):
         return 0
     held = 0
@@ -189,9 +194,14 @@ def serve_loop(stage: int, worker: int) -> int:
 @native("i64(i64)", export=True)
 def loop_idle(stage: int) -> int:
     """`Runner.idle`."""
+    return task_idle(stage, ld_i64(stage, STAGE_TASK))
+
+
+@native("i64(i64, i64)")
+def task_idle(stage: int, task: int) -> int:
+    """1 when no item waits and the loop's task has nothing to do and nothing to send."""
     if ring_size(ld_i64(stage, STAGE_INPUT)) > 0 or not at_cas(stage + STAGE_BUSY * 8, 0, 1):
         return 0
-    task = ld_i64(stage, STAGE_TASK)
     idle = 0
     if ld_i64(task, TASK_ITEM) == 0 and holds_rows(stage, task) == 0:
         idle = 1
