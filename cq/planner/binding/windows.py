@@ -280,6 +280,15 @@ def _rows_of(name: str, node: ast.RowCount, binder: ExprBinder) -> int:
     return rows
 
 
+def _months_of_instants(arguments: WindowArguments) -> CompileError:
+    return compile_error(
+        "CQ0502",
+        "windows of months over a TIMESTAMP_LTZ are not supported yet",
+        arguments.values["size"].span,
+        help="make the local time the event time: t AS ts AT TIME ZONE 'Europe/Berlin', WATERMARK FOR t",
+    )
+
+
 def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBinder) -> Window | SessionWindow:
     """The window: constants checked, the time found among the relation's time attributes."""
     values = {n: _interval(n, v, binder, months=arguments.kind != "session") for n, v in arguments.values.items()}
@@ -305,12 +314,7 @@ def bind_window(arguments: WindowArguments, relation: Relation, binder: ExprBind
     kind = WindowKind(arguments.kind)
     by_calendar = _in_months(arguments, values)
     if by_calendar and relation.node.schema.type_of(time).kind is Kind.TIMESTAMP_LTZ:
-        raise compile_error(
-            "CQ0502",
-            "windows of months over a TIMESTAMP_LTZ are not supported yet",
-            arguments.values["size"].span,
-            help="make the local time the event time: t AS ts AT TIME ZONE 'Europe/Berlin', WATERMARK FOR t",
-        )
+        raise _months_of_instants(arguments)
     lengths = {n: v.value for n, v in values.items()}
     size = lengths["size"]
     moves = "step" if kind is WindowKind.CUMULATE else "slide"
