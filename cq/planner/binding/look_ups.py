@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from cq.errors import Span, compile_error
 from cq.grammar import ast
-from cq.lang.expressions import Case, Column, Expr, Literal, conjunction, conjuncts
+from cq.lang.expressions import Case, Column, Expr, Literal, conjunction, conjuncts, transform
 from cq.lang.types import BOOLEAN
 from cq.planner.binding.join_mistakes import condition_span, refused_look_up
 from cq.planner.binding.joins import by_common_names, condition, equated, joined_relation, side_by_side, time_as_of
@@ -37,6 +37,7 @@ def look_up(
     named = node.right
     assert isinstance(named, ast.TableRef) and named.as_of is not None, "no look-up"
     time_as_of(left, named.as_of, parameters)
+    left = _as_events(left)
     right = with_nulls(table_relation(table.name, table.fields))
     if named.alias is not None:
         right = renamed(right, named.alias, named.columns, named.span)
@@ -52,6 +53,19 @@ def look_up(
     elif rest:
         rows = Filter(rows, conjunction(rest), span=node.span)
     return joined_relation(rows, node, left, right)
+
+
+def _as_events(left: Relation) -> Relation:
+    """The relation as its rows come out of the operator, in which events of several streams are rows of one: there all
+    columns but the event time may be NULL, also those that no row of this stream leaves empty.
+    """
+    schema = left.node.schema
+
+    def loose(e: Expr) -> Expr:
+        return replace(e, nullable=True) if isinstance(e, Column) and schema.time_of(e.index) is None else e
+
+    columns = (replace(c, expr=transform(c.expr, loose)) for c in left.columns)
+    return replace(left, columns=tuple(columns))
 
 
 def _keys(parts: Sequence[Expr], table: KeyedTable, width: int, span: Span) -> tuple[tuple[Expr, ...], list[Expr]]:
