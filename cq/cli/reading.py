@@ -219,14 +219,22 @@ def schema(file: str, name: str | None, format_: str | None, delimiter: str | No
     found = infer_file(file, options, Access(Path.cwd()))
     fields = [f for f in found if isinstance(f, Field)]
     left_out = [f for f in found if isinstance(f, Unheld)]
-    columns = [f"  {_identifier(f.name)} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in fields]
+    if not fields:
+        none = f": {', '.join(map(str, left_out))}" if left_out else ""
+        cause = f"{file} has no column that cq holds{none}"
+        ways = (
+            "convert the columns where the file is written",
+            f"its rows can be counted: SELECT COUNT(*) FROM {_literal(file)}",
+        )
+        raise DataError(Diagnostic("CQ0603", cause, help=ways))
+    lines = [f"  {_identifier(f.name)} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in fields]
     times = [f.name for f in fields if f.type.is_timestamp]
     if times:
-        columns.append("  " + _watermark(times[0], tuple(fields), options))
+        lines.append("  " + _watermark(times[0], tuple(fields), options))
     options["path"] = _from_where_it_goes(file)
     written = ", ".join(f"{k} = {_literal(v)}" for k, v in options.items())
     stream = name or re.sub(r"\W+", "_", Path(file).name.split(".")[0].lower()).strip("_") or "stream"
-    body = ",\n".join(columns)
+    body = ",\n".join(lines)
     text = f"CREATE STREAM {_identifier(stream)} (\n{body}\n) WITH (connector = 'file', {written});"
     try:
         formatted_text(text, "<schema>")

@@ -23,6 +23,16 @@ def test_schema_leaves_out_what_no_type_holds_and_says_so(capfd: pytest.CaptureF
     assert cq(capfd, "run", "-q", "--engine", "reference", "odd.cq")[1] == "a,nothing\n1,\n"
 
 
+def test_a_file_of_which_no_column_is_held_is_told_with_its_columns(capfd: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(pa.table({"m": pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))}), "maps.parquet")
+    code, out, err = cq(capfd, "schema", "maps.parquet")
+    assert code == 1 and not out and "error[CQ0603]: maps.parquet has no column that cq holds: m map<" in err
+    assert "SELECT COUNT(*) FROM 'maps.parquet'" in err
+    assert ref(capfd, "SELECT COUNT(*) AS n FROM 'maps.parquet'")[1] == "n\n1\n"
+    code, _, err = ref(capfd, "SELECT * FROM 'maps.parquet'")
+    assert code == 1 and "error[CQ0203]: cq holds no column of this FROM: m map<" in err
+
+
 def test_fmt_checks_and_then_formats_once(capfd: pytest.CaptureFixture[str]) -> None:
     Path("f.cq").write_text("select  id from b where id>1 -- why\n;")
     code, out, _ = cq(capfd, "fmt", "--check", "f.cq")

@@ -8,7 +8,7 @@ from enum import Enum
 from cq.errors import NOWHERE, CompileError, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, transform
-from cq.lang.schema import TimeAttribute
+from cq.lang.schema import TimeAttribute, Unheld
 from cq.lang.types import DataType, Kind
 from cq.planner.operators import OrderKey, Project, Scan, Window
 from cq.planner.plan.node import LogicalNode, topological
@@ -247,8 +247,7 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
             ),
         )
     span = ref.name_span if ref.name_span != NOWHERE else ref.span
-    sources = [n.source for n in topological([relation.node]) if isinstance(n, Scan)]
-    unheld = next((f for s in sources for f in s.unheld if ref.name in {f.name, f.name.lower()}), None)
+    unheld = next((f for f in _unheld(relation) if ref.name in {f.name, f.name.lower()}), None)
     if unheld is not None:
         cause = f'column "{unheld.name}" of {relation.title} is {unheld.type}, which cq does not hold'
         return compile_error("CQ0603", cause, span, help="use other columns, or convert it where the file is written")
@@ -264,6 +263,17 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
             BOUNDS_WAY if ref.name == "window" else "",
         ),
     )
+
+
+def no_columns(relation: Relation) -> str:
+    """What to say of a `*` that stands for none: which columns of its files no query can read, if there are some."""
+    left_out = ", ".join(map(str, _unheld(relation)))
+    return f"cq holds no column of this FROM: {left_out}" if left_out else "this FROM has no columns"
+
+
+def _unheld(relation: Relation) -> list[Unheld]:
+    sources = [n.source for n in topological([relation.node]) if isinstance(n, Scan)]
+    return [f for s in sources for f in s.unheld]
 
 
 def _without_fields(relation: Relation, ref: ast.ColumnRef) -> CompileError | None:

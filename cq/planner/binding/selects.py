@@ -30,6 +30,7 @@ from cq.planner.binding.scope import (
     fields_of,
     holes_of,
     listing,
+    no_columns,
     projection,
     with_nulls,
 )
@@ -284,7 +285,7 @@ class SelectBinder:
                 continue
             columns = self.of_star(item)
             if not columns and item.qualifier is None:
-                cause = "this FROM has no columns" if self.select.relations else "* needs a FROM"
+                cause = no_columns(self.relation) if self.select.relations else "* needs a FROM"
                 raise compile_error("CQ0203", cause, item.span, help="name the values you need")
             if not columns:
                 raise compile_error(
