@@ -1,6 +1,6 @@
 """The Python face of cq: load a query, run it over tables and files, or feed it row by row.
 
-Errors are those of `cq.errors`; nothing else is raised on purpose.
+Errors are those of `cq.errors`, a mistake of ours (CQ0999) too; what an input or a function of yours raises passes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cq.engines.compare import Difference, compare_runs, tolerance_between
 from cq.engines.engines import engine_named
 from cq.engines.protocol import RunOptions
 from cq.engines.query import collect, opening_sinks, run_reading_again
-from cq.errors import CompileError, Diagnostic, UsageError, printable
+from cq.errors import CompileError, Diagnostic, UsageError, mistakes_told, printable
 from cq.job import Job
 from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import UserFunction
@@ -142,6 +142,7 @@ class Query:
         self._inputs, self._variables = dict(inputs or {}), dict(variables or {})
         self._kept = Kept() if self._functions else OF_PROCESS
 
+    @mistakes_told()
     def bound(
         self, inputs: Mapping[str, Any] | None = None, settings: Mapping[str, int | str] | None = None
     ) -> Compiled:
@@ -203,6 +204,7 @@ class Query:
             return drawn(run_counting(compiled, threads), format)
         return compiled.for_workers(compiled.workers(threads)).explain(stage, format, verbose)
 
+    @mistakes_told()
     def run(
         self,
         inputs: Mapping[str, Any] | None = None,

@@ -7,7 +7,9 @@ Codes are registered once, in `CODES`; docs/language.md prints that table.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
 from typing import Literal, TypeVar
 
 from cq.records import dataclass, field, replace
@@ -212,6 +214,53 @@ class UsageError(CqError):
 
 class EngineError(CqError):
     """A limit was reached or an engine failed. Exit code 2."""
+
+
+@contextmanager
+def mistakes_told() -> Iterator[None]:
+    """Raise a mistake of ours as an EngineError (CQ0999). What other code raises, as that of an input, passes."""
+    try:
+        yield
+    except CqError:
+        raise
+    except Exception as error:
+        if not _raised_here(error.__traceback__):
+            raise
+        raise EngineError(internal_error(error)) from error
+
+
+def internal_error(error: BaseException) -> Diagnostic:
+    """What a user sees of a mistake of ours: one line with its cause and place, and how to report it."""
+    if isinstance(error, MemoryError):
+        return Diagnostic("CQ0801", "out of memory", help=("use smaller batches: -s batch_rows=1024",))
+    place = _innermost(error.__traceback__)
+    cause = str(error).splitlines()[0][:300] if str(error) else ""
+    message = f"{type(error).__name__}{': ' + cause if cause else ''}{' in ' + place if place else ''}"
+    return Diagnostic(
+        "CQ0999", message, help=("this is a bug in cq: please report it with the query and the output of --debug",)
+    )
+
+
+def _raised_here(trace: TracebackType | None) -> bool:
+    """Whether the last place it went through is ours."""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and _is_ours(trace)
+
+
+def _is_ours(trace: TracebackType) -> bool:
+    name = trace.tb_frame.f_globals.get("__name__", "")
+    return isinstance(name, str) and name.split(".")[0] == "cq"
+
+
+def _innermost(trace: TracebackType | None) -> str:
+    """The last place of ours the error went through, as module:line."""
+    place = ""
+    while trace is not None:
+        if _is_ours(trace):
+            place = f"{trace.tb_frame.f_globals['__name__']}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
 
 
 def compile_error(

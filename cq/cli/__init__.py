@@ -14,12 +14,11 @@ import re
 import signal
 import sys
 from contextlib import suppress
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from cq.errors import CompileError, CqError, DataError, Diagnostic, UsageError, did_you_mean, render
+from cq.errors import CompileError, CqError, DataError, Diagnostic, UsageError, did_you_mean, internal_error, render
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -246,26 +245,3 @@ def _usage_picture(error: click.ClickException) -> str:
         help = f"{error.ctx.command_path} --help"
     message = error.format_message().rstrip(".")
     return render(Diagnostic("CQ0606", message[:1].lower() + message[1:], help=(help,) if help else ()))
-
-
-def internal_error(error: BaseException) -> Diagnostic:
-    """What a user sees of a mistake of ours: one line with its cause and place, and how to report it."""
-    if isinstance(error, MemoryError):
-        return Diagnostic("CQ0801", "out of memory", help=("use smaller batches: -s batch_rows=1024",))
-    place = _innermost(error.__traceback__)
-    cause = str(error).splitlines()[0][:300] if str(error) else ""
-    message = f"{type(error).__name__}{': ' + cause if cause else ''}{' in ' + place if place else ''}"
-    return Diagnostic(
-        "CQ0999", message, help=("this is a bug in cq: please report it with the query and the output of --debug",)
-    )
-
-
-def _innermost(trace: TracebackType | None) -> str:
-    """The last place of ours the error went through, as module:line."""
-    place = ""
-    while trace is not None:
-        name = trace.tb_frame.f_globals.get("__name__", "")
-        if isinstance(name, str) and name.split(".")[0] == "cq":
-            place = f"{name}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return place

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from cq.cli import DONE, internal_error, say
+from cq.cli import DONE, say
 from cq.cli.entries import Entry
 from cq.cli.functions import all_entries
 from cq.cli.progress import summary_text
@@ -22,7 +22,7 @@ from cq.connectors.protocol import Sink
 from cq.engines.engines import ENGINES, engine_named
 from cq.engines.protocol import Progress, RunOptions
 from cq.engines.query import run_reading_again
-from cq.errors import CqError, Diagnostic, SourceText, Span, render
+from cq.errors import CqError, Diagnostic, SourceText, Span, internal_error, render
 from cq.grammar import ast, inline
 from cq.grammar.parser import parse, tables
 from cq.grammar.printer import print_script

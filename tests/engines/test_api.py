@@ -21,6 +21,7 @@ import cq
 from cq.connectors.sinks.writers import Discard
 from cq.engines.protocol import RunOptions
 from cq.engines.query import run_query
+from cq.errors import mistakes_told
 
 QUERY = """CREATE STREAM bid (id BIGINT, price DOUBLE, ts TIMESTAMP, WATERMARK FOR ts);
 SELECT window_start, id, COUNT(*) AS n, SUM(price) AS total
@@ -527,3 +528,15 @@ def test_error_of_what_closes_says_of_which_window_and_group(text: str, place: s
     with pytest.raises(cq.DataError) as caught:
         cq.sql(declared + text).run({"s": rows}, threads=0)
     assert caught.value.code == "CQ0705" and caught.value.first.place == place
+
+
+def test_a_mistake_of_ours_is_an_error_of_cq_and_what_other_code_raises_is_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.delattr("cq.planner.plan.verify.verify_node")
+        with pytest.raises(cq.EngineError, match=r"NameError: .* in cq\.planner\.plan\.verify:") as caught:
+            cq.sql("SELECT 1 + 41 AS lost").run()
+    assert caught.value.code == "CQ0999" and isinstance(caught.value.__cause__, NameError)
+    with pytest.raises(KeyError), mistakes_told():
+        raise KeyError("of an input")
