@@ -20,7 +20,7 @@ KEYWORD_PRODUCTIONS = frozenset(
         "direction",
         "nulls_place",
         "truth",
-        "like_op",
+        "like_sign",
         "regex_op",
         "some_or_all",
         "trim_side",
@@ -29,7 +29,7 @@ KEYWORD_PRODUCTIONS = frozenset(
         "frame_unit",
     ]
 )
-SIGN_PRODUCTIONS = frozenset(["comparator", "concat_op", "additive_op", "term_op", "arrow"])
+SIGN_PRODUCTIONS = frozenset(["comparator", "concat_op", "additive_op", "term_op", "arrow", "bit_op"])
 
 
 class Builder(ForeignBuilder):

@@ -12,6 +12,9 @@ from cq.grammar.intervals import read_amount, read_fields, read_summands, read_u
 from cq.grammar.lexer import NILADIC, Lexed, Token
 from cq.records import replace
 
+OF_BITS = {"&": "bitand", "|": "bitor", "<<": "shiftleft", ">>": "shiftright"}
+LIKE_SIGNS: dict[str, ast.Fits] = {"~": "RLIKE", "~~": "LIKE", "~~*": "ILIKE"}
+
 
 class ExpressionBuilder:
     """Builds the nodes of one statement."""
@@ -25,6 +28,8 @@ class ExpressionBuilder:
         self._by_all: dict[int, ast.OrderItem] = {}
         # rows of values that are not yet compared with anything, by identity
         self._rows: dict[int, comparing.RowOfValues] = {}
+        # operators on bits that do not stand in parentheses, by the identity of what they make
+        self._bits: dict[int, Token] = {}
 
     def _span(self, token: Token) -> Span:
         return self._places.span(token.start, token.end)
@@ -58,7 +63,7 @@ class ExpressionBuilder:
         return ast.NullLiteral(span=at)
 
     def typed_literal(self, at: Span, kind: Any, token: Token) -> ast.TypedLiteral:
-        return ast.TypedLiteral(kind, token.value, span=at)
+        return ast.TypedLiteral("TIMESTAMP" if kind == "DATETIME" else kind, token.value, span=at)
 
     def interval_string(
         self, at: Span, text: Token, unit: Token | None = None, last: Token | None = None
@@ -103,6 +108,7 @@ class ExpressionBuilder:
         return ast.ColumnRef(path[-1], qualifier, inside, quoted=quoted, span=at, name_span=self._span(last))
 
     def parenthesised(self, at: Span, inner: Any) -> Any:
+        self._bits.pop(id(inner), None)
         return inner
 
     def or_(self, at: Span, *operands: Any) -> ast.Logical:
@@ -128,10 +134,29 @@ class ExpressionBuilder:
 
     def binary(self, at: Span, left: Any, op: Token, right: Any) -> ast.Expr:
         sign = self._sign(op)
-        if isinstance(left, comparing.RowOfValues) and sign in {"=", "<>"}:
-            equal = comparing.rows_equal(self._taken(left), self._taken(right), at)
-            return equal if sign == "=" else ast.Not(equal, span=at)
+        if isinstance(left, comparing.RowOfValues) and sign in comparing.OF_ROWS:
+            return comparing.rows_compared(sign, self._taken(left), self._taken(right), at)
         return ast.Binary(sign, left, right, span=at, op_span=self._span(op))
+
+    def bits_of(self, at: Span, left: Any, op: Token, right: Any) -> ast.Call:
+        """`a & b`, a call. CQ0502 where two operators on bits stand beside each other: `1 | 2 & 4` is 1 in one system
+        and 0 in another."""
+        other = self._bits.pop(id(left), op)
+        if other.text != op.text:
+            help = f"say which is first: (a {other.text} b) {op.text} c, or a {other.text} (b {op.text} c)"
+            raise compile_error("CQ0502", f"{other.text} and {op.text} need parentheses", self._span(op), help=help)
+        made = ast.Call(OF_BITS[op.text], (left, right), span=at, name_span=self._span(op))
+        self._bits[id(made)] = op
+        return made
+
+    def bits_turned(self, at: Span, sign: Token, operand: Any) -> ast.Call:
+        return ast.Call("bitnot", (operand,), span=at, name_span=self._span(sign))
+
+    def is_null(self, at: Span, operand: Any) -> ast.IsTest:
+        return ast.IsTest(operand, "NULL", span=at)
+
+    def is_not_null(self, at: Span, operand: Any) -> ast.IsTest:
+        return ast.IsTest(operand, "NULL", True, span=at)
 
     def _sign(self, op: Token) -> Any:
         return {"!=": "<>", "==": "=", "<=>": "IS NOT DISTINCT FROM"}.get(op.text, op.text)
@@ -177,8 +202,20 @@ class ExpressionBuilder:
         self._bare_in[id(node)] = node
         return node
 
+    def like_op(self, at: Span, word: Token, _: Token | None = None) -> str:
+        return "SIMILAR TO" if word.text.upper() == "SIMILAR" else word.text.upper()
+
     def like(self, at: Span, operand: Any, negated: Token | None, op: Any, pattern: Any, escape: Any) -> ast.Like:
         return ast.Like(op, operand, pattern, escape, negated is not None, span=at)
+
+    def like_by_sign(self, at: Span, operand: Any, sign: str, pattern: Any) -> ast.Expr:
+        """PostgreSQL's `x ~ p`, `x ~* p` for letters in any case, `x ~~ p` for LIKE; with `!` before them negated."""
+        negated, kind = sign.startswith("!"), sign.lstrip("!")
+        if kind == "~*":
+            flags = ast.StringLiteral("i", span=at)
+            found = ast.Call("regexp_like", (operand, pattern, flags), span=at, name_span=at)
+            return ast.Not(found, span=at) if negated else found
+        return ast.Like(LIKE_SIGNS[kind], operand, pattern, None, negated, span=at)
 
     def like_some(
         self, at: Span, operand: Any, negated: Token | None, op: Any, which: str, *patterns: Any
@@ -189,7 +226,7 @@ class ExpressionBuilder:
         return ast.Not(found, span=at) if negated is not None else found
 
     def rlike(self, at: Span, operand: Any, negated: Token | None, op: Any, pattern: Any) -> ast.Like:
-        return ast.Like("RLIKE", operand, pattern, None, (negated is not None) != (op == "!~"), span=at)
+        return ast.Like("RLIKE", operand, pattern, None, negated is not None, span=at)
 
     def minus(self, at: Span, operand: Any) -> ast.Unary:
         return ast.Unary("-", operand, span=at)
@@ -211,6 +248,19 @@ class ExpressionBuilder:
 
     def subscript(self, at: Span, operand: Any, index: Any) -> ast.Subscript:
         return ast.Subscript(operand, index, span=at)
+
+    def slice(self, at: Span, operand: Any, first: Any, colon: Token, last: Any) -> ast.Call:
+        """`xs[2:3]`; `xs[2:]` goes on to the last element."""
+        end = last if last is not None else ast.Unary("-", ast.NumberLiteral("1", span=at), span=at)
+        return ast.Call("array_slice", (operand, first, end), span=at, name_span=self._span(colon))
+
+    def slice_to(self, at: Span, operand: Any, colon: Token, last: Any) -> ast.Call:
+        return self.slice(at, operand, ast.NumberLiteral("1", span=at), colon, last)
+
+    def slice_to_name(self, at: Span, operand: Any, first: Any, last: Token) -> ast.Call:
+        """`xs[a:b]`, where `:b` is no parameter."""
+        place = self._span(last)
+        return self.slice(at, operand, first, last, ast.ColumnRef(last.value, span=place, name_span=place))
 
     def field(self, at: Span, operand: Any, *names: Token) -> ast.ColumnRef:
         if not isinstance(operand, ast.ColumnRef):
@@ -248,6 +298,9 @@ class ExpressionBuilder:
 
     def substring_for(self, at: Span, operand: Any, length: Any) -> ast.Call:
         return self._call(at, "substring", operand, ast.NumberLiteral("1", span=at), length)
+
+    def overlay(self, at: Span, *args: Any) -> ast.Call:
+        return self._call(at, "overlay", *(a for a in args if a is not None))
 
     def trim(self, at: Span, *args: Any) -> ast.Call:
         return self._call(at, "trim", *args)

@@ -278,7 +278,7 @@ class ForeignBuilder(QueryBuilder):
     # ----------------------------------------------------------------------------------------------- expressions
 
     def binary(self, at: Span, left: Any, op: Token, right: Any) -> Any:
-        if op.text.upper() == "DIV":  # of Spark, Hive and MySQL
+        if op.text.upper() in ("DIV", "//"):  # of Spark, Hive and MySQL, and of DuckDB
             return ast.Call("div", (left, right), span=at, name_span=self._span(op))
         if op.text == "->" and isinstance(right, ast.ColumnRef):  # ksqlDB: a field of a row
             if isinstance(left, ast.ColumnRef):

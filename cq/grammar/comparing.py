@@ -13,6 +13,7 @@ from cq.grammar import ast
 from cq.records import dataclass, replace
 
 _ROWS, _VALUE = "$rows", "$value"  # names that hide none of the query around
+OF_ROWS = frozenset(["=", "<>", "<", "<=", ">", ">="])
 _LEAST_OF_ANY = {">": "MIN", ">=": "MIN", "<": "MAX", "<=": "MAX"}
 _OTHER = {"MIN": "MAX", "MAX": "MIN"}
 
@@ -31,8 +32,23 @@ def misplaced_row(span: Span) -> CompileError:
         "CQ0501",
         "a row of values is not supported here",
         Span(span.line, span.column, span.line, span.column + 1),
-        help="name the values one by one: a, b in a list; = and IN compare rows",
+        help="name the values one by one: a, b in a list; = and <, and IN, compare rows",
     )
+
+
+def rows_compared(op: Any, left: RowOfValues, right: Any, at: Span) -> ast.Expr:
+    """`(a, b) < (c, d)`: the first values that differ decide; NULL where one of them that is asked is NULL."""
+    equal = rows_equal(left, right, at)
+    if op in {"=", "<>"}:
+        return equal if op == "=" else ast.Not(equal, span=at)
+    *before, last = [
+        (ast.Binary(op.rstrip("="), a, b, span=at, op_span=at), ast.Binary("=", a, b, span=at, op_span=at))
+        for a, b in zip(left.items, right.items, strict=True)
+    ]
+    found: ast.Expr = replace(last[0], op=op)
+    for less, same in reversed(before):
+        found = ast.Logical("OR", (less, ast.Logical("AND", (same, found), span=at)), span=at)
+    return found
 
 
 def rows_equal(left: RowOfValues, right: Any, at: Span) -> ast.Expr:

@@ -143,14 +143,14 @@ def _query_without_parentheses(fault: Fault) -> Diagnostic | None:
 
 
 def _comment_of_another_language(fault: Fault) -> Diagnostic | None:
-    """`// text`: the fault is at the first sign, or, behind an expression, at the second."""
-    for first in (fault.position, fault.position - 1):
-        if (fault.word(first), fault.word(first + 1)) == ("/", "/"):
-            signs = fault.lexed.tokens[first : first + 2]
-            here = fault.span(signs[0]).to(fault.span(signs[1]))
-            help = ("a comment begins with --", "/ of integers is their integer quotient")
-            return Diagnostic("CQ0101", "`//` is not valid here", here, help=help)
-    return None
+    """`// text`: the fault is at the sign, or in the words behind it."""
+    at = min(fault.position, fault.end - 1)
+    while at > fault.first and fault.lexed.tokens[at].kinds[-1] == "NAME":
+        at -= 1
+    if fault.word(at) != "//":
+        return None
+    here = fault.span(fault.lexed.tokens[at])
+    return Diagnostic("CQ0101", "`//` is not valid here", here, help=("a comment begins with --",))
 
 
 def _word_of_others(fault: Fault) -> Diagnostic | None:

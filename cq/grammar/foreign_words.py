@@ -2,7 +2,7 @@
 
 `TIMESTAMP BY`, `System.Timestamp()` and `TOP 5` of Azure Stream Analytics, `LATERAL VIEW`, `WITH ROLLUP` and `DIV` of
 Spark, `MINUS` of Oracle, `PIVOT` and `UNPIVOT` in FROM and, of DuckDB, as queries, `WINDOW TUMBLING (…)` and `WITHIN
-5 MINUTES` of ksqlDB, `FLOOR(ts TO HOUR)` of Calcite, `SEPARATOR` of MySQL.
+5 MINUTES` of ksqlDB, `FLOOR(ts TO HOUR)` of Calcite, `SEPARATOR` of MySQL, `SIMILAR TO` of PostgreSQL.
 """
 
 from __future__ import annotations
@@ -125,6 +125,10 @@ def _div(tokens: Sequence[Word], position: int, reserved: frozenset[str]) -> tup
     return ("DIV", "NAME") if value or after.word == "(" else None
 
 
+def _similar(tokens: Sequence[Word], position: int) -> tuple[str, ...] | None:
+    return ("SIMILAR",) if _at(tokens, position + 1) == "TO" else None
+
+
 def _minus(tokens: Sequence[Word], position: int) -> tuple[str, ...] | None:
     """`SELECT … MINUS SELECT …`."""
     behind = position + 2 if _at(tokens, position + 1) in ("ALL", "DISTINCT") else position + 1
@@ -167,6 +171,7 @@ _WORDS: dict[str, Callable[[Sequence[Word], int], tuple[str, ...] | None]] = {
     "OUTER": _outer,
     "PIVOT": _pivot,
     "SEPARATOR": _separator,
+    "SIMILAR": _similar,
     "TIMESTAMP": _timestamp,
     "TO": _to,
     "TOP": _top,

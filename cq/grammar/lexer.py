@@ -15,6 +15,7 @@ from cq.errors import Diagnostic, Span
 from cq.grammar.ast import Comment
 from cq.grammar.foreign_words import foreign_kinds
 from cq.grammar.intervals import interval_unit
+from cq.grammar.signs import LOOKALIKE_SIGNS, SIGN_HELP, SMART_QUOTES, unescaped
 from cq.records import dataclass, field
 
 MAX_TEXT_BYTES = 1 << 20
@@ -61,7 +62,7 @@ ONLY_BEFORE: dict[str, frozenset[str]] = {
         "CHECK": "(",
         "CUBE": "(",
         "CURRENT": "ROW",
-        "DATE": "STRING",
+        **dict.fromkeys(["DATE", "DATETIME"], "STRING"),
         "DESCRIPTOR": "(",
         "EXTRACT": "(",
         "FETCH": "FIRST NEXT",
@@ -72,7 +73,9 @@ ONLY_BEFORE: dict[str, frozenset[str]] = {
         "IGNORE": "NULLS",
         "MATCH_CONDITION": "(",
         "NATURAL": "JOIN INNER LEFT RIGHT FULL",
+        "GLOB": "STRING",
         "OFFSET": "NUMBER PARAMETER (",
+        "OVERLAY": "(",
         "PARTITION": "BY",
         "PRIMARY": "KEY",
         "RESPECT": "NULLS",
@@ -98,7 +101,7 @@ ONLY_BEFORE: dict[str, frozenset[str]] = {
 ONLY_AFTER: dict[str, frozenset[str]] = {
     "PRECISION": frozenset(["DOUBLE"]),
     "VARYING": frozenset(["CHARACTER", "CHAR"]),
-    "TO": frozenset(["UNIT"]),
+    "TO": frozenset(["UNIT", "SIMILAR"]),
 }
 
 _LIKE_NOT_EQUAL = {"!=": "<>", "<=>": "<>"}  # comparisons that stand wherever <> does, and nowhere else
@@ -110,42 +113,20 @@ _TOKEN = re.compile(
     | (?P<comment>--[^\n]*|/\*[\s\S]*?\*/)
     | (?P<open_comment>/\*)
     | (?P<string>'[^']*(?:''[^']*)*')
+    | (?P<escaped>[eE]'(?:[^'\\]|\\[\s\S]|'')*')
+    | (?P<dollar>\$(?P<tag>(?:[^\W\d]\w*)?)\$[\s\S]*?\$(?P=tag)\$)
     | (?P<quoted>"[^"\n]*(?:""[^"\n]*)*"|`[^`\n]*(?:``[^`\n]*)*`)
     | (?P<open_quote>['"`])
     | (?P<number>(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
-    | (?P<sign>::|->>|->|\|\||<>|<=>|<=|>=|=>|!=|!~|~|==|\[\s*\]|[-+*/%=<>(),.;\[\]])
+    | (?P<sign>::|->>|->|\|\||<>|<=>|<=|>=|<<|>>|=>|!=|!?~~?\*?|==|//|\[\s*\]|&(?!&)|[-+*/%=<>(),.;|\[\]])
     | (?P<parameter>:[^\W\d]\w*)
+    | (?P<colon>:)
     | (?P<word>[^\W\d]\w*)""",
     re.VERBOSE,
 )
+_OTHER_BASES = re.compile("[xX](_?[0-9A-Fa-f]){1,32}|[bB](_?[01]){1,128}|[oO](_?[0-7]){1,42}")
 _BRACES = re.compile(r"\$?\{[^{};]{0,1000}\}|\{\{[^{};]{0,1000}\}\}|\{")
-_SMART_QUOTES = dict.fromkeys("‘’‚‛′", "'") | dict.fromkeys("“”„‟″«»", '"')
-_LOOKALIKE_SIGNS = {
-    "−": "-",
-    "–": "-",
-    "—": "-",
-    "×": "*",
-    "÷": "/",
-    "≤": "<=",
-    "≥": ">=",
-    "≠": "<>",
-    ",": ",",
-    ";": ";",
-}
-_SIGN_HELP = {
-    "!": "write NOT, or <> for `not equal`",
-    "&&": "write AND",
-    "&": "join conditions with AND; of bits, write BITAND(x, y)",
-    "|": "join conditions with OR, strings with ||; of bits, write BITOR(x, y)",
-    "?": "parameters have names: write :name, and set it with --var name=value",
-    "$": "parameters are written :name",
-    "@": "parameters are written :name",
-    "^": "write POWER(x, y); of bits, BITXOR(x, y)",
-    "#": "a comment begins with --",
-    "\\": "backslashes do not escape; to write a quote inside a string, double it: ''",
-    "}": "braces are not part of the language",
-    ":": "write a parameter as :name, a cast as x::type",
-}
+_COLON_HELP = "write a parameter as :name, a cast as x::type"
 
 
 @dataclass(slots=True)
@@ -248,6 +229,24 @@ def _read_string(out: Lexed, text: str, start: int) -> None:
     out.tokens.append(Token(("STRING",), text, text[1:-1].replace("''", "'"), start, start + len(text)))
 
 
+def _read_escaped(out: Lexed, text: str, start: int) -> None:
+    """PostgreSQL's `E'a\\nb'`."""
+    _check_characters(out, text, start, "a string")
+    value = unescaped(text[2:-1].replace("''", "'"))
+    problem = next(filter(None, map(_forbidden, value)), None) if not value.isprintable() else None
+    if problem is not None:
+        help = "leave the escape out, or pass the text as a :parameter"
+        out.fault("CQ0105", f"an escape of this string stands for {problem}", start, start + len(text), help=help)
+    out.tokens.append(Token(("STRING",), text, value, start, start + len(text)))
+
+
+def _read_dollar(out: Lexed, text: str, start: int) -> None:
+    """`$$it's$$`, `$tag$it's$tag$`: every character stands for itself."""
+    _check_characters(out, text, start, "a string")
+    tag = text.index("$", 1) + 1
+    out.tokens.append(Token(("STRING",), text, text[tag:-tag], start, start + len(text)))
+
+
 def _read_quoted(out: Lexed, text: str, start: int) -> None:
     _check_characters(out, text, start, "a name")
     name = text[1:-1].replace(text[0] * 2, text[0])
@@ -264,8 +263,44 @@ def _read_number(out: Lexed, text: str, start: int) -> None:
 
 
 def _read_sign(out: Lexed, text: str, start: int) -> None:
+    if text == ">>" and _in_type(out.tokens):  # STRUCT<xs ARRAY<BIGINT>>
+        _read_sign(out, ">", start)
+        text, start = ">", start + 1
     meant = "=" if text == "==" else text
     out.tokens.append(Token(("SIGN",), meant, meant, start, start + len(text)))
+
+
+def _in_type(tokens: list[Token]) -> bool:
+    """Whether the `<` of a type is open behind the last token."""
+    closed = 0
+    for n in range(len(tokens) - 1, max(0, len(tokens) - MAX_NESTING), -1):
+        if tokens[n].text == ">":
+            closed += 1
+        elif tokens[n].text == "<" and closed:
+            closed -= 1
+        elif tokens[n].text == "<":
+            return tokens[n - 1].word in ("ARRAY", "ROW", "STRUCT")
+    return False
+
+
+def _read_colon(out: Lexed, text: str, start: int) -> None:
+    if _in_subscript(out.tokens):
+        out.tokens.append(Token(("SIGN",), text, text, start, start + 1))
+    else:
+        out.fault("CQ0101", "`:` is not valid here", start, start + 1, help=_COLON_HELP)
+
+
+def _in_subscript(tokens: list[Token]) -> bool:
+    """Whether the innermost bracket that is open behind the last token is `[`."""
+    closed = 0
+    for token in tokens[: -MAX_NESTING - 1 : -1]:
+        if token.text in (")", "]"):
+            closed += 1
+        elif token.text in ("(", "["):
+            if not closed:
+                return token.text == "["
+            closed -= 1
+    return False
 
 
 def _read_parameter(out: Lexed, text: str, start: int) -> None:
@@ -277,6 +312,10 @@ def _read_word(out: Lexed, text: str, start: int) -> None:
     previous = out.tokens[-1] if out.tokens else None
     if previous is not None and previous.end == start and previous.kinds == ("NUMBER",):
         whole = previous.text + text
+        if previous.text == "0" and _OTHER_BASES.fullmatch(text):
+            digits = str(int(whole, 0))
+            out.tokens[-1] = Token(("NUMBER",), digits, digits, previous.start, start + len(text))
+            return
         out.fault(
             "CQ0104",
             f"`{whole[:40]}` is neither a number nor a name",
@@ -290,8 +329,6 @@ def _read_word(out: Lexed, text: str, start: int) -> None:
 
 def _number_help(digits: str, letters: str) -> str:
     """What to write for a number with letters behind it, as other systems have them."""
-    if digits == "0" and re.fullmatch("X[0-9A-F]{1,16}|B[01]{1,64}|O[0-7]{1,21}", letters):
-        return f"write it in decimal: {int(digits + letters, 0)}"
     type_ = {"L": "BIGINT", "S": "SMALLINT", "Y": "TINYINT", "D": "DOUBLE", "F": "REAL", "BD": "DECIMAL"}.get(letters)
     if type_ == "DECIMAL" and "." in digits:
         return f"numbers with a decimal point are DECIMAL: write {digits}"
@@ -304,10 +341,13 @@ _READERS: dict[str, Callable[[Lexed, str, int], None]] = {
     "space": _read_space,
     "comment": _read_comment,
     "string": _read_string,
+    "escaped": _read_escaped,
+    "dollar": _read_dollar,
     "quoted": _read_quoted,
     "number": _read_number,
     "sign": _read_sign,
     "parameter": _read_parameter,
+    "colon": _read_colon,
     "word": _read_word,
 }
 
@@ -351,9 +391,9 @@ def _looks_unclosed(text: str, token: Token) -> bool:
 def _refuse_character(out: Lexed, text: str, at: int) -> int:
     """Report the character at `at` and return where to go on. What it was meant for stands in for it."""
     c = text[at]
-    meant = _SMART_QUOTES.get(c)
+    meant = SMART_QUOTES.get(c)
     if meant is not None:
-        closing = next((i for i in range(at + 1, min(len(text), at + 1000)) if _SMART_QUOTES.get(text[i]) == meant), at)
+        closing = next((i for i in range(at + 1, min(len(text), at + 1000)) if SMART_QUOTES.get(text[i]) == meant), at)
         kind = "STRING" if meant == "'" else "NAME"
         out.tokens.append(Token((kind,), meant, text[at + 1 : closing], at, closing + 1))
         what = (
@@ -363,8 +403,8 @@ def _refuse_character(out: Lexed, text: str, at: int) -> int:
         )
         out.fault("CQ0101", f"`{c}` is a typographic quote", at, at + 1, help=f"type a straight {meant} ({what})")
         return closing + 1
-    if c in _LOOKALIKE_SIGNS:
-        out.fault("CQ0101", f"`{c}` is not the character it looks like", at, at + 1, help=f"type {_LOOKALIKE_SIGNS[c]}")
+    if c in LOOKALIKE_SIGNS:
+        out.fault("CQ0101", f"`{c}` is not the character it looks like", at, at + 1, help=f"type {LOOKALIKE_SIGNS[c]}")
     elif (problem := _forbidden(c)) is not None or not c.isascii():
         name = unicodedata.name(c, f"character {ord(c):#x}")
         out.fault("CQ0105", problem or f"{name} is only allowed in strings", at, at + 1, help=_character_help(c))
@@ -381,7 +421,7 @@ def _refuse_character(out: Lexed, text: str, at: int) -> int:
             f"`{text[at:end]}` is not valid here",
             at,
             end,
-            help=_SIGN_HELP.get(text[at:end], _SIGN_HELP.get(c, "")),
+            help=SIGN_HELP.get(text[at:end], SIGN_HELP.get(c, "")),
         )
         return end
     return at + 1

@@ -197,11 +197,14 @@ class InQuery(Node):
     negated: bool = False
 
 
+Fits = Literal["LIKE", "ILIKE", "RLIKE", "GLOB", "SIMILAR TO"]
+
+
 @node
 class Like(Node):
-    """`operand [NOT] LIKE pattern [ESCAPE escape]`; `RLIKE` for a regular expression."""
+    """`operand [NOT] LIKE pattern [ESCAPE escape]`, and GLOB and SIMILAR TO; `RLIKE` for a regular expression."""
 
-    op: Literal["LIKE", "ILIKE", "RLIKE"]
+    op: Fits
     operand: Expr
     pattern: Expr
     escape: Expr | None = None

@@ -13,13 +13,14 @@ from typing import Protocol
 
 from cq.errors import CompileError, Span, compile_error, did_you_mean, each
 from cq.grammar import ast
+from cq.grammar.intervals import read_summands
 from cq.grammar.unsupported import ELSEWHERE, FUNCTION_WAYS
 from cq.lang.aggregates import all_aggregates
 from cq.lang.casts import castable
 from cq.lang.expressions import And, Case, Coalesce, Expr, IsNull, Literal, Or
 from cq.lang.expressions import Cast as BoundCast
 from cq.lang.functions import Refusal, all_names, extract_parts, lookup, trunc_units
-from cq.lang.types import BIGINT, BOOLEAN, NULL, VARCHAR, DataType, Kind, Physical
+from cq.lang.types import BIGINT, BOOLEAN, INTEGER, INTERVAL, NULL, VARCHAR, DataType, Kind, Physical
 from cq.planner.binding.applying import apply, resolve_function
 from cq.planner.binding.conversion import common, convert, not_taken, settled, time_text
 from cq.planner.binding.foreign_functions import part_of_length
@@ -33,6 +34,7 @@ from cq.planner.binding.literals import (
     bind_typed,
 )
 from cq.planner.binding.parameters import ParameterValue, Untyped, bind_beside, bind_parameter
+from cq.planner.binding.patterns import whole_regex
 from cq.planner.binding.scope import Relation, finds
 from cq.planner.binding.scope import resolve as resolve_column
 from cq.planner.binding.short_forms import short_form
@@ -132,7 +134,11 @@ class ExprBinder:
                 return self.call("array", [self.bind(i) for i in node.items], node.span, node.items)
             case ast.Subscript():
                 operands = (node.operand, node.index)
-                return self.call("element_at", each(self.bind, operands), node.span, operands)
+                args = each(self.bind, operands)
+                if args[0].type == VARCHAR:  # a code point, as in DuckDB
+                    one = Literal(INTEGER, False, 1, span=node.span)
+                    return self.call("substring", [*args, one], node.span, operands)
+                return self.call("element_at", args, node.span, operands)
             case ast.Parameter():
                 return self.parameter(node)
             case ast.ScalarQuery() | ast.InQuery() | ast.Exists():
@@ -354,7 +360,9 @@ class ExprBinder:
     def like(self, node: ast.Like) -> Expr:
         parts = [node.operand, node.pattern, *([node.escape] if node.escape is not None else [])]
         args = [self.beside(p, VARCHAR) for p in parts]
-        if node.op == "RLIKE":
+        if node.op in {"GLOB", "SIMILAR TO"}:
+            args = [args[0], whole_regex(node, args[1], args[2] if len(args) == 3 else None)]
+        if node.op not in {"LIKE", "ILIKE"}:
             return self.maybe_negated(self.call("regexp_like", args, node.span, parts), node)
         if node.op == "ILIKE":
             args[:2] = [self.call("lower", [a], p.span, [p]) for a, p in zip(args[:2], parts[:2], strict=True)]
@@ -414,7 +422,10 @@ class ExprBinder:
         return self.conditional([self.condition(argument, "the condition of IF")], [yes, no], node.span)
 
     def cast(self, node: ast.Cast) -> Expr:
-        return self.bind_cast(self.bind(node.operand), bind_type(node.type), node.span, node.safe)
+        type_ = bind_type(node.type)
+        if type_ == INTERVAL and isinstance(text := node.operand, ast.StringLiteral):
+            return bind_interval(ast.IntervalLiteral(read_summands(text.value, text.span), span=node.span))
+        return self.bind_cast(self.bind(node.operand), type_, node.span, node.safe)
 
     def bind_cast(self, arg: Expr, type_: DataType, span: Span, safe: bool = False) -> Expr:
         """`arg` as `type_`, as CAST does it. CQ0303 when there is no such cast."""

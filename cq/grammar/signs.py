@@ -1,0 +1,46 @@
+"""What signs stand for: escapes in strings, and characters of other keyboards and languages, with what to type."""
+
+from __future__ import annotations
+
+import re
+
+SMART_QUOTES = dict.fromkeys("‘’‚‛′", "'") | dict.fromkeys("“”„‟″«»", '"')
+LOOKALIKE_SIGNS = {
+    "−": "-",
+    "–": "-",
+    "—": "-",
+    "×": "*",
+    "÷": "/",
+    "≤": "<=",
+    "≥": ">=",
+    "≠": "<>",
+    ",": ",",
+    ";": ";",
+}
+SIGN_HELP = {
+    "!": "write NOT, or <> for `not equal`",
+    "&&": "write AND",
+    "?": "parameters have names: write :name, and set it with --var name=value",
+    "$": "parameters are written :name",
+    "@": "parameters are written :name",
+    "^": "write POWER(x, y); of bits, BITXOR(x, y)",
+    "#": "a comment begins with --; of bits, write BITXOR(x, y)",
+    "\\": "backslashes do not escape; to write a quote inside a string, double it: ''",
+    "}": "braces are not part of the language",
+}
+_ESCAPE = re.compile(r"\\((?P<hex>x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})|(?P<octal>[0-7]{1,3})|[\s\S])")
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+
+
+def unescaped(text: str) -> str:
+    """The text of an `E'…'` string with its escapes replaced."""
+    return _ESCAPE.sub(_unescaped, text)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    """What a backslash and what follows it stand for; other characters stand for themselves."""
+    digits = found["hex"] or found["octal"]
+    if digits is None:
+        return _ESCAPED.get(found[1], found[1])
+    number = int(digits.lstrip("xuU"), 16 if found["hex"] else 8)
+    return chr(number) if 0 < number <= 0x10FFFF and not 0xD800 <= number < 0xE000 else found[1]
