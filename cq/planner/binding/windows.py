@@ -523,7 +523,7 @@ def no_event_time(
             f'{what} needs a watermark, but stream "{missing.name}" declares none',
             span,
             label="not an event time",
-            help=(_declaring_time(missing, column, name, type_), _telling_delay(missing)),
+            help=(_declaring_time(missing, column, name, type_), _beside_declaring(missing, name, type_)),
         )
     if any(isinstance(n, LateRows) for n in topological([relation.node])):
         cause = f"late rows have no event time: what {what} would give them to is closed"
@@ -570,8 +570,11 @@ def _declaring_time(source: SourceDef, column: str, meant: str, type_: DataType 
     return f"CREATE STREAM {source.name} ({mark}) WITH ({whence}); then read FROM {source.name}{by}"
 
 
-def _telling_delay(source: SourceDef) -> str:
-    """What tells the delay that the rows of a stream need: 5 seconds are no more than an example."""
+def _beside_declaring(source: SourceDef, meant: str, type_: DataType | None) -> str:
+    """The unit of a time that is a number; else what tells the delay of the rows: 5 seconds are only an example."""
+    if type_ is not None and type_.is_integer:
+        column = column_name(meant)
+        return f"if {column} counts milliseconds, its time is TIMESTAMP_MILLIS({column})"
     path = source.option("path")
     if path and source.bounded:
         return f"cq schema {shlex.quote(path)} prints it with the delay that its rows need"
