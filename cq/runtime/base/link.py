@@ -7,9 +7,12 @@ every symbol it needs is looked up, because a missing one would only show as a c
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import platform
 import struct
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -139,14 +142,16 @@ def _optimise_a_little(module: Any, machine: Any) -> None:
 
 # Code finds its constants and its table of addresses at most 2 GiB away. LLVM maps memory for each kind where there is
 # room: once a process had put a table of some GB between two of them, LLVM aborted it. So the first object of an engine
-# asks for so large an alignment of a section of each kind that LLVM maps as much more, side by side, and all that is
-# loaded later has room there. 16 MiB are for 2,000 stages, of which the average takes 8 KB. What is not used takes no
-# memory.
+# asks for so large an alignment of a section of each kind that LLVM maps twice as much for it, into one hole that is
+# made for the three (`_hole`), and all that is loaded later has room there. 16 MiB are for 2,000 stages, of which the
+# average takes 8 KB. What is not used takes no memory.
 ROOM_BYTES = 16 << 20
+KINDS = 3  # code, constants, variables
+MOST_GAPS = 100  # between the mappings of a process that are tried before the hole is given up
 _ROOM = """
 @cq_room_variable = global i64 1
 @cq_room_constant = constant i64 1
-define void @cq_room_code() { ret void }
+define void @cq_room_code() nounwind { ret void }
 """
 
 _ENGINES: list[Engine] = []  # addresses outlive the objects that asked for them, so the code behind them stays
@@ -176,16 +181,51 @@ class Engine:
         for symbol in (s for made in objects for s in undefined_symbols(made.code)):
             if symbol not in known and not (symbol in LIBC and llvm.address_of_symbol(symbol)):
                 raise LinkError(f"no {symbol} to link with")
-        for code in ([] if self._kept else [_room()]) + [made.code for made in objects]:
-            file = llvm.ObjectFileRef.from_data(code)
-            self._kept.append((file, code))
-            self._jit.add_object_file(file)
-        self._jit.finalize_object()
+        if not self._kept:
+            with _hole():
+                self._add([_room()])
+        self._add([made.code for made in objects])
         found = {name: int(self._jit.get_function_address(symbol)) for name, symbol in entries.items()}
         if missing := [name for name, address in found.items() if not address]:
             raise LinkError(f"object code lacks {', '.join(missing)}")
         self.addresses.update({symbol: found[name] for name, symbol in entries.items()})
         return found
+
+    def _add(self, codes: Iterable[bytes]) -> None:
+        """The objects are in memory, ready to run."""
+        for code in codes:
+            file = llvm.ObjectFileRef.from_data(code)
+            self._kept.append((file, code))
+            self._jit.add_object_file(file)
+        self._jit.finalize_object()
+
+
+@contextmanager
+def _hole() -> Iterator[None]:
+    """While it is entered, what is mapped for the sections of the room comes to lie side by side.
+
+    The kernel takes the highest gap that is wide enough. So gaps are filled until as many mappings in a row as there
+    are kinds touch each other; these are given back, and for now theirs is the highest gap.
+    """
+    size = 2 * ROOM_BYTES
+    held: list[mmap.mmap] = []
+    places: list[int] = []
+    try:
+        while len(held) < MOST_GAPS:
+            try:
+                held.append(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+            except OSError:  # no address space is left (ulimit -v): LLVM finds what it can
+                break
+            places.append(ctypes.addressof(ctypes.c_char.from_buffer(held[-1])))
+            last = places[-KINDS:]
+            if len(last) == KINDS and last == [last[0] - n * size for n in range(KINDS)]:
+                break
+        for _ in range(min(KINDS, len(held))):
+            held.pop().close()
+        yield
+    finally:
+        for filler in held:
+            filler.close()
 
 
 # -- ELF: what we read are its sections and symbols --------------------------------------------------------------------
