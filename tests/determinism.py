@@ -49,9 +49,10 @@ def prepared(path: Path, rows: int) -> Compiled:
     compiled = compile(text, path.name, inputs=Inputs(Access(path.parent), given))
     for stream in compiled.sources:
         source = open_source(stream, compiled.request.inputs)
-        batches = [b.batch for b in source.batches()]
+        schema = result_schema(stream.fields)  # that of a batch may say NOT NULL
+        batches = [b.batch.cast(schema) for b in source.batches()]
         source.close()
-        given[stream.name] = pa.Table.from_batches(batches)
+        given[stream.name] = pa.Table.from_batches(batches, schema)
     return compiled
 
 

@@ -335,7 +335,7 @@ MUTANTS = {
         "    if at_load(part + PART_LOCK * 8) != FREE:\n        return 0\n",
         "    at_store(part + PART_LOCK * 8, FREE)\n",
         PARTIALS,
-        "of_one_worker and 7-tumble",
+        "of_one_worker and hop",
     ),
     "a part stays held once it is collected": Mutant(
         "cq.runtime.engine.ways.parts",
