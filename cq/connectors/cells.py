@@ -20,6 +20,8 @@ from cq.lang.types import INT64_MAX, INT64_MIN, DataType, Kind, integer_range
 from cq.lang.value_text import read_span
 from cq.lang.zones import zone_of
 
+NOT_UTF8 = "it is not UTF-8"
+
 Value = Any  # as cq.lang.types.DataType describes
 MAX_NUMBER_CHARS = 400  # digits a number may be written with (`cq limits`)
 
@@ -173,7 +175,7 @@ def _varchar(text: bytes) -> str:
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError:
-        raise Unreadable("it is not UTF-8") from None
+        raise Unreadable(NOT_UTF8) from None
 
 
 def _date(text: bytes) -> int:

@@ -11,15 +11,17 @@ import numpy as np
 import pyarrow as pa
 
 from cq.connectors import compute as pc
+from cq.connectors.cells import NOT_UTF8
 from cq.connectors.plain import int64_array, valid
 from cq.connectors.protocol import BadRow, Declared, Piece, Place
 from cq.errors import printable
 from cq.lang.event_time import ColumnTime, column_time
 from cq.lang.schema import Field
-from cq.lang.types import DOUBLE, TIMESTAMP, VARCHAR, DataType, Kind, to_arrow
+from cq.lang.types import BIGINT, DOUBLE, TIMESTAMP, VARCHAR, DataType, Kind, to_arrow
 from cq.records import dataclass, field
 
 SHOWN_CHARS = 60  # of a value in a message
+SKIPPING = "leave such rows out: on_error = 'skip'"
 FAR = "the event time it gives is beyond what 64 bits of microseconds hold"
 # what a guess may become where a row contradicts it; a list stays what it seemed
 _WIDER = {
@@ -120,19 +122,36 @@ class Rules:
         return next(((t, shown(text)) for t in fit), None)
 
     def bad_row(self, before: int, line: int, fault: Fault, raw: bytes) -> BadRow:
-        """A row at fault; where the type of the column was a guess it comes with the declaration to write."""
+        """A row at fault, with what to do about it."""
         if fault.column is None:
             return BadRow(before, line, fault.code, fault.message, "", raw)
-        name = self.fields[fault.column].name
-        declared = f"CREATE STREAM {self.guessed_for} ({name} {fault.wider[0] if fault.wider else VARCHAR}, …)"
-        advice = (f"the type was guessed from the first rows; declare it: {declared}",) if self.guessed_for else ()
+        name, advice = self.fields[fault.column].name, self._advice(fault, fault.column)
+        return BadRow(before, line, fault.code, fault.message, name, raw, advice, wider=fault.wider)
+
+    def _advice(self, fault: Fault, column: int) -> tuple[str, ...]:
+        """Ways out for a value at fault; where its type was a guess, the declaration to write."""
+        name, type_ = self.fields[column].name, self.fields[column].type
         if fault.no_fields:
             whole = name.partition(".")[0]
-            advice = (f"declare it whole: {whole} VARCHAR, and write {whole} ->> '${name[len(whole) :]}'",)
-        elif fault.empty and not self.guessed_for:
-            type_ = self.fields[fault.column].type
-            advice = (f"declare it VARCHAR, and write TRY_CAST(NULLIF({name}, '') AS {type_}) where it is used",)
-        return BadRow(before, line, fault.code, fault.message, name, raw, advice, wider=fault.wider)
+            return (f"declare it whole: {whole} VARCHAR, and write {whole} ->> '${name[len(whole) :]}'",)
+        if fault.message.endswith(NOT_UTF8):
+            return ("convert the text to UTF-8 first, as iconv -f LATIN1 -t UTF-8 does", f"or {SKIPPING}")
+        if (fault.code, fault.message) == self.null(column):
+            return (SKIPPING,) if self.is_time(column) else ()
+        if self.guessed_for:
+            return self._guess(fault, name, type_)
+        if fault.empty:
+            return (f"declare it VARCHAR, and write TRY_CAST(NULLIF({name}, '') AS {type_}) where it is used",)
+        return ()
+
+    def _guess(self, fault: Fault, name: str, type_: DataType) -> tuple[str, ...]:
+        """What to declare instead of a type that was guessed."""
+        if fault.wider is None and type_ == BIGINT:  # of 64 bits without a sign: text that is no BIGINT is wider
+            return (f"declare it: CREATE STREAM {self.guessed_for} ({name} DECIMAL(20, 0), …)",)
+        wider = fault.wider[0] if fault.wider else VARCHAR
+        declared = f"CREATE STREAM {self.guessed_for} ({name} {wider}, …)"
+        used = f", and write TRY_CAST({name} AS {type_}) where it is used" if wider == VARCHAR else ""
+        return (f"the type was guessed from the first rows; declare it: {declared}{used}", f"or {SKIPPING}")
 
     def nothing(self) -> pa.RecordBatch:
         """A batch without rows."""
@@ -247,7 +266,7 @@ def plain_value(value: pa.Scalar) -> Any:
 
 
 def _unreadable(rules: Rules, column: int, value: Any) -> tuple[str, str]:
-    why = "it is not UTF-8" if _has_bytes(value) else ""
+    why = NOT_UTF8 if _has_bytes(value) else ""
     return rules.unreadable(column, shown(value if isinstance(value, bytes) else str(value)), why)
 
 
