@@ -155,7 +155,7 @@ def test_wide_rows_are_shown_as_lines_where_they_are_asked_for() -> None:
 
 
 def test_progress_has_a_share_and_the_time_left_and_goes_away(place: Path) -> None:
-    text = ENDLESS.replace("'bids')", "'bids', rows = 40000000)").replace("SELECT auction", "SELECT SUM(auction) AS s")
+    text = ENDLESS.replace("'bids')", "'bids', rows = 900000000)").replace("SELECT auction", "SELECT SUM(auction) AS s")
     with typed(f'run -j 1 "{text}"', columns=120) as terminal:
         line = re.compile(r"cq: read [\d,]+ rows of b \(\d+%\) · wrote 0 · [\d,]+ rows/s · about \d+ (s|min) left")
         terminal.until(" left")
