@@ -192,7 +192,7 @@ def over_groups(d: Drawing) -> Draft | None:
         rows = "" if call else f" {frame(rng)}"
         items.append((f"{call or f'MIN({rng.choice(calls)})'} OVER ({by}{sorted_by}{rows})", f"o{i}"))
     if rng.random() < 0.4:
-        items.append((f"MAX({rng.choice(calls)}) OVER ({by.strip()})", "w"))
+        items.append((f"MAX({rng.choice(calls)}) OVER ({by.strip()})", "m0"))  # no column is called so
     having = d.having(e, distinct=True)
     if rng.random() < 0.2:
         kind = rng.choice(source.fields).type.kind
