@@ -103,7 +103,7 @@ _SINK_COMPRESSION = OptionDef(
 _STDIN_FORMAT = OptionDef(
     OptionKind.CHOICE,
     "input format; by default taken from the first bytes: csv where they say nothing else",
-    choices=("csv", "json", "parquet", "arrow"),
+    choices=_FORMAT.choices,
 )
 _STDIN_COMPRESSION = OptionDef(
     OptionKind.CHOICE,

@@ -74,10 +74,12 @@ def _look_up(flow: Flow, node: SemiJoin, row: Row) -> None:
     scope, writer, left = flow.scope, flow.writer, left_side(node)
     values = [row.column(i) for i in range(len(left.fields))]
     keys = [emit(scope, row, k) for k in left.exprs]
-    kept, matched = (writer.let(ast.Constant(0), hint) for hint in ("kept", "matched"))
+    matched = writer.let(ast.Constant(0), "matched")
+    kept = "" if node.right_first else writer.let(ast.Constant(0), "kept")
     ended = None if node.right_first else has_ended(flow, node, RIGHT)
     with where_not_null(flow, keys) as known:
-        writer.set(kept, 1 if ended is None else expr("1 - E", E=ended))
+        if not node.right_first:
+            writer.set(kept, 1 if ended is None else expr("1 - E", E=ended))
         if node.residual is None:
             right = _table(flow, node)
             prefetch(flow, left.input, known_keys(node), right, left.exprs)
@@ -127,7 +129,7 @@ def _release(flow: Flow, node: SemiJoin, row: Row) -> None:
     left, right = left_side(node), Side.of(node, RIGHT)
     values = [] if node.residual is None else [row.column(i) for i in range(len(right.fields))]
     keys = [emit(scope, row, k) for k in right.exprs]
-    reference = writer.let(ast.Constant(0), "ref")
+    reference = "" if node.right_first else writer.let(ast.Constant(0), "ref")
     with where_not_null(flow, keys) as known:
         if node.residual is None:
             table, names = _table(flow, node), known_keys(node)
