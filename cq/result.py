@@ -27,15 +27,34 @@ class Output:
         return self._table
 
     def to_pandas(self) -> Any:
-        """The rows as a pandas frame; NULLs become what pandas has for them (NaN, None, NaT). Needs pandas."""
-        return self._table.to_pandas()
+        """The rows as a pandas frame, every value as it is; UsageError (CQ0604) without pandas.
+
+        A column of integers or BOOLEANs that holds NULLs is `Int64` (`Int8`, …) or `boolean`, as no float has all
+        BIGINTs; one without is `int64` or `bool`. Elsewhere NULL is what pandas has for it: NaN, None, NaT.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise _not_installed("pandas") from None
+        nullable = {
+            **{getattr(pa, f"int{bits}")(): getattr(pandas, f"Int{bits}Dtype")() for bits in (8, 16, 32, 64)},
+            pa.bool_(): pandas.BooleanDtype(),
+        }
+        columns = dict(zip(self._table.column_names, self._table.columns, strict=True))
+        apart = {n: c for n, c in columns.items() if c.type in nullable and c.null_count}
+        # integers in arrays: pandas would make them floats beside a NULL
+        frame = self._table.drop_columns(list(apart)).to_pandas(integer_object_nulls=True)
+        for place, name in enumerate(columns):
+            if name in apart:
+                frame.insert(place, name, apart[name].to_pandas(types_mapper=nullable.get))
+        return frame
 
     def to_polars(self) -> Any:
         """The rows as a polars frame; NULLs stay null. UsageError (CQ0604) without polars."""
         try:
             import polars
         except ImportError:
-            raise UsageError(Diagnostic("CQ0604", "polars is not installed", help=("pip install polars",))) from None
+            raise _not_installed("polars") from None
         return polars.from_arrow(self._table)
 
     def to_pylist(self) -> list[dict[str, Any]]:
@@ -105,6 +124,10 @@ class Hashes(Mapping[str, str]):
 
     def __repr__(self) -> str:
         return repr(dict(self))
+
+
+def _not_installed(package: str) -> UsageError:
+    return UsageError(Diagnostic("CQ0604", f"{package} is not installed", help=(f"pip install {package}",)))
 
 
 def _html_cell(value: str | None) -> str:

@@ -59,6 +59,33 @@ def test_result_is_a_mapping_of_outputs(engine: str) -> None:
         result[0]  # type: ignore[index]
 
 
+def test_no_frame_changes_a_value() -> None:
+    beyond = 2**53 + 1  # the first integer that no DOUBLE has
+    rows = [{"a": beyond, "t": 7, "b": True, "l": [beyond, None], "w": beyond}]
+    rows.append({"a": None, "t": None, "b": None, "l": None, "w": 0})
+    text = (
+        "CREATE STREAM s (a BIGINT, t TINYINT, b BOOLEAN, l BIGINT[], w BIGINT);"
+        "SELECT a, w, t, b, l, CAST(a AS DECIMAL(20, 2)) AS d FROM s"
+    )
+    result = cq.sql(text, s=rows).run(engine="reference")
+    frame = result.to_pandas()
+    assert list(frame.columns) == result.to_arrow().column_names
+    assert [str(frame[n].dtype) for n in "awtb"] == ["Int64", "int64", "Int8", "boolean"]
+    assert frame["a"][0] == beyond and frame["a"][1] is pandas.NA and list(frame["l"][0]) == [beyond, None]
+    again = cq.sql("SELECT a, w, t, b, l, d FROM s", s=frame).run(engine="reference")
+    assert again.to_pylist() == result.to_pylist() == result.to_polars().to_dicts()
+    alone = cq.sql("CREATE STREAM s (a BIGINT); SELECT a FROM s", s=rows).run(engine="reference").to_pandas()
+    assert list(alone["a"]) == [beyond, pandas.NA] and list(alone.index) == [0, 1]
+
+
+def test_frames_need_their_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = cq.sql("SELECT 1 AS a").run(engine="reference")
+    for package, to_frame in (("pandas", result.to_pandas), ("polars", result.to_polars)):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(cq.UsageError, match=f"{package} is not installed"):
+            to_frame()
+
+
 def test_inputs_of_every_kind_give_the_same_result(tmp_path: Path) -> None:
     table = pa.Table.from_pylist(ROWS)
     frame = table.to_pandas()
