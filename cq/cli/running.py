@@ -18,7 +18,7 @@ from cq.compiler.passes import Compiled
 from cq.connectors.access import STDIN
 from cq.connectors.protocol import Sink
 from cq.connectors.sinks.terminal import FIRST_ROWS, HOW_TO_SEE_ALL, Screen, Table
-from cq.connectors.sinks.writers import open_sink
+from cq.connectors.sinks.writers import open_sink, writes_stdout
 from cq.engines.engines import ENGINES
 from cq.engines.protocol import Progress, RunOptions, RunSummary
 from cq.engines.query import opening_sinks, run_reading_again
@@ -186,22 +186,8 @@ def open_sinks(
             cause = f'output "{name}" is written to two places: {paths[name]} and {place}'
             raise UsageError(Diagnostic("CQ0606", cause, help=("write to one of them, and copy the file afterwards",)))
         paths[name] = place
-    to_stdout = [
-        o.name for o in compiled.outputs if paths.get(o.name, STDIN) == STDIN and (o.sink is None or o.name in paths)
-    ]
     tabular = format_ == "table" or (format_ is None and sys.stdout.isatty())
-    if len(to_stdout) > 1 and not tabular:
-        names_of = ", ".join(to_stdout)
-        raise UsageError(
-            Diagnostic(
-                "CQ0606",
-                f"{len(to_stdout)} outputs cannot share standard output: {names_of}",
-                help=(
-                    f"give each a file: -o {to_stdout[0]}=PATH",
-                    "or print them as tables, one after another: -f table",
-                ),
-            )
-        )
+    _demand_one_on_stdout(compiled, paths, tabular)
     access, reserved = compiled.request.inputs.access, compiled.read_files
     screen.begin()
     with opening_sinks() as sinks:
@@ -222,6 +208,23 @@ def open_sinks(
             options |= {"partition_by": partition_by} if partition_by else {}
             sinks[output.name] = open_sink(fields, options, access.trusted(), reserved, endless)
     return sinks
+
+
+def _demand_one_on_stdout(compiled: Compiled, paths: Mapping[str, str], tabular: bool) -> None:
+    """CQ0606 where somebody who reads standard output could not tell whose lines are whose.
+
+    Tables have titles. Lines of a sink beside them are for people on a terminal, and nothing that a program can read.
+    """
+    outputs = {o.name: o.sink for o in compiled.outputs}
+    declared = [n for n, sink in outputs.items() if sink and n not in paths and writes_stdout(dict(sink.options))]
+    shown = [n for n, sink in outputs.items() if paths.get(n, STDIN) == STDIN and (sink is None or n in paths)]
+    sharing = [n for n in outputs if n in {*declared, *shown}]
+    if len(sharing) < 2 or (tabular and (not declared or sys.stdout.isatty())):
+        return
+    as_tables = () if declared else ("or print them as tables, one after another: -f table",)
+    elsewhere = (f"give each a file: -o {sharing[0]}=PATH", *as_tables)
+    cause = f"{len(sharing)} outputs cannot share standard output: {', '.join(sharing)}"
+    raise UsageError(Diagnostic("CQ0606", cause, help=elsewhere))
 
 
 def _target(given: str, names: Sequence[str]) -> tuple[str, str]:

@@ -84,6 +84,20 @@ def test_several_outputs_need_a_file_each_in_a_pipe(capfd: pytest.CaptureFixture
     assert ref(capfd, "-c", text, "b=bids.csv", "-f", "table")[1].count("result") == 2
 
 
+@pytest.mark.parametrize("with_", ["connector = 'stdout', format = 'json'", "path = '-'"])
+def test_sink_on_standard_output_shares_it_with_nothing(capfd: pytest.CaptureFixture[str], with_: str) -> None:
+    sink = f"CREATE SINK o WITH ({with_}); INSERT INTO o SELECT id FROM b LIMIT 1;"
+    both = f"{sink} SELECT price FROM b LIMIT 1"
+    for format_ in ((), ("-f", "table"), ("-f", "json")):
+        code, out, err = ref(capfd, "-c", both, "b=bids.csv", *format_)
+        assert (code, out) == (2, "") and "2 outputs cannot share standard output: o, result" in err
+        assert "= help: give each a file: -o o=PATH\n" in err
+    assert ref(capfd, "-c", both, "b=bids.csv", "-o", "o=o.csv")[1] == "price\n1.5\n"
+    assert ref(capfd, "-c", both, "b=bids.csv", "-o", "result=r.csv", "-q")[1] in {"id\n1\n", '{"id": 1}\n'}
+    assert ref(capfd, "-c", sink + sink.replace(" o ", " p "), "b=bids.csv")[0] == 2
+    assert ref(capfd, "-c", sink, "b=bids.csv", "-f", "table")[0] == 0
+
+
 def test_declared_sink_is_written_beside_the_query(capfd: pytest.CaptureFixture[str], place: Path) -> None:
     (place / "sub").mkdir()
     (place / "sub" / "s.cq").write_text(

@@ -66,7 +66,7 @@ def open_sink(
     keeps those that came when the run ends before they do.
     """
     schema = result_schema(fields)
-    match options.get("connector", "file" if "path" in options else "stdout"):
+    match _connector(options):
         case "discard":
             return Discard()
         case "memory":
@@ -109,6 +109,15 @@ def open_sink(
             whole = Arrow(schema, target, path)
             return Completed(whole) if endless and path != STDIN else whole
     raise AssertionError(f"no sink of format {kind}")
+
+
+def _connector(options: Mapping[str, str]) -> str:
+    return options.get("connector", "file" if "path" in options else "stdout")
+
+
+def writes_stdout(options: Mapping[str, str]) -> bool:
+    """Whether the sink a WITH clause describes writes to standard output."""
+    return _connector(options) == "stdout" or options.get("path") == STDIN
 
 
 CsvText = Callable[[pa.RecordBatch], bytes]
