@@ -103,8 +103,8 @@ class Files:
 
     def _parsed(self, text: Reads, path: str, kind: str) -> Iterator[Piece]:
         if kind == "json":
-            return read_json(text, path, self._rules, self._natives.json_scan)
-        return read_csv(text, path, self._csv, self._rules, may_be_blank=len(self.paths) > 1)
+            return read_json(text, path, self._rules, self._natives.json_scan, self._natives.csv_scan)
+        return read_csv(text, path, self._csv, self._rules, self._natives.csv_scan, len(self.paths) > 1)
 
     def share_done(self) -> float | None:
         """Bytes read over bytes there are."""

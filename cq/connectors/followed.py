@@ -150,8 +150,8 @@ class Followed:
 
     def _parsed(self, text: _Growing, name: str) -> Iterator[Piece]:
         if self._kind == "json":
-            return read_json(text, name, self._rules, self._natives.json_scan)
-        return read_csv(text, name, self._csv, self._rules, may_be_blank=True)
+            return read_json(text, name, self._rules, self._natives.json_scan, self._natives.csv_scan)
+        return read_csv(text, name, self._csv, self._rules, self._natives.csv_scan, may_be_blank=True)
 
     def share_done(self) -> float | None:
         """Nobody knows how much will come."""

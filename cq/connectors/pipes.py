@@ -34,9 +34,9 @@ def read_pipe(
     try:
         kind, text = told(file, name, options)
         if kind == "json":
-            yield from read_json(text, name, rules, natives.json_scan)
+            yield from read_json(text, name, rules, natives.json_scan, natives.csv_scan)
         elif kind == "csv":
-            yield from read_csv(text, name, CsvOptions.of(tabbed(options, name)), rules)
+            yield from read_csv(text, name, CsvOptions.of(tabbed(options, name)), rules, natives.csv_scan)
         else:
             yield from _read_typed(file, name, kind, rules)
     except OSError as e:

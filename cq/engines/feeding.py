@@ -49,8 +49,8 @@ def natives_of(engine: str) -> Natives:
         return NONE
     with native_packages():
         from cq.runtime.generators import twin
-        from cq.runtime.readers import json_scan
-    return Natives(twin, json_scan, codes=True)
+        from cq.runtime.readers import csv_scan, json_scan
+    return Natives(twin, json_scan, csv_scan, codes=True)
 
 
 def wanted_columns(compiled: Compiled, engine: str, options: RunOptions) -> dict[str, list[int]]:

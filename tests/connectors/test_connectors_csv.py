@@ -8,10 +8,12 @@ import os
 import random
 import threading
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from connectors_fixture import read, stream
+from connectors_fixture import Seen, Stream, stream
+from connectors_fixture import read as read_by
 
 from cq.connectors.cells import Unreadable, scanner
 from cq.connectors.csv import blocks, source
@@ -19,16 +21,28 @@ from cq.connectors.csv.blocks import Block
 from cq.connectors.csv.rows import NEVER_CLOSED, STANDARD, complete, lines_of_rows, rows
 from cq.connectors.csv.source import CsvOptions, Layout, _ByRow, _plain_decimals, read_csv
 from cq.connectors.inference import infer
+from cq.connectors.natives import NONE, Natives
 from cq.connectors.physical_rows import rows_of, values_of
 from cq.connectors.rules import Rules
 from cq.errors import CqError
 from cq.lang import types as T
 from cq.lang.schema import Field
+from cq.runtime.readers import csv_scan
 
 ALL_TYPES = [
     T.BOOLEAN, T.TINYINT, T.SMALLINT, T.INTEGER, T.BIGINT, T.REAL, T.DOUBLE, T.VARCHAR, T.DATE, T.TIMESTAMP, T.TIME,
     T.decimal(7, 2), T.decimal(18, 0), T.decimal(3, 3), T.decimal(38, 10), T.decimal(38, 38),
 ]  # fmt: skip
+
+
+def read(declared: Stream, **asked: Any) -> Seen:
+    """What the definition reads; the engine's own reader gives the same."""
+    seen = read_by(declared, natives=NONE, **asked)
+    natively = read_by(declared, natives=Natives(csv_scan=csv_scan), **asked)
+    for one, other in ((seen.rows, natively.rows), (seen.places, natively.places)):
+        assert one == other
+    assert (seen.bad, seen.blank, str(seen.error)) == (natively.bad, natively.blank, str(natively.error))
+    return seen
 
 
 def write(directory: Path, text: str | bytes, name: str = "t.csv") -> str:
@@ -465,6 +479,6 @@ def test_dead_letters_that_find_no_room_are_said_at_their_batch(
     path = write(tmp_path, "id\nx\n1\n")
     full = open("/dev/full", "wb")  # noqa: SIM115 - the source closes it
     monkeypatch.setattr("cq.connectors.bad_rows.BadRows._open", lambda *_: full)
-    seen = read(stream("id bigint", path=path, on_error="dead_letter", bad_rows=str(tmp_path / "b.jsonl")))
+    seen = read_by(stream("id bigint", path=path, on_error="dead_letter", bad_rows=str(tmp_path / "b.jsonl")))
     assert seen.error is not None and seen.rows == []
     assert seen.error.first.message == f"cannot write bad rows to {tmp_path}/b.jsonl: no space left on device"

@@ -1,9 +1,10 @@
-"""CSV sources: blocks through pyarrow, and a block that fails once more, row by row, to place its bad rows.
+"""CSV sources: blocks natively where the engine can, else through pyarrow, and one that fails once more, row by row.
 
-The text is cut at row ends into blocks, several of which are parsed at once; every block is one call of pyarrow's
-reader with all declared columns and becomes one piece. When pyarrow refuses a block, or a rule of the declaration is
-broken in it, `cells.py` reads it again. Both readers accept the same rows, so bad rows and block edges never change
-what the others become.
+The text is cut at row ends into blocks, several of which are parsed at once; every block becomes one piece. Rows that
+are plain the engine's own reader takes; where a block has others, or there is no such reader, it is one call of
+pyarrow's with all declared columns. When pyarrow refuses a block, or a rule of the declaration is broken in it,
+`cells.py` reads it again and places its bad rows. All readers accept the same rows, so bad rows and block edges never
+change what the others become.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from cq.connectors import cells
 from cq.connectors import compute as pc
 from cq.connectors.conversion import timestamps_as
 from cq.connectors.csv.blocks import Block, Reads, Window
+from cq.connectors.csv.plain import MakePlainScan, Plain, PlainColumns, PlainReading
 from cq.connectors.csv.rows import (
     STANDARD,
     Cell,
@@ -44,7 +46,7 @@ from cq.connectors.rules import FAR, Fault, Rules, has_text_form, shown
 from cq.errors import DataError, Diagnostic, UsageError, amount, did_you_mean
 from cq.lang.schema import Field
 from cq.lang.types import DOUBLE, MAX_DECIMAL_DIGITS, DataType, Kind, to_arrow
-from cq.records import dataclass
+from cq.records import dataclass, replace
 
 MAX_THREADS = 4  # that parse one file; a block with a bad row is read again with all that was read with it
 MAX_FILE_COLUMNS = 16_384  # of one file, whoever reads them (`cq limits`): what spreadsheets have at most
@@ -78,21 +80,25 @@ class CsvOptions:
         return cls(written["header"] == "true", Dialect(delimiter.encode(), quote.encode()), written["null"])
 
 
-def read_csv(file: Reads, name: str, options: CsvOptions, rules: Rules, may_be_blank: bool = False) -> Iterator[Piece]:
+def read_csv(
+    file: Reads, name: str, options: CsvOptions, rules: Rules, make_scan: MakePlainScan | None = None,
+    may_be_blank: bool = False,
+) -> Iterator[Piece]:  # fmt: skip
     """The rows of one file as pieces; declared columns by the names in its header, or by position without one.
 
-    may_be_blank: whether a file without a header line, where there should be one, is a file without rows.
+    make_scan: the engine's own way to read rows, if it has one.  may_be_blank: whether a file without a header line,
+    where there should be one, is a file without rows.
     """
     threads = min(cores(), MAX_THREADS)
     window = Window(file, name, options.dialect, threads)
     with closing(Abreast(threads - 1)) as abreast:
-        begun = yield from _pieces(window, name, options, rules, abreast)
+        begun = yield from _pieces(window, name, options, rules, make_scan, abreast)
     if not begun and options.header and not may_be_blank:
         raise damaged(name, "the file is empty, not even a header line", "say header = false if it has none")
 
 
 def _pieces(
-    window: Window, name: str, options: CsvOptions, rules: Rules, abreast: Abreast
+    window: Window, name: str, options: CsvOptions, rules: Rules, make_scan: MakePlainScan | None, abreast: Abreast
 ) -> Generator[Piece, None, bool]:
     """The rows; in the end, whether there was a first one, or a header."""
     layout: Layout | None = None
@@ -104,7 +110,7 @@ def _pieces(
             if first is None:
                 window.take(len(block.text))
                 continue
-            layout = Layout.of(first, name, options, rules)
+            layout = Layout.of(first, name, options, rules).by(make_scan)
             if options.header:
                 window.take(next_row(block.text, first))
         if may_guess and not window.last:
@@ -170,13 +176,17 @@ def other_delimiter(header: Sequence[str], options: CsvOptions) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the columns of one file map to the declaration. places: for each declared column, its place in a row."""
+    """How the columns of one file map to the declaration. places: for each declared column, its place in a row.
+
+    plain: what reads plain rows, if the engine has something that does.
+    """
 
     name: str
     options: CsvOptions
     rules: Rules
     width: int
     places: tuple[int, ...]
+    plain: PlainReading | None = None
 
     @classmethod
     def of(cls, first: Row, name: str, options: CsvOptions, rules: Rules) -> Layout:
@@ -196,6 +206,34 @@ class Layout:
             raise DataError(Diagnostic("CQ0603", cause, help=("without a header, declare every column in order",)))
         return cls(name, options, rules, width, tuple(range(width)))
 
+    def by(self, make_scan: MakePlainScan | None) -> Layout:
+        """The same, with the engine's own reader where it has one for these columns."""
+        rules, options = self.rules, self.options
+        if make_scan is None or (rules.ranged is not None and rules.ranged.column not in rules.wanted):
+            return self
+        # what event time NULL leaves out is no row
+        fields = tuple(replace(f, nullable=not rules.demands_value(i)) for i, f in enumerate(rules.fields))
+        scan = make_scan(
+            Plain(
+                options.dialect, options.null.encode(), self.width, fields, self.places, rules.wanted,
+                bool(rules.guessed_for),
+            )
+        )  # fmt: skip
+        return self if scan is None else replace(self, plain=PlainReading(scan))
+
+    def columns(self, text: bytes) -> PlainColumns | None:
+        """The columns of whole rows, each on one line; None where not all are plain, or nothing reads them so."""
+        found = None if self.plain is None or not text else self.plain.columns(text)
+        if found is None or self.rules.ranged is None:
+            return found
+        return None if self._is_far(found.columns[self.rules.ranged.column]) else found
+
+    def _plain_piece(self, block: Block) -> Piece | None:
+        found = self.columns(block.text)
+        if found is None:
+            return None
+        return Piece(self.rules.deliver(found.columns, found.rows), Place(self.name, block.first_line))
+
     def proven(self, block: Block) -> tuple[Piece | None, bool]:
         """The rows of a block cut at a line end that may lie in quotes, if they prove that none does.
 
@@ -203,6 +241,9 @@ class Layout:
         would have swallowed it. The second value is whether guessing is worth it next time.
         """
         text, quote = block.text, self.options.dialect.quote
+        piece = self._plain_piece(block)
+        if piece is not None:
+            return piece, True
         behind = b""
         if quote and quote in text:
             behind = self.options.dialect.delimiter.join([self.options.null.encode()] * self.width) + b"\n"
@@ -219,6 +260,10 @@ class Layout:
 
     def read(self, block: Block) -> Iterator[Piece]:
         """The rows of a block."""
+        piece = self._plain_piece(block)
+        if piece is not None:
+            yield piece
+            return
         table = self.through_pyarrow(block)
         if table is None or self._text_behind_quotes(block):
             yield _ByRow(self, block).piece()
@@ -269,7 +314,7 @@ class Layout:
                 if read is None:
                     return None
                 table = table.set_column(i, table.schema.names[i], read)
-        if self._far_time(table):
+        if self.rules.ranged is not None and self._is_far(table.column(self.rules.ranged.column)):
             return None
         if self._strange_integer(block.text):
             return None
@@ -292,12 +337,11 @@ class Layout:
                 break
         return types
 
-    def _far_time(self, table: pa.Table) -> bool:
-        """Whether a value may give an event time beyond 64 bits."""
+    def _is_far(self, values: pa.Array | pa.ChunkedArray) -> bool:
+        """Whether one of the values gives an event time beyond 64 bits."""
         time = self.rules.ranged
         if time is None:
             return False
-        values = table.column(time.column)
         extremes = pc.min_max(values.cast(pa.int32()) if pa.types.is_date(values.type) else values).as_py()
         return extremes["min"] is not None and not (time.least <= extremes["min"] and extremes["max"] <= time.greatest)
 

@@ -1,6 +1,6 @@
 """JSON lines as sources: blocks natively where the engine can, and line by line where a block has to be looked at.
 
-The fields that columns take become cells of CSV, which pyarrow reads as it reads CSV files: so a text or number means
+The fields that columns take become cells of CSV, which are read as those of CSV files are: so a text or number means
 the same in both formats. A block with a line or value that is not plainly right is read by `rows.py`, which defines
 what every line is and places the bad ones; who reads a block changes nothing.
 """
@@ -8,7 +8,7 @@ what every line is and places the bad ones; who reads a block changes nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -19,7 +19,8 @@ import pyarrow as pa
 from cq.connectors import compute as pc
 from cq.connectors.cells import Unreadable
 from cq.connectors.csv.blocks import LINES, Block, Reads, Window
-from cq.connectors.csv.rows import Dialect, Positions, count_line_feeds
+from cq.connectors.csv.plain import MakePlainScan
+from cq.connectors.csv.rows import Dialect, Positions, count_line_feeds, is_utf8
 from cq.connectors.csv.source import MAX_THREADS, CsvOptions, Layout, one_array
 from cq.connectors.json.names import Level, levels_of
 from cq.connectors.json.rows import NoFields, NoObject, Value, reader, values
@@ -59,11 +60,14 @@ MakeScan = Callable[[tuple[Level, ...], tuple[bool, ...]], Scan]
 """From the names of the columns, and whether each takes the JSON text of its value, whatever it is."""
 
 
-def read_json(file: Reads, name: str, rules: Rules, make_scan: MakeScan | None = None) -> Iterator[Piece]:
-    """The rows of one file as pieces. make_scan: the engine's own way to find the cells, if it has one."""
+def read_json(
+    file: Reads, name: str, rules: Rules, make_scan: MakeScan | None = None, make_plain: MakePlainScan | None = None
+) -> Iterator[Piece]:
+    """The rows of one file as pieces. make_scan, make_plain: the engine's own ways to find the cells, and to read them,
+    if it has such."""
     threads = min(cores(), MAX_THREADS) if make_scan else 1
     window = Window(file, name, LINES, threads, "JSON")
-    reading = _Reading.of(name, rules, make_scan)
+    reading = _Reading.of(name, rules, make_scan, make_plain)
     begun = False
     with closing(Abreast(threads - 1)) as abreast:
         while window.fill():
@@ -94,7 +98,9 @@ class _Reading:
     scan: Scan | None
 
     @classmethod
-    def of(cls, name: str, rules: Rules, make_scan: MakeScan | None) -> _Reading:
+    def of(
+        cls, name: str, rules: Rules, make_scan: MakeScan | None, make_plain: MakePlainScan | None = None
+    ) -> _Reading:
         """CQ0602 for a column whose type has no JSON form."""
         for f in rules.fields:
             if not _has_form(f.type):
@@ -104,14 +110,20 @@ class _Reading:
         arrays = tuple(f.type.kind is Kind.ARRAY for f in rules.fields)
         as_text = (replace(f, type=VARCHAR) if array else f for f, array in zip(rules.fields, arrays, strict=True))
         width = len(arrays)
-        quoted = Layout(name, QUOTED, replace(rules, fields=tuple(as_text)), width, tuple(range(width)))
+        read = tuple(i for i, f in enumerate(rules.fields) if i in rules.wanted or _may_be_infinite(f.type))
+        quoted = Layout(name, QUOTED, replace(rules, fields=tuple(as_text), wanted=read), width, tuple(range(width)))
         scan = make_scan(levels, arrays) if make_scan else None
-        return cls(name, rules, levels, quoted, replace(quoted, options=BARE), scan)
+        return cls(name, rules, levels, quoted.by(make_plain), replace(quoted, options=BARE), scan)
 
-    def table(self, cells: Cells) -> pa.Table | None:
-        """The cells of every column in its type; None where one has to be looked at."""
+    def columns(self, cells: Cells) -> dict[int, pa.Array] | None:
+        """The cells of the columns that are wanted, or may be infinite, in their types; None where one of any column
+        has to be looked at."""
+        found = self.quoted.columns(cells.text)
+        if found is not None:
+            return found.columns
         layout = self.quoted if b'"' in cells.text else self.bare
-        return layout.through_pyarrow(Block(cells.text, 1, last=False))
+        table = layout.through_pyarrow(Block(cells.text, 1, last=False))
+        return None if table is None else {i: one_array(table.column(i)) for i in self.quoted.rules.wanted}
 
     def pieces(self, block: Block) -> list[Piece]:
         """The rows of a block. What is wrong in it is looked for by halves, so that few lines are read one by one."""
@@ -128,29 +140,29 @@ class _Reading:
         return self.pieces(Block(first, block.first_line)) + self.pieces(Block(rest, between))
 
     def _natively(self, block: Block) -> Piece | None:
-        if self.scan is None or not _is_utf8(block.text):
+        if self.scan is None or not is_utf8(block.text):
             return None
         cells = self.scan(block.text)
         if cells is None:
             return None
-        table = self.table(cells)
-        if table is None or self._is_infinite(table):
+        found = self.columns(cells)
+        if found is None or self._is_infinite(found):
             return None
-        assert table.num_rows == len(cells.lines), "a row of cells is a row"
         try:
-            columns = {i: self._column(table, i) for i in self.rules.wanted}
+            columns = {i: self._column(found[i], i) for i in self.rules.wanted}
         except Unreadable:
             return None
+        rows = len(cells.lines)
+        assert all(len(column) == rows for column in columns.values()), "a row of cells is a row"
         place = Place(self.name, block.first_line, cells.lines + block.first_line if cells.blank else None)
-        return Piece(self.rules.deliver(columns, table.num_rows), place, blank=cells.blank)
+        return Piece(self.rules.deliver(columns, rows), place, blank=cells.blank)
 
-    def _is_infinite(self, table: pa.Table) -> bool:
+    def _is_infinite(self, columns: Mapping[int, pa.Array]) -> bool:
         """Whether a number may have become infinite."""
-        numbers = (i for i, f in enumerate(self.rules.fields) if f.type.kind in {Kind.DOUBLE, Kind.REAL})
-        return any(pc.any(pc.is_inf(table.column(i))).as_py() for i in numbers)
+        numbers = (column for i, column in columns.items() if _may_be_infinite(self.rules.fields[i].type))
+        return any(pc.any(pc.is_inf(column)).as_py() for column in numbers)
 
-    def _column(self, table: pa.Table, column: int) -> pa.Array:
-        read = one_array(table.column(column))
+    def _column(self, read: pa.Array, column: int) -> pa.Array:
         type_ = self.rules.fields[column].type
         if type_.kind is not Kind.ARRAY:
             return read
@@ -159,18 +171,12 @@ class _Reading:
         return array_of([None if text is None else read_array(Value(text)) for text in texts], type_)
 
 
+def _may_be_infinite(type_: DataType) -> bool:
+    return type_.kind in {Kind.DOUBLE, Kind.REAL}
+
+
 def _has_form(type_: DataType) -> bool:
     return _has_form(type_.element) if type_.element is not None else has_text_form(type_.kind)
-
-
-def _is_utf8(text: bytes) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 class _ByLine:
@@ -208,7 +214,7 @@ class _ByLine:
 
     def _row(self, line: bytes) -> tuple[list[Any], Fault | None]:
         """The value of every column, or the first fault."""
-        if not _is_utf8(line):
+        if not is_utf8(line):
             return [], Fault("CQ0710", "the line is not UTF-8")
         try:
             found = values(line, self._reading.levels, len(self._readers))

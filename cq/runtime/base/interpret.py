@@ -84,7 +84,7 @@ GENERATORS: tuple[str, ...] = (
 )
 
 # those that read formats of files, likewise
-READERS: tuple[str, ...] = ("cq.runtime.readers.json_lines",)
+READERS: tuple[str, ...] = ("cq.runtime.readers.csv_columns", "cq.runtime.readers.json_lines")
 
 # those that write them
 WRITERS: tuple[str, ...] = ("cq.runtime.writers.csv_lines",)

@@ -1,7 +1,8 @@
 """Native ways to read what `cq/connectors` defines.
 
-`json_scan` finds the cells of JSON lines; the definition in cq/connectors/json/rows.py remains what a line is, and
-tests compare the two.
+`json_scan` finds the cells of JSON lines, `csv_scan` reads rows of CSV into columns; the definitions in
+cq/connectors/json/rows.py, cq/connectors/csv/rows.py and cq/connectors/cells.py remain what a line, a row and a value
+are, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from cq.connectors.json.source import Cells, Scan
 from cq.runtime.base.interpret import READERS
 from cq.runtime.base.kernel import library_with
 from cq.runtime.readers import json_lines as j
+from cq.runtime.readers.csv_scan import csv_scan as csv_scan
 
 FEWEST_PLACES = 64  # of fields that are remembered from line to line
 

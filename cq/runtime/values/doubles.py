@@ -109,17 +109,12 @@ def read_double(state: int, text: int, length: int, real: int) -> int:
     power = exponent - (fraction_end - fraction)
     made = 0.0
     if count <= MOST_DIGITS and value <= EXACT_INTEGER and power >= -EXACT_POWER and power <= EXACT_POWER:
-        if power >= 0:
-            made = i64_to_f64(value) * double_power_of_ten(power)
-        else:
-            made = f64_div(i64_to_f64(value), double_power_of_ten(-power))
+        made = exact_double(value, power)
     elif value != 0:
         room = step_bytes(state, MAX_NUMBER_CHARACTERS + SCAN_BYTES)
         if room == 0:
             return NO_MEMORY
-        out = _copy_digits(room, text, whole, whole_end)
-        out = _copy_digits(out, text, fraction, fraction_end)
-        made = _scanned(room, out, power)
+        made = scanned_double(room, text, whole, whole_end, fraction, fraction_end, power)
         step_give_back(state, MAX_NUMBER_CHARACTERS + SCAN_BYTES)
     if sign < 0:
         made = -made
@@ -127,6 +122,26 @@ def read_double(state: int, text: int, length: int, real: int) -> int:
         made = f32_round(made)
     st_f64(state, STATE_RESULT, made)
     return GOOD
+
+
+@native("f64(i64, i64)", export=True)
+def exact_double(value: int, power: int) -> float:
+    """The double nearest to value * 10**power, where both are doubles: up to EXACT_INTEGER and EXACT_POWER."""
+    if power >= 0:
+        return i64_to_f64(value) * double_power_of_ten(power)
+    return f64_div(i64_to_f64(value), double_power_of_ten(-power))
+
+
+@native("f64(i64, i64, i64, i64, i64, i64, i64)", export=True)
+def scanned_double(
+    room: int, text: int, whole: int, whole_end: int, fraction: int, fraction_end: int, power: int
+) -> float:
+    """The double nearest to the digits of a number (`number_parts`), as one number, times 10**power.
+
+    room: for the digits, and SCAN_BYTES.
+    """
+    out = _copy_digits(room, text, whole, whole_end)
+    return _scanned(room, _copy_digits(out, text, fraction, fraction_end), power)
 
 
 @native("i64(i64, i64, i64, i64)")

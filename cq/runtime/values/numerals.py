@@ -202,7 +202,7 @@ def read_integer(state: int, text: int, length: int, low: int, high: int) -> int
     return GOOD
 
 
-@native("(i64, i64, i64, i64, i64, i64)(i64, i64, i64)")
+@native("(i64, i64, i64, i64, i64, i64)(i64, i64, i64)", inline=True)
 def number_parts(text: int, first: int, end: int) -> tuple[int, int, int, int, int, int]:
     """Where a number's digits before and after its point stand, its exponent, and its sign: 1, -1, 0 for no number."""
     at = first
@@ -244,7 +244,7 @@ def number_parts(text: int, first: int, end: int) -> tuple[int, int, int, int, i
     return whole, whole_end, fraction, fraction_end, exponent, sign
 
 
-@native("(i64, i64)(i64, i64, i64, i64, i64)")
+@native("(i64, i64)(i64, i64, i64, i64, i64)", inline=True)
 def gathered(text: int, first: int, last: int, value: int, count: int) -> tuple[int, int]:
     """`value` with further digits behind it, and `count` of them; from the first that is not 0, MOST_DIGITS kept."""
     for at in range(first, last):
