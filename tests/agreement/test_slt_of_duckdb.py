@@ -14,7 +14,7 @@ pytest.importorskip("duckdb")
 
 from slt_of_duckdb import rows_of_duckdb
 
-FILES = [SLT / "first_queries.slt", SLT / "wild.slt", *sorted((SLT / "corners").glob("*.slt"))]
+FILES = [SLT / "first_queries.slt", SLT / "wild.slt", SLT / "short_forms.slt", *sorted((SLT / "corners").glob("*.slt"))]
 CASES = [case for path in FILES for case in read_cases(path) if not case.no_duckdb]
 
 

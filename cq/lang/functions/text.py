@@ -315,7 +315,7 @@ _SPARK_SPLIT = (
     fixed(VARCHAR, VARCHAR, returns=array(VARCHAR)),
     spark=_SPARK_SPLIT,
     native="split",
-    aliases=("string_split", "string_to_array"),
+    aliases=("string_split", "string_to_array", "str_split"),
     examples=["split(null, ',') = null", "split('a', null) = null"],
 )
 def split(x: str, separator: str) -> tuple[str, ...]:

@@ -157,6 +157,7 @@ def _spark_repeat(_: Signature, args: tuple[str, ...]) -> str:
     fixed(VARCHAR, BIGINT, returns=VARCHAR),
     spark=_spark_repeat,
     native="repeat",
+    aliases=("replicate",),
     fails=("CQ0708",),
     examples=[
         "repeat('ab', 3) = 'ababab'",

@@ -9,12 +9,16 @@ from cq.grammar import ast
 from cq.grammar.intervals import read_summands
 from cq.lang.calendar import DAY_US, days_from_civil
 from cq.lang.expressions import Expr, Literal
-from cq.lang.types import BIGINT, INTEGER, INTERVAL, INTERVAL_MONTH, TIMESTAMP, VARCHAR, Kind
+from cq.lang.functions.time_making import WEEKDAY_NAMES
+from cq.lang.types import BIGINT, DATE, INTEGER, INTERVAL, INTERVAL_MONTH, TIME, TIMESTAMP, VARCHAR, Kind
+from cq.planner.binding import choices, format_strings
 from cq.planner.binding.conversion import convert
 from cq.planner.binding.instants import as_instant
-from cq.planner.binding.literals import bind_interval
+from cq.planner.binding.literals import bind_interval, integer_literal
 from cq.planner.binding.shorthands import SHORTHANDS, Binder, Shorthand, shorthand
 from cq.planner.plan.fold import folded
+
+FURTHER = (choices, format_strings)  # their short forms are registered where they are imported
 
 
 def short_form(name: str) -> Shorthand | None:
@@ -66,6 +70,61 @@ def _add_months(binder: Binder, node: ast.Call) -> Expr:
     if count.type.is_integer:
         count = binder.call("*", [count, Literal(INTERVAL_MONTH, False, 1)], node.span, node.args)
     return binder.call("add_months", [time, count], node.span, node.args, node.name_span)
+
+
+LENGTHS = {
+    "to_microseconds": 1, "to_milliseconds": 1_000, "to_seconds": 1_000_000, "to_minutes": 60_000_000,
+    "to_hours": 3_600_000_000, "to_days": DAY_US, "to_weeks": 7 * DAY_US,
+}  # fmt: skip
+MONTHS = {"to_months": 1, "to_quarters": 3, "to_years": 12, "to_decades": 120}
+
+
+@shorthand(*LENGTHS, *MONTHS)
+def _length(binder: Binder, node: ast.Call) -> Expr:
+    """TO_DAYS(n): n * INTERVAL '1' DAY, and so for other units."""
+    (count,) = binder.exactly(node, 1)
+    unit = (
+        Literal(INTERVAL_MONTH, False, MONTHS[node.name])
+        if node.name in MONTHS
+        else Literal(INTERVAL, False, LENGTHS[node.name])
+    )
+    return binder.call("*", [count, unit], node.span, [node, node], node.name_span)
+
+
+@shorthand("make_time")
+def _make_time(binder: Binder, node: ast.Call) -> Expr:
+    """MAKE_TIME(hour, minute, second): the TIME of MAKE_TIMESTAMP on any day."""
+    parts = binder.exactly(node, 3)
+    day = [Literal(INTEGER, False, n, span=node.span) for n in (1970, 1, 1)]
+    time = binder.call("make_timestamp", [*day, *parts], node.span, [node, node, node, *node.args], node.name_span)
+    return binder.bind_cast(time, TIME, node.span)
+
+
+@shorthand("next_day")
+def _next_day(binder: Binder, node: ast.Call) -> Expr:
+    """NEXT_DAY(date, 'Mon'): the first day behind the date that is such a weekday, a constant."""
+    date, weekday = binder.exactly(node, 2)
+    named = weekday.value.lower() if isinstance(weekday, Literal) and isinstance(weekday.value, str) else ""
+    numbers = [n for n, day in enumerate(WEEKDAY_NAMES) if named in {day.lower(), day[:2].lower(), day[:3].lower()}]
+    if not numbers:
+        cause = "NEXT_DAY takes the name of a weekday as a constant"
+        way = "write NEXT_DAY(d, 'Mon'), or 'Monday'; ISODOW(d) is the number of its weekday"
+        raise compile_error("CQ0302", cause, weekday.span, help=way)
+    date = binder.bind_cast(date, DATE, date.span)
+    ahead = binder.call("weekday", [date], node.span, [node])
+    for name, number in (("-", numbers[0] - 1), ("pmod", 7), ("+", 1)):
+        other = integer_literal(number, node.span)
+        args = [other, ahead] if name == "-" else [ahead, other]
+        ahead = binder.call(name, args, node.span, [node, node])
+    return binder.call("date_add", [date, binder.bind_cast(ahead, INTEGER, node.span)], node.span, [node, node])
+
+
+@shorthand("epoch_ns")
+def _epoch_ns(binder: Binder, node: ast.Call) -> Expr:
+    """EPOCH_NS(time): UNIX_MICROS(time) * 1000."""
+    (time,) = binder.exactly(node, 1)
+    thousand = integer_literal(1000, node.span)
+    return binder.call("*", [_micros(binder, node, time), thousand], node.span, [node, node])
 
 
 @shorthand("convert_timezone")

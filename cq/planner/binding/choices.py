@@ -1,0 +1,173 @@
+"""Short forms that choose one value of several, and operators under the names that functions have elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cq.errors import CompileError, compile_error
+from cq.grammar import ast
+from cq.lang.expressions import Expr, Literal
+from cq.lang.types import DOUBLE, NULL, VARCHAR
+from cq.planner.binding.literals import integer_literal
+from cq.planner.binding.shorthands import Binder, shorthand
+
+# -- one of several ---------------------------------------------------------------------------------------------------
+
+
+@shorthand("decode")
+def _decode(binder: Binder, node: ast.Call) -> Expr:
+    """DECODE(x, value, result, … [, other]): CASE by IS NOT DISTINCT FROM: NULL equals NULL; without `other` NULL."""
+    x, *rest = binder.positional(node, 1)
+    if len(rest) < 2:
+        raise compile_error(
+            "CQ0302", "DECODE takes a value, then pairs of a value and a result", node.span,
+            help="write DECODE(x, 1, 'one', 2, 'two', 'other'); a text is UTF-8: it has no bytes to decode",
+        )  # fmt: skip
+    pairs = len(rest) // 2
+    other = rest[2 * pairs] if len(rest) % 2 else _nothing(node)
+    conditions = [binder.not_distinct(x, rest[2 * n], node.span) for n in range(pairs)]
+    return binder.conditional(conditions, [*(rest[2 * n + 1] for n in range(pairs)), other], node.span)
+
+
+@shorthand("elt", "choose")
+def _elt(binder: Binder, node: ast.Call) -> Expr:
+    """ELT(n, x, y, …): CASE n WHEN 1 THEN x WHEN 2 THEN y … END."""
+    number, *values = binder.positional(node, 1)
+    if not values:
+        raise _needs_values(node, "ELT(n, 'first', 'second')")
+    places = [integer_literal(n, node.span) for n in range(1, len(values) + 1)]
+    conditions = [binder.compare("=", number, place, node.span) for place in places]
+    return binder.conditional(conditions, [*values, _nothing(node)], node.span)
+
+
+@shorthand("field")
+def _field(binder: Binder, node: ast.Call) -> Expr:
+    """FIELD(x, y, z, …): 1 where x equals y, 2 where it equals z, …; 0 where it equals none."""
+    x, *values = binder.positional(node, 1)
+    if not values:
+        raise _needs_values(node, "FIELD(x, 'first', 'second')")
+    conditions = [binder.compare("=", x, value, node.span) for value in values]
+    places = [integer_literal(n, node.span) for n in (*range(1, len(values) + 1), 0)]
+    return binder.conditional(conditions, places, node.span)
+
+
+@shorthand("equal_null")
+def _equal_null(binder: Binder, node: ast.Call) -> Expr:
+    """EQUAL_NULL(x, y): x IS NOT DISTINCT FROM y."""
+    x, y = binder.exactly(node, 2)
+    return binder.not_distinct(x, y, node.span)
+
+
+@shorthand("typeof", "pg_typeof")
+def _typeof(binder: Binder, node: ast.Call) -> Expr:
+    """TYPEOF(x): the name of the type of x, a constant."""
+    (x,) = binder.exactly(node, 1)
+    return Literal(VARCHAR, False, str(x.type), span=node.span)
+
+
+def _nothing(node: ast.Call) -> Literal:
+    return Literal(NULL, True, None, span=node.span)
+
+
+def _needs_values(node: ast.Call, way: str) -> CompileError:
+    return compile_error("CQ0302", f"{node.name.upper()} needs values to choose from", node.span, help=f"write {way}")
+
+
+# -- operators --------------------------------------------------------------------------------------------------------
+
+OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "fmod": "%"}
+
+
+@shorthand(*OPERATORS)
+def _operator(binder: Binder, node: ast.Call) -> Expr:
+    """ADD(x, y): x + y; and so SUBTRACT, MULTIPLY, DIVIDE and FMOD are - * / %."""
+    return _call(binder, node, OPERATORS[node.name], binder.exactly(node, 2))
+
+
+@shorthand("negative")
+def _negative(binder: Binder, node: ast.Call) -> Expr:
+    """NEGATIVE(x): -x."""
+    return _call(binder, node, "negate", binder.exactly(node, 1))
+
+
+@shorthand("square")
+def _square(binder: Binder, node: ast.Call) -> Expr:
+    """SQUARE(x): x * x."""
+    (x,) = binder.exactly(node, 1)
+    return _call(binder, node, "*", [x, x])
+
+
+@shorthand("safe_divide")
+def _safe_divide(binder: Binder, node: ast.Call) -> Expr:
+    """SAFE_DIVIDE(x, y): TRY_DIVIDE of DOUBLEs."""
+    return _call(binder, node, "try_divide", [binder.bind_cast(x, DOUBLE, x.span) for x in binder.exactly(node, 2)])
+
+
+@shorthand("getbit", "bit_get")
+def _getbit(binder: Binder, node: ast.Call) -> Expr:
+    """GETBIT(x, n): BITAND(SHIFTRIGHT(x, n), 1)."""
+    shifted = _call(binder, node, "shiftright", binder.exactly(node, 2))
+    return _call(binder, node, "bitand", [shifted, integer_literal(1, node.span)])
+
+
+# -- texts ------------------------------------------------------------------------------------------------------------
+
+
+@shorthand("insert", "stuff")
+def _insert(binder: Binder, node: ast.Call) -> Expr:
+    """INSERT(text, start, length, other), STUFF(…): OVERLAY(text, other, start, length)."""
+    text, start, length, other = binder.exactly(node, 4)
+    return _call(binder, node, "overlay", [text, other, start, length])
+
+
+@shorthand("find_in_set")
+def _find_in_set(binder: Binder, node: ast.Call) -> Expr:
+    """FIND_IN_SET(x, 'a,b,c'): ARRAY_POSITION(SPLIT('a,b,c', ','), x)."""
+    x, listed = binder.exactly(node, 2)
+    pieces = _call(binder, node, "split", [listed, Literal(VARCHAR, False, ",", span=node.span)])
+    return _call(binder, node, "array_position", [pieces, x])
+
+
+# -- arrays -----------------------------------------------------------------------------------------------------------
+
+
+@shorthand("array_append", "list_append", "array_push_back")
+def _append(binder: Binder, node: ast.Call) -> Expr:
+    """ARRAY_APPEND(array, x): ARRAY_CONCAT(array, ARRAY[x])."""
+    items, x = binder.exactly(node, 2)
+    return _call(binder, node, "array_concat", [items, _call(binder, node, "array", [x])])
+
+
+@shorthand("array_prepend", "list_prepend", "array_push_front")
+def _prepend(binder: Binder, node: ast.Call) -> Expr:
+    """ARRAY_PREPEND(array, x), LIST_PREPEND(x, array): ARRAY_CONCAT(ARRAY[x], array)."""
+    items, x = binder.exactly(node, 2)
+    if x.type.element is not None:
+        items, x = x, items
+    return _call(binder, node, "array_concat", [_call(binder, node, "array", [x]), items])
+
+
+@shorthand("list_first", "list_last")
+def _end(binder: Binder, node: ast.Call) -> Expr:
+    """LIST_FIRST(array), LIST_LAST(array): array[1], array[-1]."""
+    (items,) = binder.exactly(node, 1)
+    return _call(
+        binder, node, "element_at", [items, integer_literal(1 if node.name == "list_first" else -1, node.span)]
+    )
+
+
+@shorthand("list_reverse_sort", "array_reverse_sort")
+def _reverse_sort(binder: Binder, node: ast.Call) -> Expr:
+    """LIST_REVERSE_SORT(array): the elements in descending order, NULLs last."""
+    (items,) = binder.exactly(node, 1)
+    return _call(binder, node, "array_order", [items, items, integer_literal(1, node.span)])
+
+
+@shorthand("array_union")
+def _union(binder: Binder, node: ast.Call) -> Expr:
+    """ARRAY_UNION(a, b): ARRAY_DISTINCT(ARRAY_CONCAT(a, b))."""
+    return _call(binder, node, "array_distinct", [_call(binder, node, "array_concat", binder.exactly(node, 2))])
+
+
+def _call(binder: Binder, node: ast.Call, name: str, args: Sequence[Expr]) -> Expr:
+    return binder.call(name, args, node.span, [node] * len(args), node.name_span)
