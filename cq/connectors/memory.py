@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from cq.connectors.arrow.source import arrow_pieces
-from cq.connectors.nested import flat_batch, flat_row, flat_schema
+from cq.connectors.nested import flat_batch, flat_row, flat_schema, tops_of
 from cq.connectors.physical_rows import batch_of
 from cq.connectors.protocol import Piece
 from cq.connectors.rules import Rules
@@ -43,7 +43,7 @@ def _reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordB
     if hasattr(given, "__arrow_c_stream__") and type(given).__module__.split(".")[0] != "pandas":
         return pa.RecordBatchReader.from_stream(given)
     if type(given).__module__.split(".")[0] == "pandas" and hasattr(given, "columns"):
-        return pa.Table.from_pandas(given, preserve_index=False).to_reader()
+        return _from_frame(given, fields, name)
     if isinstance(given, Mapping):
         return _from_rows(_columns_to_rows(given, name), fields, name)
     if isinstance(given, Sequence) and not isinstance(given, str | bytes):
@@ -63,6 +63,23 @@ def _reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordB
     )
 
 
+def _from_frame(frame: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
+    """A pandas frame, of which only the columns are converted that the fields are in."""
+    if fields is None:
+        return pa.Table.from_pandas(frame, preserve_index=False).to_reader()
+    if not fields:
+        return _only_rows(len(frame))
+    tops = tops_of(fields)
+    wanted = [column for column in frame.columns if str(column).lower() in tops]
+    return pa.Table.from_pandas(frame[wanted] if wanted else frame, preserve_index=False).to_reader()
+
+
+def _only_rows(rows: int) -> pa.RecordBatchReader:
+    """So many rows without columns."""
+    batch = pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
+    return pa.RecordBatchReader.from_batches(batch.schema, [batch])
+
+
 def _columns_to_rows(columns: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     try:
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -78,6 +95,8 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field] | None
             raise UsageError(Diagnostic("CQ0602", cause, help=("declare them: CREATE STREAM …",)))
         names = dict.fromkeys(n for row in rows for n in row)
         return pa.table({n: _plain([row.get(n) for row in rows], n, name) for n in names}).to_reader()
+    if not fields:
+        return _only_rows(len(rows))
     if any("." in f.name for f in fields):
         rows = [flat_row(row) for row in rows]
     _demand_names(rows, [f.name for f in fields], name)

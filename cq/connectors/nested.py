@@ -5,11 +5,13 @@ A struct that is NULL is a row whose fields are NULL.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as t
+
+from cq.lang.schema import Field
 
 MAX_DEPTH = 100  # of structs in one another; deeper ones are columns of no SQL type (`cq limits`)
 
@@ -29,6 +31,12 @@ def _leaves(column: pa.Field, path: str, nullable: bool, depth: int = 0) -> list
 
 def _opens(type_: pa.DataType, depth: int) -> bool:
     return bool(t.is_struct(type_)) and type_.num_fields > 0 and depth < MAX_DEPTH
+
+
+def tops_of(fields: Sequence[Field]) -> set[str]:
+    """The names, in lower case, of the columns that fields of a flat schema may be, or be in."""
+    paths = [f.name.lower().split(".") for f in fields]
+    return {".".join(path[:end]) for path in paths for end in range(1, len(path) + 1)}
 
 
 def flat_batch(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -19,13 +21,15 @@ from cq.connectors.followed import Followed, is_followed
 from cq.connectors.generator import read_generator
 from cq.connectors.inputs import Inputs, is_path
 from cq.connectors.memory import read_constants, read_memory
+from cq.connectors.narrow import narrowed, spread
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.options import option
-from cq.connectors.protocol import Clock, Contradiction, Declared, Piece, Place, Source, SourceBatch
+from cq.connectors.protocol import Clock, Contradiction, Declared, Piece, Place, SourceBatch
 from cq.connectors.read_ahead import Ahead
 from cq.connectors.rules import Rules
 from cq.connectors.stdin import read_stdin
 from cq.errors import DataError, Diagnostic, UsageError
+from cq.records import replace
 
 
 def open_source(
@@ -34,13 +38,21 @@ def open_source(
     wanted: Sequence[int] | None = None,
     reserved: frozenset[tuple[int, int]] = frozenset(),
     natives: Natives = NONE,
-) -> Source:
+    used: AbstractSet[int] | None = None,
+) -> PiecedSource:
     """The rows of a stream. Files are found and opened here, so what is missing is said at once.
 
     wanted: positions of the columns to deliver, all when left out. Rows are checked against every declared column.
     reserved: files, besides its own, that bad rows must not be written to, by (device, inode).
     natives: what the engine does faster itself.
+    used: the columns that matter to the query; where nobody declared them, the others are not looked at, and NULL.
     """
+    narrow = None if used is None else narrowed(stream, used)
+    if narrow is not None:
+        asked = range(len(stream.fields)) if wanted is None else wanted
+        source = open_source(narrow, inputs, narrow.wanted(asked), reserved, natives)
+        source.widen_by(partial(spread, fields=stream.fields, wanted=asked, read=narrow.places))
+        return source
     options = dict(stream.options)
     rules = Rules.of(stream, wanted, natives.codes)
     bad = BadRows(option(options, "on_error"), _dead_letter_path(stream, inputs, reserved))
@@ -164,6 +176,7 @@ class PiecedSource:
     ) -> None:
         self._bad, self._files, self._idle = bad, files, idle
         self._clock: Clock | None = None
+        self._widen: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
         self._ahead = Ahead(pieces, name) if idle is not None else None
         self._pieces = pieces
         self.blank_lines = 0
@@ -177,9 +190,15 @@ class PiecedSource:
     def time_by(self, clock: Clock) -> None:
         self._clock = clock
 
+    def widen_by(self, widen: Callable[[pa.RecordBatch], pa.RecordBatch]) -> None:
+        """Let every batch become one with more columns, from before the first row on."""
+        self._widen = widen
+
     def batches(self) -> Iterator[SourceBatch]:
         for read in self._ahead or self._pieces:
             piece = Piece(self._idle, NOWHERE) if read is None else read
+            if self._widen is not None:
+                piece = replace(piece, batch=self._widen(piece.batch))
             if self._clock is not None:
                 piece = timed(piece, self._clock)
             if read is None:

@@ -14,6 +14,7 @@ from cq.connectors.sources import open_source
 from cq.engines.protocol import Feed, Progress, RunOptions
 from cq.errors import NOWHERE, CqError, Diagnostic, UsageError
 from cq.grammar.ast import CreateRelation
+from cq.planner.operators.pruning import columns_used
 from cq.planner.plan.source import SourceDef
 from cq.records import replace
 
@@ -81,9 +82,10 @@ def open_feeds(
     try:
         letters = any(s.option("on_error") == "dead_letter" for s in compiled.sources)
         reserved = compiled.read_files if letters else frozenset()
+        used = columns_used(compiled.plan)
         for stream in compiled.sources:
             try:
-                source = open_source(stream, inputs, wanted.get(stream.name), reserved, natives)
+                source = open_source(stream, inputs, wanted.get(stream.name), reserved, natives, used[stream.name])
             except CqError as error:
                 raise _at_option(error, compiled, stream.name) from None
             idle_s = _idle_s(stream, inputs, len(compiled.sources) > 1)

@@ -5,25 +5,27 @@ One changed offset in such a file can make pyarrow read memory that is not its o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 import pyarrow as pa
 
 from cq.connectors.conversion import match_columns, sound
 from cq.connectors.first_bytes import ARROW_FILE
-from cq.connectors.nested import flat_batch, flat_schema
-from cq.connectors.protocol import BATCH_ROWS, Piece, Place, Report, damaged, to_nobody
+from cq.connectors.nested import flat_batch, flat_schema, tops_of
+from cq.connectors.protocol import BATCH_ROWS, ColumnNames, Piece, Place, Report, damaged, to_nobody
 from cq.connectors.rules import Rules, as_they_are, typed_piece
 from cq.errors import DataError
+from cq.lang.schema import Field
 
 
 def ipc_batches(
-    file: pa.NativeFile | BinaryIO, name: str, report: Report = to_nobody
+    file: pa.NativeFile | BinaryIO, name: str, report: Report = to_nobody, fields: Sequence[Field] | None = None
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The schema and the validated record batches of an IPC file or stream. CQ0701 when it is damaged.
 
-    file: a stream, and only read, when it is Python's.
+    file: a stream, and only read, when it is Python's.  fields: what is taken from it, of which nothing else is looked
+    at; None: everything.
     """
     try:
         if isinstance(file, pa.NativeFile):
@@ -31,11 +33,26 @@ def ipc_batches(
             file.seek(0)
             if is_file:
                 reader = pa.ipc.open_file(file)
-                return flat_schema(reader.schema), _validated(_of_file(reader, report), name)
+                return _looked_at(reader.schema, _of_file(reader, report), name, fields)
         reader = pa.ipc.open_stream(file)
-        return flat_schema(reader.schema), _validated(_of_stream(reader, file, name, report), name)
+        return _looked_at(reader.schema, _of_stream(reader, file, name, report), name, fields)
     except (pa.ArrowException, OSError, EOFError) as e:
         raise _broken(name, e) from None
+
+
+def _looked_at(
+    schema: pa.Schema, batches: Iterator[pa.RecordBatch], name: str, fields: Sequence[Field] | None
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The flat schema and the validated batches of those columns that the fields may be in; of all columns where one
+    of the fields is missing, for whoever says so."""
+    whole = flat_schema(schema)
+    there = ColumnNames(whole.names)
+    if fields is None or any(there.find(f.name) is None for f in fields):
+        return whole, _validated(batches, name)
+    tops = tops_of(fields)
+    places = [at for at, column in enumerate(schema.names) if column.lower() in tops]
+    chosen = pa.schema([schema.field(at) for at in places])
+    return flat_schema(chosen), _validated((batch.select(places) for batch in batches), name)
 
 
 def _of_file(reader: pa.ipc.RecordBatchFileReader, report: Report) -> Iterator[pa.RecordBatch]:
@@ -76,7 +93,7 @@ def _sound(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def read_arrow(file: pa.NativeFile | BinaryIO, name: str, rules: Rules, report: Report = to_nobody) -> Iterator[Piece]:
     """The rows of one IPC file or stream as pieces."""
-    schema, batches = ipc_batches(file, name, report)
+    schema, batches = ipc_batches(file, name, report, rules.fields)
     yield from arrow_pieces(schema, batches, name, rules)
 
 
@@ -96,6 +113,10 @@ def arrow_pieces(
         for start in range(0, whole.num_rows, BATCH_ROWS):
             batch = whole.slice(start, BATCH_ROWS) if whole.num_rows > BATCH_ROWS else whole
             place = Place(name, row)
+            if not matched:
+                yield Piece(rules.deliver({}, batch.num_rows), place)
+                row += batch.num_rows
+                continue
             found = None if ready is None else ready.of(batch)
             if found is None:
                 arrays = {c.column: batch.column(at) for at, c in matched}

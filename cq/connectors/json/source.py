@@ -29,6 +29,7 @@ from cq.connectors.physical_rows import array_of
 from cq.connectors.protocol import BadRow, Piece, Place, damaged
 from cq.connectors.rules import FAR, Fault, Rules, has_text_form, shown
 from cq.errors import Diagnostic, UsageError
+from cq.lang.schema import Field
 from cq.lang.types import VARCHAR, DataType, Kind
 from cq.records import dataclass, replace
 
@@ -106,6 +107,8 @@ class _Reading:
             if not _has_form(f.type):
                 cause = f"column {f.name}: {f.type} cannot be read from JSON"
                 raise UsageError(Diagnostic("CQ0602", cause, help=("read it as VARCHAR and convert it",)))
+        if not rules.fields:  # rows that are only counted: a cell of each that is as good as any
+            rules = replace(rules, fields=(Field("", VARCHAR),))
         levels = levels_of([f.name for f in rules.fields])
         arrays = tuple(f.type.kind is Kind.ARRAY for f in rules.fields)
         as_text = (replace(f, type=VARCHAR) if array else f for f, array in zip(rules.fields, arrays, strict=True))

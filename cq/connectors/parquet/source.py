@@ -9,6 +9,7 @@ Texts that are codes of a dictionary in the file stay so, where the engine takes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 
@@ -52,11 +53,11 @@ def read_parquet(file: pa.NativeFile, name: str, rules: Rules, report: Report = 
         for at, column in matched
         if column.column in rules.wanted or _must_look(opened, schema, at, column.column, rules)
     ]
-    if not looked_at and matched:
-        looked_at = [min(matched, key=lambda m: _decoded_bytes(opened.metadata, schema.names[m[0]]))]
     row = 1
     try:
-        read = [schema.names[at] for at, _ in looked_at]
+        read = [schema.names[at] for at, _ in looked_at] or _smallest(
+            opened.metadata, [schema.names[at] for at, _ in matched] or schema.names
+        )
         with closing(_columns(file, opened, read, coded, name)) as batches:
             for batch in batches:
                 yield _piece(batch, [c for _, c in looked_at], rules, Place(name, row))
@@ -120,6 +121,11 @@ def _columns(
             for parts in _cut(step):
                 arrays = {n: part.column(n) for part, stream in zip(parts, streams, strict=True) for n in stream.names}
                 yield pa.RecordBatch.from_arrays([arrays[n] for n in names], names=list(names))
+
+
+def _smallest(metadata: parquet.FileMetaData, names: Sequence[str]) -> list[str]:
+    """The column that is the least work to decode; none of a file without columns."""
+    return [min(names, key=lambda name: _decoded_bytes(metadata, name) or math.inf)] if names else []
 
 
 def _decoded_bytes(metadata: parquet.FileMetaData, name: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from cq.lang.expressions import Column
+from cq.lang.expressions import Column, columns_of
 from cq.planner.operators.project import Project
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.plan.node import LogicalNode, Pruned
@@ -49,6 +49,26 @@ def needed_columns(plan: LogicalPlan) -> dict[int, set[int]]:
         for below, columns in zip(node.inputs, node.columns_read(mine), strict=True):
             needed[id(below)].update(columns)
     return needed
+
+
+def columns_used(plan: LogicalPlan) -> dict[str, set[int]]:
+    """The columns of each source that decide about a row of a result, or about its event time, by the source's name.
+
+    Rows that are only counted use none.
+    """
+    nodes = plan.nodes()
+    needed: dict[int, set[int]] = {id(n): set() for n in nodes}
+    for output in plan.outputs:
+        needed[id(output.node)].update(range(len(output.node.schema)))
+    used: dict[str, set[int]] = {}
+    for node in reversed(nodes):
+        mine = needed[id(node)]
+        for below, columns in zip(node.inputs, node.columns_read(mine), strict=True):
+            needed[id(below)].update(columns)
+        if node.source is not None:
+            time = node.source.event_time
+            used.setdefault(node.source.name, set()).update(mine, columns_of(time) if time is not None else ())
+    return used
 
 
 def unless_same(old: NodeT, new: NodeT) -> NodeT:

@@ -1,0 +1,61 @@
+"""Streams that nobody declared, as wide as the query needs them: columns it does not use are neither read nor checked.
+
+Their place is kept: engines that take whole rows find NULL there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+import pyarrow as pa
+
+from cq.connectors.options import option
+from cq.connectors.protocol import Declared
+from cq.lang.expressions import Expr, remap
+from cq.lang.schema import Field
+from cq.lang.types import to_arrow
+from cq.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """A stream with some of its columns. places: where they stand among the columns of the whole stream."""
+
+    name: str
+    fields: tuple[Field, ...]
+    options: tuple[tuple[str, str], ...]
+    event_time: Expr | None
+    places: tuple[int, ...]
+    inferred: bool = True
+    rows: None = None
+
+    def wanted(self, wanted: Sequence[int]) -> tuple[int, ...]:
+        """Those of the columns `wanted` of the whole stream that it has, by their places here."""
+        return tuple(self.places.index(column) for column in wanted if column in self.places)
+
+
+def narrowed(stream: Declared, used: AbstractSet[int]) -> Narrowed | None:
+    """The stream with the columns that are used; None for one that has to be read as it stands: its columns were
+    declared, it uses all of them, or without one of them another would be told by its name or number."""
+    options = dict(stream.options)
+    from_rows = stream.rows is not None or options.get("connector") == "generator"
+    if not stream.inferred or from_rows or len(used) == len(stream.fields):
+        return None
+    if option(options, "header") == "false" or len({f.name.lower() for f in stream.fields}) < len(stream.fields):
+        return None
+    places = tuple(sorted(used))
+    time = stream.event_time
+    moved = None if time is None else remap(time, {old: new for new, old in enumerate(places)})
+    return Narrowed(stream.name, tuple(stream.fields[i] for i in places), stream.options, moved, places)
+
+
+def spread(
+    batch: pa.RecordBatch, fields: Sequence[Field], wanted: Sequence[int], read: Sequence[int]
+) -> pa.RecordBatch:
+    """The wanted columns of the whole stream: those that were read, which the batch has, and NULLs for the others."""
+    if set(wanted) <= set(read):
+        return batch
+    there, rows = iter(batch.columns), batch.num_rows
+    columns = [next(there) if i in read else pa.nulls(rows, to_arrow(fields[i].type)) for i in wanted]
+    return pa.RecordBatch.from_arrays(columns, [fields[i].name for i in wanted])
