@@ -19,7 +19,7 @@ LOOKALIKE_SIGNS = {
 }
 SIGN_HELP = {
     "!": "write NOT, or <> for `not equal`",
-    "&&": "write AND",
+    "&&": "write AND; of arrays, ARRAY_HAS_ANY(a, b)",
     "?": "parameters have names: write :name, and set it with --var name=value",
     "$": "parameters are written :name",
     "@": "parameters are written :name",

@@ -37,6 +37,7 @@ TOPICS = {
     "json_text": "JSON in texts",
     "arrays": "Arrays",
     "array_building": "Arrays made of arrays",
+    "array_sets": "Arrays as sets, and of numbers in a row",
     "regular": "Regular expressions",
     "time": "Time",
     "time_making": "Time: made, named, compared",

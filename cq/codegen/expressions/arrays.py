@@ -17,13 +17,14 @@ from cq.codegen.values import Scope, Val, value_words
 from cq.codegen.writer import expr
 from cq.errors import Span
 from cq.lang.expressions import Cast, Column, Literal, Value
+from cq.lang.functions.array_sets import MOST_ELEMENTS, NO_STEP, TOO_MANY
 from cq.lang.functions.comparison import precedes
 from cq.lang.types import DataType, Kind, Physical
 from cq.records import dataclass, replace
 from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.words import Word
-from cq.runtime.values import array_building, arrays
+from cq.runtime.values import array_building, array_sets, arrays
 
 _ORDERS = {
     Physical.I64: Word(arrays.WORD, "WORD"),
@@ -266,6 +267,9 @@ _made("array_slice", "array_slice(state, A, N, M, HOW)")
 _made("array_reverse", "array_reverse(state, A, HOW)")
 _made("array_sort", "array_order(state, A, HOW, A, HOW, 0)")
 _made("array_distinct", "array_distinct(state, A, HOW)")
+_made("array_compact", "array_compact(state, A, HOW)")
+_made("array_intersect", "array_kept(state, A, B, HOW, 1)")
+_made("array_except", "array_kept(state, A, B, HOW, 0)")
 
 
 @form("array_order")
@@ -324,6 +328,54 @@ def _sum(scope: Scope, call: Strict) -> None:
     with scope.when(there):
         result_of(scope, call, status, ErrorCode.OVERFLOW)
         call.give(scope, *stored_parts(scope, call.type))
+
+
+# -- arrays as sets ---------------------------------------------------------------------------------------------------
+
+
+@form("list_count")
+def _count(scope: Scope, call: Strict) -> None:
+    call.give(scope, scope.let(_values_of(call.args[0]), "values"))
+
+
+def _values_of(array: Val) -> ast.expr:
+    """How many elements are not NULL."""
+    return expr("array_count(A, HOW)", A=array.parts[0], HOW=order_of(array.type))
+
+
+@form("array_has_any")
+def _has_any(scope: Scope, call: Strict) -> None:
+    call.give(scope, expr("N > 0", N=_shared(scope, call, *call.args)))
+
+
+@form("array_has_all")
+def _has_all(scope: Scope, call: Strict) -> None:
+    array, wanted = call.args
+    call.give(scope, expr("N == ALL", N=_shared(scope, call, wanted, array), ALL=scope.let(_values_of(wanted), "all")))
+
+
+def _shared(scope: Scope, call: Strict, array: Val, other: Val) -> ast.expr:
+    """How many elements of an array that are not NULL another one has."""
+    how = order_of(array.type)
+    shared = scope.let(expr("array_shared(state, A, B, HOW)", A=array.parts[0], B=other.parts[0], HOW=how), "shared")
+    no_memory(scope, call, expr("N < 0", N=shared))
+    return shared
+
+
+@form("sequence")
+def _sequence(scope: Scope, call: Strict) -> None:
+    first, last, *steps = (v.it for v in call.args)
+    step = steps[0] if steps else scope.let(expr("pick(A <= B, 1, -1)", A=first, B=last), "step")
+    made = expr("array_sequence(state, A, B, S, MOST)", A=first, B=last, S=step, MOST=MOST_ELEMENTS)
+    array = scope.let(made, "array")
+    for status, cause in ((array_sets.NO_STEP, NO_STEP), (array_sets.TOO_MANY, TOO_MANY)):
+        with scope.when(expr("A == STATUS", A=array, STATUS=status)):
+            scope.fail(ErrorCode.BAD_ARGUMENT, cause, call.span)
+    no_memory(scope, call, expr("A == 0", A=array))
+    call.give(scope, array, scope.let(expr("ld_i64(state, W)", W=abi.STATE_RESULT), "size"))
+
+
+# -- texts ------------------------------------------------------------------------------------------------------------
 
 
 @form("array_to_string")

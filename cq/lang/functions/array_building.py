@@ -36,7 +36,7 @@ def _same(element: DataType) -> DataType:
     return array(element)
 
 
-def _two_arrays(types: tuple[DataType, ...], _: Constants) -> Signature | None:
+def two_arrays(types: tuple[DataType, ...], _: Constants) -> Signature | None:
     """Two arrays of a common type; one of them may be a bare NULL."""
     if len(types) != 2 or Kind.ARRAY not in {t.kind for t in types}:
         return None
@@ -49,7 +49,7 @@ def _two_arrays(types: tuple[DataType, ...], _: Constants) -> Signature | None:
 @scalar(
     "array_concat",
     "array_concat(a, b), a || b",
-    _two_arrays,
+    two_arrays,
     spark="concat({0}, {1})",
     native="array_concat",
     aliases=("array_cat", "list_concat", "list_cat"),
@@ -195,14 +195,14 @@ def array_order(x: Array, keys: Array, order: int) -> Array:
     return in_order(x, keys, order)
 
 
-def _first_places(x: Array) -> list[int]:
+def first_places(x: Array) -> list[int]:
     seen: dict[Any, int] = {}
     for n, e in enumerate(x):
         seen.setdefault("NaN" if e != e and isinstance(e, float) else e, n)  # noqa: PLR0124 - only NaN differs from itself
     return list(seen.values())
 
 
-def _spark_distinct(signature: Signature, texts: tuple[str, ...]) -> str:
+def spark_distinct(signature: Signature, texts: tuple[str, ...]) -> str:
     (items,) = texts
     element = signature.returns.element
     if element is None or not element.is_float:
@@ -216,7 +216,7 @@ def _spark_distinct(signature: Signature, texts: tuple[str, ...]) -> str:
     "array_distinct",
     "array_distinct(array)",
     one_array(_same),
-    spark=_spark_distinct,
+    spark=spark_distinct,
     native="array_distinct",
     aliases=("list_distinct",),
     examples=[
@@ -228,7 +228,7 @@ def _spark_distinct(signature: Signature, texts: tuple[str, ...]) -> str:
 )
 def array_distinct(x: Array) -> Array:
     """The elements of which no equal one is before them; NULLs are equal."""
-    return tuple(x[n] for n in _first_places(x))
+    return tuple(x[n] for n in first_places(x))
 
 
 @scalar(

@@ -3,6 +3,7 @@
 from cq.lang.functions import (
     arithmetic,
     array_building,
+    array_sets,
     arrays,
     comparison,
     conditional,
@@ -24,6 +25,7 @@ from cq.lang.functions import (
 LOADED = (
     arithmetic,
     array_building,
+    array_sets,
     arrays,
     comparison,
     conditional,

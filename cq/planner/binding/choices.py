@@ -81,33 +81,33 @@ OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "fmod"
 @shorthand(*OPERATORS)
 def _operator(binder: Binder, node: ast.Call) -> Expr:
     """ADD(x, y): x + y; and so SUBTRACT, MULTIPLY, DIVIDE and FMOD are - * / %."""
-    return _call(binder, node, OPERATORS[node.name], binder.exactly(node, 2))
+    return call(binder, node, OPERATORS[node.name], binder.exactly(node, 2))
 
 
 @shorthand("negative")
 def _negative(binder: Binder, node: ast.Call) -> Expr:
     """NEGATIVE(x): -x."""
-    return _call(binder, node, "negate", binder.exactly(node, 1))
+    return call(binder, node, "negate", binder.exactly(node, 1))
 
 
 @shorthand("square")
 def _square(binder: Binder, node: ast.Call) -> Expr:
     """SQUARE(x): x * x."""
     (x,) = binder.exactly(node, 1)
-    return _call(binder, node, "*", [x, x])
+    return call(binder, node, "*", [x, x])
 
 
 @shorthand("safe_divide")
 def _safe_divide(binder: Binder, node: ast.Call) -> Expr:
     """SAFE_DIVIDE(x, y): TRY_DIVIDE of DOUBLEs."""
-    return _call(binder, node, "try_divide", [binder.bind_cast(x, DOUBLE, x.span) for x in binder.exactly(node, 2)])
+    return call(binder, node, "try_divide", [binder.bind_cast(x, DOUBLE, x.span) for x in binder.exactly(node, 2)])
 
 
 @shorthand("getbit", "bit_get")
 def _getbit(binder: Binder, node: ast.Call) -> Expr:
     """GETBIT(x, n): BITAND(SHIFTRIGHT(x, n), 1)."""
-    shifted = _call(binder, node, "shiftright", binder.exactly(node, 2))
-    return _call(binder, node, "bitand", [shifted, integer_literal(1, node.span)])
+    shifted = call(binder, node, "shiftright", binder.exactly(node, 2))
+    return call(binder, node, "bitand", [shifted, integer_literal(1, node.span)])
 
 
 # -- texts ------------------------------------------------------------------------------------------------------------
@@ -117,57 +117,16 @@ def _getbit(binder: Binder, node: ast.Call) -> Expr:
 def _insert(binder: Binder, node: ast.Call) -> Expr:
     """INSERT(text, start, length, other), STUFF(…): OVERLAY(text, other, start, length)."""
     text, start, length, other = binder.exactly(node, 4)
-    return _call(binder, node, "overlay", [text, other, start, length])
+    return call(binder, node, "overlay", [text, other, start, length])
 
 
 @shorthand("find_in_set")
 def _find_in_set(binder: Binder, node: ast.Call) -> Expr:
     """FIND_IN_SET(x, 'a,b,c'): ARRAY_POSITION(SPLIT('a,b,c', ','), x)."""
     x, listed = binder.exactly(node, 2)
-    pieces = _call(binder, node, "split", [listed, Literal(VARCHAR, False, ",", span=node.span)])
-    return _call(binder, node, "array_position", [pieces, x])
+    pieces = call(binder, node, "split", [listed, Literal(VARCHAR, False, ",", span=node.span)])
+    return call(binder, node, "array_position", [pieces, x])
 
 
-# -- arrays -----------------------------------------------------------------------------------------------------------
-
-
-@shorthand("array_append", "list_append", "array_push_back")
-def _append(binder: Binder, node: ast.Call) -> Expr:
-    """ARRAY_APPEND(array, x): ARRAY_CONCAT(array, ARRAY[x])."""
-    items, x = binder.exactly(node, 2)
-    return _call(binder, node, "array_concat", [items, _call(binder, node, "array", [x])])
-
-
-@shorthand("array_prepend", "list_prepend", "array_push_front")
-def _prepend(binder: Binder, node: ast.Call) -> Expr:
-    """ARRAY_PREPEND(array, x), LIST_PREPEND(x, array): ARRAY_CONCAT(ARRAY[x], array)."""
-    items, x = binder.exactly(node, 2)
-    if x.type.element is not None:
-        items, x = x, items
-    return _call(binder, node, "array_concat", [_call(binder, node, "array", [x]), items])
-
-
-@shorthand("list_first", "list_last")
-def _end(binder: Binder, node: ast.Call) -> Expr:
-    """LIST_FIRST(array), LIST_LAST(array): array[1], array[-1]."""
-    (items,) = binder.exactly(node, 1)
-    return _call(
-        binder, node, "element_at", [items, integer_literal(1 if node.name == "list_first" else -1, node.span)]
-    )
-
-
-@shorthand("list_reverse_sort", "array_reverse_sort")
-def _reverse_sort(binder: Binder, node: ast.Call) -> Expr:
-    """LIST_REVERSE_SORT(array): the elements in descending order, NULLs last."""
-    (items,) = binder.exactly(node, 1)
-    return _call(binder, node, "array_order", [items, items, integer_literal(1, node.span)])
-
-
-@shorthand("array_union")
-def _union(binder: Binder, node: ast.Call) -> Expr:
-    """ARRAY_UNION(a, b): ARRAY_DISTINCT(ARRAY_CONCAT(a, b))."""
-    return _call(binder, node, "array_distinct", [_call(binder, node, "array_concat", binder.exactly(node, 2))])
-
-
-def _call(binder: Binder, node: ast.Call, name: str, args: Sequence[Expr]) -> Expr:
+def call(binder: Binder, node: ast.Call, name: str, args: Sequence[Expr]) -> Expr:
     return binder.call(name, args, node.span, [node] * len(args), node.name_span)

@@ -11,14 +11,14 @@ from cq.lang.calendar import DAY_US, days_from_civil
 from cq.lang.expressions import Expr, Literal
 from cq.lang.functions.time_making import WEEKDAY_NAMES
 from cq.lang.types import BIGINT, DATE, INTEGER, INTERVAL, INTERVAL_MONTH, TIME, TIMESTAMP, VARCHAR, Kind
-from cq.planner.binding import choices, format_strings
+from cq.planner.binding import array_forms, choices, format_strings
 from cq.planner.binding.conversion import convert
 from cq.planner.binding.instants import as_instant
 from cq.planner.binding.literals import bind_interval, integer_literal
 from cq.planner.binding.shorthands import SHORTHANDS, Binder, Shorthand, shorthand
 from cq.planner.plan.fold import folded
 
-FURTHER = (choices, format_strings)  # their short forms are registered where they are imported
+FURTHER = (array_forms, choices, format_strings)  # their short forms are registered where they are imported
 
 
 def short_form(name: str) -> Shorthand | None:

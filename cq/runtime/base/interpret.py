@@ -40,6 +40,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.values.numerals",
     "cq.runtime.values.decimals",
     "cq.runtime.values.array_building",
+    "cq.runtime.values.array_sets",
     "cq.runtime.values.arrays",
     "cq.runtime.values.building",
     "cq.runtime.values.codes",

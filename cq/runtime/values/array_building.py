@@ -123,7 +123,7 @@ def array_concat(state: int, array: int, other: int, how: int) -> int:
 
 
 @native("i64(i64, i64)")
-def _places(state: int, count: int) -> int:
+def places_of(state: int, count: int) -> int:
     """Room for so many places; the first ones, ascending."""
     places = step_bytes(state, count * 8)
     if places != 0:
@@ -146,7 +146,7 @@ def array_slice(state: int, array: int, first: int, last: int, how: int) -> int:
     size = max_i64(min_i64(end, count) - begin + 1, 0)
     if begin > count:
         size = 0
-    places = _places(state, size)
+    places = places_of(state, size)
     if places == 0:
         return 0
     for n in range(size):
@@ -158,7 +158,7 @@ def array_slice(state: int, array: int, first: int, last: int, how: int) -> int:
 def array_reverse(state: int, array: int, how: int) -> int:
     """The elements from the last to the first."""
     count = ld_i64(array, 0)
-    places = _places(state, count)
+    places = places_of(state, count)
     if places == 0:
         return 0
     for n in range(count):
@@ -221,11 +221,11 @@ def _goes_before(keys: int, a: int, b: int, how: int, order: int) -> int:
 
 
 @native("i64(i64, i64, i64, i64)")
-def _ordered(state: int, keys: int, how: int, order: int) -> int:
+def ordered_places(state: int, keys: int, how: int, order: int) -> int:
     """The places in the order of the keys there, equal ones as they were: runs of 1, 2, 4, … are merged."""
     count = ld_i64(keys, 0)
-    places = _places(state, count)
-    other = _places(state, count)
+    places = places_of(state, count)
+    other = places_of(state, count)
     if places == 0 or other == 0:
         return 0
     run = 1
@@ -259,18 +259,19 @@ def _ordered(state: int, keys: int, how: int, order: int) -> int:
 @native("i64(i64, i64, i64, i64, i64, i64)", export=True)
 def array_order(state: int, array: int, how: int, keys: int, keys_how: int, order: int) -> int:
     """The elements in the order of the keys at their places, of which there are as many."""
-    places = _ordered(state, keys, keys_how, order)
+    places = ordered_places(state, keys, keys_how, order)
     if places == 0:
         return 0
     return array_take(state, array, places, ld_i64(array, 0), how)
 
 
-@native("i64(i64, i64, i64)", export=True)
-def array_distinct(state: int, array: int, how: int) -> int:
-    """The elements of which no equal one is before them; NULLs are equal."""
+@native("i64(i64, i64, i64)")
+def first_places(state: int, array: int, how: int) -> int:
+    """The places of elements of which no equal one is before them, ascending; how many is in the word behind the room
+    for all. NULLs are equal."""
     count = ld_i64(array, 0)
-    places = _ordered(state, array, how, ASCENDING)
-    kept = step_bytes(state, count * 8)
+    places = ordered_places(state, array, how, ASCENDING)
+    kept = step_bytes(state, (count + 1) * 8)
     if places == 0 or kept == 0:
         return 0
     for n in range(count):
@@ -281,9 +282,19 @@ def array_distinct(state: int, array: int, how: int) -> int:
     size = 0
     for n in range(count):
         if ld_i64(kept, n) != 0:
-            st_i64(places, size, n)
+            st_i64(kept, size, n)
             size += 1
-    return array_take(state, array, places, size, how)
+    st_i64(kept, count, size)
+    return kept
+
+
+@native("i64(i64, i64, i64)", export=True)
+def array_distinct(state: int, array: int, how: int) -> int:
+    """The elements of which no equal one is before them; NULLs are equal."""
+    places = first_places(state, array, how)
+    if places == 0:
+        return 0
+    return array_take(state, array, places, ld_i64(places, ld_i64(array, 0)), how)
 
 
 @native("i64(i64, i64, i64, i64)", export=True)
@@ -291,7 +302,7 @@ def array_remove(state: int, array: int, other: int, how: int) -> int:
     """The elements that do not equal the only one of another array."""
     count = ld_i64(array, 0)
     flags = array_flags(array, how)
-    places = _places(state, count)
+    places = places_of(state, count)
     if places == 0:
         return 0
     size = 0
@@ -385,7 +396,7 @@ def array_join(
 def array_commonest(state: int, array: int, how: int) -> int:
     """The place of the most frequent element that is not NULL, of several of the least; -1 without any, -2 without
     memory."""
-    places = _ordered(state, array, how, ASCENDING)
+    places = ordered_places(state, array, how, ASCENDING)
     if places == 0:
         return -2
     flags = array_flags(array, how)
