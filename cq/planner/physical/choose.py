@@ -51,7 +51,8 @@ ROUTED_FROM_NS = 45
 # with 2 workers, CPU nanoseconds more a row than one loop: 9 to 29 for a session, a frame or a running sum, 47 for a
 # window join of ten bids an ask, 75 to 115 for joins by time where every row is another input's. At 1 hash joins with a
 # text in their key would be routed, as would ASOF joins, which take 36 in one loop and 122 in lanes, with two texts; at
-# 6 no join by time would be.
+# 6 no join by time would be. All workers share that work: with 2 an interval join that finds what has just come lost a
+# tenth in lanes (0.91 of one worker), so it stays in one loop until there are 4.
 TURNS = 3
 
 # Function calls before the state from which on handing rows to a second stage pays. Word count has one, SPLIT: apart,
@@ -258,8 +259,8 @@ class _Choice:
 
     def _routed(self, name: str, plan: LogicalPlan) -> Stage:
         """A plan with state as one stage: how it runs, why, and by which keys of its leaves."""
-        cost = row_cost_ns(plan)
-        if cost < (least := routed_from_ns(plan)):
+        cost, least = row_cost_ns(plan), routed_from_ns(plan, self.workers)
+        if cost < least:
             return self._stage(name, plan, Way.LOOP, f"a row costs {cost} ns, and routing pays from {least}")
         if ties_show(plan, self.waits):
             return self._stage(name, plan, Way.LOOP, "groups begun at one closing time keep their order of arrival")
@@ -269,7 +270,7 @@ class _Choice:
             return self._stage(name, plan, Way.LOOP, ONLY_COMPUTED)
         if branch is None or None in branch.keys:
             return self._stage(name, plan, Way.LOOP, PASSED_BY if _pass_by(plan) else NOTHING_IN_COMMON)
-        return self._stage(name, plan, Way.LANES, reason_of((branch,), cost, routed_from_ns(plan)), (branch,))
+        return self._stage(name, plan, Way.LANES, reason_of((branch,), cost, least), (branch,))
 
     def _chained(self, parts: Sequence[Stage], name: str) -> tuple[Stage, ...]:
         """Stages one after the other, as they run."""
@@ -324,7 +325,7 @@ class _Choice:
         if len(found) < len(branches):
             return []
         cost = row_cost_ns(below)
-        least = routed_from_ns(below)
+        least = routed_from_ns(below, self.workers)
         if len(found) == 1 and cost < least:
             return []
         stage = self._stage("", below, Way.LANES, reason_of(found, cost, least), found)
@@ -359,9 +360,9 @@ class _Choice:
         return down is not None and all(self.routable(down.leaf.schema, e) for e in down.key)
 
 
-def routed_from_ns(plan: LogicalPlan) -> int:
-    """What a row of the leaves has to cost for routing to pay."""
-    return ROUTED_FROM_NS * turns_in(plan)
+def routed_from_ns(plan: LogicalPlan, workers: int) -> int:
+    """What a row of the leaves has to cost for routing to pay with so many workers."""
+    return ROUTED_FROM_NS + ROUTED_FROM_NS * (turns_in(plan) - 1) * 2 // workers
 
 
 def turns_in(plan: LogicalPlan) -> int:
