@@ -24,7 +24,7 @@ from cq.lang.expressions import Expr
 from cq.lang.schema import Schema
 from cq.lang.types import BIGINT
 from cq.planner.operators import Trigger
-from cq.planner.physical.chains import accesses_of, decided, homes_of, lists_of, transactions_of
+from cq.planner.physical.transactions import accesses_of, decided, homes_of, lists_of, transactions_of
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import (
     Choose,

@@ -24,8 +24,8 @@ from cq.codegen.writer import expr
 from cq.lang.expressions import walk
 from cq.planner.physical import stages as planned
 from cq.planner.physical.branches import Branch, sees, turns
-from cq.planner.physical.chains import transactions_of
 from cq.planner.physical.classify import stateless_prefix
+from cq.planner.physical.transactions import transactions_of
 from cq.planner.plan.logical import LogicalPlan, Output
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.user_calls import aggregate_calls, user_folds

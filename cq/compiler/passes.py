@@ -151,9 +151,9 @@ def _place(request: Request, plan: LogicalPlan) -> tuple[PhysicalPlan, ...]:
         help = ("add a SELECT, or an INSERT INTO a sink",)
         raise UsageError(Diagnostic("CQ0606", "the query has no output", help=help))
     from cq.codegen.scan import decides_lane, needs_no_python, needs_no_state
-    from cq.planner.physical.chains import Natively
     from cq.planner.physical.choose import choose
     from cq.planner.physical.stages import verify
+    from cq.planner.physical.transactions import Natively
 
     natively = Natively(needs_no_state, needs_no_python)
     parts = choose(plan, request.workers, decides_lane, natively, request.scheme)
@@ -409,7 +409,7 @@ class Compiled:
     def unchecked(self) -> bool:
         """Whether transactions are to run without locks, so that no two runs need give the same."""
         from cq.planner.binding.settings import TRANSACTIONS
-        from cq.planner.physical.chains import transactions_of
+        from cq.planner.physical.transactions import transactions_of
 
         return SCHEMES[self.setting(TRANSACTIONS, 0)] == UNCHECKED and bool(transactions_of(self.plan))
 

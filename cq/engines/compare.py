@@ -18,7 +18,7 @@ from cq.connectors.sinks.cell_text import column_text
 from cq.errors import CqError, DataError, Diagnostic, UsageError, printable
 from cq.records import dataclass, field
 
-SHOWN_ROWS = 20
+SHOWN_ROWS = 20  # of either side, for people; all are counted
 SMALL_GROUP = 64  # rows with equal exact columns that are matched one by one when sorting does not pair them
 DEFAULT_TOLERANCE = 1e-9
 

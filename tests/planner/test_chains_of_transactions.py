@@ -6,8 +6,8 @@ import pytest
 from paths import QUERIES
 
 from cq.compiler.passes import compile
-from cq.planner.physical.chains import MOST_KEY_COLUMNS, homes_of, transactions_of
 from cq.planner.physical.stages import PhysicalPlan
+from cq.planner.physical.transactions import MOST_KEY_COLUMNS, homes_of, transactions_of
 from cq.ways import SCHEMES, UNCHECKED, WAY_OF_SCHEME, Way
 
 SCRIPT = """CREATE STREAM s (a BIGINT, b BIGINT, w VARCHAR, d BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts);

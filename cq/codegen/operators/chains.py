@@ -44,7 +44,7 @@ from cq.codegen.values import Row, Val, value_words
 from cq.codegen.writer import expr
 from cq.lang.types import VARCHAR, DataType, Kind, Physical
 from cq.planner.operators import Trigger
-from cq.planner.physical.chains import transactions_of
+from cq.planner.physical.transactions import transactions_of
 from cq.planner.plan.node import LogicalNode
 from cq.planner.plan.transactions import Delete, Insert, Program, every
 from cq.records import dataclass, field

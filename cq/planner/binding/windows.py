@@ -42,8 +42,8 @@ MAX_PANES = 10_000
 MAX_GAP_YEARS = 100_000
 MAX_GAP_US = MAX_GAP_YEARS * 365 * 86_400_000_000
 
-MAX_ROWS = 1_000_000
-MAX_MONTHS = 12 * 10_000
+MAX_ROWS = 1_000_000  # of a window that counts rows: it keeps them for each key
+MAX_MONTHS = 12 * 10_000  # as many as the years have that a date is written with
 # By how much at most windows of the calendar may begin later than their month, for each month they have.
 SHORTEST_MONTH_DAYS = 28
 

@@ -21,7 +21,6 @@ from cq.lang.expressions import Call, Cast, Expr, walk
 from cq.lang.schema import Schema
 from cq.planner.physical.branches import Branch, grouped, takes_turns
 from cq.planner.physical.chain import crossing, cut_at, cuts, few_rows, made_at_instants, pays, replaced
-from cq.planner.physical.chains import Natively, cost_of, transactions_of, why_serial
 from cq.planner.physical.classify import (
     Component,
     Tracer,
@@ -34,6 +33,7 @@ from cq.planner.physical.complete import complete_first
 from cq.planner.physical.leaf_keys import LeafKey, leaf_key, one_key
 from cq.planner.physical.stage_input import StageInput
 from cq.planner.physical.stages import PhysicalPlan, Stage
+from cq.planner.physical.transactions import Natively, cost_of, transactions_of, why_serial
 from cq.planner.physical.turns import gathered, ties_show
 from cq.planner.plan.logical import LogicalPlan, Output, connected
 from cq.planner.plan.node import LogicalNode, rows_may_wait
@@ -74,7 +74,7 @@ TOLD = {
 """Why transactions are run together, for people."""
 
 LANES_A_WORKER = 4  # so that lanes of different weight even out
-MOST_LANES = 64
+MOST_LANES = 64  # of a stage, for sixteen workers; each ticket has a record for every one
 
 
 def choose(

@@ -15,7 +15,7 @@ from cq.runtime.containers.table_words import (
     entry_at,
 )
 
-DIGIT_BITS = 11
+DIGIT_BITS = 11  # 2,048 counters are half of a first-level cache, and six passes cover a word
 DIGITS = 2048
 
 

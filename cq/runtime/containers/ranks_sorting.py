@@ -27,7 +27,7 @@ from cq.runtime.containers.records import record_at
 from cq.runtime.layout.words import name_words
 
 FEW_ITEMS = 8  # they are put in order one by one before runs are merged
-DIGIT_BITS = 11
+DIGIT_BITS = 11  # 2,048 counters are half of a first-level cache, and six passes cover a word
 DIGITS = 2048  # with fewer items than digits comparing is faster
 
 name_words(globals())

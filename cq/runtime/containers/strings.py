@@ -42,8 +42,8 @@ from cq.runtime.layout.words import name_words
 ARENA_FIRST_BYTES = 1024
 ARENA_SLACK_BYTES = 16  # kernels may load whole words past a string's end
 HASH_FACTOR = -7046029254386353131  # 2^64 / golden ratio: Fibonacci hashing (Knuth 6.4)
-MIX_FACTOR = -4658895280553007687
-INLINE_STRING_BYTES = 12
+MIX_FACTOR = -4658895280553007687  # 0xBF58476D1CE4E5B9, of SplitMix64 (Steele et al., 2014)
+INLINE_STRING_BYTES = 12  # what two words have beside the length
 COMPACT_FROM_BYTES = 65536  # below this an arena's garbage is not worth moving
 
 name_words(globals())

@@ -103,7 +103,7 @@ ENGINE_STATE_LIMIT = _engine.word()  # bytes that the states of all stages may h
 ENGINE_STATE_BYTES = _engine.line()  # held by the containers of all states, when last weighed
 ENGINE_WORDS = _engine.size()
 
-MANY_RESULTS = 8
+MANY_RESULTS = 8  # that wait: whoever takes them is woken at once, and not for each of them
 UNHEARD_NS = 200_000  # four wake-ups' worth: a result waits no longer than this and a kernel call
 
 RUNNING, FINISHED = 0, 1

@@ -72,7 +72,7 @@ from cq.runtime.queues.ring import ring_size
 FEW_BATCHES = 1  # of PENDING_BATCHES that wait: the feeder is then just in time for record batches of usual size
 TICKETS_AHEAD = 4  # a worker, when there are several: with fewer they run dry while one of them admits
 SPINS = 100  # about 5 us of `pause`, less than a sleep and a wake-up cost
-YIELDS = 10
+YIELDS = 10  # then others that are ready may have the processor, before this one sleeps
 SLEEP_NS = 100_000_000  # a safety net: every wake-up is sent
 
 

@@ -95,7 +95,7 @@ FIRST_ROOM_BYTES = 65536
 LINE_BYTES = 64
 BLOCK_OLDER, BLOCK_BYTES = 0, 1  # words of a block of room
 FIRST_ITEMS = 16  # of an array
-LINKED_AHEAD = 8
+LINKED_AHEAD = 8  # accesses whose links are fetched ahead: about a cache miss of work
 
 # -- collecting ------------------------------------------------------------------------------------------------------
 
