@@ -1,13 +1,13 @@
-"""Case tables: what LOWER and UPPER make of every code point, as the bytes that `text_case` reads.
+"""Case tables: what LOWER, UPPER and INITCAP make of every code point, as the bytes that `text_case` reads.
 
-The tables are made from Python's own `str.lower` and `str.upper`, which are the meaning of LOWER and UPPER here, when a
-query uses them; so they are of the same version of Unicode. Layout: cq/runtime/values/characters.py.
+The tables are made from Python's own `str.lower`, `str.upper` and `str.title`, which are the meaning of these functions
+here, when a query uses them; so they are of the same version of Unicode. Layout: cq/runtime/values/characters.py.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import chain
 
@@ -28,13 +28,16 @@ _LETTERS = (range(MARK), range(MARK + 1, 0x20000), range(0xE0000, 0xE1000))
 SIGMA, FINAL = "Σ", "ς"
 
 
-@lru_cache(maxsize=2)
-def case_table(upper: bool) -> bytes:
-    """The table for UPPER or LOWER."""
+CHANGES: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper, "title": str.title}
+
+
+@lru_cache(maxsize=len(CHANGES))
+def case_table(change: str) -> bytes:
+    """The table for one of CHANGES."""
     specials = bytearray()
     entries = {
         point: (kind, changed)
-        for point, kind, changed in zip(_letters(), _kinds(upper), _changed(upper), strict=True)
+        for point, kind, changed in zip(_letters(), _kinds(change), _changed(change), strict=True)
         if kind or changed != chr(point)
     }
     blocks = sorted({point >> CASE_BLOCK_BITS for point in entries})
@@ -61,15 +64,14 @@ def _letters() -> Iterator[int]:
     return chain(*_LETTERS)
 
 
-def _changed(upper: bool) -> list[str]:
+def _changed(change: str) -> list[str]:
     """What becomes of each letter alone."""
-    text = chr(MARK).join(map(chr, _letters()))
-    return (text.upper() if upper else text.lower()).split(chr(MARK))
+    return CHANGES[change](chr(MARK).join(map(chr, _letters()))).split(chr(MARK))
 
 
-def _kinds(upper: bool) -> list[int]:
+def _kinds(change: str) -> list[int]:
     """How each letter counts beside a capital sigma, which becomes final only behind a cased letter."""
-    if upper:
+    if change != "lower":
         return [0] * sum(map(len, _LETTERS))
     alone, behind_letter = (_makes_final(before) for before in ("", "A"))
     kinds = [CASED if a else CASE_IGNORABLE if b else 0 for a, b in zip(alone, behind_letter, strict=True)]

@@ -7,7 +7,7 @@ import struct
 from functools import lru_cache
 
 from cq.codegen.expressions.constants import constant_table
-from cq.codegen.expressions.forms import Strict, form, stored
+from cq.codegen.expressions.forms import Strict, form, give_text, stored
 from cq.codegen.values import Scope
 from cq.codegen.writer import expr
 from cq.lang.expressions import Literal
@@ -67,6 +67,12 @@ def _json_array_length(scope: Scope, call: Strict) -> None:
     count = scope.let(stored(call.type), "count")
     with scope.when(expr("N >= 0", N=count)):
         call.give(scope, count)
+
+
+@form("json_quote")
+def _json_quote(scope: Scope, call: Strict) -> None:
+    text, length = call.args[0].parts
+    give_text(scope, call, expr("json_quoted(state, T, L)", T=text, L=length))
 
 
 @form("json_valid")

@@ -98,6 +98,15 @@ def _regexp_extract(scope: Scope, call: Strict) -> None:
     call.give(scope, *result.parts)
 
 
+@form("regexp_extract_all")
+def _regexp_extract_all(scope: Scope, call: Strict) -> None:
+    group = _literal(call, 2) if len(call.args) == 3 else 0
+    assert isinstance(group, int)
+    kept = kept_groups(group)
+    holes = {"TABLE": _table(scope, call, kept), "SLOT": ast.Constant(2 * kept.index(group)), **_text(call)}
+    give_text(scope, call, expr("regex_matches(state, TABLE, T, L, SLOT)", **holes))
+
+
 @form("regexp_replace")
 def _regexp_replace(scope: Scope, call: Strict) -> None:
     replacement = str(_literal(call, 2))

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from cq.codegen.expressions.case_tables import case_table
 from cq.codegen.expressions.constants import constant_table, constant_text
-from cq.codegen.expressions.forms import Strict, form, give_text, pure
+from cq.codegen.expressions.forms import Strict, form, give_text, no_memory, pure
 from cq.codegen.values import Scope, Val
 from cq.codegen.writer import expr
 from cq.lang.expressions import Call, Literal
 from cq.lang.functions import Failure
 from cq.lang.functions.text import ANY_ONE, Pattern, like_pattern
-from cq.runtime.layout.abi import ErrorCode
+from cq.runtime.layout.abi import STATE_RESULT, ErrorCode
 
 _ALL = 2**63 - 1  # how many code points SUBSTRING takes unless it is told
 _FIRST_LETTER = {"lower": ord("A"), "upper": ord("a")}
@@ -41,13 +41,24 @@ def _length(scope: Scope, call: Strict) -> ast.expr:
 def _case(name: str) -> None:
     @form(name)
     def cased(scope: Scope, call: Strict) -> None:
-        table = constant_table(scope, name, case_table(name == "upper"))
+        table = constant_table(scope, name, case_table(name))
         made = expr("text_case(state, T, LT, FIRST, TABLE)", FIRST=_FIRST_LETTER[name], TABLE=table, **texts(call, "T"))
         give_text(scope, call, made)
 
 
 _case("lower")
 _case("upper")
+
+
+@form("initcap")
+def _initcap(scope: Scope, call: Strict) -> None:
+    small = constant_table(scope, "lower", case_table("lower"))
+    lower = expr("text_case(state, T, LT, FIRST, TABLE)", FIRST=_FIRST_LETTER["lower"], TABLE=small, **texts(call, "T"))
+    text = scope.let(lower, "text")
+    no_memory(scope, call, expr("A == 0", A=text))
+    size = scope.let(expr("ld_i64(state, W)", W=STATE_RESULT), "size")
+    table = constant_table(scope, "title", case_table("title"))
+    give_text(scope, call, expr("text_titles(state, T, L, TABLE)", T=text, L=size, TABLE=table))
 
 
 # -- parts of a text --------------------------------------------------------------------------------------------------

@@ -283,6 +283,24 @@ def json_array_length(x: str) -> int | None:
 
 
 @scalar(
+    "json_quote",
+    "json_quote(text)",
+    fixed(VARCHAR, returns=VARCHAR),
+    spark="if({0} is null, null, substring(to_json(array({0})), 2, char_length(to_json(array({0}))) - 2))",
+    native="json_quote",
+    examples=[
+        """json_quote('say "hi"') = '"say \\"hi\\""'""",
+        "json_quote('') = '\"\"'",
+        "json_quote('ñ/') = '\"ñ/\"'",
+        "json_quote(null) = null",
+    ],
+)
+def json_quote(x: str) -> str:
+    """The text as a JSON string."""
+    return json.dumps(x, ensure_ascii=False)
+
+
+@scalar(
     "json_valid",
     "json_valid(text)",
     fixed(VARCHAR, returns=BOOLEAN),

@@ -10,7 +10,7 @@ from cq.lang.regex.automaton import automaton_of
 from cq.lang.regex.java import java_replacement, java_text
 from cq.lang.regex.program import matches, program_of, search
 from cq.lang.regex.syntax import BadRegex
-from cq.lang.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, DataType, Kind
+from cq.lang.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, DataType, Kind, array
 
 _TEXT = {Kind.VARCHAR, Kind.NULL}
 
@@ -48,8 +48,8 @@ def _kept(function: str, constants: Constants) -> tuple[int, ...]:
             raise BadRegex(f"is no group {kept[-1]}", "number the groups from 1; 0 is the whole match")
         return kept
     if len(constants) == 2:
-        if function == "REGEXP_EXTRACT" and groups:
-            raise BadRegex("are groups", "say which: REGEXP_EXTRACT(x, p, 1), or 0 for the whole match; (?:…) is none")
+        if function.startswith("REGEXP_EXTRACT") and groups:
+            raise BadRegex("are groups", f"say which: {function}(x, p, 1), or 0 for the whole match; (?:…) is none")
         return (0,)
     if not 0 <= constants[2] <= groups:
         raise BadRegex(f"is no group {constants[2]}", "number the groups from 1; 0 is the whole match")
@@ -128,6 +128,29 @@ def regexp_extract(x: str, pattern: str, group: int = 0) -> str:
         return ""
     first, end = slots[2 * kept.index(group) :][:2]
     return x[first:end] if first >= 0 else ""
+
+
+@scalar(
+    "regexp_extract_all",
+    "regexp_extract_all(text, pattern [, group])",
+    _by_regex("REGEXP_EXTRACT_ALL", INTEGER, returns=array(VARCHAR), optional=1),
+    spark=lambda _, args: f"regexp_extract_all({args[0]}, {args[1]}, {args[2] if len(args) == 3 else 0})",
+    spark_literals={1: java_text},
+    native="regexp_extract_all",
+    examples=[
+        r"regexp_extract_all('a1b22', '\d+') = ARRAY['1', '22']",
+        r"regexp_extract_all('k=v, x=y', '(\w)=(\w)', 2) = ARRAY['v', 'y']",
+        "regexp_extract_all('ab a', 'a(b)?', 1) = ARRAY['b', '']",
+        "regexp_extract_all('none', '[0-9]+') = CAST(ARRAY[] AS VARCHAR[])",
+        "regexp_extract_all('ab', 'x*') = ARRAY['', '', '']",
+        "regexp_extract_all(null, 'a') = null",
+    ],
+)
+def regexp_extract_all(x: str, pattern: str, group: int = 0) -> tuple[str, ...]:
+    """All matches from left to right, or what one of the groups matched in each, '' where that took no part."""
+    kept = kept_groups(group)
+    slot = 2 * kept.index(group)
+    return tuple(x[s[slot] : s[slot + 1]] if s[slot] >= 0 else "" for s in matches(program_of(pattern, kept), x))
 
 
 @scalar(

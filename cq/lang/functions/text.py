@@ -42,6 +42,25 @@ def lower(x: str) -> str:
 
 
 @scalar(
+    "initcap",
+    "initcap(text)",
+    _ONE_TEXT,
+    spark="initcap({0})",
+    native="initcap",
+    examples=[
+        "initcap('hello wORLD') = 'Hello World'",
+        "initcap('o''neil-smith') = 'O''neil-smith'",
+        "initcap('élan  à la') = 'Élan  À La'",
+        "initcap('') = ''",
+        "initcap(null) = null",
+    ],
+)
+def initcap(x: str) -> str:
+    """The text in lower case, but the first letter of each word: words are parted by spaces."""
+    return " ".join(word[:1].title() + word[1:] for word in x.lower().split(" "))
+
+
+@scalar(
     "upper",
     "upper(text)",
     _ONE_TEXT,

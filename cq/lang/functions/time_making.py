@@ -213,7 +213,69 @@ def isoyear(x: int) -> int:
     return year_of_days(x - (x + 3) % 7 + 3)
 
 
+@scalar(
+    "decade",
+    "decade(DATE or TIMESTAMP)",
+    _one_date(INTEGER),
+    spark="cast(floor(year({0}) / 10) as INT)",
+    examples=[
+        "decade(DATE '2024-02-29') = 202",
+        "decade(DATE '1969-12-31') = 196",
+        "decade(TIMESTAMP '1970-01-01 00:00:00') = 197",
+        "decade(null) = null",
+    ],
+)
+def decade(x: int) -> int:
+    """The year without its last digit."""
+    return year_of_days(x) // 10
+
+
+def _spark_spans(years: int) -> str:
+    year = "year({0})"
+    return f"cast(if({year} > 0, ({year} + {years - 1}) div {years}, -(({years} - {year}) div {years})) as INT)"
+
+
+@scalar(
+    "century",
+    "century(DATE or TIMESTAMP)",
+    _one_date(INTEGER),
+    spark=_spark_spans(100),
+    examples=[
+        "century(DATE '2000-12-31') = 20",
+        "century(DATE '2001-01-01') = 21",
+        "century(DATE '0001-01-01') = 1",
+        "century(DATE '0001-01-01' - 1) = -1",
+        "century(null) = null",
+    ],
+)
+def century(x: int) -> int:
+    """The century: the 21st is that of 2001 to 2100; the one before the first is -1."""
+    year = year_of_days(x)
+    return (year + 99) // 100 if year > 0 else -((100 - year) // 100)
+
+
+@scalar(
+    "millennium",
+    "millennium(DATE or TIMESTAMP)",
+    _one_date(INTEGER),
+    spark=_spark_spans(1000),
+    examples=[
+        "millennium(DATE '2000-12-31') = 2",
+        "millennium(DATE '2001-01-01') = 3",
+        "millennium(DATE '0001-01-01' - 1) = -1",
+        "millennium(null) = null",
+    ],
+)
+def millennium(x: int) -> int:
+    """The millennium: the third is that of 2001 to 3000; the one before the first is -1."""
+    year = year_of_days(x)
+    return (year + 999) // 1000 if year > 0 else -((1000 - year) // 1000)
+
+
 for _part, _entry in (
+    ("decade", "decade"),
+    ("century", "century"),
+    ("millennium", "millennium"),
     ("isodow", "isodow"),
     ("dayofweek_iso", "isodow"),
     ("isoyear", "isoyear"),

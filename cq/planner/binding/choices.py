@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cq.errors import CompileError, compile_error
 from cq.grammar import ast
 from cq.lang.expressions import Expr, Literal
-from cq.lang.types import DOUBLE, NULL, VARCHAR
+from cq.lang.types import DOUBLE, NULL, VARCHAR, decimal
 from cq.planner.binding.literals import integer_literal
 from cq.planner.binding.shorthands import Binder, shorthand
 
@@ -101,6 +101,25 @@ def _square(binder: Binder, node: ast.Call) -> Expr:
 def _safe_divide(binder: Binder, node: ast.Call) -> Expr:
     """SAFE_DIVIDE(x, y): TRY_DIVIDE of DOUBLEs."""
     return call(binder, node, "try_divide", [binder.bind_cast(x, DOUBLE, x.span) for x in binder.exactly(node, 2)])
+
+
+TRIED = {"try_add": "+", "try_subtract": "-", "try_multiply": "*"}
+
+
+@shorthand(*TRIED)
+def _tried(binder: Binder, node: ast.Call) -> Expr:
+    """TRY_ADD(x, y): x + y, NULL beyond the type of the integers; and so TRY_SUBTRACT and TRY_MULTIPLY are - and *."""
+    args = binder.exactly(node, 2)
+    made = call(binder, node, TRIED[node.name], args)
+    if made.type.is_float:
+        return made
+    if not made.type.is_integer:
+        way = "write x + y: of DECIMALs there are 38 digits, and CAST(x AS DOUBLE) has no limit"
+        cause = f"{node.name.upper()} is of integers and DOUBLEs, not of {made.type}"
+        raise compile_error("CQ0302", cause, node.span, help=way)
+    digits = decimal(19, 0)  # so of two integers there is a product, too
+    wide = call(binder, node, TRIED[node.name], [binder.bind_cast(x, digits, x.span) for x in args])
+    return binder.bind_cast(wide, made.type, node.span, safe=True)
 
 
 @shorthand("getbit", "bit_get")

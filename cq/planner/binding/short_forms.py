@@ -11,14 +11,14 @@ from cq.lang.calendar import DAY_US, days_from_civil
 from cq.lang.expressions import Expr, Literal
 from cq.lang.functions.time_making import WEEKDAY_NAMES
 from cq.lang.types import BIGINT, DATE, INTEGER, INTERVAL, INTERVAL_MONTH, TIME, TIMESTAMP, VARCHAR, Kind
-from cq.planner.binding import array_forms, choices, format_strings
+from cq.planner.binding import array_forms, choices, format_strings, json_forms
 from cq.planner.binding.conversion import convert
 from cq.planner.binding.instants import as_instant
 from cq.planner.binding.literals import bind_interval, integer_literal
 from cq.planner.binding.shorthands import SHORTHANDS, Binder, Shorthand, shorthand
 from cq.planner.plan.fold import folded
 
-FURTHER = (array_forms, choices, format_strings)  # their short forms are registered where they are imported
+FURTHER = (array_forms, choices, format_strings, json_forms)  # their short forms are registered where they are imported
 
 
 def short_form(name: str) -> Shorthand | None:
@@ -117,6 +117,15 @@ def _next_day(binder: Binder, node: ast.Call) -> Expr:
         args = [other, ahead] if name == "-" else [ahead, other]
         ahead = binder.call(name, args, node.span, [node, node])
     return binder.call("date_add", [date, binder.bind_cast(ahead, INTEGER, node.span)], node.span, [node, node])
+
+
+@shorthand("yearweek")
+def _yearweek(binder: Binder, node: ast.Call) -> Expr:
+    """YEARWEEK(date): ISOYEAR(date) * 100 + WEEK(date)."""
+    (date,) = binder.exactly(node, 1)
+    year, week = (binder.call(name, [date], node.span, node.args, node.name_span) for name in ("isoyear", "week"))
+    hundreds = binder.call("*", [year, integer_literal(100, node.span)], node.span, [node, node])
+    return binder.call("+", [hundreds, week], node.span, [node, node])
 
 
 @shorthand("epoch_ns")

@@ -16,6 +16,7 @@ from cq.runtime.values.text import character_bytes, step_bytes
 CONTINUES = 0xC0  # the upper two bits of a byte; 0x80 in every byte of a character but the first
 CONTINUATION = 0x80
 ANY_ONE, ANY_RUN = 95, 37  # `_` and `%`
+SPACE = 0x20
 
 
 @native("i64(i64, i64)", export=True)
@@ -315,12 +316,42 @@ def text_case(state: int, text: int, length: int, first: int, table: int) -> int
         change = entry >> 2
         if entry & CASE_CLASS == CAPITAL_SIGMA and change != 0 and _is_final(text, length, at, table) != 0:
             out = put_code_point(out, FINAL_SIGMA)
-        elif change < CASE_SPECIAL:
-            out = put_code_point(out, point + change)
         else:
-            special = table + change - CASE_SPECIAL
-            copy(out, special + 1, ld_u8(special, 0))
-            out += ld_u8(special, 0)
+            out = _put_changed(out, table, point, change)
         at += character_bytes(ld_u8(text, at))
+    st_i64(state, STATE_RESULT, out - made)
+    return made
+
+
+@native("i64(i64, i64, i64, i64)")
+def _put_changed(out: int, table: int, point: int, change: int) -> int:
+    """Writes what becomes of a code point by the change that a table names for it; the address behind."""
+    if change < CASE_SPECIAL:
+        return put_code_point(out, point + change)
+    special = table + change - CASE_SPECIAL
+    copy(out, special + 1, ld_u8(special, 0))
+    return out + ld_u8(special, 0)
+
+
+@native("i64(i64, i64, i64, i64)", export=True)
+def text_titles(state: int, text: int, length: int, table: int) -> int:
+    """The text with the first letters of words, which spaces part, as a table for titles says."""
+    made = step_bytes(state, length * MOST_CASE_GROWTH)
+    if made == 0:
+        return 0
+    out = made
+    at = 0
+    begins = 1
+    while at < length:
+        byte = ld_u8(text, at)
+        size = character_bytes(byte)
+        if begins != 0:
+            point = code_point(text, at)
+            out = _put_changed(out, table, point, _case_entry(table, point) >> 2)
+        else:
+            copy(out, text + at, size)
+            out += size
+        begins = byte == SPACE
+        at += size
     st_i64(state, STATE_RESULT, out - made)
     return made

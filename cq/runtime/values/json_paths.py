@@ -194,6 +194,26 @@ def _put_unit(out: int, unit: int) -> int:
     return out + 6
 
 
+@native("i64(i64, i64, i64)", export=True)
+def json_quoted(state: int, text: int, length: int) -> int:
+    """The text as a JSON string."""
+    made = step_bytes(state, length * GROWTH + 2)
+    if made == 0:
+        return 0
+    st_u8(made, 0, QUOTE)
+    out = made + 1
+    for at in range(length):
+        byte = ld_u8(text, at)
+        if byte < 32 or byte == QUOTE or byte == BACKSLASH:
+            out = put_letter(out, byte)
+        else:
+            st_u8(out, 0, byte)
+            out += 1
+    st_u8(out, 0, QUOTE)
+    st_i64(state, STATE_RESULT, out + 1 - made)
+    return made
+
+
 @native("i64(i64, i64)")
 def put_letter(out: int, point: int) -> int:
     """Writes a code point inside quotes."""

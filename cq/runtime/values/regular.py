@@ -13,8 +13,9 @@ belongs to the kernel that calls.
 from __future__ import annotations
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import copy, ld_i32, ld_i64, ld_u8, shr_u, st_i64
+from cq.runtime.base.ops import copy, ld_i32, ld_i64, ld_u8, max_i64, shr_u, st_i64
 from cq.runtime.layout.abi import STATE_RESULT, ErrorCode
+from cq.runtime.values.arrays import PIECE_LENGTH, PIECE_TEXT, PIECE_WORDS, array_of_texts
 from cq.runtime.values.characters import code_point
 from cq.runtime.values.text import character_bytes, step_bytes
 
@@ -163,6 +164,26 @@ def regex_count(state: int, table: int, text: int, length: int) -> int:
         at = _after(memory, text, length)
     st_i64(state, STATE_RESULT, count)
     return GOOD
+
+
+@native("i64(i64, i64, i64, i64, i64)", export=True)
+def regex_matches(state: int, table: int, text: int, length: int, slot: int) -> int:
+    """The array of what the group with these slots matched in each match: once to count them, once to list them."""
+    if regex_count(state, table, text, length) != GOOD:
+        return 0
+    count = ld_i64(state, STATE_RESULT)
+    memory = regex_memory(state, table)
+    items = step_bytes(state, count * PIECE_WORDS * 8)
+    if memory == 0 or items == 0:
+        return 0
+    at = 0
+    for item in range(count):
+        regex_find(table, memory, text, length, at)
+        first = max_i64(ld_i64(memory, slot), 0)  # -1 where the group took no part
+        st_i64(items, item * PIECE_WORDS + PIECE_TEXT, text + first)
+        st_i64(items, item * PIECE_WORDS + PIECE_LENGTH, max_i64(ld_i64(memory, slot + 1), 0) - first)
+        at = _after(memory, text, length)
+    return array_of_texts(state, items, count)
 
 
 @native("i64(i64, i64, i64)")
