@@ -41,7 +41,7 @@ def _json_object(binder: Binder, node: ast.Call) -> Expr:
 
 
 def _enclosed(binder: Binder, node: ast.Call, opening: str, items: list[list[Expr]], closing: str) -> Expr:
-    parts = [_text(node, opening)]
+    parts: list[Expr] = [_text(node, opening)]
     for number, item in enumerate(items):
         parts += [*([_text(node, ",")] if number else []), *item]
     return call(binder, node, "concat", [*parts, _text(node, closing)])
