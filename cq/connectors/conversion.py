@@ -127,7 +127,7 @@ def conversion(arrow: pa.DataType, type_: DataType, codes: bool = False) -> tupl
     fits = (
         t.is_null(arrow)
         or (t.is_integer(arrow) and type_.is_integer)
-        or (t.is_integer(arrow) and arrow.bit_width <= 32 and kind is Kind.DOUBLE)
+        or (t.is_integer(arrow) and kind is Kind.DOUBLE)  # beyond 2**53 one that is no DOUBLE is refused
         or (t.is_integer(arrow) and arrow.bit_width <= 16 and kind is Kind.REAL)
         or (t.is_floating(arrow) and kind is Kind.DOUBLE)
         or (t.is_float16(arrow) and kind is Kind.REAL)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from typing import BinaryIO
 
@@ -13,7 +14,9 @@ from cq.connectors.arrow.source import read_arrow
 from cq.connectors.csv.blocks import Reads
 from cq.connectors.csv.source import CsvOptions, read_csv
 from cq.connectors.formats import TEXT_FORMATS, codec_of, format_of, tabbed
+from cq.connectors.headers import columns_said
 from cq.connectors.json.source import read_json
+from cq.connectors.narrow import spread
 from cq.connectors.native_file import native
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.once import Once, is_pipe
@@ -22,6 +25,8 @@ from cq.connectors.packed import unpacked
 from cq.connectors.pipes import read_pipe
 from cq.connectors.protocol import Piece, Report, damaged
 from cq.connectors.rules import Rules
+from cq.connectors.several import Lacking, lacking
+from cq.records import replace
 
 
 class Files:
@@ -45,6 +50,7 @@ class Files:
         # the first is opened now so that a missing file is said before anything runs
         self._next: BinaryIO | None = access.open(self.paths[0])
         self._sizes = [_size(access, p) for p in self.paths]
+        self._lacking = self._files_that_lack_columns()
         self._done_bytes = 0.0  # of files that are read and of the one that is being read
 
     def pieces(self) -> Iterator[Piece]:
@@ -53,9 +59,24 @@ class Files:
             file = self._next or self._access.open(path)
             self._next = None
             report = partial(self._report, self._done_bytes, size)
-            with file:
-                yield from self._read(file, path, kind, codec, report)
+            rules, has = self._lacking.get(path, (self._rules, None))
+            with file, closing(self._read(file, path, kind, codec, report, rules)) as pieces:
+                yield from pieces if has is None else (self._with_nulls(piece, has) for piece in pieces)
             report(1.0)
+
+    def _with_nulls(self, piece: Piece, has: Sequence[int]) -> Piece:
+        """The piece of a file that lacks columns, with all of them."""
+        return replace(piece, batch=spread(piece.batch, self._rules.fields, self._rules.wanted, has))
+
+    def _files_that_lack_columns(self) -> Lacking:
+        """How those of several files are read that lack columns; CQ0603 where they must not, before anything runs."""
+        files = zip(self.paths, self._kinds, self._sizes, strict=True)
+        said = (
+            (path, columns_said(self._access, path, kind, codec, self._csv))
+            for path, (kind, codec), size in files
+            if kind and size
+        )
+        return lacking(said, self._rules, self._options) if len(self.paths) > 1 and self._rules.fields else {}
 
     def _report(self, before: float, size: int, share: float) -> None:
         self._done_bytes = before + share * size
@@ -67,31 +88,35 @@ class Files:
         kind = format_of(path, option(self._options, "format"))
         return kind, codec_of(path, option(self._options, "compression"), kind)
 
-    def _read(self, file: BinaryIO, path: str, kind: str, codec: str, report: Report) -> Iterator[Piece]:
+    def _read(
+        self, file: BinaryIO, path: str, kind: str, codec: str, report: Report, rules: Rules
+    ) -> Generator[Piece, None, None]:
         if isinstance(file, Once):
-            yield from read_pipe(file, path, self._options, self._rules, self._natives)
+            yield from read_pipe(file, path, self._options, rules, self._natives)
             return
         if kind in TEXT_FORMATS:
-            yield from self._read_text(file, path, kind, codec, report)
+            yield from self._read_text(file, path, kind, codec, report, rules)
             return
         if os.fstat(file.fileno()).st_size == 0:
             raise damaged(path, f"the file is empty, so it is no {kind.capitalize()} file")
         with native(file) as its_own:
             if kind == "arrow":
-                yield from read_arrow(its_own, path, self._rules, report)
+                yield from read_arrow(its_own, path, rules, report)
                 return
             from cq.connectors.parquet.source import read_parquet  # imports 20 ms that other formats do not need
 
-            yield from read_parquet(its_own, path, self._rules, report)
+            yield from read_parquet(its_own, path, rules, report)
 
-    def _read_text(self, file: BinaryIO, path: str, kind: str, codec: str, report: Report) -> Iterator[Piece]:
+    def _read_text(
+        self, file: BinaryIO, path: str, kind: str, codec: str, report: Report, rules: Rules
+    ) -> Iterator[Piece]:
         status = os.fstat(file.fileno())
         size = status.st_size
         if not size and stat.S_ISREG(status.st_mode) and len(self.paths) > 1:
             return  # of several files one may have no rows, and no header then, nor what a packed file begins with
         try:
             text = unpacked(file, path, codec)
-            for piece in self._parsed(text, path, kind):
+            for piece in self._parsed(text, path, kind, rules):
                 if size:  # what is special has none
                     report(file.tell() / size)
                 yield piece
@@ -101,10 +126,10 @@ class Files:
         except OSError as e:
             raise damaged(path, f"it cannot be read: {e.strerror or str(e)[:200]}") from None
 
-    def _parsed(self, text: Reads, path: str, kind: str) -> Iterator[Piece]:
+    def _parsed(self, text: Reads, path: str, kind: str, rules: Rules) -> Iterator[Piece]:
         if kind == "json":
-            return read_json(text, path, self._rules, self._natives.json_scan, self._natives.csv_scan)
-        return read_csv(text, path, self._csv, self._rules, self._natives.csv_scan, len(self.paths) > 1)
+            return read_json(text, path, rules, self._natives.json_scan, self._natives.csv_scan)
+        return read_csv(text, path, self._csv, rules, self._natives.csv_scan, len(self.paths) > 1)
 
     def share_done(self) -> float | None:
         """Bytes read over bytes there are."""

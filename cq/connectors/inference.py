@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import pyarrow as pa
 from pyarrow import csv
@@ -14,7 +15,6 @@ from pyarrow import csv
 from cq.connectors import cells
 from cq.connectors import compute as pc
 from cq.connectors.access import Access
-from cq.connectors.arrow.source import ipc_batches
 from cq.connectors.csv.blocks import BLOCK_BYTES, Reads, check_encoding
 from cq.connectors.csv.rows import complete
 from cq.connectors.csv.source import CsvOptions, first_row, header_names, other_delimiter
@@ -22,6 +22,7 @@ from cq.connectors.first_bytes import BYTE_ORDER_MARK
 from cq.connectors.followed import is_followed
 from cq.connectors.formats import TEXT_FORMATS, codec_of, format_of, tabbed
 from cq.connectors.generator import generate
+from cq.connectors.headers import own_schema
 from cq.connectors.json.guess import guessed_fields
 from cq.connectors.json.source import check_lines
 from cq.connectors.memory import as_reader
@@ -32,14 +33,16 @@ from cq.connectors.options import option
 from cq.connectors.packed import unpacked
 from cq.connectors.pipes import told, typed_source, unreadable
 from cq.connectors.protocol import damaged
+from cq.connectors.several import FileColumns, of_all, of_first, unites
 from cq.connectors.stdin import NAME as STDIN_NAME
 from cq.connectors.stdin import standard_input
 from cq.connectors.waiting import LOOK_BYTES, Waiting, end_of_rows
-from cq.errors import Diagnostic, UsageError
+from cq.errors import CqError, Diagnostic, UsageError
 from cq.lang.schema import Field, Unheld
 from cq.lang.types import VARCHAR, from_arrow
 
 Inferred = tuple[Field | Unheld, ...]
+ROWS_FOR_NAMES = "100"  # of a file that is only asked for its columns: fields of JSON may be missing in some rows
 
 
 def infer(options: Mapping[str, str], access: Access | None = None, stream: str = "") -> Inferred:
@@ -66,27 +69,52 @@ def infer_given(given: Any, name: str) -> Inferred:
 
 
 def infer_file(path: str, options: Mapping[str, str], access: Access, stream: str = "") -> Inferred:
-    """The columns of a file, or of the first file of a pattern that is not empty. stream: as for `infer`."""
+    """The columns of a file, or of the first file of a pattern that is not empty, or of all its files
+    (cq/connectors/several.py). stream: as for `infer`."""
     paths = access.expand(path)
     access.refuse_directory(paths[0])
     first = next((p for p in paths if not _is_empty(access.base / p)), paths[0])
     if is_pipe(access.base / first):
         with access.open(first) as file:
             return _pipe_columns(cast(Once, file), first, options, stream)
-    kind = format_of(first, option(options, "format"))
-    codec = codec_of(first, option(options, "compression"), kind)
+    found = _file_columns(first, options, access)
+    whole = (p for p in paths if p != first and not _is_empty(access.base / p) and not is_pipe(access.base / p))
+    if unites(options):
+        return of_all([found, *(_file_columns(p, options, access) for p in whole)])
+    return of_first(found, list(_named(whole, options, access)))
+
+
+def _named(paths: Iterable[str], options: Mapping[str, str], access: Access) -> Iterator[FileColumns]:
+    """The columns of those files that can be read, for their names; what is wrong with the others is said when they
+    are read."""
+    for path in paths:
+        with suppress(CqError):
+            yield _file_columns(path, {**options, "guess_rows": ROWS_FOR_NAMES}, access)
+
+
+def _file_columns(path: str, options: Mapping[str, str], access: Access) -> FileColumns:
+    """The columns of one file that is no pipe."""
+    kind = format_of(path, option(options, "format"))
+    codec = codec_of(path, option(options, "compression"), kind)
     follows = is_followed(options)
-    if follows and not os.path.lexists(access.base / first):
-        cause = f'"{first}" is not there yet, so its columns cannot be known'
+    if follows and not os.path.lexists(access.base / path):
+        cause = f'"{path}" is not there yet, so its columns cannot be known'
         raise UsageError(Diagnostic("CQ0601", cause, help=("declare the columns",)))
-    with access.open(first) as file:
-        if kind in TEXT_FORMATS:
-            head = _first_rows(unpacked(file, first, codec), kind, first, options)
-            if follows:
-                head = Looked(head.text[: head.text.rfind(b"\n") + 1], ended=True)
-            return _text_columns(head, first, kind, options)
-        with native(file) as its_own:
-            return fields_of(_own_schema(its_own, first, kind))
+    with access.open(path) as file:
+        if kind not in TEXT_FORMATS:
+            with native(file) as its_own:
+                return _of_schema(path, own_schema(its_own, path, kind), guessed=False)
+        head = _first_rows(unpacked(file, path, codec), kind, path, options)
+    if follows:
+        head = Looked(head.text[: head.text.rfind(b"\n") + 1], ended=True)
+    if kind == "json":
+        return FileColumns(path, _json_fields(head, path), guessed=True)
+    return _of_schema(path, _csv_schema(head, path, options), guessed=True)
+
+
+def _of_schema(path: str, schema: pa.Schema, guessed: bool) -> FileColumns:
+    without_values = frozenset(f.name for f in schema if pa.types.is_null(f.type))
+    return FileColumns(path, fields_of(schema), without_values, guessed)
 
 
 def _is_empty(path: Path) -> bool:
@@ -109,7 +137,7 @@ def _pipe_columns(file: Once, name: str, options: Mapping[str, str], stream: str
                 head = _first_rows(text, kind, name, options, waiting)
                 return _text_columns(head, name, kind, options)
             with typed_source(file, name, kind) as source:
-                return fields_of(_own_schema(source, name, kind))
+                return fields_of(own_schema(source, name, kind))
     except OSError as e:
         raise unreadable(name, e) from None
 
@@ -150,17 +178,6 @@ def _json_fields(head: Looked, name: str) -> tuple[Field, ...]:
     return guessed_fields(whole, name)
 
 
-def _own_schema(file: pa.NativeFile | BinaryIO, name: str, kind: str) -> pa.Schema:
-    if kind == "arrow":
-        return ipc_batches(file, name)[0]
-    try:
-        from pyarrow import parquet
-
-        return parquet.ParquetFile(file).schema_arrow
-    except (pa.ArrowException, OSError) as e:
-        raise damaged(name, f"not a readable Parquet file: {str(e).splitlines()[0][:200]}") from None
-
-
 def _csv_schema(head: Looked, name: str, options: Mapping[str, str]) -> pa.Schema:
     """Names from the header, types by pyarrow's guess over the first block: the narrowest that changes none of its
     values."""
@@ -188,7 +205,7 @@ def _csv_schema(head: Looked, name: str, options: Mapping[str, str]) -> pa.Schem
         raise damaged(name, cause, way, "declare the column if that is its name")
     body = text[first.end :].lstrip(b"\r\n") if csv_options.header else text
     if not body:
-        return pa.schema([(n, pa.string()) for n in names])
+        return pa.schema([(n, pa.null()) for n in names])
     guessed = _table(body, name, len(names), csv_options)
     types = {f.name: pa.string() if pa.types.is_time(f.type) else f.type for f in guessed.schema}
     numbers = [column for column, type_ in types.items() if pa.types.is_int64(type_) or pa.types.is_float64(type_)]

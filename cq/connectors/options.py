@@ -153,6 +153,12 @@ SOURCE_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
             "false",
         ),
         "guess_rows": _GUESS_ROWS,
+        "union_by_name": OptionDef(
+            OptionKind.BOOLEAN,
+            "of several files: whether the columns are those of all of them, NULL where a file lacks one; "
+            "otherwise those of the first file, which all others must have",
+            "false",
+        ),
         "bad_rows": OptionDef(OptionKind.PATH, "the file to which on_error = 'dead_letter' writes unreadable rows"),
         **CSV_OPTIONS,
         **ROW_OPTIONS,
@@ -194,6 +200,8 @@ SINK_OPTIONS: Mapping[str, Mapping[str, OptionDef]] = {
     "stdout": {"format": _STDOUT_FORMAT, "nan": _NAN, **_SINK_CSV},
     "discard": {},
 }
+
+BY_NAME = "union_by_name = 'true' in WITH; to cq run: -w union_by_name=true"
 
 OPEN_CONNECTORS = frozenset({"generator"})
 """Connectors with options of their own beyond the table: they check those themselves, when the schema is asked for."""

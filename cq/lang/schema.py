@@ -20,13 +20,17 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Unheld:
-    """A column of a file whose type has no SQL type here: it is there, and no query can read it."""
+    """A column that is there, and no query can read: its type is no SQL type here.
+
+    file: set where it has one, but of several files only this one and others behind the first have it.
+    """
 
     name: str
     type: str
+    file: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name} {self.type}"
+        return f"{self.name} {self.type}{f' of {self.file}' if self.file else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,13 @@ shared by all who read them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+from cq.connectors.options import BY_NAME
 from cq.errors import NOWHERE, CompileError, Diagnostic, Findings, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.casts import castable
+from cq.lang.schema import Unheld
 from cq.lang.types import DataType, common_type
 from cq.lang.zones import NO_ZONE, session_zone
 from cq.planner.binding.array_keys import demand_plain_keys
@@ -347,11 +351,21 @@ def _left_out_of_stars(script: ast.Script, outputs: list[Output]) -> list[Diagno
     read = [s for s in sources_of(LogicalPlan(tuple(outputs)).nodes()) if s.unheld]
     if not read or not any(isinstance(n, ast.Star) for n in ast.walk(script)):
         return []
-    said = [(s.name, ", ".join(map(str, s.unheld))) for s in read]
     return [
-        Diagnostic("CQ0603", f'* leaves out columns of "{name}" that cq does not hold: {columns}', severity="warning")
-        for name, columns in said
+        Diagnostic("CQ0603", f'* leaves out columns of "{s.name}" {why}', severity="warning")
+        for s in read
+        for why in _why_left_out(s.unheld)
     ]
+
+
+def _why_left_out(columns: Sequence[Unheld]) -> Iterator[str]:
+    later = [c for c in columns if c.file]
+    no_type = [str(c) for c in columns if not c.file]
+    if no_type:
+        yield f"that cq does not hold: {', '.join(no_type)}"
+    if later:
+        named = ", ".join(map(str, later))
+        yield f"that the first file does not have: {named}; to take the columns of all files: {BY_NAME}"
 
 
 def _assignable(given: DataType, wanted: DataType) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import Enum
 
+from cq.connectors.options import BY_NAME
 from cq.errors import NOWHERE, CompileError, Span, amount, compile_error, did_you_mean
 from cq.grammar import ast
 from cq.lang.expressions import Column, Expr, transform
@@ -248,6 +249,9 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
         )
     span = ref.name_span if ref.name_span != NOWHERE else ref.span
     unheld = next((f for f in _unheld(relation) if ref.name in {f.name, f.name.lower()}), None)
+    if unheld is not None and unheld.file:
+        cause = f'column "{unheld.name}" of {relation.title} is in {unheld.file}, and not in the first file'
+        return compile_error("CQ0603", cause, span, help=f"take the columns of all files: {BY_NAME}")
     if unheld is not None:
         cause = f'column "{unheld.name}" of {relation.title} is {unheld.type}, which cq does not hold'
         return compile_error("CQ0603", cause, span, help="use other columns, or convert it where the file is written")
