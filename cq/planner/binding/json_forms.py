@@ -36,7 +36,7 @@ def _json_object(binder: Binder, node: ast.Call) -> Expr:
         )  # fmt: skip
     names = [call(binder, node, "json_quote", [binder.bind_cast(name, VARCHAR, name.span)]) for name in args[::2]]
     values = [_or_null(binder, node, x) for x in args[1::2]]
-    fields = [[name, _text(node, ":"), value] for name, value in zip(names, values, strict=True)]
+    fields: list[list[Expr]] = [[name, _text(node, ":"), value] for name, value in zip(names, values, strict=True)]
     return _enclosed(binder, node, "{", fields, "}")
 
 
