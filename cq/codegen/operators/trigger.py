@@ -247,7 +247,7 @@ class Transaction:
         """What puts back what elements of arrays have changed, if a rejection can come behind."""
         if not may_undo(self.node, self.program):
             return None
-        return Undo(self.scope, self.flow.writer.let(ast.Constant(0), "undo"))
+        return Undo.of(self.scope)
 
     # -- ways out
 

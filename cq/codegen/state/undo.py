@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 
 from cq.codegen.state.hash_tables import Field, TableLocals, null_words, outlives
@@ -14,23 +15,30 @@ from cq.records import dataclass
 from cq.runtime.layout.abi import ErrorCode
 
 OLDER, TABLE, ENTRY, FIRST = range(4)  # words of a record; then the columns, of a text where it is and its length
+CHUNK_BYTES = 1024  # of room that is asked for at once: asking for each record took an eighth of Grep and Sum's time
 
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """latest: a local that holds the last record, 0 where there is none."""
+    """latest: a local that holds the last record, 0 where there is none.  room, end: of what is free for the next."""
 
     scope: Scope
     latest: str
+    room: str
+    end: str
+
+    @classmethod
+    def of(cls, scope: Scope) -> Undo:
+        """With locals of its own, for a step that has changed nothing yet."""
+        latest, room, end = (scope.writer.let(ast.Constant(0), hint) for hint in ("undo", "room", "end"))
+        return cls(scope, latest, room, end)
 
     def keep(self, number: int, table: TableLocals, layout: Layout, entry: str) -> None:
         """Note what the entry of the table of this number holds. No entry may move before `put_back`."""
         scope, code = self.scope, self.scope.writer.code
         nulls = FIRST + sum(map(_words, layout.fields))
         size = nulls + len(null_words(layout.fields))
-        record = scope.let(expr("step_bytes(state, SIZE)", SIZE=8 * size), "record")
-        with scope.when(expr("R == 0", R=record)):
-            scope.fail(ErrorCode.NO_MEMORY, "rows of a table", NOWHERE)
+        record = self._record(8 * size)
         for word, value in ((OLDER, expr("L", L=self.latest)), (TABLE, number), (ENTRY, expr("E", E=entry))):
             code("st_i64(R, W, V)", R=record, W=word, V=value)
         for f, at in _places(layout):
@@ -45,6 +53,19 @@ class Undo:
         for n, word in enumerate(null_words(layout.fields), nulls):
             code("st_i64(R, W, ld_i64(E, F))", R=record, W=n, E=entry, F=word)
         scope.writer.set(self.latest, record)
+
+    def _record(self, size: int) -> ast.expr:
+        """Room for so many bytes."""
+        scope, writer = self.scope, self.scope.writer
+        with scope.when(expr("wsub(E, R) < SIZE", E=self.end, R=self.room, SIZE=size)):
+            chunk = max(CHUNK_BYTES, size)
+            writer.set(self.room, expr("step_bytes(state, SIZE)", SIZE=chunk))
+            with scope.when(expr("R == 0", R=self.room)):
+                scope.fail(ErrorCode.NO_MEMORY, "rows of a table", NOWHERE)
+            writer.set(self.end, expr("R + SIZE", R=self.room, SIZE=chunk))
+        record = scope.let(expr("R + 0", R=self.room), "record")
+        writer.set(self.room, expr("R + SIZE", R=self.room, SIZE=size))
+        return record
 
     def put_back(self, tables: Sequence[tuple[TableLocals, Layout]]) -> None:
         """Every entry holds what it held before, the last change undone first. tables: by number."""
