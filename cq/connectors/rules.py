@@ -15,13 +15,15 @@ from cq.connectors.cells import NOT_UTF8
 from cq.connectors.plain import int64_array, valid
 from cq.connectors.protocol import BadRow, Declared, Piece, Place
 from cq.errors import printable
+from cq.grammar import inline
 from cq.lang.event_time import ColumnTime, column_time
 from cq.lang.schema import Field
 from cq.lang.types import BIGINT, DOUBLE, TIMESTAMP, VARCHAR, DataType, Kind, to_arrow
 from cq.records import dataclass, field
 
 SHOWN_CHARS = 60  # of a value in a message
-SKIPPING = "leave such rows out: on_error = 'skip'"
+SKIPPING = "leave such rows out: WITH (on_error = 'skip'), or cq run -w on_error=skip"
+NAMED_COLUMNS = 8  # of a declaration in an error: more do not fit its line
 FAR = "the event time it gives is beyond what 64 bits of microseconds hold"
 # what a guess may become where a row contradicts it; a list stays what it seemed
 _WIDER = {
@@ -55,15 +57,16 @@ class Rules:
     """fields: as declared.  wanted: positions that are delivered, in that order.  codes: texts may be delivered as
     codes of a dictionary (cq/connectors/coded.py).
 
-    guessed_for: the stream, where its columns are a guess.  time: the column that gives the event time, if one does. A
-    computed one is checked when it has been computed (cq/connectors/event_times.py).  schema: of what is delivered, but
-    for codes.
+    guessed_for: the stream, where its columns are a guess, and path, what it is read from.  time: the column that gives
+    the event time, if one does. A computed one is checked when it has been computed (cq/connectors/event_times.py).
+    schema: of what is delivered, but for codes.
     """
 
     fields: tuple[Field, ...]
     wanted: tuple[int, ...]
     time: ColumnTime | None
     guessed_for: str = ""
+    path: str = ""
     codes: bool = False
     schema: pa.Schema = field(init=False, compare=False, repr=False)
 
@@ -76,7 +79,8 @@ class Rules:
         """The rules of a stream; without `wanted`, every column is delivered."""
         chosen = tuple(range(len(stream.fields))) if wanted is None else tuple(wanted)
         guessed_for = stream.name if stream.inferred else ""
-        return cls(stream.fields, chosen, column_time(stream.event_time), guessed_for, codes)
+        path = dict(stream.options).get("path", "")
+        return cls(stream.fields, chosen, column_time(stream.event_time), guessed_for, path, codes)
 
     def is_time(self, column: int) -> bool:
         """Whether the event time is in this column."""
@@ -147,11 +151,20 @@ class Rules:
     def _guess(self, fault: Fault, name: str, type_: DataType) -> tuple[str, ...]:
         """What to declare instead of a type that was guessed."""
         if fault.wider is None and type_ == BIGINT:  # of 64 bits without a sign: text that is no BIGINT is wider
-            return (f"declare it: CREATE STREAM {self.guessed_for} ({name} DECIMAL(20, 0), …)",)
+            return (f"declare it: {self._declaration(name, DataType(Kind.DECIMAL, 20, 0))}",)
         wider = fault.wider[0] if fault.wider else VARCHAR
-        declared = f"CREATE STREAM {self.guessed_for} ({name} {wider}, …)"
-        used = f", and write TRY_CAST({name} AS {type_}) where it is used" if wider == VARCHAR else ""
+        read, cast = f"; then read FROM {inline.name(self.guessed_for)}", f"TRY_CAST({inline.name(name)} AS {type_})"
+        used = f"{read}, and write {cast} where {name} is used" if wider == VARCHAR else read
+        declared = self._declaration(name, wider)
         return (f"the type was guessed from the first rows; declare it: {declared}{used}", f"or {SKIPPING}")
+
+    def _declaration(self, name: str, type_: DataType) -> str:
+        """How to declare another type of a column: the whole statement, where it has few columns and no watermark."""
+        few = len(self.fields) <= NAMED_COLUMNS and self.time is None
+        columns = [f"{inline.name(f.name)} {type_ if f.name == name else f.type}" for f in self.fields]
+        listed = ", ".join(columns) if few else f"{inline.name(name)} {type_}, …"
+        read = f" WITH (path = {inline.string(self.path)})" if self.path and few else ""
+        return f"CREATE STREAM {inline.name(self.guessed_for)} ({listed}){read}"
 
     def nothing(self) -> pa.RecordBatch:
         """A batch without rows."""

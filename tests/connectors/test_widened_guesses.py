@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from pathlib import Path
 
@@ -87,9 +88,23 @@ def test_rows_that_were_written_to_a_pipe_make_it_an_error_with_the_declaration(
     csv_file(tmp_path, "7", "3.5")
     code, out, err = cq(capfd, "run", "--engine", "reference", "SELECT v FROM 't.csv'")
     assert code == 1 and out.startswith("v\n7\n") and "read again" not in err
-    assert "declare it: CREATE STREAM t (v DOUBLE, …)" in err
-    declared = "CREATE STREAM t (v DOUBLE) WITH (path = 't.csv'); SELECT v FROM t"
-    assert cq(capfd, "run", "--engine", "reference", "-q", declared)[0] == 0
+    declared = "CREATE STREAM t (v DOUBLE) WITH (path = 't.csv')"
+    assert f"declare it: {declared}; then read FROM t\n" in err
+    assert cq(capfd, "run", "--engine", "reference", "-q", f"{declared}; SELECT v FROM t")[0] == 0
+
+
+def test_column_with_text_below_is_summed_as_its_error_says(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    csv_file(tmp_path, "7", "n/a")
+    run = ("run", "--engine", "reference", "SELECT SUM(v) AS total FROM 't.csv'")
+    code, _, err = cq(capfd, *run)
+    said = re.search(r"declare it: (.*); then read FROM t, and write (.*) where v is used\n", err)
+    assert code == 1 and said is not None, err
+    total = f"total\n{7 * BEYOND}\n"
+    assert cq(capfd, *run[:3], f"{said[1]}; SELECT SUM({said[2]}) AS total FROM t")[:2] == (0, total)
+    assert cq(capfd, *run, *re.search(r"or cq run (.*)\n", err)[1].split())[:2] == (0, total)  # type: ignore[index]
 
 
 def test_pipe_cannot_be_read_again(tmp_path: Path) -> None:
