@@ -308,12 +308,50 @@ def each(step: Callable[[S], T], of: Iterable[S]) -> list[T]:
     return results
 
 
-def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """`did you mean "x"?` for the nearest known name, or the empty string, also where a program gave no text."""
-    import difflib
+LONGEST_MEANT = 100  # characters of a name: comparing two costs their product
 
-    close = difflib.get_close_matches(str(name).lower(), sorted(set(known)), n=1, cutoff=0.6)
-    return f'did you mean "{close[0]}"?' if close else ""
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """`did you mean "x"?` for the nearest known name, or the empty string, also where a program gave no text.
+
+    Near: at most a third of the letters are wrong, as rustc has it, or it is short for the name, as `hdr` for `header`.
+    With more, it is another word: for LIST_FILTER nobody meant IS_FINITE, which has seven letters of it. Words that
+    both begin with do not count: LIST_ZIP is as far from LIST_MIN as ZIP from MIN.
+    """
+    typed = str(name).lower()
+    if len(typed) > LONGEST_MEANT:
+        return ""
+    names = [k for k in set(known) if len(k) <= LONGEST_MEANT]
+    near = [(apart, k) for k in names if (apart := _letters_apart(typed, k.lower())) is not None]
+    longer = [(len(k), k) for k in names if len(typed) > 2 and _is_short_for(typed, k.lower())]
+    meant = min(near or longer, default=None)
+    return f'did you mean "{meant[1]}"?' if meant else ""
+
+
+def _is_short_for(a: str, b: str) -> bool:
+    """Whether b begins as a does and has its letters in their order."""
+    rest = iter(b)
+    return a[0] == b[:1] and all(letter in rest for letter in a)
+
+
+def _letters_apart(a: str, b: str) -> int | None:
+    """How many letters must be changed, added, removed or swapped with the next to make b of a; None if too many."""
+    while a.partition("_")[:2] == b.partition("_")[:2] and a.endswith("_") == b.endswith("_") and "_" in a:
+        a, b = a.partition("_")[2], b.partition("_")[2]
+    most = min(max(len(a), 3) // 3, len(a) - 1)
+    if abs(len(a) - len(b)) > most:
+        return None
+    before, row = [0] * (len(b) + 1), list(range(len(b) + 1))
+    for i, x in enumerate(a):
+        earlier, before, row = before, row, [i + 1]
+        for j, y in enumerate(b):
+            apart = min(before[j] + (x != y), before[j + 1] + 1, row[j] + 1)
+            if i and j and x == b[j - 1] and y == a[i - 1]:
+                apart = min(apart, earlier[j - 1] + 1)
+            row.append(apart)
+        if min(row) > most:
+            return None
+    return row[-1] if row[-1] <= most else None
 
 
 def amount(count: int, noun: str) -> str:

@@ -157,7 +157,7 @@ CLAUSES: tuple[Phrase, ...] = (
     ),
 )
 
-FUNCTION_WAYS = "cq functions lists all there are, cq docs NAME explains one"
+FUNCTION_WAYS = "cq functions lists all there are, cq docs NAME explains one; @cq.udf makes one of Python"
 _BETWEEN = "subtract: a - b is an INTERVAL, and TIMESTAMPDIFF(SECOND, b, a) a number"
 _LATER = "add an interval: ts + INTERVAL '1' DAY"
 _TIME_OF = "write TO_TIMESTAMP(text, 'dd.MM.yyyy HH:mm'), or TIMESTAMP_SECONDS(n) or TIMESTAMP_MILLIS(n) of a number"
@@ -165,6 +165,8 @@ _BUCKET = "FROM TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL '1' MINUTE) … GROUP B
 _FIELDS = "structs and maps are not supported: give each field a column of its own"
 _JSON = "take values out: x ->> 'a', JSON_VALUE(x, '$.a.b[0]'); or give each field a column of its own"
 _UNNESTED = "use UNNEST in FROM: FROM s, UNNEST(s.items) AS u(item)"
+_GATHERED = "take the elements as rows: SELECT k, ARRAY_AGG(x + 1) AS xs FROM s, UNNEST(s.items) AS u(x) GROUP BY k"
+SAME_PLACE = "take the element of another array by its place: UNNEST(s.a) WITH ORDINALITY AS u(x, i), then s.b[i]"
 _LETTERS = "there is no such function yet; there are CONCAT_WS, LPAD, TRANSLATE, REPLACE, UPPER and HEX"
 
 # Functions of other systems by name, and what does the same here.
@@ -182,7 +184,11 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(["json_query", "json_extract"], "write GET_JSON_OBJECT(x, '$.a'): the text of what is there"),
     "json_exists": "write GET_JSON_OBJECT(x, '$.a') IS NOT NULL",
     **dict.fromkeys(["from_json", "parse_json", "json_tuple"], _JSON),
+    **dict.fromkeys(["json_keys", "json_object_keys", "json_each", "json_type", "json_contains"], _JSON),
     **dict.fromkeys(["explode", "posexplode", "explode_outer", "flatten"], _UNNESTED),
+    **dict.fromkeys([f"list_{f}" for f in ("transform", "apply", "filter", "reduce")], _GATHERED),
+    **dict.fromkeys([f"array_{f}" for f in ("transform", "apply", "filter", "reduce")], _GATHERED),
+    **dict.fromkeys(["transform", "filter", "reduce", "aggregate"], _GATHERED),
     "is_null": "write x IS NULL",
     "is_not_null": "write x IS NOT NULL",
     **dict.fromkeys(["convert", "try_convert", "decimal"], "write CAST(x AS T), or TRY_CAST(x AS T)"),

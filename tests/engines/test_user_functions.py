@@ -285,6 +285,8 @@ MISUSES: list[tuple[Callable[[], object], str]] = [
     (lambda: cq.udf(dt.datetime), "no plain Python function"),
     (lambda: cq.sql("SELECT 1", functions=[plain]).check(), "takes what @cq.udf and @cq.udaf made"),  # type: ignore[list-item]
     (lambda: cq.sql("SELECT 1", functions=[cq.udf(name="Abs")(plain)]).check(), "there is a function abs already"),
+    (lambda: cq.sql("SELECT 1", functions=[cq.udf(name="mean")(plain)]).check(), "there is a function mean already"),
+    (lambda: cq.sql("SELECT 1", functions=[cq.udf(name="rank")(plain)]).check(), "there is a function rank already"),
     (lambda: cq.sql("SELECT 1", functions=[checked, checked]).check(), "there is a function checked already"),
 ]
 

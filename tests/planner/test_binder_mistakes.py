@@ -14,8 +14,8 @@ from cq.errors import CqError, SourceText
 from cq.grammar.parser import parse
 from cq.grammar.unsupported import ELSEWHERE
 from cq.planner.binding.binder import bind
+from cq.planner.binding.call_names import known_functions
 from cq.planner.binding.catalog import Environment
-from cq.planner.binding.expressions import known_functions
 
 BID = """CREATE STREAM bid (auction BIGINT, price DOUBLE, amount DECIMAL(12,2), item VARCHAR, ts TIMESTAMP,
   WATERMARK FOR ts AS ts - INTERVAL '5' SECOND) WITH (connector = 'file', path = 'bid.csv');
@@ -104,6 +104,9 @@ TYPES = {
     "inside_aggregates": BID
     + "SELECT SUM(price IGNORE NULLS), CORR(DISTINCT price, auction), QUANTILE_CONT(price, 2),\n"
     "  MODE() WITHIN GROUP (ORDER BY price DESC), MODE(item) FROM bid;",
+    "functions_of_elements": BID + "SELECT list_transform(SPLIT(item, ' '), auction) AS xs FROM bid;",
+    "unnest_twice": BID + "SELECT UNNEST(SPLIT(item, ' ')) AS a, UNNEST(SPLIT(item, '-')) AS b FROM bid;",
+    "unnest_of_two_arrays": BID + "SELECT a, b FROM bid, UNNEST(SPLIT(item, ' '), SPLIT(item, '-')) AS u(a, b);",
     "functions_of_other_systems": BID + "SELECT age(ts, ts), collect_list(price) FROM bid;",
     "windows_structs_and_sets_of_other_systems": BID
     + "SELECT time_bucket(INTERVAL '1 minute', ts) AS bucket, histogram(price), STRUCT(price)\n"

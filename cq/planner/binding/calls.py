@@ -16,6 +16,7 @@ from cq.lang.expressions import Column, Expr, IsNull, Literal, conjunction
 from cq.lang.functions import Refusal
 from cq.lang.types import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR, DataType, common_type
 from cq.planner.binding.array_keys import demand_plain_key
+from cq.planner.binding.call_names import OVER_ONLY
 from cq.planner.binding.collecting import TEXTS, collection, is_collection
 from cq.planner.binding.conversion import convert, instead, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
@@ -41,9 +42,6 @@ SPARK_FIELDS = {"start": 0, "end": 1}  # of `window` and `session_window`, Spark
 WINDOW_FIELDS = {"window_start": 0, "window_end": 1, "window_time": 2}
 KSQL_FIELDS = {"windowstart": 0, "windowend": 1}  # ksqlDB's: milliseconds since 1970
 SYSTEM_TIMESTAMP = "system_timestamp"
-OVER_ONLY = {
-    "lag", "lead", "row_number", "rank", "dense_rank", "nth_value", "ntile", "percent_rank", "cume_dist",
-}  # fmt: skip
 GROUPING_NAMES = {"grouping", "grouping_id"}
 ADDED_UP = {"sum", "avg", "mean"}
 MAX_LAG = 10_000  # rows kept for each partition; more is a window, not a look back

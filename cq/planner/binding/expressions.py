@@ -14,14 +14,13 @@ from typing import Protocol
 from cq.errors import CompileError, Span, compile_error, did_you_mean, each
 from cq.grammar import ast
 from cq.grammar.intervals import read_summands
-from cq.grammar.unsupported import ELSEWHERE, FUNCTION_WAYS
-from cq.lang.aggregates import all_aggregates
 from cq.lang.casts import castable
 from cq.lang.expressions import And, Case, Coalesce, Expr, IsNull, Literal, Or
 from cq.lang.expressions import Cast as BoundCast
-from cq.lang.functions import Refusal, all_names, extract_parts, lookup, trunc_units
+from cq.lang.functions import Refusal, extract_parts, lookup, trunc_units
 from cq.lang.types import BIGINT, BOOLEAN, INTEGER, INTERVAL, NULL, VARCHAR, DataType, Kind, Physical
 from cq.planner.binding.applying import apply, resolve_function
+from cq.planner.binding.call_names import COALESCE_NAMES, TRUNC_NAMES, unknown_function
 from cq.planner.binding.conversion import common, convert, not_taken, settled, time_text
 from cq.planner.binding.foreign_functions import part_of_length
 from cq.planner.binding.in_lists import gathered
@@ -38,7 +37,6 @@ from cq.planner.binding.patterns import whole_regex
 from cq.planner.binding.scope import Relation, finds
 from cq.planner.binding.scope import resolve as resolve_column
 from cq.planner.binding.short_forms import short_form
-from cq.planner.binding.shorthands import SHORTHANDS
 from cq.planner.binding.traits import check_size
 from cq.planner.binding.type_errors import (
     apart,
@@ -54,10 +52,6 @@ from cq.planner.plan.fold import folded
 from cq.records import dataclass, field, replace
 
 TURNED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}  # with the sides changed
-COALESCE_NAMES = {"coalesce", "ifnull", "nvl"}
-TRUNC_NAMES = {"date_trunc", "time_trunc"}
-NOT_REPEATABLE = {"random", "rand", "randn", "uuid", "gen_random_uuid", "newid", "clock_timestamp"}
-CLOCK_NAMES = {"now", "current_timestamp", "current_date", "localtimestamp", "proctime", "getdate", "today", "sysdate"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -486,7 +480,7 @@ class ExprBinder:
                 return self.by_unit(node)
         short = short_form(node.name)
         if short is None and lookup(node.name) is None:
-            raise self.unknown_function(node)
+            raise unknown_function(node)
         inside = node.star or node.distinct or node.order_by or node.within
         if inside or node.filter is not None or node.nulls is not None:
             raise compile_error(
@@ -532,45 +526,9 @@ class ExprBinder:
             raise not_taken(found, name, args, nodes, name_span or span)
         return found
 
-    def unknown_function(self, node: ast.Call) -> CompileError:
-        span = node.name_span
-        if node.name in NOT_REPEATABLE:
-            return compile_error(
-                "CQ0501",
-                f"{node.name.upper()} returns a new value each time, and a query must always return the same rows",
-                span,
-                help="compute it from a column, or include the values in the data",
-            )
-        if node.name in CLOCK_NAMES:
-            return compile_error(
-                "CQ0501",
-                f"{node.name.upper()} is not supported: queries cannot read the clock",
-                span,
-                help="use the event time of the row, or a parameter: CAST(:now AS TIMESTAMP), "
-                "with --var now='2024-01-31 10:00:00'",
-            )
-        return compile_error(
-            "CQ0205",
-            f'unknown function "{node.name}"',
-            span,
-            label="no such function",
-            help=ELSEWHERE.get(node.name) or did_you_mean(node.name, known_functions()) or FUNCTION_WAYS,
-        )
-
 
 def _setting(name: str) -> str:
     return f"set it: --var {name}=VALUE, in Python .with_variables({name}=value)"
-
-
-def known_functions() -> list[str]:
-    """All names a call can have, for `did you mean`."""
-    names = {n for n in all_names() if n.isidentifier()} | set(all_aggregates())
-    return sorted(
-        names
-        | COALESCE_NAMES
-        | set(SHORTHANDS)
-        | {"nullif", "if", "lag", "tumble_start", "tumble_end", "hop_start", "hop_end"}
-    )
 
 
 def bind_constant(node: ast.Expr) -> Literal:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from cq.errors import Span, amount, compile_error
 from cq.grammar import ast, inline
+from cq.grammar.unsupported import SAME_PLACE
 from cq.lang.expressions import (
     Call,
     Cast,
@@ -273,7 +274,8 @@ def _bare_column(expr: Expr) -> int:
 def unnest(node: ast.Unnest, left: Relation, parameters: Mapping[str, ParameterValue], outer: bool = False) -> Relation:
     """`left, UNNEST(array) AS alias(column)`: the left row once for each element; if `outer`, at least once."""
     if len(node.arrays) != 1:
-        raise compile_error("CQ0501", "UNNEST of several arrays is not supported yet", node.span, help="unnest one")
+        help = ("unnest one", f"or {SAME_PLACE}")
+        raise compile_error("CQ0501", "UNNEST of several arrays is not supported yet", node.span, help=help)
     array = ExprBinder(left, parameters, Clause("UNNEST"), SelectCalls({})).bind(node.arrays[0])
     if array.type.kind is not Kind.ARRAY:
         raise compile_error(

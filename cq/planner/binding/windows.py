@@ -562,12 +562,13 @@ def _declaring_time(source: SourceDef, column: str, meant: str, type_: DataType 
     if source.inferred and computed is not None:
         mark = f"at AS {computed}, WATERMARK FOR at AS at - INTERVAL '5' SECOND"
     options = dict(source.options)
-    path, is_stdin = options.get("path"), options.get("connector") == "stdin"
-    if not source.inferred or (path is None and not is_stdin):
+    path, connector = options.get("path"), options.get("connector", "memory")
+    if not source.inferred or (path is None and connector not in {"stdin", "memory"}):
         return f"add to CREATE STREAM {source.name}: {mark}"
-    whence = "connector = 'stdin'" if path is None else f"path = {string(path)}"
+    whence = f" WITH (path = {string(path)})" if path is not None else " WITH (connector = 'stdin')"
     by = " by at" if computed is not None else ""
-    return f"CREATE STREAM {source.name} ({mark}) WITH ({whence}); then read FROM {source.name}{by}"
+    given = path is None and connector == "memory"  # from Python, which the text need not say
+    return f"CREATE STREAM {source.name} ({mark}){'' if given else whence}; then read FROM {source.name}{by}"
 
 
 def _beside_declaring(source: SourceDef, meant: str, type_: DataType | None) -> str:
@@ -578,6 +579,8 @@ def _beside_declaring(source: SourceDef, meant: str, type_: DataType | None) -> 
     path = source.option("path")
     if path and source.bounded:
         return f"cq schema {shlex.quote(path)} prints it with the delay that its rows need"
+    if source.inferred and source.option("connector") == "memory":
+        return "5 seconds are an example: say how late rows may come"
     return "cq schema FILE prints the CREATE STREAM of a file"
 
 
