@@ -24,7 +24,9 @@ from cq.engines.compare import Difference, compare_runs, tolerance_between
 from cq.engines.engines import engine_named
 from cq.engines.protocol import RunOptions
 from cq.engines.query import collect, opening_sinks, run_reading_again
-from cq.errors import CompileError, Diagnostic, UsageError, mistakes_told, printable
+from cq.errors import CompileError, CqError, Diagnostic, SourceText, UsageError, mistakes_told, printable
+from cq.grammar.naming import names_of
+from cq.grammar.parser import parse
 from cq.job import Job
 from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import UserFunction
@@ -54,16 +56,29 @@ def load(
 
 
 def sql(
-    text: str, *, restrict: _Paths | None = None, functions: Sequence[UserFunction | UserFold] = (), **inputs: Any
+    text: str, *, restrict: _Paths | None = None, functions: Sequence[UserFunction | UserFold] = (), **given: Any
 ) -> Query:
     """Return the query of a text; its mistakes are raised when it is checked, explained or run.
 
     restrict, functions: as of `load`.
-    inputs: what its streams read: paths, Arrow, pandas or polars tables, lists of dicts, readers. They are kept, not
-    copied; a reader serves one run. A stream that has an input needs no CREATE STREAM. Paths start at the working
-    directory.
+    given: values of its parameters (`:name`), and what its streams read: paths, Arrow, pandas or polars tables, lists
+    of dicts, readers. They are kept, not copied; a reader serves one run. A stream that has an input needs no CREATE
+    STREAM. Paths start at the working directory.
     """
-    return Query(text, "<python>", Path(), inputs=inputs, restrict=restrict, functions=functions)
+    inputs, variables = _parted(text, given)
+    return Query(text, "<python>", Path(), inputs=inputs, variables=variables, restrict=restrict, functions=functions)
+
+
+def _parted(text: str, given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(inputs, values of parameters), as the text writes their names. A text that is none says so when it is run."""
+    if not any(f":{name.lower()}" in text.lower() for name in given):  # nothing is parsed for that
+        return given, {}
+    try:
+        names = names_of(parse(SourceText("<python>", text)))
+    except CqError:
+        return given, {}
+    variables = {name: value for name, value in given.items() if name in names.parameters}
+    return {k: v for k, v in given.items() if k not in variables or k in names.streams}, variables
 
 
 def run(query: str | os.PathLike[str] | Query, inputs: Mapping[str, Any] | None = None, **options: Any) -> Result:

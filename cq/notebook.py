@@ -16,6 +16,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Any, Protocol
 
 import click
@@ -24,11 +25,12 @@ from cq.api import Query
 from cq.engines.analysis import analyze as run_counting
 from cq.engines.analysis import drawn
 from cq.engines.engines import ENGINES
-from cq.errors import CqError, SourceText
-from cq.grammar import ast
+from cq.errors import CompileError, CqError, SourceText, compile_error
+from cq.grammar.naming import Names, names_of
 from cq.grammar.parser import parse
 from cq.lang.aggregates.user import UserFold
 from cq.lang.functions.user import UserFunction
+from cq.planner.binding.call_names import known_functions
 from cq.result import Result
 
 NAME = "<cell>"
@@ -120,20 +122,25 @@ def _answer(
 
 def cell_query(variables: Mapping[str, Any], cell: str) -> Query:
     """The query of a cell, with the variables that it names."""
-    script = parse(SourceText(NAME, cell))
-    declared = {s.name for s in script.statements if isinstance(s, ast.CreateRelation | ast.CreateView)}
-    known = {c.name for n in ast.walk(script) if isinstance(n, ast.Query) for c in n.ctes} | declared
-    read, parameters = set(), set()
-    for node in ast.walk(script):
-        match node:
-            case ast.TableRef(name=str(name), is_path=False) | ast.TableArgument(source=str(name), is_path=False):
-                read.add(name)
-            case ast.Parameter(name=name):
-                parameters.add(name)
+    source = SourceText(NAME, cell)
+    try:
+        names = names_of(parse(source))
+        _demand_marked(names, variables)
+    except CompileError as error:
+        raise error.at(source) from None
     return Query(
         cell,
         NAME,
-        inputs={n: variables[n] for n in sorted(read - known) if n in variables},
-        variables={n: variables[n] for n in sorted(parameters) if n in variables},
+        inputs={n: variables[n] for n in sorted(names.streams) if n in variables},
+        variables={n: variables[n] for n in sorted(names.parameters) if n in variables},
         functions=[v for v in variables.values() if isinstance(v, UserFunction | UserFold)],
     )
+
+
+def _demand_marked(names: Names, variables: Mapping[str, Any]) -> None:
+    """CQ0205 for a call of a plain Python function of the notebook: a query knows those that are marked."""
+    for name in sorted(names.calls.keys() & variables.keys() - set(known_functions())):
+        if isinstance(variables[name], FunctionType):
+            cause = f'"{name}" is a Python function, and none that queries may call'
+            way = "write @cq.udf above it, types beside its arguments and its result, and run its cell again"
+            raise compile_error("CQ0205", cause, names.calls[name].name_span, label="not marked", help=way)

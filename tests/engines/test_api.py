@@ -112,6 +112,16 @@ def test_sql_takes_its_inputs_by_name() -> None:
     assert q.run(engine="reference")["result"].to_pylist() == [{"id": 2, "price": 29.5}]
 
 
+def test_sql_takes_parameters_by_name_beside_its_inputs() -> None:
+    q = cq.sql("SELECT id, price FROM t WHERE price > :least", t=ROWS, least=29)
+    assert q.run(engine="reference")["result"].to_pylist() == [{"id": 2, "price": 29.5}]
+    assert len(q.with_variables(least=28).run(engine="reference").only) == 3
+    with pytest.raises(cq.UsageError, match='an input is given for "price"'):  # in a text it is no parameter
+        cq.sql("SELECT ':price' AS p FROM t WHERE id > :least", t=ROWS, least=1, price=1).check()
+    with pytest.raises(cq.CompileError, match="SELECT"):
+        cq.sql("SELEC :least", least=29).check()
+
+
 def test_loaded_query_takes_parameters_and_paths_beside_it(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("id\n1\n2\n")
     (tmp_path / "q.cq").write_text(

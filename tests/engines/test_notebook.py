@@ -68,6 +68,7 @@ def test_plans_are_pictures(option: str) -> None:
     [
         ("", "SELECT * FROM bidz", 'unknown stream, table or view "bidz"'),
         ("", "SELEC 1", "did you mean SELECT?"),
+        ("", "SELECT plain(price) FROM bids", "help: write @cq.udf above it"),
         ("--nothing", "SELECT 1", "%%cq: No such option"),
         ("'", "SELECT 1", "%%cq: No closing quotation"),
     ],
@@ -75,5 +76,8 @@ def test_plans_are_pictures(option: str) -> None:
 def test_mistakes_are_shown_without_a_traceback(
     line: str, cell: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_cell({"bids": BIDS}, line, cell) is None
+    def plain(x: int) -> int:
+        return x
+
+    assert run_cell({"bids": BIDS, "plain": plain, "max": plain}, line, cell) is None
     assert said in capsys.readouterr().err

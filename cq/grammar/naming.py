@@ -1,0 +1,32 @@
+"""What a text names and does not say itself: inputs, parameters, functions."""
+
+from __future__ import annotations
+
+from cq.grammar import ast
+from cq.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """streams: read and declared nowhere in the text.  parameters: of `:name`.  calls: the first of each name."""
+
+    streams: frozenset[str]
+    parameters: frozenset[str]
+    calls: dict[str, ast.Call]
+
+
+def names_of(script: ast.Script) -> Names:
+    """What somebody must give who runs these statements."""
+    declared = {s.name for s in script.statements if isinstance(s, ast.CreateRelation | ast.CreateView)}
+    known = {c.name for n in ast.walk(script) if isinstance(n, ast.Query) for c in n.ctes} | declared
+    read, parameters = set[str](), set[str]()
+    calls: dict[str, ast.Call] = {}
+    for node in ast.walk(script):
+        match node:
+            case ast.TableRef(name=str(name), is_path=False) | ast.TableArgument(source=str(name), is_path=False):
+                read.add(name)
+            case ast.Parameter(name=name):
+                parameters.add(name)
+            case ast.Call(name=name):
+                calls.setdefault(name, node)
+    return Names(frozenset(read - known), frozenset(parameters), calls)
