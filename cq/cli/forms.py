@@ -66,6 +66,18 @@ FORMS: tuple[Entry, ...] = (
         f"SELECT RANK() {_BY_TIME} AS n, DENSE_RANK() {_BY_TIME} AS d FROM s",
     ),
     _form(
+        "nth_value",
+        f"NTH_VALUE(x, n) {_BY_TIME}",
+        "x of the nth row of the frame, NULL where it has fewer.",
+        f"SELECT NTH_VALUE(x, 2) {_BY_TIME} AS y FROM s",
+    ),
+    _form(
+        "ntile",
+        "NTILE(n) OVER (PARTITION BY k ORDER BY x)",
+        "The number of the part the row is in, where the rows of a partition are n parts that differ by one at most.",
+        "SELECT NTILE(4) OVER (ORDER BY x) AS quarter FROM s",
+    ),
+    _form(
         "tumble",
         "TUMBLE(TABLE s, DESCRIPTOR(ts), size [, offset]), TUMBLE(TABLE s PARTITION BY k, ROWS n)",
         "FROM: windows that follow one another, with window_start and window_end; for each key, of so many rows.",

@@ -7,28 +7,41 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cq.cli import DONE
+from cq.cli import AT_FAULT, DONE, say
 from cq.cli.entries import Entry
 from cq.cli.forms import FORMS
+from cq.cli.operators import OPERATORS
 from cq.errors import Diagnostic, UsageError, did_you_mean, printable
+from cq.grammar.signs import SIGN_HELP
 from cq.grammar.unsupported import ELSEWHERE, FUNCTION_WAYS
-from cq.planner.binding.expressions import known_functions
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 WIDTH = 100
+LEAST_OF_DOC = 40  # characters of a description in the list, beside however many names
 
 
 @click.command()
 @click.argument("word", required=False)
 def functions(word: str | None) -> int:
-    """List the functions and aggregates; with WORD, those whose name or description has it."""
+    """List the functions and aggregates; with WORD, those and the operators whose name or description has it.
+
+    Exits with 1 where none has, as grep does.
+    """
     wanted = (word or "").lower()
-    for entry in all_entries():
-        if any(wanted in n for n in entry.names) or wanted in entry.doc.lower():
-            click.echo(textwrap.shorten(f"{entry.shape}  {entry.doc}", WIDTH, placeholder=" …"))
-    return DONE
+    entries = all_entries() if word is None else [*all_entries(), *all_operators()]
+    found = [e for e in entries if any(wanted in n for n in e.names) or wanted in e.doc.lower()]
+    for entry in found:
+        head = f"{entry.shape} (also {', '.join(entry.names[1:])})" if entry.names[1:] else entry.shape
+        click.echo(f"{head}  {textwrap.shorten(entry.doc, max(WIDTH - len(head), LEAST_OF_DOC), placeholder=' …')}")
+    if not found:
+        say(f'no function has "{printable(wanted)}" in its name or description; {_meant(wanted) or FUNCTION_WAYS}')
+    return DONE if found else AT_FAULT
+
+
+def _meant(name: str) -> str:
+    return ELSEWHERE.get(name) or did_you_mean(name, {n for e in (*all_entries(), *all_operators()) for n in e.names})
 
 
 def _complete_functions(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -41,12 +54,11 @@ def _complete_functions(context: click.Context, parameter: click.Parameter, type
 @click.command()
 @click.argument("function", shell_complete=_complete_functions)
 def docs(function: str) -> int:
-    """Explain FUNCTION: how it is called, what it gives, examples, and the errors it fails with."""
+    """Explain FUNCTION, or an operator such as +: how it is written, what it gives, examples, and its errors."""
     wanted = function.lower()
-    found = [e for e in all_entries() if wanted in e.names]
+    found = [e for e in (*all_entries(), *all_operators()) if wanted in e.names]
     if not found:
-        known = {*known_functions(), *(n for e in FORMS for n in e.names)}
-        ways = (ELSEWHERE.get(wanted) or did_you_mean(wanted, known), FUNCTION_WAYS)
+        ways = (SIGN_HELP.get(wanted) or _meant(wanted), FUNCTION_WAYS)
         cause = f'there is no function "{printable(function)}"'
         raise UsageError(Diagnostic("CQ0205", cause, help=tuple(w for w in ways if w)))
     click.echo("\n\n".join(map(_explained, found)))
@@ -67,10 +79,23 @@ def all_entries() -> list[Entry]:
             if e.name.isidentifier():  # an operator is no name
                 names = (e.name, *(alias for alias, meant in aliases.items() if meant == e.name))
                 found.append(Entry(names, e.shape, " ".join(e.doc.split()), tuple(e.examples), tuple(e.fails)))
-    for name, form in SHORTHANDS.items():
+    for form in dict.fromkeys(SHORTHANDS.values()):
         call, _, meaning = " ".join((form.__doc__ or "").split()).partition(": ")
-        found.append(Entry((name,), call, meaning, (), ()))
+        names = tuple(name for name, short in SHORTHANDS.items() if short is form)
+        found.append(Entry(names, call, meaning, (), ()))
     return sorted([*found, *FORMS], key=lambda e: e.names[0])
+
+
+def all_operators() -> list[Entry]:
+    """Every sign or word between values."""
+    from cq.lang import functions
+
+    signs = [e for e in functions.all_scalars().values() if not e.name.isidentifier()]
+    spelled = {"<>": ("<>", "!="), "=": ("=", "==")}
+    as_entries = [
+        Entry(spelled.get(e.name, (e.name,)), e.shape, e.doc, tuple(e.examples), tuple(e.fails)) for e in signs
+    ]
+    return [*as_entries, *OPERATORS]
 
 
 def _explained(entry: Entry) -> str:

@@ -9,8 +9,10 @@ from command_line import cq, ref
 
 import cq as api
 from cq.cli.forms import FORMS
-from cq.cli.functions import all_entries
-from cq.planner.binding.expressions import known_functions
+from cq.cli.functions import all_entries, all_operators
+from cq.cli.operators import OPERATORS
+from cq.grammar.parser import tables
+from cq.planner.binding.call_names import known_functions
 
 
 def test_functions_are_listed_and_explained(capfd: pytest.CaptureFixture[str]) -> None:
@@ -22,10 +24,50 @@ def test_functions_are_listed_and_explained(capfd: pytest.CaptureFixture[str]) -
     assert "\nalso stddev\n" in cq(capfd, "docs", "stddev")[1]
 
 
+def test_functions_of_several_names_are_listed_once_with_all_of_them(capfd: pytest.CaptureFixture[str]) -> None:
+    listed = cq(capfd, "functions", "regex")[1].splitlines()
+    assert len(listed) == len(set(listed)) and sum(line.startswith("REGEXP_LIKE(") for line in listed) == 1
+    assert any("(also regexp_matches, regexp_contains, rlike, regexp)" in line for line in listed)
+    assert cq(capfd, "functions", "stddev")[1].count("(also stddev)") == 1
+
+
+def test_word_that_nothing_has_is_told_so(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, err = cq(capfd, "functions", "zzz")
+    assert (code, out) == (1, "") and 'no function has "zzz"' in err and "cq functions lists all" in err
+    assert 'did you mean "lpad"?' in cq(capfd, "functions", "lapd")[2]
+
+
+def test_every_operator_is_explained(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = cq(capfd, "docs", "+")
+    assert code == 0 and out.startswith("number + number, time + INTERVAL") and "= 3\n" in out
+    explained = {name for entry in all_operators() for name in entry.names}
+    signs = {word for word in tables().keywords if not any(c.isalpha() for c in word)}
+    assert signs - explained == {"(", ")", ",", ".", ":", ";", "[", "]"}
+    words = {
+        "LIKE",
+        "ILIKE",
+        "GLOB",
+        "SIMILAR",
+        "AND",
+        "OR",
+        "NOT",
+        "IS",
+        "IN",
+        "BETWEEN",
+        "EXISTS",
+        "ISNULL",
+        "NOTNULL",
+    }
+    assert {w.lower() for w in words} | {"!=", "==", "at time zone", "is distinct from"} <= explained
+    assert "write POWER(x, y)" in cq(capfd, "docs", "^")[2]
+
+
 def test_unknown_function_is_told_what_there_is(capfd: pytest.CaptureFixture[str]) -> None:
     assert "write STDDEV(x)" in cq(capfd, "docs", "stdev")[2]
     assert 'did you mean "lpad"?' in cq(capfd, "docs", "lpadd")[2]
-    assert "cq functions lists all" in ref(capfd, "SELECT generate_series(1, 2)")[2]
+    for name in ("metaphone", "list_zip"):  # nothing is near: no other word is guessed
+        assert "= help: cq functions lists all" in ref(capfd, f"SELECT {name}(1, 2)")[2]
+    assert "queries cannot read the clock" in ref(capfd, "SELECT CURRENT_TIME")[2]
 
 
 def test_every_name_a_call_can_have_is_explained() -> None:
@@ -34,7 +76,7 @@ def test_every_name_a_call_can_have_is_explained() -> None:
     assert set(known_functions()) - explained <= starts | {"mod"}
 
 
-@pytest.mark.parametrize("example", [e for form in FORMS for e in form.examples])
+@pytest.mark.parametrize("example", [e for form in (*FORMS, *OPERATORS) for e in form.examples])
 def test_example_of_a_form_is_true(example: str) -> None:
     stream = "CREATE STREAM s (k BIGINT, x BIGINT, items BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts); "
     if example.startswith("SELECT "):
