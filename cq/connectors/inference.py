@@ -231,7 +231,7 @@ def _table(
             ),
             csv.ConvertOptions(
                 column_types=types,
-                null_values=[options.null],
+                null_values=list(options.nulls),
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
                 true_values=list(cells.TRUE_TEXTS),

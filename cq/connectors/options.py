@@ -127,7 +127,11 @@ CSV_OPTIONS: Mapping[str, OptionDef] = {
     "quote": OptionDef(
         OptionKind.CHARACTER, "csv: quote character for fields that contain separators; empty for none", '"', ("",)
     ),
-    "null": OptionDef(OptionKind.TEXT, "csv: unquoted text to read as NULL", ""),
+    "null": OptionDef(
+        OptionKind.TEXT,
+        "csv: unquoted text to read as NULL; several are divided by commas: ',NA,N/A' is the empty text, NA and N/A",
+        "",
+    ),
 }
 _NAN = OptionDef(
     OptionKind.CHOICE,

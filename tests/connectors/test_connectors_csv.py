@@ -15,6 +15,7 @@ import pytest
 from connectors_fixture import Seen, Stream, stream
 from connectors_fixture import read as read_by
 
+from cq import sql
 from cq.connectors.cells import Unreadable, scanner
 from cq.connectors.csv import blocks, source
 from cq.connectors.csv.blocks import Block
@@ -24,7 +25,7 @@ from cq.connectors.inference import infer
 from cq.connectors.natives import NONE, Natives
 from cq.connectors.physical_rows import rows_of, values_of
 from cq.connectors.rules import Rules
-from cq.errors import CqError
+from cq.errors import CqError, DataError
 from cq.lang import types as T
 from cq.lang.schema import Field
 from cq.runtime.readers import csv_scan
@@ -135,7 +136,7 @@ def test_what_pyarrow_accepts_the_strict_scanner_reads_the_same(seed: int) -> No
         end = rng.choice(["\n", "\n", "\r\n", "\r"])
         lines = [",".join(mutated(rng) for _ in kinds) for _ in range(rng.choice([1, 1, 2, 3]))]
         text = (end.join(lines) + rng.choice(["", end])).encode()
-        options = CsvOptions(header=False, null=rng.choice(["", "NULL"]))
+        options = CsvOptions(header=False, nulls=(rng.choice(["", "NULL"]),))
         layout = Layout("f", options, rules, len(kinds), tuple(range(len(kinds))))
         table = layout.through_pyarrow(Block(text, 1))
         if table is None:
@@ -224,6 +225,42 @@ def test_last_empty_field_without_a_line_end_is_null_after_a_quoted_one(tmp_path
 def test_null_text_is_an_option(tmp_path: Path) -> None:
     seen = read(stream("a bigint, b varchar", path=write(tmp_path, "a,b\nNA,\n1,NA\n"), null="NA"))
     assert seen.rows == [(None, ""), (1, None)]
+
+
+def test_several_texts_are_null_where_they_are_not_quoted(tmp_path: Path) -> None:
+    text = 'a,b\nNA,\n1,N/A\n,"NA"\n-,n/a\n2,-\n'
+    seen = read(stream("a bigint, b varchar", path=write(tmp_path, text), null=",NA,N/A,-"))
+    assert seen.error is None
+    assert seen.rows == [(None, None), (1, None), (None, "NA"), (None, "n/a"), (2, None)]
+
+
+def test_column_of_numbers_and_several_null_texts_is_guessed_to_be_numbers(tmp_path: Path) -> None:
+    path = write(tmp_path, "v\n1\nNA\n\nN/A\n2\n-\n")
+    assert [str(f) for f in infer({"path": path, "null": ",NA,N/A,-"})] == ["v BIGINT"]
+
+
+def test_name_of_a_column_that_is_not_utf8_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "latin.csv").write_bytes("id,café\n1,2\n".encode("latin1"))
+    for text in ("SELECT id FROM t", "CREATE STREAM t (id BIGINT); SELECT id FROM t"):
+        with pytest.raises(CqError, match=r"the column name 'caf\\xe9' in its header is not UTF-8") as refused:
+            sql(text, t=str(tmp_path / "latin.csv")).run(engine="reference")
+        assert refused.value.first.help == (
+            f"convert it first: iconv -f LATIN1 -t UTF-8 '{tmp_path}/latin.csv' > utf8.csv",
+        )
+
+
+def test_record_of_an_open_quote_is_told_with_the_lines_it_takes(tmp_path: Path) -> None:
+    path = write(tmp_path, "a,b\n1,x\n" + '2,"open\n' + "3,y\n" * 50)
+    text = f"CREATE STREAM t WITH (path = '{path}', on_error = 'skip'); SELECT COUNT(a) AS n FROM t"
+    for engine in ("reference", "native"):
+        result = sql(text).run(engine=engine)
+        (note,) = result.stats.notes
+        assert (result.to_pylist(), dict(result.stats.bad_rows)) == ([{"n": 1}], {"t": 1})
+        assert note.startswith(f"{path}: a quoted field is never closed") and "from line 3 to the end: 51 lines" in note
+    with pytest.raises(DataError, match="the record goes on to the end, over 51 lines"):
+        sql(text.replace("skip", "fail")).run(engine="reference")
+    whole = text.replace("'skip'", "'skip', quote = ''")  # the way out
+    assert sql(whole).run(engine="reference").to_pylist() == [{"n": 52}]
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -31,8 +31,8 @@ TYPES = [
 ]  # fmt: skip
 DIALECTS = [
     CsvOptions(),
-    CsvOptions(dialect=Dialect(b";", b"'"), null="NULL"),
-    CsvOptions(dialect=Dialect(b"\x1f", b""), null="-"),
+    CsvOptions(dialect=Dialect(b";", b"'"), nulls=("NULL",)),
+    CsvOptions(dialect=Dialect(b"\x1f", b""), nulls=("-", "", "NA")),
 ]
 NATIVE = Natives(csv_scan=csv_scan)
 
@@ -55,7 +55,7 @@ def drawn(rng: random.Random, layout: Layout) -> bytes:
         cells = [mutated(rng) if rng.random() < 0.1 else written(rng, at.get(p)) for p in range(layout.width)]
         cells = [c.replace('"', quote) if quote else c for c in cells]
         if rng.random() < 0.1:
-            cells[rng.randrange(len(cells))] = layout.options.null
+            cells[rng.randrange(len(cells))] = rng.choice(layout.options.nulls)
         if quote and rng.random() < 0.3:
             cells[rng.randrange(len(cells))] = (
                 quote + rng.choice(["", "x", quote * 2, f"a{quote * 2}{delimiter}"]) + quote

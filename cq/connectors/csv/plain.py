@@ -17,11 +17,11 @@ class Plain:
 
     width: cells of a row.  fields: the columns that are declared; one that is not nullable has a value in every row.
     places: where each stands in a row.  wanted: those that are kept; the others' values are looked at all the same.
-    null: what stands for NULL where it is not in quotes.  guessed: nobody said that digits are numbers.
+    nulls: the texts that stand for NULL where they are not in quotes.  guessed: nobody said that digits are numbers.
     """
 
     dialect: Dialect
-    null: bytes
+    nulls: tuple[bytes, ...]
     width: int
     fields: tuple[Field, ...]
     places: tuple[int, ...]

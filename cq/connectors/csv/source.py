@@ -25,6 +25,7 @@ from cq.connectors.conversion import timestamps_as
 from cq.connectors.csv.blocks import Block, Reads, Window
 from cq.connectors.csv.plain import MakePlainScan, Plain, PlainColumns, PlainReading
 from cq.connectors.csv.rows import (
+    NEVER_CLOSED,
     STANDARD,
     Cell,
     Dialect,
@@ -34,6 +35,7 @@ from cq.connectors.csv.rows import (
     ends_with_lf_only,
     has_hexadecimal,
     has_leading_zeros,
+    is_utf8,
     lines_of_rows,
     rows,
     text_behind_quotes,
@@ -43,7 +45,7 @@ from cq.connectors.parallel import Abreast, cores
 from cq.connectors.physical_rows import array_of
 from cq.connectors.protocol import BadRow, ColumnNames, Piece, Place, damaged
 from cq.connectors.rules import FAR, Fault, Rules, has_text_form, shown
-from cq.errors import DataError, Diagnostic, UsageError, amount, did_you_mean
+from cq.errors import DataError, Diagnostic, UsageError, amount, did_you_mean, printable
 from cq.lang.schema import Field
 from cq.lang.types import DOUBLE, MAX_DECIMAL_DIGITS, DataType, Kind, to_arrow
 from cq.records import dataclass, replace
@@ -63,7 +65,7 @@ class CsvOptions:
 
     header: bool = CSV_OPTIONS["header"].default == "true"
     dialect: Dialect = STANDARD
-    null: str = CSV_OPTIONS["null"].default
+    nulls: tuple[str, ...] = (CSV_OPTIONS["null"].default,)
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> CsvOptions:
@@ -77,7 +79,9 @@ class CsvOptions:
         delimiter = "\t" if delimiter in CSV_OPTIONS["delimiter"].choices else delimiter
         if delimiter == quote:
             raise UsageError(Diagnostic("CQ0208", "delimiter and quote cannot be the same character"))
-        return cls(written["header"] == "true", Dialect(delimiter.encode(), quote.encode()), written["null"])
+        return cls(
+            written["header"] == "true", Dialect(delimiter.encode(), quote.encode()), tuple(written["null"].split(","))
+        )
 
 
 def read_csv(
@@ -131,7 +135,7 @@ def _pieces(
 
 
 def first_row(text: bytes, name: str, options: CsvOptions) -> Row | None:
-    """The first row that is no blank line; CQ0701 when its quotes are wrong, CQ0802 when it has too many columns."""
+    """The first row that is no blank line; CQ0701 when its quotes or names are wrong, CQ0802 when it is too wide."""
     found = rows(text, options.dialect, MAX_FILE_COLUMNS)
     first = next((row for row in found if not row.blank), None)
     if first is None:
@@ -142,6 +146,10 @@ def first_row(text: bytes, name: str, options: CsvOptions) -> Row | None:
         raise DataError(Diagnostic("CQ0802", cause, severity="data error", place=name, help=help))
     if first.fault and options.header:
         raise damaged(name, f"in its header {first.fault}")
+    strange = next((c.text for c in first.cells if options.header and not is_utf8(c.text)), None)
+    if strange is not None:
+        way = f"convert it first: iconv -f LATIN1 -t UTF-8 '{printable(name)}' > utf8.csv"
+        raise damaged(name, f"the column name '{shown(strange)}' in its header is not UTF-8", way)
     return first
 
 
@@ -154,7 +162,7 @@ def next_row(text: bytes, row: Row) -> int:
 def header_names(row: Row) -> list[str]:
     """The names a header row gives its columns; a column without one is column0, column1, … by its place, and of two
     with one name the second is name_1."""
-    written = [c.text.decode("utf-8", "replace").strip() or f"column{i}" for i, c in enumerate(row.cells)]
+    written = [c.text.decode().strip() or f"column{i}" for i, c in enumerate(row.cells)]
     taken, names = set(written), dict[str, int]()  # each name and the last number tried for it
     for name in written:
         unique, number = name, names.get(name, 0)
@@ -213,12 +221,9 @@ class Layout:
             return self
         # what event time NULL leaves out is no row
         fields = tuple(replace(f, nullable=not rules.demands_value(i)) for i, f in enumerate(rules.fields))
-        scan = make_scan(
-            Plain(
-                options.dialect, options.null.encode(), self.width, fields, self.places, rules.wanted,
-                bool(rules.guessed_for),
-            )
-        )  # fmt: skip
+        nulls = tuple(text.encode() for text in options.nulls)
+        guessed = bool(rules.guessed_for)
+        scan = make_scan(Plain(options.dialect, nulls, self.width, fields, self.places, rules.wanted, guessed))
         return self if scan is None else replace(self, plain=PlainReading(scan))
 
     def columns(self, text: bytes) -> PlainColumns | None:
@@ -246,7 +251,7 @@ class Layout:
             return piece, True
         behind = b""
         if quote and quote in text:
-            behind = self.options.dialect.delimiter.join([self.options.null.encode()] * self.width) + b"\n"
+            behind = self.options.dialect.delimiter.join([self.options.nulls[0].encode()] * self.width) + b"\n"
             if quote in behind:
                 return None, False
         table = self.through_pyarrow(block, behind)
@@ -329,7 +334,7 @@ class Layout:
         for row in islice(rows(text, self.options.dialect), MAX_NULLS_BEFORE if missing else 0):
             for i in tuple(missing):
                 value = row.cells[self.places[i]].text if self.places[i] < len(row.cells) else b""
-                if value and value != self.options.null.encode():
+                if value and value.decode("utf-8", "replace") not in self.options.nulls:
                     missing.remove(i)
                     zone, unit = _HAS_ZONE.search(value), "ns" if _IS_FINE.search(value) else "us"
                     if zone or unit == "ns":
@@ -367,7 +372,7 @@ class Layout:
                 csv.ConvertOptions(
                     column_types=types,
                     include_columns=list(types),
-                    null_values=[self.options.null],
+                    null_values=list(self.options.nulls),
                     strings_can_be_null=True,
                     quoted_strings_can_be_null=False,
                     true_values=list(cells.TRUE_TEXTS),
@@ -457,11 +462,12 @@ class _ByRow:
     def __init__(self, layout: Layout, block: Block) -> None:
         self.layout, self.block = layout, block
         self.rules = layout.rules
-        self.null = layout.options.null.encode()
+        self.nulls = {text.encode() for text in layout.options.nulls}
         self.scan = [cells.scanner(f.type, bool(self.rules.guessed_for)) for f in self.rules.fields]
         self.values: dict[int, list[Any]] = {i: [] for i in self.rules.wanted}
         self.lines: list[int] = []
         self.bad: list[BadRow] = []
+        self.note = ""
 
     def piece(self) -> Piece:
         """All rows of the block."""
@@ -475,11 +481,11 @@ class _ByRow:
         import numpy as np
 
         place = Place(self.layout.name, self.block.first_line, np.array(self.lines, np.int64))
-        return Piece(self.rules.deliver(columns, len(self.lines)), place, tuple(self.bad), blank)
+        return Piece(self.rules.deliver(columns, len(self.lines)), place, tuple(self.bad), blank, self.note)
 
     def _take(self, row: Row) -> None:
         line = self.block.first_line + row.lines
-        fault = self._shape_fault(row)
+        fault = self._shape_fault(row, line)
         values: list[Any] = []
         if fault is None:
             for i, place in enumerate(self.layout.places):
@@ -495,7 +501,14 @@ class _ByRow:
         for i in self.values:
             self.values[i].append(values[i])
 
-    def _shape_fault(self, row: Row) -> Fault | None:
+    def _shape_fault(self, row: Row, line: int) -> Fault | None:
+        swallowed = len(self.block.text[row.start : row.end].splitlines()) if row.fault == NEVER_CLOSED else 0
+        if swallowed > 1:
+            self.note = (
+                f"{self.layout.name}: {NEVER_CLOSED}, so one unreadable record goes from line {line} to the end: "
+                f"{swallowed:,} lines; quote = '' reads quotes as plain letters"
+            )
+            return Fault("CQ0710", f"{row.fault}: the record goes on to the end, over {swallowed:,} lines")
         if row.fault:
             return Fault("CQ0710", row.fault)
         if len(row.cells) != self.layout.width:
@@ -503,7 +516,7 @@ class _ByRow:
         return None
 
     def _value(self, column: int, cell: Cell) -> tuple[Any, Fault | None]:
-        if cell.text == self.null and not cell.quoted:
+        if cell.text in self.nulls and not cell.quoted:
             return None, Fault(*self.rules.null(column), column) if self.rules.demands_value(column) else None
         try:
             value = self.scan[column](cell.text)

@@ -45,8 +45,8 @@ CSV_FIELDS = _job.word()  # -> CSV_FIELD words for each cell of a row
 CSV_WIDTH = _job.word()  # cells of a row
 CSV_DELIMITER = _job.word()
 CSV_QUOTE = _job.word()  # -1: there is no quoting
-CSV_NULL = _job.word()  # -> what stands for NULL where it is not in quotes
-CSV_NULL_LENGTH = _job.word()
+CSV_NULLS = _job.word()  # -> what stands for NULL where it is not in quotes: for each text its address and length
+CSV_NULLS_END = _job.word()  # -> behind the last of them
 CSV_DIGITS = _job.word()  # -> room for a number
 CSV_ROWS = _job.word()  # found
 CSV_WORDS = _job.size()
@@ -425,11 +425,22 @@ def _take(job: int, field: int, row: int, start: int, end: int) -> int:
     return _take_boolean(field, row, start, end)
 
 
+@native("i64(i64, i64, i64)", inline=True)
+def _is_null(job: int, start: int, end: int) -> int:
+    """1 where a cell that is not quoted stands for NULL."""
+    text, stop = ld_i64(job, CSV_NULLS), ld_i64(job, CSV_NULLS_END)
+    while text < stop:
+        length = ld_i64(text, 1)
+        if end - start == length and mem_eq(start, ld_i64(text, 0), length):
+            return 1
+        text += 16
+    return 0
+
+
 @native("i64(i64, i64, i64, i64, i64, i64)", inline=True)
 def _take_cell(job: int, field: int, row: int, start: int, end: int, doubled: int) -> int:
     """1 and the cell is the row's; 0: the definition must look at it.  doubled: -1 for a cell that is not quoted."""
-    length = ld_i64(job, CSV_NULL_LENGTH)
-    if doubled < 0 and end - start == length and mem_eq(start, ld_i64(job, CSV_NULL), length):
+    if doubled < 0 and _is_null(job, start, end) != 0:
         return _take_null(field, row)
     if ld_i64(field, FIELD_KIND) != TEXT:
         return 0 if doubled > 0 else _take(job, field, row, start, end)

@@ -56,7 +56,7 @@ class CsvScan:
     def __init__(self, run: Callable[..., int], plain: Plain, address: Address = _real) -> None:
         self._run, self._plain, self._address = run, plain, address
         self._spare: list[NDArray[np.uint8]] = []
-        self._null = np.frombuffer(plain.null + bytes(1), np.uint8)  # an empty one has an address
+        self._nulls = [np.frombuffer(text + bytes(1), np.uint8) for text in plain.nulls]  # an empty one has an address
         self._fields = np.zeros((plain.width, c.FIELD_WORDS), np.int64)
         for place, field in zip(plain.places, plain.fields, strict=True):
             self._describe(self._fields[place], field)
@@ -85,7 +85,9 @@ class CsvScan:
         job[c.CSV_FIELDS], job[c.CSV_WIDTH] = self._address(fields), self._plain.width
         job[c.CSV_DELIMITER] = self._plain.dialect.delimiter[0]
         job[c.CSV_QUOTE] = self._plain.dialect.quote[0] if self._plain.dialect.quote else -1
-        job[c.CSV_NULL], job[c.CSV_NULL_LENGTH] = self._address(self._null), len(self._plain.null)
+        nulls = np.array([(self._address(text), len(text) - 1) for text in self._nulls], np.int64)
+        job[c.CSV_NULLS] = self._address(nulls)
+        job[c.CSV_NULLS_END] = job[c.CSV_NULLS] + nulls.nbytes
         job[c.CSV_DIGITS] = self._address(digits)
         padded = np.frombuffer(ended + bytes(c.SLACK_BYTES), np.uint8)
         result = self._run(self._address(job), self._address(padded), len(ended))
