@@ -24,6 +24,8 @@ HISTORY = Path("~/.cq_history")
 KEPT_ENTRIES = 10_000  # of the history: years of a person's work, and 10 ms to read
 MENU_LINES = 6  # kept free below the prompt for what Tab offers
 COMMAND_SIGNS = (".", "\\")
+BARE_WORDS = ("exit", "quit", "help")  # what people type who do not know yet how commands are written here
+_COMMAND = re.compile(r"(\.[a-z]+|\\[a-z?])( .*)?;?", re.IGNORECASE)
 _WORD = re.compile(r"[\w.\\]*$")
 _ENTRY = re.compile(rb"^\n# ", re.MULTILINE)  # how prompt_toolkit begins one: its lines begin with +
 
@@ -46,7 +48,23 @@ class Cancelled(Exception):
 
 def finished(text: str) -> bool:
     """Whether Enter runs the text: a command of the shell, or something that ends as a statement does."""
-    return not text.strip() or text.lstrip().startswith(COMMAND_SIGNS) or ends_a_statement(text)
+    typed = text.strip()
+    return not typed or typed.startswith(COMMAND_SIGNS) or _is_bare(typed) or ends_a_statement(text)
+
+
+def _is_bare(line: str) -> bool:
+    return line.rstrip("; ").lower() in BARE_WORDS
+
+
+def interposed(text: str) -> tuple[str, str] | None:
+    """(the lines before, the last line) where that one is for the shell, inside a statement that has not ended.
+
+    A line that begins as a command does, or is nothing but a word that leaves or helps, as far as no quote is open.
+    """
+    before, _, last = text.rpartition("\n")
+    line = last.strip()
+    for_shell = _COMMAND.fullmatch(line) is not None or _is_bare(line)
+    return (before, line) if before.strip() and for_shell and _open_quote(before) is None else None
 
 
 class Prompt:
@@ -65,9 +83,12 @@ class Prompt:
             reserve_space_for_menu=MENU_LINES,
         )
 
-    def read(self) -> str:
-        """What was typed. EOFError after Ctrl-D, Cancelled after Ctrl-C."""
-        typed: str = self._session.prompt(PROMPT)
+    def read(self, begun: str = "") -> str:
+        """What was typed, behind what was begun already.
+
+        EOFError after Ctrl-D; Cancelled after Ctrl-C, and after Ctrl-D behind a statement that has not ended.
+        """
+        typed: str = self._session.prompt(PROMPT, default=begun)
         return typed
 
 
@@ -119,9 +140,22 @@ def _keys(completer: Completer) -> Any:
         else:
             buffer.start_completion()
 
+    def interpose(event: Any) -> None:
+        event.app.exit(result=event.app.current_buffer.text)  # past the history, which has statements
+
+    def cancel(event: Any) -> None:
+        event.app.exit(exception=Cancelled)
+
     keys = KeyBindings()
     keys.add("tab")(complete)
+    keys.add("enter", filter=Condition(lambda: interposed(get_app().current_buffer.text) is not None))(interpose)
+    keys.add("c-d", filter=Condition(lambda: _at_the_end(get_app().current_buffer)))(cancel)
     return keys
+
+
+def _at_the_end(buffer: Any) -> bool:
+    """Whether the cursor is behind text: there is nothing that Ctrl-D could delete."""
+    return bool(buffer.text) and buffer.cursor_position == len(buffer.text)
 
 
 def _common_start(first: str, last: str) -> str:

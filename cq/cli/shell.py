@@ -13,7 +13,7 @@ from cq.cli import DONE, say
 from cq.cli.entries import Entry
 from cq.cli.functions import all_entries
 from cq.cli.progress import summary_text
-from cq.cli.prompt import COMMAND_SIGNS, Cancelled, Offer, Prompt
+from cq.cli.prompt import BARE_WORDS, COMMAND_SIGNS, Cancelled, Offer, Prompt, interposed
 from cq.cli.running import Shown, explain_statement, open_sinks, progress_shown, stopping
 from cq.compiler.passes import Compiled, compile
 from cq.connectors.access import Access
@@ -30,6 +30,7 @@ from cq.records import dataclass, field, replace
 
 NAME = "<shell>"
 WORDS_OF_THE_LANGUAGE = ("keyword", "function")  # which may be written in capitals
+LEAVING = (".quit", ".exit", "\\q", "quit", "exit")
 WELCOME = "cq: end a statement with ; · .help shows the commands · Ctrl-D leaves"
 _QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")
 _CALL = re.compile(r"([a-z_0-9]+)\(")
@@ -47,24 +48,41 @@ class Shell:
     last: str = ""  # the statements that were run last, for .all
     columns: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by what is asked for and declared
 
-    def loop(self, read: Callable[[], str]) -> int:
-        """Read and run until the input ends. KeyboardInterrupt if a signal ends the process at the prompt."""
+    def loop(self, read: Callable[[str], str]) -> int:
+        """Read and run until the input ends. KeyboardInterrupt if a signal ends the process at the prompt.
+
+        read: given the text that a statement begins with already, gives what was typed.
+        """
         say(WELCOME)
+        begun = ""
         while True:
             try:
-                typed = read()
+                typed = read(begun)
             except Cancelled:
+                begun = ""
                 continue
             except EOFError:
                 return DONE
-            if not typed.strip():
-                continue
-            if not typed.lstrip().startswith(COMMAND_SIGNS):
-                self.guarded(self.run, typed)
-            elif typed.split()[0] in {".quit", ".exit"}:
+            inside = interposed(typed)
+            begun, line = inside or ("", typed.strip())
+            begun += "\n" if begun else ""
+            word = line.rstrip("; ").lower()
+            if word in LEAVING and (word not in BARE_WORDS or not begun):
                 return DONE
-            else:
-                self.guarded(self.command, typed)
+            if word in BARE_WORDS:
+                self.told(word, begun)
+                begun += f"{line}\n" if begun else ""
+            elif line.startswith(COMMAND_SIGNS):
+                self.guarded(self.command, line)
+            elif line:
+                self.guarded(self.run, typed)
+
+    def told(self, word: str, begun: str) -> None:
+        """`help` shows the commands; inside a statement such a word may be a name, and the way out is told."""
+        if begun:
+            say(f"{word} is a part of the statement here: .quit leaves, .help helps, Ctrl-C drops the statement")
+        else:
+            self.help("")
 
     def guarded(self, work: Callable[[str], None], text: str) -> None:
         """Do it; what goes wrong is said, and the shell goes on."""
@@ -117,12 +135,12 @@ class Shell:
     # ------------------------------------------------------------------------------------------------------ commands
 
     def command(self, line: str) -> None:
-        name, _, rest = line.strip().partition(" ")
+        name, _, rest = line.rstrip("; ").partition(" ")
         work = COMMANDS.get(name)
         if work is None:
             say(f"there is no command {name}; .help shows those there are")
             return
-        work[0](self, rest.strip().rstrip(";"))
+        work[0](self, rest.strip())
 
     def help(self, _: str) -> None:
         """show this"""

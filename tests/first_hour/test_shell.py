@@ -7,10 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from prompt_toolkit.history import FileHistory
 from terminal import plain, typed
 
-from cq.cli.prompt import Completer, finished, shorten
+from cq.cli.prompt import Completer, finished, interposed, shorten
 from cq.cli.shell import Shell
 
 TYPED = """.engine reference
@@ -81,6 +82,7 @@ def test_completion_offers_no_name_that_queries_cannot_call() -> None:
 
 
 def test_enter_runs_a_command_or_what_ends_with_a_semicolon() -> None:
+    assert finished("exit") and finished("HELP;") and not finished("exit,")
     assert finished("") and finished(".tables") and finished("\\x") and finished("SELECT 1\n;  ")
     assert not finished("SELECT 1") and not finished("SELECT 1; SELECT 2")
 
@@ -134,6 +136,46 @@ def test_what_is_typed_ahead_of_a_completion_stands_behind_it(place: Path) -> No
         shell.until("timer on\ncq>")
         shell.type("\x04")
         assert shell.end() == 0
+
+
+def test_commands_are_taken_inside_a_statement_too_and_leave_it_as_it_is(place: Path) -> None:
+    with typed("", columns=80, HOME=str(place)) as shell:
+        shell.until("cq>")
+        shell.type("SELECT 30 +\n.timer\n")
+        shell.until("timer on")
+        shell.until("..>")
+        shell.type("exit\n")
+        shell.until("exit is a part of the statement here: .quit leaves")
+        shell.until("..>")
+        shell.type("\x03")
+        shell.until("cq>")
+        shell.type("help\n")
+        shell.until(".explain QUERY")
+        shell.type("SELECT 30 +\n.timer\n4 AS v;\n")
+        shell.until("timer off")
+        shell.until("34\ncq>")
+        shell.type("SELECT 1 +\n")
+        shell.until("..>")
+        shell.type("\x04")  # Ctrl-D drops what has been begun, and leaves where there is nothing
+        shell.until("cq>")
+        shell.type("\x04")
+        assert shell.end() == 0
+    assert ".timer" not in (place / ".cq_history").read_text()
+
+
+@pytest.mark.parametrize("leave", ["exit\n", "quit;\n", "\\q\n", ".quit;\n", "SELECT 1\n.quit\n"])
+def test_shell_is_left_by_every_word_that_people_know(place: Path, leave: str) -> None:
+    with typed("", columns=80, HOME=str(place)) as shell:
+        shell.until("cq>")
+        shell.type(leave)
+        assert shell.end() == 0
+
+
+def test_line_that_only_looks_like_a_command_is_a_part_of_its_statement() -> None:
+    assert (
+        interposed("SELECT 'a\n.help") is None and interposed(".help") is None and interposed("SELECT 1 +\n.5") is None
+    )
+    assert interposed("SELECT 1 +\n .schema a.csv;") == ("SELECT 1 +", ".schema a.csv;")
 
 
 def test_sigterm_ends_the_shell_at_its_prompt(place: Path) -> None:
