@@ -128,7 +128,7 @@ class Rules:
     def bad_row(self, before: int, line: int, fault: Fault, raw: bytes) -> BadRow:
         """A row at fault, with what to do about it."""
         if fault.column is None:
-            return BadRow(before, line, fault.code, fault.message, "", raw)
+            return BadRow(before, line, fault.code, fault.message, "", raw, (SKIPPING,))
         name, advice = self.fields[fault.column].name, self._advice(fault, fault.column)
         return BadRow(before, line, fault.code, fault.message, name, raw, advice, wider=fault.wider)
 

@@ -450,6 +450,7 @@ def test_first_bad_row_ends_the_stream_after_the_rows_before_it(tmp_path: Path) 
         ("1,yesterday,n", "CQ0703", "cannot read 'yesterday' as TIMESTAMP"),
         ("1,2024-01-01,", "CQ0704", "column name is NOT NULL"),
         ("1,2024-01-01", "CQ0710", "2 fields where there should be 3"),
+        ("1", "CQ0710", "1 field where there should be 3"),
         ('1,2024-01-01,"open', "CQ0710", "a quoted field is never closed"),
     ],
 )
@@ -458,6 +459,9 @@ def test_every_kind_of_bad_row_has_its_code_and_words(tmp_path: Path, line: str,
     error = read(stream("id bigint, ts timestamp, name varchar!", time="ts", path=path)).error
     assert error is not None and error.code == code
     assert words in error.first.message and error.first.place == f"{path}:2"
+    assert ("on_error = 'skip'" in "".join(error.first.help)) is (
+        code in {"CQ0703", "CQ0710"} and "yesterday" not in line
+    )
 
 
 def test_columns_nobody_wants_are_checked_too(tmp_path: Path) -> None:

@@ -512,7 +512,7 @@ class _ByRow:
         if row.fault:
             return Fault("CQ0710", row.fault)
         if len(row.cells) != self.layout.width:
-            return Fault("CQ0710", f"{len(row.cells)} fields where there should be {self.layout.width}")
+            return Fault("CQ0710", f"{amount(len(row.cells), 'field')} where there should be {self.layout.width}")
         return None
 
     def _value(self, column: int, cell: Cell) -> tuple[Any, Fault | None]:
