@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
+from pathlib import Path
 
 import pytest
 from command_line import ref
@@ -57,6 +59,19 @@ def test_interval_is_a_clock_and_can_be_read_back(capfd: pytest.CaptureFixture[s
         assert ref(capfd, "-q", read) == (0, "age,more\n" + rows, "")
     (code, _, err) = ref(capfd, "CREATE STREAM t (zip INTERVAL) WITH (path = 'trips.csv'); SELECT zip FROM t")
     assert code == 1 and "write it as 00:02:00" in err
+
+
+@pytest.mark.parametrize("file", ["o.parquet", "o.arrow"])
+def test_interval_of_months_is_written_into_no_file_that_would_take_it_for_a_number(
+    file: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    query = "SELECT {} AS m FROM (SELECT id * INTERVAL '1' MONTH AS m FROM 'trips.csv' WHERE id = 2) AS t"
+    code, _, err = ref(capfd, query.format("m"), "-o", file)
+    assert code == 2 and "column m is an INTERVAL of months" in err and not Path(file).exists()
+    read = f"SELECT m FROM '{file}'"
+    for way, value in zip(re.findall(r"= help: .*?((?:CAST|TIMESTAMPDIFF)\(.*\))\n", err), ("2", "2"), strict=True):
+        assert ref(capfd, "-q", query.format(way), "-o", file)[0] == 0
+        assert value in ref(capfd, "-q", read)[1]
 
 
 def test_nan_is_null_in_json_with_a_note_or_a_text_where_that_is_asked_for(

@@ -26,9 +26,10 @@ from cq.connectors.sinks.targets import (
     open_target,
     silence_stdout,
 )
-from cq.errors import CqError, Diagnostic, UsageError
+from cq.errors import CqError, Diagnostic, UsageError, printable
+from cq.grammar import inline
 from cq.lang.schema import Field
-from cq.lang.types import to_arrow
+from cq.lang.types import Kind, to_arrow
 
 FORMATS = (*TEXT_FORMATS, "parquet", "arrow")
 _ENDINGS_WRITTEN = tuple(ending for ending, codec in CODECS.items() if codec in WRITTEN)
@@ -77,6 +78,7 @@ def open_sink(
             path = options["path"]
             if access.resolve(path) == Path(os.devnull):
                 return Discard()
+    _demand_no_months(fields, format_for(path, options.get("format", "")))
     if options.get("partition_by"):
         return _partitioned(path, fields, options, access, reserved, endless)
     if path.endswith("/"):
@@ -109,6 +111,19 @@ def open_sink(
             whole = Arrow(schema, target, path)
             return Completed(whole) if endless and path != STDIN else whole
     raise AssertionError(f"no sink of format {kind}")
+
+
+def _demand_no_months(fields: Sequence[Field], kind: str) -> None:
+    """CQ0605 for a file of types that would have a plain integer for an INTERVAL of months: no reader could tell."""
+    column = next((f.name for f in fields if f.type.kind is Kind.INTERVAL_MONTH), None)
+    if column is None or kind not in {"parquet", "arrow"}:
+        return
+    cause = f"column {printable(column)} is an INTERVAL of months, for which {kind.capitalize()} has no type"
+    ways = (
+        f"write its text: CAST({inline.name(column)} AS VARCHAR)",
+        f"or its number of months: TIMESTAMPDIFF(MONTH, DATE '2000-01-01', DATE '2000-01-01' + {inline.name(column)})",
+    )
+    raise UsageError(Diagnostic("CQ0605", cause, help=ways))
 
 
 def _connector(options: Mapping[str, str]) -> str:
