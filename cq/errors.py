@@ -236,9 +236,8 @@ def internal_error(error: BaseException) -> Diagnostic:
     place = _innermost(error.__traceback__)
     cause = str(error).splitlines()[0][:300] if str(error) else ""
     message = f"{type(error).__name__}{': ' + cause if cause else ''}{' in ' + place if place else ''}"
-    return Diagnostic(
-        "CQ0999", message, help=("this is a bug in cq: please report it with the query and the output of --debug",)
-    )
+    way = "this is a bug in cq: please report it with the query and the traceback, which cq --debug shows in a shell"
+    return Diagnostic("CQ0999", message, help=(way,))
 
 
 def _raised_here(trace: TracebackType | None) -> bool:
