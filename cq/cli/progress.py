@@ -103,10 +103,11 @@ class ProgressNotes:
         self._thread.join()
 
     def _run(self) -> None:
-        pause = PLAIN_FIRST_AFTER_S
+        pause, said = PLAIN_FIRST_AFTER_S, None
         while not self._over.wait(pause):
-            text = progress_now(self._progress)
-            if text:
+            text, done = progress_now(self._progress), _done(self._progress)
+            if text and done != said:  # where nothing comes, as of a quiet file that is followed, nothing is written
+                said = done
                 self._stream.write(text + "\n")
                 self._stream.flush()
                 pause = PLAIN_EVERY_S
@@ -137,6 +138,12 @@ def progress_now(progress: Progress) -> str:
     if began is not None:
         return progress_text(progress, time.perf_counter() - began)
     return "" if progress.compiling is None else "cq: compiling {} {}/{}".format(*progress.compiling)
+
+
+def _done(progress: Progress) -> object:
+    """What has come in and gone out, and what is waited for: a line is worth writing when that has changed."""
+    shares = [share() for share in progress.shares.values()]
+    return dict(progress.rows_in), dict(progress.rows_out), shares, progress.waiting_for, progress.compiling
 
 
 def progress_text(progress: Progress, seconds: float) -> str:

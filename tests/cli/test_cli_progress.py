@@ -104,3 +104,22 @@ def test_progress_is_told_in_plain_lines_where_nothing_can_be_redrawn(monkeypatc
     assert lines[0] == "cq: compiling the runtime 12/34"
     assert lines[-1].startswith("cq: read 5 rows of a (50%) · wrote 0 · ") and " · about " in lines[-1]
     assert "\r" not in shown.getvalue() and "\x1b" not in shown.getvalue()
+
+
+def test_plain_line_is_written_when_something_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cq.cli import progress as p
+    from cq.engines.protocol import Progress
+
+    progress, shown = Progress({"a": 1}, {"o": 1}, {"a": lambda: None}, began=0.0), io.StringIO()
+    notes = p.ProgressNotes(progress, shown)
+    looks = iter([1, 1, 1, 2, 2, None])  # rows of a quiet file at each look, to the end of the run
+
+    class Over:
+        def wait(self, seconds: float) -> bool:
+            rows = next(looks)
+            progress.rows_in["a"] = rows or 0
+            return rows is None
+
+    monkeypatch.setattr(notes, "_over", Over())
+    notes._run()
+    assert [line.split(" of a")[0] for line in shown.getvalue().splitlines()] == ["cq: read 1 row", "cq: read 2 rows"]
