@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -237,12 +238,15 @@ class Query:
         for each usable processor.  batch_rows: rows of a batch at most; results do not depend on it.
         limit: rows of each output; the run ends when all have them.
         memory_limit: for the state of the query, in bytes or such as "2GB"; "none" for no limit.
+        What the command line warns of is a UserWarning.
         Raises CompileError and UsageError before the first row, DataError for a row that cannot be read or computed:
         files of sinks are then as they were before, unless the input has no end.
         """
         within = _memory_limit(memory_limit)
         engine_named(engine)
         compiled = self.bound(inputs)
+        for warning in compiled.warnings:
+            warnings.warn(warning.message, stacklevel=3)  # behind `mistakes_told`
         access, reserved = compiled.request.inputs.access, compiled.read_files
         kept: dict[str, Memory] = {}
 

@@ -26,6 +26,7 @@ from cq.connectors.headers import own_schema
 from cq.connectors.json.guess import guessed_fields
 from cq.connectors.json.source import check_lines
 from cq.connectors.memory import as_reader
+from cq.connectors.mixed import is_mixed, unheld
 from cq.connectors.native_file import native
 from cq.connectors.nested import flat_schema
 from cq.connectors.once import Looked, Once, is_pipe
@@ -255,10 +256,12 @@ def _is_label(texts: pa.ChunkedArray, guess: pa.DataType) -> bool:
 
 def fields_of(schema: pa.Schema) -> Inferred:
     """The columns of an Arrow schema as SQL columns, the fields of its structs among them."""
-    return tuple(_held(f) or Unheld(f.name, str(f.type)) for f in flat_schema(schema))
+    return tuple(_held(f) or unheld(f) for f in flat_schema(schema))
 
 
 def _held(column: pa.Field) -> Field | None:
+    if is_mixed(column):
+        return None
     as_text = pa.types.is_null(column.type) or pa.types.is_binary(column.type)
     type_ = VARCHAR if as_text else from_arrow(column.type)
     return Field(column.name, type_, column.nullable) if type_ is not None else None

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.types as t
 
 from cq.connectors.arrow.source import arrow_pieces
+from cq.connectors.mixed import in_words, mixed
 from cq.connectors.nested import flat_batch, flat_row, flat_schema, tops_of
 from cq.connectors.physical_rows import batch_of
 from cq.connectors.protocol import Piece
@@ -45,7 +46,7 @@ def _reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordB
     if type(given).__module__.split(".")[0] == "pandas" and hasattr(given, "columns"):
         return _from_frame(given, fields, name)
     if isinstance(given, Mapping):
-        return _from_rows(_columns_to_rows(given, name), fields, name)
+        return _from_rows(_columns_to_rows(given, name), fields, name, by_column=True)
     if isinstance(given, Sequence) and not isinstance(given, str | bytes):
         if given and all(isinstance(b, pa.RecordBatch) for b in given):
             return pa.RecordBatchReader.from_batches(given[0].schema, given)
@@ -65,13 +66,34 @@ def _reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordB
 
 def _from_frame(frame: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
     """A pandas frame, of which only the columns are converted that the fields are in."""
-    if fields is None:
-        return pa.Table.from_pandas(frame, preserve_index=False).to_reader()
-    if not fields:
+    if fields is not None and not fields:
         return _only_rows(len(frame))
-    tops = tops_of(fields)
-    wanted = [column for column in frame.columns if str(column).lower() in tops]
-    return pa.Table.from_pandas(frame[wanted] if wanted else frame, preserve_index=False).to_reader()
+    if fields is not None:
+        tops = tops_of(fields)
+        frame = frame[[c for c in frame.columns if str(c).lower() in tops] or list(frame.columns)]
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False).to_reader()
+    except (pa.ArrowException, TypeError, OverflowError):
+        parts = [_series(frame[[column]], str(column), fields, name) for column in frame.columns]
+    schema = pa.schema([f for part in parts for f in part.schema])
+    return pa.Table.from_arrays([c for part in parts for c in part.columns], schema=schema).to_reader()
+
+
+def _series(frame: Any, column: str, fields: Sequence[Field] | None, name: str) -> pa.Table:
+    """A frame of one column as a table; CQ0602 where its values are of several types and it is read."""
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError, OverflowError):
+        values = list(frame.iloc[:, 0])
+        way = f"make them texts: {name}[{column!r}] = {name}[{column!r}].astype('string')"
+        if fields is not None:
+            raise _several_types(name, column, values, way) from None
+        return pa.Table.from_arrays([pa.nulls(len(values))], schema=pa.schema([mixed(column, values, way)]))
+
+
+def _several_types(name: str, column: str, values: Sequence[Any], way: str) -> UsageError:
+    cause = f"stream {name}: column {column} has {in_words(values)}"
+    return UsageError(Diagnostic("CQ0602", cause, help=(way,)))
 
 
 def _only_rows(rows: int) -> pa.RecordBatchReader:
@@ -87,14 +109,17 @@ def _columns_to_rows(columns: Mapping[str, Any], name: str) -> list[dict[str, An
         raise UsageError(Diagnostic("CQ0602", f"stream {name}: the columns of the dict differ in length")) from None
 
 
-def _from_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field] | None, name: str) -> pa.RecordBatchReader:
+def _from_rows(
+    rows: Sequence[Mapping[str, Any]], fields: Sequence[Field] | None, name: str, by_column: bool = False
+) -> pa.RecordBatchReader:
     """Rows as a table; with a declaration its columns in its types where Arrow can, without one as Arrow guesses."""
     if fields is None:
         if not any(rows):
             cause = f"stream {name} has no rows, so its columns cannot be known"
             raise UsageError(Diagnostic("CQ0602", cause, help=("declare them: CREATE STREAM …",)))
         names = dict.fromkeys(n for row in rows for n in row)
-        return pa.table({n: _plain([row.get(n) for row in rows], n, name) for n in names}).to_reader()
+        made = [_plain([row.get(n) for row in rows], str(n), _as_texts(n, name, by_column)) for n in names]
+        return pa.Table.from_arrays([a for _, a in made], schema=pa.schema([f for f, _ in made])).to_reader()
     if not fields:
         return _only_rows(len(rows))
     if any("." in f.name for f in fields):
@@ -108,7 +133,7 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], fields: Sequence[Field] | None
         try:
             columns.append(pa.array(values, to_arrow(f.type)))
         except (pa.ArrowException, TypeError, OverflowError, ValueError):
-            columns.append(_guessed(values, f, name))
+            columns.append(_guessed(values, f, name, _as_texts(f.name, name, by_column)))
     return pa.Table.from_arrays(columns, names=[f.name for f in fields]).to_reader()
 
 
@@ -121,13 +146,22 @@ def _in_utc(value: Any, zone: str) -> Any:
     return utc.replace(tzinfo=datetime.UTC)
 
 
-def _plain(values: list[Any], column: str, name: str) -> pa.Array:
-    """The values in the type Arrow finds for them."""
+def _plain(values: list[Any], column: str, way: str) -> tuple[pa.Field, pa.Array]:
+    """The values in the type Arrow finds for them; without values where it finds none. way: how to make them texts."""
     try:
-        return pa.array(values)
-    except (pa.ArrowException, TypeError, OverflowError) as e:
-        cause = f"stream {name}: column {column}: {str(e).splitlines()[0][:200]}"
-        raise UsageError(Diagnostic("CQ0602", cause)) from None
+        found = pa.array(values)
+        return pa.field(column, found.type), found
+    except (pa.ArrowException, TypeError, OverflowError):
+        return mixed(column, values, way), pa.nulls(len(values))
+
+
+def _as_texts(column: Any, name: str, by_column: bool) -> str:
+    """How the values of a column become texts: of a dict of columns, or of a list of rows."""
+    if by_column:
+        text = "None if v is None else str(v)"
+        return f"make them texts: {name}[{column!r}] = [{text} for v in {name}[{column!r}]]"
+    value = f"None if row.get({column!r}) is None else str(row[{column!r}])"
+    return f"make them texts: {name} = [{{**row, {column!r}: {value}}} for row in {name}]"
 
 
 def _demand_names(rows: Sequence[Mapping[str, Any]], declared: list[str], name: str) -> None:
@@ -144,13 +178,12 @@ def _demand_names(rows: Sequence[Mapping[str, Any]], declared: list[str], name: 
             raise UsageError(Diagnostic("CQ0603", cause, help=tuple(h for h in (guess, listing) if h)))
 
 
-def _guessed(values: list[Any], field: Field, name: str) -> pa.Array:
+def _guessed(values: list[Any], field: Field, name: str, way: str) -> pa.Array:
     """The values in a type of their own, for the checks to find which of them do not fit."""
     try:
         return pa.array(values)
-    except (pa.ArrowException, TypeError, OverflowError) as e:
-        cause = f"stream {name}: column {field.name} is no {field.type}: {str(e).splitlines()[0][:200]}"
-        raise UsageError(Diagnostic("CQ0602", cause)) from None
+    except (pa.ArrowException, TypeError, OverflowError):
+        raise _several_types(name, field.name, values, way) from None
 
 
 def read_memory(given: Any, name: str, rules: Rules, first: int = 1) -> Iterator[Piece]:

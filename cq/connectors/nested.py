@@ -25,7 +25,7 @@ def _leaves(column: pa.Field, path: str, nullable: bool, depth: int = 0) -> list
     name = f"{path}{column.name}"
     may_be_null = column.nullable or (depth > 0 and nullable)
     if not _opens(column.type, depth):
-        return [pa.field(name, column.type, may_be_null)]
+        return [pa.field(name, column.type, may_be_null, column.metadata)]
     return [leaf for inner in column.type.fields for leaf in _leaves(inner, f"{name}.", may_be_null, depth + 1)]
 
 

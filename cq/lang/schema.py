@@ -23,11 +23,13 @@ class Unheld:
     """A column that is there, and no query can read: its type is no SQL type here.
 
     file: set where it has one, but of several files only this one and others behind the first have it.
+    way: how it becomes one that can be read, if that is known.
     """
 
     name: str
     type: str
     file: str = ""
+    way: str = ""
 
     def __str__(self) -> str:
         return f"{self.name} {self.type}{f' of {self.file}' if self.file else ''}"

@@ -518,9 +518,9 @@ def test_what_is_no_table_is_refused_with_a_way_out(given: object, way: str) -> 
 
 
 def test_a_number_beyond_every_type_in_a_list_of_dicts_is_refused_with_its_column() -> None:
-    with pytest.raises(cq.CqError, match="stream p: column a:") as caught:
+    with pytest.raises(cq.CqError, match='column "a" of stream "p" is of values that no type') as caught:
         cq.sql("SELECT a FROM p", p=[{"a": 2**70}]).run()
-    assert caught.value.code == "CQ0602"
+    assert caught.value.code == "CQ0603"
 
 
 def test_a_misspelt_key_of_a_dict_is_not_taken_for_a_missing_one() -> None:

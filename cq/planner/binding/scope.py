@@ -253,8 +253,8 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
         cause = f'column "{unheld.name}" of {relation.title} is in {unheld.file}, and not in the first file'
         return compile_error("CQ0603", cause, span, help=f"take the columns of all files: {BY_NAME}")
     if unheld is not None:
-        cause = f'column "{unheld.name}" of {relation.title} is {unheld.type}, which cq does not hold'
-        return compile_error("CQ0603", cause, span, help="use other columns, or convert it where the file is written")
+        cause = f'column "{unheld.name}" of {relation.title} is {unheld.type}{"" if unheld.way else HOLDS_NONE}'
+        return compile_error("CQ0603", cause, span, help=unheld.way or CONVERT)
     return compile_error(
         "CQ0203",
         f'unknown column "{ref.name}" in {relation.title}',
@@ -267,6 +267,10 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
             BOUNDS_WAY if ref.name == "window" else "",
         ),
     )
+
+
+HOLDS_NONE = ", which cq does not hold"
+CONVERT = "use other columns, or convert it where the file is written"
 
 
 def no_columns(relation: Relation) -> str:

@@ -1,0 +1,39 @@
+"""Columns of Python values of several types, which no type of a column holds: they stand among the others, without
+values, until a query reads one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from cq.lang.schema import Unheld
+
+_TYPES, _WAY = b"cq.types", b"cq.way"  # metadata of an Arrow field
+MOST_TYPES = 5  # that are named
+
+
+def in_words(values: Iterable[Any]) -> str:
+    """What is odd about the values, with their types, for people."""
+    names = list(dict.fromkeys(type(v).__name__ for v in values if v is not None))
+    what = "of several types" if len(names) > 1 else "that no type holds all of"
+    return f"values {what}: " + ", ".join(names[:MOST_TYPES]) + (", …" if len(names) > MOST_TYPES else "")
+
+
+def mixed(name: str, values: Iterable[Any], way: str) -> pa.Field:
+    """The field of a column of such values. way: how to make them texts."""
+    said = {_TYPES: in_words(values).encode(), _WAY: way.encode()}
+    return pa.field(name, pa.null(), True, said)
+
+
+def is_mixed(column: pa.Field) -> bool:
+    """Whether it is a column of such values."""
+    return column.metadata is not None and _TYPES in column.metadata
+
+
+def unheld(column: pa.Field) -> Unheld:
+    """What is said of a column that no query can read."""
+    if not is_mixed(column):
+        return Unheld(column.name, str(column.type))
+    return Unheld(column.name, f"of {column.metadata[_TYPES].decode()}", way=column.metadata[_WAY].decode())
