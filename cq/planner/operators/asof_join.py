@@ -7,7 +7,7 @@ from typing import Any
 from cq.lang.expressions import Expr, columns_of
 from cq.lang.schema import Schema, TimeAttribute
 from cq.lang.value_text import write_duration
-from cq.planner.operators.joined import Joined, held
+from cq.planner.operators.joined import Joined, held, later
 from cq.planner.plan.costs import LOOK_UP_NS, key_ns
 from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator
 from cq.records import dataclass, field, replace
@@ -128,14 +128,14 @@ class AsofJoin(Joined):
         return self.either(column, text)
 
     def describe(self) -> str:
-        left, right = self.left.schema.names, self.right.schema.names
-        difference = f"{right[self.right_time.column]} - {left[self.left_time.column]}"
+        left, right = self.names_of_sides()
+        time, other = left[self.left_time.column], right[self.right_time.column]
         shift_us = self.left_time.shift_us - self.right_time.shift_us  # of the columns against the event times
         bounds = (
-            f"{side} {write_duration(us + shift_us)}"
-            for side, us in (("from", self.lower_us), ("to", self.upper_us))
+            f"{side} {later(time, us + shift_us)}"
+            for side, us in (("from", self.lower_us), ("up to", self.upper_us))
             if abs(us) < FARTHEST_US
         )
         of = "first" if self.ahead else "last"
-        condition = self.describe_condition(f"{of} {difference} {' '.join(bounds)}")
-        return f"{'left ' if self.left_outer else ''}on {condition}"
+        condition = self.describe_condition(f"the {of} {other} {' '.join(bounds)}")
+        return f"{'left outer ' if self.left_outer else ''}on {condition}"

@@ -7,7 +7,7 @@ from typing import Any
 from cq.lang.expressions import Expr
 from cq.lang.schema import Schema, TimeAttribute
 from cq.lang.value_text import write_duration
-from cq.planner.operators.joined import Joined, held
+from cq.planner.operators.joined import Joined, held, later
 from cq.planner.plan.costs import AHEAD_NS, INTERVAL_NS, PROOF_NS, key_ns
 from cq.planner.plan.node import Places, Pulled, StateBound, Text, operator
 from cq.records import dataclass, field, replace
@@ -117,12 +117,13 @@ class IntervalJoin(Joined):
         return self.either(column, text)
 
     def describe(self) -> str:
-        left, right = self.left.schema.names, self.right.schema.names
-        difference = f"{right[self.right_time.column]} - {left[self.left_time.column]}"
+        left, right = self.names_of_sides()
+        time, other = left[self.left_time.column], right[self.right_time.column]
         shift_us = self.left_time.shift_us - self.right_time.shift_us  # of the columns against the event times
-        lower, upper = write_duration(self.lower_us + shift_us), write_duration(self.upper_us + shift_us)
-        condition = self.describe_condition(f"{difference} from {lower} to {upper}")
-        return f"{'full ' if self.right_outer else 'left ' if self.left_outer else ''}on {condition}"
+        lower, upper = later(time, self.lower_us + shift_us), later(time, self.upper_us + shift_us)
+        together = f"{other} = {lower}" if lower == upper else f"{other} from {lower} to {upper}"
+        condition = self.describe_condition(together)
+        return f"{'full outer ' if self.right_outer else 'left outer ' if self.left_outer else ''}on {condition}"
 
 
 def _kept(time: TimeAttribute, expiry_us: int) -> str:

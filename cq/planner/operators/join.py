@@ -52,6 +52,6 @@ class Join(UntimedJoin):
         return (self.left_outer, self.right_outer, self.right_first, *self.condition(text))
 
     def describe(self) -> str:
-        kind = "full " if self.right_outer else "left " if self.left_outer else ""
+        kind = "full outer " if self.right_outer else "left outer " if self.left_outer else ""
         condition = self.describe_condition()
         return f"{kind}on {condition}" if condition else f"{kind}all pairs"

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 from cq.lang.expressions import Column, Expr, columns_of, format_expr, remap
 from cq.lang.schema import Field, TimeAttribute
+from cq.lang.value_text import write_duration
 from cq.planner.operators.pruning import narrowed, unless_same
 from cq.planner.plan.calls import Change
 from cq.planner.plan.costs import JOIN_NS, key_ns
@@ -122,14 +123,36 @@ class Joined(LogicalNode):
         field = self.inputs[port].schema.fields[place]
         return f"{port}:{text((port,), Column(field.type, field.nullable, place))}"
 
-    def describe_condition(self, *between: str) -> str:
-        """The pairs of keys, what stands between, and the residual condition, for people."""
+    def names_of_sides(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the columns of both sides, for people: `left.k` and `right.k` where both have a k."""
         left, right = self.left.schema.names, self.right.schema.names
-        pairs = zip(self.left_keys, self.right_keys, strict=True)
-        on = [*(f"{format_expr(a, left)} = {format_expr(b, right)}" for a, b in pairs), *between]
+        both = {*left} & {*right}
+        return (
+            tuple(f"left.{n}" if n in both else n for n in left),
+            tuple(f"right.{n}" if n in both else n for n in right),
+        )
+
+    def describe_condition(self, *between: str) -> str:
+        """The pairs of keys, what stands between, and the residual condition, for people: `equal k, l` where both sides
+        have columns of these names."""
+        left, right = self.names_of_sides()
+        pairs = [(format_expr(a, left), format_expr(b, right)) for a, b in self._pairs()]
+        bare = [(a.removeprefix("left."), b.removeprefix("right.")) for a, b in pairs]
+        same = [a for a, b in bare if a == b]
+        on = [f"equal {', '.join(same)}"] if same else []
+        on += [f"{a} = {b}" for (a, b), (c, d) in zip(pairs, bare, strict=True) if c != d]
+        on += between
         if self.residual is not None:
             on.append(format_expr(self.residual, (*left, *right)))
         return " AND ".join(on)
+
+    def _pairs(self) -> Iterator[tuple[Expr, Expr]]:
+        return zip(self.left_keys, self.right_keys, strict=True)
+
+
+def later(time: str, by_us: int) -> str:
+    """A time that is so much later than another, or earlier, for people."""
+    return f"{time} {'+' if by_us > 0 else '-'} {write_duration(abs(by_us))}" if by_us else time
 
 
 def held(time: TimeAttribute, own: TimeAttribute, behind_us: int) -> TimeAttribute:

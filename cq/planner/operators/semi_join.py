@@ -55,4 +55,5 @@ class SemiJoin(UntimedJoin):
 
     def describe(self) -> str:
         condition = self.describe_condition()
-        return f"{'without' if self.anti else 'with'} a match{' on ' if condition else ''}{condition}"
+        on = f" on {condition}" if condition else ""
+        return f"left rows {'without' if self.anti else 'with'} a match{on}"

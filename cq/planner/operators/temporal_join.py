@@ -79,4 +79,4 @@ class TemporalJoin(Joined):
 
     def describe(self) -> str:
         time = self.left.schema.names[self.left_time.column]
-        return f"{'left ' if self.left_outer else ''}as of {time} on {self.describe_condition()}"
+        return f"{'left outer ' if self.left_outer else ''}as of {time} on {self.describe_condition()}"
