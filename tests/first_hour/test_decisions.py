@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from command_line import ref
+
+import cq as api
+from cq.planner.plan.node import OPERATORS
+
+LANGUAGE = Path(__file__).parents[2] / "docs" / "language.md"
 
 BIDS = "CREATE STREAM b (k BIGINT, v BIGINT, ts TIMESTAMP, WATERMARK FOR ts) WITH (path = 'b.csv'{});"
 
@@ -44,3 +52,28 @@ def test_split_keeps_empty_pieces(capfd: pytest.CaptureFixture[str]) -> None:
     pieces = "SELECT w, n FROM (SELECT SPLIT({}, ',') AS ws) AS t, UNNEST(ws) WITH ORDINALITY AS u(w, n)"
     assert ref(capfd, "-q", pieces.format("'a,b,,c'")) == (0, 'w,n\na,1\nb,2\n"",3\nc,4\n', "")
     assert ref(capfd, "-q", pieces.format("''")) == (0, 'w,n\n"",1\n', "")
+
+
+STREAMS = (
+    "CREATE STREAM s (k BIGINT, x BIGINT, items BIGINT ARRAY, ts TIMESTAMP, WATERMARK FOR ts);"
+    "CREATE STREAM r (k BIGINT, y BIGINT, ts TIMESTAMP, WATERMARK FOR ts);"
+    "CREATE TABLE t (k BIGINT PRIMARY KEY, n BIGINT NOT NULL);"
+)
+KEPT = re.findall(r"^\| \[(.+?)\]\(#.+?\) \| `(.+?)` \| (.+?) \| (.+?) \|$", LANGUAGE.read_text(encoding="utf-8"), re.M)
+
+
+@pytest.mark.parametrize(("construct", "query", "keeps", "spark"), KEPT, ids=[row[0] for row in KEPT])
+def test_what_a_construct_keeps_and_its_form_on_spark_are_those_of_the_page(
+    construct: str, query: str, keeps: str, spark: str
+) -> None:
+    asked = api.sql(STREAMS + query)
+    kept = re.findall(r"keeps ([^·\n]*[^·\s])", asked.explain())
+    assert "; ".join(kept) == keeps or (keeps == "nothing" and not kept), construct
+    sql = " ".join(asked.explain("spark").split())
+    assert all(form in sql for form in re.findall("`(.+?)`", spark)), (construct, sql)
+
+
+def test_page_says_what_every_operator_keeps() -> None:
+    drawn = "".join(api.sql(STREAMS + query).explain() for _, query, _, _ in KEPT)
+    inner = {"assign_windows", "session_rows", "late_rows", "stage_input"}  # forms of others, and what joins stages
+    assert OPERATORS.keys() - inner == set(re.findall(r"#\d+ (\w+)", drawn)), "give it a row in docs/language.md"
