@@ -66,6 +66,9 @@ def sql(
     of dicts, readers. They are kept, not copied; a reader serves one run. A stream that has an input needs no CREATE
     STREAM. Paths start at the working directory.
     """
+    if not isinstance(text, str):
+        way = "a text is given as it is, a file as cq.load(path)"
+        raise UsageError(Diagnostic("CQ0208", f"a query is text, not of type {type(text).__name__}", help=(way,)))
     inputs, variables = _parted(text, given)
     return Query(text, "<python>", Path(), inputs=inputs, variables=variables, restrict=restrict, functions=functions)
 

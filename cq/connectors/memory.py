@@ -56,7 +56,7 @@ def _reader(given: Any, fields: Sequence[Field] | None, name: str) -> pa.RecordB
     raise UsageError(
         Diagnostic(
             "CQ0602",
-            f"stream {name} cannot be read from a {type(given).__name__}",
+            f"stream {name} cannot be read from what is of type {type(given).__name__}",
             help=(ways[type(given).__name__],)
             if type(given).__name__ in ways
             else ("pass a path, an Arrow table, batch or reader, a pandas or polars frame, or a list of dicts",),

@@ -122,6 +122,16 @@ def test_sql_takes_parameters_by_name_beside_its_inputs() -> None:
         cq.sql("SELEC :least", least=29).check()
 
 
+def test_what_is_no_query_and_no_input_is_told() -> None:
+    with pytest.raises(cq.UsageError, match="a query is text, not of type NoneType"):
+        cq.sql(None)  # type: ignore[arg-type]
+    with pytest.raises(cq.CqError, match="stream t cannot be read from what is of type int"):
+        cq.sql("SELECT a FROM t", t=3).run()
+    with pytest.raises(cq.UsageError) as stopped:
+        cq.sql("SELECT 1 AS a", t=ROWS).check()
+    assert stopped.value.first.help == ("the query reads no stream",)
+
+
 def test_loaded_query_takes_parameters_and_paths_beside_it(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_text("id\n1\n2\n")
     (tmp_path / "q.cq").write_text(

@@ -186,7 +186,8 @@ class Catalog:
                 raise UsageError(Diagnostic("CQ0207", cause, help=("leave it out",)))
 
     def no_stream(self, cause: str, name: str) -> UsageError:
-        help = (did_you_mean(name, self.streams), f"streams: {listing(self.streams)}")
+        streams = f"streams: {listing(self.streams)}" if self.streams else "the query reads no stream"
+        help = (did_you_mean(name, self.streams), streams)
         return UsageError(Diagnostic("CQ0201", cause, help=tuple(h for h in help if h)))
 
     def file(self, path: str, span: Span, time: str | None = None) -> Relation:
