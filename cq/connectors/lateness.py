@@ -21,7 +21,7 @@ LOOK_ROWS = 1_000_000  # 0.1 to 0.5 s; ten times as many would be waited for
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file as a stream; rows that cannot be read say nothing of the order of the others."""
+    """A file as a stream; rows without a readable time say nothing of the order of the others."""
 
     name: str
     fields: tuple[Field, ...]
@@ -45,7 +45,7 @@ def greatest_delay_us(
     """
     skipping = {"connector": "file", **options, "on_error": "skip"}
     declared: Declared = _File("file", fields, tuple(skipping.items()))
-    source = open_source(declared, Inputs(access or Access(Path.cwd())), (column,), natives=natives)
+    source = open_source(declared, Inputs(access or Access(Path.cwd())), (column,), natives=natives, used={column})
     greatest, delay, rows = np.iinfo(np.int64).min, 0, 0
     try:
         for found in source.batches():

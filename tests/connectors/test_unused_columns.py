@@ -114,3 +114,13 @@ def test_event_time_is_used(tmp_path: Path) -> None:
     text = f"CREATE STREAM t (WATERMARK FOR ts) WITH (path = '{path}', on_error = 'skip'); SELECT id FROM t"
     result = sql(text).run(engine="reference")
     assert (result["result"].to_pylist(), dict(result.stats.bad_rows)) == ([{"id": 1}], {"t": 1})
+
+
+def test_delay_of_a_file_counts_rows_whose_other_columns_cannot_be_read(tmp_path: Path) -> None:
+    wide = "w" * 100
+    path = tmp_path / "t.csv"
+    rows = f"2024-01-01 00:00:30,1,{wide}\n" * (2 * BLOCK_BYTES // 100)
+    path.write_text("ts,v,w\n" + rows + "2024-01-01 00:00:58,1,\n2024-01-01 00:00:09,abc,\n")
+    window = f"TUMBLE('{path}', DESCRIPTOR(ts), INTERVAL '10' SECOND)"
+    result = sql(f"SELECT COUNT(*) AS n FROM {window} GROUP BY window_end").run(engine="reference")
+    assert result.stats.late_rows == 0 and sum(row["n"] for row in result.to_pylist()) == rows.count("\n") + 2
