@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -38,3 +39,30 @@ def test_rows_with_many_pairs_stop_between_two(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(engine, "GRACE_NS", -1)
     monkeypatch.setattr(Delivery, "on_interrupt", stop_at_once)
     assert query.run(threads=threads).stats.interrupted
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_that_ask_python_stop_before_they_do(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    asked: list[int] = []
+    told: list[Callable[[], None]] = []
+
+    @cq.udf
+    def slow(v: int) -> int:
+        asked.append(v)
+        told[0]()  # as Ctrl-C while Python works
+        assert stopping.wait(20), "kernels are told before the function returns"
+        return v
+
+    stopping = threading.Event()
+    real = engine._stop_kernels
+
+    def stop_kernels(*plant: object) -> None:
+        real(*plant)  # type: ignore[arg-type]
+        stopping.set()
+
+    monkeypatch.setattr(engine, "_stop_kernels", stop_kernels)
+    monkeypatch.setattr(engine, "GRACE_NS", -1)
+    monkeypatch.setattr(Delivery, "on_interrupt", lambda delivery, stop: told.append(stop))
+    rows = [{"v": v} for v in range(100)]
+    stats = cq.sql("SELECT slow(v) AS y FROM t", t=rows, functions=[slow]).run(threads=threads).stats
+    assert stats.interrupted and len(asked) <= threads

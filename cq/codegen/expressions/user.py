@@ -18,6 +18,7 @@ from cq.errors import Span
 from cq.lang.expressions import Call, Cast, Expr
 from cq.lang.functions.user import FORM, UserFunction, UserScalar
 from cq.lang.types import DataType, Kind, Physical
+from cq.runtime.layout import abi
 from cq.runtime.layout.abi import ErrorCode
 from cq.runtime.layout.job import UserCall
 
@@ -95,8 +96,10 @@ def _native(scope: Scope, made: UserCall) -> str | None:
 
 
 def _ask_python(scope: Scope, made: UserCall, args: Sequence[Val], results: Sequence[Val], span: Span) -> None:
-    """The results are what the Python function gives."""
+    """The results are what the Python function gives. It may take any time: before it the run may be stopped."""
     name = f"{made.function.name}()"
+    with scope.when(expr("at_load_acq(state + A) != 0", A=abi.STATE_STOPPING * 8)):
+        scope.fail(ErrorCode.STOPPED, "stopped", span)
     record = scope.let(expr("step_bytes(state, SIZE)", SIZE=8 * made.words), "record")
     with scope.when(expr("R == 0", R=record)):
         scope.fail(ErrorCode.NO_MEMORY, name, span)

@@ -253,14 +253,14 @@ class Transaction:
 
     @contextmanager
     def rejecting(self) -> Iterator[None]:
-        """Inside, an expression that fails rejects the event. Without memory the run ends, as everywhere."""
+        """Inside, an expression that fails rejects the event. Without memory, or stopped, the run ends everywhere."""
         if self.program.strict:
             yield
             return
         before = self.scope.fail_with
 
         def fail(code: ErrorCode, site: int) -> None:
-            if code is ErrorCode.NO_MEMORY:
+            if code in {ErrorCode.NO_MEMORY, ErrorCode.STOPPED}:
                 before(code, site)
             else:
                 self.reject(FAILURES[ERROR_CODES[code]])

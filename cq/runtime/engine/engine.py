@@ -372,7 +372,7 @@ class Engine:
 
     def interrupt(self) -> None:
         """Somebody has asked the run to stop. Sources are expected to end; after GRACE_NS, rows that test many pairs
-        stop where they are, and the run fails with STOPPED. Safe in a signal handler."""
+        or ask Python stop where they are, and the run fails with STOPPED. Safe in a signal handler."""
         self._interrupted_ns = time.monotonic_ns()
 
     def _deciding(self, broken: Mapping[int, Exception]) -> Exception:
@@ -520,7 +520,7 @@ class Engine:
 
 
 def _stop_kernels(host: Host, plant: Plant) -> None:
-    """Rows that test many pairs stop between two of them."""
+    """Rows that test many pairs stop between two of them, and rows that ask Python before they do."""
     with host.active():
         for state in (state for states in (*plant.states, *plant.views) for state in states):
             host.set_word(state, STATE_STOPPING, 1)
