@@ -7,6 +7,7 @@ import fcntl
 import os
 import pty
 import re
+import resource
 import select
 import shlex
 import struct
@@ -16,7 +17,14 @@ import termios
 from collections.abc import Iterator, Sequence
 
 LONGEST_S = 60  # without a word from the command: then it hangs
+LARGEST_FILE = 2 << 30  # bytes: an endless run whose test hangs wrote 73 GB in twenty minutes
 _CONTROL = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[=>])")
+
+
+def _on_its_own() -> None:
+    """The terminal is that of this process, so that Ctrl-C is a signal; no file of it can fill the disk."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
 
 
 class Typed:
@@ -33,7 +41,7 @@ class Typed:
             stderr=slave,
             env={**own, "TERM": "xterm", "PAGER": "", "PROMPT_TOOLKIT_NO_CPR": "1", **environment},
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C is a signal
+            preexec_fn=_on_its_own,
         )
         os.close(slave)
         self.raw = ""
