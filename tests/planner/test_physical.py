@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
-from paths import QUERIES
+from paths import QUERIES, SHIPPED
 from planner_fixture import infer, plan_of
 
 from cq.codegen.job import write_job
-from cq.codegen.scan import decides_lane
+from cq.codegen.scan import decides_lane, needs_no_python, needs_no_state
 from cq.errors import SourceText
 from cq.grammar.parser import parse
 from cq.lang.expressions import format_expr
@@ -19,15 +21,20 @@ from cq.planner.physical.chain import cuts
 from cq.planner.physical.choose import ROUTED_FROM_NS, TURNS, choose, lane_count, row_cost_ns
 from cq.planner.physical.printing import draw_stages, graph_text
 from cq.planner.physical.stages import PhysicalPlan, verify
+from cq.planner.physical.transactions import Natively, transactions_of
 from cq.planner.plan.logical import LogicalPlan
 from cq.planner.rewriting.rewrite import rewrite
 from cq.records import replace
-from cq.runtime.engine.engine import Engine
+from cq.runtime.base.host import InterpretedHost
+from cq.runtime.engine.build import build, close
+from cq.runtime.engine.engine import BATCH_ROWS, Engine
+from cq.runtime.engine.graph import graph
+from cq.runtime.engine.schedule import CT
 from cq.runtime.layout.job import verify_job
-from cq.ways import Way
+from cq.ways import SCHEMES, Way
 
 TUMBLE = "TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' MINUTE)"
-NAMES = sorted(p.name for p in QUERIES.glob("*.cq"))
+NAMES = [str(p.relative_to(QUERIES)) for p in SHIPPED]
 
 
 def shipped(name: str) -> LogicalPlan:
@@ -52,14 +59,20 @@ def ways(part: PhysicalPlan) -> list[Way]:
     return [s.way for s in part.stages]
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2, 16])
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_explained_is_what_runs(name: str, workers: int) -> None:
-    for part in choose(shipped(name), workers, decides_lane):
-        job = verify_job(write_job(verify(part)))
-        with Engine(job, threads=workers, interpreted=workers == 0) as engine:
-            assert engine.graph() == graph_text(part)
-        assert graph_text(part) in draw_stages([part])
+def test_what_is_explained_is_what_runs(name: str) -> None:
+    """Of every shipped query, as `cq explain -j n` and a run choose; transactions by every scheme, too."""
+    plan, natively = shipped(name), Natively(needs_no_state, needs_no_python)
+    schemes = SCHEMES if transactions_of(plan) else ("auto",)
+    for workers, scheme in product([0, 1, 2, 16], schemes):
+        for part in choose(plan, workers, decides_lane, natively, scheme):
+            job = verify_job(write_job(verify(part)))
+            host = InterpretedHost()
+            with host.active():
+                plant = build(host, job, part.workers, BATCH_ROWS, CT)
+                assert graph(host, plant) == graph_text(part), f"-j {workers}, transactions = '{scheme}'"
+                close(plant)
+            assert graph_text(part) in draw_stages([part])
 
 
 def test_one_worker_has_one_loop() -> None:

@@ -154,7 +154,10 @@ class _Choice:
         if below == [event]:
             return (self._stage("transactions", self.plan, way, told),)
         cut, _ = crossing(self.plan, (event,))
-        rows = self._stage("rows", cut.below, Way.ANY, "the events of transactions are made by any worker", final=False)
+        made, told_of_rows = Way.ANY, "the events of transactions are made by any worker"
+        if self.workers == 1:
+            made, told_of_rows = Way.LOOP, "one worker: no order is lost that would have to be restored"
+        rows = self._stage("rows", cut.below, made, told_of_rows, final=False)
         return (rows, self._stage("transactions", cut.above, way, told))
 
     def _otherwise(self) -> tuple[Stage, ...]:

@@ -111,6 +111,8 @@ def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str
         yield from _problems_of_branches(stage)
     if stage.way is Way.ANY and any(n.keeps_state for n in nodes):
         yield "state where any worker takes any ticket"
+    if stage.way is Way.ANY and physical.workers == 1:
+        yield "an order restored that one worker never loses"
     if stage.way is Way.PARTIAL and not all(o.node.merges_exactly for o in stage.plan.outputs):
         yield "partial states that do not merge"
     if (stage.way is Way.SHARED) != bool(stage.complete):

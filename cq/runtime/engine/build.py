@@ -11,7 +11,7 @@ from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import Carried, Plant, new_depot
 from cq.runtime.engine.user_calls import place_constants
 from cq.runtime.engine.ways.lanes import return_merged
-from cq.runtime.engine.ways.protocol import Making, Runner, runner_of
+from cq.runtime.engine.ways.protocol import Making, Runner, runners
 from cq.runtime.flow import admission as m
 from cq.runtime.flow.batch import ITEM_KIND, PARCEL
 from cq.runtime.layout.abi import BEFORE_ALL, NEVER, Storage
@@ -69,13 +69,14 @@ def build(
 def _build_stage(plant: Plant, number: int, batch_rows: int) -> None:
     """What all stages have, then what the stage's runner adds."""
     host, spec = plant.host, plant.job.stages[number]
-    runner, entries = runner_of(spec, plant.workers), host.entries(spec)
+    runner, entries = runners()[spec.way], host.entries(spec)
     making = Making(plant, number, plant.block(s.STAGE_WORDS), batch_rows, entries)
     collects = number > 0 and plant.job.stages[number - 1].way is Way.PARTIAL
     depots = _new_depots(making, runner)
     weighed = weighed_slots(host, spec)
     for index, value in (
         (s.STAGE_ENGINE, plant.engine),
+        (s.STAGE_WAY, tuple(Way).index(runner.way)),
         (s.STAGE_SERVE, host.address(native_name(runner.serve))),
         (s.STAGE_IDLE, host.address(native_name(runner.idle))),
         (s.STAGE_FLUSH, host.address(native_name(runner.flush)) if runner.flush is not None else 0),

@@ -7,6 +7,7 @@ from cq.runtime.containers.state import native_name
 from cq.runtime.engine import stage as s
 from cq.runtime.engine.plant import Plant
 from cq.runtime.engine.ways.protocol import runners
+from cq.ways import Way
 
 
 def graph(host: Host, plant: Plant) -> str:
@@ -14,9 +15,9 @@ def graph(host: Host, plant: Plant) -> str:
     workers = host.word(plant.engine, s.ENGINE_WORKERS)
     lines = [f"{workers} worker{'s' if workers > 1 else ''}"]
     numbers = {stage: n for n, stage in enumerate(plant.stages)}
-    served = {host.address(native_name(runner.serve)): runner for runner in runners().values()}
     for spec, stage in zip(plant.job.stages, plant.stages, strict=True):
-        runner, following = served[host.word(stage, s.STAGE_SERVE)], host.word(stage, s.STAGE_NEXT)
+        runner, following = runners()[tuple(Way)[host.word(stage, s.STAGE_WAY)]], host.word(stage, s.STAGE_NEXT)
+        assert host.word(stage, s.STAGE_SERVE) == host.address(native_name(runner.serve)), "served in another way"
         sinks = ", ".join(port.name for port in spec.ports)
         target = f"stage {plant.job.stages[numbers[following]].name}" if following else sinks
         lines.append(f"stage {spec.name}: {runner.describe(host, stage)} -> {target}")

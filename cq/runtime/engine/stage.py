@@ -126,6 +126,7 @@ _stage = Struct("STAGE")
 STAGE_BUSY = _stage.line()
 STAGE_ENGINE = _stage.word()
 STAGE_SERVE = _stage.word()  # -> native functions of its way (cq/runtime/engine/ways/protocol.py)
+STAGE_WAY = _stage.word()  # its number among `cq.ways.Way`
 STAGE_KERNEL = _stage.word()
 STAGE_CONSTANTS = _stage.word()
 STAGE_INPUT = _stage.word()  # ring of items; the position of an item is its ticket here

@@ -78,9 +78,3 @@ def runners() -> dict[Way, Runner]:
     """One for each way."""
     load_modules(WAYS)
     return _REGISTERED
-
-
-def runner_of(spec: Stage, workers: int) -> Runner:
-    """What runs a stage with so many workers. A single one needs no order restored."""
-    alone = spec.way is Way.ANY and workers == 1
-    return runners()[Way.LOOP if alone else spec.way]
