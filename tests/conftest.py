@@ -8,11 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from cq.planner.rewriting import rewrite as rewriting
+
 GOLDEN = Path(__file__).parent / "golden"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update", action="store_true", help="write golden files anew instead of comparing with them")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def every_rule_is_verified() -> Iterator[None]:
+    """What a rule makes of a plan is verified at once, so that a broken law is named."""
+    rewriting.VERIFY_EVERY_RULE = True
+    yield
+    rewriting.VERIFY_EVERY_RULE = False
 
 
 @pytest.fixture

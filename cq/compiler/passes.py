@@ -294,8 +294,10 @@ class Compiled:
 
     def of_plan(self, plan: LogicalPlan) -> Compiled:
         """Another plan of the same text (an EXPLAIN statement's), bound."""
+        from cq.planner.plan.verify import verify
+
         other = Compiled(self.request)
-        other._done = {"parse": self.script, "bind": replace(self.bound, plan=plan)}
+        other._done = {"parse": self.script, "bind": replace(self.bound, plan=verify(plan))}
         return other
 
     def explain(self, stage: str = "logical", format: str = "tree", verbose: bool = False) -> str:

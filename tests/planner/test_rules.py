@@ -157,7 +157,7 @@ def test_every_rule_is_shown_at_work() -> None:
 @pytest.mark.parametrize("name", TAKEN)
 def test_a_rule_gives_the_tree_its_golden_shows(name: str, golden: Callable[[str, str], None]) -> None:
     before = verify(plan_of(S + TAKEN[name]))
-    after = rewrite(before, {name: RULES[name]}, check=True)
+    after = rewrite(before, {name: RULES[name]})
     assert after is not before, "the rule had nothing to do"
     law = " ".join(RULES[name].law.split("\n\n")[0].split())
     golden(f"rules/{name}.txt", f"{law}\n\n{drawn(before)}\n\n---->\n\n{drawn(after)}\n")
@@ -173,7 +173,7 @@ def test_a_rule_leaves_alone_what_its_condition_forbids(name: str, text: str) ->
 @pytest.mark.parametrize("text", [*TAKEN.values(), *(t for texts in REFUSED.values() for t in texts)])
 def test_a_rewritten_plan_gives_the_same_rows_late_counts_and_errors(text: str, seed: int) -> None:
     before = plan_of(S + text)
-    after = rewrite(before, check=True)
+    after = rewrite(before)
     assert outcome(after, seed) == outcome(before, seed)
 
 
@@ -200,13 +200,13 @@ def test_a_view_read_twice_is_not_copied_by_a_filter_above_it() -> None:
         "CREATE VIEW q AS SELECT k, COUNT(*) OVER (PARTITION BY k ROWS UNBOUNDED PRECEDING) AS n FROM s;"
         "SELECT n FROM q WHERE k > 1; SELECT n FROM q;"
     )
-    after = rewrite(plan_of(S + text), check=True)
+    after = rewrite(plan_of(S + text))
     assert sum(isinstance(n, Over) for n in after.nodes()) == 1
 
 
 def test_equal_windows_of_two_outputs_are_computed_once() -> None:
     plan = plan_of(S + TAKEN["share"])
-    after = rewrite(plan, check=True)
+    after = rewrite(plan)
     assert [n.copies for n in plan.nodes() if isinstance(n, WindowAggregate)] == [1, 1]
     assert [n.copies for n in after.nodes() if isinstance(n, WindowAggregate)] == [2]
     assert RULES["share"].plan is not None and RULES["share"].plan(after).outputs[0].node is after.outputs[0].node
@@ -215,7 +215,7 @@ def test_equal_windows_of_two_outputs_are_computed_once() -> None:
 
 def test_a_column_that_can_fail_is_computed_although_nobody_reads_it() -> None:
     plan = plan_of(S + "SELECT b FROM (SELECT k / v AS a, v AS b FROM s) AS q;")
-    after = rewrite(plan, check=True)
+    after = rewrite(plan)
     assert any(isinstance(n, Project) and "/" in n.describe() for n in after.nodes())
     assert outcome(after, 1)["error"] == outcome(plan, 1)["error"] != "None"
 
