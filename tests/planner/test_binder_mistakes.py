@@ -47,6 +47,7 @@ ENDLESS = LIVE_SALE.replace("sale (", "bid (price DOUBLE, ") + SALE
 
 # The twelve mistakes every SQL user makes.
 TWELVE = {
+    "mistyped_column_of_one_side": BID + "SELECT a.auction FROM bid AS a JOIN bid AS b ON a.auction = b.auctoin;",
     "mistyped_column": BID + "SELECT auctoin, price FROM bid;",
     "missing_comma": BID + "SELECT auction price item FROM bid;",
     "wrong_type": BID + "SELECT auction FROM bid WHERE price > '10';",

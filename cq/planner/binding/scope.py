@@ -232,7 +232,7 @@ def one_named(columns: Iterable[Visible], name: str, span: Span) -> Visible | No
 
 
 def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
-    known = [c.name for c in relation.columns]
+    known = [c.name for c in relation.columns if ref.qualifier in {None, c.qualifier}]
     fields = _without_fields(relation, ref)
     if fields is not None:
         return fields
@@ -257,7 +257,7 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
         return compile_error("CQ0603", cause, span, help=unheld.way or CONVERT)
     return compile_error(
         "CQ0203",
-        f'unknown column "{ref.name}" in {relation.title}',
+        f'unknown column "{ref.name}" in {_searched(relation, ref)}',
         span,
         label="no such column",
         help=(
@@ -267,6 +267,12 @@ def _unknown(relation: Relation, ref: ast.ColumnRef) -> CompileError:
             BOUNDS_WAY if ref.name == "window" else "",
         ),
     )
+
+
+def _searched(relation: Relation, ref: ast.ColumnRef) -> str:
+    """What a column was looked for in: of several relations the one its qualifier names."""
+    several = len({c.qualifier for c in relation.columns}) > 1
+    return f'"{ref.qualifier}"' if several and ref.qualifier is not None else relation.title
 
 
 HOLDS_NONE = ", which cq does not hold"
