@@ -39,6 +39,7 @@ class StagePlan:
     final: bool  # the ports are sinks
     waits: bool  # rows can arrive before the watermark reaches their time
     collects: bool = False  # its windows' panes were filled by several workers
+    by_key: bool = False  # a worker may take only the rows of a ticket that have its part's keys: those of a selection
     chained: frozenset[int] = frozenset()  # ids of operators whose transactions are evaluated before the kernel
     asks: bool = False  # whether these ask for rows one by one, and are not linked in chains
     writer: Writer = field(default_factory=Writer)

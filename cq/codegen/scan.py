@@ -72,7 +72,7 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int, b
                 room = "CAP - R" if fan_out <= 1 else "shr_u(CAP - R, LOG)"
                 log = max(0, (fan_out - 1).bit_length())
                 writer.code(f"end = min(end, lo + ({room}))", CAP=p.capacity, R=p.rows, LOG=log)
-        step = "j" if stage.lanes else "i"
+        step = step_of(stage)
         with writer.for_(step, "lo", "end"), flow.scope.block():
             if fan_out is None and not waits:
                 _leave_when_full(flow, step)
@@ -102,12 +102,20 @@ def write_rows(stage: StagePlan, node: LogicalNode, schema: Schema, port: int, b
     return name
 
 
+def step_of(stage: StagePlan) -> str:
+    """What counts the turns of a function that takes rows: rows, or places of a selection."""
+    return "j" if stage.lanes or stage.by_key else "i"
+
+
 def _begin_row(flow: Flow, node: LogicalNode, port: int) -> None:
     """Which row of the batch the turn is for, its serial and, where that is asked for, its watermark and its cause."""
     writer, stage = flow.writer, flow.stage
     if stage.lanes:
         selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
         writer.code("i = ld_i32(SEL, j)", SEL=selection)
+    elif stage.by_key:
+        selection = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
+        writer.code("i = j\nif SEL != 0:\n    i = ld_i32(SEL, j)", SEL=selection)
     writer.code("serial = base + i")
     if stage.due or stage.passes_watermarks:
         marks = writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_WATERMARKS), "marks")
@@ -206,11 +214,15 @@ def _row_ahead(flow: Flow, schema: Schema, places: dict[int, int], port: int, tu
     """The row so many turns later, or the last one of the call."""
 
     def later() -> ast.expr:  # anew for each column: the first use may stand in a branch that the next is not in
-        at = expr("min(S + N, end - 1)", S="j" if flow.stage.lanes else "i", N=turns)
+        at = expr("min(S + N, end - 1)", S=step_of(flow.stage), N=turns)
+        if not flow.stage.lanes and not flow.stage.by_key:
+            return flow.scope.let(at, "ahead")
+        selection = flow.writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
         if flow.stage.lanes:
-            selection = flow.writer.hoist(expr("ld_i64(batch, W)", W=abi.BATCH_SELECTION), "sel")
-            at = expr("ld_i32(SEL, AT)", SEL=selection, AT=at)
-        return flow.scope.let(at, "ahead")
+            return flow.scope.let(expr("ld_i32(SEL, AT)", SEL=selection, AT=at), "ahead")
+        ahead = flow.writer.let(at, "ahead")
+        flow.writer.code("if SEL != 0:\n    AT = ld_i32(SEL, AT)", SEL=selection, AT=ahead)
+        return ast.Name(ahead, ast.Load())
 
     def loader(index: int, column: Field) -> Callable[[], Val]:
         return lambda: _load(flow.scope, places.setdefault(index, len(places)), column, port, later())

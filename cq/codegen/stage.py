@@ -86,7 +86,7 @@ def write_stage(
     finishers = [] if fills else _write_finishers(stage)
     _write_serve(stage)
     _write_kernel(stage, loops, finishers)
-    lanes = _lanes(stage, spec, inputs) if spec.branches else None
+    lanes, by_key = _told_apart(stage, spec, inputs)
     chains = write_chains(stage, inputs[0]) if stage.chained else None
     times = [write_times(stage, source, port) for port, source in computed.items()]
     made = Stage(
@@ -103,6 +103,7 @@ def write_stage(
         user_calls=tuple(UserCall(word, f) for f, word in stage.constants.user_functions.items()),
         groups=tuple(stage.groups),
         lanes=lanes,
+        by_key=by_key,
         chains=chains,
         complete=_complete(spec),
         time_entries=tuple(times),
@@ -117,6 +118,7 @@ def write_stage(
 def _begun(spec: planned.Stage, ports: tuple[PortSpec, ...]) -> StagePlan:
     """What the functions of a stage share, before any but the one that notes failures."""
     stage = StagePlan(spec.plan, ports, spec.way is Way.LANES, spec.final, spec.waits, spec.collects)
+    stage.by_key = spec.by_key is not None
     stage.uses_step_bytes = _uses_step_bytes(spec.plan)
     stage.gathered = {id(n): n for n in spec.gathered}
     if spec.way in TOGETHER:
@@ -127,11 +129,15 @@ def _begun(spec: planned.Stage, ports: tuple[PortSpec, ...]) -> StagePlan:
     return stage
 
 
-def _lanes(stage: StagePlan, spec: planned.Stage, inputs: tuple[LogicalNode, ...]) -> Lanes:
-    """How its rows are told apart; writes the function that does it."""
+def _told_apart(stage: StagePlan, spec: planned.Stage, inputs: tuple[LogicalNode, ...]) -> tuple[Lanes | None, str]:
+    """How its rows are told apart, by lanes and by parts; writes the function that does it."""
+    if not spec.told_apart:
+        return None, ""
+    entry = write_lanes(stage, inputs, spec.told_apart)
+    if spec.by_key is not None:
+        return None, entry
     most = max(stage.turns.get(id(n), 1) for n in inputs)
-    entry = write_lanes(stage, inputs, spec.branches)
-    return Lanes(entry=entry, count=spec.lanes, branches=len(spec.branches), turns=most)
+    return Lanes(entry=entry, count=spec.lanes, branches=len(spec.branches), turns=most), ""
 
 
 def _complete(spec: planned.Stage) -> int:
@@ -296,6 +302,10 @@ def _write_rows_step(stage: StagePlan, row_loops: Mapping[int, str]) -> None:
         writer.code("base = serial - ld_i32(ld_i64(batch, W), lo)", W=abi.BATCH_SELECTION)
     else:
         writer.code("base = serial - lo")
+    if stage.by_key:
+        selected = expr("serial - ld_i32(ld_i64(batch, W), lo)", W=abi.BATCH_SELECTION)
+        with writer.if_(expr("ld_i64(batch, W) != 0", W=abi.BATCH_SELECTION)):
+            writer.set("base", selected)
     with writer.if_(expr("row >= 0")):
         writer.code("lo = row")
     writer.code("following = hi")

@@ -326,13 +326,13 @@ MUTANTS = {
     "a part in use is collected": Mutant(
         "cq.runtime.engine.ways.parts",
         "at_cas(part + PART_LOCK * 8, BUSY, MARKED):\n            return MARKED",
-        "at_cas(part + PART_LOCK * 8, BUSY, MARKED):\n            return RETIRED",
+        "at_cas(part + PART_LOCK * 8, BUSY, MARKED):\n            return HELD",
         PARTIALS,
         SCHEDULES,
     ),
     "a part is taken without looking": Mutant(
         "cq.runtime.engine.ways.parts",
-        "    if at_load(part + PART_LOCK * 8) != FREE:\n        return 0\n",
+        "    if at_load(part + PART_LOCK * 8) != FREE or left_to_owner(partials, worker) == 1:\n        return 0\n",
         "    at_store(part + PART_LOCK * 8, FREE)\n",
         PARTIALS,
         "of_one_worker and hop",

@@ -13,7 +13,8 @@ from test_engine_schedules import in_every_schedule
 from cq.compiler.passes import compile
 from cq.runtime.base.ops import ld_i64, st_i64
 from cq.runtime.base.simulation import Memory
-from cq.runtime.containers.panes import PANE_TABLES, panes_attach, panes_drop, panes_new
+from cq.runtime.containers.pane_words import PANE_TABLES
+from cq.runtime.containers.panes import panes_attach, panes_drop, panes_new
 from cq.runtime.containers.tables import table_insert
 from cq.runtime.engine.engine import Engine
 from cq.runtime.engine.ways import partial
@@ -36,6 +37,20 @@ ROWS = [(n * 7 % 4, n % 5, n * 4 + (n * 11 % 9) - 4 + 60 * (n > 14)) for n in ra
 def spread(monkeypatch):
     """All parts are filled from the first row on, however few rows a group has."""
     monkeypatch.setattr(partial, "ROWS_A_GROUP", 0)
+
+
+@pytest.fixture
+def by_key(monkeypatch):
+    """Parts are filled by key, however many rows a group has, and however few groups there are."""
+    monkeypatch.setattr(partial, "ROWS_A_GROUP", 1 << 40)
+    monkeypatch.setattr(partial, "MANY_GROUPS", 0)
+
+
+@pytest.fixture
+def changing(monkeypatch):
+    """How parts are filled changes at nearly every close: each group has few rows, and some windows have many."""
+    monkeypatch.setattr(partial, "ROWS_A_GROUP", 1)
+    monkeypatch.setattr(partial, "MANY_GROUPS", 3)
 
 
 def job_of(text: str, workers: int = 2):
@@ -67,10 +82,11 @@ def rows_of(batches) -> list[tuple[int, int]]:
     return [row for x in batches for row in zip(x.column(0).to_pylist(), x.column(1).to_pylist(), strict=True)]
 
 
-def ran(job, threads: int, batch_rows: int = 16) -> list[tuple[int, int]]:
+def ran(job, threads: int, batch_rows: int = 16, rows: pa.RecordBatch | None = None) -> list[tuple[int, int]]:
     found: list[pa.RecordBatch] = []
+    given = batch_for(job) if rows is None else rows.select([c.name for c in job.sources[0].columns])
     with Engine(job, threads=threads, batch_rows=batch_rows) as engine:
-        engine.run([iter([batch_for(job)])], lambda _sink, result: found.append(result))
+        engine.run([iter([given])], lambda _sink, result: found.append(result))
     return rows_of(found)
 
 
@@ -129,9 +145,109 @@ def test_panes_of_workers_outlive_a_pause_on_threads(at):
     batch = batch_for(job)
     with Engine(job, threads=2, batch_rows=3) as first:
         first.push(0, batch.slice(0, at))
+        found += [b for _, b in first.drain()]
         snapshot = first.pause()
+        assert snapshot.rows == (at,)
         found += [b for _, b in first.drain()]
     with Engine(job, threads=2, batch_rows=3, snapshot=snapshot) as second:
+        second.run([iter([batch.slice(snapshot.rows[0])])], lambda _sink, result: found.append(result))
+    assert rows_of(found) == rows_alone(text)
+
+
+# -- by key -----------------------------------------------------------------------------------------------------------
+
+
+def test_windows_of_one_pane_can_be_filled_by_key():
+    """Sums of overlapping windows are merged anyway, a group without a key is all rows, and of two keys no row shows
+    whose group it is."""
+    two = windows(TUMBLE) + windows(TUMBLE).replace("k,", "v + k AS k,").replace(", k;", ", v + k;")
+    asked = {
+        "keys": windows(TUMBLE),
+        "whole": ALL,
+        "overlapping": windows(HOP),
+        "no key": "SELECT COUNT(*) AS n FROM s;",
+        "two keys": two,
+        "a key of two sources": WHOLE["two ways"],
+    }
+    found = {name: bool(job_of(text).stages[0].by_key) for name, text in asked.items()}
+    assert found == {
+        "keys": True, "whole": True, "overlapping": False, "no key": False, "two keys": False,
+        "a key of two sources": False,
+    }  # fmt: skip
+
+
+BY_KEY = {
+    "tumble": windows(TUMBLE),
+    "filtered": windows(TUMBLE).replace(" GROUP BY", " WHERE v <> 2 GROUP BY"),
+    "computed": windows(TUMBLE, "CASE WHEN v > 2 THEN k ELSE v END AS x, COUNT(*) AS n").replace(", k;", ", x;"),
+    "having": windows(TUMBLE).replace(";", " HAVING SUM(v) > 3;"),
+    "whole": "SELECT k, SUM(v) AS total FROM s GROUP BY k;",
+    "whole, computed": "SELECT CASE WHEN v > 2 THEN k ELSE v END AS x, SUM(v) AS total FROM s GROUP BY x;",
+    "limited": windows(TUMBLE).replace(";", " LIMIT 5;"),
+}
+
+
+CHANGED = ["tumble", "computed", "whole", "limited"]  # the others differ in what is filled, not in how
+
+
+@pytest.mark.usefixtures("by_key")
+@pytest.mark.parametrize(("workers", "batch_rows"), [(2, 3), (2, 7), (3, 4)])
+@pytest.mark.parametrize("text", BY_KEY.values(), ids=BY_KEY)
+def test_parts_by_key_give_the_rows_of_one_worker(text, batch_rows, workers):
+    job = job_of(text, workers)
+    assert job.stages[0].by_key
+    assert in_every_schedule(job, given(text), batch_rows=batch_rows, workers=workers, runs=RUNS // 4) == (
+        rows_alone(text), None,
+    )  # fmt: skip
+
+
+@pytest.mark.usefixtures("changing")
+@pytest.mark.parametrize("text", [BY_KEY[name] for name in CHANGED], ids=CHANGED)
+@pytest.mark.parametrize("batch_rows", [3, 5])
+def test_how_parts_are_filled_may_change_at_any_ticket(text, batch_rows):
+    assert in_every_schedule(job_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == (rows_alone(text), None)
+
+
+@pytest.mark.usefixtures("by_key")
+@pytest.mark.parametrize("batch_rows", [2, 5, 20])
+def test_the_smallest_position_fails_in_parts_by_key(batch_rows):
+    text = windows(TUMBLE, "k, SUM(9 / (v - 4)) AS total")  # fails at rows 4, 9, 14 and 19; one window closes before
+    assert in_every_schedule(job_of(text), given(text), batch_rows=batch_rows, runs=RUNS) == ([(0, -2)], 4)
+
+
+@pytest.mark.usefixtures("by_key")
+@pytest.mark.parametrize("threads", [2, 4])
+@pytest.mark.parametrize("batch_rows", [1, 3, 4096])
+@pytest.mark.parametrize("text", BY_KEY.values(), ids=BY_KEY)
+def test_parts_by_key_on_threads(text, batch_rows, threads):
+    assert ran(job_of(text, threads), threads, batch_rows) == rows_alone(text)
+
+
+@pytest.mark.usefixtures("by_key")
+@pytest.mark.parametrize("window", [f" FROM {TUMBLE} GROUP BY window_start, window_end, k;", " FROM s GROUP BY k;"])
+def test_many_groups_by_key_are_put_in_order_by_rounds_and_stop_at_full_ports(window):
+    """Two rows a group, in two windows; a port is full after 100 groups, and a round has 256."""
+    keys = np.random.default_rng(7).permutation(np.repeat(np.arange(700), 2))
+    rows = pa.record_batch({"k": keys, "v": np.arange(1400), "t": np.arange(1400) // 70})
+    text = "SELECT k, SUM(v) AS total" + window
+    assert {ran(job_of(text, n), n, 100, rows) == ran(job_of(text, 0), 0, 16, rows) for n in (2, 3)} == {True}
+
+
+@pytest.mark.usefixtures("by_key")
+@pytest.mark.parametrize("at", [1, 7, 12, 19])
+@pytest.mark.parametrize(("before", "after"), [(2, 2), (4, 2), (2, 4), (0, 2), (2, 0)])
+@pytest.mark.parametrize("text", [windows(TUMBLE), BY_KEY["whole"]], ids=["tumble", "whole"])
+def test_parts_by_key_outlive_a_pause(text, before, after, at):
+    """Panes filled among so many parts are merged with those filled among another number."""
+    found = []
+    batch = batch_for(job_of(text))
+    with Engine(job_of(text, before), threads=before, batch_rows=3) as first:
+        first.push(0, batch.slice(0, at))
+        found += [b for _, b in first.drain()]
+        snapshot = first.pause()
+        assert snapshot.rows == (at,)
+        found += [b for _, b in first.drain()]
+    with Engine(job_of(text, after), threads=after, batch_rows=3, snapshot=snapshot) as second:
         second.run([iter([batch.slice(snapshot.rows[0])])], lambda _sink, result: found.append(result))
     assert rows_of(found) == rows_alone(text)
 
@@ -172,7 +288,9 @@ def test_panes_of_workers_that_never_end_outlive_a_pause(at):
     batch = batch_for(job)
     with Engine(job, threads=2, batch_rows=3) as first:
         first.push(0, batch.slice(0, at))
+        found += [b for _, b in first.drain()]
         snapshot = first.pause()
+        assert snapshot.rows == (at,)
     with Engine(job, threads=2, batch_rows=3, snapshot=snapshot) as second:
         second.run([iter([batch.slice(snapshot.rows[0])])], lambda _sink, result: found.append(result))
     assert rows_of(found) == rows_alone(ALL)
@@ -180,9 +298,15 @@ def test_panes_of_workers_that_never_end_outlive_a_pause(at):
 
 @pytest.mark.parametrize(
     ("spread", "rows", "groups", "then"),
-    [(1, 159, 10, 1), (1, 160, 10, 2), (2, 80, 10, 2), (2, 79, 10, 1), (1, 5, 0, 1)],
-    ids=["too few", "enough", "fewer, still", "far too few", "nothing yet"],
-)
+    [
+        (q.ONE, 159, 10, q.ONE), (q.ONE, 160, 10, 2), (2, 80, 10, 2), (2, 79, 10, q.ONE), (q.ONE, 5, 0, q.ONE),
+        (q.BY_KEY, 319, 10, q.BY_KEY), (q.BY_KEY, 320, 10, 2), (2, 159, 20, q.BY_KEY), (q.BY_KEY, 5, 0, q.BY_KEY),
+    ],
+    ids=[
+        "too few", "enough", "fewer, still", "far too few", "nothing yet",
+        "by key, too few", "by key, enough", "far too few, many groups", "by key, nothing yet",
+    ],
+)  # fmt: skip
 def test_parts_are_filled_by_all_as_soon_as_rows_pay_for_merging(spread, rows, groups, then):
     """Two parts; 8 rows a group in each are enough, and half of them for what is spread to stay so."""
     with Memory() as memory:
@@ -196,6 +320,7 @@ def test_parts_are_filled_by_all_as_soon_as_rows_pay_for_merging(spread, rows, g
         for word, value in (
             (q.PARTIALS_COUNT, 2), (q.PARTIALS_ROWS_IN, words(rows)), (q.PARTIALS_SLOTS, words(0, 0)),
             (q.PARTIALS_SLOT_COUNT, 1), (q.PARTIALS_ROWS_A_GROUP, 8), (q.PARTIALS_SPREAD, spread),
+            (q.PARTIALS_MANY, 20), (q.PARTIALS_ENTRY, 1),
             (q.PARTIALS_PARTS + q.PART_STATE, state),
         ):  # fmt: skip
             st_i64(partials, word, value)

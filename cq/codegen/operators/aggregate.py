@@ -6,17 +6,16 @@ import ast
 
 from cq.codegen.arrivals import arrival_of
 from cq.codegen.flow import FINISHER_ARGUMENTS, Flow, StagePlan, closing, consumes, finishes, function, row_of
-from cq.codegen.operators.window import add_row, fold, of_one_pane
-from cq.codegen.state.aggregate_parts import Entry
+from cq.codegen.operators.window import add_row, fold, groups_in_order, may_share_groups
 from cq.codegen.state.aggregates import nothing
 from cq.codegen.state.groups import Layout, group_layout, held_groups
-from cq.codegen.state.hash_tables import Births, TableLocals, load_fields
+from cq.codegen.state.hash_tables import TableLocals, load_fields
 from cq.codegen.state.moving import Held, holds
 from cq.codegen.values import Row
 from cq.codegen.writer import expr
 from cq.planner.operators import Aggregate
 from cq.planner.plan.node import LogicalNode
-from cq.runtime.containers import panes
+from cq.runtime.containers import pane_words as panes
 from cq.runtime.containers.table_words import ENTRY_FIRST
 from cq.runtime.layout import abi
 from cq.runtime.layout.job import Slot
@@ -48,9 +47,9 @@ def consume_aggregate(flow: Flow, node: LogicalNode, port: int, row: Row) -> Non
     assert isinstance(node, Aggregate)
     layout = group_layout(node.keys, node.aggregates)
     slot, _ = _slots(flow.stage, node, layout)
-    record = flow.writer.hoist(
-        expr("panes_attach(ld_i64(state, W), NEVER, 0)", W=slot.offset, NEVER=abi.NEVER), "record"
-    )
+    groups = flow.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "groups")
+    second = expr("ld_i64(G, W)", G=groups, W=panes.PANES_OPENS) if flow.stage.by_key else ast.Constant(0)
+    record = flow.writer.hoist(expr("panes_attach(G, NEVER, S)", G=groups, NEVER=abi.NEVER, S=second), "record")
     with flow.scope.when(expr("R == 0", R=record)):
         flow.no_memory("groups")
     local = TableLocals.declare(flow.scope, layout.shape.entry_words)
@@ -70,7 +69,7 @@ def finish_aggregate(stage: StagePlan, node: LogicalNode) -> None:
     with function(stage, f"finish_{slot.offset}", FINISHER_ARGUMENTS, node, event) as flow:
         state = flow.writer.hoist(expr("ld_i64(state, W)", W=slot.offset), "panes")
         if stage.collects:
-            fold(flow, layout, state, of_one_pane)
+            fold(flow, layout, state, may_share_groups)
         _emit(flow, node, layout, state, cursor)
 
 
@@ -85,9 +84,9 @@ def _emit(flow: Flow, node: Aggregate, layout: Layout, state: str, cursor: Slot)
     with scope.when(expr("R == 0", R=record)):
         flow.no_memory("groups")
     table = writer.let(expr("ld_i64(R, W)", R=record, W=panes.PANE_TABLES), "table")
-    births = Births.of(writer, table)
-    count = births.count
     first = writer.let(expr("ld_i64(state, W)", W=cursor.offset), "from_")
+    groups = groups_in_order(flow, state, table, first, flow.stage.collects)
+    count = groups.count
     if not node.keys:
         with scope.when(expr("N == 0 and F == 0", N=count, F=first)):
             flow.deliver(node, row_of(scope, [nothing(c) for c in node.aggregates]))
@@ -98,7 +97,7 @@ def _emit(flow: Flow, node: Aggregate, layout: Layout, state: str, cursor: Slot)
             with scope.when(expr("R >= ld_i64(P, W)", R=port.rows, P=port.place, W=abi.PORT_LIMIT)):
                 writer.code("st_i64(state, W, G)", W=cursor.offset, G=group)
                 flow.leave(ast.Constant(abi.MORE))
-        entry = Entry(scope.let(births.entry(group), "entry"), ast.Name(table, ast.Load()))
+        entry = groups.entry(group)
         writer.code("arrival = ld_i64(E, W)", E=entry.address, W=ENTRY_FIRST)
         values = load_fields(scope, layout.keys.fields, entry.address, entry.table)
         with flow.of_group(node.key_names, layout.keys, entry.address, entry.table, None):

@@ -31,7 +31,10 @@ from cq.codegen.writer import Fill, expr
 from cq.lang.types import BIGINT, Physical
 from cq.planner.operators import Aggregate, Window, WindowAggregate, WindowKind
 from cq.planner.plan.node import LogicalNode
-from cq.runtime.containers import panes, slides, sliding
+from cq.records import dataclass
+from cq.runtime.containers import apart as apart_words
+from cq.runtime.containers import pane_words as panes
+from cq.runtime.containers import slides, sliding
 from cq.runtime.containers.table_words import ENTRY_FIRST, TABLE_COUNT
 from cq.runtime.layout import abi
 from cq.runtime.layout.job import Grid, Slot
@@ -187,7 +190,7 @@ def close_window(stage: StagePlan, node: LogicalNode) -> None:
             _close_growing(flow, node, layout, state)
             return
         if stage.collects:
-            fold(flow, layout, state, of_one_pane)
+            fold(flow, layout, state, may_share_groups)
         if node.window.kind is WindowKind.ATTACHED:
             _close_attached(flow, node, layout, state)
         else:
@@ -270,16 +273,19 @@ def _slides(node: WindowAggregate, layout: Layout) -> bool:
     return node.merges_exactly and not layout.sets and not kept
 
 
-def of_one_pane(into: str, record: str) -> ast.expr:
-    """Several workers have filled them."""
-    return expr("ld_i64(A, W) == ld_i64(B, W)", A=into, B=record, W=panes.PANE_FIRST)
+def may_share_groups(state: str, into: str, record: str, place: str) -> ast.expr:
+    """Several workers have filled one pane, and not each its own part of the keys."""
+    return expr(
+        "ld_i64(A, W) == ld_i64(B, W) and panes_apart(P, N - 1) == 0",
+        A=into, B=record, W=panes.PANE_FIRST, P=state, N=place,
+    )  # fmt: skip
 
 
-def _has_ended(into: str, record: str) -> ast.expr:
+def _has_ended(state: str, into: str, record: str, place: str) -> ast.expr:
     return expr("ld_i64(R, W) < instant", R=record, W=panes.PANE_FIRST)
 
 
-def fold(flow: Flow, layout: Layout, state: str, alike: Callable[[str, str], ast.expr]) -> None:
+def fold(flow: Flow, layout: Layout, state: str, alike: Callable[[str, str, str, str], ast.expr]) -> None:
     """A pane and those after it that are alike become one, left to right, with its groups in first-arrival order."""
     writer, scope = flow.writer, flow.scope
     records = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_LIST), "records")
@@ -288,7 +294,7 @@ def fold(flow: Flow, layout: Layout, state: str, alike: Callable[[str, str], ast
     with writer.while_(expr("N < ld_i64(P, W)", N=place, P=state, W=panes.PANES_COUNT)), scope.block():
         into = writer.let(expr("ld_i64(R, N - 1)", R=records, N=place), "into")
         record = writer.let(expr("ld_i64(R, N)", R=records, N=place), "record")
-        with scope.when(alike(into, record)):
+        with scope.when(alike(state, into, record, place)):
             target.use(expr("ld_i64(R, W)", R=into, W=panes.PANE_TABLES))
             _merge_pane(flow, layout, target, record)
             with scope.when(expr("table_sort_births(T) == 0", T=target.table)):
@@ -347,6 +353,46 @@ def _load_keys(flow: Flow, keys: Keys, entry: Entry) -> list[Val]:
     return load_fields(flow.scope, keys.fields, entry.address, entry.table)
 
 
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The groups that are emitted together, by first arrival. entry: writes what finds the one of a number."""
+
+    count: str
+    entry: Callable[[str], Entry]
+
+
+def groups_in_order(flow: Flow, state: str, table: str, first: str, apart: bool) -> Groups:
+    """Those of the table; apart: or of it and the tables of the panes beside it. first: the number to begin with."""
+    writer, scope = flow.writer, flow.scope
+    births = Births.of(writer, table)
+    if not apart:
+        return Groups(
+            births.count, lambda group: Entry(scope.let(births.entry(group), "entry"), ast.Name(table, ast.Load()))
+        )
+    abreast = writer.let(expr("panes_abreast(P, F)", P=state, F=first), "abreast")
+    with scope.when(expr("N < 0", N=abreast)):
+        flow.no_memory("ordering groups")
+    count = writer.let(expr("max(A, N)", A=abreast, N=births.count), "groups")
+    rounds = writer.let(expr("ld_i64(P, W)", P=state, W=panes.PANES_ROUNDS), "rounds")
+    owner = writer.let(ast.Name(table, ast.Load()), "owner")
+
+    def entry_of(group: str) -> Entry:
+        entry = writer.let(ast.Constant(0), "entry")
+        with writer.if_(expr("A == 0", A=abreast)):
+            writer.set(entry, births.entry(group))
+        with writer.otherwise():
+            writer.code("if G & (ROUND - 1) == 0:\n    panes_round(P)", G=group, ROUND=apart_words.ROUND, P=state)
+            for name, which in (
+                (entry, apart_words.ROUNDS_ORDER),
+                (owner, beside(apart_words.ROUNDS_ORDER, 1, "OWNER")),
+            ):
+                place = expr("R + (G & (ROUND - 1)) * 16", R=rounds, G=group, ROUND=apart_words.ROUND)
+                writer.set(name, expr("ld_i64(AT, W)", AT=place, W=which))
+        return Entry(ast.Name(entry, ast.Load()), ast.Name(owner, ast.Load()))
+
+    return Groups(count, entry_of)
+
+
 def _emit_groups(flow: Flow, node: WindowAggregate, layout: Layout, state: str, table: str) -> None:
     """Every group from the cursor on; with a full port the cursor is kept and the function says MORE."""
     writer, scope = flow.writer, flow.scope
@@ -358,19 +404,19 @@ def _emit_groups(flow: Flow, node: WindowAggregate, layout: Layout, state: str, 
                 writer.code("st_i64(P, W, G)", P=state, W=panes.PANES_CURSOR, G=group)
                 flow.leave(ast.Constant(abi.MORE))
 
-    _each_group(flow, node, layout, table, ast.Name(cursor, ast.Load()), stop_when_full)
+    groups = groups_in_order(flow, state, table, cursor, flow.stage.collects and node.closes_one_pane)
+    _each_group(flow, node, layout, groups, ast.Name(cursor, ast.Load()), stop_when_full)
 
 
 def _each_group(
-    flow: Flow, node: WindowAggregate, layout: Layout, table: str, first: ast.expr, before: Callable[[str], None]
+    flow: Flow, node: WindowAggregate, layout: Layout, groups: Groups, first: ast.expr, before: Callable[[str], None]
 ) -> None:
-    """Deliver the groups of a table from number `first` on. before(group): writes what precedes each."""
+    """Deliver the groups from number `first` on. before(group): writes what precedes each."""
     writer, scope = flow.writer, flow.scope
-    births = Births.of(writer, table)
     group = writer.fresh("group")
-    with writer.for_(group, first, births.count), scope.block():
+    with writer.for_(group, first, groups.count), scope.block():
         before(group)
-        entry = Entry(scope.let(births.entry(group), "entry"), ast.Name(table, ast.Load()))
+        entry = groups.entry(group)
         writer.code("arrival = ld_i64(E, W)", E=entry.address, W=ENTRY_FIRST)
         end = scope.let(expr("instant - L", L=node.lag_us), "end") if node.lag_us else expr("instant")
         times = [expr("start"), end, scope.let(expr("E - 1", E=end), "time")]

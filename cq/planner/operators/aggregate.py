@@ -37,6 +37,10 @@ class Aggregate(Grouped):
         return not self.keeps_sets
 
     @property
+    def closes_one_pane(self) -> bool:
+        return True
+
+    @property
     def state(self) -> StateBound:
         values = ", with all its values" if any(a.keeps_values for a in self.aggregates) else ""
         return StateBound(f"one entry a group{values}")

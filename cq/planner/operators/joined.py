@@ -37,6 +37,7 @@ class Joined(LogicalNode):
     merges_exactly = False
     groups = None
     merge_pays = False
+    closes_one_pane = False
     output_kind = OutputKind.APPEND
 
     def columns(self, right_outer: bool = False) -> tuple[Field, ...]:

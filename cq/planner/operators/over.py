@@ -78,6 +78,7 @@ class OverCalls(AddsColumns):
     merges_exactly = False
     groups = None
     merge_pays = False
+    closes_one_pane = False
     output_kind = OutputKind.APPEND
 
     def __post_init__(self) -> None:

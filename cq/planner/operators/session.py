@@ -33,6 +33,7 @@ class SessionAggregate(Windowed):
     emits_at_end = False
     uses_time = True
     merge_pays = False
+    closes_one_pane = False
 
     def __post_init__(self) -> None:
         assert self.gap_us > 0, "a session without a gap"

@@ -45,6 +45,7 @@ class SessionRows(AddsColumns):
     may_drop = False
     merges_exactly = False
     merge_pays = False
+    closes_one_pane = False
     groups = None
     closes = True
     emits_at_end = False

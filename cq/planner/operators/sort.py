@@ -67,6 +67,7 @@ class Sort(OneInput):
     fails_itself = False
     merges_exactly = False
     merge_pays = False
+    closes_one_pane = False
     groups = None
     output_kind = OutputKind.APPEND
 

@@ -65,6 +65,7 @@ class Trigger(OneInput):
     groups = None
     merges_exactly = False
     merge_pays = False
+    closes_one_pane = False
     output_kind = OutputKind.APPEND
 
     def __post_init__(self) -> None:

@@ -166,6 +166,10 @@ class WindowAggregate(Windowed):
         return not self.keeps_sets and self.window.kind is not WindowKind.ATTACHED
 
     @property
+    def closes_one_pane(self) -> bool:
+        return self.window.kind in {WindowKind.TUMBLE, WindowKind.HOP} and self.window.size == self.window.pane
+
+    @property
     def state(self) -> StateBound:
         panes = -(-self.window.size // self.window.pane) if self.window.pane else 1
         panes = min(panes, 2) if self.window.kind is WindowKind.CUMULATE else panes  # those that have ended are one

@@ -218,14 +218,27 @@ class _Choice:
         below = LogicalPlan(tuple(Output(f"panes{n}", w) for n, w in enumerate(windows)))
         given = {id(i): StageInput(i) for w in windows for i in w.inputs}
         above = replaced(self.plan, {id(w): w.with_inputs([given[id(i)] for i in w.inputs]) for w in windows})
-        filled = "aggregates merge exactly: each worker fills panes of its own where groups have rows enough, else one"
+        filled = "aggregates merge exactly: each worker fills panes of its own where groups have rows enough, "
+        panes = self._stage("panes", below, Way.PARTIAL, f"{filled}else one", final=False)
+        by_key = self._part_key(panes.plan) if all(w.closes_one_pane for w in windows) else None
+        if by_key is not None:
+            panes = replace(panes, by_key=by_key, reason=f"{filled}a part of the keys where groups are many, else one")
         name, merged = "windows", "panes of all workers are merged and closed"
         if not any(w.closes for w in windows):
             name, merged = "groups", "what all workers have counted is merged at the end"
         return (
-            self._stage("panes", below, Way.PARTIAL, filled, final=False),
+            panes,
             self._stage(name, above, Way.LOOP, merged, collects=True),
         )
+
+    def _part_key(self, plan: LogicalPlan) -> Branch | None:
+        """The key by which a row's groups are in one part; None where a row does not show all of it: by the rest parts
+        could be of very different sizes. Nor where groups have two keys."""
+        branch = self._branch(plan, plan.nodes(), common_components(plan))
+        if branch is None or None in branch.keys:
+            return None
+        keys = {n.identity: n.input_keys[0] for n in plan.nodes() if n.keeps_state and n.input_keys}
+        return branch if all(len(branch.parts[w]) == len(key) for w, key in keys.items()) else None
 
     # -- rows made by any worker --------------------------------------------------------------------------------------
 

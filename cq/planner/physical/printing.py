@@ -44,7 +44,7 @@ def _draw_part(physical: PhysicalPlan) -> str:
     numbers = stage_number(physical)
     for stage in physical.stages:
         lines += ["", f"{stage.name}: {stage.reason}"]
-        for branch in stage.branches:
+        for branch in stage.told_apart:
             lines += _draw_branch(stage, branch, numbers)
         outputs = {id(o.node) for o in stage.plan.outputs}
         for node in stage.plan.nodes():
@@ -96,7 +96,7 @@ def stage_facts(physical: PhysicalPlan, numbers: dict[int, int]) -> list[dict[st
             "lanes": s.lanes,
             "reason": s.reason,
             "cost_ns": s.cost_ns,
-            "keys": [[_key_facts(k, leaf) for k, leaf in zip(b.keys, s.leaves, strict=True)] for b in s.branches],
+            "keys": [[_key_facts(k, leaf) for k, leaf in zip(b.keys, s.leaves, strict=True)] for b in s.told_apart],
             "nodes": [numbers[id(n)] for n in s.plan.nodes() if not isinstance(n, StageInput)],
             "reads": [numbers[id(n.node)] for n in s.plan.nodes() if isinstance(n, StageInput)],
             "outputs": [numbers[id(o.node)] for o in s.plan.outputs],

@@ -25,6 +25,8 @@ class Stage:
 
     plan: its operators; its outputs are its ports.  branches: for LANES, its operators with state by key; each branch
     has as many of the lanes.
+    by_key: for PARTIAL, the key by which a row is one part's; None where its groups have none in common, or are merged
+    anyway.
     complete: for SHARED, the sources after whose last row its operators keep none (`cq.planner.physical.complete`).
     gathered: its operators whose rows of one event are kept until all have met (`cq.planner.physical.turns`).
     waits: whether rows can come before the watermark reaches their time.  final: whether its ports are sinks.
@@ -48,6 +50,12 @@ class Stage:
     final: bool = True
     collects: bool = False
     instants: bool = False
+    by_key: Branch | None = None
+
+    @property
+    def told_apart(self) -> tuple[Branch, ...]:
+        """By what keys its rows can be told apart."""
+        return self.branches if self.by_key is None else (self.by_key,)
 
     @property
     def leaves(self) -> tuple[LogicalNode, ...]:
@@ -113,6 +121,8 @@ def _problems(physical: PhysicalPlan, number: int, stage: Stage) -> Iterator[str
         yield "state where any worker takes any ticket"
     if stage.way is Way.ANY and physical.workers == 1:
         yield "an order restored that one worker never loses"
+    if stage.by_key is not None and (stage.way is not Way.PARTIAL or None in stage.by_key.keys):
+        yield "parts by key that nobody fills, or rows that are no part's"
     if stage.way is Way.PARTIAL and not all(o.node.merges_exactly for o in stage.plan.outputs):
         yield "partial states that do not merge"
     if (stage.way is Way.SHARED) != bool(stage.complete):

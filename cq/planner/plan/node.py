@@ -100,6 +100,7 @@ DECLARATIONS = (
     "groups",
     "merges_exactly",
     "merge_pays",
+    "closes_one_pane",
     "state",
     "cost_ns",
     "output_kind",
@@ -235,6 +236,12 @@ class LogicalNode:
         raise NotImplementedError
 
     @property
+    def closes_one_pane(self) -> bool:
+        """Whether the groups it emits together are those of one pane: then states over parts of the keys need no
+        merging."""
+        raise NotImplementedError
+
+    @property
     def state(self) -> StateBound:
         """What it keeps, and whether that is bounded however long the input is."""
         raise NotImplementedError
@@ -321,6 +328,7 @@ class Stateless(LogicalNode):
     emits_at_end = False
     merges_exactly = False
     merge_pays = False
+    closes_one_pane = False
     state = NO_STATE
     cost_ns = 0
     output_kind = OutputKind.APPEND
@@ -495,6 +503,7 @@ ANSWERS: dict[str, Callable[[object], bool]] = {
     "groups": _is(LogicalNode, type(None)),
     "merges_exactly": _is(bool),
     "merge_pays": _is(bool),
+    "closes_one_pane": _is(bool),
     "state": _is(StateBound),
     "cost_ns": _is_count,
     "output_kind": _is(OutputKind),

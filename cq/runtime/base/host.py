@@ -68,8 +68,9 @@ class Host(Protocol):
 def stage_entries(stage: Stage) -> tuple[str, ...]:
     """The functions of a stage that are called by address."""
     lanes = () if stage.lanes is None else (stage.lanes.entry,)
+    by_key = (stage.by_key,) if stage.by_key else ()
     chains = () if stage.chains is None else (stage.chains.begin, stage.chains.collect, stage.chains.evaluate)
-    return (stage.entry, *lanes, *chains, *stage.time_entries)
+    return (stage.entry, *lanes, *by_key, *chains, *stage.time_entries)
 
 
 def _uninterrupted(interrupts: list[BaseException], function: Function, first: int, second: int) -> int:

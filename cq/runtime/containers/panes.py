@@ -16,8 +16,39 @@ import struct
 
 from cq.lang.calendar import months_of_time, time_of_months
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import alloc, copy, floormod, ld_i64, move, release, st_i64, zalloc
+from cq.runtime.base.ops import alloc, copy, floormod, ld_i64, move, pick, release, st_i64, zalloc
+from cq.runtime.containers.apart import panes_drop_rounds
 from cq.runtime.containers.births import table_sort_births
+from cq.runtime.containers.pane_words import (
+    PANE_FIRST,
+    PANE_SECOND,
+    PANE_TABLES,
+    PANES_CAPACITY,
+    PANES_COUNT,
+    PANES_CURSOR,
+    PANES_FREE,
+    PANES_HI,
+    PANES_LIST,
+    PANES_LO,
+    PANES_MONTHS,
+    PANES_NEXT_END,
+    PANES_OFFSET,
+    PANES_OPENS,
+    PANES_PANE,
+    PANES_RECORD,
+    PANES_SCRATCH,
+    PANES_SHAPES,
+    PANES_SHIFT_US,
+    PANES_SIZE,
+    PANES_SLIDE,
+    PANES_SLIDES,
+    PANES_TABLES,
+    PANES_WORDS,
+    SHAPE_ARRIVALS,
+    SHAPE_ENTRY_WORDS,
+    SHAPE_STRINGS,
+    SHAPE_WORDS,
+)
 from cq.runtime.containers.protocol import ARRIVAL_WORDS, Container, Place, arrival_bits, register, string_bits
 from cq.runtime.containers.slides import slides_drop, slides_held_bytes, slides_touch
 from cq.runtime.containers.table_saving import table_arrivals, table_load, table_save, table_saved_words
@@ -30,44 +61,9 @@ from cq.runtime.containers.tables import (
 )
 from cq.runtime.layout.abi import NEVER
 from cq.runtime.layout.job import Slot
-from cq.runtime.layout.words import Struct, name_words
-
-_panes = Struct("PANES")
-PANES_LO = _panes.word()  # the pane of the last row is [LO, HI)
-PANES_HI = _panes.word()
-PANES_RECORD = _panes.word()
-PANES_NEXT_END = _panes.word()  # the next closing time; NEVER without an open pane
-PANES_COUNT = _panes.word()
-PANES_CAPACITY = _panes.word()
-PANES_LIST = _panes.word()  # -> addresses of the open records, ascending
-PANES_FREE = _panes.word()  # -> recycled records, linked by their first word
-PANES_PANE = _panes.word()  # in steps: microseconds, or months
-PANES_OFFSET = _panes.word()
-PANES_SIZE = _panes.word()  # 0: attached windows
-PANES_SLIDE = _panes.word()
-PANES_MONTHS = _panes.word()  # 1: steps are months of the calendar
-PANES_SHIFT_US = _panes.word()  # how much later than its step a pane begins
-PANES_TABLES = _panes.word()  # tables of a record
-PANES_SHAPES = _panes.word()  # -> SHAPE_WORDS of each table
-PANES_CURSOR = _panes.word()  # next group of the window that is closing; -1 when none is
-PANES_SCRATCH = _panes.word()  # -> table where the panes of a closing window are merged, or 0
-PANES_SLIDES = _panes.word()  # -> sums of panes (cq/runtime/containers/sliding.py), or 0
-PANES_WORDS = _panes.size()
-
-_pane = Struct("PANE")
-PANE_FIRST = _pane.word()  # order words
-PANE_SECOND = _pane.word()
-PANE_TABLES = _pane.rest()
-
-_shape = Struct("SHAPE")
-SHAPE_ENTRY_WORDS = _shape.word()
-SHAPE_STRINGS = _shape.word()  # as TABLE_STRINGS
-SHAPE_ARRIVALS = _shape.word()  # as TABLE_ARRIVALS
-SHAPE_WORDS = _shape.size()
+from cq.runtime.layout.words import Struct
 
 FIRST_PANES = 8
-
-name_words(globals())
 
 
 @native("i64(i64, i64, i64, i64, i64, i64, i64, i64)", export=True)
@@ -119,6 +115,7 @@ def panes_drop(panes: int) -> int:
         free = following
     table_drop(ld_i64(panes, PANES_SCRATCH))
     slides_drop(ld_i64(panes, PANES_SLIDES))
+    panes_drop_rounds(panes)
     release(items)
     release(ld_i64(panes, PANES_SHAPES))
     release(panes)
@@ -182,7 +179,7 @@ def panes_find(panes: int, time_us: int) -> int:
         return -1
     start = _time_of(panes, step)
     end = _time_of(panes, last)
-    record = panes_record(panes, start, 0)
+    record = panes_record(panes, start, ld_i64(panes, PANES_OPENS))
     if record == 0:
         return 0
     st_i64(panes, PANES_LO, start)
@@ -305,7 +302,7 @@ def panes_hand_over(panes: int, target: int, part: int, watermark: int) -> int:
             break
         if _room(target) == 0:
             return -1
-        st_i64(record, PANE_SECOND, part)
+        st_i64(record, PANE_SECOND, ld_i64(record, PANE_SECOND) + part)
         slides_touch(ld_i64(target, PANES_SLIDES), start)
         place = ld_i64(target, PANES_COUNT)
         while place > 0 and _is_before(record, ld_i64(ld_i64(target, PANES_LIST), place - 1)) == 1:
@@ -500,10 +497,15 @@ def panes_load(panes: int, source: int) -> int:
 
 @native("i64(i64, i64, i64)", export=True)
 def panes_take(panes: int, other: int, place: int) -> int:
-    """The open record like the one at `place` of others of the same shape, without its groups; 0 without memory."""
+    """The open record like the one at `place` of others of the same shape, without its groups; 0 without memory.
+
+    What several workers have filled of one pane of a grid, or of the one that never ends, is one.
+    """
     record = ld_i64(ld_i64(other, PANES_LIST), place)
     st_i64(panes, PANES_NEXT_END, min(ld_i64(panes, PANES_NEXT_END), ld_i64(other, PANES_NEXT_END)))
-    return panes_record(panes, ld_i64(record, PANE_FIRST), ld_i64(record, PANE_SECOND))
+    first = ld_i64(record, PANE_FIRST)
+    attached = ld_i64(panes, PANES_SIZE) == 0 and first != NEVER
+    return panes_record(panes, first, pick(attached, ld_i64(record, PANE_SECOND), 0))
 
 
 @native("i64(i64)", export=True)

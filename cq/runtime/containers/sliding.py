@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import floormod, ld_i64, max_i64, min_i64, st_i64
-from cq.runtime.containers.panes import (
+from cq.runtime.containers.pane_words import (
     PANE_FIRST,
     PANE_TABLES,
     PANES_COUNT,

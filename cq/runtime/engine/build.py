@@ -197,6 +197,8 @@ def close(plant: Plant) -> None:
     for split in plant.splits:
         return_merged(host, split)
         call("split_drop")(split)
+    for partials in plant.partials:
+        call("partials_drop")(partials)
     for chains in plant.chains:
         call("chains_release")(chains)
     for hybrid in plant.hybrids:
@@ -214,7 +216,7 @@ def close(plant: Plant) -> None:
             call("depot_close")(depot)
     for kept in (plant.stages, plant.sinks, plant.tasks, plant.states, plant.tickets, plant.buffers, plant.hybrids):
         kept.clear()
-    for kept in (plant.views, plant.rings, plant.depots, plant.splits, plant.pools, plant.chains):
+    for kept in (plant.views, plant.rings, plant.depots, plant.splits, plant.pools, plant.chains, plant.partials):
         kept.clear()
 
 

@@ -50,6 +50,7 @@ class Plant:
     pools: list[int] = field(default_factory=list)
     splits: list[int] = field(default_factory=list)
     chains: list[int] = field(default_factory=list)
+    partials: list[int] = field(default_factory=list)
 
     def ring(self, capacity: int) -> int:
         """A ring for at least `capacity` values, dropped with the plant."""

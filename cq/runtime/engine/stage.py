@@ -179,7 +179,7 @@ TASK_HOME = _task.word()  # in the pool of idle tasks
 TASK_COLLECTED = _task.word()  # 1: the panes that workers have filled were collected for its item
 TASK_AHEAD = _task.word()  # of chains: the item after its own, or 0
 TASK_CHAINS = _task.word()  # -> those of its item
-_task.skip(1)
+TASK_DEAL = _task.word()  # -> its ticket dealt out by key (cq/runtime/engine/ways/deals.py)
 TASK_WORDS = _task.size()
 
 _sink = Struct("SINK")

@@ -281,7 +281,8 @@ class Stage:
     """A compiled-to-be loop.
 
     module: generated Python source, one file.  functions: (name, signature) of all it defines.  entry: its kernel.
-    lanes: for LANES, and only for that.  complete: for SHARED, and only for that: bits of the sources after whose
+    lanes: for LANES, and only for that.  by_key: for PARTIAL, where parts can be filled by key: the function that
+    hashes a row's key, as `Lanes.entry`.  complete: for SHARED, and only for that: bits of the sources after whose
     end no row changes a container.  chains: for CHAINS and the other ways of running transactions together.
     time_entries: functions `i64 times(state, batch, lo, hi, out, constants)` of event times that are computed
     (cq/runtime/engine/clock.py).  positions: whether the kernel writes PORT_POSITIONS (needed when run in lanes).
@@ -304,6 +305,7 @@ class Stage:
     sites: tuple[Site, ...] = ()
     user_calls: tuple[UserCall, ...] = ()
     lanes: Lanes | None = None
+    by_key: str = ""
     chains: Chains | None = None
     complete: int = 0
     time_entries: tuple[str, ...] = ()
@@ -349,6 +351,8 @@ def _problems(job: Job, number: int, stage: Stage) -> Iterator[str]:
         yield "an entry it does not define"
     if (stage.way is Way.LANES) != (stage.lanes is not None):
         yield "lanes by key whose rows are not told apart, or the reverse"
+    if stage.by_key and (stage.by_key not in names or stage.way is not Way.PARTIAL):
+        yield "parts by key that nobody fills, or whose rows are not told apart"
     if (stage.way is Way.SHARED) != (stage.complete > 0) or (stage.way is Way.SHARED and number > 0):
         yield "tickets that are shared from no known one on, or in a stage that reads no sources"
     if (stage.way in TOGETHER) != (stage.chains is not None):

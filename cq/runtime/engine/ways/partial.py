@@ -1,11 +1,13 @@
 """Any worker takes any ticket and fills panes of its own; the next stage collects, merges and closes them.
 
-The parts that workers fill, who may touch one when, and how they are collected, are in parts.py. A ticket's events
-travel as in any_worker.py; a ticket emits no rows, so it never stops at a full port.
+The parts that workers fill, who may touch one when, and how they are collected, are in parts.py; how a ticket's rows
+are dealt out among all parts, where these are filled by key, is in deals.py. A ticket's events travel as in
+any_worker.py; a ticket emits no rows, so it never stops at a full port.
 
 Roles     each worker with its own part; whoever is the collector for a while (loop.py).
-Shared    what parts.py and any_worker.py say; nothing more.             tests: test_panes_of_workers_*
-Progress  no call waits: who finds its part in use returns.
+Shared    what parts.py, deals.py and any_worker.py say; nothing more.   tests: test_panes_of_workers_*
+Progress  no call waits: who finds its part in use, or another worker taking a ticket, returns. Who has nothing to do
+          with its own part looks after one that is behind.
 Order     a part passes by its lock (parts.py), a ticket by the reorder buffer. A ticket's rows are in a part before the
           ticket is put, so who reads a CLOSE from the buffer, and then takes the parts, finds all rows before it there.
 """
@@ -16,18 +18,31 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cq.runtime.base.native import native
-from cq.runtime.base.ops import at_load, ld_i64, st_i64
+from cq.runtime.base.ops import at_cas, at_load, at_store, ld_i64, st_i64
 from cq.runtime.containers.protocol import container_of
-from cq.runtime.containers.state import words
+from cq.runtime.containers.state import made, words
 from cq.runtime.engine import stage as s
-from cq.runtime.engine.plant import idle_tasks, new_states
-from cq.runtime.engine.stage import STAGE_FAILED, STAGE_NEXT, STAGE_PARTIALS, TASK_STATE, TASK_STATUS
+from cq.runtime.engine.plant import idle_tasks, new_states, power_of_two
+from cq.runtime.engine.stage import STAGE_FAILED, STAGE_NEXT, STAGE_PARTIALS, TASK_ITEM, TASK_STATE, TASK_STATUS
 from cq.runtime.engine.ways import parts as q
 from cq.runtime.engine.ways.any_worker import any_idle, drain_tickets, put_ticket, run_ticket, take_ticket, ticket_lives
+from cq.runtime.engine.ways.deals import DEAL_WORDS, MOST_PARTS, deal_ticket, open_panes, take_share
 from cq.runtime.engine.ways.loop import ITEMS_A_VISIT, serve_single
-from cq.runtime.engine.ways.parts import PART_STATE, part_give, part_marked, part_retire, part_take, parts_balance
+from cq.runtime.engine.ways.parts import (
+    BY_KEY,
+    PART_STATE,
+    PARTIALS_SPREAD,
+    PARTIALS_TAKING,
+    is_behind,
+    part_behind,
+    part_give,
+    part_marked,
+    part_take,
+    parts_balance,
+)
 from cq.runtime.engine.ways.protocol import Making, Runner, register
-from cq.runtime.layout.abi import MORE, STATE_ERROR_CODE
+from cq.runtime.flow.split import PARTITIONS
+from cq.runtime.layout.abi import BATCH_ROWS, MORE, STATE_ERROR_CODE
 from cq.runtime.layout.job import Slot
 from cq.ways import Way
 
@@ -36,6 +51,9 @@ if TYPE_CHECKING:  # a host needs llvmlite; native functions are read where it m
 
 # of a window's rows, for each group in each worker's panes: with fewer, merging takes more than a second worker gives
 ROWS_A_GROUP = 8
+# Of a window whose groups have fewer: from here on their parts are filled by key, by all workers. CPU ns a row with two
+# rows a group, by key and on one worker: 16 K groups 23 and 14, 32 K 27 and 21, 64 K 26 and 30, 256 K 41 and 64.
+MANY_GROUPS = 32768
 
 
 @native("i64(i64, i64)", export=True)
@@ -46,10 +64,20 @@ def serve_partial(stage: int, worker: int) -> int:
     is in the cache. With tickets waiting before the collector, windows shorter than those filled pane after fresh pane,
     and segment statistics took five times as long.
     """
+    partials = ld_i64(stage, STAGE_PARTIALS)
     done = drain_tickets(stage)
-    part = part_take(ld_i64(stage, STAGE_PARTIALS), worker)
+    done += _serve_part(stage, part_take(partials, worker))
+    if done == 0:
+        done = _serve_part(stage, part_behind(partials, worker))
+    return done
+
+
+@native("i64(i64, i64)")
+def _serve_part(stage: int, part: int) -> int:
+    """How much was done with a part, which is given back. 0: without one, tickets are passed on after a failure."""
     if part == 0 and at_load(stage + STAGE_FAILED * 8) == 0:
-        return done
+        return 0
+    done = 0
     for _ in range(ITEMS_A_VISIT):
         if _fill(stage, part) == 0:
             break
@@ -57,28 +85,49 @@ def serve_partial(stage: int, worker: int) -> int:
         serve_single(ld_i64(stage, STAGE_NEXT), part)
         if part != 0:
             parts_balance(ld_i64(stage, STAGE_PARTIALS), part)
-        if part != 0 and (part_marked(part) == 1 or ld_i64(ld_i64(part, PART_STATE), STATE_ERROR_CODE) != 0):
+        if part != 0 and part_marked(part) == 1:
             break
     if part != 0:
-        if ld_i64(ld_i64(part, PART_STATE), STATE_ERROR_CODE) != 0:
-            part_retire(part)
-        else:
-            part_give(part)
+        part_give(part)
     return done
 
 
 @native("i64(i64, i64)")
 def _fill(stage: int, part: int) -> int:
-    """1 and the next ticket is in the reorder buffer, run on the part's state unless the stage has failed."""
-    task = take_ticket(stage)
-    if task == 0:
+    """1 and the part has its rows of a ticket that was dealt, or a ticket is dealt, or in the reorder buffer, run on
+    the part's state unless the stage has failed. 0 when there is no ticket, or another worker is taking one."""
+    partials = ld_i64(stage, STAGE_PARTIALS)
+    if part != 0 and is_behind(partials, part) == 1:
+        take_share(stage, part)
+        return 1
+    if part != 0 and ld_i64(ld_i64(part, PART_STATE), STATE_ERROR_CODE) != 0 and at_load(stage + STAGE_FAILED * 8) == 0:
+        return 0  # its kernel has failed: what comes after that is not filled, and its error words stay
+    if not at_cas(partials + PARTIALS_TAKING * 8, 0, 1):
         return 0
-    if part != 0 and ticket_lives(stage, task) == 1:
+    task = 0
+    if part == 0 or is_behind(partials, part) == 0:
+        task = take_ticket(stage)
+    dealt = _is_to_be_dealt(stage, part, task)
+    if dealt == 1 and deal_ticket(stage, task) == 1:
+        task = 0
+    at_store(partials + PARTIALS_TAKING * 8, 0)
+    if task == 0:
+        return dealt
+    if dealt == 0 and part != 0 and ticket_lives(stage, task) == 1:
+        open_panes(partials, part, 0)
         st_i64(task, TASK_STATE, ld_i64(part, PART_STATE))
         run_ticket(stage, task)
         assert ld_i64(task, TASK_STATUS) != MORE, "nothing is emitted that could fill a port"
     put_ticket(stage, task)
     return 1
+
+
+@native("i64(i64, i64, i64)")
+def _is_to_be_dealt(stage: int, part: int, task: int) -> int:
+    """1 when parts are filled by key and there is a ticket with rows to fill them with."""
+    if task == 0 or part == 0 or at_load(ld_i64(stage, STAGE_PARTIALS) + PARTIALS_SPREAD * 8) != BY_KEY:
+        return 0
+    return 1 if ticket_lives(stage, task) == 1 and ld_i64(ld_i64(task, TASK_ITEM), BATCH_ROWS) > 0 else 0
 
 
 def _build(making: Making) -> None:
@@ -87,10 +136,37 @@ def _build(making: Making) -> None:
     saved = plant.saved[making.number] if plant.saved else 0
     states = new_states(plant, spec, max(plant.workers, saved))
     idle_tasks(plant, spec, making.address, [0] * (2 * plant.workers))
-    _build_parts(making, states)
+    tasks = list(plant.tasks[-1])
+    partials = _build_parts(making, states)
+    if spec.by_key and 1 < len(states) <= MOST_PARTS:
+        _build_deals(making, partials, states, tasks)
 
 
-def _build_parts(making: Making, states: Sequence[int]) -> None:
+def _build_deals(making: Making, partials: int, states: Sequence[int], tasks: Sequence[int]) -> None:
+    """What parts by key take, beside what all parts have: they are filled so first, as later they would be mixed."""
+    plant, host = making.plant, making.plant.host
+    slots = power_of_two(len(tasks))
+    deals = [plant.block(DEAL_WORDS) for _ in tasks]
+    for task, deal in zip(tasks, deals, strict=True):
+        host.set_word(task, s.TASK_DEAL, deal)
+    for number, state in enumerate(states):
+        part = partials + (q.PARTIALS_PARTS + number * q.PART_WORDS) * 8
+        plant.tasks[-1].append(made(host.function("task_new")(making.address, state), making.spec.name))
+        host.set_word(part, q.PART_NUMBER, number)
+        host.set_word(part, q.PART_TASK, plant.tasks[-1][-1])
+    for index, value in (
+        (q.PARTIALS_ENTRY, making.entries[making.spec.by_key]),
+        (q.PARTIALS_ROUTE, host.place(bytes(n % len(states) for n in range(PARTITIONS)))),
+        (q.PARTIALS_RING, host.place(bytes(8 * slots))),
+        (q.PARTIALS_MASK, slots - 1),
+        (q.PARTIALS_DEALS, host.place(words([*deals, *[0] * (slots - len(deals))]))),
+        (q.PARTIALS_SPREAD, len(states) if ROWS_A_GROUP == 0 else q.BY_KEY),
+    ):
+        host.set_word(partials, index, value)
+    plant.partials.append(partials)
+
+
+def _build_parts(making: Making, states: Sequence[int]) -> int:
     """The parts that workers fill; the next stage, when it is built, is their collector."""
     plant, stage = making.plant, making.address
     host, (spec, collector) = plant.host, plant.job.stages[making.number : making.number + 2]
@@ -104,12 +180,14 @@ def _build_parts(making: Making, states: Sequence[int]) -> None:
         (q.PARTIALS_SLOTS, host.place(words(w for pair in slots for w in pair))),
         (q.PARTIALS_SLOT_COUNT, len(slots)),
         (q.PARTIALS_ROWS_A_GROUP, ROWS_A_GROUP),
-        (q.PARTIALS_SPREAD, len(states) if ROWS_A_GROUP == 0 else 1),
+        (q.PARTIALS_MANY, MANY_GROUPS),
+        (q.PARTIALS_SPREAD, len(states) if ROWS_A_GROUP == 0 else q.ONE),
     ):
         host.set_word(partials, index, value)
     for place, state in enumerate(states):
         host.set_word(partials, q.PARTIALS_PARTS + place * q.PART_WORDS + q.PART_STATE, state)
     host.set_word(stage, s.STAGE_PARTIALS, partials)
+    return partials
 
 
 def _handed_over(slot: Slot) -> bool:

@@ -9,17 +9,19 @@ pane, which is collected at the last CLOSE, whose watermark is NEVER. It merges 
 The collector never waits: a part that is in use is marked, stays out of use when its worker is done with the ticket,
 and is collected when somebody looks next. What is collected is moved, so the worker goes on with later panes at once.
 
-Merging a group costs as much as a few rows. One part is filled until there were rows enough for each group, and again
-when a window has not had as many (`_spread_or_not`), or those of the whole input have not (`parts_balance`).
+Merging a group costs as much as a few rows. Where there are not rows enough for each group, parts are filled by key,
+each with rows that no other has groups of (deals.py): panes of such parts are not merged, unless their time was filled
+in another way as well (cq/runtime/containers/apart.py). Where groups are few, one part is filled. Which it is to be is
+decided anew at a close (`_spread_or_not`) and while panes are open (`parts_balance`).
 
 Roles     each worker fills its own part; one collects (the holder of the second stage's STAGE_BUSY).
-Shared    PART_LOCK  FREE; BUSY: a worker fills it; MARKED: busy, and the collector wants it; HELD: the collector's;
-                     RETIRED: its kernel has failed, only the collector may look
-          PARTIALS_SPREAD  how many parts are filled: one or all; a guess whoever writes it, no result depends on it
+Shared    PART_LOCK  FREE; BUSY: a worker fills it; MARKED: busy, and the collector wants it; HELD: the collector's
+          PARTIALS_SPREAD  how parts are filled: ONE, all of them, or BY_KEY; a guess whoever writes it, no result
+                     depends on it
           PARTIALS_ROWS_SEEN  the collector's; read for that guess
 I1        a part is used by one thread at a time.                   tests: test_panes_of_workers_*, watched for races
 I2        what is collected at a CLOSE is every row before it, once.     tests: test_panes_of_workers_*
-I3        every part is free again, or retired, once its panes are collected.    tests: test_no_part_stays_held
+I3        every part is free again once its panes are collected.                 tests: test_no_part_stays_held
 Progress  no call waits. Whoever takes a ticket has a part first, so the head ticket is never without one.
 Order     a part's panes are plain memory: they pass by PART_LOCK, taken by CAS and given back by CAS or by a store (all
           seq_cst). A mark is a CAS from BUSY, giving back a CAS to FREE: one of them fails and sees the other's, so a
@@ -38,6 +40,7 @@ from cq.runtime.flow.batch import FAILURE, ITEM_KIND
 from cq.runtime.layout.abi import (
     BATCH_SEGMENT_COUNT,
     BATCH_SEGMENTS,
+    BATCH_WORDS,
     BEFORE_ALL,
     SEGMENT_CLOSE,
     SEGMENT_KIND,
@@ -54,6 +57,17 @@ PARTIALS_SLOT_COUNT = _partials.word()
 PARTIALS_GROUPS = _partials.word()  # groups collected for the item under way
 PARTIALS_ROWS_A_GROUP = _partials.word()  # how many a group has to have in each state for all to be filled
 PARTIALS_ROWS_SEEN = _partials.word()  # rows the first stage had taken when the last item was collected
+PARTIALS_MANY = _partials.word()  # how many groups a window has to have for parts by key, where not all are filled
+PARTIALS_ENTRY = _partials.word()  # the stage's function that hashes keys; 0: parts are never filled by key
+# these of tickets that are dealt out (deals.py)
+PARTIALS_ROUTE = _partials.word()  # -> u8[PARTITIONS]: the part of a virtual partition
+PARTIALS_RING = _partials.word()  # -> the tasks of tickets that were dealt
+PARTIALS_MASK = _partials.word()  # slots of the ring - 1
+PARTIALS_DEALS = _partials.word()  # -> the deals of all tasks, as many as there are slots, or 0
+PARTIALS_HASHES = _partials.word()  # -> u32 a row of a segment; of who has PARTIALS_TAKING
+PARTIALS_HASHES_ROOM = _partials.word()
+PARTIALS_TAKING = _partials.line()
+PARTIALS_DEALT = _partials.line()
 PARTIALS_SPREAD = _partials.line()
 PARTIALS_PARTS = _partials.rest()  # the states, PART_WORDS each
 
@@ -63,9 +77,20 @@ PART_STATE = _part.word()
 PART_COLLECTED = _part.word()  # 1: for the item under way; the collector's
 PART_OWNER = _part.word()  # the worker that had it last
 PART_PASSED = _part.word()  # how often others have left it to its owner since
+# these of tickets that are dealt out (deals.py)
+PART_NEXT = _part.word()
+PART_FAILED = _part.word()
+PART_NUMBER = _part.word()
+PART_TASK = _part.word()  # what its kernel runs as
+PART_SELECTION = _part.word()  # -> i32 a row of its own: its number in the ticket
+PART_ROWS_ROOM = _part.word()
+PART_SEGMENTS = _part.word()
+PART_SEGMENTS_ROOM = _part.word()
+PART_BATCH = _part.words(BATCH_WORDS)
 PART_WORDS = _part.lines()
 
-FREE, BUSY, MARKED, HELD, RETIRED = 0, 1, 2, 3, 4
+FREE, BUSY, MARKED, HELD = 0, 1, 2, 3
+BY_KEY, ONE = 0, 1  # of PARTIALS_SPREAD, which else is PARTIALS_COUNT
 AGAIN, COLLECTED, NOTHING, UNCOLLECTED = 0, 1, 2, 3  # what collecting came to
 
 PATIENCE = 64  # visits in vain: some microseconds, and less than a worker makes before it sleeps
@@ -81,13 +106,35 @@ def part_take(partials: int, worker: int) -> int:
     Each worker has a part of its own, or all have the first, which one of them fills (`left_to_owner`).
     """
     number = worker
-    if at_load(partials + PARTIALS_SPREAD * 8) == 1:
+    if at_load(partials + PARTIALS_SPREAD * 8) == ONE:
         number = 0
     part = partials + (PARTIALS_PARTS + number * PART_WORDS) * 8
-    if at_load(part + PART_LOCK * 8) != FREE:
+    if at_load(part + PART_LOCK * 8) != FREE or left_to_owner(partials, worker) == 1:
         return 0
-    if left_to_owner(partials, worker) == 1:
-        return 0
+    return _part_taken(part, worker)
+
+
+@native("i64(i64, i64)")
+def part_behind(partials: int, worker: int) -> int:
+    """A part that has not had its rows of every ticket that was dealt, now the worker's; 0 when it finds none."""
+    count = ld_i64(partials, PARTIALS_COUNT)
+    for turn in range(count):
+        part = partials + (PARTIALS_PARTS + (worker + turn) % count * PART_WORDS) * 8
+        takeable = is_behind(partials, part) == 1 and at_load(part + PART_LOCK * 8) == FREE
+        if takeable and _part_taken(part, worker) != 0:
+            return part
+    return 0
+
+
+@native("i64(i64, i64)")
+def is_behind(partials: int, part: int) -> int:
+    """1 when a ticket was dealt of which the part has not had its rows."""
+    return 1 if at_load(part + PART_NEXT * 8) < at_load(partials + PARTIALS_DEALT * 8) else 0
+
+
+@native("i64(i64, i64)")
+def _part_taken(part: int, worker: int) -> int:
+    """The part, if it was free and is now the worker's, else 0."""
     if not at_cas(part + PART_LOCK * 8, FREE, BUSY):
         return 0
     at_store(part + PART_OWNER * 8, worker)
@@ -103,7 +150,7 @@ def left_to_owner(partials: int, worker: int) -> int:
     the other one sleeps, or is not running.
     """
     part = partials + PARTIALS_PARTS * 8
-    if worker == 0 or at_load(partials + PARTIALS_SPREAD * 8) != 1 or at_load(part + PART_OWNER * 8) == worker:
+    if worker == 0 or at_load(partials + PARTIALS_SPREAD * 8) != ONE or at_load(part + PART_OWNER * 8) == worker:
         return 0
     lock = at_load(part + PART_LOCK * 8)
     if lock == BUSY or lock == MARKED:
@@ -116,12 +163,6 @@ def part_give(part: int) -> None:
     """The part is free, or the collector's if it asked."""
     if not at_cas(part + PART_LOCK * 8, BUSY, FREE):
         at_store(part + PART_LOCK * 8, HELD)
-
-
-@native("void(i64)")
-def part_retire(part: int) -> None:
-    """Nobody fills the part any more: its error words stay as they are."""
-    at_store(part + PART_LOCK * 8, RETIRED)
 
 
 @native("i64(i64)")
@@ -179,7 +220,7 @@ def _last_close(item: int) -> int:
 
 @native("i64(i64)")
 def _hold(part: int) -> int:
-    """HELD or RETIRED when the collector may look at the part, else MARKED: whoever has it will leave it to him."""
+    """HELD when the collector may look at the part, else MARKED: whoever has it will leave it to him."""
     while True:
         lock = at_load(part + PART_LOCK * 8)
         if lock == FREE and at_cas(part + PART_LOCK * 8, FREE, HELD):
@@ -206,7 +247,8 @@ def _collect(partials: int, part: int, number: int, state: int, watermark: int) 
 
 @native("void(i64)")
 def _spread_or_not(partials: int) -> None:
-    """All states are filled from here on if the windows just collected had rows enough for each group, else one is."""
+    """All states are filled from here on if the windows just collected had rows enough for each group; else each by
+    its keys, if groups are many, or one is."""
     groups = ld_i64(partials, PARTIALS_GROUPS)
     if groups == 0:
         return
@@ -215,29 +257,43 @@ def _spread_or_not(partials: int) -> None:
     st_i64(partials, PARTIALS_GROUPS, 0)
     at_store(partials + PARTIALS_ROWS_SEEN * 8, taken)
     count = ld_i64(partials, PARTIALS_COUNT)
-    if at_load(partials + PARTIALS_SPREAD * 8) == 1:
-        groups *= count  # each state would hold nearly all of them
-    at_store(partials + PARTIALS_SPREAD * 8, count if rows >= ld_i64(partials, PARTIALS_ROWS_A_GROUP) * groups else 1)
+    spread = at_load(partials + PARTIALS_SPREAD * 8)
+    enough = ld_i64(partials, PARTIALS_ROWS_A_GROUP) * groups
+    if spread == ONE or spread == BY_KEY:
+        enough *= count  # each state would hold nearly all of them
+    at_store(partials + PARTIALS_SPREAD * 8, count if rows >= enough else _few_rows(partials, groups))
+
+
+@native("i64(i64, i64)")
+def _few_rows(partials: int, groups: int) -> int:
+    """BY_KEY or ONE, for so many groups with too few rows each to be merged."""
+    by_key = ld_i64(partials, PARTIALS_ENTRY) != 0 and groups >= ld_i64(partials, PARTIALS_MANY)
+    return BY_KEY if by_key else ONE
 
 
 @native("void(i64, i64)")
 def parts_balance(partials: int, part: int) -> None:
     """All states are filled from here on if the open panes have rows enough for each group, which nobody has to wait
-    for a window's end to see. One is again if those of the whole input have too few, which no window's end would show.
+    for a window's end to see. They are not any more if those of the whole input have too few, which no window's end
+    would show.
 
-    part: held by the caller. While one is filled it has all groups, and then nearly all of them.
+    part: held by the caller. While one is filled it has all groups; by key its share of them; else nearly all.
     """
     count = ld_i64(partials, PARTIALS_COUNT)
     spread = at_load(partials + PARTIALS_SPREAD * 8)
     groups = 0
     slots = ld_i64(partials, PARTIALS_SLOTS)
     for n in range(ld_i64(partials, PARTIALS_SLOT_COUNT)):
-        groups += panes_groups(ld_i64(ld_i64(part, PART_STATE), ld_i64(slots, 2 * n)), 0 if spread == 1 else 1)
+        lasting = 0 if spread == ONE or spread == BY_KEY else 1
+        groups += panes_groups(ld_i64(ld_i64(part, PART_STATE), ld_i64(slots, 2 * n)), lasting)
+    if spread == BY_KEY:
+        groups *= count
     if groups == 0:
         return
     rows = at_load(ld_i64(partials, PARTIALS_ROWS_IN)) - at_load(partials + PARTIALS_ROWS_SEEN * 8)
     enough = ld_i64(partials, PARTIALS_ROWS_A_GROUP) * groups * count
-    if spread == 1 and rows >= enough:
-        at_store(partials + PARTIALS_SPREAD * 8, count)
-    elif spread != 1 and rows * 2 < enough:
-        at_store(partials + PARTIALS_SPREAD * 8, 1)
+    if spread == ONE or spread == BY_KEY:
+        if rows >= enough:
+            at_store(partials + PARTIALS_SPREAD * 8, count)
+    elif rows * 2 < enough:
+        at_store(partials + PARTIALS_SPREAD * 8, _few_rows(partials, groups))

@@ -1,0 +1,87 @@
+"""Bugs planted in parts that are filled by key are seen by their tests: which rows are whose, and in what order."""
+
+from __future__ import annotations
+
+import pytest
+from mutate import Mutant
+
+PARTIALS = ("test_partials.py",)
+DEALS, PARTIAL = "cq.runtime.engine.ways.deals", "cq.runtime.engine.ways.partial"
+APART = "cq.runtime.containers.apart"
+
+BY_KEY = "by_key_give and tumble"
+CHANGING = "may_change and tumble"
+
+WAITS = "    if part != 0 and is_behind(partials, part) == 1:\n        take_share(stage, part)\n        return 1\n"
+
+MUTANTS = {
+    "a ticket is shown to parts before it is dealt": Mutant(
+        DEALS,
+        """    st_i64(ld_i64(partials, PARTIALS_RING), dealt & ld_i64(partials, PARTIALS_MASK), task)
+    at_store(partials + PARTIALS_DEALT * 8, dealt + 1)
+""",
+        """    at_store(partials + PARTIALS_DEALT * 8, dealt + 1)
+    st_i64(ld_i64(partials, PARTIALS_RING), dealt & ld_i64(partials, PARTIALS_MASK), task)
+""",
+        PARTIALS,
+        BY_KEY,
+    ),
+    "a ticket is sent on before all parts have their rows": Mutant(
+        DEALS, "if at_add(ld_i64(task, TASK_DEAL), -1) == 1:", "if at_add(ld_i64(task, TASK_DEAL), -1) == 2:",
+        PARTIALS, BY_KEY,
+    ),
+    "tickets are dealt by several workers": Mutant(
+        PARTIAL,
+        "    if not at_cas(partials + PARTIALS_TAKING * 8, 0, 1):\n        return 0\n",
+        "    at_cas(partials + PARTIALS_TAKING * 8, 0, 1)\n",
+        PARTIALS,
+        BY_KEY,
+    ),
+    "a whole ticket is run on a part before tickets that were dealt": Mutant(
+        PARTIAL,
+        "    if part == 0 or is_behind(partials, part) == 0:\n        task = take_ticket(stage)\n",
+        "    task = take_ticket(stage)\n",
+        PARTIALS,
+        CHANGING,
+        more=((WAITS, WAITS.replace("is_behind(partials, part) == 1", "is_behind(partials, part) == 2")),),
+    ),
+    "whole tickets open panes as if they were dealt": Mutant(
+        PARTIAL, "        open_panes(partials, part, 0)\n", "", PARTIALS, CHANGING
+    ),
+    "rows of a ticket without its first part are no part's": Mutant(
+        DEALS, "ld_u8(part_of, row) == mine", "ld_u8(part_of, row) >= mine", PARTIALS, BY_KEY
+    ),
+    "a share's serials are those of the ticket's first rows": Mutant(
+        DEALS,
+        "ld_i64(segment, SEGMENT_SERIAL) + ld_i32(selection, first) - lo)",
+        "ld_i64(segment, SEGMENT_SERIAL))",
+        PARTIALS,
+        BY_KEY,
+    ),
+    "of several failures the last one counts": Mutant(
+        DEALS, "_position(state) < _position(found)", "_position(state) > _position(found)",
+        PARTIALS, "smallest_position_fails and 20",
+    ),
+    "events behind a failure are passed on": Mutant(
+        DEALS, "            port_failed(out, kind, failed, item)\n            return 1\n",
+        "            port_failed(out, kind, failed, item)\n",
+        PARTIALS, "smallest_position_fails and 20",
+    ),
+    "panes filled with whatever rows came are apart": Mutant(
+        APART, "        if among == 0 or ", "        if ", PARTIALS, "panes_of_workers_give and tumble"
+    ),
+    "panes filled among any number of parts are apart": Mutant(
+        APART, " // APART != among:", " // APART == 0:", PARTIALS, "by_key_outlive and whole and 2-4"
+    ),
+    "the latest group is next": Mutant(APART, "pick(serial < least, head, at)", "head", PARTIALS, BY_KEY),
+    "groups begin anew where a full port stopped them": Mutant(
+        APART, "        if number == 0:\n", "        if number >= 0:\n", PARTIALS, "full_ports"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.mutants
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_planted_bug_is_seen(name):
+    seen, said = MUTANTS[name].verdict()
+    assert seen, said
