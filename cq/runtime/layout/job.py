@@ -18,7 +18,7 @@ from cq.ways import TOGETHER, Way
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """Entries of a hash table: words of 8 bytes. Word 0 is the tag (epoch and hash), then keys, then values.
+    """Entries of a hash table: words of 8 bytes. Tag (epoch and hash), arrival of the first row, keys, then values.
 
     string_words: indices of words that begin a two-word string (cq/runtime/containers/tables.py).
     arrival_words: indices of words, beside that of its first row, that hold the arrival of a row, or NEVER.
@@ -285,7 +285,7 @@ class Stage:
     hashes a row's key, as `Lanes.entry`.  complete: for SHARED, and only for that: bits of the sources after whose
     end no row changes a container.  chains: for CHAINS and the other ways of running transactions together.
     time_entries: functions `i64 times(state, batch, lo, hi, out, constants)` of event times that are computed
-    (cq/runtime/engine/clock.py).  positions: whether the kernel writes PORT_POSITIONS (needed when run in lanes).
+    (cq/runtime/engine/clock.py).
     constants: the bytes a kernel reads its literals from (words, then string bytes).
     user_calls: of the user's functions, whose addresses its constants have room for.
     sites: by STATE_ERROR_SITE.  passes_watermarks: each row it emits carries its watermark to the next stage.
