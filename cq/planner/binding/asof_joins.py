@@ -23,7 +23,7 @@ from cq.planner.binding.joins import condition, joined_relation, keyed, named_by
 from cq.planner.binding.made import negated
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Relation
-from cq.planner.binding.windows import no_event_time
+from cq.planner.binding.time_attributes import no_event_time
 from cq.planner.operators import AsofJoin, Project
 from cq.planner.operators.asof_join import FARTHEST_US
 from cq.records import replace

@@ -14,8 +14,8 @@ from cq.planner.binding.joins import condition, keyed, side_by_side
 from cq.planner.binding.made import columns
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import Hole, Relation, Room, Visible, holes_of
+from cq.planner.binding.time_attributes import no_event_time, time_attribute
 from cq.planner.binding.traits import key_columns
-from cq.planner.binding.windows import no_event_time, time_attribute
 from cq.planner.operators import (
     Aggregate,
     AsofJoin,

@@ -13,8 +13,8 @@ from cq.lang.value_text import write_duration
 from cq.planner.binding.join_times import FLIPPED, UNBOUNDED_US, Bounds, Sides, bounds_of, constant_us, moves
 from cq.planner.binding.literals import in_days
 from cq.planner.binding.scope import Relation, Visible
+from cq.planner.binding.time_attributes import no_event_time
 from cq.planner.binding.traits import key_columns
-from cq.planner.binding.windows import no_event_time
 from cq.planner.operators.joined import UntimedJoin, may_come_before
 from cq.planner.plan.node import topological
 from cq.planner.plan.source import sources_of

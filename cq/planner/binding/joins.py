@@ -29,8 +29,8 @@ from cq.planner.binding.join_mistakes import condition_span, refused_look_up, wi
 from cq.planner.binding.join_times import Sides
 from cq.planner.binding.parameters import ParameterValue
 from cq.planner.binding.scope import NOTHING, Relation, Visible, one_named, shifted, visible_columns
+from cq.planner.binding.time_attributes import no_event_time
 from cq.planner.binding.traits import key_columns
-from cq.planner.binding.windows import no_event_time
 from cq.planner.operators import Filter, Project, TemporalJoin, Unnest, Windowed
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode

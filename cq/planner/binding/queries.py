@@ -41,8 +41,9 @@ from cq.planner.binding.sets import combined, named_alike
 from cq.planner.binding.sorting import Limited, counted, ordered
 from cq.planner.binding.stream_joins import stream_join
 from cq.planner.binding.subqueries import match_of
+from cq.planner.binding.time_attributes import named_time
 from cq.planner.binding.traits import check_depth
-from cq.planner.binding.windows import TABLE_PARAMETERS, named_time, split_table_arguments, table_function, with_windows
+from cq.planner.binding.windows import TABLE_PARAMETERS, split_table_arguments, table_function, with_windows
 from cq.planner.operators import OrderKey
 from cq.planner.plan.fold import folded
 from cq.planner.plan.node import LogicalNode
