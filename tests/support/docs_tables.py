@@ -26,6 +26,7 @@ from cq.workloads import WORKLOADS
 TABLES: dict[str, Callable[[], str]] = {}
 TOPICS = {
     "arithmetic": "Arithmetic",
+    "date_arithmetic": "Date arithmetic",
     "mathematics": "Mathematics",
     "integers": "Whole numbers and bits",
     "rounding": "Rounding",
@@ -40,6 +41,7 @@ TOPICS = {
     "array_sets": "Arrays as sets, and of numbers in a row",
     "regular": "Regular expressions",
     "time": "Time",
+    "time_truncation": "Time: truncation",
     "time_making": "Time: made, named, compared",
     "time_of_day": "Time of day",
     "time_zones": "Time zones",

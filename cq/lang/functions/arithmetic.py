@@ -4,7 +4,7 @@ Integers: the result has the wider operand's type, and leaving its range is an e
 zero, `%` has the sign of the dividend. DECIMAL: the result types of Spark; where more than 38 digits would be needed,
 the exact result is rounded half up to what is left after the point, and is an error if it is still too large. Division
 by zero is an error (CQ0706), for DOUBLE too; DOUBLE overflow is infinity. REAL results are rounded to 32 bits.
-DATE + INTERVAL (days to microseconds) is a TIMESTAMP, DATE + months stays a DATE; a difference of times is an INTERVAL.
+DATE + INTERVAL (days to microseconds) is a TIMESTAMP; a difference of times is an INTERVAL.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from cq.lang.calendar import DAY_US, days_plus_months
 from cq.lang.functions.registry import OVERLOADS, Constants, Failure, Refusal, Signature, SignatureRule, scalar
 from cq.lang.functions.signatures import (
     KEPT_SCALE,
@@ -28,7 +27,6 @@ from cq.lang.functions.signatures import (
 from cq.lang.functions.spark_text import cast_to, spark_type
 from cq.lang.types import (
     BIGINT,
-    DATE,
     DOUBLE,
     INTEGER,
     INTEGER_BITS,
@@ -505,107 +503,6 @@ def absolute(signature: Signature, x: Any) -> Any:
     return _settle(signature, abs(x), "abs({})", x)
 
 
-_MONTHS = overloaded(
-    Signature((DATE, INTERVAL_MONTH), DATE),
-    Signature((TIMESTAMP, INTERVAL_MONTH), TIMESTAMP),
-    Signature((INTERVAL_MONTH, DATE), DATE),
-    Signature((INTERVAL_MONTH, TIMESTAMP), TIMESTAMP),
-)
-
-
-def _shifted(type_: DataType, time: int, months: int) -> int:
-    if type_.kind is Kind.DATE:
-        return within(type_, days_plus_months(time, months), "date plus months")
-    days = time // DAY_US
-    return within(type_, days_plus_months(days, months) * DAY_US + time - days * DAY_US, "timestamp plus months")
-
-
-@scalar(
-    "add_months",
-    "add_months(DATE or TIMESTAMP, INTERVAL of months), also as `+`",
-    _MONTHS,
-    spark="({0} + {1})",
-    native="add_months",
-    typed=True,
-    fails=("CQ0705",),
-    examples=[
-        "DATE '2024-01-31' + INTERVAL '1' MONTH = DATE '2024-02-29'",
-        "TIMESTAMP '2023-01-31 10:00:00' + INTERVAL '1' MONTH = TIMESTAMP '2023-02-28 10:00:00'",
-        "DATE '2024-02-29' + INTERVAL '0' MONTH = DATE '2024-02-29'",
-        "DATE '2024-02-29' + INTERVAL '1' YEAR = DATE '2025-02-28'",
-        "INTERVAL '1' MONTH + DATE '1969-12-31' = DATE '1970-01-31'",
-        "CAST(null AS DATE) + INTERVAL '1' MONTH = null",
-    ],
-)
-def add_months(signature: Signature, x: int, y: int) -> int:
-    """Add months; a day that the month does not have becomes its last one."""
-    if signature.params[0].kind is Kind.INTERVAL_MONTH:
-        x, y = y, x
-    return _shifted(signature.returns, x, y)
-
-
-@scalar(
-    "subtract_months",
-    "subtract_months(DATE or TIMESTAMP, INTERVAL of months), also as `-`",
-    overloaded(Signature((DATE, INTERVAL_MONTH), DATE), Signature((TIMESTAMP, INTERVAL_MONTH), TIMESTAMP)),
-    spark="({0} - {1})",
-    native="subtract_months",
-    typed=True,
-    fails=("CQ0705",),
-    examples=[
-        "DATE '2024-03-31' - INTERVAL '1' MONTH = DATE '2024-02-29'",
-        "TIMESTAMP '2024-03-31 10:00:00' - INTERVAL '1' YEAR = TIMESTAMP '2023-03-31 10:00:00'",
-        "DATE '1970-01-01' - INTERVAL '0' MONTH = DATE '1970-01-01'",
-        "CAST(null AS DATE) - INTERVAL '1' MONTH = null",
-    ],
-)
-def subtract_months(signature: Signature, x: int, y: int) -> int:
-    """Subtract months; a day that the month does not have becomes its last one."""
-    return _shifted(signature.returns, x, -y)
-
-
-@scalar(
-    "date_add",
-    "date_add(DATE, days), also as `+`",
-    fixed(DATE, INTEGER, returns=DATE),
-    spark="date_from_unix_date(unix_date({0}) + {1})",  # DATE_ADD wraps
-    native="date_add",
-    typed=True,
-    fails=("CQ0705",),
-    examples=[
-        "date_add(DATE '2024-02-28', 2) = DATE '2024-03-01'",
-        "DATE '2024-02-28' + 1 = DATE '2024-02-29'",
-        "date_add(DATE '1970-01-01', 0) = DATE '1970-01-01'",
-        "date_add(DATE '1970-01-01', -1) = DATE '1969-12-31'",
-        "date_add(DATE '1970-01-02', 2147483647) = error CQ0705",
-        "date_add(null, 1) = null",
-    ],
-)
-def date_add(signature: Signature, x: int, y: int) -> int:
-    """Add days to a date."""
-    return within(DATE, x + y, "date plus days")
-
-
-@scalar(
-    "date_sub",
-    "date_sub(DATE, days), also as `-`",
-    fixed(DATE, INTEGER, returns=DATE),
-    spark="date_from_unix_date(unix_date({0}) - {1})",
-    native="date_sub",
-    typed=True,
-    fails=("CQ0705",),
-    examples=[
-        "date_sub(DATE '2024-03-01', 1) = DATE '2024-02-29'",
-        "DATE '2024-03-01' - 1 = DATE '2024-02-29'",
-        "date_sub(DATE '1970-01-01', 0) = DATE '1970-01-01'",
-        "date_sub(DATE '1969-12-01', 2147483647) = error CQ0705",
-        "date_sub(null, 1) = null",
-    ],
-)
-def date_sub(signature: Signature, x: int, y: int) -> int:
-    """Subtract days from a date."""
-    return within(DATE, x - y, "date minus days")
-
-
+# of date_arithmetic.py; time_of_day.py adds its own behind them
 OVERLOADS["+"] = ("date_add", "add_months")
 OVERLOADS["-"] = ("date_sub", "subtract_months")

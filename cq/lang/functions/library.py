@@ -7,6 +7,7 @@ from cq.lang.functions import (
     arrays,
     comparison,
     conditional,
+    date_arithmetic,
     integers,
     json_text,
     mathematics,
@@ -19,6 +20,7 @@ from cq.lang.functions import (
     time_formats,
     time_making,
     time_of_day,
+    time_truncation,
     time_zones,
 )
 
@@ -29,6 +31,7 @@ LOADED = (
     arrays,
     comparison,
     conditional,
+    date_arithmetic,
     integers,
     json_text,
     mathematics,
@@ -41,5 +44,6 @@ LOADED = (
     time_formats,
     time_making,
     time_of_day,
+    time_truncation,
     time_zones,
 )
