@@ -61,6 +61,7 @@ LIBRARY: tuple[str, ...] = (
     "cq.runtime.flow.batch",
     "cq.runtime.flow.event_times",
     "cq.runtime.flow.watermarks",
+    "cq.runtime.flow.grids",
     "cq.runtime.flow.parcel",
     "cq.runtime.flow.export",
     "cq.runtime.flow.rowhash",

@@ -14,6 +14,7 @@ from cq.runtime.engine.ways.lanes import return_merged
 from cq.runtime.engine.ways.protocol import Making, Runner, runners
 from cq.runtime.flow import admission as m
 from cq.runtime.flow.batch import ITEM_KIND, PARCEL
+from cq.runtime.flow.grids import grid_words
 from cq.runtime.layout.abi import BEFORE_ALL, NEVER, Storage
 from cq.runtime.layout.job import ColumnSpec, Job, SourceSpec
 from cq.ways import Way
@@ -145,7 +146,7 @@ def _build_admission(plant: Plant, batch_rows: int) -> None:
         (m.ADMISSION_MINIMUM, BEFORE_ALL),
         (m.ADMISSION_BOUNDARY, BEFORE_ALL + 1 if job.grids else NEVER),
         (m.ADMISSION_GRIDS, len(job.grids)),
-        (m.ADMISSION_GRID_TABLE, host.place(words(w for grid in job.grids for w in m.grid_words(grid)))),
+        (m.ADMISSION_GRID_TABLE, host.place(words(w for grid in job.grids for w in grid_words(grid)))),
         (m.ADMISSION_MARKED, int(job.watermarks)),
         (m.ADMISSION_TICKETS, idle),
         (m.ADMISSION_BATCH_ROWS, batch_rows),

@@ -27,14 +27,12 @@ Source    Viper/ScaleGate: the merge is done in the channel by the threads that 
 
 from __future__ import annotations
 
-from cq.lang.calendar import months_of_time, time_of_months
 from cq.runtime.base.native import native
 from cq.runtime.base.ops import (
     add_ovf,
     at_add,
     at_load,
     at_store,
-    floormod,
     ld_i8,
     ld_i16,
     ld_i32,
@@ -62,6 +60,7 @@ from cq.runtime.flow.batch import (
     LOAN_FIRST,
     LOAN_ROWS,
 )
+from cq.runtime.flow.grids import next_on_grids
 from cq.runtime.flow.watermarks import marks_fill, marks_follow
 from cq.runtime.layout.abi import (
     BATCH_CAUSES,
@@ -90,7 +89,6 @@ from cq.runtime.layout.abi import (
     SEGMENT_WATERMARK,
     SEGMENT_WORDS,
 )
-from cq.runtime.layout.job import Grid
 from cq.runtime.layout.words import Struct
 from cq.runtime.queues.pool import pool_put, pool_take
 from cq.runtime.queues.ring import ring_has_room, ring_pop, ring_push
@@ -115,13 +113,6 @@ ADMISSION_ENDED = _admission.word()  # 1: the END is sent
 ADMISSION_LATE_ROWS = _admission.word()
 ADMISSION_LOANS = _admission.word()  # taken out of the sources' rings: each made room for another
 ADMISSION_WORDS = _admission.size()
-
-_grid = Struct("GRID")
-GRID_PERIOD = _grid.word()  # in microseconds, or in months
-GRID_OFFSET = _grid.word()
-GRID_MONTHS = _grid.word()  # 1: months of the calendar
-GRID_SHIFT = _grid.word()  # how many microseconds after the beginning of its month a time of the grid is
-GRID_WORDS = _grid.size()
 
 _source = Struct("SOURCE")
 SOURCE_RING = _source.word()
@@ -199,35 +190,6 @@ def watermark_at(maximum: int, delay: int) -> int:
     return BEFORE_ALL + 1 if sub_ovf(maximum, delay) else max_i64(wsub(maximum, delay), BEFORE_ALL + 1)
 
 
-def grid_words(grid: Grid) -> tuple[int, int, int, int]:
-    """A grid as GRID_WORDS."""
-    return grid.period, grid.offset, int(grid.by_calendar), grid.shift_us
-
-
-@native("i64(i64, i64)")
-def next_boundary(admission: int, instant: int) -> int:
-    """The first closing time after `instant`; NEVER when no grid has one."""
-    found = NEVER
-    for grid in range(ld_i64(admission, ADMISSION_GRIDS)):
-        entry = ld_i64(admission, ADMISSION_GRID_TABLE) + grid * GRID_WORDS * 8
-        period = ld_i64(entry, GRID_PERIOD)
-        offset = ld_i64(entry, GRID_OFFSET)
-        if instant == BEFORE_ALL:
-            return BEFORE_ALL + 1
-        if ld_i64(entry, GRID_MONTHS) == 1:
-            shift = ld_i64(entry, GRID_SHIFT)
-            month = months_of_time(wsub(instant, shift))
-            boundary = wadd(time_of_months(month + period - floormod(month - offset, period)), shift)
-            if boundary > instant:  # else it is beyond 64 bits
-                found = min_i64(found, boundary)
-        else:
-            past = floormod(wsub(floormod(instant, period), floormod(offset, period)), period)
-            step = period - past
-            if not add_ovf(instant, step):
-                found = min_i64(found, wadd(instant, step))
-    return found
-
-
 # -- tickets under construction --------------------------------------------------------------------------------------
 
 
@@ -278,6 +240,12 @@ def _add_rows(admission: int, ticket: int, kind: int, number: int, count: int) -
     st_i64(ticket, BATCH_ROWS, ld_i64(ticket, BATCH_ROWS) + count)
 
 
+@native("i64(i64, i64)")
+def _boundary(admission: int, instant: int) -> int:
+    """The first closing time after `instant`; NEVER when no grid has one."""
+    return next_on_grids(ld_i64(admission, ADMISSION_GRID_TABLE), ld_i64(admission, ADMISSION_GRIDS), instant)
+
+
 @native("void(i64, i64, i64, i64)")
 def _advance(admission: int, ticket: int, minimum: int, unmarked: int) -> None:
     """MINIMUM is at least `minimum`; a CLOSE stands in the ticket if that passed a closing time.
@@ -290,7 +258,7 @@ def _advance(admission: int, ticket: int, minimum: int, unmarked: int) -> None:
     if unmarked == 1 or minimum >= ld_i64(admission, ADMISSION_BOUNDARY):
         segment = _add_segment(ticket, SEGMENT_CLOSE, ld_i64(admission, ADMISSION_SERIAL))
         st_i64(segment, SEGMENT_WATERMARK, minimum)
-        st_i64(admission, ADMISSION_BOUNDARY, next_boundary(admission, minimum))
+        st_i64(admission, ADMISSION_BOUNDARY, _boundary(admission, minimum))
 
 
 @native("i64(i64, i64)")
