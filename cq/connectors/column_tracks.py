@@ -8,6 +8,9 @@ I2        no item is made STEPS_AHEAD steps or more before the reader, but for  
           MOST_APART items of tracks that are not due, less than MOST_AHEAD before. tests: test_track_of_a_later_stretch
 Progress  the reader advances what it needs itself unless another thread is at it, so that no helper has to run;
           a helper waits only while every track is busy, at its end or as far ahead as it may be.
+Order     the lock of `_changed` orders all shared words. Without it a thread takes the next item of a track: `busy`,
+          set before the lock is given back and reset when it is held again, keeps all others from that track. Who
+          waits looks at its condition again after every notification.
 """
 
 from __future__ import annotations

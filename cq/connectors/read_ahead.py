@@ -2,6 +2,9 @@
 
 Shared    waiting  at most AHEAD_ITEMS entries, in order.  stopped  set once by whoever reads.
 Progress  the thread waits only for room and ends at the next entry after `stopped`; the reader waits only for entries.
+Order     the lock of `_changed` orders both. `interrupted` is set without it, by a signal handler, which may have
+          stopped the very thread that holds it; the reader looks at it after at most IDLE_S. The end is put last, so
+          an error comes out behind every item that was read before it.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from docs_pages import PAGES, ROOT
 
 MOST_LINES = 60  # of one function
+MOST_LINES_OF_A_FILE = 600
+LISTS = {"cq/runtime/base/ops.py"}  # longer ones that are a list, of which each entry stands for itself
 
 MODULES = sorted((ROOT / "cq").rglob("*.py"))
 
@@ -22,6 +24,12 @@ def test_no_function_is_longer_than_a_screen() -> None:
         if isinstance(node, ast.FunctionDef) and node.end_lineno and node.end_lineno - node.lineno >= MOST_LINES
     ]
     assert not long
+
+
+def test_no_file_is_longer_than_can_be_read_at_once() -> None:
+    files = (*MODULES, *sorted((ROOT / "tests").rglob("*.py")))
+    lengths = {str(p.relative_to(ROOT)): p.read_bytes().count(b"\n") for p in files}
+    assert {path for path, lines in lengths.items() if lines > MOST_LINES_OF_A_FILE} == LISTS
 
 
 def test_no_two_files_of_tests_have_one_name() -> None:
@@ -48,8 +56,9 @@ def test_files_that_share_memory_say_what_orders_it() -> None:
     """Which loads and stores may not change places, and why, stands in the header: a reader cannot guess it."""
     atomic = re.compile(r"\b(?:at_(?:load|store|add|cas|xchg)(?:_acq|_rel)?|fence|futex_\w+)\(")
     silent = []
-    for path in sorted((ROOT / "cq" / "runtime").rglob("*.py")):
-        if path.parent.name == "base":  # defines them
+    sharing = [p for layer in ("runtime", "connectors") for p in sorted((ROOT / "cq" / layer).rglob("*.py"))]
+    for path in sharing:
+        if path.parent == ROOT / "cq" / "runtime" / "base":  # defines them
             continue
         source = path.read_text(encoding="utf-8")
         header = ast.get_docstring(ast.parse(source)) or ""
