@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +14,7 @@ from examples import Example, aggregate_examples, arguments_of, bound, comparabl
 from cq.errors import CODES
 from cq.lang import aggregates
 from cq.lang.aggregates import Aggregate
+from cq.lang.aggregates.registry import Grows
 from cq.lang.expressions import Column
 from cq.lang.functions import Failure, Refusal, Signature
 from cq.lang.types import (
@@ -162,6 +163,28 @@ def test_adding_again_changes_nothing_where_distinct_does_not(entry: Aggregate, 
     values = some_rows(rng, signature, 20)
     twice = folded(entry, signature, [*values, *values])
     assert same(entry.value(signature, twice), entry.value(signature, folded(entry, signature, values)))
+
+
+GROWN: dict[Grows, Callable[[Any, Any], Any]] = {
+    Grows.COUNT: lambda result, _: result + 1,
+    Grows.SUM: lambda result, value: result + value,
+    Grows.LEAST: min,
+    Grows.GREATEST: max,
+}
+
+
+@pytest.mark.parametrize(
+    ("entry", "signature"),
+    [(e, s) for e, s in CASES if e.grows and not any(t.is_float for t in s.params)],
+    ids=name_of,
+)
+def test_a_result_grows_by_each_value_as_the_entry_says(entry: Aggregate, signature: Signature) -> None:
+    assert entry.grows is not None
+    rng = random.Random(4)
+    values = some_rows(rng, signature, 20)
+    results = [entry.value(signature, folded(entry, signature, values[: n + 1])) for n in range(20)]
+    for before, after, (_, (value,)) in zip(results, results[1:], values[1:], strict=False):
+        assert after == GROWN[entry.grows](before, value)
 
 
 @pytest.mark.parametrize(("entry", "signature"), CASES, ids=name_of)

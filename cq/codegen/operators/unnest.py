@@ -27,7 +27,7 @@ def consume_unnest(flow: Flow, node: LogicalNode, port: int, row: Row) -> None:
     array = node.array
     if node.outer:
         _outer_elements(flow, node, row, emit(flow.scope, row, array))
-    elif isinstance(array, Call) and array.function.name == "split":
+    elif isinstance(array, Call) and array.function.walked:
         split = [emit(flow.scope, row, a) for a in array.args]
         _unless(flow, any_null(split), partial(_pieces, flow, node, row, *split))
     else:

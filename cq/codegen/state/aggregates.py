@@ -410,8 +410,7 @@ def _points(template: str, none: str = "C == 0") -> Recipe:
     DOUBLE N, which is 1 at least."""
 
     def points_recipe(parts: Parts, call: AggregateCall) -> Result:
-        x_last = call.function.name.startswith("regr_")
-        points = parts.take(Points(call.args[::-1] if x_last else call.args, call.filter, call.distinct))
+        points = parts.take(Points(call.args[::-1] if call.function.y_first else call.args, call.filter, call.distinct))
 
         def result(scope: Scope, e: Entry) -> Val:
             names = ("X", "Y", "SXX", "SYY", "SXY")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from cq.lang.aggregates.library import always
-from cq.lang.aggregates.registry import Aggregate, Keeps, Option, register
+from cq.lang.aggregates.registry import Aggregate, Keeps, OfArray, Option, register
 from cq.lang.casts import caster
 from cq.lang.functions.arrays import no_element
 from cq.lang.functions.comparison import equals
@@ -287,6 +287,8 @@ register(
         spark="if(count({0}){1} = 0, null, array_join(transform(sort_array(collect_list(case when {0} is not null then"
         " struct({2} as p, {0}.a as a, {0}.b as b) end){1}), (v, i) -> if(i = 0, v.a, concat(v.b, v.a))), ''))",
         native="string_agg",
+        of_array=OfArray.JOINED,
+        as_text=True,
         examples=(
             "string_agg over ('b', '-'), (null, '-'), ('a', '-') = 'b-a'",
             "string_agg over ('', '+'), ('', '+') = '+'",
@@ -326,6 +328,7 @@ register(
         spark="if(count({0}){1} = 0, null, transform(sort_array(collect_list(case when {0} is not null then"
         " struct({2} as p, {0}.a as a) end){1}), v -> v.a))",
         native="array_agg",
+        of_array=OfArray.ITSELF,
         examples=(
             "array_agg over 2, null, 1 = ARRAY[2, null, 1]",
             "array_agg over 'b', 'a' = ARRAY['b', 'a']",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cq.lang.aggregates.registry import Aggregate, Keeps, register
+from cq.lang.aggregates.registry import Aggregate, Grows, Keeps, register
 from cq.lang.functions.arithmetic import RANGES, half_up, in_digits
 from cq.lang.functions.comparison import precedes
 from cq.lang.functions.registry import Constants, Failure, Signature
@@ -56,6 +56,7 @@ register(
         doc="The number of rows whose argument is not NULL; without an argument of all rows.",
         spark="count({0}){1}",
         native="count",
+        grows=Grows.COUNT,
         keeps=Keeps.WORDS,
         examples=("count over 1, null, 2 = 2", "count over null = 0", "count over nothing = 0", "count over '' = 1"),
     )
@@ -133,6 +134,8 @@ register(
         "DECIMAL(min(38, p + 10), s); both are exact and fail only when the result does not fit.",
         spark=_spark_sum,
         native="sum",
+        grows=Grows.SUM,
+        counts_truth=True,
         keeps=Keeps.WORDS,
         examples=(
             "sum over 1, 2, null = 3",
@@ -201,6 +204,7 @@ register(
         "DECIMAL(p,s): DECIMAL(min(38, p + 4), min(38, s + 4)), and an INTERVAL its type, rounded half up.",
         spark=_spark_avg,
         native="avg",
+        counts_truth=True,
         keeps=Keeps.WORDS,
         examples=(
             "avg over 1, 2, null = 1.5e0",
@@ -255,6 +259,7 @@ register(
         doc="The least non-null value, NULL without any. NaN is greater than every number.",
         spark=_spark_extreme("min"),
         native="min",
+        grows=Grows.LEAST,
         keeps=Keeps.WORDS,
         examples=(
             "min over 2, null, 1 = 1",
@@ -280,6 +285,7 @@ register(
         doc="The greatest non-null value, NULL without any. NaN is greater than every number.",
         spark=_spark_extreme("max"),
         native="max",
+        grows=Grows.GREATEST,
         keeps=Keeps.WORDS,
         examples=(
             "max over 2, null, 1 = 2",

@@ -121,6 +121,7 @@ def _register(
             spark=spark,
             native=name,
             keeps=Keeps.WORDS,
+            y_first=regr,
             examples=(*(f"{name} over {e}" for e in examples), f"{name} over nothing = {0 if counts else 'null'}"),
         )
     )

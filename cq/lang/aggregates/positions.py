@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cq.lang.aggregates.library import always
-from cq.lang.aggregates.registry import Aggregate, Keeps, register
+from cq.lang.aggregates.registry import Aggregate, Keeps, OfArray, register
 from cq.lang.functions.comparison import equals, precedes
 from cq.lang.functions.registry import Constants, Signature
 from cq.lang.types import BIGINT, DataType, Kind
@@ -57,6 +57,8 @@ def _greater(row: tuple[Any, ...], held: tuple[Any, ...]) -> bool:
 # the position such that a later row has a lesser one: of equal arrays but for their length the shorter is first
 _BACKWARDS = "struct(~{2}._w, ~{2}._s, concat(transform({2}._o, o -> ~o), array(9223372036854775807L)))"
 _PRESENT = "case when {{0}} is not null then {} end"
+
+_OF_ARRAY = {"first": OfArray.FIRST, "last": OfArray.LAST}
 
 for _name, _rule, _better, _keeps_null, _aliases, _doc, _spark, _examples in (
     ("first", _one, _earlier, True, ("first_value",),
@@ -105,6 +107,7 @@ for _name, _rule, _better, _keeps_null, _aliases, _doc, _spark, _examples in (
             idempotent=_name != "last",
             keeps_null=_keeps_null,
             by_position=True,
+            of_array=_OF_ARRAY.get(_name),
             doc=_doc,
             spark=_spark,
             native=_name,

@@ -36,6 +36,24 @@ class Keeps(Enum):
     OBJECT = "an object of Python, which is not merged"
 
 
+class Grows(Enum):
+    """How one more value changes a result, for aggregates whose result is all they need to remember."""
+
+    COUNT = "one more"
+    SUM = "the sum of both"
+    LEAST = "the lesser of both"
+    GREATEST = "the greater of both"
+
+
+class OfArray(Enum):
+    """How a call with ORDER BY or DISTINCT gets its result from the array of its values."""
+
+    ITSELF = "the array"
+    JOINED = "its elements as one text"
+    FIRST = "its first element"
+    LAST = "its last element"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Aggregate:
     """One aggregate function.
@@ -56,6 +74,10 @@ class Aggregate:
     by_position: it asks which row came first, so `add` is given the row's arrival before the values.
     options: the constants behind the arguments.
     within_group: its argument may stand in WITHIN GROUP (ORDER BY …).
+    grows: how one more value changes the result; None if the result alone does not tell.
+    of_array: how a call with ORDER BY or DISTINCT gets its result from an array; None if it cannot.
+    counts_truth: a BOOLEAN argument counts as 1 or 0.  as_text: an argument of another type is cast to text.
+    y_first: of the two arguments, the dependent variable comes first.
     spark: text with {0} for the argument (`1` for COUNT(*)) and {1} behind every aggregate for an OVER clause, or a
     function of the signature, these two texts and the options. Where it `packs` its arguments, {0} is a struct of them,
     a and b, NULL for a row that is skipped, and {2} the row's position.
@@ -84,6 +106,11 @@ class Aggregate:
     by_position: bool = False
     options: tuple[Option, ...] = ()
     within_group: bool = False
+    grows: Grows | None = None
+    of_array: OfArray | None = None
+    counts_truth: bool = False
+    as_text: bool = False
+    y_first: bool = False
     fails: tuple[str, ...] = ()
     exact: Callable[[Signature], bool] | None = None
     examples: tuple[str, ...] = ()

@@ -149,6 +149,7 @@ def array_has_all(x: Array, y: Array) -> bool:
     one_array(array),
     spark="filter({0}, v -> v is not null)",
     native="array_compact",
+    no_null_inside=True,
     examples=[
         "array_compact(ARRAY[1, null, 2, null]) = ARRAY[1, 2]",
         "array_compact(ARRAY['a']) = ARRAY['a']",
@@ -197,6 +198,7 @@ def _spark_sequence(_: Signature, texts: tuple[str, ...]) -> str:
     with_optional((BIGINT, BIGINT), (BIGINT,), array(BIGINT)),
     spark=_spark_sequence,
     native="sequence",
+    no_null_inside=True,
     fails=("CQ0708",),
     examples=[
         "sequence(1, 4) = ARRAY[1, 2, 3, 4]",

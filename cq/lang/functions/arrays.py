@@ -82,6 +82,7 @@ def _spark_array(signature: Signature, elements: tuple[str, ...]) -> str:
     _all_elements,
     spark=_spark_array,
     native="array",
+    lists=True,
     handles_null=True,
     never_null=True,
     aliases=("make_array", "list_value"),

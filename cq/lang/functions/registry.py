@@ -77,6 +77,9 @@ class Scalar:
     native: the kernel form in cq/codegen; empty when the body itself is compiled (then it and the functions it calls
     use only integers, doubles, booleans, and of `math` what cq/codegen/expressions/inlining.py has an op for).
     may_be_null: whether the result can be NULL for non-null arguments.  never_null: it never is.
+    lists: the result is the array of the arguments.  no_null_inside: the result is an array without NULL elements.
+    walked: the result is the pieces of the first argument between the second; it cannot fail, and UNNEST walks through
+    the first argument and builds no array.
     spark: text with {0}, {1}, … for the arguments, or a function of the signature and their texts.
     spark_literals: arguments that are literals, by place, and what makes Spark's of their values.
     exact: types for which no value fails although `fails` is not empty (DOUBLE + DOUBLE).
@@ -98,6 +101,9 @@ class Scalar:
     exact: Callable[[Signature], bool] | None = None
     examples: tuple[str, ...] = ()
     spark_literals: Mapping[int, Callable[[str], str]] = field(default_factory=dict)
+    lists: bool = False
+    walked: bool = False
+    no_null_inside: bool = False
 
     @property
     def registry_key(self) -> str:
@@ -168,6 +174,9 @@ def scalar(
     exact: Callable[[Signature], bool] | None = None,
     aliases: Sequence[str] = (),
     spark_literals: Mapping[int, Callable[[str], str]] | None = None,
+    lists: bool = False,
+    walked: bool = False,
+    no_null_inside: bool = False,
 ) -> Callable[[Body], Body]:
     """Register the decorated function as the body of an entry; its docstring is the entry's."""
 
@@ -188,6 +197,9 @@ def scalar(
             exact=exact,
             examples=tuple(examples),
             spark_literals=spark_literals or {},
+            lists=lists,
+            walked=walked,
+            no_null_inside=no_null_inside,
         )
         register(entry, *aliases)
         return body

@@ -137,6 +137,7 @@ def regexp_extract(x: str, pattern: str, group: int = 0) -> str:
     spark=lambda _, args: f"regexp_extract_all({args[0]}, {args[1]}, {args[2] if len(args) == 3 else 0})",
     spark_literals={1: java_text},
     native="regexp_extract_all",
+    no_null_inside=True,
     examples=[
         r"regexp_extract_all('a1b22', '\d+') = ARRAY['1', '22']",
         r"regexp_extract_all('k=v, x=y', '(\w)=(\w)', 2) = ARRAY['v', 'y']",

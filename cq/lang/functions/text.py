@@ -334,6 +334,8 @@ _SPARK_SPLIT = (
     fixed(VARCHAR, VARCHAR, returns=array(VARCHAR)),
     spark=_SPARK_SPLIT,
     native="split",
+    walked=True,
+    no_null_inside=True,
     aliases=("string_split", "string_to_array", "str_split"),
     examples=["split(null, ',') = null", "split('a', null) = null"],
 )

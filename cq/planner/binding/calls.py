@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Protocol
 from cq.errors import NOWHERE, CompileError, Span, compile_error, did_you_mean
 from cq.grammar import ast, comparing
 from cq.lang.aggregates import Aggregate, all_aggregates, lookup, resolve
+from cq.lang.aggregates.registry import Grows
 from cq.lang.expressions import Column, Expr, IsNull, Literal, conjunction
 from cq.lang.functions import Refusal
 from cq.lang.types import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR, DataType, common_type
 from cq.planner.binding.array_keys import demand_plain_key
 from cq.planner.binding.call_names import OVER_ONLY
-from cq.planner.binding.collecting import TEXTS, collection, is_collection
+from cq.planner.binding.collecting import collection, is_collection
 from cq.planner.binding.conversion import convert, instead, settled
 from cq.planner.binding.expressions import Clause, ExprBinder
 from cq.planner.binding.foreign_calls import restated
@@ -43,7 +44,6 @@ WINDOW_FIELDS = {"window_start": 0, "window_end": 1, "window_time": 2}
 KSQL_FIELDS = {"windowstart": 0, "windowend": 1}  # ksqlDB's: milliseconds since 1970
 SYSTEM_TIMESTAMP = "system_timestamp"
 GROUPING_NAMES = {"grouping", "grouping_id"}
-ADDED_UP = {"sum", "avg", "mean"}
 MAX_LAG = 10_000  # rows kept for each partition; more is a window, not a look back
 
 
@@ -253,17 +253,17 @@ class SelectCalls:
         args = [settled(a) for a in inside.positional(node, 0)]
         options = _options(node, args)
         args = args[: len(args) - len(options)]
-        if node.name == "count" and node.distinct and len(args) > 1:
+        entry = lookup(node.name)
+        assert entry is not None
+        if entry.grows is Grows.COUNT and node.distinct and len(args) > 1:
             args = [as_one(inside, args, node)]
-        if node.name in ADDED_UP and args and args[0].type == BOOLEAN:  # MySQL: how many, or which part, are TRUE
+        if entry.counts_truth and args and args[0].type == BOOLEAN:  # MySQL: how many, or which part, are TRUE
             args[0] = convert(inside.bind_cast(args[0], INTEGER, args[0].span), INTEGER)
-        if node.name in TEXTS and args and args[0].type != VARCHAR and args[0].type != NULL:
+        if entry.as_text and args and args[0].type != VARCHAR and args[0].type != NULL:
             args[0] = inside.bind_cast(args[0], VARCHAR, args[0].span)
         found = resolve(node.name, [a.type for a in args])
         if isinstance(found, Refusal) or (not args and not node.star):
-            known = lookup(node.name)
-            assert known is not None
-            several = node.distinct and node.name == "count" and len(args) > 1
+            several = node.distinct and entry.grows is Grows.COUNT and len(args) > 1
             raise compile_error(
                 found.code if isinstance(found, Refusal) else "CQ0302",
                 found.message if isinstance(found, Refusal) else f"{name} needs an argument",
@@ -272,8 +272,8 @@ class SelectCalls:
                 help=(
                     _distinct_rows(args)
                     if several
-                    else (found.help if isinstance(found, Refusal) else "") or f"usage: {known.shape}",
-                    *instead(args, known.shape),
+                    else (found.help if isinstance(found, Refusal) else "") or f"usage: {entry.shape}",
+                    *instead(args, entry.shape),
                 ),
             )
         entry, signature = found

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from cq.errors import NOWHERE, compile_error
 from cq.grammar import ast
 from cq.lang.aggregates import lookup
+from cq.lang.aggregates.registry import OfArray
 from cq.lang.expressions import Expr, Literal
 from cq.lang.functions.array_building import DESCENDING, NULLS_FIRST
 from cq.lang.types import INTEGER, VARCHAR
@@ -20,9 +21,7 @@ from cq.planner.binding.expressions import ExprBinder
 from cq.planner.binding.order_keys import order_key
 from cq.records import replace
 
-TEXTS = ("string_agg", "listagg", "group_concat")
-COLLECTING = ("array_agg", "string_agg")
-AT_THE_END = {"first": "1", "last": "-1"}  # the number of the element in the ordered array
+AT_THE_END = (OfArray.FIRST, OfArray.LAST)
 Collect = Callable[[ast.Call], Expr]
 """The value of an aggregate call without ORDER BY and DISTINCT."""
 
@@ -33,35 +32,37 @@ def is_collection(node: ast.Call) -> bool:
     asked = node.order_by or node.within or node.distinct
     if not asked or entry is None:
         return False
-    return entry.name in COLLECTING or (entry.name in AT_THE_END and not node.distinct and not node.within)
+    if entry.of_array in AT_THE_END:
+        return not node.distinct and not node.within
+    return entry.of_array is not None
 
 
 def collection(node: ast.Call, inside: ExprBinder, binder: ExprBinder, collect: Collect) -> Expr:
     """The value of the call. inside: binds the arguments.  binder: what stands around aggregates."""
     entry = lookup(node.name)
     assert entry is not None
-    joins = entry.name == "string_agg"
+    joins = entry.of_array is OfArray.JOINED
     if len(node.args) != 1 + joins or node.star:
         message = f"{node.name.upper()} takes other arguments"
         raise compile_error("CQ0302", message, node.span, help=f"usage: {entry.shape}")
     separator = _separator(node, inside) if joins else None
-    items = _present(node, joins or node.nulls == "IGNORE")
+    items = _present(node, entry.as_text, joins or node.nulls == "IGNORE")
     value = _ordered(items, (*node.within, *node.order_by), inside, binder, collect)
     if node.distinct:
         value = binder.call("array_distinct", [value], node.span, [node])
-    if entry.name in AT_THE_END:
-        number = ast.NumberLiteral(AT_THE_END[entry.name].lstrip("-"), span=node.span)
-        place = ast.Unary("-", number, span=node.span) if entry.name == "last" else number
+    if entry.of_array in AT_THE_END:
+        number = ast.NumberLiteral("1", span=node.span)
+        place = ast.Unary("-", number, span=node.span) if entry.of_array is OfArray.LAST else number
         value = binder.call("element_at", [value, inside.bind(place)], node.span, [node, place])
     if separator is not None:
         value = binder.call("array_to_string", [value, separator], node.span, [node, node])
     return value
 
 
-def _present(node: ast.Call, skips_null: bool) -> ast.Call:
+def _present(node: ast.Call, as_text: bool, skips_null: bool) -> ast.Call:
     """ARRAY_AGG of the first argument under the filter; NULLs are filtered out where they are skipped."""
     item, condition = node.args[0], node.filter
-    if node.name in TEXTS and not isinstance(item, ast.NamedArgument):
+    if as_text and not isinstance(item, ast.NamedArgument):
         item = ast.Cast(item, ast.SimpleType("VARCHAR", span=item.span), span=item.span)
     if skips_null and not isinstance(item, ast.NamedArgument):
         there = ast.IsTest(item, "NULL", True, span=node.span)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from cq.errors import Span, compile_error
 from cq.grammar import ast
+from cq.lang.aggregates.registry import Grows
 from cq.lang.expressions import Call, Column, Expr, Literal, conjuncts, substitute
 from cq.lang.types import BIGINT
 from cq.planner.binding.expressions import ExprBinder
@@ -152,7 +153,7 @@ def _versions(node: LogicalNode) -> _Versions | None:
             time = latest.input.schema.time_of(one.expr.index) if isinstance(one.expr, Column) else None
             if time is None or more or not one.descending or latest.limit is not None or latest.offset:
                 return None
-            if call.function.name != "count" or node.partition != latest.partition:
+            if call.function.grows is not Grows.COUNT or node.partition != latest.partition:
                 return None
             return _Versions(latest.input, (*columns(latest.input), _NUMBER))
     return None

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from cq.errors import Span, amount, compile_error
 from cq.grammar import ast
+from cq.lang.aggregates.registry import Grows
 from cq.lang.expressions import Case, Coalesce, Column, Expr, IsNull, Literal, columns_of, conjunction, remap
 from cq.lang.types import BIGINT, BOOLEAN, DataType, Kind, decimal
 from cq.planner.binding.conversion import convert, settled
@@ -16,7 +17,6 @@ from cq.planner.plan.calls import AggregateCall
 from cq.planner.plan.transactions import Access, Choose, Each, Local, Read, Set, Step
 from cq.records import dataclass, replace
 
-GATHERED = ("sum", "count", "min", "max")
 ONE_ROW = "a SELECT over an array in a trigger gives one row: write SUM(x), COUNT(*), MIN(x) or MAX(x)"
 SEVERAL = Clause("a SELECT of a trigger", aggregates=True)
 EXACT = decimal(30, 0)  # holds the sum of 2^31 BIGINTs
@@ -184,11 +184,12 @@ def gather(
 
 def _gathered(body: Body, placed: Placed, call: AggregateCall, resets: list[Step], finals: list[Expr]) -> Step:
     """The step that adds a row to what an aggregate has gathered in a local, which begins as its reset says."""
-    name, span = call.function.name, call.span
+    grows, span = call.function.grows, call.span
     value = placed.over(call.args[0]) if call.args else None
     ordered = value is None or not value.type.is_float
-    if name not in GATHERED or call.distinct or not (ordered or name in {"sum", "count"}):
-        shown = f"{name.upper()} of {value.type}" if name in GATHERED and value is not None else name.upper()
+    if grows is None or call.distinct or not (ordered or grows in {Grows.SUM, Grows.COUNT}):
+        name = call.function.name.upper()
+        shown = f"{name} of {value.type}" if grows is not None and value is not None else name
         raise compile_error(
             "CQ0501", f"{shown}{' DISTINCT' * call.distinct} in a trigger is not supported yet", span, help=ONE_ROW
         )
@@ -197,9 +198,9 @@ def _gathered(body: Body, placed: Placed, call: AggregateCall, resets: list[Step
     local = body.local(type_)
     binder = body.binder(body.event())
     new: Expr
-    if name == "count":
+    if grows is Grows.COUNT:
         new = binder.call("+", [local, Literal(BIGINT, False, 1)], span, ())
-    elif name == "sum":
+    elif grows is Grows.SUM:
         assert value is not None
         zero = binder.bind_cast(Literal(BIGINT, False, 0), type_, span)
         total = Coalesce(type_, False, (local, zero), span=span)
@@ -207,7 +208,7 @@ def _gathered(body: Body, placed: Placed, call: AggregateCall, resets: list[Step
         new = binder.bind_cast(binder.call("+", [total, addend], span, ()), type_, span)
     else:
         assert value is not None
-        closer = binder.compare("<" if name == "min" else ">", value, local, span)
+        closer = binder.compare("<" if grows is Grows.LEAST else ">", value, local, span)
         new = Case(type_, True, ((closer, value), (IsNull(BOOLEAN, False, local), value)), local, span=span)
     step: Step = Set(number, new)
     conditions: list[Expr] = []
@@ -215,14 +216,14 @@ def _gathered(body: Body, placed: Placed, call: AggregateCall, resets: list[Step
         conditions.append(binder.negated(IsNull(BOOLEAN, False, value), span))
     if call.filter is not None:
         conditions.append(placed.over(call.filter))
-    resets.append(Set(number, Literal(type_, name != "count", 0 if name == "count" else None)))
-    finals.append(convert(local, call.type) if name != "sum" else binder.bind_cast(local, call.type, span))
+    resets.append(Set(number, Literal(type_, grows is not Grows.COUNT, 0 if grows is Grows.COUNT else None)))
+    finals.append(convert(local, call.type) if grows is not Grows.SUM else binder.bind_cast(local, call.type, span))
     return Choose(conjunction(conditions), (step,)) if conditions else step
 
 
 def _local_type(call: AggregateCall) -> DataType:
     """What an aggregate is gathered in: exact, as its result is."""
-    if call.function.name == "sum" and call.args[0].type.is_integer:
+    if call.function.grows is Grows.SUM and call.args[0].type.is_integer:
         return EXACT
     return call.type
 

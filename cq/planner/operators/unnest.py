@@ -63,11 +63,11 @@ class Unnest(AddsColumns, Stateless):
 
 
 def _holds_no_null(array: Expr) -> bool:
-    """Whether no element can be NULL: pieces of a text are texts."""
+    """Whether no element can be NULL."""
     if isinstance(array, Literal):
         return None not in (array.value or ())
-    return isinstance(array, Call) and (array.function.name == "split" or _lists_no_null(array))
+    return isinstance(array, Call) and (array.function.no_null_inside or _lists_no_null(array))
 
 
 def _lists_no_null(array: Call) -> bool:
-    return array.function.name == "array" and not any(e.nullable for e in array.args)
+    return array.function.lists and not any(e.nullable for e in array.args)

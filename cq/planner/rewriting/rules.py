@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 
 from cq.errors import Span
+from cq.lang.aggregates.registry import Grows
 from cq.lang.expressions import (
     Call,
     Column,
@@ -299,9 +300,7 @@ def unnest_below_project(node: LogicalNode, _: Uses) -> LogicalNode | None:
     """
     match node:
         case Unnest(input=Project(input=below, exprs=inner, names=names, time_column=at), array=array):
-            if any(
-                not isinstance(e, Column) and not (isinstance(e, Call) and e.function.name == "split") for e in inner
-            ):
+            if any(not isinstance(e, Column) and not (isinstance(e, Call) and e.function.walked) for e in inner):
                 return None
             made = replace(node, input=below, array=replace(substitute(array, inner), span=array.span))
             first = len(below.schema)
@@ -352,7 +351,7 @@ def distinct_into_groups(node: LogicalNode, _: Uses) -> LogicalNode | None:
 
 def _counts_distinct(call: AggregateCall, args: tuple[Expr, ...]) -> bool:
     """Whether a call is COUNT(DISTINCT e) of every row, for the one argument e."""
-    counts = call.function.name == "count" and call.distinct and call.filter is None
+    counts = call.function.grows is Grows.COUNT and call.distinct and call.filter is None
     return counts and len(args) == 1 and call.args == args
 
 
@@ -376,7 +375,9 @@ def _number_bound(condition: Expr, over: Over) -> tuple[int, int] | None:
 def _is_number(over: Over, column: int) -> bool:
     """Whether a column of Over numbers the rows of a partition."""
     call = over.calls[column - len(over.input.schema)] if column >= len(over.input.schema) else None
-    return isinstance(call, AggregateCall) and call.function.name == "count" and not call.args and call.filter is None
+    if not isinstance(call, AggregateCall) or call.function.grows is not Grows.COUNT:
+        return False
+    return not call.args and call.filter is None
 
 
 MAX_GROWTH = 200  # nodes of an expression after substitution: beyond, evaluating once and reading twice is better
